@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only door to malloc; a test can make the k-th call fail. */
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_ulong calls, fail_at;
+
+void clv_alloc_fail_at(unsigned long k)
+{
+    atomic_store(&calls, 0);
+    atomic_store(&fail_at, k);
+}
+
+unsigned long clv_alloc_calls(void)
+{
+    return atomic_load(&calls);
+}
+
+static bool refused(void)
+{
+    const unsigned long call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
+    return call == atomic_load_explicit(&fail_at, memory_order_relaxed);
+}
+
+bool clv_size_mul(size_t a, size_t b, size_t *out)
+{
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product)) return false;
+    *out = product;
+    return true;
+}
+
+bool clv_size_add(size_t a, size_t b, size_t *out)
+{
+    size_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) return false;
+    *out = sum;
+    return true;
+}
+
+void *clv_alloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!clv_size_mul(count, size, &bytes) || refused()) return NULL;
+    return malloc(bytes ? bytes : 1);
+}
+
+void *clv_zalloc(size_t count, size_t size)
+{
+    if (refused()) return NULL;
+    return calloc(count ? count : 1, size ? size : 1);
+}
+
+void *clv_realloc(void *old, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!clv_size_mul(count, size, &bytes) || refused()) return NULL;
+    return realloc(old, bytes ? bytes : 1);
+}
+
+void *clv_alloc_pages(size_t bytes)
+{
+    size_t padded;
+    void *memory = NULL;
+    if (!clv_size_add(bytes ? bytes : 1, 63, &padded) || refused()) return NULL;
+    if (posix_memalign(&memory, 4096, padded / 64 * 64)) return NULL;
+    return memory;
+}
+
+char *clv_strdup(const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    char *copy = clv_alloc(bytes, 1);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+void clv_free(void *memory)
+{
+    free(memory);
+}
+
+bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size)
+{
+    if (wanted <= *capacity) return true;
+    size_t grown = *capacity ? *capacity : 8;
+    while (grown < wanted)
+        if (!clv_size_mul(grown, 2, &grown)) return false;
+    void *old;
+    memcpy(&old, items, sizeof old); /* `items` points to a pointer of any type */
+    void *moved = clv_realloc(old, grown, size);
+    if (!moved) return false;
+    memcpy(items, &moved, sizeof moved);
+    *capacity = grown;
+    return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only door to malloc, and size arithmetic that cannot wrap. */
+#ifndef CLEAVE_BASE_ALLOC_H
+#define CLEAVE_BASE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLV_LEN(array) (sizeof(array) / sizeof *(array))
+#define CLV_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define CLV_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* All return NULL when there is no memory or count*size overflows; free with clv_free. */
+void *clv_alloc(size_t count, size_t size);
+void *clv_zalloc(size_t count, size_t size); /* zeroed */
+void *clv_realloc(void *old, size_t count, size_t size);
+void *clv_alloc_pages(size_t bytes); /* aligned to 4096, rounded up to 64: fit for zero-copy */
+char *clv_strdup(const char *text);
+void clv_free(void *memory); /* accepts NULL */
+
+/* Grows *items (of `size` bytes each, `*capacity` of them) to hold at least `wanted`. */
+bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);
+
+/* false on overflow; *out is untouched then. */
+bool clv_size_mul(size_t a, size_t b, size_t *out);
+bool clv_size_add(size_t a, size_t b, size_t *out);
+
+static inline size_t clv_round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+/* Tests only: the k-th allocation from now fails (1 is the next; 0 switches it off). */
+void clv_alloc_fail_at(unsigned long k);
+unsigned long clv_alloc_calls(void); /* allocations since the last clv_alloc_fail_at */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, passing on and carrying failures. */
+#ifndef CLEAVE_BASE_ERROR_H
+#define CLEAVE_BASE_ERROR_H
+
+#include <cleave/status.h>
+
+/* Records the message for this thread and returns `status`, so that a failure is one statement. */
+clv_status clv_fail(clv_status status, const char *format, ...) CLV_PRINTF(2, 3);
+
+/* As clv_fail, with a text of any length (a build log) as the detail; NULL means none. */
+clv_status clv_fail_detail(clv_status status, const char *detail, const char *format, ...)
+    CLV_PRINTF(3, 4);
+
+/* Passes a callee's failure on; its message stays. The only macro that hides a return. */
+#define CLV_TRY(call)                                   \
+    do {                                                \
+        const clv_status try_status_ = (call);          \
+        if (try_status_ != CLV_OK) return try_status_; \
+    } while (0)
+
+/* A failure on its way from a worker thread to the thread that asked for the work. */
+typedef struct clv_error {
+    clv_status status;
+    char message[512];
+    char *detail; /* owned; NULL when there is none */
+} clv_error;
+
+void clv_error_take(clv_error *error, clv_status status); /* copies this thread's message */
+clv_status clv_error_give(const clv_error *error);        /* makes it this thread's message */
+void clv_error_clear(clv_error *error);                   /* frees the detail */
+
+#endif

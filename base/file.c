@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are complete or absent, and directories that only their owner can write. */
+#define _GNU_SOURCE
+#include "base/file.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static clv_status io_error(const char *doing, const char *path)
+{
+    return clv_fail(CLV_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length)
+{
+    *data = NULL;
+    *length = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return io_error("open", path);
+
+    clv_status status = CLV_OK;
+    char *buffer = NULL;
+    size_t used = 0, capacity = 0;
+    struct stat info;
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        status = io_error("read", path);
+        goto cleanup;
+    }
+    for (;;) {
+        if (!clv_reserve(&buffer, &capacity, used + 65536 + 1, 1)) {
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory after %zu bytes", path, used);
+            goto cleanup;
+        }
+        const ssize_t got = read(fd, buffer + used, 65536);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            status = io_error("read", path);
+            goto cleanup;
+        }
+        if (got == 0) break;
+        used += (size_t)got;
+        if (used > limit) {
+            status = clv_fail(CLV_E_FORMAT, "%s: larger than %zu bytes", path, limit);
+            goto cleanup;
+        }
+    }
+    buffer[used] = '\0';
+    *data = buffer;
+    *length = used;
+    buffer = NULL;
+cleanup:
+    clv_free(buffer);
+    close(fd);
+    return status;
+}
+
+/* Open(2) applies the process's umask to `mode`; mkstemp would not. */
+static clv_status begin_as(const char *path, mode_t mode, char **temporary)
+{
+    static atomic_uint counter;
+    *temporary = NULL;
+    const char *slash = strrchr(path, '/');
+    const int dir = slash ? (int)(slash - path) + 1 : 0;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        clv_text name = { 0 }; /* hidden while it is not finished */
+        clv_text_add(&name, "%.*s.%s.%ld-%u", dir, path, path + dir, (long)getpid(),
+                     atomic_fetch_add(&counter, 1));
+        if (name.failed) {
+            clv_text_clear(&name);
+            return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        }
+        const int fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0) {
+            close(fd);
+            *temporary = name.data;
+            return CLV_OK;
+        }
+        clv_text_clear(&name);
+        if (errno != EEXIST) break;
+    }
+    return io_error("create a file beside", path);
+}
+
+clv_status clv_file_begin(const char *path, char **temporary)
+{
+    return begin_as(path, 0666, temporary);
+}
+
+clv_status clv_file_publish(char *temporary, const char *path)
+{
+    clv_status status = CLV_OK;
+    const int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd)) status = io_error("finish", path);
+    if (fd >= 0) close(fd);
+    if (!status && rename(temporary, path)) status = io_error("write", path);
+    if (status) unlink(temporary);
+    clv_free(temporary);
+    return status;
+}
+
+void clv_file_abandon(char *temporary)
+{
+    if (temporary) unlink(temporary);
+    clv_free(temporary);
+}
+
+static clv_status write_all(int fd, const char *path, const void *data, size_t length)
+{
+    const char *at = data;
+    while (length) {
+        const ssize_t put = write(fd, at, length);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return io_error("write", path);
+        at += put;
+        length -= (size_t)put;
+    }
+    return CLV_OK;
+}
+
+static clv_status write_as(const char *path, const void *data, size_t length, mode_t mode)
+{
+    char *temporary;
+    CLV_TRY(begin_as(path, mode, &temporary));
+    const int fd = open(temporary, O_WRONLY | O_CLOEXEC);
+    clv_status status = fd < 0 ? io_error("open", temporary) : write_all(fd, path, data, length);
+    if (fd >= 0 && close(fd) && !status) status = io_error("write", path);
+    if (status) {
+        clv_file_abandon(temporary);
+        return status;
+    }
+    return clv_file_publish(temporary, path);
+}
+
+clv_status clv_file_write(const char *path, const void *data, size_t length)
+{
+    if (strcmp(path, "-") == 0) return write_all(STDOUT_FILENO, "standard output", data, length);
+    return write_as(path, data, length, 0666);
+}
+
+clv_status clv_file_write_private(const char *path, const void *data, size_t length)
+{
+    return write_as(path, data, length, 0600);
+}
+
+static clv_status make_dirs(const char *path, mode_t mode)
+{
+    char *copy = clv_strdup(path);
+    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_status status = CLV_OK;
+    for (char *c = copy + 1; *copy && !status; ++c) {
+        const char was = *c;
+        if (was != '/' && was != '\0') continue;
+        *c = '\0';
+        struct stat info;
+        if (mkdir(copy, was ? mode | 0700 : mode) && errno != EEXIST) status = io_error("make the directory", copy);
+        else if (!was && (stat(copy, &info) || !S_ISDIR(info.st_mode))) {
+            errno = ENOTDIR;
+            status = io_error("use as a directory", copy);
+        }
+        if (!was) break;
+        *c = was;
+    }
+    clv_free(copy);
+    return status;
+}
+
+clv_status clv_dir_make(const char *path)
+{
+    return make_dirs(path, 0777);
+}
+
+clv_status clv_dir_make_private(const char *path)
+{
+    CLV_TRY(make_dirs(path, 0700));
+    struct stat info;
+    if (lstat(path, &info)) return io_error("look at", path);
+    if (!S_ISDIR(info.st_mode))
+        return clv_fail(CLV_E_IO, "%s: a link or a file where a directory was expected", path);
+    if (info.st_uid != geteuid())
+        return clv_fail(CLV_E_IO, "%s: belongs to user %u, not to us", path, (unsigned)info.st_uid);
+    if (info.st_mode & 022)
+        return clv_fail(CLV_E_IO, "%s: others may write there (mode %03o)", path,
+                        (unsigned)info.st_mode & 0777);
+    return CLV_OK;
+}
+
+void clv_cache_dir(char *out, size_t capacity)
+{
+    const char *off = getenv("CLEAVE_CACHE"), *own = getenv("CLEAVE_CACHE_DIR");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = 0;
+    out[0] = '\0';
+    if ((off && strcmp(off, "0") == 0) || getuid() != geteuid() || getgid() != getegid()) return;
+    if (own && *own) length = snprintf(out, capacity, "%s", own);
+    else if (xdg && *xdg == '/') length = snprintf(out, capacity, "%s/cleave", xdg);
+    else if (home && *home == '/') length = snprintf(out, capacity, "%s/.cache/cleave", home);
+    if (length < 0 || (size_t)length >= capacity) out[0] = '\0';
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are complete or absent, and directories that only their owner can write. */
+#ifndef CLEAVE_BASE_FILE_H
+#define CLEAVE_BASE_FILE_H
+
+#include <cleave/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The whole file, NUL-terminated beyond `length`; more than `limit` bytes is CLV_E_FORMAT.
+ * Free *data with clv_free. Regular files and pipes. */
+clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length);
+
+/* A hidden name beside `path`, for writers that want a name; the file exists and is empty. */
+clv_status clv_file_begin(const char *path, char **temporary);
+/* Moves the finished temporary over `path` (fsync, rename) and frees the name. After a failure
+ * the temporary is gone too. */
+clv_status clv_file_publish(char *temporary, const char *path);
+void clv_file_abandon(char *temporary); /* removes and frees; accepts NULL */
+
+/* All three in one; `path` "-" is standard output. */
+clv_status clv_file_write(const char *path, const void *data, size_t length);
+clv_status clv_file_write_private(const char *path, const void *data, size_t length); /* 0600 */
+
+/* Makes the directory and its parents as an ordinary output folder. */
+clv_status clv_dir_make(const char *path);
+
+/* Makes `path` (0700) or checks it: a real directory, ours, writable by nobody else. */
+clv_status clv_dir_make_private(const char *path);
+
+/* CLEAVE_CACHE_DIR, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave; "" when caching is off
+ * (CLEAVE_CACHE=0, no home, a set-uid program). The directory may not exist yet. */
+void clv_cache_dir(char *out, size_t capacity);
+
+#endif

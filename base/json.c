@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON values on jansson, which only this file includes. A clv_json is a json_t in disguise. */
+#include "base/json.h"
+
+#include "base/error.h"
+#include "base/file.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *raw(const clv_json *value)
+{
+    return (json_t *)(uintptr_t)value; /* jansson's readers take const, its writers do not */
+}
+
+static clv_json *wrap(json_t *value)
+{
+    return (clv_json *)value;
+}
+
+static clv_json *put(clv_json *parent, const char *key, json_t *child)
+{
+    const int failed = key ? json_object_set_new(raw(parent), key, child)
+                           : json_array_append_new(raw(parent), child);
+    return failed ? NULL : wrap(child); /* a failed set has released the child */
+}
+
+clv_json *clv_json_object(void)
+{
+    return wrap(json_object());
+}
+
+clv_json *clv_json_array(void)
+{
+    return wrap(json_array());
+}
+
+void clv_json_free(clv_json *root)
+{
+    json_decref(raw(root));
+}
+
+clv_json *clv_json_add_object(clv_json *parent, const char *key)
+{
+    return put(parent, key, json_object());
+}
+
+clv_json *clv_json_add_array(clv_json *parent, const char *key)
+{
+    return put(parent, key, json_array());
+}
+
+void clv_json_add_string(clv_json *parent, const char *key, const char *value)
+{
+    if (!value) {
+        clv_json_add_null(parent, key);
+        return;
+    }
+    json_t *text = json_string(value);
+    if (!text) { /* not UTF-8: a driver's string; keep its ASCII */
+        char *ascii = strdup(value);
+        for (char *c = ascii; c && *c; ++c)
+            if ((unsigned char)*c >= 0x80) *c = '?';
+        text = ascii ? json_string(ascii) : NULL;
+        free(ascii);
+    }
+    put(parent, key, text);
+}
+
+void clv_json_add_number(clv_json *parent, const char *key, double value)
+{
+    put(parent, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void clv_json_add_int(clv_json *parent, const char *key, int64_t value)
+{
+    put(parent, key, json_integer(value));
+}
+
+void clv_json_add_bytes(clv_json *parent, const char *key, uint64_t value)
+{
+    if (value <= (uint64_t)1 << 53) {
+        clv_json_add_int(parent, key, (int64_t)value);
+        return;
+    }
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    clv_json_add_string(parent, key, digits);
+}
+
+void clv_json_add_bool(clv_json *parent, const char *key, bool value)
+{
+    put(parent, key, json_boolean(value));
+}
+
+void clv_json_add_null(clv_json *parent, const char *key)
+{
+    put(parent, key, json_null());
+}
+
+void clv_json_add(clv_json *parent, const char *key, clv_json *child)
+{
+    put(parent, key, raw(child));
+}
+
+char *clv_json_text(const clv_json *root, bool compact)
+{
+    /* 12 digits: more would print the binary tail of every measured time */
+    return json_dumps(raw(root), (compact ? JSON_COMPACT : JSON_INDENT(2)) |
+                                     JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);
+}
+
+void clv_json_text_free(char *text)
+{
+    free(text);
+}
+
+clv_status clv_json_write(const clv_json *root, const char *path)
+{
+    char *text = clv_json_text(root, false);
+    if (!text) return clv_fail(CLV_E_MEMORY, "%s: no memory for the JSON text", path);
+    const size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the terminator: it is written by length */
+    const clv_status status = clv_file_write(path, text, length + 1);
+    free(text);
+    return status;
+}
+
+clv_status clv_json_parse(const char *what, const char *text, size_t length, clv_json **root)
+{
+    json_error_t error;
+    *root = NULL;
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!value)
+        return clv_fail(CLV_E_FORMAT, "%s: not JSON: line %d, column %d: %s", what, error.line,
+                        error.column, error.text);
+    *root = wrap(value);
+    return CLV_OK;
+}
+
+const clv_json *clv_json_get(const clv_json *object, const char *key)
+{
+    return wrap(json_object_get(raw(object), key));
+}
+
+size_t clv_json_count(const clv_json *value)
+{
+    return json_is_object(raw(value)) ? json_object_size(raw(value)) : json_array_size(raw(value));
+}
+
+const clv_json *clv_json_at(const clv_json *array, size_t index)
+{
+    return wrap(json_array_get(raw(array), index));
+}
+
+const char *clv_json_next_key(const clv_json *object, const char *previous)
+{
+    json_t *o = raw(object);
+    if (!json_is_object(o)) return NULL;
+    void *it = previous ? json_object_iter_next(o, json_object_key_to_iter(previous))
+                        : json_object_iter(o);
+    return it ? json_object_iter_key(it) : NULL;
+}
+
+bool clv_json_is_object(const clv_json *value)
+{
+    return json_is_object(raw(value));
+}
+
+bool clv_json_is_array(const clv_json *value)
+{
+    return json_is_array(raw(value));
+}
+
+bool clv_json_is_string(const clv_json *value)
+{
+    return json_is_string(raw(value));
+}
+
+bool clv_json_is_number(const clv_json *value)
+{
+    return json_is_number(raw(value));
+}
+
+bool clv_json_is_int(const clv_json *value)
+{
+    return json_is_integer(raw(value));
+}
+
+bool clv_json_is_bool(const clv_json *value)
+{
+    return json_is_boolean(raw(value));
+}
+
+const char *clv_json_string(const clv_json *value, const char *fallback)
+{
+    return json_is_string(raw(value)) ? json_string_value(raw(value)) : fallback;
+}
+
+double clv_json_number(const clv_json *value, double fallback)
+{
+    return json_is_number(raw(value)) ? json_number_value(raw(value)) : fallback;
+}
+
+int64_t clv_json_int(const clv_json *value, int64_t fallback)
+{
+    return json_is_integer(raw(value)) ? json_integer_value(raw(value)) : fallback;
+}
+
+bool clv_json_bool(const clv_json *value, bool fallback)
+{
+    return json_is_boolean(raw(value)) ? json_is_true(raw(value)) : fallback;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's side of cleave/log.h. */
+#ifndef CLEAVE_BASE_LOG_H
+#define CLEAVE_BASE_LOG_H
+
+#include <cleave/log.h>
+
+#include <stdbool.h>
+
+void clv_log(clv_log_level level, const char *format, ...) CLV_PRINTF(2, 3);
+bool clv_log_wants(clv_log_level level); /* for messages that are costly to make */
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Status names, and the last failure of each thread. */
+#include "base/error.h"
+
+#include <cleave/version.h>
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char last_message[sizeof((clv_error *)0)->message];
+static _Thread_local char *last_detail; /* freed by the key's destructor at thread end */
+
+static pthread_key_t detail_key;
+static pthread_once_t detail_once = PTHREAD_ONCE_INIT;
+
+static void make_detail_key(void)
+{
+    (void)pthread_key_create(&detail_key, free);
+}
+
+static void set_detail(const char *text)
+{
+    pthread_once(&detail_once, make_detail_key);
+    free(last_detail);
+    last_detail = text && *text ? strdup(text) : NULL; /* without memory there is no detail */
+    (void)pthread_setspecific(detail_key, last_detail);
+}
+
+static void set_message(const char *format, va_list args)
+{
+    if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
+}
+
+clv_status clv_fail(clv_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    if (last_detail) set_detail(NULL);
+    return status;
+}
+
+clv_status clv_fail_detail(clv_status status, const char *detail, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    set_detail(detail);
+    return status;
+}
+
+void clv_error_take(clv_error *error, clv_status status)
+{
+    clv_error_clear(error);
+    error->status = status;
+    snprintf(error->message, sizeof error->message, "%s", last_message);
+    error->detail = last_detail ? strdup(last_detail) : NULL;
+}
+
+clv_status clv_error_give(const clv_error *error)
+{
+    return clv_fail_detail(error->status, error->detail, "%s", error->message);
+}
+
+void clv_error_clear(clv_error *error)
+{
+    free(error->detail);
+    *error = (clv_error){ 0 };
+}
+
+const char *clv_error_message(void)
+{
+    return last_message;
+}
+
+const char *clv_error_detail(void)
+{
+    return last_detail ? last_detail : "";
+}
+
+const char *clv_status_name(clv_status status)
+{
+    switch (status) {
+    case CLV_OK: return "CLV_OK";
+    case CLV_E_ARGUMENT: return "CLV_E_ARGUMENT";
+    case CLV_E_SHAPE: return "CLV_E_SHAPE";
+    case CLV_E_FORMAT: return "CLV_E_FORMAT";
+    case CLV_E_MEMORY: return "CLV_E_MEMORY";
+    case CLV_E_DEVICE_MEMORY: return "CLV_E_DEVICE_MEMORY";
+    case CLV_E_NO_DEVICE: return "CLV_E_NO_DEVICE";
+    case CLV_E_DEVICE: return "CLV_E_DEVICE";
+    case CLV_E_BUILD: return "CLV_E_BUILD";
+    case CLV_E_WRONG_RESULT: return "CLV_E_WRONG_RESULT";
+    case CLV_E_IO: return "CLV_E_IO";
+    case CLV_E_CANCELLED: return "CLV_E_CANCELLED";
+    case CLV_E_INTERNAL: return "CLV_E_INTERNAL";
+    }
+    return "unknown status";
+}
+
+const char *clv_version(void)
+{
+    return CLV_VERSION_STRING;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An array as it came from a file or goes into one: type, shape, owned memory in C order. */
+#ifndef CLEAVE_HOST_IO_ARRAY_H
+#define CLEAVE_HOST_IO_ARRAY_H
+
+#include <cleave/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum clv_type { CLV_U8, CLV_I16, CLV_U16, CLV_I32, CLV_U32, CLV_I64, CLV_F32, CLV_F64 } clv_type;
+
+enum { CLV_MAX_RANK = 4 };
+
+/* Zero-initialise; data is host-endian, page-aligned (fit for zero-copy), freed by clear. */
+typedef struct clv_array {
+    clv_type type;
+    size_t rank, shape[CLV_MAX_RANK]; /* outermost first; rank 0 is one number */
+    void *data;
+} clv_array;
+
+size_t clv_type_size(clv_type type);
+const char *clv_type_name(clv_type type); /* "float32" */
+size_t clv_array_count(const clv_array *array); /* elements */
+
+/* Sets type and shape and allocates (contents undefined); sizes are checked for overflow. `what`
+ * names the array in messages. CLV_E_MEMORY, CLV_E_SHAPE (rank, overflow). */
+clv_status clv_array_create(clv_array *array, const char *what, clv_type type, size_t rank,
+                            const size_t *shape);
+/* In place where types agree, else a new array replaces the old. Integers become the nearest
+ * float. CLV_E_MEMORY. */
+clv_status clv_array_convert(clv_array *array, const char *what, clv_type type);
+void clv_array_clear(clv_array *array);
+
+/* "[61,60,60]"; `out` holds at least 100 bytes and is returned. */
+const char *clv_shape_text(size_t rank, const size_t *shape, char *out);
+
+#endif

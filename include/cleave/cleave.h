@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that Cleave offers to a C or C++ program. */
+#ifndef CLEAVE_CLEAVE_H
+#define CLEAVE_CLEAVE_H
+
+#include <cleave/job.h>
+#include <cleave/log.h>
+#include <cleave/patch.h>
+#include <cleave/probe.h>
+#include <cleave/runtime.h>
+#include <cleave/status.h>
+#include <cleave/version.h>
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this machine can compute with, and which mode to take: one report as plain structs. */
+#ifndef CLEAVE_PROBE_H
+#define CLEAVE_PROBE_H
+
+#include <cleave/export.h>
+#include <cleave/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+CLV_BEGIN_DECLS
+
+/* Unknown is never 0: counts and bytes are CLV_UNKNOWN, texts NULL, rates and times negative. */
+#define CLV_UNKNOWN UINT64_MAX
+
+typedef enum clv_tristate { CLV_MAYBE = 0, CLV_NO = 1, CLV_YES = 2 } clv_tristate;
+
+typedef enum clv_device_class {
+    CLV_CLASS_DISCRETE_GPU,
+    CLV_CLASS_INTEGRATED_GPU,
+    CLV_CLASS_CPU,
+    CLV_CLASS_ACCELERATOR,
+    CLV_CLASS_SOFTWARE, /**< a software rasteriser such as llvmpipe, whatever type it reports */
+} clv_device_class;
+
+typedef enum clv_vendor {
+    CLV_VENDOR_OTHER,
+    CLV_VENDOR_NVIDIA,
+    CLV_VENDOR_AMD,
+    CLV_VENDOR_INTEL,
+    CLV_VENDOR_ARM,
+    CLV_VENDOR_QUALCOMM,
+    CLV_VENDOR_APPLE,
+    CLV_VENDOR_POCL,
+    CLV_VENDOR_MESA,
+} clv_vendor;
+
+typedef enum clv_mode {
+    CLV_MODE_AUTO = 0,  /**< the probe's recommendation */
+    CLV_MODE_CPU,       /**< OpenCL CPU devices */
+    CLV_MODE_GPU,       /**< OpenCL GPU devices */
+    CLV_MODE_HYBRID,    /**< both */
+    CLV_MODE_REFERENCE, /**< no OpenCL: the plain C path of every operation */
+} clv_mode;
+
+/** One CPU cache level, as hwloc counts it. */
+typedef struct clv_probe_cache {
+    unsigned level;
+    char type; /**< 'd' data, 'i' instruction, 'u' unified */
+    unsigned count, line_bytes;
+    uint64_t bytes; /**< of one of them */
+} clv_probe_cache;
+
+typedef struct clv_probe_host {
+    const char *os_name, *os_version, *kernel, *arch;
+    clv_tristate container;
+    const char *hypervisor;
+
+    const char *cpu_model, *cpu_vendor;
+    unsigned packages, cores, threads;
+    unsigned threads_allowed; /**< by affinity and cgroup quota; at least 1 */
+    unsigned numa_nodes;
+    double freq_max_mhz;
+    const char *freq_source;
+    const char *isa; /**< the extensions that matter, separated by spaces: "avx2 fma avx512f" */
+    const clv_probe_cache *caches;
+    size_t cache_count;
+    const char *topology_source; /**< "hwloc 2.9.0" */
+
+    uint64_t memory_total_bytes, memory_available_bytes;
+    uint64_t memory_limit_bytes; /**< cgroup; CLV_UNKNOWN = none */
+    uint64_t swap_total_bytes, hwloc_total_bytes;
+    const char *memory_source;
+} clv_probe_host;
+
+/** A GPU on the PCI bus, whether or not OpenCL sees it. */
+typedef struct clv_probe_pci_gpu {
+    const char *address; /**< "0000:03:00.0" */
+    unsigned vendor_id, device_id, pci_class;
+    const char *kernel_driver, *name;
+    bool has_opencl;
+} clv_probe_pci_gpu;
+
+/** One installed OpenCL driver (an .icd file). */
+typedef struct clv_probe_icd {
+    const char *file, *library;
+    const char *status; /**< ok missing no_platform crashed timeout hung_unkillable bad_output */
+    int signal;         /**< 0 = none */
+    double duration_s;
+    const char *message, *driver_output;
+} clv_probe_icd;
+
+typedef struct clv_probe_platform {
+    size_t icd; /**< index, or SIZE_MAX when enumerated in-process */
+    const char *name, *vendor, *version, *numeric_version, *profile, *extensions;
+    clv_vendor vendor_norm;
+} clv_probe_platform;
+
+/** Rates measured by the probe's bench, or negative. */
+typedef struct clv_probe_rates {
+    double fp32_gflops, fp64_gflops, fp16_gflops, int8_gops;
+    double global_gb_s, h2d_gb_s, d2h_gb_s, launch_us;
+    const char *date, *protocol;
+} clv_probe_rates;
+
+typedef struct clv_probe_check {
+    bool done, ok;
+    double build_s, run_s, max_error;
+    uint64_t loop_limit; /**< loop turns a work-item survives; CLV_UNKNOWN = no limit found */
+    const char *message;
+} clv_probe_check;
+
+typedef struct clv_probe_device {
+    size_t platform;  /**< index into platforms */
+    unsigned ordinal; /**< within its platform */
+    const char *id;   /**< stable: "pci:0000:03:00.0", "uuid:...", "cpu:pocl", "name:...#0" */
+    const char *name, *name_clean, *board_name, *vendor;
+    clv_vendor vendor_norm;
+    unsigned vendor_id;
+    const char *type; /**< "GPU", "CPU", "ACCELERATOR", "CUSTOM", joined by '|' */
+    clv_device_class device_class;
+    const char *class_reason;
+    size_t duplicate_of; /**< index, or SIZE_MAX */
+    bool primary;
+
+    const char *pci_address, *pci_source;
+    const char *uuid, *driver_uuid;
+    uint64_t pci_device_id, numa_node;
+    uint64_t pci_link_gen, pci_link_width;
+
+    const char *version, *numeric_version, *c_version, *profile, *driver_version;
+    bool available, compiler_available;
+
+    unsigned compute_units;
+    const char *units_kind; /**< "cu", "sm", "eu", "core" */
+    double clock_mhz;
+    uint64_t wavefront;
+    const char *subgroup_sizes; /**< "8 16 32" */
+    size_t max_work_group, max_work_item_sizes[3], preferred_multiple;
+    const char *arch; /**< "gfx1030", "sm_75" */
+    unsigned address_bits;
+
+    uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
+    const char *free_source;
+    bool local_is_global, unified;
+    clv_tristate ecc;
+    unsigned base_align_bits;
+    uint64_t vram_bytes;
+    const char *vram_source;
+
+    bool fp16, fp64, fma, denorms_fp32, correctly_rounded_div, int64_atomics, images, subgroups;
+    bool out_of_order, profiling;
+    clv_tristate dot8, float_atomics, kernel_timeout;
+    uint64_t timer_resolution_ns, printf_bytes;
+    const char *svm, *il_versions;
+    unsigned partition_max; /**< sub-devices by counts that the driver offers; 0 or 1 = none */
+    bool partition_by_counts;
+
+    double utilisation_percent;
+    const char *utilisation_source;
+    const char *extensions;
+    const char *quirks; /**< names of the rows of the quirk table that apply, by spaces */
+
+    clv_probe_check check;
+    clv_probe_rates measured;
+    bool usable;
+    const char *unusable_reason;
+
+    /** cl_platform_id and cl_device_id; NULL in a report that came from a child or a file. */
+    void *native_platform, *native_device;
+} clv_probe_device;
+
+typedef struct clv_probe_mode {
+    clv_mode recommended;
+    const char *reason; /**< one sentence with the numbers */
+    const char *rule;   /**< "R0" to "R6" */
+    size_t primary_device, cpu_device; /**< index or SIZE_MAX */
+    uint64_t hybrid_bytes, gpu_bytes;  /**< the thresholds */
+    const char *forced_by;             /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
+} clv_probe_mode;
+
+typedef struct clv_probe_warning {
+    const char *code, *message, *hint;
+} clv_probe_warning;
+
+/** Everything; owns all texts and arrays it points to. */
+typedef struct clv_probe_report {
+    double duration_s;
+    clv_probe_host host;
+    const char *loader_path, *loader_name, *loader_version, *layers;
+    const clv_probe_icd *icds;
+    size_t icd_count;
+    const clv_probe_pci_gpu *pci_gpus;
+    size_t pci_gpu_count;
+    const clv_probe_platform *platforms;
+    size_t platform_count;
+    const clv_probe_device *devices;
+    size_t device_count;
+    clv_probe_mode mode;
+    const clv_probe_warning *warnings;
+    size_t warning_count;
+} clv_probe_report;
+
+typedef struct clv_probe_options {
+    size_t size;         /**< sizeof(clv_probe_options), or 0 for version 1 */
+    clv_mode mode;       /**< a mode ordered by the user; CLV_MODE_AUTO decides */
+    const char *devices; /**< selection ordered by the user, or NULL */
+} clv_probe_options;
+
+/**
+ * Looks at the machine from inside this process: loads every OpenCL driver, touches no environment.
+ *
+ * @param options  NULL means all defaults.
+ * @param report   out; free with clv_probe_free. No OpenCL at all is a good report (mode cpu).
+ * @return CLV_OK; CLV_E_NO_DEVICE (an ordered device or mode is not there); CLV_E_MEMORY.
+ * Threads: any; the first call of a process is slow (drivers start).
+ */
+CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);
+CLV_API void clv_probe_free(clv_probe_report *report); /**< accepts NULL */
+
+/** The report for people, at most 80 columns; free with free(). NULL without memory. */
+CLV_API char *clv_probe_text(const clv_probe_report *report);
+/** The report as JSON, schema "cleave.probe/1"; free with free(). NULL without memory. */
+CLV_API char *clv_probe_json(const clv_probe_report *report);
+
+CLV_API const char *clv_mode_name(clv_mode mode); /**< "auto", "cpu", "gpu", "hybrid", "reference" */
+CLV_API clv_status clv_mode_parse(const char *name, clv_mode *mode); /**< CLV_E_ARGUMENT */
+CLV_API const char *clv_device_class_name(clv_device_class device_class); /**< "discrete_gpu" */
+CLV_API const char *clv_vendor_name(clv_vendor vendor);                   /**< "nvidia" */
+
+CLV_END_DECLS
+
+#endif

@@ -1,0 +1,44 @@
+# cleave_embed_kernels(TARGET FILE...): every FILE under cl/ becomes one symbol of TARGET.
+#
+#   cl/patch/centre.cl  ->  const clv_cl_source clv_cl_patch_centre   (runtime/source.h)
+#
+# A kernel that is missing is a link error. Headers (.clh) are listed in clv_cl_headers[], where
+# runtime/source.c looks for what a kernel includes.
+function(cleave_embed_kernels target)
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/cl_embedded)
+    set(declarations "")
+    set(headers "")
+    foreach(file IN LISTS ARGN)
+        string(REGEX REPLACE "^cl/|\\.clh?$" "" stem ${file})
+        string(MAKE_C_IDENTIFIER "clv_cl_${stem}" symbol)
+        set(generated ${out}/${symbol}.c)
+        add_custom_command(
+            OUTPUT ${generated}
+            COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DNAME=${file}
+                -DSYMBOL=${symbol} -DOUTPUT=${generated}
+                -P ${CMAKE_CURRENT_SOURCE_DIR}/packaging/cmake/EmbedOne.cmake
+            DEPENDS ${file} packaging/cmake/EmbedOne.cmake
+            COMMENT "Embedding ${file}" VERBATIM)
+        target_sources(${target} PRIVATE ${generated})
+        string(APPEND declarations "extern const clv_cl_source ${symbol};\n")
+        if(file MATCHES "\\.clh$")
+            string(APPEND headers "    &${symbol},\n")
+        endif()
+    endforeach()
+    file(CONFIGURE OUTPUT ${out}/cl_embedded.h CONTENT
+"/* Made by EmbedKernels.cmake: every kernel source in the library. */
+#ifndef CLEAVE_CL_EMBEDDED_H
+#define CLEAVE_CL_EMBEDDED_H
+#include <cleave/runtime.h>
+@declarations@extern const clv_cl_source *const clv_cl_headers[]; /* ends with NULL */
+#endif
+" @ONLY)
+    file(CONFIGURE OUTPUT ${out}/cl_headers.c CONTENT
+"#include \"cl_embedded.h\"
+const clv_cl_source *const clv_cl_headers[] = {
+@headers@    0,
+};
+" @ONLY)
+    target_sources(${target} PRIVATE ${out}/cl_headers.c)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${out}>)
+endfunction()

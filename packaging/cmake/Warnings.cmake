@@ -1,0 +1,8 @@
+# cleave_warnings(TARGET): the warnings of every target of ours; errors where a preset says so.
+option(CLEAVE_WERROR "Treat warnings as errors (the presets do)" OFF)
+function(cleave_warnings target)
+    target_compile_options(${target} PRIVATE
+        -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+        -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wno-missing-field-initializers
+        $<$<BOOL:${CLEAVE_WERROR}>:-Werror>)
+endfunction()

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every test includes. */
+#define _XOPEN_SOURCE 700
+#include "test.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void test_expect_status(clv_status want, clv_status got, const char *call, const char *file,
+                        int line)
+{
+    if (got == want) return;
+    print_error("%s:%d: %s gave %s: %s\n%s\n", file, line, call, clv_status_name(got),
+                clv_error_message(), clv_error_detail());
+    fail();
+}
+
+void test_expect_failure(clv_status want, const char *part, clv_status got, const char *call,
+                         const char *file, int line)
+{
+    if (got == want && strstr(clv_error_message(), part)) return;
+    print_error("%s:%d: %s gave %s \"%s\", expected %s with \"%s\"\n", file, line, call,
+                clv_status_name(got), got ? clv_error_message() : "", clv_status_name(want), part);
+    fail();
+}
+
+void test_skip_all(const char *reason)
+{
+    printf("SKIPPED: %s\n", reason);
+    exit(77);
+}
+
+static char temp_dir[256];
+static pid_t temp_owner;
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static void remove_temp_dir(void)
+{
+    if (getpid() == temp_owner) nftw(temp_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *test_temp_dir(void)
+{
+    if (*temp_dir) return temp_dir;
+    const char *base = getenv("TMPDIR");
+    snprintf(temp_dir, sizeof temp_dir, "%s/cleave-test-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(temp_dir)) {
+        perror("mkdtemp");
+        exit(1);
+    }
+    temp_owner = getpid();
+    atexit(remove_temp_dir);
+    return temp_dir;
+}
+
+uint64_t test_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+double test_uniform(uint64_t *state, double low, double high)
+{
+    return low + (high - low) * (double)(test_random(state) >> 11) * 0x1p-53;
+}

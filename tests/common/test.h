@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every test includes: cmocka, and the two expectations that most lines are made of. */
+#ifndef CLEAVE_TEST_H
+#define CLEAVE_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cleave/status.h>
+
+/* The call succeeds; otherwise its message is the failure. */
+#define EXPECT_OK(call) test_expect_status(CLV_OK, (call), #call, __FILE__, __LINE__)
+/* The call fails in this way, and its message holds `part`. */
+#define EXPECT_FAIL(status, part, call) \
+    test_expect_failure((status), (part), (call), #call, __FILE__, __LINE__)
+
+void test_expect_status(clv_status want, clv_status got, const char *call, const char *file,
+                        int line);
+void test_expect_failure(clv_status want, const char *part, clv_status got, const char *call,
+                         const char *file, int line);
+
+/* Exit code 77 with the reason on stdout: the runner shows it as skipped. */
+void test_skip_all(const char *reason) __attribute__((noreturn));
+
+/* A fresh directory for this process, removed at exit; borrowed. */
+const char *test_temp_dir(void);
+
+/* Deterministic numbers: SplitMix64. */
+uint64_t test_random(uint64_t *state);
+double test_uniform(uint64_t *state, double low, double high);
+
+#endif

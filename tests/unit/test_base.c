@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/: numbers, sizes, messages, files. */
+#include "test.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void sizes_are_read_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = { { "0", 0 },         { "4096", 4096 },       { "256M", 256000000 },
+                 { "1.5G", 1500000000 }, { "2GiB", 2147483648 }, { "800 MB", 800000000 },
+                 { "1e3k", 1000000 } };
+    for (size_t i = 0; i < CLV_LEN(good); ++i) {
+        uint64_t got = 1;
+        assert_true(clv_parse_bytes(good[i].text, &got));
+        assert_int_equal(got, good[i].bytes);
+    }
+    static const char *const bad[] = { "", "M", "-1", "1X", "nan", "inf", "1e30", "0x10", "1 2", "5%" };
+    for (size_t i = 0; i < CLV_LEN(bad); ++i) {
+        uint64_t got = 77;
+        assert_false(clv_parse_bytes(bad[i], &got));
+        assert_int_equal(got, 77);
+    }
+    double f = 0;
+    assert_true(clv_parse_percent("80%", &f) && fabs(f - 0.8) < 1e-15);
+    assert_false(clv_parse_percent("0%", &f) || clv_parse_percent("101%", &f) ||
+                 clv_parse_percent("80", &f));
+}
+
+static void numbers_are_read_strictly(void **state)
+{
+    (void)state;
+    double d;
+    uint64_t u;
+    int64_t i;
+    assert_true(clv_parse_double("-1.25e-3", &d) && d == -1.25e-3);
+    assert_true(clv_parse_double(".5", &d) && d == 0.5);
+    assert_false(clv_parse_double("1.5x", &d) || clv_parse_double("", &d) ||
+                 clv_parse_double("0x1p3", &d) || clv_parse_double("1e999", &d));
+    assert_true(clv_parse_u64("18446744073709551615", &u) && u == UINT64_MAX);
+    assert_false(clv_parse_u64("18446744073709551616", &u) || clv_parse_u64("-1", &u));
+    assert_true(clv_parse_i64("-42", &i) && i == -42);
+}
+
+static void sizes_do_not_wrap(void **state)
+{
+    (void)state;
+    size_t out = 5;
+    assert_false(clv_size_mul(SIZE_MAX, 2, &out) || clv_size_add(SIZE_MAX, 1, &out));
+    assert_int_equal(out, 5);
+    assert_null(clv_alloc(SIZE_MAX, 2));
+}
+
+static void an_allocation_can_be_made_to_fail(void **state)
+{
+    (void)state;
+    clv_alloc_fail_at(2);
+    void *first = clv_alloc(1, 1), *second = clv_alloc(1, 1), *third = clv_alloc(1, 1);
+    assert_non_null(first);
+    assert_null(second);
+    assert_non_null(third);
+    assert_int_equal(clv_alloc_calls(), 3);
+    clv_alloc_fail_at(0);
+    clv_free(first), clv_free(third);
+}
+
+static void figures_are_written_for_people(void **state)
+{
+    (void)state;
+    char s[24];
+    assert_string_equal(clv_format_bytes(512, s), "512 B");
+    assert_string_equal(clv_format_bytes(1610612736, s), "1.61 GB");
+    assert_string_equal(clv_format_bytes(999600, s), "1 MB");
+    assert_string_equal(clv_format_seconds(0.01504, s), "15 ms");
+    assert_string_equal(clv_format_seconds(125, s), "2 min 05 s");
+}
+
+static void strings_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char out[5];
+    clv_copy_string(out, sizeof out, "abc\xc3\xa9");
+    assert_string_equal(out, "abc");
+    clv_copy_string(out, sizeof out, "abcd");
+    assert_string_equal(out, "abcd");
+}
+
+static void an_error_travels_between_threads(void **state)
+{
+    (void)state;
+    clv_error error = { 0 };
+    clv_error_take(&error, clv_fail_detail(CLV_E_BUILD, "line 1\nline 2", "kernel %s", "k"));
+    (void)clv_fail(CLV_E_IO, "something else");
+    assert_string_equal(clv_error_detail(), "");
+    assert_int_equal(clv_error_give(&error), CLV_E_BUILD);
+    assert_string_equal(clv_error_message(), "kernel k");
+    assert_string_equal(clv_error_detail(), "line 1\nline 2");
+    clv_error_clear(&error);
+}
+
+static void sha256_is_sha256(void **state)
+{
+    (void)state;
+    char hex[65];
+    const clv_digest digest = clv_sha256("abc", 3); /* FIPS 180-2, appendix B.1 */
+    clv_digest_hex(&digest, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+static void files_are_complete_or_absent(void **state)
+{
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s/out.txt", test_temp_dir());
+    EXPECT_OK(clv_file_write(path, "first", 5));
+    char *temporary;
+    EXPECT_OK(clv_file_begin(path, &temporary));
+    clv_file_abandon(temporary);
+    char *data;
+    size_t length;
+    EXPECT_OK(clv_file_read(path, 100, &data, &length));
+    assert_int_equal(length, 5);
+    assert_string_equal(data, "first");
+    clv_free(data);
+    EXPECT_FAIL(CLV_E_FORMAT, "larger than 3", clv_file_read(path, 3, &data, &length));
+    EXPECT_FAIL(CLV_E_IO, "No such file", clv_file_read("/nonexistent/x", 3, &data, &length));
+    EXPECT_FAIL(CLV_E_IO, "/nonexistent/x", clv_file_write("/nonexistent/x", "a", 1));
+}
+
+static void a_private_directory_is_private(void **state)
+{
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s/a/b", test_temp_dir());
+    EXPECT_OK(clv_dir_make_private(path));
+    EXPECT_OK(clv_dir_make_private(path));
+    assert_int_equal(chmod(path, 0777), 0);
+    EXPECT_FAIL(CLV_E_IO, "others may write", clv_dir_make_private(path));
+    char link[320];
+    snprintf(link, sizeof link, "%s-link", path);
+    assert_int_equal(chmod(path, 0700), 0);
+    assert_int_equal(symlink(path, link), 0);
+    EXPECT_FAIL(CLV_E_IO, "a link", clv_dir_make_private(link));
+}
+
+static void json_keeps_order_and_types(void **state)
+{
+    (void)state;
+    clv_json *root = clv_json_object();
+    clv_json_add_string(root, "z", "text");
+    clv_json_add_number(root, "not finite", NAN);
+    clv_json_add_bytes(root, "large", UINT64_MAX);
+    clv_json *list = clv_json_add_array(root, "list");
+    clv_json_add_int(list, NULL, 7);
+    clv_json_add_bool(list, NULL, true);
+    char *text = clv_json_text(root, true);
+    assert_string_equal(text, "{\"z\":\"text\",\"not finite\":null,"
+                              "\"large\":\"18446744073709551615\",\"list\":[7,true]}");
+    clv_json *again;
+    EXPECT_OK(clv_json_parse("test", text, strlen(text), &again));
+    assert_int_equal(clv_json_int(clv_json_at(clv_json_get(again, "list"), 0), 0), 7);
+    assert_int_equal(clv_json_int(clv_json_get(again, "nowhere"), -3), -3);
+    clv_json_free(again);
+    clv_json_text_free(text);
+    clv_json_free(root);
+    EXPECT_FAIL(CLV_E_FORMAT, "line 1", clv_json_parse("test", "{\"a\":1,\"a\":2}", 13, &again));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_read_strictly),
+        cmocka_unit_test(numbers_are_read_strictly),
+        cmocka_unit_test(sizes_do_not_wrap),
+        cmocka_unit_test(an_allocation_can_be_made_to_fail),
+        cmocka_unit_test(figures_are_written_for_people),
+        cmocka_unit_test(strings_are_cut_between_characters),
+        cmocka_unit_test(an_error_travels_between_threads),
+        cmocka_unit_test(sha256_is_sha256),
+        cmocka_unit_test(files_are_complete_or_absent),
+        cmocka_unit_test(a_private_directory_is_private),
+        cmocka_unit_test(json_keeps_order_and_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
