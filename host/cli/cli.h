@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands of `cleave` share: exit codes, option tables, messages, the common options.
+ *
+ * A subcommand is one file with one `const cli_command`: its help text is made from its option
+ * table, so that --help, the man page and completion cannot disagree. */
+#ifndef CLEAVE_HOST_CLI_CLI_H
+#define CLEAVE_HOST_CLI_CLI_H
+
+#include <cleave/job.h>
+#include <cleave/runtime.h>
+
+#include <stdio.h>
+
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,      /* failed while running */
+    CLI_USAGE = 2,       /* wrong usage or bad input */
+    CLI_NOT_THERE = 3,   /* a device or mode that was asked for is not there */
+    CLI_ICD_BROKEN = 4,  /* probe --strict: a driver crashed or hung */
+    CLI_WRONG = 5,       /* a device gave wrong results */
+    CLI_INTERRUPTED = 130,
+};
+
+typedef enum cli_kind {
+    CLI_FLAG,   /* bool: --dog */
+    CLI_TEXT,   /* const char *: any text */
+    CLI_UINT,   /* uint64_t */
+    CLI_INT,    /* int64_t */
+    CLI_DOUBLE, /* double, finite */
+    CLI_CHOICE, /* int: index into `values` (a comma list) */
+    CLI_BYTES,  /* uint64_t: "256M" */
+    CLI_OPTIONAL, /* const char *: --bench or --bench=full; "" when given bare */
+} cli_kind;
+
+/* One option. `target` points to a variable of the kind's type, preset to the default. */
+typedef struct cli_option {
+    const char *name;   /* "radius": --radius; "q": -q; "o,output" both */
+    cli_kind kind;
+    void *target;
+    const char *value;  /* how help calls the value: "PX"; for CHOICE the comma list of values */
+    const char *help;   /* one line; defaults in brackets: "patch radius in pixels [4]" */
+    bool *given;        /* set when the option was given; may be NULL */
+} cli_option;
+
+typedef struct cli_command {
+    const char *name, *summary, *operands; /* "paco", "find exoplanets ...", "CUBE ANGLES PSF -o DIR" */
+    const char *description;               /* paragraphs for --help and the man page */
+    int (*run)(int argc, char **argv);     /* argv[0] is the command's name */
+} cli_command;
+
+/* Reads options (GNU style: any order, --name=value, -- ends them, -h/--help). The operands are
+ * moved to argv[1..*operands]. Returns -1 to go on, else the exit code to return now (help was
+ * printed, or the mistake was named). `tables` ends with NULL; each table ends with a NULL name. */
+int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
+              int *operands);
+
+/* "cleave paco: message" on stderr; returns `code`. */
+int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
+/* The library's message, with the exit code that fits the status; CLV_OK gives CLI_OK. */
+int cli_status(const cli_command *command, clv_status status);
+void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2, 3);
+
+/* ---- the options that every job command takes ------------------------------------------------ */
+
+typedef struct cli_common {
+    const char *mode, *device, *mem_limit, *batch, *sched, *report, *trace;
+    uint64_t sub_devices;
+    bool quiet, verbose, no_progress;
+} cli_common;
+
+enum { CLI_COMMON_OPTIONS = 12 };
+/* Fills `table` (CLI_COMMON_OPTIONS + 1 rows) with options that write into `common`. */
+void cli_common_table(cli_common *common, cli_option *table);
+/* Checks the common options and creates the context. Returns -1 to go on, else an exit code. */
+int cli_common_context(const cli_command *command, const cli_common *common, clv_context **context);
+
+/* Progress bar with rate and remaining time on stderr, when that is a terminal and it is wanted;
+ * also the place where SIGINT cancels. Give `cli_progress` and the bar to clv_job's progress. */
+typedef struct cli_bar {
+    bool show;
+    double started, drawn;
+    const char *unit; /* "rows" */
+} cli_bar;
+void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit);
+int cli_progress(const char *job, size_t done, size_t total, void *bar);
+void cli_bar_end(cli_bar *bar);
+bool cli_interrupted(void);
+
+/* Writes --report and --trace when they were asked for. */
+int cli_write_report(const cli_command *command, const cli_common *common, clv_context *context,
+                     const clv_report *report);
+
+/* Every subcommand, in the order of `cleave --help`; ends with NULL. */
+extern const cli_command *const cli_commands[];
+/* The option tables of a command with default values, for the man page and completion. */
+extern const cli_command cli_probe, cli_demo, cli_paco, cli_bench, cli_selftest, cli_cache;
+
+#endif
