@@ -17,7 +17,8 @@ void clv_sleep(double seconds)
     if (!(seconds > 0)) return;
     struct timespec left = { .tv_sec = (time_t)seconds };
     left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
-    while (nanosleep(&left, &left) == -1 && errno == EINTR) continue;
+    while (nanosleep(&left, &left) == -1 && errno == EINTR)
+        continue;
 }
 
 void clv_utc(char *out, size_t capacity)

@@ -13,9 +13,9 @@ clv_status clv_fail_detail(clv_status status, const char *detail, const char *fo
     CLV_PRINTF(3, 4);
 
 /* Passes a callee's failure on; its message stays. The only macro that hides a return. */
-#define CLV_TRY(call)                                   \
-    do {                                                \
-        const clv_status try_status_ = (call);          \
+#define CLV_TRY(call)                                  \
+    do {                                               \
+        const clv_status try_status_ = (call);         \
         if (try_status_ != CLV_OK) return try_status_; \
     } while (0)
 

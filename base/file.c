@@ -163,7 +163,8 @@ static clv_status make_dirs(const char *path, mode_t mode)
         if (was != '/' && was != '\0') continue;
         *c = '\0';
         struct stat info;
-        if (mkdir(copy, was ? mode | 0700 : mode) && errno != EEXIST) status = io_error("make the directory", copy);
+        if (mkdir(copy, was ? mode | 0700 : mode) && errno != EEXIST)
+            status = io_error("make the directory", copy);
         else if (!was && (stat(copy, &info) || !S_ISDIR(info.st_mode))) {
             errno = ENOTDIR;
             status = io_error("use as a directory", copy);
@@ -202,8 +203,11 @@ void clv_cache_dir(char *out, size_t capacity)
     int length = 0;
     out[0] = '\0';
     if ((off && strcmp(off, "0") == 0) || getuid() != geteuid() || getgid() != getegid()) return;
-    if (own && *own) length = snprintf(out, capacity, "%s", own);
-    else if (xdg && *xdg == '/') length = snprintf(out, capacity, "%s/cleave", xdg);
-    else if (home && *home == '/') length = snprintf(out, capacity, "%s/.cache/cleave", home);
+    if (own && *own)
+        length = snprintf(out, capacity, "%s", own);
+    else if (xdg && *xdg == '/')
+        length = snprintf(out, capacity, "%s/cleave", xdg);
+    else if (home && *home == '/')
+        length = snprintf(out, capacity, "%s/.cache/cleave", home);
     if (length < 0 || (size_t)length >= capacity) out[0] = '\0';
 }

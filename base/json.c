@@ -106,6 +106,11 @@ void clv_json_add(clv_json *parent, const char *key, clv_json *child)
     put(parent, key, raw(child));
 }
 
+void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child)
+{
+    put(parent, key, child ? json_deep_copy(raw(child)) : json_null());
+}
+
 char *clv_json_text(const clv_json *root, bool compact)
 {
     /* 12 digits: more would print the binary tail of every measured time */

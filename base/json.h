@@ -27,6 +27,7 @@ void clv_json_add_bytes(clv_json *parent, const char *key, uint64_t value); /* >
 void clv_json_add_bool(clv_json *parent, const char *key, bool value);
 void clv_json_add_null(clv_json *parent, const char *key);
 void clv_json_add(clv_json *parent, const char *key, clv_json *child); /* takes the child over */
+void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child); /* NULL: null */
 
 /* Text with two-space indent, members in the order they were added; free with clv_json_text_free.
  * NULL without memory. */

@@ -86,19 +86,32 @@ const char *clv_error_detail(void)
 const char *clv_status_name(clv_status status)
 {
     switch (status) {
-    case CLV_OK: return "CLV_OK";
-    case CLV_E_ARGUMENT: return "CLV_E_ARGUMENT";
-    case CLV_E_SHAPE: return "CLV_E_SHAPE";
-    case CLV_E_FORMAT: return "CLV_E_FORMAT";
-    case CLV_E_MEMORY: return "CLV_E_MEMORY";
-    case CLV_E_DEVICE_MEMORY: return "CLV_E_DEVICE_MEMORY";
-    case CLV_E_NO_DEVICE: return "CLV_E_NO_DEVICE";
-    case CLV_E_DEVICE: return "CLV_E_DEVICE";
-    case CLV_E_BUILD: return "CLV_E_BUILD";
-    case CLV_E_WRONG_RESULT: return "CLV_E_WRONG_RESULT";
-    case CLV_E_IO: return "CLV_E_IO";
-    case CLV_E_CANCELLED: return "CLV_E_CANCELLED";
-    case CLV_E_INTERNAL: return "CLV_E_INTERNAL";
+    case CLV_OK:
+        return "CLV_OK";
+    case CLV_E_ARGUMENT:
+        return "CLV_E_ARGUMENT";
+    case CLV_E_SHAPE:
+        return "CLV_E_SHAPE";
+    case CLV_E_FORMAT:
+        return "CLV_E_FORMAT";
+    case CLV_E_MEMORY:
+        return "CLV_E_MEMORY";
+    case CLV_E_DEVICE_MEMORY:
+        return "CLV_E_DEVICE_MEMORY";
+    case CLV_E_NO_DEVICE:
+        return "CLV_E_NO_DEVICE";
+    case CLV_E_DEVICE:
+        return "CLV_E_DEVICE";
+    case CLV_E_BUILD:
+        return "CLV_E_BUILD";
+    case CLV_E_WRONG_RESULT:
+        return "CLV_E_WRONG_RESULT";
+    case CLV_E_IO:
+        return "CLV_E_IO";
+    case CLV_E_CANCELLED:
+        return "CLV_E_CANCELLED";
+    case CLV_E_INTERNAL:
+        return "CLV_E_INTERNAL";
     }
     return "unknown status";
 }

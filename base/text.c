@@ -37,8 +37,7 @@ void clv_text_add(clv_text *text, const char *format, ...)
 
 void clv_text_bytes(clv_text *text, const void *bytes, size_t length)
 {
-    if (text->failed ||
-        !clv_reserve(&text->data, &text->capacity, text->length + length + 1, 1)) {
+    if (text->failed || !clv_reserve(&text->data, &text->capacity, text->length + length + 1, 1)) {
         text->failed = true;
         return;
     }
@@ -89,15 +88,18 @@ static bool leading_double(const char *text, double *out, const char **end)
     const char *c = text;
     size_t digits = 0;
     if (*c == '+' || *c == '-') ++c;
-    for (; isdigit((unsigned char)*c); ++c) ++digits;
+    for (; isdigit((unsigned char)*c); ++c)
+        ++digits;
     if (*c == '.')
-        for (++c; isdigit((unsigned char)*c); ++c) ++digits;
+        for (++c; isdigit((unsigned char)*c); ++c)
+            ++digits;
     if (!digits) return false;
     if (*c == 'e' || *c == 'E') {
         const char *exponent = c + 1;
         if (*exponent == '+' || *exponent == '-') ++exponent;
         if (isdigit((unsigned char)*exponent)) {
-            while (isdigit((unsigned char)*exponent)) ++exponent;
+            while (isdigit((unsigned char)*exponent))
+                ++exponent;
             c = exponent;
         }
     }
@@ -135,17 +137,32 @@ bool clv_parse_bytes(const char *text, uint64_t *out)
         const char *suffix;
         double factor;
     } units[] = {
-        { "", 1 },      { "B", 1 },           { "k", 1e3 },          { "K", 1e3 },
-        { "kB", 1e3 },  { "KB", 1e3 },        { "M", 1e6 },          { "MB", 1e6 },
-        { "G", 1e9 },   { "GB", 1e9 },        { "T", 1e12 },         { "TB", 1e12 },
-        { "Ki", 1024 }, { "KiB", 1024 },      { "Mi", 1048576 },     { "MiB", 1048576 },
-        { "Gi", 1073741824 }, { "GiB", 1073741824 }, { "Ti", 1099511627776.0 },
+        { "", 1 },
+        { "B", 1 },
+        { "k", 1e3 },
+        { "K", 1e3 },
+        { "kB", 1e3 },
+        { "KB", 1e3 },
+        { "M", 1e6 },
+        { "MB", 1e6 },
+        { "G", 1e9 },
+        { "GB", 1e9 },
+        { "T", 1e12 },
+        { "TB", 1e12 },
+        { "Ki", 1024 },
+        { "KiB", 1024 },
+        { "Mi", 1048576 },
+        { "MiB", 1048576 },
+        { "Gi", 1073741824 },
+        { "GiB", 1073741824 },
+        { "Ti", 1099511627776.0 },
         { "TiB", 1099511627776.0 },
     };
     double value;
     const char *end;
     if (!leading_double(text, &value, &end) || value < 0) return false;
-    while (*end == ' ') ++end;
+    while (*end == ' ')
+        ++end;
     for (size_t i = 0; i < CLV_LEN(units); ++i) {
         if (strcmp(end, units[i].suffix) != 0) continue;
         value *= units[i].factor;
@@ -171,20 +188,27 @@ const char *clv_format_bytes(uint64_t bytes, char *out)
     static const char units[] = " kMGTPE";
     double value = (double)bytes;
     size_t unit = 0;
-    while (value >= 999.5 && units[unit + 1]) value /= 1000, ++unit;
-    if (!unit) snprintf(out, 16, "%u B", (unsigned)bytes);
-    else snprintf(out, 16, "%.3g %cB", value, units[unit]);
+    while (value >= 999.5 && units[unit + 1])
+        value /= 1000, ++unit;
+    if (!unit)
+        snprintf(out, 16, "%u B", (unsigned)bytes);
+    else
+        snprintf(out, 16, "%.3g %cB", value, units[unit]);
     return out;
 }
 
 const char *clv_format_seconds(double seconds, char *out)
 {
-    if (seconds < 0.9995e-3) snprintf(out, 24, "%.3g us", seconds * 1e6);
-    else if (seconds < 0.9995) snprintf(out, 24, "%.3g ms", seconds * 1e3);
-    else if (seconds < 119.5) snprintf(out, 24, "%.3g s", seconds);
+    if (seconds < 0.9995e-3)
+        snprintf(out, 24, "%.3g us", seconds * 1e6);
+    else if (seconds < 0.9995)
+        snprintf(out, 24, "%.3g ms", seconds * 1e3);
+    else if (seconds < 119.5)
+        snprintf(out, 24, "%.3g s", seconds);
     else if (seconds < 7200)
         snprintf(out, 24, "%d min %02d s", (int)(seconds + .5) / 60, (int)(seconds + .5) % 60);
-    else snprintf(out, 24, "%.3g h", seconds / 3600);
+    else
+        snprintf(out, 24, "%.3g h", seconds / 3600);
     return out;
 }
 
@@ -192,7 +216,8 @@ void clv_copy_string(char *out, size_t capacity, const char *text)
 {
     size_t length = strnlen(text, capacity);
     if (length == capacity)
-        for (--length; length && ((unsigned char)text[length] & 0xC0) == 0x80;) --length;
+        for (--length; length && ((unsigned char)text[length] & 0xC0) == 0x80;)
+            --length;
     memmove(out, text, length);
     out[length] = '\0';
 }

@@ -12,7 +12,8 @@ typedef pthread_t clv_thread;
 
 bool clv_mutex_init(clv_mutex *mutex);
 bool clv_cond_init(clv_cond *cond); /* waits on clv_now()'s clock */
-void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex, double when); /* spurious wakes allowed */
+void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex,
+                         double when); /* spurious wakes allowed */
 
 /* A thread named for debuggers (15 characters), with all signals blocked. */
 bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *), void *argument);

@@ -11,12 +11,15 @@ typedef struct clv_worker clv_worker; /**< one device taking part in a job */
 typedef struct clv_slot clv_slot;     /**< one chunk in flight on a worker, and its buffers */
 typedef struct clv_report clv_report; /**< what ran where, and why; see below */
 
+enum { CLV_MAX_WORKERS = 17 }; /**< 16 devices and the host */
+
 /** Predicted cost of a range; estimates may be rough, `memory_bytes` should not be low. */
 typedef struct clv_cost {
     double flops;          /**< arithmetic */
     double traffic_bytes;  /**< device memory read and written by the kernels */
     double transfer_bytes; /**< host to device and back */
     uint64_t memory_bytes; /**< device memory of one chunk of this range */
+    uint64_t buffer_bytes; /**< the largest buffer among it; 0: not told */
 } clv_cost;
 
 /** Units done so far; a non-zero return cancels the job at the next chunk border. */
@@ -27,8 +30,8 @@ typedef int clv_progress(const char *job, size_t done, size_t total, void *user)
  * are. A range is [first, first + count). `user` is the caller's own pointer.
  */
 typedef struct clv_job {
-    size_t size;      /**< sizeof(clv_job), or 0 for version 1 */
-    const char *name; /**< "paco" */
+    size_t size;           /**< sizeof(clv_job), or 0 for version 1 */
+    const char *name;      /**< "paco" */
     const char *signature; /**< what makes units of two jobs comparable ("P49 Q10 T100 W1024"): the
                                 key of the speed history; NULL: the name alone */
     size_t units;
@@ -75,6 +78,7 @@ CLV_API clv_status clv_job_run(clv_context *context, const clv_job *job, void *u
 /* ---- inside setup, enqueue and commit ------------------------------------------------------ */
 
 CLV_API clv_device *clv_worker_device(const clv_worker *worker);
+CLV_API size_t clv_worker_index(const clv_worker *worker);     /**< below CLV_MAX_WORKERS */
 CLV_API clv_queue *clv_worker_queue(const clv_worker *worker); /**< for setup */
 
 /** Memory of the worker under a small number of the job's choice: the same buffer at every call,
@@ -83,16 +87,15 @@ CLV_API clv_status clv_worker_buffer(clv_worker *worker, unsigned key, size_t by
                                      clv_buffer **buffer);
 
 /** As worker memory, but one for each chunk in flight. */
-CLV_API clv_status clv_slot_buffer(clv_slot *slot, unsigned key, size_t bytes,
-                                   clv_buffer **buffer);
+CLV_API clv_status clv_slot_buffer(clv_slot *slot, unsigned key, size_t bytes, clv_buffer **buffer);
 CLV_API clv_worker *clv_slot_worker(const clv_slot *slot);
 CLV_API clv_queue *clv_slot_queue(const clv_slot *slot);
 
 /** Where an input lies for a kernel: elements of `element_bytes`, see clv_slot_input. */
 typedef struct clv_place {
     clv_buffer *buffer;
-    size_t offset;     /**< of the box's first element */
-    size_t stride[3];  /**< elements between neighbours: planes, rows, columns */
+    size_t offset;    /**< of the box's first element */
+    size_t stride[3]; /**< elements between neighbours: planes, rows, columns */
 } clv_place;
 
 /** A box of a host array [n0,n1,n2]; strides in elements. */
@@ -109,8 +112,7 @@ CLV_API clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *b
                                   clv_place *place);
 
 /** Result memory under `key`, for kernels to write; the runtime brings it back. */
-CLV_API clv_status clv_slot_output(clv_slot *slot, unsigned key, size_t bytes,
-                                   clv_buffer **buffer);
+CLV_API clv_status clv_slot_output(clv_slot *slot, unsigned key, size_t bytes, clv_buffer **buffer);
 
 /** The result on the host: filled when commit runs; writable in reference. `bytes` as asked. */
 CLV_API void *clv_slot_result(const clv_slot *slot, unsigned key);
@@ -123,16 +125,16 @@ CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t b
 typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;
-    double busy_s;      /**< chunks in flight, from enqueue to done */
-    double kernel_s;    /**< kernels alone, by events where they can be trusted; negative: unknown */
+    double busy_s;   /**< chunks in flight, from enqueue to done */
+    double kernel_s; /**< kernels alone, by events where they can be trusted; negative: unknown */
     uint64_t bytes_to_device, bytes_from_device, memory_peak_bytes;
     size_t dropped, failed; /**< chunks whose result came too late, or not at all */
     const char *left_out;   /**< why the device did nothing; NULL when it worked */
 } clv_share;
 
 CLV_API clv_status clv_report_create(clv_report **report);
-CLV_API void clv_report_free(clv_report *report); /**< accepts NULL */
-CLV_API double clv_report_seconds(const clv_report *report); /**< of all jobs */
+CLV_API void clv_report_free(clv_report *report);                /**< accepts NULL */
+CLV_API double clv_report_seconds(const clv_report *report);     /**< of all jobs */
 CLV_API size_t clv_report_share_count(const clv_report *report); /**< devices of the last job */
 CLV_API clv_share clv_report_share(const clv_report *report, size_t index);
 /** Adds a member to the report's "operation" object: a fact of the caller. */

@@ -73,6 +73,8 @@ typedef struct clv_probe_host {
     uint64_t memory_limit_bytes; /**< cgroup; CLV_UNKNOWN = none */
     uint64_t swap_total_bytes, hwloc_total_bytes;
     const char *memory_source;
+
+    const char *gpu_access; /**< GPU nodes that this user may not open; NULL = none */
 } clv_probe_host;
 
 /** A GPU on the PCI bus, whether or not OpenCL sees it. */
@@ -85,8 +87,11 @@ typedef struct clv_probe_pci_gpu {
 
 /** One installed OpenCL driver (an .icd file). */
 typedef struct clv_probe_icd {
-    const char *file, *library;
-    const char *status; /**< ok missing no_platform crashed timeout hung_unkillable bad_output */
+    const char *file;         /**< NULL: a driver that the loader found on its own */
+    const char *library;      /**< as written in the file */
+    const char *library_path; /**< the file that was loaded, links resolved */
+    const char *status; /**< ok missing no_platform crashed timeout hung_unkillable bad_output; in a
+                             report made in-process: unchecked */
     int signal;         /**< 0 = none */
     double duration_s;
     const char *message, *driver_output;
@@ -94,8 +99,11 @@ typedef struct clv_probe_icd {
 
 typedef struct clv_probe_platform {
     size_t icd; /**< index, or SIZE_MAX when enumerated in-process */
+    unsigned
+        ordinal; /**< in the order of the loader that showed it; the report has its own order */
     const char *name, *vendor, *version, *numeric_version, *profile, *extensions;
     clv_vendor vendor_norm;
+    const char *message; /**< why it shows no device, where it said so */
 } clv_probe_platform;
 
 /** Rates measured by the probe's bench, or negative. */
@@ -108,9 +116,28 @@ typedef struct clv_probe_rates {
 typedef struct clv_probe_check {
     bool done, ok;
     double build_s, run_s, max_error;
-    uint64_t loop_limit; /**< loop turns a work-item survives; CLV_UNKNOWN = no limit found */
+    uint64_t loop_limit;       /**< loop turns a work-item survives; CLV_UNKNOWN = no limit found */
+    clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */
+    clv_tristate event_times;  /**< profiling figures agree with the host's clock */
     const char *message;
 } clv_probe_check;
+
+/** What a program must do differently on a device; made from the table of known quirks and from
+ *  the check, so that nobody else needs to know vendors. All-zero is a well-behaved device. */
+typedef struct clv_probe_flags {
+    bool no_sub_devices;         /**< clCreateSubDevices is not offered, or not safe to call */
+    bool sub_devices_no_gain;    /**< sub-devices run one after the other */
+    bool finish_does_not_wait;   /**< clFinish returns early: wait on events */
+    bool no_event_times;         /**< profiling figures are wrong: use the host's clock */
+    bool no_quoted_options;      /**< a quoted space in build options crashes the compiler */
+    bool binaries_must_be_whole; /**< a damaged program binary ends the process */
+    bool local_memory_must_fit;  /**< too much local memory ends the process, not the launch */
+    bool slow_barriers;          /**< barriers cost far more than arithmetic: try without first */
+    bool slow_first_launch;      /**< the first launch of each work-group size compiles */
+    bool no_device_memory;       /**< buffers are host memory: zero-copy, one queue */
+    uint64_t loop_limit; /**< loop turns of a work-item in total, beyond which results are wrong
+                              without an error; 0 = no such limit is known */
+} clv_probe_flags;
 
 typedef struct clv_probe_device {
     size_t platform;  /**< index into platforms */
@@ -122,13 +149,16 @@ typedef struct clv_probe_device {
     const char *type; /**< "GPU", "CPU", "ACCELERATOR", "CUSTOM", joined by '|' */
     clv_device_class device_class;
     const char *class_reason;
+    clv_tristate integrated; /**< by the vendor's own query or the kernel driver */
+    const char *integrated_source;
     size_t duplicate_of; /**< index, or SIZE_MAX */
-    bool primary;
+    bool primary;        /**< the entry to use of those that show the same hardware */
 
     const char *pci_address, *pci_source;
     const char *uuid, *driver_uuid;
     uint64_t pci_device_id, numa_node;
     uint64_t pci_link_gen, pci_link_width;
+    const char *cpuset; /**< host threads near the device: "0-15,32-47" */
 
     const char *version, *numeric_version, *c_version, *profile, *driver_version;
     bool available, compiler_available;
@@ -143,7 +173,7 @@ typedef struct clv_probe_device {
     unsigned address_bits;
 
     uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
-    const char *free_source;
+    const char *free_source, *free_time;
     bool local_is_global, unified;
     clv_tristate ecc;
     unsigned base_align_bits;
@@ -152,7 +182,7 @@ typedef struct clv_probe_device {
 
     bool fp16, fp64, fma, denorms_fp32, correctly_rounded_div, int64_atomics, images, subgroups;
     bool out_of_order, profiling;
-    clv_tristate dot8, float_atomics, kernel_timeout;
+    clv_tristate fp64_emulated, dot8, float_atomics, kernel_timeout;
     uint64_t timer_resolution_ns, printf_bytes;
     const char *svm, *il_versions;
     unsigned partition_max; /**< sub-devices by counts that the driver offers; 0 or 1 = none */
@@ -162,6 +192,7 @@ typedef struct clv_probe_device {
     const char *utilisation_source;
     const char *extensions;
     const char *quirks; /**< names of the rows of the quirk table that apply, by spaces */
+    clv_probe_flags flags;
 
     clv_probe_check check;
     clv_probe_rates measured;
@@ -174,8 +205,8 @@ typedef struct clv_probe_device {
 
 typedef struct clv_probe_mode {
     clv_mode recommended;
-    const char *reason; /**< one sentence with the numbers */
-    const char *rule;   /**< "R0" to "R6" */
+    const char *reason;                /**< one sentence with the numbers */
+    const char *rule;                  /**< "R0" to "R6" */
     size_t primary_device, cpu_device; /**< index or SIZE_MAX */
     uint64_t hybrid_bytes, gpu_bytes;  /**< the thresholds */
     const char *forced_by;             /**< "--mode", "CLEAVE_DEVICE", ...; NULL = nobody */
@@ -187,6 +218,9 @@ typedef struct clv_probe_warning {
 
 /** Everything; owns all texts and arrays it points to. */
 typedef struct clv_probe_report {
+    const char *time_utc;  /**< NULL in a reproducible report */
+    const char *simulated; /**< the file that stood in for the machine; NULL = the real one */
+    bool isolated;         /**< every driver ran in a process of its own */
     double duration_s;
     clv_probe_host host;
     const char *loader_path, *loader_name, *loader_version, *layers;
@@ -203,19 +237,45 @@ typedef struct clv_probe_report {
     size_t warning_count;
 } clv_probe_report;
 
+typedef enum clv_bench {
+    CLV_BENCH_NONE = 0,
+    CLV_BENCH_QUICK, /**< under 3 s a device */
+    CLV_BENCH_FULL,  /**< more repeats, larger buffers: about 10 s a device */
+} clv_bench;
+
+/** Called some times a second while drivers work; `doing` is a line for people. Non-zero gives up. */
+typedef int clv_probe_progress(const char *doing, void *user);
+
+/** All-zero: enumerate in-process, let the machine and the environment decide the mode. */
 typedef struct clv_probe_options {
     size_t size;         /**< sizeof(clv_probe_options), or 0 for version 1 */
-    clv_mode mode;       /**< a mode ordered by the user; CLV_MODE_AUTO decides */
-    const char *devices; /**< selection ordered by the user, or NULL */
+    clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
+    const char *devices; /**< an order ("gpu,!name~Iris"); NULL: $CLEAVE_DEVICE */
+    const char *mode_by, *devices_by; /**< who ordered, for messages; NULL: "the caller" */
+    bool isolate;         /**< one process for each driver: a crash or a hang stays in it */
+    double timeout_s;     /**< for each of them; 0: 10 s, 60 s for checks, 120 s for the bench */
+    bool check;           /**< build and run on every device, compare the results; kept on disk */
+    clv_bench bench;      /**< measure every device; kept on disk */
+    bool reproducible;    /**< leave out what changes from run to run: times and free memory */
+    bool forget;          /**< do not show checks and rates that earlier runs left on disk */
+    const char *simulate; /**< take the machine from this file: a saved report or device profiles */
+    const char *scenario; /**< which scenario, or which profile, of a profile file */
+    const char *helper;   /**< the helper program for `isolate`; NULL: where it was installed */
+    clv_probe_progress *progress; /**< NULL: none */
+    void *progress_user;
 } clv_probe_options;
 
 /**
- * Looks at the machine from inside this process: loads every OpenCL driver, touches no environment.
+ * Looks at the machine and decides. Touches no environment and prints nothing; what drivers print
+ * is theirs, unless `isolate` keeps it away.
  *
  * @param options  NULL means all defaults.
  * @param report   out; free with clv_probe_free. No OpenCL at all is a good report (mode cpu).
- * @return CLV_OK; CLV_E_NO_DEVICE (an ordered device or mode is not there); CLV_E_MEMORY.
- * Threads: any; the first call of a process is slow (drivers start).
+ * @return CLV_OK, also with broken drivers (see icds) and failed checks (see devices);
+ *         CLV_E_NO_DEVICE (an ordered device or mode is not there; the message lists what is);
+ *         CLV_E_ARGUMENT (unreadable selection or mode); CLV_E_FORMAT, CLV_E_IO (the file to
+ *         simulate, no place for the helpers' files); CLV_E_CANCELLED (by progress); CLV_E_MEMORY.
+ * Threads: any; the first in-process call is slow (drivers start).
  */
 CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);
 CLV_API void clv_probe_free(clv_probe_report *report); /**< accepts NULL */
@@ -225,8 +285,9 @@ CLV_API char *clv_probe_text(const clv_probe_report *report);
 /** The report as JSON, schema "cleave.probe/1"; free with free(). NULL without memory. */
 CLV_API char *clv_probe_json(const clv_probe_report *report);
 
-CLV_API const char *clv_mode_name(clv_mode mode); /**< "auto", "cpu", "gpu", "hybrid", "reference" */
-CLV_API clv_status clv_mode_parse(const char *name, clv_mode *mode); /**< CLV_E_ARGUMENT */
+CLV_API const char *
+clv_mode_name(clv_mode mode); /**< "auto", "cpu", "gpu", "hybrid", "reference" */
+CLV_API clv_status clv_mode_parse(const char *name, clv_mode *mode);      /**< CLV_E_ARGUMENT */
 CLV_API const char *clv_device_class_name(clv_device_class device_class); /**< "discrete_gpu" */
 CLV_API const char *clv_vendor_name(clv_vendor vendor);                   /**< "nvidia" */
 

@@ -30,17 +30,17 @@ typedef enum clv_schedule {
 
 /** All-zero means: everything from the environment, else automatic. */
 typedef struct clv_context_options {
-    size_t size;             /**< sizeof(clv_context_options), or 0 for version 1 */
-    clv_mode mode;           /**< AUTO: $CLEAVE_MODE, else the probe decides; others are orders */
-    const char *devices;     /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
-    uint64_t memory_bytes;   /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
-    double memory_fraction;  /**< of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
-    clv_schedule schedule;   /**< ADAPTIVE: $CLEAVE_SCHED */
-    unsigned sub_devices;    /**< split every CPU device into that many; 0 and 1: whole */
-    size_t batch;            /**< units in a chunk of a job, at most; 0: automatic */
-    const char *cache_dir;   /**< NULL: the usual place (cleave cache path); "": no disk cache */
-    bool no_tuning;          /**< take the built-in choice among kernel variants */
-    bool trace;              /**< keep records for clv_context_write_trace */
+    size_t size;            /**< sizeof(clv_context_options), or 0 for version 1 */
+    clv_mode mode;          /**< AUTO: $CLEAVE_MODE, else the probe decides; others are orders */
+    const char *devices;    /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
+    uint64_t memory_bytes;  /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
+    double memory_fraction; /**< of a device's memory, in (0,1]; 0: 0.85 (GPU), 0.5 (CPU) */
+    clv_schedule schedule;  /**< ADAPTIVE: $CLEAVE_SCHED */
+    unsigned sub_devices;   /**< split every CPU device into that many; 0 and 1: whole */
+    size_t batch;           /**< units in a chunk of a job, at most; 0: automatic */
+    const char *cache_dir;  /**< NULL: the usual place (cleave cache path); "": no disk cache */
+    bool no_tuning;         /**< take the built-in choice among kernel variants */
+    bool trace;             /**< keep records for clv_context_write_trace */
 } clv_context_options;
 
 /**
@@ -57,8 +57,8 @@ CLV_API clv_status clv_context_create(const clv_context_options *options, clv_co
 /** Waits for running work, writes what the caches learnt, frees everything. Accepts NULL. */
 CLV_API void clv_context_free(clv_context *context);
 
-CLV_API clv_mode clv_context_mode(const clv_context *context);             /**< never AUTO */
-CLV_API const char *clv_context_reason(const clv_context *context);        /**< why that mode */
+CLV_API clv_mode clv_context_mode(const clv_context *context);                 /**< never AUTO */
+CLV_API const char *clv_context_reason(const clv_context *context);            /**< why that mode */
 CLV_API const clv_probe_report *clv_context_probe(const clv_context *context); /**< borrowed */
 CLV_API size_t clv_context_device_count(const clv_context *context);
 CLV_API clv_device *clv_context_device(const clv_context *context, size_t index);
@@ -120,9 +120,8 @@ CLV_API clv_status clv_queue_wait(clv_queue *queue);
  * caller frees it. A queue is used by one thread at a time. */
 CLV_API clv_status clv_write_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                                      const void *host, size_t bytes, clv_event **done);
-CLV_API clv_status clv_read_enqueue(clv_queue *queue, const clv_buffer *buffer,
-                                    size_t offset_bytes, void *host, size_t bytes,
-                                    clv_event **done);
+CLV_API clv_status clv_read_enqueue(clv_queue *queue, const clv_buffer *buffer, size_t offset_bytes,
+                                    void *host, size_t bytes, clv_event **done);
 CLV_API clv_status clv_fill_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_bytes,
                                     size_t bytes, uint32_t pattern, clv_event **done);
 CLV_API clv_status clv_copy_enqueue(clv_queue *queue, const clv_buffer *from, size_t from_bytes,

@@ -1,35 +1,87 @@
-# Finds what the library stands on; sets CLEAVE_LIBRARIES, CLEAVE_HAVE_* and CLEAVE_SUMMARY.
-# A missing optional library means a smaller feature set, which the summary and the probe state.
+# Finds what the library and the command stand on. Sets CLEAVE_LIBRARIES (what libcleave links),
+# CLEAVE_FINDS and CLEAVE_REQUIRES (how programs that link it statically find the same) and
+# CLEAVE_HAVE_*. A missing optional library means a smaller feature set, which the summary and the
+# probe state. Nothing is downloaded.
 set(CLEAVE_LIBRARIES "")
-set(CLEAVE_SUMMARY "")
+set(CLEAVE_FINDS "")
+set(CLEAVE_REQUIRES "")
+set(CLEAVE_WITH "")
+set(CLEAVE_WITHOUT "")
 
-find_package(OpenCLICDLoader CONFIG QUIET) # the Khronos loader
-if(NOT OpenCLICDLoader_FOUND)
-    find_package(OpenCL REQUIRED) # any other
-endif()
-set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
-list(APPEND CLEAVE_LIBRARIES OpenCL::OpenCL Threads::Threads PkgConfig::JANSSON PkgConfig::SODIUM
-    m ${CMAKE_DL_LIBS})
+# cleave_uses(TARGET MODULE FIND): libcleave links TARGET, which pkg-config knows as MODULE, and
+# which the CMake command FIND brings to a static consumer.
+macro(cleave_uses target module find)
+    list(APPEND CLEAVE_LIBRARIES ${target})
+    list(APPEND CLEAVE_REQUIRES ${module})
+    string(APPEND CLEAVE_FINDS "${find}\n")
+endmacro()
 
+# cleave_uses_module(NAME MODULE): the same for a library that only pkg-config finds.
+macro(cleave_uses_module name module)
+    cleave_uses(PkgConfig::${name} ${module}
+        "pkg_check_modules(${name} REQUIRED QUIET IMPORTED_TARGET ${module})")
+endmacro()
+
+# cleave_optional(NAME WHAT FOUND PACKAGE): CLEAVE_HAVE_NAME, and a word in the summary.
 function(cleave_optional name what found)
     if(found)
         set(CLEAVE_HAVE_${name} ON PARENT_SCOPE)
-        set(CLEAVE_SUMMARY "${CLEAVE_SUMMARY} ${what}" PARENT_SCOPE)
+        set(CLEAVE_WITH ${CLEAVE_WITH} "${what}" PARENT_SCOPE)
     else()
         set(CLEAVE_HAVE_${name} OFF PARENT_SCOPE)
-        set(CLEAVE_SUMMARY "${CLEAVE_SUMMARY} (no ${what})" PARENT_SCOPE)
+        if(ARGN)
+            string(APPEND what " (Debian: ${ARGN})")
+        endif()
+        set(CLEAVE_WITHOUT ${CLEAVE_WITHOUT} "${what}" PARENT_SCOPE)
     endif()
 endfunction()
 
-if(CLEAVE_WITH_HWLOC)
-    pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
+# A project that adds this one links the static library from its own folder: what that stands on
+# must be seen there too.
+function(cleave_show_everywhere target)
+    get_target_property(global ${target} IMPORTED_GLOBAL)
+    if(NOT global AND NOT PROJECT_IS_TOP_LEVEL)
+        set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+    endif()
+endfunction()
+
+if(TARGET OpenCL::OpenCL) # the parent project has its own
+    set(CLEAVE_LOADER "of the parent project")
+else()
+    find_package(OpenCLICDLoader CONFIG QUIET) # the Khronos loader
+    if(NOT OpenCLICDLoader_FOUND)
+        find_package(OpenCL REQUIRED) # any other
+    endif()
+    cleave_show_everywhere(OpenCL::OpenCL)
+    get_target_property(CLEAVE_LOADER OpenCL::OpenCL LOCATION)
 endif()
-cleave_optional(HWLOC "hwloc" "${HWLOC_FOUND}")
+cleave_uses(OpenCL::OpenCL OpenCL "\
+find_package(OpenCLICDLoader CONFIG QUIET)
+if(NOT OpenCLICDLoader_FOUND)
+    find_dependency(OpenCL)
+endif()")
+if(NOT TARGET Threads::Threads)
+    set(THREADS_PREFER_PTHREAD_FLAG ON)
+    find_package(Threads REQUIRED)
+    cleave_show_everywhere(Threads::Threads)
+endif()
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JANSSON REQUIRED QUIET IMPORTED_TARGET GLOBAL jansson)
+cleave_uses_module(JANSSON jansson)
+pkg_check_modules(SODIUM REQUIRED QUIET IMPORTED_TARGET GLOBAL libsodium)
+cleave_uses_module(SODIUM libsodium)
+list(APPEND CLEAVE_LIBRARIES Threads::Threads m ${CMAKE_DL_LIBS})
+
+if(CLEAVE_WITH_HWLOC)
+    pkg_check_modules(HWLOC QUIET IMPORTED_TARGET GLOBAL hwloc)
+endif()
+cleave_optional(HWLOC "hwloc" "${HWLOC_FOUND}" libhwloc-dev)
+if(CLEAVE_HAVE_HWLOC)
+    cleave_uses_module(HWLOC hwloc)
+endif()
+
+# Files: for the command and the tests, not for libcleave.
 pkg_check_modules(CFITSIO QUIET IMPORTED_TARGET cfitsio)
-cleave_optional(CFITSIO "FITS" "${CFITSIO_FOUND}")
+cleave_optional(CFITSIO "FITS" "${CFITSIO_FOUND}" libcfitsio-dev)
 pkg_check_modules(PNG QUIET IMPORTED_TARGET libpng)
-cleave_optional(PNG "PNG" "${PNG_FOUND}")
+cleave_optional(PNG "PNG" "${PNG_FOUND}" libpng-dev)

@@ -1,4 +1,5 @@
-# cleave_embed_kernels(TARGET FILE...): every FILE under cl/ becomes one symbol of TARGET.
+# cleave_embed_kernels(TARGET FILE...): every FILE of the calling folder cl/ becomes one symbol of
+# TARGET.
 #
 #   cl/patch/centre.cl  ->  const clv_cl_source clv_cl_patch_centre   (runtime/source.h)
 #
@@ -8,18 +9,19 @@ function(cleave_embed_kernels target)
     set(out ${CMAKE_CURRENT_BINARY_DIR}/cl_embedded)
     set(declarations "")
     set(headers "")
+    set(sources ${out}/cl_headers.c)
+    set(embed_one ${PROJECT_SOURCE_DIR}/packaging/cmake/EmbedOne.cmake)
     foreach(file IN LISTS ARGN)
-        string(REGEX REPLACE "^cl/|\\.clh?$" "" stem ${file})
+        string(REGEX REPLACE "\\.clh?$" "" stem ${file})
         string(MAKE_C_IDENTIFIER "clv_cl_${stem}" symbol)
         set(generated ${out}/${symbol}.c)
         add_custom_command(
             OUTPUT ${generated}
-            COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DNAME=${file}
+            COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DNAME=cl/${file}
                 -DSYMBOL=${symbol} -DOUTPUT=${generated}
-                -P ${CMAKE_CURRENT_SOURCE_DIR}/packaging/cmake/EmbedOne.cmake
-            DEPENDS ${file} packaging/cmake/EmbedOne.cmake
-            COMMENT "Embedding ${file}" VERBATIM)
-        target_sources(${target} PRIVATE ${generated})
+                -P ${embed_one}
+            DEPENDS ${file} ${embed_one} COMMENT "Embedding cl/${file}" VERBATIM)
+        list(APPEND sources ${generated})
         string(APPEND declarations "extern const clv_cl_source ${symbol};\n")
         if(file MATCHES "\\.clh$")
             string(APPEND headers "    &${symbol},\n")
@@ -39,6 +41,11 @@ const clv_cl_source *const clv_cl_headers[] = {
 @headers@    0,
 };
 " @ONLY)
-    target_sources(${target} PRIVATE ${out}/cl_headers.c)
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${out}>)
+    # a library of its own: targets of another folder cannot have generated sources of this one
+    add_library(${target}_kernels OBJECT ${sources})
+    target_include_directories(${target}_kernels PUBLIC ${out}
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+    set_target_properties(${target}_kernels PROPERTIES
+        POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+    target_include_directories(${target} PUBLIC ${out})
 endfunction()

@@ -23,15 +23,20 @@ static void sizes_are_read_strictly(void **state)
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = { { "0", 0 },         { "4096", 4096 },       { "256M", 256000000 },
-                 { "1.5G", 1500000000 }, { "2GiB", 2147483648 }, { "800 MB", 800000000 },
+    } good[] = { { "0", 0 },
+                 { "4096", 4096 },
+                 { "256M", 256000000 },
+                 { "1.5G", 1500000000 },
+                 { "2GiB", 2147483648 },
+                 { "800 MB", 800000000 },
                  { "1e3k", 1000000 } };
     for (size_t i = 0; i < CLV_LEN(good); ++i) {
         uint64_t got = 1;
         assert_true(clv_parse_bytes(good[i].text, &got));
         assert_int_equal(got, good[i].bytes);
     }
-    static const char *const bad[] = { "", "M", "-1", "1X", "nan", "inf", "1e30", "0x10", "1 2", "5%" };
+    static const char *const bad[] = { "",    "M",    "-1",   "1X",  "nan",
+                                       "inf", "1e30", "0x10", "1 2", "5%" };
     for (size_t i = 0; i < CLV_LEN(bad); ++i) {
         uint64_t got = 77;
         assert_false(clv_parse_bytes(bad[i], &got));

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests on every OpenCL device of the machine: a context for each, and arrays with guards. */
+#include "device.h"
+
+#include "test.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 32, POISON = 0xA5 };
+
+static size_t usable[MOST_DEVICES], usable_count;
+
+void test_isolate(void)
+{
+    static const char *const user[] = { "CLEAVE_DEVICE", "CLEAVE_MODE",   "CLEAVE_SCHED",
+                                        "CLEAVE_TRACE",  "CLEAVE_CL_DIR", "CLEAVE_MEM_LIMIT",
+                                        "CLEAVE_TUNE",   "CLEAVE_CACHE" };
+    static const char *const drivers[] = { "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR" };
+    static bool done;
+    char path[300];
+    if (done) return;
+    done = true;
+    for (size_t i = 0; i < CLV_LEN(user); ++i)
+        unsetenv(user[i]);
+    for (size_t i = 0; i < CLV_LEN(drivers); ++i) {
+        snprintf(path, sizeof path, "%s/%s", test_temp_dir(), drivers[i]);
+        if (getenv(drivers[i])) continue;
+        EXPECT_OK(clv_dir_make(path));
+        setenv(drivers[i], path, 1);
+    }
+    snprintf(path, sizeof path, "%s/cleave", test_temp_dir());
+    setenv("CLEAVE_CACHE_DIR", path, 1);
+}
+
+static bool is_here(const clv_probe_report *report, const char *vendor, size_t length)
+{
+    for (size_t i = 0; i < usable_count; ++i) {
+        const clv_probe_device *d = &report->devices[usable[i]];
+        const char *name = clv_vendor_name(report->platforms[d->platform].vendor_norm);
+        if (strlen(name) == length && memcmp(name, vendor, length) == 0) return true;
+    }
+    return false;
+}
+
+/* What the runner promised must be there: a skipped platform is a hole in the test. */
+static void check_promises(const clv_probe_report *report)
+{
+    const char *at = getenv("CLEAVE_TEST_PLATFORMS");
+    while (at && *at) {
+        const size_t length = strcspn(at, ",");
+        if (!is_here(report, at, length)) {
+            printf("CLEAVE_TEST_PLATFORMS promises %.*s, which is not here\n", (int)length, at);
+            exit(1);
+        }
+        at += length + (at[length] == ',');
+    }
+}
+
+size_t test_device_count(void)
+{
+    static bool looked;
+    if (looked) return usable_count;
+    looked = true;
+    test_isolate();
+    clv_probe_report *report;
+    EXPECT_OK(clv_probe_run(&(clv_probe_options){ .forget = true }, &report));
+    for (size_t i = 0; i < report->device_count; ++i) {
+        const clv_probe_device *d = &report->devices[i];
+        printf("device %zu: %s [%s, %s]%s%s%s\n", i, d->name,
+               clv_vendor_name(report->platforms[d->platform].vendor_norm),
+               clv_device_class_name(d->device_class), d->duplicate_of == SIZE_MAX ? "" : " again",
+               d->usable ? "" : ", not used: ", d->usable ? "" : d->unusable_reason);
+        if (d->usable && usable_count < MOST_DEVICES) usable[usable_count++] = i;
+    }
+    fflush(stdout);
+    check_promises(report);
+    clv_probe_free(report);
+    if (!usable_count) test_skip_all("no OpenCL device");
+    return usable_count;
+}
+
+void test_device_open(size_t nth, const clv_context_options *options, test_device *device)
+{
+    static unsigned contexts;
+    assert_true(nth < test_device_count());
+    char index[32];
+    clv_context_options o = { 0 };
+    if (options) o = *options;
+    *device = (test_device){ 0 };
+    snprintf(index, sizeof index, "%zu", usable[nth]);
+    snprintf(device->cache_dir, sizeof device->cache_dir, "%s/context-%u", test_temp_dir(),
+             contexts++);
+    o.devices = index;
+    o.no_tuning = true;
+    if (!o.cache_dir) o.cache_dir = device->cache_dir;
+    EXPECT_OK(clv_context_create(&o, &device->context));
+    device->device = clv_context_device(device->context, 0);
+    device->name = clv_device_label(device->device);
+    device->facts = clv_device_facts(device->device);
+    device->slow = device->facts->device_class == CLV_CLASS_SOFTWARE;
+    EXPECT_OK(clv_queue_create(device->device, &device->queue));
+}
+
+void test_device_close(test_device *device)
+{
+    clv_queue_free(device->queue);
+    clv_context_free(device->context);
+    *device = (test_device){ 0 };
+}
+
+void test_each_device(void (*claim)(test_device *device))
+{
+    for (size_t i = 0; i < test_device_count(); ++i) {
+        test_device device;
+        test_device_open(i, NULL, &device);
+        claim(&device);
+        test_device_close(&device);
+    }
+}
+
+void test_device_disguise(test_device *device, clv_device_class device_class)
+{
+    device->disguise = *device->device->facts;
+    device->disguise.device_class = device_class;
+    if (device->slow) device->disguise.max_work_group = 32; /* what it takes, not what it says */
+    for (size_t i = 0; i < device->context->device_count; ++i)
+        device->context->devices[i].facts = &device->disguise;
+}
+
+void test_device_as_card(test_device *device)
+{
+    test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    for (size_t i = 0; i < device->context->device_count; ++i) {
+        clv_device *d = &device->context->devices[i];
+        d->zero_copy = false;
+        d->depth = 2;
+        d->nap = true;
+    }
+}
+
+/* ---- arrays ---- */
+
+static test_array make_array(test_device *device, size_t bytes)
+{
+    test_array array = { .bytes = bytes,
+                         .device = device,
+                         .host = clv_zalloc(bytes + TEST_GUARD_BYTES, 1) };
+    assert_non_null(array.host);
+    EXPECT_OK(clv_buffer_create(device->device, bytes + TEST_GUARD_BYTES, CLV_BUFFER_DEVICE,
+                                &array.buffer));
+    return array;
+}
+
+test_array test_array_new(test_device *device, size_t bytes)
+{
+    test_array array = make_array(device, bytes);
+    memset(array.host, POISON, bytes + TEST_GUARD_BYTES);
+    EXPECT_OK(clv_write(device->queue, array.buffer, 0, array.host, bytes + TEST_GUARD_BYTES));
+    memset(array.host, 0, bytes + TEST_GUARD_BYTES);
+    return array;
+}
+
+test_array test_array_from(test_device *device, const void *data, size_t bytes)
+{
+    test_array array = test_array_new(device, bytes);
+    test_array_write(&array, data);
+    return array;
+}
+
+void test_array_read(test_array *array)
+{
+    EXPECT_OK(clv_read(array->device->queue, array->buffer, 0, array->host,
+                       array->bytes + TEST_GUARD_BYTES));
+    for (size_t i = array->bytes; i < array->bytes + TEST_GUARD_BYTES; ++i)
+        if (array->host[i] != POISON)
+            fail_msg("byte %zu behind an array of %zu was written", i - array->bytes, array->bytes);
+}
+
+void test_array_write(test_array *array, const void *data)
+{
+    memcpy(array->host, data, array->bytes);
+    EXPECT_OK(clv_write(array->device->queue, array->buffer, 0, array->host, array->bytes));
+}
+
+void test_array_free(test_array *array)
+{
+    clv_buffer_free(array->buffer);
+    clv_free(array->host);
+    *array = (test_array){ 0 };
+}
+
+/* ---- comparisons ---- */
+
+uint32_t test_ulps(float a, float b)
+{
+    int32_t i, j;
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? 0 : UINT32_MAX;
+    memcpy(&i, &a, sizeof i), memcpy(&j, &b, sizeof j);
+    const int64_t x = i < 0 ? (int64_t)INT32_MIN - i : i, y = j < 0 ? (int64_t)INT32_MIN - j : j;
+    return (uint32_t)(x > y ? x - y : y - x);
+}
+
+void test_expect_within(const char *what, const double *want, const float *got,
+                        const double *allowed, size_t count)
+{
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (want[i] == got[i] || (isnan(want[i]) && isnan(got[i]))) continue;
+        const double ratio = fabs(got[i] - want[i]) / allowed[i];
+        if (isnan(ratio) || ratio > worst) worst = ratio, at = i;
+        if (isnan(worst)) break;
+    }
+    if (!(worst <= 1))
+        fail_msg("%s: element %zu is %.9g, expected %.9g within %.3g", what, at, (double)got[at],
+                 want[at], allowed[at]);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests on every OpenCL device of the machine: a context for each, and arrays with guards. */
+#ifndef CLEAVE_TESTS_DEVICE_H
+#define CLEAVE_TESTS_DEVICE_H
+
+#include "runtime/context.h"
+
+#include <cleave/runtime.h>
+
+/* A device with a context of its own: nothing is tuned, its cache directory is private. */
+typedef struct test_device {
+    clv_context *context;
+    clv_device *device;
+    clv_queue *queue;
+    const char *name; /* its label */
+    const clv_probe_device *facts;
+    bool slow;        /* a rasteriser on the CPU: keep cases small */
+    char cache_dir[300];
+    clv_probe_device disguise; /* see test_device_disguise */
+} test_device;
+
+/* Takes what belongs to the user out of the environment, and the caches of drivers into a private
+ * place where the runner has not chosen one. Called by all that follow. */
+void test_isolate(void);
+
+/* Devices that can be used, duplicates included; each is printed once. $CLEAVE_TEST_PLATFORMS
+ * ("pocl,mesa,intel": names as clv_vendor_name gives them) are promised: one that is missing fails
+ * the test. Without any device the test is skipped. */
+size_t test_device_count(void);
+
+/* `options` (may be NULL) fill what the test does not choose itself. */
+void test_device_open(size_t nth, const clv_context_options *options, test_device *device);
+void test_device_close(test_device *device);
+
+/* Calls `claim` with every device, opened without options. */
+void test_each_device(void (*claim)(test_device *device));
+
+/* The context's devices take themselves for something else from now on: the forms of a kernel that
+ * another kind of hardware would get run here too. To be called before anything ran. */
+void test_device_disguise(test_device *device, clv_device_class device_class);
+/* As a card: memory of its own, so copies, staging and two chunks in flight. */
+void test_device_as_card(test_device *device);
+
+/* ---- memory of a device with a guard behind it ----------------------------------------------- */
+
+enum { TEST_GUARD_BYTES = 256 };
+
+typedef struct test_array {
+    clv_buffer *buffer;
+    unsigned char *host; /* `bytes`, and what was read of the guard */
+    size_t bytes;
+    test_device *device;
+} test_array;
+
+/* On the device every byte is 0xA5, on the host 0. */
+test_array test_array_new(test_device *device, size_t bytes);
+test_array test_array_from(test_device *device, const void *data, size_t bytes);
+void test_array_read(test_array *array);                    /* checks the guard */
+void test_array_write(test_array *array, const void *data); /* of all bytes */
+void test_array_free(test_array *array);
+
+/* ---- comparisons ----------------------------------------------------------------------------- */
+
+/* Steps of float32 between two numbers; 0 for two NaNs, UINT32_MAX for one. */
+uint32_t test_ulps(float a, float b);
+
+/* Largest |got - want| / allowed of `count` numbers; fails with place and figures when it is more
+ * than 1. A NaN wants a NaN. */
+void test_expect_within(const char *what, const double *want, const float *got,
+                        const double *allowed, size_t count);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a program and keeps what it said. */
+#ifndef CLEAVE_TESTS_RUN_H
+#define CLEAVE_TESTS_RUN_H
+
+#include <stddef.h>
+
+typedef struct test_outcome {
+    int code; /* exit code; 128 + number after a signal */
+    double seconds;
+    char *out, *err; /* free with test_outcome_clear */
+} test_outcome;
+
+/* `argv` ends with NULL, argv[0] is looked up in PATH. `changes` (may be NULL, ends with NULL) are
+ * "NAME=VALUE" to set and "NAME" to remove. A program that cannot be started has the code 127. */
+test_outcome test_run(const char *const *argv, const char *const *changes);
+void test_outcome_clear(test_outcome *outcome);
+
+/* The command under test: $CLEAVE_COMMAND, which CTest sets. */
+const char *test_command(void);
+/* Writes a file below test_temp_dir(), making its folders; returns its path (static buffer). */
+const char *test_write(const char *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A file of tests/data; fails the test when it is not there. Free with clv_free. */
+char *test_read_data(const char *name, size_t *length);
+
+#endif
