@@ -5,12 +5,22 @@
 
 #include <cleave/status.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum clv_type { CLV_U8, CLV_I16, CLV_U16, CLV_I32, CLV_U32, CLV_I64, CLV_F32, CLV_F64 } clv_type;
+typedef enum clv_type {
+    CLV_U8,
+    CLV_I16,
+    CLV_U16,
+    CLV_I32,
+    CLV_U32,
+    CLV_I64,
+    CLV_F32,
+    CLV_F64
+} clv_type;
 
-enum { CLV_MAX_RANK = 4 };
+enum { CLV_MAX_RANK = 4, CLV_SHAPE_TEXT = 100 };
 
 /* Zero-initialise; data is host-endian, page-aligned (fit for zero-copy), freed by clear. */
 typedef struct clv_array {
@@ -20,19 +30,26 @@ typedef struct clv_array {
 } clv_array;
 
 size_t clv_type_size(clv_type type);
-const char *clv_type_name(clv_type type); /* "float32" */
+const char *clv_type_name(clv_type type);       /* "float32" */
 size_t clv_array_count(const clv_array *array); /* elements */
+size_t clv_array_bytes(const clv_array *array);
 
-/* Sets type and shape and allocates (contents undefined); sizes are checked for overflow. `what`
- * names the array in messages. CLV_E_MEMORY, CLV_E_SHAPE (rank, overflow). */
+/* Elements and bytes of such an array; false when they do not fit size_t. */
+bool clv_shape_size(clv_type type, size_t rank, const size_t *shape, size_t *count, size_t *bytes);
+
+/* Sets type and shape and allocates (contents undefined); what the array held before is not
+ * freed. `what` names it in messages. CLV_E_MEMORY, CLV_E_SHAPE (rank, overflow): zero then. */
 clv_status clv_array_create(clv_array *array, const char *what, clv_type type, size_t rank,
                             const size_t *shape);
-/* In place where types agree, else a new array replaces the old. Integers become the nearest
- * float. CLV_E_MEMORY. */
+
+/* To CLV_F32 or CLV_F64: nothing happens where types agree, else a new array replaces the old.
+ * Numbers become the nearest float, beyond its range an infinity; NaN stays NaN. CLV_E_MEMORY,
+ * CLV_E_ARGUMENT (another type): the array is as before then. */
 clv_status clv_array_convert(clv_array *array, const char *what, clv_type type);
+
 void clv_array_clear(clv_array *array);
 
-/* "[61,60,60]"; `out` holds at least 100 bytes and is returned. */
+/* "[61,60,60]", rank 0 "[]"; `out` holds at least CLV_SHAPE_TEXT bytes and is returned. */
 const char *clv_shape_text(size_t rank, const size_t *shape, char *out);
 
 #endif

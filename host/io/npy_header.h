@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the header of an .npy file says. Private to npy.c and its tests. */
+#ifndef CLEAVE_HOST_IO_NPY_HEADER_H
+#define CLEAVE_HOST_IO_NPY_HEADER_H
+
+#include "host/io/array.h"
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum { CLV_NPY_NATIVE = '<', CLV_NPY_FOREIGN = '>' };
+#else
+enum { CLV_NPY_NATIVE = '>', CLV_NPY_FOREIGN = '<' };
+#endif
+
+typedef struct clv_npy_dtype {
+    const char *code; /* without the byte order: "f4" */
+    size_t size;      /* of an element in the file */
+    clv_type type;    /* of an element in memory */
+    enum { CLV_NPY_AS_IT_IS, CLV_NPY_FROM_INT8, CLV_NPY_FROM_HALF } widen;
+} clv_npy_dtype;
+
+typedef struct clv_npy_header {
+    const clv_npy_dtype *dtype;
+    bool swap, fortran;
+    size_t rank, shape[CLV_MAX_RANK];
+} clv_npy_header;
+
+/* `text` is the Python dict literal that follows the length field; `path` is for messages. */
+clv_status clv_npy_header_parse(const char *path, const char *text, size_t length,
+                                clv_npy_header *header);
+
+/* The code of a type, for a writer. */
+const char *clv_npy_code(clv_type type);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes in and out: a regular file read exactly, and parts written as one complete file. */
+#define _GNU_SOURCE
+#include "host/io/stream.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_AT_ONCE = 1 << 30 }; /* some systems refuse 2 GiB and more in one call */
+
+static clv_status io_error(const char *doing, const char *path)
+{
+    return clv_fail(CLV_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+clv_status clv_input_open(clv_input *input, const char *path)
+{
+    *input = (clv_input){ .path = path, .descriptor = -1 };
+    /* Without O_NONBLOCK a pipe that nobody writes to would stop us here. */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return io_error("open", path);
+
+    struct stat info;
+    clv_status status = CLV_OK;
+    if (fstat(descriptor, &info))
+        status = io_error("look at", path);
+    else if (S_ISDIR(info.st_mode))
+        status = clv_fail(CLV_E_IO, "%s: is a directory", path);
+    else if (!S_ISREG(info.st_mode))
+        status = clv_fail(CLV_E_IO, "%s: is a pipe or device; a regular file is needed", path);
+    if (status) {
+        close(descriptor);
+        return status;
+    }
+    input->descriptor = descriptor;
+    input->length = (uint64_t)info.st_size;
+    return CLV_OK;
+}
+
+clv_status clv_input_read(clv_input *input, void *out, size_t length)
+{
+    char *at = out;
+    while (length) {
+        const ssize_t got = read(input->descriptor, at, CLV_MIN(length, (size_t)MOST_AT_ONCE));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return io_error("read", input->path);
+        if (got == 0)
+            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early", input->path, length);
+        at += got;
+        length -= (size_t)got;
+        input->position += (uint64_t)got;
+    }
+    return CLV_OK;
+}
+
+void clv_input_close(clv_input *input)
+{
+    if (input->descriptor >= 0) close(input->descriptor);
+    input->descriptor = -1;
+}
+
+static clv_status write_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        const char *at = parts[i].data;
+        for (size_t left = parts[i].length; left;) {
+            const ssize_t put = write(descriptor, at, CLV_MIN(left, (size_t)MOST_AT_ONCE));
+            if (put < 0 && errno == EINTR) continue;
+            if (put <= 0) return io_error("write", name);
+            at += put;
+            left -= (size_t)put;
+        }
+    }
+    return CLV_OK;
+}
+
+/* Opens `opened`, writes, closes; `path` is what the user called it. */
+static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
+                           size_t count)
+{
+    const int descriptor = open(opened, O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return io_error("open", path);
+    clv_status status = write_parts(descriptor, path, parts, count);
+    if (close(descriptor) && !status) status = io_error("write", path);
+    return status;
+}
+
+clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count)
+{
+    if (strcmp(path, "-") == 0) return write_parts(STDOUT_FILENO, "standard output", parts, count);
+
+    struct stat info;
+    const bool there = stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
+    if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
+
+    /* A link stays, and the file that it names is replaced: /dev/stdout may be one. */
+    char real[PATH_MAX], *temporary = NULL;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
+    CLV_TRY(clv_file_begin(path, &temporary));
+    const clv_status status = write_to(temporary, path, parts, count);
+    if (status) {
+        clv_file_abandon(temporary);
+        return status;
+    }
+    return clv_file_publish(temporary, path);
+}
+
+const char *clv_printable(const void *bytes, size_t length, char *out, size_t capacity)
+{
+    const unsigned char *in = bytes;
+    size_t used = 0;
+    for (size_t i = 0; i < length; ++i) {
+        if (used + 4 + 3 + 1 > capacity) { /* one escape, the dots, the end */
+            used += (size_t)snprintf(out + used, capacity - used, "...");
+            break;
+        }
+        const bool plain = in[i] >= 0x20 && in[i] < 0x7F;
+        used += (size_t)snprintf(out + used, capacity - used, plain ? "%c" : "\\x%02X", in[i]);
+    }
+    out[used] = '\0';
+    return out;
+}
