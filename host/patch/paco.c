@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_paco: plan, job, final step. */
+#include "host/patch/paco_family.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <stdio.h>
+
+/* Adds a chunk's part of the map, row by row. */
+static void add_part(clv_paco_plan *plan, const clv_paco_chunk *c, size_t pitch,
+                     const int64_t *sums, const uint32_t *found)
+{
+    const size_t width = plan->in.width, positions = plan->in.height * width;
+    for (size_t y = 0; y < c->map_rows; ++y) {
+        const size_t to = (c->map0 + y) * width;
+        for (size_t part = 0; part < 4; ++part) {
+            const int64_t *from = sums + (part * c->map_rows + y) * pitch;
+            int64_t *sum = plan->sums + part * positions + to;
+            for (size_t x = 0; x < width; ++x)
+                sum[x] += from[x];
+        }
+        for (size_t x = 0; x < width; ++x)
+            plan->found[to + x] += found[y * pitch + x];
+    }
+}
+
+clv_status clv_paco_commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_paco_plan *plan = user;
+    const clv_paco_chunk c = clv_paco_chunk_of(plan, first, count);
+    const clv_paco_layout l = clv_paco_layout_of(plan, slot);
+    const uint8_t *state = clv_slot_result(slot, CLV_PACO_STATE);
+    for (size_t y = 0; y < c.rows; ++y)
+        for (size_t x = 0; x < plan->in.width; ++x)
+            plan->state[(c.first + y) * plan->in.width + x] =
+                state[(c.first - c.band0 + y) * l.state_pitch + l.state_pad + x];
+    if (c.map_rows)
+        add_part(plan, &c, l.map_pitch, clv_slot_result(slot, CLV_PACO_SUMS),
+                 clv_slot_result(slot, CLV_PACO_FOUND));
+    return CLV_OK;
+}
+
+clv_status clv_paco(clv_context *context, const clv_paco_input *input,
+                    const clv_paco_options *options, double *a, double *b, clv_paco_counts *counts,
+                    clv_report *report)
+{
+    if (!context || !a || !b) return clv_fail(CLV_E_ARGUMENT, "paco: context, a or b is NULL");
+    clv_paco_plan *plan;
+    CLV_TRY(clv_paco_plan_create(input, options, &plan));
+    char signature[96];
+    snprintf(signature, sizeof signature, "P%zu Q%zu T%zu W%zu", plan->pixels, plan->basis.vectors,
+             plan->in.frames, plan->in.width);
+    const clv_job job = {
+        .name = "paco",
+        .signature = signature,
+        .units = clv_paco_units(plan),
+        .cost = clv_paco_cost,
+        .setup = clv_paco_setup,
+        .enqueue = clv_paco_enqueue_rows,
+        .commit = clv_paco_commit,
+        .reference = clv_paco_reference,
+        .progress = options ? options->progress : NULL,
+        .progress_user = options ? options->progress_user : NULL,
+    };
+    const clv_status status = clv_job_run(context, &job, plan, report);
+    if (!status) {
+        clv_paco_counts sorted;
+        clv_paco_finish(plan, a, b, &sorted);
+        if (counts) *counts = sorted;
+        clv_report_note(report, "positions", (double)(plan->in.height * plan->in.width));
+        clv_report_note(report, "valid", (double)sorted.valid);
+        clv_report_note(report, "nan_outside", (double)sorted.outside);
+        clv_report_note(report, "nan_not_finite", (double)sorted.not_finite);
+        clv_report_note(report, "nan_constant", (double)sorted.constant);
+        clv_report_note(report, "nan_degenerate", (double)sorted.degenerate);
+    }
+    clv_paco_plan_free(plan);
+    return status;
+}

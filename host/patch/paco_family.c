@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel forms: rows of explicit vectors for CPUs, work-items side by side for GPUs. */
+#include "host/patch/paco_family.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <string.h>
+
+/* rows: explicit vectors along x, work-groups of 1, for cores. items: a work-item a pixel. group:
+ * as items, the solver in local memory with barriers, for GPUs. */
+static const char *const for_cores[] = { "rows16", "rows8", NULL };
+static const char *const for_gpus[] = { "group", "items", NULL };
+static const char *const for_rasterisers[] = { "items", "group", NULL };
+
+const char *const *clv_paco_variants(const clv_device *device)
+{
+    switch (clv_device_facts(device)->device_class) {
+    case CLV_CLASS_CPU:
+        return for_cores;
+    case CLV_CLASS_SOFTWARE:
+        return for_rasterisers;
+    default:
+        return for_gpus;
+    }
+}
+
+/* Patches a work-group of the local-memory solver, or 0 when not even one fits. */
+static size_t teams_that_fit(const clv_paco_plan *plan, const clv_probe_device *facts, size_t team)
+{
+    const size_t p = plan->pixels, q = plan->basis.vectors;
+    const size_t floats = p * (p + 1) / 2 + p * q + p + q * (q + 1) / 2 + team;
+    for (size_t teams = 4; teams; teams /= 2)
+        if (teams * floats * sizeof(float) <= facts->local_bytes &&
+            teams * team <= facts->max_work_group)
+            return teams;
+    return 0;
+}
+
+clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *device,
+                                   size_t variant)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    const char *name = clv_paco_variants(device)[variant];
+    clv_paco_family f = { .lag_block = 16,
+                          .max_turns = UINT64_MAX,
+                          .frame_block = plan->shifted ? 2 : 8 };
+    if (clv_starts_with(name, "rows")) {
+        f.lanes = f.tile = strcmp(name, "rows8") == 0 ? 8 : 16;
+        f.local = 1;
+        f.map_rows = 8;
+        f.item_frames = plan->in.frames;
+        f.max_workers =
+            8 * CLV_MAX(facts->compute_units,
+                        1u); /* a few each: a core that is slow for a while costs little */
+    } else {
+        f.lanes = 1;
+        f.tile = f.local = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64;
+        f.map_rows = 1;
+        f.item_frames = 16;
+        f.max_workers = 1 << 17;
+        if (strcmp(name, "group") == 0) {
+            f.team = 32;
+            f.teams = teams_that_fit(plan, facts, f.team);
+        }
+    }
+    if (facts->flags
+            .loop_limit) { /* beyond it results are wrong without an error: stay well below */
+        f.max_turns = facts->flags.loop_limit / 2;
+        f.max_workers = SIZE_MAX;
+    }
+    f.lags_padded = clv_round_up(plan->lags, f.lag_block);
+    f.width = clv_round_up(plan->in.width, f.tile);
+    f.pitch = f.width + 32;
+    return f;
+}
+
+clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker *worker)
+{
+    return clv_paco_family_of(plan, clv_worker_device(worker),
+                              plan->variant[clv_worker_index(worker)]);
+}
+
+size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,
+                               size_t workers)
+{
+    return workers * family->lanes *
+           (plan->pixels * (plan->pixels + 1) / 2 + plan->pixels * plan->basis.vectors);
+}
+
+clv_paco_layout clv_paco_layout_of(const clv_paco_plan *plan, const clv_slot *slot)
+{
+    const clv_worker *worker = clv_slot_worker(slot);
+    if (!clv_worker_device(worker))
+        return (clv_paco_layout){ .map_pitch = plan->in.width, .state_pitch = plan->in.width };
+    const clv_paco_family f = clv_paco_family_for(plan, worker);
+    return (clv_paco_layout){ .map_pitch = f.width, .state_pitch = f.pitch, .state_pad = 16 };
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which form of the PACO kernels a device gets, and the geometry that follows from it. */
+#ifndef CLEAVE_HOST_PATCH_PACO_FAMILY_H
+#define CLEAVE_HOST_PATCH_PACO_FAMILY_H
+
+#include "host/patch/paco_job.h"
+
+typedef struct clv_paco_family {
+    size_t lanes; /* neighbours in x for one work-item */
+    size_t tile;  /* neighbours that share memory: lanes, or a work-group */
+    size_t local; /* work-group size in x */
+    size_t lag_block, frame_block, map_rows;
+    size_t item_frames; /* frames for one work-item of the projection */
+    size_t max_workers; /* of the solver; each keeps a factor in scratch memory */
+    size_t team,
+        teams; /* solver in local memory: work-items a patch, patches a group; 0: in rows */
+    uint64_t max_turns; /* loop turns we allow a work-item; UINT64_MAX: no limit */
+    /* derived */
+    size_t lags_padded, width, pitch;
+} clv_paco_family;
+
+/* Names of the variants that make sense on the device, default first; ends with NULL. */
+const char *const *clv_paco_variants(const clv_device *device);
+clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *device,
+                                   size_t variant);
+/* The one that the worker's setup chose. */
+clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker *worker);
+
+/* Floats of solver scratch for `workers`. */
+size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,
+                               size_t workers);
+
+/* How the results of a slot lie, on whichever device they were made. */
+typedef struct clv_paco_layout {
+    size_t map_pitch, state_pitch, state_pad;
+} clv_paco_layout;
+clv_paco_layout clv_paco_layout_of(const clv_paco_plan *plan, const clv_slot *slot);
+
+#endif

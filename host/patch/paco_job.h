@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PACO as a job: unit u is the row margin + u of patch centres. */
+#ifndef CLEAVE_HOST_PATCH_PACO_JOB_H
+#define CLEAVE_HOST_PATCH_PACO_JOB_H
+
+#include "host/patch/paco_plan.h"
+
+/* Result memory of a chunk. */
+enum {
+    CLV_PACO_SUMS,  /* int64 [4][map rows][map pitch] */
+    CLV_PACO_FOUND, /* uint32 [map rows][map pitch] */
+    CLV_PACO_STATE, /* uint8 [band rows][pitch] */
+    CLV_PACO_SHAPE, /* clv_paco_chunk: what the three above cover */
+    CLV_PACO_RESULTS
+};
+
+/* Rows of a chunk and what they touch. */
+typedef struct clv_paco_chunk {
+    size_t first, rows;          /* pixel rows that belong to the chunk */
+    size_t centre0, centre_rows; /* rows of patch centres among them */
+    size_t band0, band_rows;     /* pixel rows under their patches, and the chunk's own */
+    size_t map0, map_rows;       /* map rows that they can serve */
+} clv_paco_chunk;
+
+size_t clv_paco_units(const clv_paco_plan *plan);
+clv_paco_chunk clv_paco_chunk_of(const clv_paco_plan *plan, size_t first, size_t count);
+
+clv_cost clv_paco_cost(size_t first, size_t count, void *plan);
+clv_status clv_paco_setup(clv_worker *worker, void *plan);
+clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_paco_commit(const clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_paco_reference(clv_slot *slot, size_t first, size_t count, void *plan);
+
+#endif

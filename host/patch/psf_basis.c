@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The PSF between pixels: exact shifts, and a small basis for all of them. */
+#include "host/patch/paco_plan.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+enum {
+    NODES = 25, /* samples a direction for the fits: far more than terms */
+    SAMPLES = NODES * NODES,
+    REACH = CLV_PACO_MAX_PSF + 2 * CLV_PACO_MAX_RADIUS + 1,
+    SPAN = 2 * CLV_PACO_MAX_RADIUS + 1,
+};
+
+/* The Fourier shift by s along one direction of n (even) points is out[i] = sum_j K(i - j) in[j]
+ * with, for u = d - s,
+ *   Re K(d) = sin(pi u) / (n tan(pi u / n))       Im K(d) = (-1)^d sin(pi s) / n
+ * the imaginary part coming from the Nyquist frequency alone. Of the 2-D product the real part is
+ * kept: Re Ky Re Kx - Im Ky Im Kx. */
+static void shift_kernel(int n, double s, int first, int count, double *re, double *im)
+{
+    const double sine = sin(PI * s);
+    for (int i = 0; i < count; ++i) {
+        const int d = first + i;
+        const double sign = d & 1 ? -1 : 1, u = d - s, t = tan(PI * u / n);
+        re[i] = fabs(u) < 1e-12 ? 1 : t == 0 ? 0 : -sign * sine / (n * t); /* sin(pi d - pi s) */
+        im[i] = sign * sine / n;
+    }
+}
+
+void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
+{
+    const int size = (int)plan->in.psf_size, centre = size / 2, r = (int)plan->radius;
+    const double *psf = plan->psf;
+    if (fy == 0 && fx == 0) {
+        for (size_t i = 0; i < plan->pixels; ++i)
+            h[i] = psf[(centre + plan->offset[i].dy) * size + centre + plan->offset[i].dx];
+        return;
+    }
+    /* a ring of zeros, and one row more where the side would be odd */
+    const int n = size + 2 + (size & 1), first = centre - r - (size - 1), count = size + 2 * r;
+    double ky_re[REACH], ky_im[REACH], kx_re[REACH], kx_im[REACH];
+    shift_kernel(n, fy, first, count, ky_re, ky_im);
+    shift_kernel(n, fx, first, count, kx_re, kx_im);
+    for (size_t i = 0; i < plan->pixels; ++i)
+        h[i] = 0;
+    for (int x = 0; x < size; ++x) {
+        double re[SPAN] = { 0 },
+               im[SPAN] = { 0 }; /* this column, moved down, at the patch's rows */
+        for (int y = 0; y < size; ++y) {
+            const double value = psf[y * size + x];
+            const int at = size - 1 - y; /* distance from pixel y to the patch's first row */
+            for (int k = 0; k <= 2 * r; ++k) {
+                re[k] += ky_re[at + k] * value;
+                im[k] += ky_im[at + k] * value;
+            }
+        }
+        const int at = size - 1 - x;
+        for (size_t i = 0; i < plan->pixels; ++i) {
+            const int row = plan->offset[i].dy + r, column = plan->offset[i].dx + r;
+            h[i] += re[row] * kx_re[at + column] - im[row] * kx_im[at + column];
+        }
+    }
+}
+
+/* Monomials y^j x^k by total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds them. */
+static void monomials(double y, double x, size_t terms, double *phi)
+{
+    size_t next = 0;
+    for (int degree = 0; next < terms; ++degree)
+        for (int k = 0; k <= degree && next < terms; ++k)
+            phi[next++] = pow(y, degree - k) * pow(x, k);
+}
+
+/* Chebyshev nodes on [-0.5, 0.5]: errors stay even up to the ends. */
+static double node(int i)
+{
+    return -0.5 * cos(PI * (i + 0.5) / NODES);
+}
+
+static void sample_shifts(const clv_paco_plan *plan, double *samples)
+{
+    const double to_centre = plan->half ? 0 : 0.5; /* truncation leaves remainders in [0, 1) */
+    for (int i = 0; i < SAMPLES; ++i)
+        clv_psf_shifted(plan, node(i / NODES) + to_centre, node(i % NODES) + to_centre,
+                        samples + (size_t)i * plan->pixels);
+}
+
+/* The strongest directions of the samples: eigenvectors of their Gram matrix. */
+static size_t strongest(const double *samples, size_t pixels, size_t most, double *gram,
+                        double *values, double *vectors)
+{
+    memset(gram, 0, pixels * pixels * sizeof *gram);
+    for (size_t s = 0; s < SAMPLES; ++s)
+        for (size_t i = 0; i < pixels; ++i)
+            for (size_t j = 0; j < pixels; ++j)
+                gram[i * pixels + j] += samples[s * pixels + i] * samples[s * pixels + j];
+    clv_eigen_symmetric(gram, pixels, values, vectors);
+    size_t enough = 1; /* singular values are the roots */
+    while (enough < most && values[enough] > 1e-10 * values[0])
+        ++enough;
+    const size_t rounded = clv_round_up(enough, 5); /* kernels take five at a time */
+    return rounded < most ? rounded : most;
+}
+
+/* Least-squares coefficients [terms][columns] of `targets` [SAMPLES][columns]. */
+static bool fit(size_t terms, double *targets, size_t columns, double *work, double *out)
+{
+    for (int s = 0; s < SAMPLES; ++s)
+        monomials(node(s / NODES), node(s % NODES), terms, work + (size_t)s * terms);
+    return clv_least_squares(work, SAMPLES, terms, targets, columns, out);
+}
+
+typedef struct scratch {
+    double *samples, *gram, *values, *vectors, *targets, *work, *out, *coefficients;
+} scratch;
+
+static bool allocate(scratch *s, size_t pixels)
+{
+    enum { PAIRS = CLV_PACO_MAX_VECTORS * (CLV_PACO_MAX_VECTORS + 1) / 2 };
+    s->samples = clv_alloc(SAMPLES, pixels * sizeof(double));
+    s->gram = clv_alloc(pixels * pixels, sizeof(double));
+    s->values = clv_alloc(pixels, sizeof(double));
+    s->vectors = clv_alloc(pixels * pixels, sizeof(double));
+    s->targets = clv_alloc(SAMPLES, PAIRS * sizeof(double));
+    s->coefficients = clv_alloc(SAMPLES, CLV_PACO_MAX_VECTORS * sizeof(double));
+    s->work = clv_alloc(SAMPLES, CLV_PACO_TERMS_A * sizeof(double));
+    s->out = clv_alloc(CLV_PACO_TERMS_A, PAIRS * sizeof(double));
+    return s->samples && s->gram && s->values && s->vectors && s->targets && s->coefficients &&
+           s->work && s->out;
+}
+
+static void release(scratch *s)
+{
+    clv_free(s->samples), clv_free(s->gram), clv_free(s->values), clv_free(s->vectors);
+    clv_free(s->targets), clv_free(s->coefficients), clv_free(s->work), clv_free(s->out);
+}
+
+/* A PSF that does not move is a basis of its own, with constants for polynomials. */
+static clv_status fixed_basis(const clv_paco_plan *plan, clv_psf_basis *basis)
+{
+    double h[CLV_PACO_MAX_PIXELS];
+    basis->vectors = basis->terms_a = basis->terms_b = 1;
+    basis->B = clv_alloc(plan->pixels, sizeof *basis->B);
+    basis->X = clv_alloc(1, sizeof *basis->X);
+    basis->F = clv_alloc(1, sizeof *basis->F);
+    if (!basis->B || !basis->X || !basis->F)
+        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF");
+    clv_psf_shifted(plan, 0, 0, h);
+    for (size_t i = 0; i < plan->pixels; ++i)
+        basis->B[i] = (float)h[i];
+    basis->X[0] = basis->F[0] = 1;
+    return CLV_OK;
+}
+
+static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *s,
+                               clv_psf_basis *basis)
+{
+    const size_t pixels = plan->pixels;
+    if (!allocate(s, pixels)) return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
+    sample_shifts(plan, s->samples);
+    const size_t q = strongest(s->samples, pixels, most, s->gram, s->values, s->vectors);
+    const size_t pairs = q * (q + 1) / 2;
+    basis->vectors = q, basis->terms_a = CLV_PACO_TERMS_A, basis->terms_b = CLV_PACO_TERMS_B;
+    basis->B = clv_alloc(pixels * q, sizeof *basis->B);
+    basis->X = clv_alloc(basis->terms_b * q, sizeof *basis->X);
+    basis->F = clv_alloc(pairs * basis->terms_a, sizeof *basis->F);
+    if (!basis->B || !basis->X || !basis->F)
+        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
+    for (size_t i = 0; i < pixels; ++i)
+        for (size_t k = 0; k < q; ++k)
+            basis->B[i * q + k] = (float)s->vectors[k * pixels + i];
+
+    /* c_q(f): projections on the basis, as polynomials */
+    for (size_t n = 0; n < SAMPLES; ++n)
+        for (size_t k = 0; k < q; ++k) {
+            double sum = 0;
+            for (size_t i = 0; i < pixels; ++i)
+                sum += s->samples[n * pixels + i] * s->vectors[k * pixels + i];
+            s->targets[n * q + k] = sum;
+        }
+    bool good = fit(basis->terms_b, s->targets, q, s->work, s->out);
+    for (size_t m = 0; m < basis->terms_b * q; ++m)
+        basis->X[m] = (float)s->out[m];
+
+    /* products c_p c_q of those polynomials, as polynomials of a lower degree than theirs */
+    for (size_t n = 0; n < SAMPLES; ++n) {
+        double phi[CLV_PACO_TERMS_B], c[CLV_PACO_MAX_VECTORS], *target = s->targets + n * pairs;
+        monomials(node((int)n / NODES), node((int)n % NODES), basis->terms_b, phi);
+        for (size_t k = 0; k < q; ++k) {
+            c[k] = 0;
+            for (size_t m = 0; m < basis->terms_b; ++m)
+                c[k] += s->out[m * q + k] * phi[m];
+        }
+        for (size_t i = 0; i < q; ++i)
+            for (size_t j = i; j < q; ++j)
+                *target++ = c[i] * c[j] * (i == j ? 1 : 2);
+    }
+    good = good && fit(basis->terms_a, s->targets, pairs, s->work, s->out);
+    for (size_t n = 0; n < pairs; ++n)
+        for (size_t m = 0; m < basis->terms_a; ++m)
+            basis->F[n * basis->terms_a + m] = (float)s->out[m * pairs + n];
+    return good ? CLV_OK : clv_fail(CLV_E_INTERNAL, "paco: the PSF basis cannot be fitted");
+}
+
+clv_status clv_psf_basis_create(const clv_paco_plan *plan, size_t vectors, clv_psf_basis *basis)
+{
+    *basis = (clv_psf_basis){ 0 };
+    if (!plan->shifted) return fixed_basis(plan, basis);
+    scratch s = { 0 };
+    const clv_status status = moving_basis(plan, vectors, &s, basis);
+    release(&s);
+    return status;
+}
+
+void clv_psf_basis_clear(clv_psf_basis *basis)
+{
+    clv_free(basis->B), clv_free(basis->X), clv_free(basis->F);
+    *basis = (clv_psf_basis){ 0 };
+}

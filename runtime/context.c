@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a context: probe, wishes, devices, caches. */
+#include "runtime/context.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static clv_status read_mode(clv_mode wanted, clv_mode *mode)
+{
+    const char *name = environment("CLEAVE_MODE");
+    *mode = wanted;
+    if (wanted != CLV_MODE_AUTO || !name) return CLV_OK;
+    if (clv_mode_parse(name, mode))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "CLEAVE_MODE is \"%s\"; expected auto, cpu, gpu, hybrid or reference",
+                        name);
+    return CLV_OK;
+}
+
+static clv_status read_schedule(clv_schedule wanted, clv_schedule *schedule)
+{
+    static const char *const names[] = { "adaptive", "static", "dynamic", "hguided" };
+    const char *name = environment("CLEAVE_SCHED");
+    *schedule = wanted;
+    if ((unsigned)wanted >= CLV_LEN(names))
+        return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)wanted);
+    if (wanted != CLV_SCHEDULE_ADAPTIVE || !name) return CLV_OK;
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        if (strcmp(names[i], name) == 0) {
+            *schedule = (clv_schedule)i;
+            return CLV_OK;
+        }
+    return clv_fail(CLV_E_ARGUMENT,
+                    "CLEAVE_SCHED is \"%s\"; expected adaptive, static, dynamic or hguided", name);
+}
+
+static clv_status read_memory(const clv_context_options *options, uint64_t *bytes, double *fraction)
+{
+    const char *text = environment("CLEAVE_MEM_LIMIT");
+    *bytes = options->memory_bytes;
+    *fraction = options->memory_fraction;
+    if (*fraction < 0 || *fraction > 1 || *fraction != *fraction)
+        return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
+                        *fraction);
+    if (*bytes || *fraction > 0 || !text) return CLV_OK;
+    if (clv_parse_percent(text, fraction)) return CLV_OK;
+    if (clv_parse_bytes(text, bytes) && *bytes) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "CLEAVE_MEM_LIMIT is \"%s\"; expected a size such as 2G or a part such as 50%%",
+                    text);
+}
+
+uint64_t clv_context_budget(const clv_context *context, const clv_device *device)
+{
+    const clv_probe_device *facts = device->facts;
+    const clv_probe_host *host = &context->probe->host;
+    uint64_t there = facts->global_bytes, room;
+    if (device->zero_copy) { /* the memory is the host's */
+        uint64_t free_bytes = host->memory_available_bytes;
+        if (host->memory_limit_bytes != CLV_UNKNOWN)
+            free_bytes = CLV_MIN(free_bytes, host->memory_limit_bytes);
+        if (free_bytes == CLV_UNKNOWN) free_bytes = there;
+        if (there == CLV_UNKNOWN || there < free_bytes / 8)
+            there = free_bytes; /* a made-up figure */
+        room = CLV_MIN(there, free_bytes) / 2;
+    } else {
+        if (there == CLV_UNKNOWN) there = (uint64_t)1 << 30;
+        room = (uint64_t)(0.85 * (double)there);
+        const uint64_t for_displays = 400000000;
+        if (room > 4 * for_displays) room -= for_displays;
+        if (facts->free_bytes != CLV_UNKNOWN)
+            room = CLV_MIN(room, (uint64_t)(0.95 * (double)facts->free_bytes));
+    }
+    if (context->memory_fraction > 0) room = (uint64_t)(context->memory_fraction * (double)there);
+    if (context->memory_bytes) room = context->memory_bytes;
+    return device->parts > 1 ? room / device->parts : room;
+}
+
+/* Size and time of the driver's file: its version string alone does not change on every update. */
+static void add_driver_file(const clv_probe_report *probe, const clv_probe_device *facts,
+                            clv_text *text)
+{
+    const size_t icd = probe->platforms[facts->platform].icd;
+    struct stat info;
+    if (icd < probe->icd_count && probe->icds[icd].library_path &&
+        stat(probe->icds[icd].library_path, &info) == 0)
+        clv_text_add(text, "; library %s %lld bytes of %lld", probe->icds[icd].library_path,
+                     (long long)info.st_size, (long long)info.st_mtime);
+}
+
+static char *make_identity(const clv_probe_report *probe, const clv_device *device)
+{
+    const clv_probe_device *d = device->facts;
+    const clv_probe_platform *p = &probe->platforms[d->platform];
+    clv_text text = { 0 };
+#define OR_EMPTY(s) ((s) ? (s) : "")
+    clv_text_add(&text, "%s; %s; %s; %s; %s; driver %s; %s; %s", OR_EMPTY(p->name),
+                 OR_EMPTY(p->version), OR_EMPTY(d->name), OR_EMPTY(d->vendor), OR_EMPTY(d->version),
+                 OR_EMPTY(d->driver_version), OR_EMPTY(d->uuid), OR_EMPTY(d->pci_address));
+    if (device->zero_copy)
+        clv_text_add(&text, "; cpu %s; isa %s", OR_EMPTY(probe->host.cpu_model),
+                     OR_EMPTY(probe->host.isa));
+#undef OR_EMPTY
+    add_driver_file(probe, d, &text);
+    for (char *c = text.data; c && *c; ++c)
+        if (*c == '\n') *c = ' ';
+    if (text.failed) clv_text_clear(&text);
+    return text.data;
+}
+
+/* A short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
+static void make_names(const clv_probe_report *probe, clv_device *device, const char *identity)
+{
+    const clv_probe_device *d = device->facts;
+    const char *name = d->name_clean ? d->name_clean : d->name ? d->name : "device";
+    const char *platform = clv_vendor_name(probe->platforms[d->platform].vendor_norm);
+    char part[24] = "", hex[65];
+    if (device->part) snprintf(part, sizeof part, " %u/%u", device->part, device->parts);
+    snprintf(device->label, sizeof device->label, "%.60s [%s]%s", name, platform, part);
+    const clv_digest digest = clv_sha256(identity, strlen(identity));
+    clv_digest_hex(&digest, hex);
+    snprintf(device->key, sizeof device->key, "%s %.8s", device->label, hex);
+    for (char *c = device->key; *c; ++c)
+        if (*c == '=' || *c == '\n') *c = ' ';
+}
+
+static bool is_on_the_cpu(const clv_probe_device *device)
+{
+    return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
+}
+
+static clv_status make_devices(clv_context *context, const size_t *chosen, size_t count,
+                               unsigned sub_devices)
+{
+    const clv_probe_report *probe = context->probe;
+    size_t total = 0;
+    for (size_t i = 0; i < count; ++i)
+        total += sub_devices > 1 && is_on_the_cpu(&probe->devices[chosen[i]]) ? sub_devices : 1;
+    if (total > CLV_BALANCE_MAX_DEVICES)
+        return clv_fail(CLV_E_ARGUMENT, "%zu devices; at most %d can share a job", total,
+                        CLV_BALANCE_MAX_DEVICES);
+    context->devices = clv_zalloc(total, sizeof *context->devices);
+    context->identities = clv_zalloc(total, sizeof *context->identities);
+    if (!context->devices || !context->identities)
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
+    for (size_t i = 0; i < count; ++i) {
+        const clv_probe_device *facts = &probe->devices[chosen[i]];
+        const bool on_cpu = is_on_the_cpu(facts);
+        const unsigned parts = sub_devices > 1 && on_cpu ? sub_devices : 0;
+        for (unsigned part = 0; part < (parts ? parts : 1); ++part) {
+            clv_device *device = &context->devices[context->device_count];
+            clv_device_init(device, context, facts);
+            device->part = parts ? part + 1 : 0;
+            device->parts = parts;
+            device->pool_group = on_cpu && !parts ? 0 : -1; /* parts have cores of their own */
+            char **identity = &context->identities[context->device_count++];
+            *identity = make_identity(probe, device);
+            if (!*identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+            make_names(probe, device, *identity);
+        }
+    }
+    return CLV_OK;
+}
+
+/* What the devices amount to, when the caller named them and not a mode. */
+static clv_mode mode_of_devices(const clv_context *context)
+{
+    bool gpu = false, other = false;
+    for (size_t i = 0; i < context->device_count; ++i) {
+        if (is_on_the_cpu(context->devices[i].facts))
+            other = true;
+        else
+            gpu = true;
+    }
+    return gpu && other ? CLV_MODE_HYBRID
+           : gpu        ? CLV_MODE_GPU
+           : other      ? CLV_MODE_CPU
+                        : CLV_MODE_REFERENCE;
+}
+
+static void open_caches(clv_context *context, const clv_context_options *options)
+{
+    char directory[1024];
+    if (options->cache_dir)
+        clv_copy_string(directory, sizeof directory, options->cache_dir);
+    else
+        clv_cache_dir(directory, sizeof directory);
+    clv_cache_open(&context->cache, directory);
+    clv_notes_open(&context->speeds, context->cache.directory, "speeds.txt",
+                   "cleave: how fast jobs ran on this machine; delete a line to forget it");
+    clv_notes_open(&context->tuned, context->cache.directory, "tuning.txt",
+                   "cleave: which kernel variant was fastest; edit to force another");
+    const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
+    context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
+    if (trace) clv_copy_string(context->trace_path, sizeof context->trace_path, trace);
+    if (trace || options->trace) context->trace = clv_trace_create();
+}
+
+static clv_status choose(clv_context *context, const clv_context_options *options, clv_mode mode)
+{
+    const char *selection = options->devices ? options->devices : environment("CLEAVE_DEVICE");
+    size_t *chosen = clv_alloc(context->probe->device_count, sizeof *chosen), count = 0;
+    if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    clv_status status = clv_choose_devices(context->probe, mode, selection, chosen, &count);
+    if (!status) status = make_devices(context, chosen, count, options->sub_devices);
+    clv_free(chosen);
+    if (status) return status;
+    context->mode = mode != CLV_MODE_AUTO ? mode : mode_of_devices(context);
+    if (mode != CLV_MODE_AUTO || selection)
+        snprintf(context->reason, sizeof context->reason, "%s was asked for: %s",
+                 selection ? "this device" : "this mode", clv_mode_name(context->mode));
+    else if (context->device_count)
+        clv_copy_string(context->reason, sizeof context->reason,
+                        context->probe->mode.reason ? context->probe->mode.reason : "");
+    else
+        clv_copy_string(context->reason, sizeof context->reason,
+                        "no OpenCL device can be used: the plain C path works alone");
+    return CLV_OK;
+}
+
+clv_status clv_context_create(const clv_context_options *given, clv_context **out)
+{
+    *out = NULL;
+    clv_context_options options = { 0 };
+    if (given) {
+        const size_t size = given->size ? given->size : sizeof options;
+        memcpy(&options, given, CLV_MIN(size, sizeof options));
+    }
+    clv_mode mode;
+    clv_context *context = clv_zalloc(1, sizeof *context);
+    if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    clv_mutex_init(&context->job_lock);
+    open_caches(context, &options);
+    context->batch = options.batch;
+    clv_status status = read_mode(options.mode, &mode);
+    if (!status) status = read_schedule(options.schedule, &context->schedule);
+    if (!status) status = read_memory(&options, &context->memory_bytes, &context->memory_fraction);
+    if (!status) status = clv_probe_run(NULL, &context->probe);
+    if (!status) status = choose(context, &options, mode);
+    if (status) {
+        clv_context_free(context);
+        return status;
+    }
+    clv_log(CLV_LOG_INFO, "mode %s: %s", clv_mode_name(context->mode), context->reason);
+    *out = context;
+    return CLV_OK;
+}
+
+void clv_context_free(clv_context *context)
+{
+    if (!context) return;
+    bool all_closed = true;
+    if (context->trace && *context->trace_path)
+        (void)clv_trace_write(context->trace, context->trace_path);
+    for (size_t i = 0; i < context->device_count; ++i)
+        all_closed &= clv_device_close(&context->devices[i]);
+    clv_notes_close(&context->speeds);
+    clv_notes_close(&context->tuned);
+    if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
+    for (size_t i = 0; i < context->device_count; ++i)
+        clv_free(context->identities[i]);
+    clv_free(context->identities);
+    clv_free(context->devices);
+    clv_probe_free(context->probe);
+    clv_trace_free(context->trace);
+    pthread_mutex_destroy(&context->job_lock);
+    clv_free(context);
+}
+
+clv_mode clv_context_mode(const clv_context *context)
+{
+    return context->mode;
+}
+
+const char *clv_context_reason(const clv_context *context)
+{
+    return context->reason;
+}
+
+const clv_probe_report *clv_context_probe(const clv_context *context)
+{
+    return context->probe;
+}
+
+size_t clv_context_device_count(const clv_context *context)
+{
+    return context->device_count;
+}
+
+clv_device *clv_context_device(const clv_context *context, size_t index)
+{
+    return index < context->device_count ? &context->devices[index] : NULL;
+}
+
+const clv_cache *clv_context_cache(const clv_context *context)
+{
+    return &context->cache;
+}
+
+clv_trace *clv_context_trace(const clv_context *context)
+{
+    return context->trace;
+}
+
+const char *clv_context_device_identity(const clv_context *context, const clv_device *device)
+{
+    return context->identities[device - context->devices];
+}
+
+clv_status clv_context_write_trace(clv_context *context, const char *path)
+{
+    if (!context->trace)
+        return clv_fail(CLV_E_ARGUMENT, "the context keeps no trace: set options.trace");
+    return clv_trace_write(context->trace, path);
+}

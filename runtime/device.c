@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a device: its OpenCL context, its features, its budget. */
+#include "runtime/device.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "runtime/cl_status.h"
+#include "runtime/context.h"
+#include "runtime/feeder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void clv_device_init(clv_device *device, clv_context *context, const clv_probe_device *facts)
+{
+    *device = (clv_device){ .context = context,
+                            .facts = facts,
+                            .id = facts->native_device,
+                            .pool_group = -1,
+                            .loop_limit = CLV_UNKNOWN };
+    clv_mutex_init(&device->lock);
+    clv_mutex_init(&device->program_lock);
+    const clv_probe_flags *flags = &facts->flags;
+    const bool shares_memory = facts->unified || flags->no_device_memory;
+    device->zero_copy = shares_memory && facts->device_class != CLV_CLASS_DISCRETE_GPU;
+    device->depth = device->zero_copy ? 1 : 2;
+    device->nap = facts->device_class == CLV_CLASS_DISCRETE_GPU;
+    device->trust_profiling = facts->profiling && !flags->no_event_times;
+    if (flags->loop_limit) device->loop_limit = flags->loop_limit;
+}
+
+const clv_probe_device *clv_device_facts(const clv_device *device)
+{
+    return device->facts;
+}
+
+const char *clv_device_label(const clv_device *device)
+{
+    return device->label;
+}
+
+/* Part `part` of `parts` with equal numbers of compute units. */
+static clv_status split(clv_device *device)
+{
+    const cl_uint units = device->facts->compute_units, share = units / device->parts;
+    if (!share || device->facts->flags.no_sub_devices || !device->facts->partition_by_counts)
+        return clv_fail(CLV_E_ARGUMENT, "%s: cannot be split into %u parts", device->label,
+                        device->parts);
+    cl_device_partition_property counts[2 + 64 + 1] = { CL_DEVICE_PARTITION_BY_COUNTS };
+    if (device->parts > 64)
+        return clv_fail(CLV_E_ARGUMENT, "%s: more than 64 parts", device->label);
+    for (unsigned i = 0; i < device->parts; ++i)
+        counts[1 + i] = (cl_device_partition_property)share;
+    counts[1 + device->parts] = CL_DEVICE_PARTITION_BY_COUNTS_LIST_END;
+    cl_device_id parts[64];
+    cl_uint made = 0;
+    const cl_int code = clCreateSubDevices(device->id, counts, device->parts, parts, &made);
+    if (code != CL_SUCCESS) return clv_cl_fail(device, "clCreateSubDevices", NULL, code);
+    for (cl_uint i = 0; i < made; ++i)
+        if (i + 1 != device->part) clReleaseDevice(parts[i]);
+    device->id = parts[device->part - 1];
+    return CLV_OK;
+}
+
+static clv_status open_now(clv_device *device)
+{
+    cl_int code;
+    if (!device->id)
+        return clv_fail(CLV_E_NO_DEVICE, "%s: only known from a recorded report", device->label);
+    if (device->part) CLV_TRY(split(device));
+    device->cl = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
+    if (code != CL_SUCCESS) return clv_cl_fail(device, "clCreateContext", NULL, code);
+    const uint64_t budget = clv_context_budget(device->context, device);
+    uint64_t largest = device->facts->max_alloc_bytes;
+    if (largest == CLV_UNKNOWN) largest = budget / 4;
+    clv_pool_init(&device->pool, budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));
+    char size[16];
+    clv_log(CLV_LOG_INFO, "%s: opened, budget %s, %s", device->label,
+            clv_format_bytes(budget, size), device->zero_copy ? "zero-copy" : "two queues");
+    return CLV_OK;
+}
+
+clv_status clv_device_open(clv_device *device)
+{
+    if (!device) return clv_fail(CLV_E_ARGUMENT, "a NULL device");
+    pthread_mutex_lock(&device->lock);
+    if (device->state == CLV_DEVICE_CLOSED) {
+        const clv_status status = open_now(device);
+        device->state = status ? CLV_DEVICE_QUARANTINED : CLV_DEVICE_READY;
+        if (status) clv_error_take(&device->trouble, status);
+    }
+    const clv_status status =
+        device->state == CLV_DEVICE_READY ? CLV_OK : clv_error_give(&device->trouble);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+void clv_device_quarantine(clv_device *device, clv_status status)
+{
+    pthread_mutex_lock(&device->lock);
+    if (device->state != CLV_DEVICE_QUARANTINED) {
+        device->state = CLV_DEVICE_QUARANTINED;
+        clv_error_take(&device->trouble, status);
+        clv_log(CLV_LOG_ERROR, "%s is not used any more: %s", device->label,
+                device->trouble.message);
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+bool clv_device_close(clv_device *device)
+{
+    const bool hung = device->feeder && !clv_feeder_stop(device->feeder);
+    device->feeder = NULL;
+    if (hung) return false; /* its thread still waits for the driver: everything of it must stay */
+    if (device->cl) {
+        clv_programs_save(device);
+        clv_pool_clear(&device->pool);
+        clv_programs_clear(device);
+        clReleaseContext(device->cl);
+    }
+    if (device->part && device->id != device->facts->native_device) clReleaseDevice(device->id);
+    clv_error_clear(&device->trouble);
+    pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->program_lock);
+    return true;
+}

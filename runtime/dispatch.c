@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_job_run: the caller's side of a job. Hands the run to the devices' threads, watches over it,
+ * does with the reference what no device could do, collects what became of it. */
+#include "runtime/run.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/context.h"
+#include "runtime/history.h"
+#include "runtime/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double progress_interval_s = 0.1, reference_chunk_s = 0.25;
+
+static clv_status check_job(const clv_context *context, const clv_job *job)
+{
+    if (!context || !job || !job->name || !job->enqueue || !job->commit || !job->cost)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "job: a context, a name, cost, enqueue and commit are needed");
+    if (job->align && job->min_chunk % job->align)
+        return clv_fail(CLV_E_ARGUMENT, "job %s: min_chunk %zu is not a multiple of align %zu",
+                        job->name, job->min_chunk, job->align);
+    return CLV_OK;
+}
+
+/* The largest chunk whose estimate fits the budget with all slots in flight. */
+static size_t fitting_chunk(const clv_context *context, const clv_device *device,
+                            const clv_job *job, void *user)
+{
+    const size_t step = CLV_MAX(job->align, (size_t)1);
+    const uint64_t room = clv_context_budget(context, device) / device->depth;
+    const uint64_t largest = device->facts->max_alloc_bytes; /* CLV_UNKNOWN is no limit */
+    size_t fits = 0, beyond = job->units / step + 1;
+    while (beyond - fits > 1) {
+        const size_t middle = fits + (beyond - fits) / 2;
+        const size_t count =
+            CLV_MIN(middle * step, job->units); /* in the middle neighbours weigh most */
+        const clv_cost cost = job->cost((job->units - count) / 2 / step * step, count, user);
+        if (cost.memory_bytes <= room && cost.buffer_bytes <= largest)
+            fits = middle;
+        else
+            beyond = middle;
+    }
+    return CLV_MAX(fits * step,
+                   CLV_MAX(job->min_chunk, step)); /* too little: the device will say so */
+}
+
+/* Fixed work of a chunk in units, from the estimates of one unit and of all. */
+static double fixed_units(const clv_job *job, void *user)
+{
+    const size_t many = job->units;
+    if (many < 2) return 0;
+    const clv_cost one = job->cost(0, 1, user), all = job->cost(0, many, user);
+    const double per_unit = (all.flops - one.flops) / (double)(many - 1);
+    return per_unit > 0 ? fmax(one.flops / per_unit - 1, 0) : 0;
+}
+
+static clv_status make_balance(clv_run *run, size_t device_count)
+{
+    clv_context *context = run->context;
+    const clv_job *job = &run->job;
+    clv_balance_device facts[CLV_BALANCE_MAX_DEVICES];
+    static const double unknown_setup_s = 1;
+    for (size_t i = 0; i < device_count; ++i) {
+        clv_device *device = run->workers[i].device;
+        clv_job_speed speed;
+        const bool known = clv_history_get(&context->speeds, job, device->key, &speed);
+        const bool open = device->state == CLV_DEVICE_READY; /* a hint: no lock */
+        facts[i] = (clv_balance_device){
+            .units_per_s = speed.units_per_s,
+            .chunk_s = speed.chunk_s,
+            .setup_s = known  ? speed.setup_s
+                       : open ? 0
+                              : unknown_setup_s,
+            .max_chunk = fitting_chunk(context, device, job, run->user),
+            .depth = device->depth,
+            .pool = device->pool_group,
+        };
+    }
+    const clv_balance_job plan = {
+        .units = job->units,
+        .align = job->align,
+        .min_chunk = job->min_chunk,
+        .batch = context->batch,
+        .chunk_units = fixed_units(job, run->user),
+        .schedule = context->schedule,
+    };
+    return clv_balance_create(&plan, facts, device_count, run->started, &run->balance);
+}
+
+static clv_status make_run(clv_context *context, const clv_job *job, void *user, clv_run **out)
+{
+    clv_run *run = clv_zalloc(1, sizeof *run);
+    if (!run) return clv_fail(CLV_E_MEMORY, "job %s: no memory", job->name);
+    *run = (clv_run){ .context = context, .user = user, .holders = 1, .started = clv_now() };
+    memcpy(&run->job, job, job->size ? CLV_MIN(job->size, sizeof *job) : sizeof *job);
+    clv_copy_string(run->name, sizeof run->name, job->name);
+    clv_mutex_init(&run->lock);
+    clv_mutex_init(&run->commit_lock);
+    clv_cond_init(&run->changed);
+    for (size_t i = 0; i < context->device_count; ++i) {
+        clv_device *device = &context->devices[i];
+        if (device->state == CLV_DEVICE_QUARANTINED) continue;
+        clv_worker *worker = &run->workers[run->worker_count];
+        *worker = (clv_worker){ .run = run, .device = device, .index = run->worker_count++ };
+    }
+    run->workers[run->worker_count] =
+        (clv_worker){ .run = run, .index = run->worker_count }; /* the host */
+    const clv_status status = make_balance(run, run->worker_count);
+    if (status)
+        clv_run_let_go(run);
+    else
+        *out = run;
+    return status;
+}
+
+/* Whether a device's thread, or a device, may still look at the caller's memory. */
+static bool is_in_use(const clv_worker *worker)
+{
+    if (worker->inside) return true;
+    for (unsigned i = 0; i < CLV_MAX_DEPTH; ++i) {
+        const clv_slot *slot = &worker->slots[i];
+        if (!slot->in_flight || !slot->reads_caller) continue;
+        cl_int state;
+        if (!slot->upload ||
+            clGetEventInfo(slot->upload, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state,
+                           NULL) != CL_SUCCESS ||
+            state > CL_COMPLETE)
+            return true;
+    }
+    return false;
+}
+
+static bool caller_is_in_use(const clv_run *run)
+{
+    for (size_t i = 0; i < run->worker_count; ++i)
+        if (is_in_use(&run->workers[i])) return true;
+    return false;
+}
+
+/* What no device did, in the caller's thread. The lock is held, but not while computing. */
+static void do_the_rest(clv_run *run)
+{
+    clv_worker *host = &run->workers[run->worker_count];
+    if (!run->job.reference) {
+        for (size_t i = 0; i < run->worker_count; ++i)
+            if (run->workers[i].error.status) {
+                clv_run_fail(run, clv_error_give(&run->workers[i].error));
+                return;
+            }
+        clv_run_fail(run, clv_fail(CLV_E_NO_DEVICE,
+                                   "job %s: no device can run it and it has no plain C path",
+                                   run->name));
+        return;
+    }
+    if (run->worker_count && !host->share.chunks)
+        clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
+    static const double first_s = 1e-3;
+    const double speed =
+        host->share.busy_s > first_s ? (double)host->share.units / host->share.busy_s : 0;
+    const size_t most = CLV_MAX((size_t)(speed * reference_chunk_s), (size_t)1);
+    size_t first, count;
+    if (!clv_balance_take(run->balance, CLV_MAX(most, host->share.units), &first, &count)) return;
+    pthread_mutex_unlock(&run->lock);
+    const clv_status status = clv_run_reference(run, host, first, count);
+    pthread_mutex_lock(&run->lock);
+    if (status)
+        clv_run_fail(run, status);
+    else
+        run->committed += count;
+}
+
+/* Calls the caller's progress function without the lock. */
+static void tell_progress(clv_run *run, double *next)
+{
+    const double now = clv_now();
+    if (!run->job.progress || now < *next) return;
+    const size_t done = run->committed;
+    *next = now + progress_interval_s;
+    pthread_mutex_unlock(&run->lock);
+    const int stop = run->job.progress(run->name, done, run->job.units, run->job.progress_user);
+    pthread_mutex_lock(&run->lock);
+    if (stop)
+        clv_run_fail(run, clv_fail(CLV_E_CANCELLED, "job %s: cancelled after %zu of %zu units",
+                                   run->name, done, run->job.units));
+}
+
+static void watch(clv_run *run)
+{
+    double next_progress = run->started + progress_interval_s, until;
+    pthread_mutex_lock(&run->lock);
+    while (!run->over) {
+        if (run->committed == run->job.units) break;
+        if (clv_balance_tick(run->balance, clv_now(), &until)) {
+            pthread_cond_broadcast(&run->changed);
+            continue;
+        }
+        if (clv_balance_stuck(run->balance)) {
+            do_the_rest(run);
+            tell_progress(run, &next_progress);
+            continue;
+        }
+        if (run->job.progress) until = fmin(until, next_progress);
+        if (isinf(until))
+            pthread_cond_wait(&run->changed, &run->lock);
+        else if (until > clv_now())
+            clv_cond_wait_until(&run->changed, &run->lock, until);
+        tell_progress(run, &next_progress);
+    }
+    run->over = true;
+    pthread_cond_broadcast(&run->changed);
+    while (caller_is_in_use(run))
+        clv_cond_wait_until(&run->changed, &run->lock, clv_now() + 1e-3);
+    pthread_mutex_unlock(&run->lock);
+    if (!run->error.status &&
+        run->job.progress) /* the end is always told; nothing is left to cancel */
+        (void)run->job.progress(run->name, run->job.units, run->job.units, run->job.progress_user);
+}
+
+static void start(clv_run *run)
+{
+    for (size_t i = 0; i < run->worker_count; ++i) {
+        clv_worker *worker = &run->workers[i];
+        clv_feeder *feeder;
+        pthread_mutex_lock(&run->lock);
+        ++run->holders;
+        pthread_mutex_unlock(&run->lock);
+        clv_status status = clv_feeder_get(worker->device, &feeder);
+        if (!status) status = clv_feeder_submit(feeder, clv_worker_body, worker);
+        if (!status) continue;
+        pthread_mutex_lock(&run->lock);
+        --run->holders;
+        worker->gone = true;
+        clv_error_take(&worker->error, status);
+        clv_balance_failed(run->balance, i, 0, clv_now(), CLV_BALANCE_LOST);
+        pthread_mutex_unlock(&run->lock);
+    }
+}
+
+/* Speeds for the next time, and the report. The lock is held: a late chunk may still be running. */
+static void conclude(clv_run *run, clv_report *report, double ended)
+{
+    clv_job_record record = { .name = run->name,
+                              .signature = run->job.signature,
+                              .units = run->job.units,
+                              .seconds = ended - run->started,
+                              .schedule = run->context->schedule };
+    clv_balance_quality(run->balance, ended, &record.imbalance, &record.efficiency);
+    for (size_t i = 0; i < run->worker_count; ++i) {
+        clv_worker *worker = &run->workers[i];
+        const clv_balance_stats stats = clv_balance_get_stats(run->balance, i);
+        clv_text why = { 0 };
+        clv_balance_explain(run->balance, i, &why);
+        clv_copy_string(worker->left_out, sizeof worker->left_out,
+                        worker->error.status ? worker->error.message : clv_text_get(&why));
+        clv_text_clear(&why);
+        clv_share *share = &worker->share;
+        share->device = worker->device->label;
+        share->units = stats.units, share->chunks = stats.chunks;
+        share->dropped = stats.dropped, share->failed = stats.failed;
+        share->busy_s = stats.busy_s;
+        share->left_out = stats.chunks ? NULL : worker->left_out;
+        clv_report_add_share(&record, share, worker->left_out, worker->setup_s, stats.units_per_s,
+                             stats.max_chunk);
+        if (stats.samples && !run->error.status)
+            clv_history_put(&run->context->speeds, &run->job, worker->device->key,
+                            &(clv_job_speed){ stats.units_per_s, stats.chunk_s, worker->setup_s });
+        if (!run->over || clv_log_wants(CLV_LOG_INFO))
+            clv_log(CLV_LOG_INFO, "%s: %s: %s", run->name, worker->device->label, worker->left_out);
+    }
+    clv_worker *host = &run->workers[run->worker_count];
+    if (host->share.chunks) {
+        host->share.device = "host (reference)";
+        host->share.kernel_s = -1;
+        clv_report_add_share(&record, &host->share, "the plain C path", 0, 0, 0);
+    }
+    if (report) clv_report_add_job(report, run->context, &record);
+}
+
+clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
+{
+    clv_run *run = NULL;
+    CLV_TRY(check_job(context, job));
+    if (!job->units) return CLV_OK;
+    pthread_mutex_lock(&context->job_lock);
+    clv_status status = make_run(context, job, user, &run);
+    if (!status) {
+        start(run);
+        watch(run);
+        const double ended = clv_now();
+        clv_worker *host = &run->workers[run->worker_count];
+        clv_keyed_free(host->slots[0].keyed, &host->slots[0].keyed_count);
+        pthread_mutex_lock(&run->lock);
+        conclude(run, report, ended);
+        if (run->error.status) status = clv_error_give(&run->error);
+        pthread_mutex_unlock(&run->lock);
+        clv_run_let_go(run);
+    }
+    pthread_mutex_unlock(&context->job_lock);
+    return status;
+}

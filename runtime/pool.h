@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of one device: a budget, and memory kept for the next one who asks. */
+#ifndef CLEAVE_RUNTIME_POOL_H
+#define CLEAVE_RUNTIME_POOL_H
+
+#include <cleave/runtime.h>
+
+#include <CL/cl.h>
+
+typedef struct clv_pool {
+    uint64_t budget;  /* bytes in use and cached, at most */
+    size_t max_alloc; /* one buffer, at most */
+    clv_memory_stats stats;
+    struct clv_buffer *cached; /* free ones, latest first */
+} clv_pool;
+
+struct clv_buffer {
+    clv_device *device;
+    struct clv_buffer *next; /* in the pool's list */
+    cl_mem mem;
+    size_t bytes;    /* as asked */
+    size_t capacity; /* as allocated */
+    clv_buffer_kind kind;
+    bool pooled;       /* false: wraps memory of the caller */
+    void *mapped;      /* STAGING: where the host sees it */
+    cl_event last_use; /* latest command that touches it; NULL: none */
+    const void *last_queue;
+    bool shared; /* used by more than one queue: `last_use` does not tell everything */
+};
+
+void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc);
+/* Gives cached buffers back until at least `bytes` are free, UINT64_MAX for all. The device's lock
+ * is held. */
+void clv_pool_trim(clv_pool *pool, uint64_t bytes);
+void clv_pool_clear(clv_pool *pool);
+
+/* Notes a command as the buffer's latest user; `event` is retained. */
+void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event);
+
+/* Lowers the budget to what is in use now (at least `floor`): the driver said it was too much. */
+void clv_device_lower_budget(clv_device *device, uint64_t floor);
+
+#endif
