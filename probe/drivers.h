@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which drivers are fit to be loaded into a process of ours: judged by helpers once, remembered
+ * until a driver, the kernel or the environment changes. */
+#ifndef CLEAVE_PROBE_DRIVERS_H
+#define CLEAVE_PROBE_DRIVERS_H
+
+#include "base/text.h"
+
+#include <cleave/probe.h>
+
+/**
+ * For programs that may change their environment, before their first OpenCL call: a folder of .icd
+ * files for OCL_ICD_VENDORS that leaves out every driver whose helper crashed, hung or babbled.
+ *
+ * @param options   helper, timeout and progress are used.
+ * @param folder    out; "" when nothing needs to be left out. It lies in the cache directory, or
+ *                  without one in the temporary directory, where the caller removes it at the end
+ *                  (clv_drivers_forget).
+ * @param left_out  appended: one line for each driver left out, and why.
+ * @return CLV_OK; what clv_probe_run returns; CLV_E_IO.
+ */
+clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_t capacity,
+                           clv_text *left_out);
+
+/* Removes a folder that is not in the cache directory. */
+void clv_drivers_forget(const char *folder);
+
+#endif

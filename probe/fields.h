@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One table a structure: how its members are called and written in schema "cleave.probe/1". The
+ * same rows write reports, and read them back from children and files. */
+#ifndef CLEAVE_PROBE_FIELDS_H
+#define CLEAVE_PROBE_FIELDS_H
+
+#include "base/json.h"
+#include "probe/machine.h"
+
+typedef enum clv_field_kind {
+    CLV_FIELD_TEXT,     /* const char *; NULL is null */
+    CLV_FIELD_WORDS,    /* const char *, words with blanks between: a list of strings */
+    CLV_FIELD_NUMBERS,  /* the same of whole numbers */
+    CLV_FIELD_TYPES,    /* the same with '|' between */
+    CLV_FIELD_UNSIGNED, /* unsigned */
+    CLV_FIELD_COUNT,    /* unsigned; 0 is null */
+    CLV_FIELD_INT,      /* int; 0 is null */
+    CLV_FIELD_SIZE,     /* size_t; 0 is null */
+    CLV_FIELD_SIZES3,   /* size_t[3] */
+    CLV_FIELD_INDEX,    /* size_t; SIZE_MAX is null */
+    CLV_FIELD_BYTES,    /* uint64_t; CLV_UNKNOWN is null */
+    CLV_FIELD_LIMIT,    /* uint64_t; 0 is null */
+    CLV_FIELD_REAL,     /* double; negative is null */
+    CLV_FIELD_BOOL,
+    CLV_FIELD_MAYBE,  /* clv_tristate; MAYBE is null */
+    CLV_FIELD_LOCAL,  /* bool: "global" or "local" memory */
+    CLV_FIELD_CACHE,  /* char: the type of a cache */
+    CLV_FIELD_CLASS,  /* clv_device_class */
+    CLV_FIELD_VENDOR, /* clv_vendor */
+    CLV_FIELD_MODE,   /* clv_mode */
+} clv_field_kind;
+
+typedef struct clv_field {
+    const char *group; /* object inside the object, "pci" or "pci.link"; NULL: none */
+    const char *key;
+    clv_field_kind kind;
+    bool fact; /* was found; the others are judgements, which readers make anew */
+    size_t offset;
+} clv_field;
+
+typedef struct clv_fields {
+    const clv_field *rows;
+    size_t count;
+} clv_fields;
+
+extern const clv_fields clv_host_fields, clv_cache_fields, clv_pci_gpu_fields, clv_icd_fields,
+    clv_platform_fields, clv_device_fields, clv_check_fields, clv_rate_fields, clv_mode_fields,
+    clv_warning_fields;
+
+void clv_fields_write(clv_json *object, clv_fields fields, const void *record, bool facts_only);
+
+/* Reads the facts; members that are not there leave the record as it is, unknown keys are ignored.
+ * `where` begins the message: "devices[3]". CLV_E_FORMAT, CLV_E_MEMORY. */
+clv_status clv_fields_read(clv_machine *machine, const clv_json *object, clv_fields fields,
+                           const char *where, void *record);
+
+#endif

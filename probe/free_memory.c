@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of a GPU's memory is free: every vendor has a way. */
+#include "probe/free_memory.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "probe/classify.h"
+#include "probe/host.h"
+
+#include <string.h>
+
+void clv_set_free_bytes(clv_machine *machine, clv_probe_device *device, uint64_t bytes,
+                        const char *source)
+{
+    char now[32];
+    clv_utc(now, sizeof now);
+    device->free_bytes = CLV_MIN(bytes, device->global_bytes);
+    device->free_source = source;
+    device->free_time = clv_machine_keep(machine, now);
+}
+
+/* Is there a GPU of the vendor, with a PCI address, whose free memory is not known yet? */
+static bool wanted(const clv_machine *machine, size_t first, clv_vendor vendor)
+{
+    for (size_t i = first; i < machine->report.device_count; ++i) {
+        const clv_probe_device *device = &machine->devices[i];
+        if (device->type && strstr(device->type, "GPU") && device->free_bytes == CLV_UNKNOWN &&
+            (device->pci_address || device->uuid) &&
+            clv_vendor_of(NULL, device->vendor, device->type) == vendor)
+            return true;
+    }
+    return false;
+}
+
+void clv_free_memory_facts(clv_machine *machine, size_t first, const char *root)
+{
+    for (size_t i = first; i < machine->report.device_count; ++i)
+        clv_sysfs_device_facts(machine, &machine->devices[i], root);
+    if (wanted(machine, first, CLV_VENDOR_NVIDIA))
+        clv_nvml_facts(machine, first, "libnvidia-ml.so.1");
+    if (!wanted(machine, first, CLV_VENDOR_INTEL)) return;
+    clv_level_zero_facts(machine, first, "libze_loader.so.1");
+    if (wanted(machine, first, CLV_VENDOR_INTEL)) clv_fdinfo_facts(machine, first, root);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks and measurements of a report's devices: in helpers, or in this process. */
+#include "probe/measure.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "probe/bench.h"
+#include "probe/check.h"
+#include "probe/isolate.h"
+#include "probe/quirks.h"
+#include "probe/record.h"
+#include "probe/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct campaign {
+    clv_machine *machine;
+    const clv_probe_options *options;
+    const bool *wanted;
+} campaign;
+
+static bool is_due(const campaign *c, size_t index)
+{
+    const clv_probe_device *device = &c->machine->devices[index];
+    if (c->wanted && !c->wanted[index]) return false;
+    return device->usable || device->check.done; /* what failed once may have been mended */
+}
+
+static bool is_due_for_bench(const campaign *c, size_t index)
+{
+    const clv_probe_check *check = &c->machine->devices[index].check;
+    return is_due(c, index) && (!check->done || check->ok);
+}
+
+static void keep(const campaign *c, size_t index)
+{
+    const clv_probe_report *report = &c->machine->report;
+    const clv_probe_device *device = &report->devices[index];
+    if (clv_record_save(&report->host, &report->platforms[device->platform], device))
+        clv_log(CLV_LOG_WARN, "what was found about device %zu is not kept: %s", index,
+                clv_error_message());
+}
+
+static clv_probe_rates no_rates(void)
+{
+    return (clv_probe_rates){ -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL };
+}
+
+/* ---- in this process ------------------------------------------------------------------------- */
+
+static void keep_texts(clv_machine *machine, clv_probe_device *device)
+{
+    device->check.message = clv_machine_keep(machine, device->check.message);
+    device->measured.date = clv_machine_keep(machine, device->measured.date);
+    device->measured.protocol = clv_machine_keep(machine, device->measured.protocol);
+}
+
+static clv_status look_around(const campaign *c, const char *doing, size_t index)
+{
+    char line[160];
+    const char *name = c->machine->devices[index].name_clean;
+    snprintf(line, sizeof line, "%s %zu (%.80s)", doing, index, name ? name : "");
+    if (c->options->progress && c->options->progress(line, c->options->progress_user))
+        return clv_fail(CLV_E_CANCELLED, "probe: given up (%s)", line);
+    return CLV_OK;
+}
+
+static clv_status measure_here(const campaign *c)
+{
+    for (size_t i = 0; i < c->machine->report.device_count; ++i) {
+        clv_probe_device *device = &c->machine->devices[i];
+        clv_check found;
+        clv_bench_result result;
+        if (c->options->check && is_due(c, i)) {
+            CLV_TRY(look_around(c, "checking", i));
+            clv_check_device(device, &found);
+            device->check = found.check;
+            keep_texts(c->machine, device);
+        }
+        if (c->options->bench && is_due_for_bench(c, i)) {
+            CLV_TRY(look_around(c, "measuring", i));
+            clv_bench_device(device, c->options->bench, &result);
+            device->measured = result.rates;
+            keep_texts(c->machine, device);
+        }
+        if (is_due(c, i)) keep(c, i);
+    }
+    return CLV_OK;
+}
+
+/* ---- in helpers ------------------------------------------------------------------------------ */
+
+clv_status clv_measure_read(clv_machine *machine, const char *text, size_t length,
+                            clv_probe_device *device)
+{
+    clv_json *root = NULL;
+    clv_probe_check check = clv_device_unknown().check;
+    clv_probe_rates rates = no_rates();
+    CLV_TRY(clv_json_parse("answer", text, length, &root));
+    clv_status status = clv_report_read_check(machine, clv_json_get(root, "check"), &check);
+    if (!status) status = clv_report_read_rates(machine, clv_json_get(root, "measured"), &rates);
+    if (!status && !check.done && !rates.date)
+        status = clv_fail(CLV_E_FORMAT, "answer: neither a check nor a measurement");
+    if (!status && check.done) device->check = check;
+    if (!status && rates.date) device->measured = rates;
+    clv_json_free(root);
+    return status;
+}
+
+static void note_failure(const campaign *c, clv_probe_device *device, bool bench,
+                         const char *message)
+{
+    char now[32];
+    if (!bench) {
+        device->check = clv_device_unknown().check;
+        device->check.done = true;
+        device->check.message = clv_machine_keep(c->machine, message);
+        return;
+    }
+    clv_utc(now, sizeof now);
+    device->measured = no_rates();
+    device->measured.date = clv_machine_keep(c->machine, now);
+    device->measured.protocol = clv_machine_text(c->machine, "failed: %s", message);
+}
+
+static void read_answer(const campaign *c, const clv_task *task, bool bench, double timeout_s)
+{
+    clv_probe_device *device = &c->machine->devices[task->about];
+    char message[200];
+    const char *failure = clv_child_failure(&task->child, timeout_s, message, sizeof message);
+    if (!failure &&
+        clv_measure_read(c->machine, task->child.result.data, task->child.result.length, device)) {
+        failure = "bad_output";
+        clv_copy_string(message, sizeof message, clv_error_message());
+    }
+    if (failure) note_failure(c, device, bench, message);
+    keep(c, task->about);
+}
+
+static clv_status prepare(const campaign *c, clv_nest *nest, const char *helper, const char *job,
+                          size_t index, clv_task *task)
+{
+    const clv_probe_report *report = &c->machine->report;
+    const clv_probe_device *device = &report->devices[index];
+    const clv_probe_platform *platform = &report->platforms[device->platform];
+    const char *library =
+        platform->icd < report->icd_count ? report->icds[platform->icd].library : NULL;
+    snprintf(task->numbers[1], sizeof task->numbers[1], "%u", platform->ordinal);
+    snprintf(task->numbers[2], sizeof task->numbers[2], "%u", device->ordinal);
+    task->about = index;
+    return clv_task_prepare(task, nest, helper, library, job, task->numbers[1], task->numbers[2]);
+}
+
+static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char *helper)
+{
+    const clv_patience patience = {
+        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : 60,
+        .progress = c->options->progress,
+        .user = c->options->progress_user,
+        .doing = "checking the devices",
+    };
+    size_t count = 0;
+    clv_task *tasks = clv_zalloc(c->machine->report.device_count, sizeof *tasks);
+    clv_status status = tasks ? CLV_OK : clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
+    for (size_t i = 0; !status && i < c->machine->report.device_count; ++i) {
+        if (!is_due(c, i)) continue;
+        status = prepare(c, nest, helper, "check", i, &tasks[count]);
+        if (!status) ++count;
+    }
+    if (!status) status = clv_tasks_run(tasks, count, &patience);
+    for (size_t i = 0; i < count; ++i) {
+        if (!status) read_answer(c, &tasks[i], false, patience.timeout_s);
+        clv_task_clear(&tasks[i]);
+    }
+    clv_free(tasks);
+    return status;
+}
+
+static clv_status bench_in_helper(const campaign *c, clv_nest *nest, const char *helper,
+                                  size_t index)
+{
+    char doing[160];
+    const char *name = c->machine->devices[index].name_clean;
+    snprintf(doing, sizeof doing, "measuring %zu (%.80s)", index, name ? name : "");
+    const clv_patience patience = {
+        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : 120,
+        .progress = c->options->progress,
+        .user = c->options->progress_user,
+        .doing = doing,
+    };
+    clv_task task = { 0 };
+    clv_status status =
+        prepare(c, nest, helper, c->options->bench == CLV_BENCH_FULL ? "bench-full" : "bench-quick",
+                index, &task);
+    if (!status) status = clv_tasks_run(&task, 1, &patience);
+    if (!status) read_answer(c, &task, true, patience.timeout_s);
+    clv_task_clear(&task);
+    return status;
+}
+
+static clv_status measure_in_helpers(const campaign *c)
+{
+    char helper[PATH_MAX];
+    clv_nest nest = { 0 };
+    CLV_TRY(clv_helper_find(c->options->helper, helper, sizeof helper));
+    clv_status status = clv_nest_open(&nest);
+    if (!status && c->options->check) status = check_in_helpers(c, &nest, helper);
+    for (size_t i = 0; !status && i < c->machine->report.device_count; ++i)
+        if (c->options->bench && is_due_for_bench(c, i))
+            status = bench_in_helper(c, &nest, helper, i);
+    clv_nest_close(&nest);
+    return status;
+}
+
+clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *options,
+                               const bool *wanted)
+{
+    const campaign c = { .machine = machine, .options = options, .wanted = wanted };
+    if (!options->check && !options->bench) return CLV_OK;
+    return options->isolate ? measure_in_helpers(&c) : measure_here(&c);
+}
+
+/* ---- for the runtime ------------------------------------------------------------------------- */
+
+clv_status clv_qualify_device(const clv_probe_report *report, size_t index,
+                              clv_qualification *qualification)
+{
+    clv_probe_device device = report->devices[index];
+    const double start = clv_now();
+    clv_check found;
+    *qualification = (clv_qualification){ .from_disk = device.check.done };
+    if (!device.check.done) {
+        if (!device.native_device)
+            return clv_fail(CLV_E_ARGUMENT, "qualify: the report was not made in this process");
+        clv_check_device(&device, &found);
+        device.check = found.check;
+        if (clv_record_save(&report->host, &report->platforms[device.platform], &device))
+            clv_log(CLV_LOG_WARN, "the qualification of %s is not kept: %s",
+                    device.name ? device.name : "a device", clv_error_message());
+        clv_quirk_findings(&device.check, &device.flags);
+    }
+    qualification->ok = device.check.ok;
+    qualification->flags = device.flags;
+    qualification->seconds = clv_now() - start;
+    clv_copy_string(qualification->message, sizeof qualification->message,
+                    device.check.message ? device.check.message : "");
+    return CLV_OK;
+}

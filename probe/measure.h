@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks and measurements of a decided report's devices: in helpers, or in this process. */
+#ifndef CLEAVE_PROBE_MEASURE_H
+#define CLEAVE_PROBE_MEASURE_H
+
+#include "probe/machine.h"
+
+/* Does what options.check and options.bench ask, on the devices in `wanted` ([device_count]; NULL:
+ * all), and keeps the results on disk. All checks run at once; measurements one after the other.
+ * What a device does wrong is a fact in the report; decide again afterwards. CLV_E_CANCELLED,
+ * CLV_E_IO, CLV_E_MEMORY. */
+clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *options,
+                               const bool *wanted);
+
+/* Reads a helper's answer to `check` or `bench` into a device. CLV_E_FORMAT, CLV_E_MEMORY. */
+clv_status clv_measure_read(clv_machine *machine, const char *text, size_t length,
+                            clv_probe_device *device);
+
+/* ---- for the runtime ------------------------------------------------------------------------- */
+
+/* A device as it may be used: what its check found, and the flags that follow. */
+typedef struct clv_qualification {
+    bool ok, from_disk;
+    clv_probe_flags flags;
+    double seconds;
+    char message[400]; /* why not; "" when ok */
+} clv_qualification;
+
+/**
+ * Is this device, of a report made in-process, fit for work? Takes the answer from the report, which
+ * has what is on record; else checks it now, in this process, and keeps the result on disk.
+ * CLV_OK (qualification.ok tells), CLV_E_ARGUMENT (no native ids). Threads: any, for different
+ * devices at once.
+ */
+clv_status clv_qualify_device(const clv_probe_report *report, size_t index,
+                              clv_qualification *qualification);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of a report for people share. */
+#ifndef CLEAVE_PROBE_REPORT_PAGE_H
+#define CLEAVE_PROBE_REPORT_PAGE_H
+
+#include "base/text.h"
+#include "probe/report_text.h"
+
+typedef struct clv_page {
+    const clv_probe_report *report;
+    const clv_report_style *style;
+    clv_text *out;
+} clv_page;
+
+const char *clv_known(const char *text);                /* "unknown" spelt out for NULL */
+const char *clv_known_bytes(uint64_t bytes, char *out); /* "12.3 GB"; `out` holds 16 bytes */
+
+void clv_page_tree(const clv_page *page); /* platforms and their devices */
+
+#endif

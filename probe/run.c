@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_probe_run: facts, then decisions. */
+#include <cleave/probe.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/decide.h"
+#include "probe/free_memory.h"
+#include "probe/host.h"
+#include "probe/icd.h"
+#include "probe/isolate.h"
+#include "probe/machine.h"
+#include "probe/measure.h"
+#include "probe/opencl.h"
+#include "probe/record.h"
+#include "probe/select.h"
+#include "probe/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the caller left open is taken from the environment. */
+static clv_status read_orders(const clv_probe_options *options, clv_orders *orders)
+{
+    const char *mode = getenv("CLEAVE_MODE"), *devices = getenv("CLEAVE_DEVICE");
+    *orders = (clv_orders){
+        .mode = options->mode,
+        .mode_by = options->mode_by ? options->mode_by : "the caller",
+        .devices = options->devices,
+        .devices_by = options->devices_by ? options->devices_by : "the caller",
+    };
+    if (orders->mode == CLV_MODE_AUTO && mode && *mode) {
+        CLV_TRY(clv_mode_parse(mode, &orders->mode));
+        orders->mode_by = "CLEAVE_MODE";
+    }
+    if (!orders->devices && devices && *devices) {
+        orders->devices = devices;
+        orders->devices_by = "CLEAVE_DEVICE";
+    }
+    if (orders->devices && !*orders->devices) orders->devices = NULL;
+    return CLV_OK;
+}
+
+static void look_in_process(clv_machine *machine)
+{
+    clv_loader_facts(machine, true);
+    clv_icds_list(machine);
+    clv_opencl_enumerate(machine);
+    clv_free_memory_facts(machine, 0, "");
+}
+
+static clv_status find_facts(clv_machine *machine, const clv_probe_options *options)
+{
+    if (options->simulate) return clv_snapshot_load(machine, options->simulate, options->scenario);
+    clv_host_facts(machine, "");
+    if (options->isolate) return clv_isolated_enumerate(machine, options);
+    look_in_process(machine);
+    return CLV_OK;
+}
+
+/* What differs between two runs on one machine that nobody touched. */
+static void forget_moment(clv_machine *machine)
+{
+    clv_probe_report *report = &machine->report;
+    report->time_utc = NULL;
+    report->duration_s = -1;
+    report->host.memory_available_bytes = CLV_UNKNOWN;
+    for (size_t i = 0; i < report->icd_count; ++i)
+        machine->icds[i].duration_s = -1;
+    for (size_t i = 0; i < report->device_count; ++i) {
+        clv_probe_device *device = &machine->devices[i];
+        device->free_bytes = CLV_UNKNOWN;
+        device->free_source = device->free_time = device->utilisation_source = NULL;
+        device->utilisation_percent = -1;
+        device->check.build_s = device->check.run_s = -1;
+    }
+}
+
+/* Devices that were ordered by name are the ones that are meant. */
+static clv_status measure(clv_machine *machine, const clv_probe_options *options,
+                          const clv_orders *orders)
+{
+    bool *wanted = NULL;
+    clv_status status = CLV_OK;
+    if (!options->check && !options->bench) return CLV_OK;
+    if (orders->devices) {
+        wanted = clv_zalloc(machine->report.device_count, sizeof *wanted);
+        if (!wanted) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+        status = clv_select_devices(&machine->report, orders->devices, wanted);
+    }
+    if (!status) status = clv_measure_devices(machine, options, wanted);
+    clv_free(wanted);
+    return status ? status : clv_decide(machine, orders);
+}
+
+clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **report)
+{
+    const double start = clv_now();
+    clv_probe_options options = { 0 };
+    clv_orders orders;
+    char now[32];
+    *report = NULL;
+    if (given) options = *given;
+    CLV_TRY(read_orders(&options, &orders));
+
+    clv_machine *machine = clv_machine_create();
+    if (!machine) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
+    clv_utc(now, sizeof now);
+    machine->report.time_utc = clv_machine_keep(machine, now);
+    clv_status status = find_facts(machine, &options);
+    if (!status && !options.simulate && !options.forget) clv_records_load(machine);
+    if (!status) status = clv_decide(machine, &orders);
+    if (!status) status = measure(machine, &options, &orders);
+    machine->report.duration_s = clv_now() - start;
+    if (options.reproducible) forget_moment(machine);
+    if (status)
+        clv_machine_free(machine);
+    else
+        *report = &machine->report;
+    return status;
+}
+
+void clv_probe_free(clv_probe_report *report)
+{
+    clv_machine_free((clv_machine *)report); /* the report is the machine's first member */
+}
