@@ -13,39 +13,40 @@
 
 enum {
     CLI_OK = 0,
-    CLI_FAILED = 1,      /* failed while running */
-    CLI_USAGE = 2,       /* wrong usage or bad input */
-    CLI_NOT_THERE = 3,   /* a device or mode that was asked for is not there */
-    CLI_ICD_BROKEN = 4,  /* probe --strict: a driver crashed or hung */
-    CLI_WRONG = 5,       /* a device gave wrong results */
+    CLI_FAILED = 1,     /* failed while running */
+    CLI_USAGE = 2,      /* wrong usage or bad input */
+    CLI_NOT_THERE = 3,  /* a device or mode that was asked for is not there */
+    CLI_ICD_BROKEN = 4, /* probe --strict: a driver crashed or hung */
+    CLI_WRONG = 5,      /* a device gave wrong results */
     CLI_INTERRUPTED = 130,
 };
 
 typedef enum cli_kind {
-    CLI_FLAG,   /* bool: --dog */
-    CLI_TEXT,   /* const char *: any text */
-    CLI_UINT,   /* uint64_t */
-    CLI_INT,    /* int64_t */
-    CLI_DOUBLE, /* double, finite */
-    CLI_CHOICE, /* int: index into `values` (a comma list) */
-    CLI_BYTES,  /* uint64_t: "256M" */
+    CLI_FLAG,     /* bool: --dog */
+    CLI_TEXT,     /* const char *: any text */
+    CLI_UINT,     /* uint64_t */
+    CLI_INT,      /* int64_t */
+    CLI_DOUBLE,   /* double, finite */
+    CLI_CHOICE,   /* int: index into `values` (a comma list) */
+    CLI_BYTES,    /* uint64_t: "256M" */
     CLI_OPTIONAL, /* const char *: --bench or --bench=full; "" when given bare */
 } cli_kind;
 
 /* One option. `target` points to a variable of the kind's type, preset to the default. */
 typedef struct cli_option {
-    const char *name;   /* "radius": --radius; "q": -q; "o,output" both */
+    const char *name; /* "radius": --radius; "q": -q; "o,output" both */
     cli_kind kind;
     void *target;
-    const char *value;  /* how help calls the value: "PX"; for CHOICE the comma list of values */
-    const char *help;   /* one line; defaults in brackets: "patch radius in pixels [4]" */
-    bool *given;        /* set when the option was given; may be NULL */
+    const char *value; /* how help calls the value: "PX"; for CHOICE the comma list of values */
+    const char *help;  /* one line; defaults in brackets: "patch radius in pixels [4]" */
+    bool *given;       /* set when the option was given; may be NULL */
 } cli_option;
 
 typedef struct cli_command {
-    const char *name, *summary, *operands; /* "paco", "find exoplanets ...", "CUBE ANGLES PSF -o DIR" */
-    const char *description;               /* paragraphs for --help and the man page */
-    int (*run)(int argc, char **argv);     /* argv[0] is the command's name */
+    const char *name, *summary,
+        *operands;                     /* "paco", "find exoplanets ...", "CUBE ANGLES PSF -o DIR" */
+    const char *description;           /* paragraphs for --help and the man page */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 } cli_command;
 
 /* Reads options (GNU style: any order, --name=value, -- ends them, -h/--help). The operands are
@@ -53,6 +54,14 @@ typedef struct cli_command {
  * printed, or the mistake was named). `tables` ends with NULL; each table ends with a NULL name. */
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands);
+
+/* What --help does with a command and all its tables; NULL brings the printer back. For
+ * `cleave documents`, which runs every command with --help. */
+typedef void cli_describe(const cli_command *command, const cli_option *const tables[]);
+void cli_describe_with(cli_describe *writer);
+void cli_print_options(FILE *out, const cli_option *table);
+const char *cli_long_name(const cli_option *option); /* "output" of "o,output"; NULL: none */
+char cli_short_name(const cli_option *option);       /* 'o'; '\0': none */
 
 /* "cleave paco: message" on stderr; returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
@@ -68,7 +77,7 @@ typedef struct cli_common {
     bool quiet, verbose, no_progress;
 } cli_common;
 
-enum { CLI_COMMON_OPTIONS = 12 };
+enum { CLI_COMMON_OPTIONS = 11 };
 /* Fills `table` (CLI_COMMON_OPTIONS + 1 rows) with options that write into `common`. */
 void cli_common_table(cli_common *common, cli_option *table);
 /* Checks the common options and creates the context. Returns -1 to go on, else an exit code. */
@@ -84,6 +93,8 @@ typedef struct cli_bar {
 void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit);
 int cli_progress(const char *job, size_t done, size_t total, void *bar);
 void cli_bar_end(cli_bar *bar);
+/* For commands without a bar: Ctrl-C is told by cli_interrupted, the second one ends the process. */
+void cli_catch_interrupts(void);
 bool cli_interrupted(void);
 
 /* Writes --report and --trace when they were asked for. */
@@ -92,7 +103,9 @@ int cli_write_report(const cli_command *command, const cli_common *common, clv_c
 
 /* Every subcommand, in the order of `cleave --help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
-/* The option tables of a command with default values, for the man page and completion. */
+/* Options before or after the command's name, and those of `cleave` alone. */
+extern const cli_option cli_global_options[], cli_main_options[];
 extern const cli_command cli_probe, cli_demo, cli_paco, cli_bench, cli_selftest, cli_cache;
+extern const cli_command cli_documents; /* for the build; not listed */
 
 #endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of the program in a process of its own. */
+#include "host/cli/apart.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const double step_s = 0.2, mercy_s = 5;
+
+/* Never returns. _exit, since a driver's exit handlers may hang after all is said. */
+static void be_the_child(const cli_apart *apart, int fd)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    FILE *out = fdopen(fd, "w");
+    if (!out) _exit(CLI_FAILED);
+    setvbuf(out, NULL, _IOLBF, 0);
+    const int code = apart->body(out, apart->user);
+    fflush(stdout);
+    _exit(fclose(out) ? CLI_FAILED : code);
+}
+
+/* Hands complete lines on and keeps the rest. */
+static void take_lines(const cli_apart *apart, clv_text *text)
+{
+    size_t from = 0;
+    for (char *end;
+         from < text->length && (end = memchr(text->data + from, '\n', text->length - from));) {
+        *end = '\0';
+        apart->line(text->data + from, apart->user);
+        from = (size_t)(end - text->data) + 1;
+    }
+    if (!from) return;
+    memmove(text->data, text->data + from, text->length - from + 1);
+    text->length -= from;
+}
+
+/* Until the pipe closes. */
+static clv_status listen_to(const cli_apart *apart, int fd)
+{
+    clv_text text = { 0 };
+    double heard = clv_now();
+    clv_status status = CLV_OK;
+    for (;;) {
+        char bytes[4096];
+        struct pollfd wait = { .fd = fd, .events = POLLIN };
+        const int ready = poll(&wait, 1, (int)(step_s * 1000));
+        if (cli_interrupted()) {
+            status = clv_fail(CLV_E_CANCELLED, "interrupted");
+            break;
+        }
+        if (ready > 0) {
+            const ssize_t got = read(fd, bytes, sizeof bytes);
+            if (got == 0) break;
+            if (got < 0) continue;
+            heard = clv_now();
+            clv_text_bytes(&text, bytes, (size_t)got);
+            if (!text.failed) take_lines(apart, &text);
+        } else if (apart->patience_s > 0 && clv_now() - heard > apart->patience_s) {
+            status = clv_fail(CLV_E_DEVICE, "no answer for %.0f s", apart->patience_s);
+            break;
+        }
+    }
+    if (text.failed && !status) status = clv_fail(CLV_E_MEMORY, "no memory for results");
+    clv_text_clear(&text);
+    return status;
+}
+
+/* A process inside a driver may resist even SIGKILL; it is then left alone. */
+static bool wait_for(pid_t pid, double seconds, int *state)
+{
+    for (const double start = clv_now();;) {
+        const pid_t got = waitpid(pid, state, WNOHANG);
+        if (got == pid) return true;
+        if ((got < 0 && errno != EINTR) || clv_now() - start > seconds) return false;
+        clv_sleep(0.002);
+    }
+}
+
+static clv_status judge_end(pid_t pid)
+{
+    int state;
+    if (!wait_for(pid, mercy_s, &state)) {
+        kill(pid, SIGKILL);
+        return clv_fail(CLV_E_DEVICE, "hangs at its end");
+    }
+    if (WIFSIGNALED(state))
+        return clv_fail(CLV_E_DEVICE, "crashed: signal %d (%s)", WTERMSIG(state),
+                        strsignal(WTERMSIG(state)));
+    if (WEXITSTATUS(state))
+        return clv_fail(CLV_E_DEVICE, "ended early with exit code %d", WEXITSTATUS(state));
+    return CLV_OK;
+}
+
+clv_status cli_apart_run(const cli_apart *apart)
+{
+    int ends[2];
+    if (pipe(ends)) return clv_fail(CLV_E_IO, "no pipe to a process: %s", strerror(errno));
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        be_the_child(apart, ends[1]);
+    }
+    close(ends[1]);
+    clv_status status = pid < 0 ? clv_fail(CLV_E_IO, "no new process: %s", strerror(errno))
+                                : listen_to(apart, ends[0]);
+    close(ends[0]);
+    if (pid > 0 && status) {
+        int state;
+        kill(pid, SIGKILL);
+        (void)wait_for(pid, mercy_s, &state);
+    } else if (pid > 0) {
+        status = judge_end(pid);
+    }
+    return status;
+}

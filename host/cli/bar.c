@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress bar, and Ctrl-C. */
+#include "host/cli/cli.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupts;
+
+static void on_signal(int number)
+{
+    interrupts = 1;
+    signal(number, SIG_DFL); /* the second one ends the process at once */
+}
+
+void cli_catch_interrupts(void)
+{
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+}
+
+void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit)
+{
+    *bar = (cli_bar){ .show = !common->quiet && !common->no_progress && isatty(STDERR_FILENO),
+                      .started = clv_now(),
+                      .unit = unit };
+    cli_catch_interrupts();
+}
+
+bool cli_interrupted(void)
+{
+    return interrupts != 0;
+}
+
+int cli_progress(const char *job, size_t done, size_t total, void *user)
+{
+    enum { WIDTH = 24 };
+    cli_bar *bar = user;
+    const double passed = clv_now() - bar->started;
+    if (!bar->show || passed < 0.3) return interrupts; /* what ends at once needs no bar */
+    const int full = total ? (int)((double)WIDTH * (double)done / (double)total) : 0;
+    char filled[WIDTH + 1], left[24] = "";
+    memset(filled, '.', WIDTH);
+    memset(filled, '#', (size_t)full);
+    filled[WIDTH] = '\0';
+    const double rate = (double)done / passed;
+    if (done) clv_format_seconds((double)(total - done) / rate, left);
+    fprintf(stderr, "\r\033[K%s [%s] %3d %%  %.3g %s/s  %s%s", job, filled,
+            total ? (int)(100.0 * (double)done / (double)total) : 0, rate, bar->unit, left,
+            done ? " left" : "");
+    fflush(stderr);
+    bar->drawn = clv_now();
+    return interrupts;
+}
+
+void cli_bar_end(cli_bar *bar)
+{
+    if (bar->drawn > 0) fprintf(stderr, "\r\033[K");
+    bar->drawn = 0;
+}

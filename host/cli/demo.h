@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a workload shows in `cleave demo`: one file with one function, one row in demo.c's table. */
+#ifndef CLEAVE_HOST_CLI_DEMO_H
+#define CLEAVE_HOST_CLI_DEMO_H
+
+#include "base/text.h"
+
+#include <cleave/job.h>
+
+typedef struct demo_row {
+    char input[48], found[48], check[48]; /* cells of the table */
+    double first_s;     /* with kernels compiled and measured where they were not */
+    double seconds;     /* again, on devices that are ready */
+    double reference_s; /* the same in plain C on one core */
+    bool ok;            /* found what was hidden, and as the reference has it */
+    clv_text notes;     /* lines for below the table */
+} demo_row;
+
+/* Makes an input, runs on the context's devices until they are warm (the last time into `report`), checks, and
+ * writes its pictures and inputs into `folder`, which exists. A disagreement is no failure: it is
+ * row->ok. */
+typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
+                                 demo_row *row);
+
+demo_workload demo_paco;
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readies the environment for OpenCL drivers: finds those that no .icd file names, and keeps their
+ * kernel caches private. Only the command does this; the library never touches the environment. */
+#define _GNU_SOURCE
+#include "host/cli/icd.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "host/cli/cli.h"
+#include "probe/icd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_DRIVERS = 32, ICD_LIMIT = 65536 };
+
+/* Names of libraries, as an .icd file holds them. */
+typedef struct driver_list {
+    char *names[MOST_DRIVERS];
+    size_t count;
+} driver_list;
+
+static const char usual_vendors[] = "/etc/OpenCL/vendors";
+
+/* What containers and stand-alone driver packages hold where no .icd file was installed. */
+static const char *const usual_folders[] = {
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu/intel-opencl",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib64/intel-opencl",
+    "/usr/lib/wsl/lib",
+    "/usr/local/nvidia/lib64",
+    "/usr/local/lib",
+    "/run/opengl-driver/lib",
+    "/opt/rocm/lib",
+    "/opt/rocm/opencl/lib",
+    "/opt/intel/oneapi/lib",
+    "/opt/intel/oneapi/compiler/latest/lib",
+    "/opt/intel/oneapi/compiler/latest/linux/lib/x64",
+};
+static const char *const usual_drivers[] = {
+    "libnvidia-opencl.so.1", "libamdocl64.so",        "libigdrcl.so",
+    "libpocl.so.2",          "libRusticlOpenCL.so.1", "libintelocl.so",
+};
+
+/* ---- a folder of our own, for this process when the cache has no room for it ------------------ */
+
+static char temporary[PATH_MAX];
+static pid_t temporary_owner;
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static void remove_temporary(void)
+{
+    if (getpid() == temporary_owner) nftw(temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *temporary_folder(void)
+{
+    const char *base = getenv("TMPDIR");
+    if (*temporary) return temporary;
+    snprintf(temporary, sizeof temporary, "%s/cleave-drivers-XXXXXX",
+             base && *base == '/' ? base : "/tmp");
+    if (!mkdtemp(temporary)) {
+        temporary[0] = '\0';
+        return NULL;
+    }
+    temporary_owner = getpid();
+    atexit(remove_temporary);
+    return temporary;
+}
+
+/* `name` below the cache's folder for drivers, else below a temporary one; false without either. */
+static bool private_folder(const char *name, char *path, size_t capacity)
+{
+    char cache[PATH_MAX - 64];
+    clv_cache_dir(cache, sizeof cache);
+    if (*cache) {
+        snprintf(path, capacity, "%s/drivers/%s", cache, name);
+        if (clv_dir_make_private(path) == CLV_OK) return true;
+    }
+    const char *base = temporary_folder();
+    if (!base) return false;
+    snprintf(path, capacity, "%s/%s", base, name);
+    return clv_dir_make_private(path) == CLV_OK;
+}
+
+/* ---- finding drivers -------------------------------------------------------------------------- */
+
+static bool add(driver_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; ++i)
+        if (strcmp(list->names[i], name) == 0) return true;
+    if (list->count == MOST_DRIVERS) return false;
+    list->names[list->count] = clv_strdup(name);
+    return list->names[list->count] && ++list->count;
+}
+
+static bool add_icd_file(driver_list *list, const char *path)
+{
+    char library[CLV_ICD_NAME], *text;
+    const char *problem;
+    size_t length;
+    if (clv_file_read(path, ICD_LIMIT, &text, &length)) return false;
+    const bool good = clv_icd_parse(text, length, library, &problem) && add(list, library);
+    clv_free(text);
+    return good;
+}
+
+static int is_icd(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && clv_ends_with(entry->d_name, ".icd");
+}
+
+/* The number of .icd files in the folder; their libraries are added unless `list` is NULL. */
+static size_t add_vendors(driver_list *list, const char *folder)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_icd, alphasort);
+    for (int i = 0; i < count; ++i) {
+        char path[PATH_MAX];
+        if (list &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < sizeof path)
+            add_icd_file(list, path);
+        free(entries[i]); /* scandir's own */
+    }
+    free(entries);
+    return count > 0 ? (size_t)count : 0;
+}
+
+static bool has_driver(const driver_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; ++i) {
+        const char *slash = strrchr(list->names[i], '/');
+        if (strcmp(slash ? slash + 1 : list->names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+/* Drivers that are known by name, each from the first folder that has it. */
+static void add_folder(driver_list *list, const char *folder)
+{
+    for (size_t i = 0; i < CLV_LEN(usual_drivers); ++i) {
+        char path[PATH_MAX];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, usual_drivers[i]) >= sizeof path)
+            continue;
+        if (!has_driver(list, usual_drivers[i]) && access(path, R_OK) == 0) add(list, path);
+    }
+}
+
+static void search(driver_list *list)
+{
+    const char *paths = getenv("LD_LIBRARY_PATH");
+    while (paths && *paths) {
+        char folder[PATH_MAX];
+        const size_t length = strcspn(paths, ":;");
+        if (*paths == '/' && length < sizeof folder) {
+            memcpy(folder, paths, length);
+            folder[length] = '\0';
+            add_folder(list, folder);
+        }
+        paths += length + (paths[length] != '\0');
+    }
+    for (size_t i = 0; i < CLV_LEN(usual_folders); ++i)
+        add_folder(list, usual_folders[i]);
+}
+
+/* One --icd: a folder, an .icd file, a library's path, or a library's name for the loader. */
+static int add_given(driver_list *list, const char *path)
+{
+    char whole[PATH_MAX], here[PATH_MAX / 2] = "";
+    struct stat info;
+    const size_t before = list->count;
+    if (stat(path, &info)) {
+        if (!strchr(path, '/') && clv_starts_with(path, "lib"))
+            return add(list, path) ? -1 : CLI_FAILED;
+        fprintf(stderr, "cleave: --icd: cannot open %s: %s\n", path, strerror(errno));
+        return CLI_USAGE;
+    }
+    /* an absolute path, but links stay: a driver looks for its parts beside the link */
+    if (*path != '/' && !getcwd(here, sizeof here)) here[0] = '\0';
+    if ((size_t)snprintf(whole, sizeof whole, "%s%s%s", here, *here ? "/" : "", path) >=
+        sizeof whole)
+        return CLI_USAGE;
+    if (S_ISDIR(info.st_mode)) {
+        if (!add_vendors(list, whole)) add_folder(list, whole);
+        if (list->count > before) return -1;
+        fprintf(stderr, "cleave: --icd: no .icd file and no driver that is known by name in %s\n",
+                path);
+        return CLI_USAGE;
+    }
+    if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole) : add(list, whole)) return -1;
+    fprintf(stderr, "cleave: --icd: %s does not name a driver library\n", path);
+    return CLI_USAGE;
+}
+
+/* ---- what the loader reads -------------------------------------------------------------------- */
+
+/* The same drivers get the same folder in the cache, so that it can stay there. */
+static bool write_vendors(const driver_list *list, char *folder, size_t capacity)
+{
+    char hex[65], path[PATH_MAX];
+    clv_text all = { 0 };
+    for (size_t i = 0; i < list->count; ++i)
+        clv_text_add(&all, "%s\n", list->names[i]);
+    const clv_digest digest = clv_sha256(clv_text_get(&all), all.length);
+    bool good = !all.failed;
+    clv_text_clear(&all);
+    clv_digest_hex(&digest, hex);
+    hex[16] = '\0';
+    good = good && private_folder(hex, folder, capacity);
+    for (size_t i = 0; i < list->count && good; ++i) {
+        char line[PATH_MAX];
+        const char *slash = strrchr(list->names[i], '/');
+        const int used = snprintf(line, sizeof line, "%s\n", list->names[i]);
+        if ((size_t)snprintf(path, sizeof path, "%s/%02zu-%s.icd", folder, i,
+                             slash ? slash + 1 : list->names[i]) >= sizeof path)
+            return false;
+        good = clv_file_write_private(path, line, (size_t)used) == CLV_OK;
+    }
+    return good;
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+/* PoCL leaves an empty file behind whenever its process ends without its destructors, as the
+ * helpers of the probe do. Those of the last day may be in use. */
+static void sweep(const char *folder)
+{
+    struct dirent **entries = NULL;
+    const time_t old = time(NULL) - 24 * 3600;
+    const int count = scandir(folder, &entries, NULL, NULL);
+    for (int i = 0; i < count; ++i) {
+        char path[PATH_MAX];
+        struct stat info;
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (clv_starts_with(entries[i]->d_name, "tempfile_") && (size_t)length < sizeof path &&
+            lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_mtime < old)
+            unlink(path);
+        free(entries[i]); /* scandir's own */
+    }
+    free(entries);
+}
+
+static void keep_private(const char *variable, const char *name)
+{
+    char cache[PATH_MAX], path[PATH_MAX];
+    clv_cache_dir(cache, sizeof cache);
+    if (is_set(variable)) return;
+    /* without a cache of ours the driver's own place below the home is as good */
+    if (!*cache && (is_set("HOME") || is_set("XDG_CACHE_HOME"))) return;
+    if (!private_folder(name, path, sizeof path)) return;
+    sweep(path);
+    setenv(variable, path, 1);
+}
+
+static int choose_drivers(const char *const *given, size_t count)
+{
+    driver_list list = { 0 };
+    char folder[PATH_MAX];
+    int code = -1;
+    for (size_t i = 0; i < count && code < 0; ++i) {
+        char *paths = clv_strdup(given[i]), *rest = NULL;
+        for (char *path = paths ? strtok_r(paths, ",", &rest) : NULL; path && code < 0;
+             path = strtok_r(NULL, ",", &rest))
+            code = add_given(&list, path);
+        clv_free(paths);
+    }
+    if (!count) search(&list);
+    if (code < 0 && list.count) {
+        if (write_vendors(&list, folder, sizeof folder)) {
+            setenv("OCL_ICD_VENDORS", folder, 1);
+            if (count) unsetenv("OCL_ICD_FILENAMES"); /* an order: these and no others */
+        } else if (count) {
+            fprintf(stderr, "cleave: --icd: no place for a private folder: %s\n",
+                    clv_error_message());
+            code = CLI_FAILED;
+        }
+    }
+    for (size_t i = 0; i < list.count; ++i)
+        clv_free(list.names[i]);
+    return code;
+}
+
+int cli_ready_drivers(const char *const *given, size_t count)
+{
+    int code = -1;
+    if (getauxval(AT_SECURE)) return -1; /* the environment is not ours to shape */
+    const bool told = is_set("OCL_ICD_VENDORS") || is_set("OCL_ICD_FILENAMES") ||
+                      is_set("OPENCL_VENDOR_PATH") || add_vendors(NULL, usual_vendors);
+    if (count || !told) code = choose_drivers(given, count);
+    keep_private("POCL_CACHE_DIR", "pocl");
+    keep_private("MESA_SHADER_CACHE_DIR", "mesa");
+    return code;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave probe`: what this machine can compute with, and which mode to take. */
+#include "host/cli/cli.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "probe/child.h"
+#include "probe/report_text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct probe_args {
+    bool json, check, list, print_mode, in_process, reproducible, strict, quiet, verbose;
+    const char *bench, *device, *mode, *simulate, *scenario, *save;
+    double timeout_s;
+} probe_args;
+
+static void make_table(probe_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "json", CLI_FLAG, &a->json, NULL, "one JSON document (schema cleave.probe/1)" },
+        { "list", CLI_FLAG, &a->list, NULL, "one line for each usable device" },
+        { "print-mode", CLI_FLAG, &a->print_mode, NULL, "only cpu, hybrid, gpu or reference" },
+        { "check", CLI_FLAG, &a->check, NULL,
+          "build and run on every device, compare the results" },
+        { "bench", CLI_OPTIONAL, &a->bench, "LEVEL",
+          "measure every device: quick (3 s each) or full" },
+        { "device", CLI_TEXT, &a->device, "SEL",
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT..." },
+        { "mode", CLI_TEXT, &a->mode, "MODE", "this mode: cpu, gpu, hybrid or reference" },
+        { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS",
+          "limit for each driver [10; check 60; bench 120]" },
+        { "strict", CLI_FLAG, &a->strict, NULL, "exit code 4 when a driver crashed or hung" },
+        { "simulate", CLI_TEXT, &a->simulate, "FILE",
+          "take the machine from a saved report or profiles" },
+        { "scenario", CLI_TEXT, &a->scenario, "ID", "which scenario of a profile file" },
+        { "save", CLI_TEXT, &a->save, "FILE", "write the JSON report to a file as well" },
+        { "reproducible", CLI_FLAG, &a->reproducible, NULL, "leave out times and free memory" },
+        { "in-process", CLI_FLAG, &a->in_process, NULL,
+          "load the drivers here, not in helpers (to debug)" },
+        { "v,verbose", CLI_FLAG, &a->verbose, NULL, "quirks with reasons, whole paths" },
+        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress on stderr" },
+        { NULL },
+    };
+    memcpy(table, rows, sizeof rows);
+}
+
+enum { OPTION_ROWS = 17 };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static int progress(const char *doing, void *user)
+{
+    const probe_args *args = user;
+    if (!args->quiet && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", doing);
+    return interrupted;
+}
+
+static void end_progress(const probe_args *args)
+{
+    if (!args->quiet && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+}
+
+static bool speaks_utf8(void)
+{
+    static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (size_t i = 0; i < CLV_LEN(variables); ++i) {
+        const char *value = getenv(variables[i]);
+        if (value && *value)
+            return clv_contains_nocase(value, "utf-8") || clv_contains_nocase(value, "utf8");
+    }
+    return false;
+}
+
+static clv_report_style style_of(const probe_args *args)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    return (clv_report_style){
+        .colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && term &&
+                  strcmp(term, "dumb") != 0,
+        .lines = speaks_utf8(),
+        .more = args->verbose,
+    };
+}
+
+/* Writes to stdout and finds out whether it arrived (a full disk, a closed pipe). */
+static int print(const char *text)
+{
+    if (!text) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
+    if (fputs(text, stdout) == EOF || fflush(stdout))
+        return cli_error(&cli_probe, CLI_FAILED, "cannot write the report: %s", strerror(errno));
+    return CLI_OK;
+}
+
+static int save(const probe_args *args, const clv_probe_report *report)
+{
+    char *json = clv_probe_json(report);
+    if (!json) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
+    const clv_status status = clv_file_write(args->save, json, strlen(json));
+    free(json);
+    return cli_status(&cli_probe, status);
+}
+
+static int show(const probe_args *args, const clv_probe_report *report)
+{
+    const clv_report_style style = style_of(args);
+    char *text;
+    int code;
+    if (args->print_mode) {
+        printf("%s\n", clv_mode_name(report->mode.recommended));
+        return print("");
+    }
+    if (args->json) {
+        text = clv_probe_json(report);
+        code = print(text);
+        free(text);
+        return code;
+    }
+    text = args->list ? clv_report_list(report) : clv_report_text(report, &style);
+    code = print(text);
+    clv_free(text);
+    return code;
+}
+
+/* 5 before 4: a wrong result is worse than a driver that is left out. */
+static int judge(const probe_args *args, const clv_probe_report *report)
+{
+    static const char *const broken[] = { "crashed", "timeout", "hung_unkillable", "bad_output" };
+    for (size_t i = 0; args->check && i < report->device_count; ++i)
+        if (report->devices[i].check.done && !report->devices[i].check.ok) return CLI_WRONG;
+    for (size_t i = 0; args->strict && i < report->icd_count; ++i)
+        for (size_t k = 0; k < CLV_LEN(broken); ++k)
+            if (strcmp(report->icds[i].status, broken[k]) == 0) return CLI_ICD_BROKEN;
+    return CLI_OK;
+}
+
+static int read_options(const probe_args *args, clv_probe_options *options)
+{
+    *options = (clv_probe_options){
+        .size = sizeof *options,
+        .devices = args->device,
+        .devices_by = "--device",
+        .mode_by = "--mode",
+        .isolate = !args->in_process,
+        .timeout_s = args->timeout_s,
+        .check = args->check,
+        .reproducible = args->reproducible,
+        .simulate = args->simulate,
+        .scenario = args->scenario,
+        .helper = "/proc/self/exe",
+        .progress = progress,
+        .progress_user = (void *)(uintptr_t)args,
+    };
+    if (args->mode && clv_mode_parse(args->mode, &options->mode))
+        return cli_status(&cli_probe, CLV_E_ARGUMENT);
+    if (args->bench) {
+        if (!*args->bench || strcmp(args->bench, "quick") == 0)
+            options->bench = CLV_BENCH_QUICK;
+        else if (strcmp(args->bench, "full") == 0)
+            options->bench = CLV_BENCH_FULL;
+        else
+            return cli_error(&cli_probe, CLI_USAGE, "--bench: \"%s\" given, expected quick or full",
+                             args->bench);
+    }
+    if (args->timeout_s < 0 || args->timeout_s > 86400)
+        return cli_error(&cli_probe, CLI_USAGE, "--timeout: expected 0 (the default) to 86400 s");
+    if (args->scenario && !args->simulate)
+        return cli_error(&cli_probe, CLI_USAGE, "--scenario needs --simulate FILE");
+    if (args->simulate && (args->check || args->bench))
+        return cli_error(&cli_probe, CLI_USAGE,
+                         "a simulated machine cannot be checked or measured");
+    if (args->json + args->list + args->print_mode > 1)
+        return cli_error(&cli_probe, CLI_USAGE,
+                         "--json, --list and --print-mode exclude each other");
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], CLV_HELPER_MARK) == 0) {
+        clv_child_main(argc - 1, argv + 1);
+        return CLI_USAGE;
+    }
+    probe_args args = { 0 };
+    cli_option table[OPTION_ROWS];
+    const cli_option *tables[] = { table, NULL };
+    int operands;
+    make_table(&args, table);
+    int code = cli_parse(&cli_probe, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if (operands)
+        return cli_error(&cli_probe, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
+    clv_probe_options options;
+    if ((code = read_options(&args, &options)) >= 0) return code;
+
+    const struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL);
+    clv_probe_report *report;
+    const clv_status status = clv_probe_run(&options, &report);
+    end_progress(&args);
+    if (status) return cli_status(&cli_probe, status);
+    code = show(&args, report);
+    if (!code && args.save) code = save(&args, report);
+    if (!code) code = judge(&args, report);
+    clv_probe_free(report);
+    return code;
+}
+
+const cli_command cli_probe = {
+    .name = "probe",
+    .summary = "what this machine can compute with, and which mode to take",
+    .operands = "[OPTION...]",
+    .description =
+        "Lists processors, memory and OpenCL devices, merges those that several drivers\n"
+        "show, and recommends a mode: cpu, hybrid or gpu. Every driver is loaded in a\n"
+        "process of its own: one that crashes or hangs is reported and left out.\n\n"
+        "Exit codes: 0 report made, also without any OpenCL; 1 failed; 2 wrong usage;\n"
+        "3 a device or mode that was asked for is not there; 4 a driver crashed or hung\n"
+        "(with --strict); 5 a device gave wrong results (with --check).",
+    .run = run,
+};

@@ -1,0 +1,101 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: Apache-2.0
+# System packages of Debian and Ubuntu: what is needed for what, and how to get what is missing.
+# For quickstart.sh, bundle.sh and .ci/run, which source it.
+
+# A build without these is not possible.
+packages_needed=(gcc libc6-dev cmake ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers
+    libjansson-dev libsodium-dev)
+# Without one of these Cleave is smaller. PoCL is the driver that always works: it makes an OpenCL
+# device of the CPU.
+packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev libtiff-dev
+    libpng-dev libutf8proc-dev libopenblas-dev liblapacke-dev)
+# Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
+packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
+    python3 python3-venv ca-certificates)
+# Continuous integration: a second compiler, sanitizers, checkers, what a bundle is made of.
+packages_ci=(git clang clang-format clang-tidy llvm shellcheck zsh patchelf file)
+packages_bundle=(libclblast1 libclfft2 patchelf file)
+
+packages_missing()
+{
+    local name
+    for name in "$@"; do
+        # another loader's headers and library do as well, and may exclude this package
+        if [ "$name" = ocl-icd-opencl-dev ] && [ -e /usr/include/CL/cl.h ] &&
+            compgen -G '/usr/lib*/*/libOpenCL.so' > /dev/null; then
+            continue
+        fi
+        dpkg-query -W -f='${db:Status-Status}\n' "$name" 2> /dev/null | grep -x installed > /dev/null ||
+            echo "$name"
+    done
+}
+
+packages_on_offer()
+{
+    apt-cache policy "$1" 2> /dev/null | grep '^  Candidate: [^(]' > /dev/null
+}
+
+# How this user becomes root: nothing, sudo, or not at all.
+packages_root()
+{
+    if [ "$(id -u)" = 0 ]; then
+        echo env
+    elif command -v sudo > /dev/null && { sudo -n true 2> /dev/null || [ -t 0 ]; }; then
+        echo sudo
+    fi
+}
+
+packages_apt()
+{
+    local root=$1
+    shift
+    "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+        -o Acquire::Retries=3 "$@" > "$packages_log" 2>&1
+}
+
+# packages_install needed|useful NAME...: installs what is missing. What cannot be had is named;
+# for `needed` that is a failure.
+packages_install()
+{
+    local weight=$1 root name missing=() absent=()
+    shift
+    if ! command -v apt-get > /dev/null; then
+        [ "$weight" = useful ] || echo "No apt-get here: install what these Debian packages hold: $*"
+        return 0
+    fi
+    mapfile -t missing < <(packages_missing "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    root=$(packages_root)
+    if [ -z "$root" ]; then
+        echo "Missing, and this user may not install packages. As root:"
+        echo "  apt-get install --no-install-recommends ${missing[*]}"
+        [ "$weight" = useful ]
+        return
+    fi
+    packages_log=$(mktemp)
+    if [ -z "${packages_updated:-}" ]; then
+        echo "apt-get update"
+        packages_apt "$root" update || cat "$packages_log"
+        packages_updated=1
+    fi
+    for name in "${missing[@]}"; do
+        packages_on_offer "$name" || absent+=("$name")
+    done
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -vxF "$(printf '%s\n' "${absent[@]}")")
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "apt-get install ${missing[*]}"
+        if ! packages_apt "$root" install -y --no-install-recommends "${missing[@]}"; then
+            tail -n 20 "$packages_log"
+            echo "These packages could not be installed: ${missing[*]}"
+            rm -f "$packages_log"
+            return 1
+        fi
+    fi
+    rm -f "$packages_log"
+    if [ ${#absent[@]} -gt 0 ]; then
+        echo "Not on offer on this system: ${absent[*]}"
+        [ "$weight" = useful ]
+        return
+    fi
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh Debian or Ubuntu machine to a running Cleave, with or without a GPU.
+#
+#   packaging/quickstart.sh build   install what is missing, compile: build/bin/cleave
+#   packaging/quickstart.sh demo    the same, then run `cleave demo`
+#   packaging/quickstart.sh test    the same, then build and run every test
+#
+# As root, or with sudo. Debian 12 and 13, Ubuntu 22.04 and 24.04; elsewhere it says what to install.
+# CLEAVE_BUILD_DIR  where to build [build]
+# CLEAVE_CMAKE      more arguments for the configure step
+# CLEAVE_TEST_INTEL 1: test on Intel's CPU runtime as well (800 MB from PyPI); CI=true does it too
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+build=${CLEAVE_BUILD_DIR:-build}
+case $build in
+/*) ;;
+*) build=$root/$build ;;
+esac
+# shellcheck source=packaging/packages.sh
+. packaging/packages.sh
+# shellcheck source=packaging/platforms.sh
+. packaging/platforms.sh
+
+usage()
+{
+    sed -n '3,12s/^# \{0,1\}//p' "$0"
+}
+
+# stop MESSAGE
+stop()
+{
+    echo "quickstart: $1" >&2
+    exit 1
+}
+
+jobs()
+{
+    nproc 2> /dev/null || echo 2
+}
+
+configure()
+{
+    local arguments=(-S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release)
+    if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then
+        arguments+=(-G Ninja)
+    fi
+    # shellcheck disable=SC2086
+    cmake "${arguments[@]}" "$@" ${CLEAVE_CMAKE:-}
+}
+
+# compile CMAKE_ARGUMENT...
+compile()
+{
+    packages_install needed "${packages_needed[@]}" || stop "install these packages first"
+    packages_install useful "${packages_useful[@]}" || stop "packages could not be installed"
+    configure "$@"
+    cmake --build "$build" --parallel "$(jobs)"
+}
+
+# Packages that tests import, apart from the system's; without a network those tests are skipped.
+make_python()
+{
+    local wanted=$root/packaging/python-requirements.txt have=$build/python/requirements.txt
+    cmp -s "$wanted" "$have" && return
+    rm -rf "$build/python"
+    if python3 -m venv "$build/python" > "$build/python.log" 2>&1 &&
+        "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
+            --requirement "$wanted" >> "$build/python.log" 2>&1; then
+        cp "$wanted" "$have"
+    else
+        rm -rf "$build/python"
+        [ "${CI:-}" != true ] || { cat "$build/python.log" && stop "no Python environment"; }
+        echo "No Python environment (see $build/python.log): some tests will be skipped"
+    fi
+}
+
+# Names and reasons of the tests that said that they cannot run here.
+show_skipped()
+{
+    local logs=$build/Testing/Temporary
+    [ -s "$logs/LastTestsDisabled.log" ] || return 0
+    echo
+    echo "Skipped tests:"
+    awk -F: '
+        NR == FNR { skipped[$2] = 1; next }
+        /^[0-9]+\/[0-9]+ Test: / { name = $0; sub(/^[^ ]* Test: /, "", name); reason = "" }
+        /^SKIPPED/ { reason = $0 }
+        /^Test time =/ && name in skipped {
+            print "  " name ": " (reason == "" ? "(no reason given)" : reason); delete skipped[name]
+        }' "$logs/LastTestsDisabled.log" "$logs/LastTest.log"
+}
+
+run_tests()
+{
+    local status=0
+    packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
+    mkdir -p "$build"
+    make_python
+    if [ -e "$build/python/bin/python3" ]; then
+        compile -DCLEAVE_TESTS=ON "-DPython3_EXECUTABLE=$build/python/bin/python3"
+    else
+        compile -DCLEAVE_TESTS=ON
+    fi
+    platforms_ready "$build/platforms" || stop "a promised OpenCL platform is missing"
+    ctest --test-dir "$build" --parallel "$(jobs)" --output-on-failure --no-tests=error ||
+        status=$?
+    show_skipped
+    return $status
+}
+
+# The tests need more packages: a first configuration leaves them out.
+compile_command()
+{
+    if [ -e "$build/CMakeCache.txt" ]; then
+        compile
+    else
+        compile -DCLEAVE_TESTS=OFF
+    fi
+}
+
+case ${1:-} in
+build)
+    compile_command
+    echo "Ready: ${build#"$root"/}/bin/cleave"
+    ;;
+demo)
+    compile_command
+    "$build/bin/cleave" demo
+    ;;
+test)
+    run_tests
+    ;;
+-h | --help)
+    usage
+    ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac

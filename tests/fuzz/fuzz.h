@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fuzzers share: the entry that libFuzzer or replay.c calls, and input as a file. */
+#ifndef CLEAVE_TESTS_FUZZ_H
+#define CLEAVE_TESTS_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A regular file with these bytes; it holds until the next call. */
+const char *fuzz_file(const uint8_t *data, size_t size);
+
+/* Reads every byte: a sanitizer tells when one is not ours. */
+void fuzz_touch(const void *data, size_t size);
+
+/* Ends the program when a promise of the code under test is broken. */
+#define FUZZ_CHECK(promise)               \
+    do {                                  \
+        if (!(promise)) __builtin_trap(); \
+    } while (0)
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a saved report or a file of device profiles. A first line "#ID" names the scenario.
+ * What is read can be decided, written, and read again with the same outcome. */
+#include "fuzz.h"
+
+#include "base/alloc.h"
+#include "probe/decide.h"
+#include "probe/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *decide(clv_machine *m)
+{
+    const clv_orders none = { 0 };
+    FUZZ_CHECK(clv_decide(m, &none) == CLV_OK);
+    m->report.simulated = NULL;
+    char *json = clv_probe_json(&m->report);
+    FUZZ_CHECK(json);
+    return json;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char scenario[64], *text = clv_zalloc(size + 1, 1);
+    memcpy(text, data, size);
+    const char *body = text, *id = NULL;
+    if (*text == '#') {
+        const size_t length = strcspn(text, "\n");
+        clv_copy_string(scenario, CLV_MIN(length, sizeof scenario), text + 1);
+        id = scenario;
+        body += length;
+    }
+    clv_machine *m = clv_machine_create();
+    if (clv_snapshot_read(m, "fuzz", body, size - (size_t)(body - text), id) == CLV_OK) {
+        char *first = decide(m);
+        clv_machine *again = clv_machine_create();
+        FUZZ_CHECK(clv_snapshot_read(again, "fuzz", first, strlen(first), NULL) == CLV_OK);
+        char *second = decide(again);
+        FUZZ_CHECK(strcmp(first, second) == 0);
+        free(first), free(second);
+        clv_machine_free(again);
+    }
+    clv_machine_free(m);
+    clv_free(text);
+    return 0;
+}

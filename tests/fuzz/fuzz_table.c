@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a text vector (first byte 'v') or as a CSV table. */
+#include "fuzz.h"
+
+#include "base/alloc.h"
+#include "host/io/csv.h"
+#include "host/io/table.h"
+
+#include <math.h>
+#include <string.h>
+
+static void try_vector(const char *path, size_t size)
+{
+    double *values;
+    size_t count;
+    if (clv_text_vector_read(path, &values, &count)) {
+        FUZZ_CHECK(!values && !count);
+        return;
+    }
+    FUZZ_CHECK(count && count <= size);
+    for (size_t i = 0; i < count; ++i)
+        FUZZ_CHECK(isfinite(values[i]));
+    clv_free(values);
+}
+
+static void try_table(const char *path, size_t size)
+{
+    clv_csv_table *table;
+    size_t length, sum = 0, found;
+    if (clv_csv_read(path, &table)) {
+        FUZZ_CHECK(!table);
+        return;
+    }
+    const size_t rows = clv_csv_rows(table), columns = clv_csv_columns(table);
+    FUZZ_CHECK(columns);
+    double *values = clv_alloc(rows, sizeof *values);
+    for (size_t c = 0; c < columns && c < 8; ++c) {
+        if (clv_csv_find(table, clv_csv_name(table, c), &found) == CLV_OK) FUZZ_CHECK(found == c);
+        (void)clv_csv_doubles(table, c, values);
+    }
+    clv_free(values);
+    clv_csv_header(table, &length);
+    for (size_t r = 0; r < rows; ++r) {
+        const char *row = clv_csv_row(table, r, &length);
+        FUZZ_CHECK(length && strlen(row) >= length);
+        sum += length;
+    }
+    FUZZ_CHECK(sum <= size);
+    clv_csv_free(table);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size) return 0;
+    const char *path = fuzz_file(data + 1, size - 1);
+    if (*data == 'v')
+        try_vector(path, size);
+    else
+        try_table(path, size);
+    return 0;
+}
