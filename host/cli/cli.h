@@ -67,6 +67,8 @@ char cli_short_name(const cli_option *option);       /* 'o'; '\0': none */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
 /* The library's message, with the exit code that fits the status; CLV_OK gives CLI_OK. */
 int cli_status(const cli_command *command, clv_status status);
+/* The same while reading what the user gave: a file that cannot be read is bad input. */
+int cli_input_status(const cli_command *command, clv_status status);
 void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2, 3);
 
 /* ---- the options that every job command takes ------------------------------------------------ */

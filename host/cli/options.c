@@ -65,6 +65,12 @@ int cli_status(const cli_command *command, clv_status status)
     return code;
 }
 
+int cli_input_status(const cli_command *command, clv_status status)
+{
+    const int code = cli_status(command, status);
+    return status == CLV_E_IO ? CLI_USAGE : code;
+}
+
 /* "o,output" has the short name 'o' and the long name "output". */
 const char *cli_long_name(const cli_option *option)
 {

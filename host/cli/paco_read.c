@@ -18,7 +18,7 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
     if (!status) status = clv_array_convert(&cube, path, CLV_F32);
     if (status) {
         clv_array_clear(&cube);
-        return cli_status(&cli_paco, status);
+        return cli_input_status(&cli_paco, status);
     }
     if (cube.rank != 3 && cube.rank != 4) {
         clv_shape_text(cube.rank, cube.shape, shape);
@@ -51,7 +51,7 @@ static int read_angles(const char *path, paco_inputs *in)
 {
     size_t count;
     const clv_status status = clv_vector_read(path, &in->angles, &count);
-    if (status) return cli_status(&cli_paco, status);
+    if (status) return cli_input_status(&cli_paco, status);
     if (count != in->frames)
         return cli_error(&cli_paco, CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
                          path, count, in->frames);
@@ -116,7 +116,7 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     if (!status) status = clv_array_convert(&psf, path, CLV_F32);
     if (status) {
         clv_array_clear(&psf);
-        return cli_status(&cli_paco, status);
+        return cli_input_status(&cli_paco, status);
     }
     in->psf = psf.data;
     const size_t rank = psf.rank;
@@ -149,7 +149,7 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     for (size_t k = 0; k < in->psf_count && !status; ++k)
         status = clv_psf_normalize(in->psf + k * pixels, in->psf_size, (clv_psf_norm)a->psf_norm,
                                    in->fwhm);
-    return cli_status(&cli_paco, status);
+    return cli_input_status(&cli_paco, status);
 }
 
 /* Inside this radius a planet moves by less than its own width and is taken for the star's halo. */

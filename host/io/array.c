@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An array as it came from a file or goes into one: type, shape, owned memory in C order. */
-#define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include "host/io/array.h"
 
 #include "base/alloc.h"
@@ -9,9 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { WORTH_HUGE_PAGES = 8 << 20 };
 
 static const struct {
     const char *name;
@@ -56,17 +52,6 @@ bool clv_shape_size(clv_type type, size_t rank, const size_t *shape, size_t *cou
     return true;
 }
 
-/* Small pages cost more than the copy when a file of this size is read (0.20 s against 0.06 s for
- * 400 MiB in the page cache). Only advice: it may be ignored. */
-static void advise_huge_pages(void *data, size_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-    if (bytes >= WORTH_HUGE_PAGES) (void)madvise(data, bytes, MADV_HUGEPAGE);
-#else
-    (void)data, (void)bytes;
-#endif
-}
-
 clv_status clv_array_create(clv_array *array, const char *what, clv_type type, size_t rank,
                             const size_t *shape)
 {
@@ -84,7 +69,6 @@ clv_status clv_array_create(clv_array *array, const char *what, clv_type type, s
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %s %s (%s)", what,
                         clv_shape_text(rank, shape, text), clv_type_name(type),
                         clv_format_bytes(bytes, size));
-    advise_huge_pages(data, bytes);
     array->type = type;
     array->rank = rank;
     if (rank) memcpy(array->shape, shape, rank * sizeof *shape);

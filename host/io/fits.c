@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "host/io/stream.h"
 
 #ifdef CLEAVE_HAVE_CFITSIO

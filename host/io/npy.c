@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "host/io/npy_header.h"
 #include "host/io/stream.h"

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "host/io/stream.h"
+#include "base/file.h"
 
 #ifdef CLEAVE_HAVE_PNG
 

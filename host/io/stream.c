@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in and out: a regular file read exactly, and parts written as one complete file. */
+/* Bytes in: a regular file read exactly. */
 #define _GNU_SOURCE
 #include "host/io/stream.h"
 
@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,54 +67,6 @@ void clv_input_close(clv_input *input)
 {
     if (input->descriptor >= 0) close(input->descriptor);
     input->descriptor = -1;
-}
-
-static clv_status write_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
-{
-    for (size_t i = 0; i < count; ++i) {
-        const char *at = parts[i].data;
-        for (size_t left = parts[i].length; left;) {
-            const ssize_t put = write(descriptor, at, CLV_MIN(left, (size_t)MOST_AT_ONCE));
-            if (put < 0 && errno == EINTR) continue;
-            if (put <= 0) return io_error("write", name);
-            at += put;
-            left -= (size_t)put;
-        }
-    }
-    return CLV_OK;
-}
-
-/* Opens `opened`, writes, closes; `path` is what the user called it. */
-static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
-                           size_t count)
-{
-    const int descriptor = open(opened, O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) return io_error("open", path);
-    clv_status status = write_parts(descriptor, path, parts, count);
-    if (close(descriptor) && !status) status = io_error("write", path);
-    return status;
-}
-
-clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count)
-{
-    if (strcmp(path, "-") == 0) return write_parts(STDOUT_FILENO, "standard output", parts, count);
-
-    struct stat info;
-    const bool there = stat(path, &info) == 0;
-    if (there && S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
-    if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
-
-    /* A link stays, and the file that it names is replaced: /dev/stdout may be one. */
-    char real[PATH_MAX], *temporary = NULL;
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
-    CLV_TRY(clv_file_begin(path, &temporary));
-    const clv_status status = write_to(temporary, path, parts, count);
-    if (status) {
-        clv_file_abandon(temporary);
-        return status;
-    }
-    return clv_file_publish(temporary, path);
 }
 
 const char *clv_printable(const void *bytes, size_t length, char *out, size_t capacity)
