@@ -243,5 +243,6 @@ void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metri
                      clv_text *out);
 void bench_draw_shares(const bench *b, clv_text *out);
 const char *bench_colour(const bench *b, size_t party); /* "#2a78d6" */
+void bench_escape(const char *text, clv_text *out);     /* for HTML and SVG */
 
 #endif

@@ -117,7 +117,7 @@ void bench_describe_machine(const bench *b, clv_text *out)
     if (h->memory_total_bytes != CLV_UNKNOWN)
         clv_text_add(out, ", %s", clv_format_bytes(h->memory_total_bytes, size));
     if (h->os_name) clv_text_add(out, ", %s %s", h->os_name, h->os_version ? h->os_version : "");
-    if (h->kernel) clv_text_add(out, ", Linux %s", h->kernel);
+    if (h->kernel) clv_text_add(out, ", %s", h->kernel);
 }
 
 void bench_describe_device(const bench *b, size_t party, clv_text *out)

@@ -195,7 +195,7 @@ static clv_status measure_chunks(bench_run *run)
     CLV_TRY(clv_context_create(&options, &context));
     clv_status status = CLV_OK;
     for (int round = -1; round < ROUNDS && !status; ++round) {
-        double seconds;
+        double seconds = 0;
         status = run_job(context, "bench-chunks", CHUNKS, 1, &seconds);
         if (round >= 0) values[round] = seconds * 1e6 / CHUNKS;
     }
@@ -237,7 +237,7 @@ static clv_status calibrate(contest *c)
     for (;;) {
         double best = INFINITY;
         for (size_t i = 0; i < c->count; ++i) {
-            double seconds;
+            double seconds = 0;
             CLV_TRY(run_job(c->alone[i], "bench-contest", CONTEST_UNITS, c->turns, &seconds));
             best = fmin(best, seconds);
         }

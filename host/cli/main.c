@@ -16,6 +16,7 @@ const cli_command *const cli_commands[] = {
     &cli_probe,
     &cli_demo,
     &cli_paco,
+    &cli_bench,
     &cli_selftest,
     &cli_cache,
     NULL,

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a folder and a tarball that run from anywhere, on a machine with nothing but glibc and a
+# driver: the command, the library with its headers, the loader and every library below them.
+#
+#   packaging/bundle.sh [FOLDER]   FOLDER/cleave-VERSION-ARCH and .tar.gz beside it [build-bundle]
+#
+# Made on the oldest system that it shall run on: glibc itself is not carried.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+out=${1:-build-bundle}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+# shellcheck source=packaging/packages.sh
+. packaging/packages.sh
+
+# Part of every system with glibc, and tied to its version.
+glibc='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libnss_.*)\.so'
+
+version()
+{
+    sed -n 's/^project(cleave VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt"
+}
+
+# Paths of all libraries that a program needs, glibc's left out.
+libraries_of()
+{
+    ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | while read -r path; do
+        basename "$path" | grep -qE "$glibc" || echo "$path"
+    done
+}
+
+# Copies a library under the name by which others ask for it.
+take_library()
+{
+    local path=$1 name
+    name=$(basename "$path")
+    [ -e "$folder/lib/$name" ] || install -m 755 "$(readlink -f "$path")" "$folder/lib/$name"
+}
+
+# The library of a name in the linker's list, for those that are opened at run time.
+find_library()
+{
+    ldconfig -p | awk -v name="$1" '$1 == name && !found { print $NF; found = 1 }'
+}
+
+build_it()
+{
+    cmake -S "$root" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCLEAVE_TESTS=OFF \
+        -DCLEAVE_BENCH=OFF -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
+        > "$out/configure.log" || { cat "$out/configure.log" && return 1; }
+    cmake --build "$out/build" > "$out/build.log" || { tail -n 40 "$out/build.log" && return 1; }
+    cmake --install "$out/build" --strip > /dev/null
+}
+
+collect()
+{
+    local program path name
+    for program in "$folder/bin/cleave" "$folder"/lib/libcleave.so.*.*; do
+        libraries_of "$program"
+    done | sort -u | while read -r path; do take_library "$path"; done
+    for name in libclblast.so.1 libclFFT.so.2; do
+        path=$(find_library "$name")
+        [ -n "$path" ] || { echo "bundle: $name is not installed" >&2 && return 1; }
+        take_library "$path"
+        libraries_of "$path" | while read -r path; do take_library "$path"; done
+    done
+}
+
+# Everybody looks for libraries beside themselves.
+set_run_paths()
+{
+    local file
+    for file in "$folder"/lib/*.so*; do
+        [ -L "$file" ] || patchelf --set-rpath "\$ORIGIN" "$file"
+    done
+    patchelf --set-rpath "\$ORIGIN/../lib" "$folder/bin/cleave"
+    patchelf --set-rpath "\$ORIGIN/../../lib" "$folder/libexec/cleave/cleave-probe-helper"
+}
+
+write_notes()
+{
+    cat > "$folder/README" << END
+Cleave $(version) for $(uname -m), for every Linux with glibc $(ldd --version | awk 'NR == 1 { print $NF }') or newer.
+
+  bin/cleave probe       what this machine can compute with
+  bin/cleave demo        a first look
+  bin/cleave selftest    every operation on every device against its reference
+  bin/cleave bench       how fast
+
+An OpenCL driver is found through /etc/OpenCL/vendors, else in the usual folders, else by
+--icd PATH (a library, an .icd file or a folder of them). Move the folder wherever you like.
+
+lib/ holds libraries of others under their own licences: the copyright files lie in share/licences.
+END
+}
+
+# Debian's copyright file of every package that gave a library.
+copy_licences()
+{
+    local file package
+    mkdir -p "$folder/share/licences"
+    for file in "$folder"/lib/*.so.*; do
+        package=$(dpkg-query -S "*/${file##*/}" 2> /dev/null | awk -F: 'NR == 1 { print $1 }') ||
+            continue # our own
+        if [ -n "$package" ] && [ -e "/usr/share/doc/$package/copyright" ]; then
+            cp "/usr/share/doc/$package/copyright" "$folder/share/licences/$package"
+        fi
+    done
+    cp "$root/LICENSE" "$folder/share/licences/cleave"
+}
+
+case ${1:-} in
+-h | --help)
+    sed -n '3,8s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+esac
+packages_install needed "${packages_needed[@]}"
+packages_install useful "${packages_useful[@]}" "${packages_bundle[@]}"
+name=cleave-$(version)-$(uname -m)
+folder=$out/$name
+rm -rf "$folder" "$folder.tar.gz"
+build_it
+collect
+set_run_paths
+write_notes
+copy_licences
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$out" -czf "$folder.tar.gz" "$name"
+size=$(stat -c %s "$folder.tar.gz")
+echo "$folder.tar.gz: $((size / 1000000)) MB"
+if [ "$size" -gt 40000000 ]; then
+    echo "bundle: more than 40 MB" >&2
+    exit 1
+fi
