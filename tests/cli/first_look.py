@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a newcomer meets first: demo, selftest, cache, and orders that cannot be met.
+
+usage: first_look.py CLEAVE KERNELS    KERNELS: the folder cl/ of the sources
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLEAVE, KERNELS = sys.argv[1:3]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class FirstLook(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_cleave(self, *arguments, code=0, **variables):
+        environment = dict(os.environ, **variables)
+        result = subprocess.run([CLEAVE, *arguments], capture_output=True, text=True, check=False,
+                                cwd=self.folder, env=environment)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def test_demo_finds_what_it_hid(self):
+        result = self.run_cleave("demo", "-o", "out", "--device", "0")
+        self.assertRegex(result.stdout, r"paco .* 3 of 3 planets +ok")
+        for name in ("paco-frame.png", "paco-snr.png"):
+            with open(os.path.join(self.folder, "out", name), "rb") as file:
+                self.assertEqual(file.read(8), PNG)
+
+    def test_selftest_notices_a_wrong_kernel(self):
+        good = self.run_cleave("selftest", "--device", "0")
+        self.assertIn("all good", good.stdout)
+        wrong = os.path.join(self.folder, "cl")
+        shutil.copytree(KERNELS, wrong)
+        path = os.path.join(wrong, "patch", "centre.cl")
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        damaged = text.replace("- mean", "- 1.5f * mean")
+        self.assertNotEqual(text, damaged, "nothing to damage in centre.cl")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(damaged)
+        result = self.run_cleave("selftest", "--device", "0", code=5, CLEAVE_CL_DIR=wrong)
+        self.assertIn("paco", result.stdout)
+
+    def test_cache_is_shown_and_forgotten(self):
+        place = os.path.join(self.folder, "kept")
+        os.mkdir(place, 0o700)
+        shown = self.run_cleave("cache", "path", CLEAVE_CACHE_DIR=place).stdout.strip()
+        self.assertEqual(shown, place)
+        self.run_cleave("demo", "-q", "-o", "out", "--device", "0", CLEAVE_CACHE_DIR=place)
+        self.assertRegex(self.run_cleave("cache", "stat", CLEAVE_CACHE_DIR=place).stdout, r"\d")
+        self.assertTrue(os.listdir(os.path.join(place, "programs")))
+        self.run_cleave("cache", "clear", CLEAVE_CACHE_DIR=place)
+        programs = os.path.join(place, "programs")
+        self.assertFalse(os.path.isdir(programs) and os.listdir(programs))
+
+    def test_orders_that_cannot_be_met(self):
+        cases = [
+            (2, ["demo", "--sched", "fair"], "fair"),
+            (2, ["demo", "--batch", "-1"], "-1"),
+            (2, ["fly"], "fly"),
+            (3, ["demo", "--device", "name~no such device"], "no such device"),
+            (3, ["demo", "--mode", "gpu"], "gpu"),
+        ]
+        for code, arguments, named in cases:
+            result = self.run_cleave(*arguments, code=code)
+            self.assertIn(named, result.stderr.lower())
+            self.assertEqual(len(re.findall(r"^cleave", result.stderr, re.MULTILINE)), 1,
+                             result.stderr)
+            self.assertEqual(os.listdir(self.folder), [], arguments)
+
+    def test_help_names_every_command(self):
+        text = self.run_cleave("--help").stdout
+        for name in re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE):
+            self.assertIn("Usage: cleave " + name, self.run_cleave(name, "--help").stdout)
+        self.assertRegex(self.run_cleave("--version").stdout, r"^cleave \d+\.\d+\.\d+$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
