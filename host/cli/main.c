@@ -102,6 +102,7 @@ int main(int argc, char **argv)
 {
     const char *icds[32];
     size_t icd_count = 0;
+    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* the probe's report says what is unknown */
     int code = take_icds(&argc, argv, icds, CLV_LEN(icds), &icd_count);
     if (code >= 0) return code;
     if (argc < 2) {
