@@ -12,6 +12,12 @@ clv_status clv_fail(clv_status status, const char *format, ...) CLV_PRINTF(2, 3)
 clv_status clv_fail_detail(clv_status status, const char *detail, const char *format, ...)
     CLV_PRINTF(3, 4);
 
+#ifdef __clang_analyzer__ /* which cannot see that a failure is never CLV_OK */
+#include <stdlib.h>
+#define clv_fail(status, ...) \
+    ((status) == CLV_OK ? (abort(), CLV_OK) : (clv_fail)((status), __VA_ARGS__), (status))
+#endif
+
 /* Passes a callee's failure on; its message stays. The only macro that hides a return. */
 #define CLV_TRY(call)                                  \
     do {                                               \

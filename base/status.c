@@ -34,6 +34,7 @@ static void set_message(const char *format, va_list args)
     if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
 }
 
+#undef clv_fail /* of the analyzer */
 clv_status clv_fail(clv_status status, const char *format, ...)
 {
     va_list args;

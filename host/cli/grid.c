@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static const char *text_of(const cli_grid_item *item)
 
 static void measure(cli_grid *grid)
 {
+    assert(grid->column_count > 0);
     for (size_t c = 0; c < grid->column_count; ++c)
         grid->width[c] = CLV_MAX(grid->columns[c].least, cli_text_width(grid->columns[c].title));
     for (size_t i = 0; i < grid->item_count; ++i) {

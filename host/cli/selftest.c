@@ -10,11 +10,13 @@
 #include "base/text.h"
 #include "host/cli/apart.h"
 #include "host/cli/cli.h"
+#include "host/cli/drivers.h"
 #include "host/cli/grid.h"
 #include "probe/select.h"
 
 #include <cleave/version.h>
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -302,6 +304,7 @@ static clv_json *start_results(const clv_probe_report *report)
 
 static int run_all(session *s, const bool *chosen)
 {
+    assert(chosen);
     size_t failed = 0, done = 0, devices = 0;
     char took[24];
     const double started = clv_now();
@@ -355,6 +358,7 @@ static int run(int argc, char **argv)
                                         .isolate = true,
                                         .helper = "/proc/self/exe" };
     clv_probe_report *report;
+    cli_vet_drivers(&cli_selftest);
     const clv_status status = clv_probe_run(&options, &report);
     if (status) return cli_status(&cli_selftest, status);
     session s = { .args = &args,

@@ -244,7 +244,7 @@ static double worst_error(const settling *s)
         float x = s->from[i];
         for (int k = 0; k < TURNS; ++k)
             x = fmaf(x, 0.75f, 0.3125f * s->from[i]);
-        const double error = fabs((double)s->to[i] - x) / fabs(x);
+        const double error = fabs((double)s->to[i] - x) / fabs((double)x);
         if (!(error <= worst)) worst = error;
     }
     return worst;

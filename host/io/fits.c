@@ -12,6 +12,7 @@
 
 #include <fitsio.h>
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -359,6 +360,7 @@ static clv_status read_vector_image(const char *path, fitsfile *file, bool *foun
 static clv_status read_vector_table(const char *path, fitsfile *file, bool *found, double **values,
                                     size_t *count)
 {
+    assert(file);
     int error = 0, any;
     LONGLONG rows = 0, start = 0;
     const int column = find_column(file);

@@ -45,6 +45,7 @@ clv_status clv_paco_detect(const float *snr, const float *flux, const float *sig
         return clv_fail(CLV_E_ARGUMENT,
                         "detect: FWHM %g, threshold %g; expected a positive and a finite number",
                         fwhm_px, threshold);
+    if (!width) return CLV_OK; /* an empty map */
     for (size_t i = 0; i < height * width; ++i) {
         if (!(snr[i] > threshold) || !is_peak(snr, height, width, i / width, i % width, fwhm_px))
             continue;
