@@ -7,12 +7,12 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
-#include "base/log.h"
+#include "probe/decide.h"
 #include "probe/host.h"
 #include "probe/icd.h"
-#include "probe/machine.h"
-#include "probe/opencl.h"
+#include "probe/isolate.h"
+#include "probe/measure.h"
+#include "probe/verdict.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,189 +20,143 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-enum { VERDICT_LIMIT = 1 << 20 };
+/* A driver of the list, and what is to become of it. */
+typedef struct suspect {
+    clv_verdict verdict;
+    char reason[CLV_VERDICT_REASON];
+} suspect;
 
-/* What changes which drivers load, and how they behave while they do. */
-static const char *const variables[] = {
-    "OCL_ICD_VENDORS",    "OCL_ICD_FILENAMES",    "OPENCL_VENDOR_PATH",   "OPENCL_LAYERS",
-    "RUSTICL_ENABLE",     "RUSTICL_FEATURES",     "POCL_DEVICES",         "LD_LIBRARY_PATH",
-    "LD_PRELOAD",         "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-    "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK",     "NEOReadDebugKeys",
-};
-
-static void add_file(clv_json *key, const char *path)
+/* Nothing can be left out of a loader that is a driver itself, or that finds drivers on its own. */
+static bool can_be_left_out(const clv_probe_icd *icd)
 {
-    struct stat info;
-    clv_json *entry = clv_json_add_array(key, NULL);
-    clv_json_add_string(entry, NULL, path);
-    if (!path || stat(path, &info)) return;
-    clv_json_add_int(entry, NULL, (int64_t)info.st_size);
-    clv_json_add_int(entry, NULL, (int64_t)info.st_mtim.tv_sec);
-    clv_json_add_int(entry, NULL, info.st_mtim.tv_nsec);
+    return icd->library != NULL;
 }
 
-/* Equal keys: the same drivers, on the same kernel since the same start, in the same environment. */
-static char *make_key(const clv_machine *machine)
+/* Enumerates and checks the drivers in `unknown`, and keeps what comes out. */
+static clv_status find_out(clv_machine *machine, const clv_probe_options *options,
+                           const bool *unknown, suspect *suspects)
 {
-    char boot[64];
-    struct utsname name = { .release = "" };
-    clv_json *key = clv_json_array();
-    uname(&name);
-    clv_small_read("", boot, sizeof boot, "/proc/sys/kernel/random/boot_id");
-    clv_json_add_string(key, NULL, "1"); /* of this key's own form */
-    clv_json_add_string(key, NULL, name.release);
-    clv_json_add_string(key, NULL, boot);
-    add_file(key, machine->report.loader_path);
-    for (size_t i = 0; i < machine->report.icd_count; ++i) {
-        const clv_probe_icd *icd = &machine->icds[i];
-        add_file(key, icd->file);
-        clv_json_add_string(key, NULL, icd->library);
-        if (icd->library && *icd->library == '/') add_file(key, icd->library);
-    }
-    for (size_t i = 0; i < CLV_LEN(variables); ++i)
-        clv_json_add_string(key, NULL, getenv(variables[i]));
-    char *text = clv_json_text(key, true);
-    clv_json_free(key);
-    return text;
-}
-
-/* Where a verdict and its folder lie: <cache>/drivers/HASH.json and HASH.d. Each key has its own,
- * so that programs in different environments do not disturb each other. False without a cache. */
-static bool verdict_path(const char *key, const char *ending, char *path, size_t capacity)
-{
-    char cache[PATH_MAX - 96], folder[PATH_MAX - 64], hex[65];
-    clv_cache_dir(cache, sizeof cache);
-    snprintf(folder, sizeof folder, "%s/drivers", cache);
-    if (!*cache || clv_dir_make_private(folder)) return false;
-    const clv_digest digest = clv_sha256(key, strlen(key));
-    clv_digest_hex(&digest, hex);
-    const int length = snprintf(path, capacity, "%s/%.24s%s", folder, hex, ending);
-    return length > 0 && (size_t)length < capacity;
-}
-
-/* The verdicts that are on record for `key`; NULL when there are none. */
-static clv_json *recall(const char *key)
-{
-    char path[PATH_MAX], *text;
-    size_t length;
-    clv_json *root = NULL;
-    if (!verdict_path(key, ".json", path, sizeof path) || access(path, R_OK) ||
-        clv_file_read(path, VERDICT_LIMIT, &text, &length))
-        return NULL;
-    if (clv_json_parse(path, text, length, &root)) root = NULL;
-    clv_free(text);
-    if (root && strcmp(clv_json_string(clv_json_get(root, "key"), ""), key) == 0) return root;
-    clv_json_free(root);
-    return NULL;
-}
-
-static void remember(const char *key, const clv_json *root)
-{
-    char path[PATH_MAX];
-    char *text = clv_json_text(root, false);
-    if (text && verdict_path(key, ".json", path, sizeof path) &&
-        clv_file_write_private(path, text, strlen(text)))
-        clv_log(CLV_LOG_WARN, "what was found about drivers is not kept: %s", clv_error_message());
-    clv_json_text_free(text);
-}
-
-static clv_status find_out(const clv_probe_options *options, const char *key, clv_json **verdicts)
-{
-    clv_probe_report *report;
-    const clv_probe_options isolated = {
-        .size = sizeof isolated,
+    const clv_orders none = { 0 };
+    const clv_probe_options check = {
+        .size = sizeof check,
         .isolate = true,
-        .mode = CLV_MODE_REFERENCE, /* an order of the user must not end the search for drivers */
-        .devices = "",
+        .check = true,
         .helper = options->helper,
         .timeout_s = options->timeout_s,
         .progress = options->progress,
         .progress_user = options->progress_user,
     };
-    CLV_TRY(clv_probe_run(&isolated, &report));
-    clv_json *root = clv_json_object();
-    clv_json_add_string(root, "key", key);
-    clv_json *list = clv_json_add_array(root, "drivers");
-    for (size_t i = 0; i < report->icd_count; ++i) {
-        const clv_probe_icd *icd = &report->icds[i];
-        clv_json *entry = clv_json_add_object(list, NULL);
-        clv_json_add_string(entry, "file", icd->file);
-        clv_json_add_string(entry, "library", icd->library);
-        clv_json_add_string(entry, "status", icd->status);
-        clv_json_add_string(entry, "message", icd->message);
+    clv_host_facts(machine, ""); /* records are kept by the processor's name, too */
+    CLV_TRY(clv_isolated_ask(machine, &check, unknown));
+    CLV_TRY(clv_decide(machine, &none));
+    CLV_TRY(clv_measure_devices(machine, &check, NULL));
+    for (size_t i = 0; i < machine->report.icd_count; ++i)
+        if (unknown[i])
+            suspects[i].verdict = clv_verdict_judge(&machine->report, i, suspects[i].reason);
+    clv_verdicts_keep(&machine->report, unknown);
+    return CLV_OK;
+}
+
+static clv_status judge_all(clv_machine *machine, const clv_probe_options *options,
+                            suspect *suspects)
+{
+    bool any = false;
+    const size_t count = machine->report.icd_count;
+    bool *unknown = clv_zalloc(count, sizeof *unknown);
+    if (!unknown) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
+    for (size_t i = 0; i < count; ++i) {
+        if (!can_be_left_out(&machine->icds[i])) continue;
+        suspects[i].verdict = clv_verdict_recall(&machine->report, i, suspects[i].reason);
+        unknown[i] = suspects[i].verdict == CLV_VERDICT_NONE;
+        any = any || unknown[i];
     }
-    clv_probe_free(report);
-    remember(key, root);
-    *verdicts = root;
-    return root ? CLV_OK : clv_fail(CLV_E_MEMORY, "drivers: no memory");
+    const clv_status status = any ? find_out(machine, options, unknown, suspects) : CLV_OK;
+    clv_free(unknown);
+    return status;
 }
 
-static bool is_broken(const clv_json *driver)
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* The drivers that stay name the folder, so that programs with other drivers have another one. */
+static void folder_name(const clv_machine *machine, const suspect *suspects, char *name,
+                        size_t capacity)
 {
-    static const char *const broken[] = { "crashed", "timeout", "hung_unkillable", "bad_output" };
-    const char *status = clv_json_string(clv_json_get(driver, "status"), "");
-    for (size_t i = 0; i < CLV_LEN(broken); ++i)
-        if (strcmp(status, broken[i]) == 0) return true;
-    return false;
+    char hex[65];
+    clv_text all = { 0 };
+    for (size_t i = 0; i < machine->report.icd_count; ++i)
+        if (suspects[i].verdict != CLV_VERDICT_BAD && machine->icds[i].library)
+            clv_text_add(&all, "%s\n", machine->icds[i].library);
+    const clv_digest digest = clv_sha256(clv_text_get(&all), all.length);
+    clv_text_clear(&all);
+    clv_digest_hex(&digest, hex);
+    clv_copy_string(name, CLV_MIN(capacity, (size_t)25), hex);
 }
 
-static clv_status make_folder(const char *key, char *folder, size_t capacity)
+static clv_status make_folder(const char *name, char *folder, size_t capacity)
 {
+    char cache[PATH_MAX - 96];
     const char *tmp = getenv("TMPDIR");
-    if (verdict_path(key, ".d", folder, capacity)) return clv_dir_make_private(folder);
+    clv_cache_dir(cache, sizeof cache);
+    snprintf(folder, capacity, "%s/drivers/%s.d", cache, name);
+    if (*cache && clv_dir_make_private(folder) == CLV_OK) return CLV_OK;
     snprintf(folder, capacity, "%s/cleave-vendors-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
     if (mkdtemp(folder)) return CLV_OK;
     return clv_fail(CLV_E_IO, "drivers: no place for a folder: %s", strerror(errno));
 }
 
-static clv_status write_good(const clv_json *drivers, const char *folder)
+/* In the order of the list, and each still with its own name: 001-pocl.icd. */
+static clv_status write_good(const clv_machine *machine, const suspect *suspects,
+                             const char *folder)
 {
-    for (size_t i = 0; i < clv_json_count(drivers); ++i) {
-        const clv_json *driver = clv_json_at(drivers, i);
-        const char *library = clv_json_string(clv_json_get(driver, "library"), NULL);
+    for (size_t i = 0; i < machine->report.icd_count; ++i) {
+        const clv_probe_icd *icd = &machine->icds[i];
         char path[PATH_MAX], line[CLV_ICD_NAME + 2];
-        if (is_broken(driver) || !library) continue;
-        const int length = snprintf(line, sizeof line, "%s\n", library);
-        snprintf(path, sizeof path, "%s/%03zu.icd", folder, i); /* in the order of the list */
+        if (suspects[i].verdict == CLV_VERDICT_BAD || !icd->library) continue;
+        const char *from = icd->file ? icd->file : icd->library, *slash = strrchr(from, '/');
+        const int length = snprintf(line, sizeof line, "%s\n", icd->library);
+        snprintf(path, sizeof path, "%s/%03zu-%.200s%s", folder, i, slash ? slash + 1 : from,
+                 icd->file ? "" : ".icd");
         CLV_TRY(clv_file_write_private(path, line, (size_t)length));
     }
     return CLV_OK;
 }
 
+/* Files that the command made itself mean nothing to people. */
+static const char *name_of(const clv_probe_icd *icd)
+{
+    char cache[PATH_MAX];
+    clv_cache_dir(cache, sizeof cache);
+    return icd->file && !(*cache && clv_starts_with(icd->file, cache)) ? icd->file : icd->library;
+}
+
 clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_t capacity,
                            clv_text *left_out)
 {
+    char name[32];
     folder[0] = '\0';
     clv_machine *machine = clv_machine_create();
     if (!machine) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
-    clv_loader_facts(machine, false);
-    clv_icds_list(machine);
-    char *key = make_key(machine);
-    const bool none = machine->report.icd_count == 0; /* nothing that could be left out */
-    clv_machine_free(machine);
-    if (!key) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
-
-    clv_status status = CLV_OK;
-    clv_json *verdicts = none ? NULL : recall(key);
-    if (!none && !verdicts) status = find_out(options, key, &verdicts);
-    const clv_json *drivers = clv_json_get(verdicts, "drivers");
-    size_t broken = 0;
-    for (size_t i = 0; !status && i < clv_json_count(drivers); ++i) {
-        const clv_json *driver = clv_json_at(drivers, i);
-        const char *file = clv_json_string(clv_json_get(driver, "file"), "a driver");
-        if (!is_broken(driver)) continue;
-        clv_text_add(left_out, "%s%s: %s", broken++ ? "\n" : "", file,
-                     clv_json_string(clv_json_get(driver, "message"), "broken"));
+    clv_isolated_list(machine);
+    const size_t count = machine->report.icd_count;
+    suspect *suspects = clv_zalloc(count, sizeof *suspects);
+    clv_status status = suspects ? judge_all(machine, options, suspects)
+                                 : clv_fail(CLV_E_MEMORY, "drivers: no memory");
+    size_t bad = 0;
+    for (size_t i = 0; !status && i < count; ++i) {
+        if (suspects[i].verdict == CLV_VERDICT_BAD)
+            clv_text_add(left_out, "%s%s: %s", bad++ ? "\n" : "", name_of(&machine->icds[i]),
+                         suspects[i].reason);
     }
-    if (!status && broken) status = make_folder(key, folder, capacity);
-    if (!status && broken) status = write_good(drivers, folder);
+    if (bad) {
+        folder_name(machine, suspects, name, sizeof name);
+        status = make_folder(name, folder, capacity);
+        if (!status) status = write_good(machine, suspects, folder);
+    }
     if (status) folder[0] = '\0';
-    clv_json_text_free(key);
-    clv_json_free(verdicts);
+    clv_free(suspects);
+    clv_machine_free(machine);
     return status;
 }
 

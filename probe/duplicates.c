@@ -173,7 +173,8 @@ static int compare_places(const work *w, size_t i, size_t j)
         return lead_a == i ? -1 : 1;
     }
     if (a->platform != b->platform) return a->platform < b->platform ? -1 : 1;
-    return a->ordinal < b->ordinal ? -1 : 1;
+    if (a->ordinal != b->ordinal) return a->ordinal < b->ordinal ? -1 : 1;
+    return lead_a != lead_b ? (lead_a < lead_b ? -1 : 1) : i < j ? -1 : 1;
 }
 
 static void sort_devices(work *w, clv_probe_device *sorted)

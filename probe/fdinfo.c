@@ -5,7 +5,8 @@
 
 #include "base/alloc.h"
 #include "probe/classify.h"
-#include "probe/host.h"
+#include "probe/kernel_text.h"
+#include "probe/small_file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -13,44 +14,6 @@
 #include <string.h>
 
 enum { MOST_CLIENTS = 1024 };
-
-/* "123 KiB", "4 MiB", "17"; false when it is something else. */
-static bool read_size(const char *text, uint64_t *bytes)
-{
-    char number[24];
-    while (*text == ' ' || *text == '\t')
-        ++text;
-    const size_t length = strspn(text, "0123456789");
-    uint64_t unit = 1;
-    if (!length || length >= sizeof number) return false;
-    memcpy(number, text, length);
-    number[length] = '\0';
-    if (clv_starts_with(text + length, " KiB"))
-        unit = 1 << 10;
-    else if (clv_starts_with(text + length, " MiB"))
-        unit = 1 << 20;
-    return clv_parse_u64(number, bytes) && !__builtin_mul_overflow(*bytes, unit, bytes);
-}
-
-bool clv_fdinfo_parse(const char *text, char *address, size_t capacity, uint64_t *client,
-                      uint64_t *resident_bytes)
-{
-    char id[32];
-    uint64_t part;
-    bool any = false;
-    if (!clv_cpuinfo_value(text, "drm-pdev", address, capacity) ||
-        !clv_cpuinfo_value(text, "drm-client-id", id, sizeof id) || !clv_parse_u64(id, client))
-        return false;
-    *resident_bytes = 0;
-    for (const char *line = text; (line = strstr(line, "drm-resident-vram"));) {
-        const char *value = strpbrk(line, ":\n");
-        if (value && *value == ':' && read_size(value + 1, &part) &&
-            !__builtin_add_overflow(*resident_bytes, part, resident_bytes))
-            any = true;
-        line += strcspn(line, "\n");
-    }
-    return any;
-}
 
 typedef struct client {
     char address[32];
@@ -98,9 +61,9 @@ static void subtract(clv_machine *machine, size_t first, const client *clients, 
             if (__builtin_add_overflow(used, clients[c].resident_bytes, &used)) used = UINT64_MAX;
         }
         if (any)
-            clv_set_free_bytes(machine, device,
-                               device->global_bytes - CLV_MIN(used, device->global_bytes),
-                               "fdinfo of this user's processes");
+            clv_machine_set_free(machine, device,
+                                 device->global_bytes - CLV_MIN(used, device->global_bytes),
+                                 "fdinfo of this user's processes");
     }
 }
 

@@ -224,6 +224,7 @@ TABLE(clv_device_fields, device);
 #define RECORD clv_probe_check
 static const clv_field check[] = {
     FACT("ok", BOOL, ok),
+    FACT("crashed", BOOL, crashed),
     FACT("build_s", REAL, build_s),
     FACT("run_s", REAL, run_s),
     FACT("max_error", REAL, max_error),

@@ -3,21 +3,10 @@
 #include "probe/free_memory.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "probe/classify.h"
 #include "probe/host.h"
 
 #include <string.h>
-
-void clv_set_free_bytes(clv_machine *machine, clv_probe_device *device, uint64_t bytes,
-                        const char *source)
-{
-    char now[32];
-    clv_utc(now, sizeof now);
-    device->free_bytes = CLV_MIN(bytes, device->global_bytes);
-    device->free_source = source;
-    device->free_time = clv_machine_keep(machine, now);
-}
 
 /* Is there a GPU of the vendor, with a PCI address, whose free memory is not known yet? */
 static bool wanted(const clv_machine *machine, size_t first, clv_vendor vendor)

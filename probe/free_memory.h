@@ -16,12 +16,5 @@ bool clv_level_zero_facts(clv_machine *machine, size_t first, const char *librar
 
 /* Intel's cards without Level Zero: memory less what the processes that we may look at hold. */
 void clv_fdinfo_facts(clv_machine *machine, size_t first, const char *root);
-/* One file of /proc/PID/fdinfo: false when it is not about a GPU. Pure. */
-bool clv_fdinfo_parse(const char *text, char *address, size_t capacity, uint64_t *client,
-                      uint64_t *resident_bytes);
-
-/* Sets free_bytes and its source and time. */
-void clv_set_free_bytes(clv_machine *machine, clv_probe_device *device, uint64_t bytes,
-                        const char *source);
 
 #endif

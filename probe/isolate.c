@@ -51,8 +51,11 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity)
 clv_status clv_task_prepare(clv_task *task, clv_nest *nest, const char *helper, const char *library,
                             const char *job, const char *first, const char *second)
 {
+    char cache[PATH_MAX];
+    clv_cache_dir(cache, sizeof cache);
+    const bool fresh = *cache && strcmp(job, "check") == 0;
     snprintf(task->numbers[0], sizeof task->numbers[0], "%ld", (long)getpid());
-    CLV_TRY(clv_nest_environment(nest, library, &task->environment));
+    CLV_TRY(clv_nest_environment(nest, library, fresh, &task->environment));
     const char *const argv[] = { helper, "probe", CLV_HELPER_MARK, task->numbers[0],
                                  job,    first,   second };
     memcpy(task->argv, argv, sizeof argv);
@@ -173,8 +176,9 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
 
 /* A libOpenCL that is itself a driver (oclgrind, a vendor's own) knows no list of drivers; and a
  * loader may find drivers in places that we do not know. Then one helper looks as we would. */
-static void list_drivers(clv_machine *machine)
+void clv_isolated_list(clv_machine *machine)
 {
+    clv_loader_facts(machine, false);
     const char *loader = machine->report.loader_path;
     const char *slash = loader ? strrchr(loader, '/') : NULL;
     const bool direct = loader && !clv_starts_with(slash ? slash + 1 : loader, "libOpenCL");
@@ -192,12 +196,13 @@ static void drop_empty_guess(clv_machine *machine)
         report->icd_count = 0;
 }
 
-static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *helper, clv_task *tasks,
-                          size_t *count)
+static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *helper,
+                          const bool *wanted, clv_task *tasks, size_t *count)
 {
     for (size_t i = 0; i < machine->report.icd_count; ++i) {
         const clv_probe_icd *icd = &machine->icds[i];
         if (strcmp(icd->status, "missing") == 0) continue; /* nothing to load */
+        if (wanted && !wanted[i]) continue;
         tasks[*count].about = i;
         CLV_TRY(clv_task_prepare(&tasks[*count], nest, helper, icd->library, "enumerate",
                                  icd->library, NULL));
@@ -217,7 +222,8 @@ clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *pati
     return finished ? CLV_OK : clv_fail(CLV_E_CANCELLED, "probe: given up (%s)", patience->doing);
 }
 
-clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options *options)
+clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *options,
+                            const bool *wanted)
 {
     const clv_patience patience = {
         .timeout_s = options->timeout_s > 0 ? options->timeout_s : 10,
@@ -229,13 +235,11 @@ clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options 
     clv_nest nest = { 0 };
     size_t count = 0;
     CLV_TRY(clv_helper_find(options->helper, helper, sizeof helper));
-    clv_loader_facts(machine, false);
-    list_drivers(machine);
 
     clv_task *tasks = clv_zalloc(machine->report.icd_count, sizeof *tasks);
     clv_status status =
         tasks ? clv_nest_open(&nest) : clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
-    if (!status) status = prepare(machine, &nest, helper, tasks, &count);
+    if (!status) status = prepare(machine, &nest, helper, wanted, tasks, &count);
     if (!status) status = clv_tasks_run(tasks, count, &patience);
     for (size_t i = 0; !status && i < count; ++i)
         judge(machine, tasks[i].about, &tasks[i].child, patience.timeout_s);
@@ -246,4 +250,10 @@ clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options 
     clv_nest_close(&nest);
     clv_free(tasks);
     return status;
+}
+
+clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options *options)
+{
+    clv_isolated_list(machine);
+    return clv_isolated_ask(machine, options, NULL);
 }

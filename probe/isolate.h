@@ -21,7 +21,8 @@ typedef struct clv_task {
 } clv_task;
 
 /* A helper with one driver: `library` as the .icd file has it, NULL lets the loader look around.
- * `job` and its arguments are probe/child.h's; a NULL `first` ends them. */
+ * `job` and its arguments are probe/child.h's; a NULL `first` ends them. A "check" builds its
+ * kernels anew, unless CLEAVE_CACHE=0 says that nothing found would be remembered. */
 clv_status clv_task_prepare(clv_task *task, clv_nest *nest, const char *helper, const char *library,
                             const char *job, const char *first, const char *second);
 void clv_task_clear(clv_task *task);
@@ -32,9 +33,17 @@ clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *pati
 const char *clv_child_failure(const clv_child *child, double timeout_s, char *message,
                               size_t capacity);
 
-/* Lists the drivers and enumerates each in a helper, all at once; uses the options' helper, timeout
- * and progress. Broken drivers are facts, not errors. CLV_E_IO (no place for the helpers' folders,
- * no helper), CLV_E_CANCELLED, CLV_E_MEMORY. */
+/* Appends the drivers that this process's loader would load, without loading any; one without file
+ * and library stands for whatever the loader finds on its own. */
+void clv_isolated_list(clv_machine *machine);
+
+/* Enumerates each listed driver in `wanted` ([icd_count]; NULL: all) in a helper, all at once; uses
+ * the options' helper, timeout and progress. Broken drivers are facts, not errors. CLV_E_IO (no
+ * place for the helpers' folders, no helper), CLV_E_CANCELLED, CLV_E_MEMORY. */
+clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *options,
+                            const bool *wanted);
+
+/* Both. */
 clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options *options);
 
 /* Reads a helper's answer into the machine, with its platforms under `icd`; a bad one leaves the

@@ -114,7 +114,7 @@ static void fill(clv_machine *machine, size_t first, const zes *z, zes_device *s
             continue;
         device->vram_bytes = total;
         device->vram_source = "Level Zero";
-        if (left < total) clv_set_free_bytes(machine, device, left, "Level Zero");
+        if (left < total) clv_machine_set_free(machine, device, left, "Level Zero");
     }
 }
 

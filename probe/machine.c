@@ -3,6 +3,7 @@
 #include "probe/machine.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -240,6 +241,16 @@ const char *clv_machine_foreign(clv_machine *machine, const char *bytes, size_t 
         i += good ? step : 1;
     }
     return kept;
+}
+
+void clv_machine_set_free(clv_machine *machine, clv_probe_device *device, uint64_t bytes,
+                          const char *source)
+{
+    char now[32];
+    clv_utc(now, sizeof now);
+    device->free_bytes = CLV_MIN(bytes, device->global_bytes);
+    device->free_source = source;
+    device->free_time = clv_machine_keep(machine, now);
 }
 
 bool clv_probe_has_word(const char *list, const char *word)

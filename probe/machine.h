@@ -45,6 +45,10 @@ const char *clv_machine_keep(clv_machine *machine, const char *text); /* NULL st
  * '?', blanks at both ends go, at most CLV_TEXT_LIMIT bytes stay. An empty text is NULL. */
 const char *clv_machine_foreign(clv_machine *machine, const char *bytes, size_t length);
 
+/* Sets free_bytes, its source, and that it was now. */
+void clv_machine_set_free(clv_machine *machine, clv_probe_device *device, uint64_t bytes,
+                          const char *source);
+
 /* Is `word` one of the words in a list with blanks between? NULL lists hold nothing. */
 bool clv_probe_has_word(const char *list, const char *word);
 

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { CHECK_S = 60, BENCH_S = 120 }; /* how long a device may take, unless the caller says */
+
 typedef struct campaign {
     clv_machine *machine;
     const clv_probe_options *options;
@@ -116,8 +118,8 @@ static void note_failure(const campaign *c, clv_probe_device *device, bool bench
     char now[32];
     if (!bench) {
         device->check = clv_device_unknown().check;
-        device->check.done = true;
-        device->check.message = clv_machine_keep(c->machine, message);
+        device->check.done = device->check.crashed = true;
+        device->check.message = clv_machine_foreign(c->machine, message, strlen(message));
         return;
     }
     clv_utc(now, sizeof now);
@@ -126,18 +128,42 @@ static void note_failure(const campaign *c, clv_probe_device *device, bool bench
     device->measured.protocol = clv_machine_text(c->machine, "failed: %s", message);
 }
 
+/* The last line that the driver wrote before it ended often says what it lacked. */
+static void add_last_words(const clv_child *child, char *message, size_t capacity)
+{
+    const clv_text *said = &child->output[child->output[1].length ? 1 : 0];
+    const char *text = clv_text_get(said);
+    size_t end = said->length, start, used = strlen(message);
+    while (end && ((unsigned char)text[end - 1] <= ' ' || text[end - 1] == '.'))
+        --end;
+    for (start = end; start && text[start - 1] != '\n';)
+        --start;
+    if (end == start) return;
+    snprintf(message + used, capacity - used, ": %.*s", (int)CLV_MIN(end - start, (size_t)120),
+             text + start);
+}
+
+static bool task_was_hurried(const clv_task *task, bool bench, double timeout_s)
+{
+    const bool late =
+        task->child.end == CLV_CHILD_TIMEOUT || task->child.end == CLV_CHILD_UNKILLABLE;
+    return late && timeout_s < (bench ? BENCH_S : CHECK_S);
+}
+
 static void read_answer(const campaign *c, const clv_task *task, bool bench, double timeout_s)
 {
     clv_probe_device *device = &c->machine->devices[task->about];
-    char message[200];
+    char message[400];
     const char *failure = clv_child_failure(&task->child, timeout_s, message, sizeof message);
+    if (failure) add_last_words(&task->child, message, sizeof message);
     if (!failure &&
         clv_measure_read(c->machine, task->child.result.data, task->child.result.length, device)) {
         failure = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
     if (failure) note_failure(c, device, bench, message);
-    keep(c, task->about);
+    /* of a caller in a hurry nothing is learned but that */
+    if (!task_was_hurried(task, bench, timeout_s)) keep(c, task->about);
 }
 
 static clv_status prepare(const campaign *c, clv_nest *nest, const char *helper, const char *job,
@@ -157,7 +183,7 @@ static clv_status prepare(const campaign *c, clv_nest *nest, const char *helper,
 static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char *helper)
 {
     const clv_patience patience = {
-        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : 60,
+        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : CHECK_S,
         .progress = c->options->progress,
         .user = c->options->progress_user,
         .doing = "checking the devices",
@@ -186,7 +212,7 @@ static clv_status bench_in_helper(const campaign *c, clv_nest *nest, const char 
     const char *name = c->machine->devices[index].name_clean;
     snprintf(doing, sizeof doing, "measuring %zu (%.80s)", index, name ? name : "");
     const clv_patience patience = {
-        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : 120,
+        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : BENCH_S,
         .progress = c->options->progress,
         .user = c->options->progress_user,
         .doing = doing,

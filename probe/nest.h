@@ -7,6 +7,7 @@
 #include <cleave/status.h>
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct clv_nest {
@@ -17,9 +18,12 @@ typedef struct clv_nest {
 clv_status clv_nest_open(clv_nest *nest); /* CLV_E_IO */
 void clv_nest_close(clv_nest *nest);      /* removes everything; harmless when not open */
 
-/* An environment for a helper: this process's own, with the loader looking only at `library`;
- * a NULL library changes nothing. Free with clv_nest_free_environment. CLV_E_IO, CLV_E_MEMORY. */
-clv_status clv_nest_environment(clv_nest *nest, const char *library, char ***environment);
+/* An environment for a helper: this process's own, with the loader looking only at `library`, or as
+ * it does here when that is NULL. `fresh` puts the drivers' kernel caches into the folder as well:
+ * whatever is built there is really built. Free with clv_nest_free_environment. CLV_E_IO,
+ * CLV_E_MEMORY. */
+clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
+                                char ***environment);
 void clv_nest_free_environment(char **environment); /* accepts NULL */
 
 #endif

@@ -96,7 +96,7 @@ bool clv_nvml_facts(clv_machine *machine, size_t first, const char *library)
         nvml_device *handle = handle_of(&n, device);
         if (!handle) continue;
         if (read_memory(&n, handle, &total, &left)) {
-            clv_set_free_bytes(machine, device, left, "NVML");
+            clv_machine_set_free(machine, device, left, "NVML");
             device->vram_bytes = total;
             device->vram_source = "NVML";
         }

@@ -5,7 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "probe/free_memory.h"
+#include "probe/kernel_text.h"
+#include "probe/small_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -145,7 +146,7 @@ static void amd_memory(clv_machine *machine, clv_probe_device *device, const cha
         left += gtt - gtt_used;
         source = "sysfs mem_info_vram and mem_info_gtt";
     }
-    clv_set_free_bytes(machine, device, left, source);
+    clv_machine_set_free(machine, device, left, source);
 }
 
 void clv_sysfs_device_facts(clv_machine *machine, clv_probe_device *device, const char *root)

@@ -3,6 +3,7 @@
 #include "probe/report.h"
 
 #include "base/alloc.h"
+#include "probe/build.h"
 #include "probe/fields.h"
 
 #include <cleave/version.h>
@@ -20,6 +21,8 @@ static void write_tool(clv_json *root)
 #else
     clv_json_add_null(tool, "git");
 #endif
+    clv_json_add_string(tool, "with", clv_build_with());
+    clv_json_add_string(tool, "without", clv_build_without());
 }
 
 static void write_host(clv_json *root, const clv_probe_report *report)

@@ -4,7 +4,14 @@
 #define CLEAVE_PROBE_REPORT_PAGE_H
 
 #include "base/text.h"
-#include "probe/report_text.h"
+
+#include <cleave/probe.h>
+
+typedef struct clv_report_style {
+    bool colour; /* terminal escapes */
+    bool lines;  /* box-drawing characters (UTF-8); else ASCII */
+    bool more;   /* quirks with their reasons, drivers' output, every path */
+} clv_report_style;
 
 typedef struct clv_page {
     const clv_probe_report *report;
@@ -14,7 +21,5 @@ typedef struct clv_page {
 
 const char *clv_known(const char *text);                /* "unknown" spelt out for NULL */
 const char *clv_known_bytes(uint64_t bytes, char *out); /* "12.3 GB"; `out` holds 16 bytes */
-
-void clv_page_tree(const clv_page *page); /* platforms and their devices */
 
 #endif

@@ -43,6 +43,19 @@ clv_status clv_report_read_rates(clv_machine *machine, const clv_json *object,
     return CLV_OK;
 }
 
+/* A device's place on its platform is its own: the order of the report hangs on it. */
+static clv_status check_place(const clv_machine *machine, const char *where)
+{
+    const size_t last = machine->report.device_count - 1;
+    const clv_probe_device *device = &machine->devices[last];
+    for (size_t i = 0; i < last; ++i)
+        if (machine->devices[i].platform == device->platform &&
+            machine->devices[i].ordinal == device->ordinal)
+            return clv_fail(CLV_E_FORMAT, "%s.ordinal: its platform has a device %u already", where,
+                            device->ordinal);
+    return CLV_OK;
+}
+
 static clv_status read_device(clv_machine *machine, const clv_json *object, size_t first_platform,
                               const char *where)
 {
@@ -57,10 +70,9 @@ static clv_status read_device(clv_machine *machine, const clv_json *object, size
     if (!status)
         status =
             clv_report_read_rates(machine, clv_json_get(object, "measured"), &device->measured);
-    if (status)
-        --machine->report.device_count;
-    else
-        device->platform += first_platform;
+    device->platform += first_platform;
+    if (!status) status = check_place(machine, where);
+    if (status) --machine->report.device_count;
     return status;
 }
 

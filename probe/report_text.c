@@ -3,8 +3,11 @@
 #include "probe/report_text.h"
 
 #include "base/alloc.h"
-#include "probe/report_page.h"
+#include "probe/build.h"
+#include "probe/report_tree.h"
 #include "probe/wrap.h"
+
+#include <cleave/version.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -16,21 +19,6 @@ static void begin(const clv_page *p, clv_wrap *w, const char *label)
     char first[LABEL + 1];
     snprintf(first, sizeof first, "%-*s", LABEL, label);
     clv_wrap_begin(w, p->out, p->style->colour, first, "           ");
-}
-
-const char *clv_known(const char *text)
-{
-    return text ? text : "unknown";
-}
-
-/* "12.3 GB", or "unknown" spelt out. */
-const char *clv_known_bytes(uint64_t bytes, char *out)
-{
-    if (bytes == CLV_UNKNOWN)
-        clv_copy_string(out, 16, "unknown");
-    else
-        clv_format_bytes(bytes, out);
-    return out;
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -136,6 +124,19 @@ static void write_mode(const clv_page *p)
     clv_wrap_end(&w);
 }
 
+static void write_build(const clv_page *p)
+{
+    clv_wrap w;
+    const bool less = *clv_build_without();
+    if (!p->style->more && !less) return;
+    begin(p, &w, "Cleave");
+    clv_wrap_piece(&w, CLV_PLAIN, "%s", clv_version());
+    if (p->style->more && *clv_build_with())
+        clv_wrap_words(&w, CLV_PLAIN, "with %s%s", clv_build_with(), less ? ";" : "");
+    if (less) clv_wrap_words(&w, CLV_YELLOW, "built without %s", clv_build_without());
+    clv_wrap_end(&w);
+}
+
 static void write_loader(const clv_page *p)
 {
     const clv_probe_report *report = p->report;
@@ -204,6 +205,7 @@ char *clv_report_text(const clv_probe_report *report, const clv_report_style *st
     write_memory(&p);
     write_gpus(&p);
     write_loader(&p);
+    write_build(&p);
     write_mode(&p);
     if (report->platform_count) clv_text_add(&out, "\nPlatforms and devices\n");
     clv_page_tree(&p);

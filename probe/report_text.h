@@ -3,13 +3,7 @@
 #ifndef CLEAVE_PROBE_REPORT_TEXT_H
 #define CLEAVE_PROBE_REPORT_TEXT_H
 
-#include "probe/machine.h"
-
-typedef struct clv_report_style {
-    bool colour; /* terminal escapes */
-    bool lines;  /* box-drawing characters (UTF-8); else ASCII */
-    bool more;   /* quirks with their reasons, drivers' output, every path */
-} clv_report_style;
+#include "probe/report_page.h"
 
 /* At most 80 columns; free with clv_free. NULL without memory. */
 char *clv_report_text(const clv_probe_report *report, const clv_report_style *style);

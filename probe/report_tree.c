@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of platforms and devices in a report for people. */
-#include "probe/report_page.h"
+#include "probe/report_tree.h"
 
 #include "base/alloc.h"
 #include "probe/classify.h"

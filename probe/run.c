@@ -16,6 +16,7 @@
 #include "probe/record.h"
 #include "probe/select.h"
 #include "probe/snapshot.h"
+#include "probe/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,8 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
     }
     if (!status) status = clv_measure_devices(machine, options, wanted);
     clv_free(wanted);
+    if (!status && options->check && options->isolate && !orders->devices)
+        clv_verdicts_keep(&machine->report, NULL);
     return status ? status : clv_decide(machine, orders);
 }
 

@@ -3,7 +3,6 @@
 #include "probe/opencl.h"
 
 #include "base/alloc.h"
-#include "probe/free_memory.h"
 #include "probe/query.h"
 
 #include <string.h>
@@ -100,8 +99,8 @@ static void amd(clv_machine *machine, clv_probe_device *device)
     if (clv_query_device(device->native_device, AMD_GLOBAL_FREE_MEMORY, free_kib, sizeof free_kib,
                          &length) &&
         length >= sizeof *free_kib && free_kib[0] && free_kib[0] < UINT64_MAX / 1024)
-        clv_set_free_bytes(machine, device, (uint64_t)free_kib[0] * 1024,
-                           "CL_DEVICE_GLOBAL_FREE_MEMORY_AMD");
+        clv_machine_set_free(machine, device, (uint64_t)free_kib[0] * 1024,
+                             "CL_DEVICE_GLOBAL_FREE_MEMORY_AMD");
 }
 
 static void intel(clv_machine *machine, clv_probe_device *device)

@@ -119,9 +119,13 @@ static void warn_devices(clv_machine *machine)
         const char *name = device->name_clean ? device->name_clean : "";
         char all[16], left[16];
         if (device->check.done && !device->check.ok)
-            clv_machine_warn(machine, "check_failed", "update its driver; Cleave leaves it out",
-                             "device %zu (%s) failed its check: %s", i, name,
-                             device->check.message ? device->check.message : "no details");
+            clv_machine_warn(
+                machine, "check_failed",
+                device->check.crashed
+                    ? "install what it lacks, or update its driver; Cleave leaves it out"
+                    : "update its driver; Cleave leaves it out",
+                "device %zu (%s) failed its check: %s", i, name,
+                device->check.message ? device->check.message : "no details");
         if (device->flags.loop_limit && device->primary)
             clv_machine_warn(machine, "loop_limit", "Cleave cuts long loops into several launches",
                              "device %zu (%s) stops a work-item after %llu loop turns without an "

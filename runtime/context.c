@@ -64,7 +64,8 @@ static clv_status read_memory(const clv_context_options *options, uint64_t *byte
                     text);
 }
 
-uint64_t clv_context_budget(const clv_context *context, const clv_device *device)
+/* Bytes that we allow ourselves on a device: the caller's wish within what is there. */
+static uint64_t budget_of(const clv_context *context, const clv_device *device)
 {
     const clv_probe_device *facts = device->facts;
     const clv_probe_host *host = &context->probe->host;
@@ -123,7 +124,7 @@ static char *make_identity(const clv_probe_report *probe, const clv_device *devi
 }
 
 /* A short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
-static void make_names(const clv_probe_report *probe, clv_device *device, const char *identity)
+static void make_names(const clv_probe_report *probe, clv_device *device)
 {
     const clv_probe_device *d = device->facts;
     const char *name = d->name_clean ? d->name_clean : d->name ? d->name : "device";
@@ -131,7 +132,7 @@ static void make_names(const clv_probe_report *probe, clv_device *device, const 
     char part[24] = "", hex[65];
     if (device->part) snprintf(part, sizeof part, " %u/%u", device->part, device->parts);
     snprintf(device->label, sizeof device->label, "%.60s [%s]%s", name, platform, part);
-    const clv_digest digest = clv_sha256(identity, strlen(identity));
+    const clv_digest digest = clv_sha256(device->identity, strlen(device->identity));
     clv_digest_hex(&digest, hex);
     snprintf(device->key, sizeof device->key, "%s %.8s", device->label, hex);
     for (char *c = device->key; *c; ++c)
@@ -154,23 +155,25 @@ static clv_status make_devices(clv_context *context, const size_t *chosen, size_
         return clv_fail(CLV_E_ARGUMENT, "%zu devices; at most %d can share a job", total,
                         CLV_BALANCE_MAX_DEVICES);
     context->devices = clv_zalloc(total, sizeof *context->devices);
-    context->identities = clv_zalloc(total, sizeof *context->identities);
-    if (!context->devices || !context->identities)
-        return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
+    if (!context->devices) return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
     for (size_t i = 0; i < count; ++i) {
         const clv_probe_device *facts = &probe->devices[chosen[i]];
         const bool on_cpu = is_on_the_cpu(facts);
         const unsigned parts = sub_devices > 1 && on_cpu ? sub_devices : 0;
         for (unsigned part = 0; part < (parts ? parts : 1); ++part) {
             clv_device *device = &context->devices[context->device_count];
-            clv_device_init(device, context, facts);
+            clv_device_init(device, probe, chosen[i]);
+            device->cache = &context->cache;
+            device->trace = context->trace;
+            device->check = context->checks;
             device->part = parts ? part + 1 : 0;
             device->parts = parts;
             device->pool_group = on_cpu && !parts ? 0 : -1; /* parts have cores of their own */
-            char **identity = &context->identities[context->device_count++];
-            *identity = make_identity(probe, device);
-            if (!*identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
-            make_names(probe, device, *identity);
+            ++context->device_count;
+            device->identity = make_identity(probe, device);
+            if (!device->identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+            make_names(probe, device);
+            device->budget = budget_of(context, device);
         }
     }
     return CLV_OK;
@@ -246,6 +249,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_mutex_init(&context->job_lock);
     open_caches(context, &options);
     context->batch = options.batch;
+    context->checks = !options.no_qualification;
     clv_status status = read_mode(options.mode, &mode);
     if (!status) status = read_schedule(options.schedule, &context->schedule);
     if (!status) status = read_memory(&options, &context->memory_bytes, &context->memory_fraction);
@@ -271,9 +275,6 @@ void clv_context_free(clv_context *context)
     clv_notes_close(&context->speeds);
     clv_notes_close(&context->tuned);
     if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
-    for (size_t i = 0; i < context->device_count; ++i)
-        clv_free(context->identities[i]);
-    clv_free(context->identities);
     clv_free(context->devices);
     clv_probe_free(context->probe);
     clv_trace_free(context->trace);
@@ -304,21 +305,6 @@ size_t clv_context_device_count(const clv_context *context)
 clv_device *clv_context_device(const clv_context *context, size_t index)
 {
     return index < context->device_count ? &context->devices[index] : NULL;
-}
-
-const clv_cache *clv_context_cache(const clv_context *context)
-{
-    return &context->cache;
-}
-
-clv_trace *clv_context_trace(const clv_context *context)
-{
-    return context->trace;
-}
-
-const char *clv_context_device_identity(const clv_context *context, const clv_device *device)
-{
-    return context->identities[device - context->devices];
 }
 
 clv_status clv_context_write_trace(clv_context *context, const char *path)

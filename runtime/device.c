@@ -3,30 +3,40 @@
 #include "runtime/device.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "runtime/cl_status.h"
-#include "runtime/context.h"
 #include "runtime/feeder.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void clv_device_init(clv_device *device, clv_context *context, const clv_probe_device *facts)
+/* What a quirk means for the way we work. */
+static void heed(clv_device *device, const clv_probe_flags *flags)
 {
-    *device = (clv_device){ .context = context,
+    if (flags->no_event_times) device->trust_profiling = false;
+    if (flags->loop_limit) device->loop_limit = CLV_MIN(device->loop_limit, flags->loop_limit);
+}
+
+void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t index)
+{
+    const clv_probe_device *facts = &probe->devices[index];
+    *device = (clv_device){ .probe = probe,
+                            .probe_index = index,
                             .facts = facts,
                             .id = facts->native_device,
                             .pool_group = -1,
+                            .trust_profiling = facts->profiling,
                             .loop_limit = CLV_UNKNOWN };
     clv_mutex_init(&device->lock);
+    clv_mutex_init(&device->check_lock);
     clv_mutex_init(&device->program_lock);
-    const clv_probe_flags *flags = &facts->flags;
-    const bool shares_memory = facts->unified || flags->no_device_memory;
+    const bool shares_memory = facts->unified || facts->flags.no_device_memory;
     device->zero_copy = shares_memory && facts->device_class != CLV_CLASS_DISCRETE_GPU;
     device->depth = device->zero_copy ? 1 : 2;
     device->nap = facts->device_class == CLV_CLASS_DISCRETE_GPU;
-    device->trust_profiling = facts->profiling && !flags->no_event_times;
-    if (flags->loop_limit) device->loop_limit = flags->loop_limit;
+    heed(device, &facts->flags);
 }
 
 const clv_probe_device *clv_device_facts(const clv_device *device)
@@ -62,21 +72,45 @@ static clv_status split(clv_device *device)
     return CLV_OK;
 }
 
+/* Does it compute what it should? Asked once for all parts of a device, and then on record. */
+static clv_status qualify(clv_device *device)
+{
+    clv_device *first = device - (device->part ? device->part - 1 : 0);
+    pthread_mutex_lock(&first->check_lock);
+    clv_status status = CLV_OK;
+    if (!first->checked) {
+        status = clv_qualify_device(device->probe, device->probe_index, &first->found);
+        first->checked = !status;
+        if (!status && !first->found.from_disk) device->check_s = first->found.seconds;
+    }
+    const clv_qualification found = first->found;
+    pthread_mutex_unlock(&first->check_lock);
+    if (status) return status;
+    if (!found.ok)
+        return clv_fail(CLV_E_WRONG_RESULT, "%s: failed its qualification: %s", device->label,
+                        found.message);
+    heed(device, &found.flags);
+    if (device->loop_limit != CLV_UNKNOWN)
+        clv_log(CLV_LOG_INFO, "%s: restricted: its work-items stop after %llu loop turns",
+                device->label, (unsigned long long)device->loop_limit);
+    return CLV_OK;
+}
+
 static clv_status open_now(clv_device *device)
 {
     cl_int code;
     if (!device->id)
         return clv_fail(CLV_E_NO_DEVICE, "%s: only known from a recorded report", device->label);
+    if (device->check) CLV_TRY(qualify(device));
     if (device->part) CLV_TRY(split(device));
     device->cl = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
     if (code != CL_SUCCESS) return clv_cl_fail(device, "clCreateContext", NULL, code);
-    const uint64_t budget = clv_context_budget(device->context, device);
     uint64_t largest = device->facts->max_alloc_bytes;
-    if (largest == CLV_UNKNOWN) largest = budget / 4;
-    clv_pool_init(&device->pool, budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));
+    if (largest == CLV_UNKNOWN) largest = device->budget / 4;
+    clv_pool_init(&device->pool, device->budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));
     char size[16];
     clv_log(CLV_LOG_INFO, "%s: opened, budget %s, %s", device->label,
-            clv_format_bytes(budget, size), device->zero_copy ? "zero-copy" : "two queues");
+            clv_format_bytes(device->budget, size), device->zero_copy ? "zero-copy" : "two queues");
     return CLV_OK;
 }
 
@@ -107,6 +141,35 @@ void clv_device_quarantine(clv_device *device, clv_status status)
     pthread_mutex_unlock(&device->lock);
 }
 
+static clv_status echo(clv_device *device, cl_command_queue queue, cl_mem memory)
+{
+    const uint32_t sent = 0x5EED1234;
+    uint32_t got = 0;
+    cl_int code =
+        clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, sizeof sent, &sent, 0, NULL, NULL);
+    if (code != CL_SUCCESS) return clv_cl_fail(device, "clEnqueueWriteBuffer", "4 bytes", code);
+    code = clEnqueueReadBuffer(queue, memory, CL_TRUE, 0, sizeof got, &got, 0, NULL, NULL);
+    if (code != CL_SUCCESS) return clv_cl_fail(device, "clEnqueueReadBuffer", "4 bytes", code);
+    return got == sent ? CLV_OK
+                       : clv_fail(CLV_E_DEVICE, "%s: 4 bytes came back changed", device->label);
+}
+
+clv_status clv_device_still_works(clv_device *device)
+{
+    cl_int code;
+    cl_mem memory = NULL;
+    clv_status status = CLV_OK;
+    cl_command_queue queue = clCreateCommandQueue(device->cl, device->id, 0, &code);
+    if (!queue) status = clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
+    if (!status) memory = clCreateBuffer(device->cl, CL_MEM_READ_WRITE, 64, NULL, &code);
+    if (!status && !memory) status = clv_cl_fail(device, "clCreateBuffer", "64 bytes", code);
+    if (!status) status = echo(device, queue, memory);
+    if (memory) clReleaseMemObject(memory);
+    if (queue) clReleaseCommandQueue(queue);
+    if (status) clv_device_quarantine(device, status);
+    return status;
+}
+
 bool clv_device_close(clv_device *device)
 {
     const bool hung = device->feeder && !clv_feeder_stop(device->feeder);
@@ -120,7 +183,9 @@ bool clv_device_close(clv_device *device)
     }
     if (device->part && device->id != device->facts->native_device) clReleaseDevice(device->id);
     clv_error_clear(&device->trouble);
+    clv_free(device->identity);
     pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->check_lock);
     pthread_mutex_destroy(&device->program_lock);
     return true;
 }

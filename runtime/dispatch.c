@@ -8,13 +8,14 @@
 #include "base/log.h"
 #include "runtime/context.h"
 #include "runtime/history.h"
+#include "runtime/plain.h"
 #include "runtime/report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const double progress_interval_s = 0.1, reference_chunk_s = 0.25;
+static const double progress_interval_s = 0.1;
 
 static clv_status check_job(const clv_context *context, const clv_job *job)
 {
@@ -28,11 +29,10 @@ static clv_status check_job(const clv_context *context, const clv_job *job)
 }
 
 /* The largest chunk whose estimate fits the budget with all slots in flight. */
-static size_t fitting_chunk(const clv_context *context, const clv_device *device,
-                            const clv_job *job, void *user)
+static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *user)
 {
     const size_t step = CLV_MAX(job->align, (size_t)1);
-    const uint64_t room = clv_context_budget(context, device) / device->depth;
+    const uint64_t room = device->budget / device->depth;
     const uint64_t largest = device->facts->max_alloc_bytes; /* CLV_UNKNOWN is no limit */
     size_t fits = 0, beyond = job->units / step + 1;
     while (beyond - fits > 1) {
@@ -59,6 +59,20 @@ static double fixed_units(const clv_job *job, void *user)
     return per_unit > 0 ? fmax(one.flops / per_unit - 1, 0) : 0;
 }
 
+/* Units a second that the device's measured rates promise, were they reached in part; 0: unknown. */
+static double guess_speed(const clv_device *device, const clv_job *job, void *user)
+{
+    static const double reached = 0.25; /* of the measured peaks, by ordinary kernels */
+    const clv_probe_rates *rates = &device->facts->measured;
+    if (!(rates->fp32_gflops > 0) || !(rates->global_gb_s > 0)) return 0;
+    const clv_cost all = job->cost(0, job->units, user);
+    double seconds = fmax(all.flops / (reached * 1e9 * rates->fp32_gflops),
+                          all.traffic_bytes / (reached * 1e9 * rates->global_gb_s));
+    if (!device->zero_copy && rates->h2d_gb_s > 0)
+        seconds += all.transfer_bytes / (1e9 * rates->h2d_gb_s);
+    return seconds > 0 ? (double)job->units / seconds : 0;
+}
+
 static clv_status make_balance(clv_run *run, size_t device_count)
 {
     clv_context *context = run->context;
@@ -73,10 +87,11 @@ static clv_status make_balance(clv_run *run, size_t device_count)
         facts[i] = (clv_balance_device){
             .units_per_s = speed.units_per_s,
             .chunk_s = speed.chunk_s,
+            .guess_units_per_s = known ? 0 : guess_speed(device, job, run->user),
             .setup_s = known  ? speed.setup_s
                        : open ? 0
                               : unknown_setup_s,
-            .max_chunk = fitting_chunk(context, device, job, run->user),
+            .max_chunk = fitting_chunk(device, job, run->user),
             .depth = device->depth,
             .pool = device->pool_group,
         };
@@ -104,7 +119,7 @@ static clv_status make_run(clv_context *context, const clv_job *job, void *user,
     clv_cond_init(&run->changed);
     for (size_t i = 0; i < context->device_count; ++i) {
         clv_device *device = &context->devices[i];
-        if (device->state == CLV_DEVICE_QUARANTINED) continue;
+        if (device->state == CLV_DEVICE_QUARANTINED || atomic_load(&device->hung)) continue;
         clv_worker *worker = &run->workers[run->worker_count];
         *worker = (clv_worker){ .run = run, .device = device, .index = run->worker_count++ };
     }
@@ -142,36 +157,44 @@ static bool caller_is_in_use(const clv_run *run)
     return false;
 }
 
-/* What no device did, in the caller's thread. The lock is held, but not while computing. */
-static void do_the_rest(clv_run *run)
+static const clv_error *first_error(const clv_run *run)
 {
-    clv_worker *host = &run->workers[run->worker_count];
-    if (!run->job.reference) {
-        for (size_t i = 0; i < run->worker_count; ++i)
-            if (run->workers[i].error.status) {
-                clv_run_fail(run, clv_error_give(&run->workers[i].error));
-                return;
-            }
-        clv_run_fail(run, clv_fail(CLV_E_NO_DEVICE,
-                                   "job %s: no device can run it and it has no plain C path",
-                                   run->name));
-        return;
+    for (size_t i = 0; i < run->worker_count; ++i)
+        if (run->workers[i].error.status) return &run->workers[i].error;
+    return NULL;
+}
+
+static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
+{
+    const clv_job *job = &run->job;
+    char needed[16];
+    const size_t least = CLV_MIN(CLV_MAX(CLV_MAX(job->min_chunk, job->align), 1), job->units);
+    return clv_fail(CLV_E_DEVICE_MEMORY,
+                    "job %s: its smallest chunk, %zu units, needs about %s: %s", run->name, least,
+                    clv_format_bytes(job->cost(0, least, run->user).memory_bytes, needed),
+                    error->message);
+}
+
+/* No device is left. The lock is held. */
+static clv_plain *do_the_rest(clv_run *run)
+{
+    clv_plain *plain = NULL;
+    clv_status status = CLV_OK;
+    if (run->job.reference) {
+        if (run->worker_count)
+            clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
+        status = clv_plain_start(run, &plain);
+    } else {
+        status = clv_fail(CLV_E_NO_DEVICE,
+                          "job %s: no device can run it and it has no plain C path", run->name);
+        const clv_error *first = first_error(run);
+        if (first && first->status == CLV_E_DEVICE_MEMORY)
+            status = no_room_anywhere(run, first);
+        else if (first)
+            status = clv_error_give(first);
     }
-    if (run->worker_count && !host->share.chunks)
-        clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
-    static const double first_s = 1e-3;
-    const double speed =
-        host->share.busy_s > first_s ? (double)host->share.units / host->share.busy_s : 0;
-    const size_t most = CLV_MAX((size_t)(speed * reference_chunk_s), (size_t)1);
-    size_t first, count;
-    if (!clv_balance_take(run->balance, CLV_MAX(most, host->share.units), &first, &count)) return;
-    pthread_mutex_unlock(&run->lock);
-    const clv_status status = clv_run_reference(run, host, first, count);
-    pthread_mutex_lock(&run->lock);
-    if (status)
-        clv_run_fail(run, status);
-    else
-        run->committed += count;
+    if (status) clv_run_fail(run, status);
+    return plain;
 }
 
 /* Calls the caller's progress function without the lock. */
@@ -189,20 +212,40 @@ static void tell_progress(clv_run *run, double *next)
                                    run->name, done, run->job.units));
 }
 
+/* Devices that the balance does not count on any more although they still work. */
+static void give_up_hung(clv_run *run)
+{
+    for (size_t i = 0; i < run->worker_count; ++i) {
+        clv_worker *worker = &run->workers[i];
+        if (worker->gone || !clv_balance_get_stats(run->balance, i).out) continue;
+        worker->gone = true;
+        atomic_store(&worker->device->hung, true);
+        clv_error_take(&worker->error,
+                       clv_fail(CLV_E_DEVICE, "%s: does not end its chunk", worker->device->label));
+        clv_log(CLV_LOG_WARN, "%s: %s: given up", run->name, clv_error_message());
+        clv_trace_note(run->context->trace, worker->device, clv_now(), "given up: hangs");
+    }
+}
+
 static void watch(clv_run *run)
 {
     double next_progress = run->started + progress_interval_s, until;
+    clv_plain *plain = NULL;
     pthread_mutex_lock(&run->lock);
     while (!run->over) {
         if (run->committed == run->job.units) break;
         if (clv_balance_tick(run->balance, clv_now(), &until)) {
+            give_up_hung(run);
             pthread_cond_broadcast(&run->changed);
             continue;
         }
-        if (clv_balance_stuck(run->balance)) {
-            do_the_rest(run);
-            tell_progress(run, &next_progress);
+        if (!plain && clv_balance_stuck(run->balance)) {
+            plain = do_the_rest(run);
             continue;
+        }
+        if (plain && !clv_plain_works(plain)) { /* and yet units are missing */
+            clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to go on", run->name));
+            break;
         }
         if (run->job.progress) until = fmin(until, next_progress);
         if (isinf(until))
@@ -213,6 +256,7 @@ static void watch(clv_run *run)
     }
     run->over = true;
     pthread_cond_broadcast(&run->changed);
+    clv_plain_stop(plain);
     while (caller_is_in_use(run))
         clv_cond_wait_until(&run->changed, &run->lock, clv_now() + 1e-3);
     pthread_mutex_unlock(&run->lock);
@@ -276,7 +320,7 @@ static void conclude(clv_run *run, clv_report *report, double ended)
     if (host->share.chunks) {
         host->share.device = "host (reference)";
         host->share.kernel_s = -1;
-        clv_report_add_share(&record, &host->share, "the plain C path", 0, 0, 0);
+        clv_report_add_share(&record, &host->share, host->left_out, 0, 0, 0);
     }
     if (report) clv_report_add_job(report, run->context, &record);
 }
@@ -292,8 +336,6 @@ clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv
         start(run);
         watch(run);
         const double ended = clv_now();
-        clv_worker *host = &run->workers[run->worker_count];
-        clv_keyed_free(host->slots[0].keyed, &host->slots[0].keyed_count);
         pthread_mutex_lock(&run->lock);
         conclude(run, report, ended);
         if (run->error.status) status = clv_error_give(&run->error);

@@ -7,7 +7,6 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "runtime/cl_status.h"
-#include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/source.h"
 
@@ -38,7 +37,7 @@ static clv_status write_key(const clv_device *device, const clv_text *text, cons
     const clv_digest digest = clv_sha256(text->data, text->length);
     clv_digest_hex(&digest, hex);
     clv_text_add(key, "cleave %s\nsource %s\noptions %s\ndevice %s\n", clv_version(), hex, options,
-                 clv_context_device_identity(device->context, device));
+                 device->identity);
     return key->failed ? clv_fail(CLV_E_MEMORY, "no memory for a cache key") : CLV_OK;
 }
 
@@ -62,7 +61,7 @@ static cl_program from_disk(clv_device *device, const char *key, const char *opt
 {
     void *binary;
     size_t length;
-    const clv_cache *cache = clv_context_cache(device->context);
+    const clv_cache *cache = device->cache;
     if (!clv_cache_load(cache, key, &binary, &length)) return NULL;
     const unsigned char *bytes = binary;
     cl_int code, binary_code = CL_SUCCESS;
@@ -177,7 +176,7 @@ bool clv_program_is_ready(clv_device *device, const clv_cl_source *source,
         !write_key(device, &text, options.data, &key)) {
         void *binary;
         size_t length;
-        ready = clv_cache_load(clv_context_cache(device->context), key.data, &binary, &length);
+        ready = clv_cache_load(device->cache, key.data, &binary, &length);
         if (ready) clv_free(binary);
     }
     clv_text_clear(&options), clv_text_clear(&text), clv_text_clear(&key);
@@ -194,13 +193,13 @@ static void save(clv_device *device, clv_program *p)
     unsigned char *binary = clv_alloc(length, 1);
     if (binary && clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) ==
                       CL_SUCCESS)
-        clv_cache_store(clv_context_cache(device->context), p->key, binary, length);
+        clv_cache_store(device->cache, p->key, binary, length);
     clv_free(binary);
 }
 
 void clv_programs_save(clv_device *device)
 {
-    if (!*clv_context_cache(device->context)->directory) return;
+    if (!*device->cache->directory) return;
     pthread_mutex_lock(&device->program_lock);
     for (clv_program *p = device->programs.first; p; p = p->next)
         if (p->ran && !p->from_disk) {

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/cl_status.h"
-#include "runtime/context.h"
 #include "runtime/launch.h"
 #include "runtime/trace.h"
 
@@ -82,8 +81,8 @@ static void account(clv_queue *queue, const clv_pending *p)
         stats->transfer_s += end - start;
     else if (stats->kernel_s >= 0)
         stats->kernel_s += end - start;
-    clv_trace_span(clv_context_trace(queue->device->context), queue->device, queue->track, p->name,
-                   start, end, p->bytes);
+    clv_trace_span(queue->device->trace, queue->device, queue->track, p->name, start, end,
+                   p->bytes);
 }
 
 /* Waits for the first `count` pending commands, checks and accounts them. */
@@ -135,16 +134,6 @@ void clv_queue_flush(clv_queue *queue)
     clFlush(queue->cl);
 }
 
-bool clv_queue_is_idle(const clv_queue *queue)
-{
-    cl_int state;
-    return !queue->pending_count ||
-           clGetEventInfo(queue->pending[queue->pending_count - 1].event,
-                          CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state,
-                          NULL) != CL_SUCCESS ||
-           state <= CL_COMPLETE;
-}
-
 clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command, const char *name,
                           size_t bytes, clv_event **done)
 {
@@ -174,13 +163,6 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
         *done = handle;
     }
     return CLV_OK;
-}
-
-void clv_queue_abandon(clv_queue *queue)
-{
-    for (size_t i = 0; i < queue->pending_count; ++i)
-        clReleaseEvent(queue->pending[i].event);
-    queue->pending_count = 0;
 }
 
 void clv_queue_free(clv_queue *queue)

@@ -45,10 +45,6 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
 
 /* Hands commands to the device without waiting. */
 void clv_queue_flush(clv_queue *queue);
-/* The last command enqueued is complete (or failed): clv_queue_wait would not block. */
-bool clv_queue_is_idle(const clv_queue *queue);
-/* Forgets commands that may never end; the queue is not used afterwards. */
-void clv_queue_abandon(clv_queue *queue);
 
 /* One strided copy of a box, host to device, into dense memory. Internal to slots. */
 clv_status clv_write_box_enqueue(clv_queue *queue, clv_buffer *buffer, const void *host,

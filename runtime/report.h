@@ -3,7 +3,7 @@
 #ifndef CLEAVE_RUNTIME_REPORT_H
 #define CLEAVE_RUNTIME_REPORT_H
 
-#include "runtime/balance.h"
+#include "runtime/balance/balance.h"
 
 #include <cleave/job.h>
 

@@ -9,12 +9,12 @@
 #ifndef CLEAVE_RUNTIME_RUN_H
 #define CLEAVE_RUNTIME_RUN_H
 
-#include "runtime/balance.h"
+#include "runtime/balance/balance.h"
 #include "runtime/feeder.h"
 
 #include <cleave/job.h>
 
-enum { CLV_MAX_KEYS = 16 }; /* buffers a worker or a slot can have */
+enum { CLV_MAX_KEYS = 24 }; /* buffers a worker or a slot can have */
 
 typedef struct clv_keyed {
     unsigned key;
@@ -53,6 +53,7 @@ struct clv_worker {
     bool inside; /* L: in one of the job's functions */
     bool gone;   /* L: takes no more work in this job */
     double setup_s;
+    double started;  /* the host: since when it works */
     clv_error error; /* L: why it is gone, when an error did it */
     clv_queue_stats stats_before[CLV_MAX_DEPTH];
     clv_share share; /* L: filled when it leaves, or by the caller at the end */
@@ -81,8 +82,6 @@ void clv_worker_body(void *worker);
 /* Ends the job with this thread's error, unless it is over already. The lock is held. */
 void clv_run_fail(clv_run *run, clv_status status);
 void clv_run_let_go(clv_run *run);
-/* One chunk by the reference, on the caller's thread. */
-clv_status clv_run_reference(clv_run *run, clv_worker *host, size_t first, size_t count);
 
 /* slot.c */
 void clv_slot_begin(clv_slot *slot);        /* before enqueue */

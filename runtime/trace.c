@@ -16,7 +16,7 @@ enum { MAX_EVENTS = 1000000 };
 typedef struct event {
     const clv_device *device;
     unsigned track;
-    char name[48];
+    char name[64];
     double start, end; /* end < start: a note */
     size_t bytes;
 } event;

@@ -63,7 +63,10 @@ static clv_status set_up(clv_worker *worker)
     clv_run *run = worker->run;
     clv_feeder *feeder = worker->device->feeder;
     const double started = clv_now();
+    const bool was_open =
+        worker->device->state != CLV_DEVICE_CLOSED; /* only this thread opens it */
     CLV_TRY(clv_device_open(worker->device));
+    const double checked_s = was_open ? 0 : worker->device->check_s; /* once, and never again */
     worker->depth = worker->device->depth;
     for (unsigned i = 0; i < worker->depth; ++i) {
         clv_slot *slot = &worker->slots[i];
@@ -78,9 +81,8 @@ static clv_status set_up(clv_worker *worker)
         CLV_TRY(run->job.setup(worker, run->user));
         CLV_TRY(clv_queue_wait(worker->queue)); /* shared inputs are there for every queue */
     }
-    worker->setup_s = clv_now() - started;
-    clv_trace_span(clv_context_trace(run->context), worker->device, 8, "set up", started, clv_now(),
-                   0);
+    worker->setup_s = clv_now() - started - checked_s;
+    clv_trace_span(run->context->trace, worker->device, 8, "set up", started, clv_now(), 0);
     return CLV_OK;
 }
 
@@ -111,26 +113,38 @@ static void slot_is_free(clv_slot *slot)
     pthread_cond_broadcast(&slot->worker->run->changed);
 }
 
+/* A smaller chunk asks for smaller buffers. But "out of resources" is also what a device says that
+ * was lost: that one does not get smaller chunks until the end of time. Without the lock. */
+static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv_status status)
+{
+    clv_device *device = worker->device;
+    if (clv_device_still_works(device)) return CLV_BALANCE_LOST;
+    if (status != CLV_E_DEVICE_MEMORY) return CLV_BALANCE_FAILED;
+    clv_keyed_free(slot->keyed, &slot->keyed_count);
+    clv_device_lower_budget(device, device->pool.budget / 2);
+    return CLV_BALANCE_NO_MEMORY;
+}
+
 /* After an error of the device: what becomes of the worker. The chunk goes back to the balance. */
 static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
 {
     clv_run *run = worker->run;
     clv_device *device = worker->device;
-    clv_balance_failure failure = CLV_BALANCE_FAILED;
+    clv_balance_failure failure = CLV_BALANCE_LOST;
+    clv_error error = { 0 };
     switch (status) {
     case CLV_E_DEVICE_MEMORY:
-        failure = CLV_BALANCE_NO_MEMORY;
-        pthread_mutex_unlock(&run->lock);
-        clv_keyed_free(slot->keyed, &slot->keyed_count); /* a smaller chunk asks for smaller ones */
-        clv_device_lower_budget(device, device->pool.budget / 4);
-        pthread_mutex_lock(&run->lock);
-        if (worker->depth > 1) worker->depth = 1;
-        break;
     case CLV_E_DEVICE:
     case CLV_E_WRONG_RESULT:
+        clv_error_take(&error, status);
+        pthread_mutex_unlock(&run->lock);
+        failure = judge_failure(worker, slot, status);
+        pthread_mutex_lock(&run->lock);
+        (void)clv_error_give(&error);
+        clv_error_clear(&error);
+        if (failure == CLV_BALANCE_NO_MEMORY) worker->depth = 1;
         break;
-    case CLV_E_BUILD:
-        failure = CLV_BALANCE_LOST;
+    case CLV_E_BUILD: /* nor would it build a second time */
         break;
     default: /* not the device's fault: nobody else would do better */
         clv_run_fail(run, status);
@@ -147,6 +161,34 @@ static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
     pthread_cond_broadcast(&run->changed);
 }
 
+static clv_status enqueue_chunk(clv_slot *slot)
+{
+    const clv_run *run = slot->worker->run;
+    clv_slot_begin(slot);
+    CLV_TRY(run->job.enqueue(slot, slot->lease.first, slot->lease.count, run->user));
+    return clv_slot_finish(slot);
+}
+
+static void end_chunk(clv_worker *worker, clv_slot *slot);
+
+/* The first step of the way down when there is no room: the chunk once more, alone on the device
+ * and with nothing kept for later. Without the lock. */
+static clv_status enqueue_alone(clv_worker *worker, clv_slot *slot)
+{
+    clv_run *run = worker->run;
+    pthread_mutex_lock(&run->lock);
+    for (unsigned i = 0; i < CLV_MAX_DEPTH; ++i)
+        if (&worker->slots[i] != slot && worker->slots[i].in_flight)
+            end_chunk(worker, &worker->slots[i]);
+    const bool pointless = run->over || worker->gone;
+    worker->inside = true;
+    pthread_mutex_unlock(&run->lock);
+    clv_keyed_free(slot->keyed, &slot->keyed_count);
+    clv_device_trim(worker->device);
+    return pointless ? clv_fail(CLV_E_DEVICE_MEMORY, "%s: no room", worker->device->label)
+                     : enqueue_chunk(slot);
+}
+
 static void start_chunk(clv_worker *worker, clv_slot *slot, const clv_balance_lease *lease)
 {
     clv_run *run = worker->run;
@@ -155,14 +197,15 @@ static void start_chunk(clv_worker *worker, clv_slot *slot, const clv_balance_le
     slot->cold_before = slot->queue->stats.cold_launches;
     slot->in_flight = slot->reads_caller = worker->inside = true;
     pthread_mutex_unlock(&run->lock);
-    clv_slot_begin(slot);
-    clv_status status = run->job.enqueue(slot, lease->first, lease->count, run->user);
-    if (!status) status = clv_slot_finish(slot);
     clv_error error = { 0 };
-    if (status) { /* part of it may run: let it end before its buffers go */
+    clv_status status = enqueue_chunk(slot);
+    for (int attempt = 0; status; ++attempt) {
+        /* part of it may run: let it end before its buffers go */
         clv_error_take(&error, status);
         (void)clv_queue_wait(slot->queue);
         clv_slot_done(slot);
+        if (status != CLV_E_DEVICE_MEMORY || attempt) break;
+        status = enqueue_alone(worker, slot);
     }
     bool wraps = false;
     for (size_t i = 0; i < slot->keyed_count; ++i)
@@ -206,7 +249,7 @@ static void trace_chunk(const clv_slot *slot, const char *verdict)
     char name[48];
     snprintf(name, sizeof name, "%s%.16s [%zu, +%zu)", verdict, run->name, slot->lease.first,
              slot->lease.count);
-    clv_trace_span(clv_context_trace(run->context), slot->worker->device,
+    clv_trace_span(run->context->trace, slot->worker->device,
                    9 + (unsigned)(slot - slot->worker->slots), name, slot->started, clv_now(), 0);
 }
 
@@ -268,6 +311,9 @@ static void work(clv_worker *worker)
             const clv_balance_lease lease =
                 clv_balance_next(run->balance, worker->index, clv_now());
             if (lease.act == CLV_BALANCE_WORK) {
+                if (lease.speculative)
+                    clv_trace_note(run->context->trace, worker->device, clv_now(),
+                                   "does a late chunk again");
                 start_chunk(worker, slot, &lease);
                 continue;
             }
@@ -313,21 +359,6 @@ void clv_worker_body(void *argument)
         clv_keyed_free(worker->slots[i].keyed, &worker->slots[i].keyed_count);
     clv_keyed_free(worker->keyed, &worker->keyed_count);
     clv_programs_save(worker->device);
+    atomic_store(&worker->device->hung, false); /* it came back */
     clv_run_let_go(run);
-}
-
-clv_status clv_run_reference(clv_run *run, clv_worker *host, size_t first, size_t count)
-{
-    clv_slot *slot = &host->slots[0];
-    slot->worker = host;
-    slot->started = clv_now();
-    slot->lease = (clv_balance_lease){ .first = first, .count = count };
-    CLV_TRY(run->job.reference(slot, first, count, run->user));
-    pthread_mutex_lock(&run->commit_lock);
-    const clv_status status = run->job.commit(slot, first, count, run->user);
-    pthread_mutex_unlock(&run->commit_lock);
-    host->share.units += count;
-    ++host->share.chunks;
-    host->share.busy_s += clv_now() - slot->started;
-    return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "host/cli/drivers.h"
 
 #include <cleave/log.h>
 
@@ -83,6 +84,7 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
         return cli_error(command, CLI_USAGE, "--sub-devices: %llu given, expected at most 64",
                          (unsigned long long)c->sub_devices);
     options.sub_devices = (unsigned)c->sub_devices;
+    if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command);
     const clv_status status = clv_context_create(&options, context);
     return status ? cli_status(command, status) : -1;
 }

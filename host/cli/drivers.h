@@ -5,9 +5,10 @@
 
 #include "host/cli/cli.h"
 
-/* Before the first OpenCL call of a job command: drivers that crashed or hung in a helper are left
- * out by OCL_ICD_VENDORS, with a warning for each. Whatever goes wrong here, the command goes on
- * with all drivers. */
+/* Before the first OpenCL call of a job command, the first time it is called: drivers that crashed or
+ * hung in a helper, or whose devices did when they were checked, are left out by OCL_ICD_VENDORS,
+ * with a warning for each. Takes some seconds when the drivers are new. Whatever goes wrong here,
+ * the command goes on with all drivers. */
 void cli_vet_drivers(const cli_command *command);
 
 #endif

@@ -115,6 +115,7 @@ typedef struct clv_probe_rates {
 
 typedef struct clv_probe_check {
     bool done, ok;
+    bool crashed; /**< its helper crashed or hung: what built there must not be loaded elsewhere */
     double build_s, run_s, max_error;
     uint64_t loop_limit;       /**< loop turns a work-item survives; CLV_UNKNOWN = no limit found */
     clv_tristate finish_waits; /**< clFinish returns only when the kernels are done */

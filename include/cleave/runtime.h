@@ -41,6 +41,7 @@ typedef struct clv_context_options {
     const char *cache_dir;  /**< NULL: the usual place (cleave cache path); "": no disk cache */
     bool no_tuning;         /**< take the built-in choice among kernel variants */
     bool trace;             /**< keep records for clv_context_write_trace */
+    bool no_qualification;  /**< let devices work that were never seen to compute right results */
 } clv_context_options;
 
 /**

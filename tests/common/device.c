@@ -28,6 +28,8 @@ void test_isolate(void)
     done = true;
     for (size_t i = 0; i < CLV_LEN(user); ++i)
         unsetenv(user[i]);
+    const char *kernels = getenv("CLEAVE_TEST_CL_DIR"); /* damaged ones: tests/kernels/damage.py */
+    if (kernels) setenv("CLEAVE_CL_DIR", kernels, 1);
     for (size_t i = 0; i < CLV_LEN(drivers); ++i) {
         snprintf(path, sizeof path, "%s/%s", test_temp_dir(), drivers[i]);
         if (getenv(drivers[i])) continue;
@@ -98,12 +100,14 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
              contexts++);
     o.devices = index;
     o.no_tuning = true;
+    o.no_qualification = true; /* tests of its own */
     if (!o.cache_dir) o.cache_dir = device->cache_dir;
     EXPECT_OK(clv_context_create(&o, &device->context));
     device->device = clv_context_device(device->context, 0);
     device->name = clv_device_label(device->device);
     device->facts = clv_device_facts(device->device);
     device->slow = device->facts->device_class == CLV_CLASS_SOFTWARE;
+    device->tiny = strstr(device->facts->name, "Oclgrind") != NULL;
     EXPECT_OK(clv_queue_create(device->device, &device->queue));
 }
 

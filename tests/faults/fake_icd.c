@@ -176,11 +176,31 @@ static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, 
     }
 }
 
+/* Nothing is computed here: a clean refusal, unless the fault is to crash or hang at that point. */
+static cl_context CL_API_CALL create_context(const cl_context_properties *properties, cl_uint count,
+                                             const cl_device_id *devices,
+                                             void(CL_CALLBACK *notify)(const char *, const void *,
+                                                                       size_t, void *),
+                                             void *user, cl_int *error)
+{
+    (void)properties, (void)count, (void)devices, (void)notify, (void)user;
+#if defined FAULT_CRASH_CHECK
+    fprintf(stderr, "error: no \033[1mlinker\033[0m\nlinking failed\n\n");
+    abort();
+#elif defined FAULT_HANG_CHECK
+    for (;;)
+        pause();
+#endif
+    if (error) *error = CL_OUT_OF_RESOURCES;
+    return NULL;
+}
+
 static cl_int CL_API_CALL get_platform_ids(cl_uint count, cl_platform_id *out, cl_uint *found)
 {
     dispatch.clGetPlatformInfo = get_platform_info;
     dispatch.clGetDeviceIDs = get_device_ids;
     dispatch.clGetDeviceInfo = get_device_info;
+    dispatch.clCreateContext = create_context;
     for (cl_uint i = 0; i < PLATFORMS; ++i) {
         platforms[i].dispatch = &dispatch;
         if (out && i < count) out[i] = &platforms[i];

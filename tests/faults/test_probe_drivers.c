@@ -1,30 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/drivers.c: broken drivers are left out, good ones stay, and the verdict is remembered. The
- * drivers are those of tests/faults; the helper is the command. */
+/* probe/drivers.c: drivers that crash, when they load or when they are checked, are left out; good
+ * ones stay; each verdict is remembered. The drivers are those of tests/faults; the helper is the
+ * command. */
 #include "run.h"
 #include "test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "probe/drivers.h"
+#include "probe/verdict.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void install(const char *name, const char *library)
 {
-    char line[4096];
+    char line[4400];
     snprintf(line, sizeof line, "%s\n", library);
     test_write(line, "vendors/%s.icd", name);
 }
 
-static clv_status vet(char *folder, clv_text *left_out)
+static clv_status vet_with(const char *helper, char *folder, clv_text *left_out)
 {
-    const clv_probe_options options = { .helper = test_command(), .timeout_s = 5 };
+    const clv_probe_options options = { .helper = helper };
     clv_text_clear(left_out);
     return clv_drivers_vet(&options, folder, 4096, left_out);
+}
+
+static clv_status vet(char *folder, clv_text *left_out)
+{
+    return vet_with(test_command(), folder, left_out);
+}
+
+static bool is_in(const char *folder, const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
 }
 
 static void the_good_ones_stay(void **state)
@@ -39,36 +56,74 @@ static void the_good_ones_stay(void **state)
 
     install("b-crash", CRASHING_ICD);
     install("c-missing", "libthere-is-no-such-library.so");
+    install("d-check", CRASHING_CHECK_ICD);
     EXPECT_OK(vet(folder, &left_out));
-    assert_non_null(strstr(clv_text_get(&left_out), "b-crash.icd: the driver crashed (signal 11"));
-    assert_null(strstr(clv_text_get(&left_out), "missing"));
-    snprintf(path, sizeof path, "%s/000.icd", folder);
+    const char *said = clv_text_get(&left_out);
+    assert_non_null(strstr(said, "b-crash.icd: the driver crashed (signal 11"));
+    assert_non_null(strstr(said, "d-check.icd: the driver crashed (signal 6, abort): linking "
+                                 "failed (while checking Fake GPU)"));
+    assert_null(strstr(said, "missing"));
+    assert_null(strstr(said, "good"));
+    snprintf(path, sizeof path, "%s/000-a-good.icd", folder);
     EXPECT_OK(clv_file_read(path, 4096, &text, &length));
     assert_string_equal(text, GOOD_ICD "\n");
     clv_free(text);
-    snprintf(path, sizeof path, "%s/001.icd", folder);
-    assert_int_equal(access(path, F_OK), -1);
+    assert_false(is_in(folder, "001-b-crash.icd"));
+    assert_false(is_in(folder, "003-d-check.icd"));
     clv_text_clear(&left_out);
 }
 
 /* With a helper that does not exist only a remembered verdict can be given. */
-static void the_verdict_is_remembered_until_something_changes(void **state)
+static void a_verdict_is_remembered_until_something_changes(void **state)
 {
     (void)state;
-    char first[4096], again[4096];
+    static const char nobody[] = "/nonexistent/helper";
+    char first[4096], again[4096], path[4200], *text;
+    size_t length;
     clv_text left_out = { 0 };
     EXPECT_OK(vet(first, &left_out));
-    clv_text_clear(&left_out);
-    const clv_probe_options no_helper = { .helper = "/nonexistent/helper" };
-    EXPECT_OK(clv_drivers_vet(&no_helper, again, sizeof again, &left_out));
+    EXPECT_OK(vet_with(nobody, again, &left_out));
     assert_string_equal(first, again);
     assert_true(left_out.length > 0);
-    install("d-good", GOOD_ICD);
-    EXPECT_FAIL(CLV_E_IO, "/nonexistent/helper",
-                clv_drivers_vet(&no_helper, again, sizeof again, &left_out));
+
     setenv("RUSTICL_ENABLE", "a-test", 1);
-    EXPECT_FAIL(CLV_E_IO, "/nonexistent/helper",
-                clv_drivers_vet(&no_helper, again, sizeof again, &left_out));
+    EXPECT_FAIL(CLV_E_IO, nobody, vet_with(nobody, again, &left_out));
+    unsetenv("RUSTICL_ENABLE");
+    EXPECT_OK(vet_with(nobody, again, &left_out));
+
+    /* another library under the same name: the old verdict says nothing about it */
+    EXPECT_OK(clv_file_read(GOOD_ICD, 16 << 20, &text, &length));
+    snprintf(path, sizeof path, "%s/libcopy.so", test_temp_dir());
+    EXPECT_OK(clv_file_write(path, text, length));
+    install("e-copy", path);
+    EXPECT_FAIL(CLV_E_IO, nobody, vet_with(nobody, again, &left_out));
+    EXPECT_OK(vet(again, &left_out));
+    EXPECT_OK(vet_with(nobody, again, &left_out));
+    const struct timespec times[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    EXPECT_FAIL(CLV_E_IO, nobody, vet_with(nobody, again, &left_out));
+    clv_free(text);
+    clv_text_clear(&left_out);
+}
+
+/* The others are not asked again: a helper is needed for the new driver alone. */
+static void a_new_driver_is_the_only_one_asked(void **state)
+{
+    (void)state;
+    char folder[4096], counted[4200], helper[4200], line[9000], *text;
+    size_t length;
+    clv_text left_out = { 0 };
+    EXPECT_OK(vet(folder, &left_out));
+    snprintf(counted, sizeof counted, "%s/counted", test_temp_dir());
+    snprintf(line, sizeof line, "#!/bin/sh\necho \"$4\" >> '%s'\nexec '%s' \"$@\"\n", counted,
+             test_command());
+    snprintf(helper, sizeof helper, "%s", test_write(line, "helper"));
+    assert_int_equal(chmod(helper, 0700), 0);
+    install("f-new", GOOD_ICD);
+    EXPECT_OK(vet_with(helper, folder, &left_out));
+    EXPECT_OK(clv_file_read(counted, 4096, &text, &length));
+    assert_string_equal(text, "enumerate\ncheck\n");
+    clv_free(text);
     clv_text_clear(&left_out);
 }
 
@@ -86,12 +141,67 @@ static void without_a_cache_the_folder_is_temporary(void **state)
     clv_text_clear(&left_out);
 }
 
+static int lines_with(const char *text, const char *word)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, word)); at += strlen(word))
+        ++count;
+    return count;
+}
+
+/* Loaded into its own process, either driver would end it. */
+static void a_job_goes_on_without_them(void **state)
+{
+    (void)state;
+    char line[4400], vendors[4200], output[4200];
+    snprintf(line, sizeof line, "%s\n", CRASHING_ICD);
+    test_write(line, "broken/a-crash.icd");
+    snprintf(line, sizeof line, "%s\n", CRASHING_CHECK_ICD);
+    test_write(line, "broken/b-check.icd");
+    snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s/broken", test_temp_dir());
+    snprintf(output, sizeof output, "%s/results", test_temp_dir());
+    const char *const changes[] = { vendors, "CLEAVE_MODE", "CLEAVE_DEVICE", NULL };
+    const char *const argv[] = { test_command(), "demo", "-o", output, NULL };
+    test_outcome outcome = test_run(argv, changes);
+    if (outcome.code) fail_msg("exit code %d: %s", outcome.code, outcome.err);
+    assert_int_equal(lines_with(outcome.err, "left out"), 2);
+    assert_int_equal(lines_with(outcome.err, "a-crash.icd: the driver crashed (signal 11"), 1);
+    assert_int_equal(lines_with(outcome.err, "b-check.icd: the driver crashed (signal 6"), 1);
+    test_outcome_clear(&outcome);
+}
+
+/* A card that hangs must not cost its healthy neighbour. */
+static void one_working_device_keeps_its_driver(void **state)
+{
+    (void)state;
+    char reason[CLV_VERDICT_REASON];
+    const clv_probe_icd icds[] = { { .status = "ok" } };
+    const clv_probe_platform platforms[] = { { .icd = 0 } };
+    clv_probe_device devices[] = { { .check = { .done = true, .crashed = true, .message = "M" } },
+                                   { .check = { .done = true } } };
+    clv_probe_report report = { .icds = icds,
+                                .icd_count = 1,
+                                .platforms = platforms,
+                                .platform_count = 1,
+                                .devices = devices,
+                                .device_count = 2 };
+    assert_int_equal(clv_verdict_judge(&report, 0, reason), CLV_VERDICT_GOOD);
+    report.device_count = 1;
+    assert_int_equal(clv_verdict_judge(&report, 0, reason), CLV_VERDICT_BAD);
+    assert_string_equal(reason, "M (while checking a device)");
+    devices[0].check.done = false;
+    assert_int_equal(clv_verdict_judge(&report, 0, reason), CLV_VERDICT_GOOD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_good_ones_stay),
-        cmocka_unit_test(the_verdict_is_remembered_until_something_changes),
+        cmocka_unit_test(a_verdict_is_remembered_until_something_changes),
+        cmocka_unit_test(a_new_driver_is_the_only_one_asked),
         cmocka_unit_test(without_a_cache_the_folder_is_temporary),
+        cmocka_unit_test(a_job_goes_on_without_them),
+        cmocka_unit_test(one_working_device_keeps_its_driver),
     };
     char path[4096];
     snprintf(path, sizeof path, "%s/vendors", test_temp_dir());
@@ -99,5 +209,6 @@ int main(void)
     snprintf(path, sizeof path, "%s/cache", test_temp_dir());
     setenv("CLEAVE_CACHE_DIR", path, 1);
     setenv("TMPDIR", test_temp_dir(), 1);
+    unsetenv("RUSTICL_ENABLE");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
 
 #include "base/alloc.h"
 #include "probe/classify.h"
-#include "probe/free_memory.h"
-#include "probe/host.h"
+#include "probe/kernel_text.h"
 #include "probe/select.h"
 
 #include <string.h>

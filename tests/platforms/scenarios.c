@@ -88,6 +88,11 @@ static sim_device random_device(uint64_t *random, double units_per_s, bool poole
     device.overlap = chance(random, 0.5) ? test_uniform(random, 0, 1) : 0;
     device.noise = test_uniform(random, 0, 0.05);
     device.jitter = test_uniform(random, 0, 0.01);
+    if (units_per_s > 0) { /* a stream of its own, which the other draws do not notice */
+        uint64_t guesses = *random ^ 0x5DEECE66Du;
+        if (chance(&guesses, 0.5))
+            device.told.guess_units_per_s = units_per_s * log_uniform(&guesses, 0.1, 10);
+    }
     if (chance(random, 0.5)) device.setup_s = log_uniform(random, 1e-3, 5);
     if (chance(random, 0.5)) device.first_s = log_uniform(random, 1e-3, 0.2);
     if (chance(random, 0.1)) device.late_s = log_uniform(random, 1e-4, 2);

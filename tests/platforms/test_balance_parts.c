@@ -3,8 +3,8 @@
 #include "balance_test.h"
 
 #include "base/alloc.h"
-#include "runtime/balance_book.h"
-#include "runtime/balance_speed.h"
+#include "runtime/balance/book.h"
+#include "runtime/balance/speed.h"
 
 #include <math.h>
 

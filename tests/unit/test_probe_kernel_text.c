@@ -3,8 +3,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "probe/free_memory.h"
-#include "probe/host.h"
+#include "probe/kernel_text.h"
 #include "probe/icd.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "probe/build.h"
 #include "probe/decide.h"
 #include "probe/isolate.h"
 #include "probe/record.h"
@@ -160,6 +161,8 @@ static void wrong_answers_change_nothing(void **state)
           "features.fp64: expected true or false" },
         { "{\"opencl\":{\"platforms\":[{}]},\"devices\":[{\"platform\":0,\"extensions\":[1]}]}",
           "a list of texts" },
+        { "{\"opencl\":{\"platforms\":[{}]},\"devices\":[{\"platform\":0},{\"platform\":0}]}",
+          "devices[1].ordinal: its platform has a device 0 already" },
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         clv_machine *m = clv_machine_create();
@@ -232,9 +235,10 @@ static void a_report_about_nothing_is_a_report(void **state)
     char *text = clv_probe_text(&m->report);
     assert_non_null(strstr(text, "cpu (rule R1): no OpenCL device"));
     assert_non_null(strstr(text, "apt install pocl-opencl-icd"));
-    free(text);
     char *list = clv_report_list(&m->report);
     assert_string_equal(list, "");
+    assert_true((strstr(text, "built without") != NULL) == (*clv_build_without() != '\0'));
+    free(text);
     clv_free(list);
     clv_machine_free(m);
 }

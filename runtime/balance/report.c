@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What became of a job: figures, and a sentence a device that gives the reason in numbers. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t device)
 {
@@ -10,6 +10,7 @@ clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t devic
     stats.units_per_s = clv_speed_known(&member->speed) ? 1 / member->speed.unit_s : 0;
     stats.chunk_s = member->speed.chunk_s;
     stats.out = member->phase == CLV_PHASE_OUT;
+    if (clv_balance_finished(balance)) stats.dropped += member->in_flight; /* they come too late */
     return stats;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts: when every queue is empty, and when everything is done if all end together. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 #include "base/alloc.h"
 

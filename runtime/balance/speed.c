@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a device needs for a chunk, learnt from the chunks it did. */
-#include "runtime/balance_speed.h"
+#include "runtime/balance/speed.h"
 
 #include "base/alloc.h"
 
@@ -103,6 +103,13 @@ void clv_speed_observe(clv_speed *speed, size_t units, double seconds)
 double clv_speed_predict(const clv_speed *speed, double units)
 {
     return (speed->chunk_s + (units + speed->extra) * speed->unit_s) * fmax(speed->doubt, 1);
+}
+
+double clv_speed_predict_most(const clv_speed *speed, double units)
+{
+    const double n = units + speed->extra, seconds = clv_speed_predict(speed, units);
+    const bool beyond = speed->most > 0 && n > 2 * speed->most;
+    return beyond ? fmax(seconds, n * speed->y / speed->yy) : seconds;
 }
 
 double clv_speed_slack(const clv_speed *speed)

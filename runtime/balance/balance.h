@@ -22,17 +22,19 @@ enum { CLV_BALANCE_MAX_DEVICES = 16, CLV_BALANCE_MAX_DEPTH = 8 };
 typedef struct clv_balance_device {
     double units_per_s; /* speed of this job's units, transfers included; <= 0: unknown */
     double chunk_s;     /* what a chunk costs beyond its units (launches, waits); <= 0: unknown */
-    double setup_s;     /* from its admission to its first chunk (builds); <= 0: ready */
-    size_t max_chunk;   /* units that fit its memory at once; 0: any */
-    unsigned depth;     /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; in their order */
-    int pool;           /* devices with the same number >= 0 share their cores: one of them works */
+    double guess_units_per_s; /* by the device's measured rates and the job's estimates: the size of
+                                 a first chunk, decides nothing else; <= 0: none */
+    double setup_s;           /* from its admission to its first chunk (builds); <= 0: ready */
+    size_t max_chunk;         /* units that fit its memory at once; 0: any */
+    unsigned depth; /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; in their order */
+    int pool;       /* devices with the same number >= 0 share their cores: one of them works */
 } clv_balance_device;
 
 typedef struct clv_balance_job {
     size_t units;
-    size_t align;     /* chunks begin at multiples of it; 0 means 1 */
-    size_t min_chunk; /* smallest useful chunk; 0 means align; the last one may be smaller */
-    size_t batch;     /* largest chunk the user wants, but not below min_chunk; 0: automatic */
+    size_t align;       /* chunks begin at multiples of it; 0 means 1 */
+    size_t min_chunk;   /* smallest useful chunk; 0 means align; the last one may be smaller */
+    size_t batch;       /* largest chunk the user wants, but not below min_chunk; 0: automatic */
     double chunk_units; /* fixed work of a chunk, in units (halo rows): larger chunks waste less */
     double target_s;    /* wanted length of a chunk where nothing else rules; 0 means 0.1 */
     clv_schedule schedule;
@@ -46,8 +48,8 @@ clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_devi
 void clv_balance_free(clv_balance *balance); /* accepts NULL */
 
 typedef enum clv_balance_act {
-    CLV_BALANCE_WORK,  /* do units [first, first + count) as lease `id` */
-    CLV_BALANCE_WAIT,  /* nothing now: ask again at `until`, or after any lease of any device ended */
+    CLV_BALANCE_WORK, /* do units [first, first + count) as lease `id` */
+    CLV_BALANCE_WAIT, /* nothing now: ask again at `until`, or after any lease of any device ended */
     CLV_BALANCE_LEAVE, /* the job is done, or this device is out of it: for good */
 } clv_balance_act;
 
@@ -55,9 +57,9 @@ typedef struct clv_balance_lease {
     clv_balance_act act;
     unsigned id;
     size_t first, count;
-    bool speculative; /* the units are in flight on another device too */
+    bool speculative;  /* the units are in flight on another device too */
     double expected_s; /* predicted length; <= 0: no prediction */
-    double until;     /* for WAIT; infinity: only another event can change it */
+    double until;      /* for WAIT; infinity: only another event can change it */
 } clv_balance_lease;
 
 /* Asked before a device is set up: is it worth its setup? WORK means yes (no lease is made), and
@@ -86,7 +88,7 @@ bool clv_balance_finished(const clv_balance *balance); /* every unit is committe
 /* Nobody is left who could do the rest: units are open, no device works or may still join. */
 bool clv_balance_stuck(const clv_balance *balance);
 
-/* Gives up devices whose lease is past max(10 x prediction, 5 s); their first one, in which kernels
+/* Gives up devices that never asked within a minute, and those whose lease is past max(10 x prediction, 5 s); their first one, in which kernels
  * may be compiled, past a minute; one without a prediction past ten. `lost` for each, inside;
  * stats.out tells which, and what they still report is dropped. Returns how many; *until is when to
  * look again. */
@@ -99,15 +101,15 @@ bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *
 /* ---- what became of it -------------------------------------------------------------------- */
 
 typedef struct clv_balance_stats {
-    size_t units, chunks;    /* committed */
-    size_t dropped, failed;  /* leases without a commit */
-    double busy_s;           /* time with at least one lease */
-    double units_per_s;      /* speed as last estimated; <= 0: never measured */
-    double chunk_s;          /* fixed time of a chunk, likewise; without its chunk_units */
-    double finish;           /* when it last ended a lease */
-    size_t max_chunk;        /* as lowered by NO_MEMORY; 0: never */
-    unsigned samples;        /* steady chunks behind units_per_s */
-    bool out;                /* lost, failed, hung or without room: for good */
+    size_t units, chunks;   /* committed */
+    size_t dropped, failed; /* leases without a commit */
+    double busy_s;          /* time with at least one lease */
+    double units_per_s;     /* speed as last estimated; <= 0: never measured */
+    double chunk_s;         /* fixed time of a chunk, likewise; without its chunk_units */
+    double finish;          /* when it last ended a lease */
+    size_t max_chunk;       /* as lowered by NO_MEMORY; 0: never */
+    unsigned samples;       /* steady chunks behind units_per_s */
+    bool out;               /* lost, failed, hung or without room: for good */
 } clv_balance_stats;
 
 clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t device);

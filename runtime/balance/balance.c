@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes which units next: the state machine. Decisions are made in balance_adaptive.c,
- * balance_rules.c and balance_pool.c; here they become leases, and leases come to their end. */
-#include "runtime/balance_state.h"
+/* Who takes which units next: the state machine. Decisions are made in adaptive.c,
+ * rules.c and pool.c; here they become leases, and leases come to their end. */
+#include "runtime/balance/state.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -316,7 +316,7 @@ static double hangs_at(const clv_balance *balance, const clv_lease *oldest, doub
 {
     const clv_member *member = &balance->devices[oldest->device];
     const double units = (double)oldest->count;
-    const double expected = clv_speed_predict(&member->speed, units);
+    const double expected = clv_speed_predict_most(&member->speed, units);
     double length = fmax(HANG_FACTOR * fmax(oldest->expected_s, expected), HANG_S);
     if (!member->stats.chunks && !member->stats.dropped) length = fmax(length, HANG_FIRST_S);
     if (!clv_speed_known(&member->speed))
@@ -336,7 +336,9 @@ size_t clv_balance_tick(clv_balance *balance, double now, double *until)
         const clv_lease *oldest = NULL;
         for (size_t k = 0; k < balance->lease_count && !oldest; ++k)
             if (balance->leases[k].device == i) oldest = &balance->leases[k];
-        const double end = oldest ? hangs_at(balance, oldest, fastest) : INFINITY;
+        double end = oldest ? hangs_at(balance, oldest, fastest) : INFINITY;
+        if (!oldest && !balance->devices[i].asked && balance->devices[i].phase == CLV_PHASE_NEW)
+            end = balance->start + HANG_FIRST_S; /* its thread never came: busy with an old job */
         if (now >= end) {
             leave(balance, i, CLV_VERDICT_HUNG, now);
             ++lost;

@@ -5,12 +5,13 @@
  * hold all that is open and will end it sooner than it could itself; a chunk that is later than
  * noise explains, it does again at once. It does no unit twice that it has done. So it needs its
  * solo time, the fixed cost of a few more chunks, and what redoing a last chunk took. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 #include "base/alloc.h"
 
 static const size_t PROBES = 4096;      /* a device of unknown speed tries 1/4096 of the job ... */
 static const double PROBE_S = 0.002;    /* ... or what costs the best device so long */
+static const double GUESSED = 8;        /* times as much at most, where its speed can be guessed */
 static const double PROBE_PART = 0.02;  /* ... while one more chunk costs that one at most so much
                                            of the time left */
 static const double ALONE = 2.5;        /* times target_s, where there is nothing to balance */
@@ -90,9 +91,11 @@ static double first_ready(const clv_balance *balance, const clv_forecast *foreca
 
 /* ---- speed unknown ------------------------------------------------------------------------- */
 
-static double probe_units(const clv_balance *balance, const clv_plan *others)
+static double probe_units(const clv_balance *balance, size_t device, const clv_plan *others)
 {
+    const double guess = balance->devices[device].given.guess_units_per_s;
     double units = (double)balance->job.units / (double)PROBES;
+    if (guess > 0) units = fmin(guess * PROBE_S, GUESSED * units);
     if (others->fastest != CLV_NOBODY) {
         const clv_speed *best = &balance->devices[others->fastest].speed;
         units = fmin(units, PROBE_S / best->unit_s);
@@ -114,7 +117,7 @@ static clv_choice probe(clv_balance *balance, const clv_forecast *forecast, size
             return ask_again(balance, others.finish, now);
         }
     }
-    return take(balance, device, probe_units(balance, &others), segment);
+    return take(balance, device, probe_units(balance, device, &others), segment);
 }
 
 /* ---- speed known --------------------------------------------------------------------------- */

@@ -35,6 +35,10 @@ void clv_speed_observe(clv_speed *speed, size_t units, double seconds);
  * early one. */
 double clv_speed_predict(const clv_speed *speed, double units);
 
+/* The same where a chunk must not be thought too short: beyond the sizes measured so far, as if all
+ * time had gone with the units and none were fixed cost. */
+double clv_speed_predict_most(const clv_speed *speed, double units);
+
 /* By how much of a predicted length the end may be late without any reason but noise. */
 double clv_speed_slack(const clv_speed *speed);
 

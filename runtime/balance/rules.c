@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that follow a fixed rule: static, dynamic, hguided. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 #include "base/alloc.h"
 

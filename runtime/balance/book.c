@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which units are still open, and how many leases cover each of them. */
-#include "runtime/balance_book.h"
+#include "runtime/balance/book.h"
 
 #include "base/alloc.h"
 

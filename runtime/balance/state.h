@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the balancer share; nobody else includes it. balance.c is the state machine;
- * balance_adaptive.c, balance_rules.c and balance_pool.c decide who gets what, on the forecasts of
- * balance_plan.c; balance_report.c says why. */
+ * adaptive.c, rules.c and pool.c decide who gets what, on the forecasts of
+ * plan.c; report.c says why. */
 #ifndef CLEAVE_RUNTIME_BALANCE_STATE_H
 #define CLEAVE_RUNTIME_BALANCE_STATE_H
 
-#include "runtime/balance.h"
-#include "runtime/balance_book.h"
-#include "runtime/balance_speed.h"
+#include "runtime/balance/balance.h"
+#include "runtime/balance/book.h"
+#include "runtime/balance/speed.h"
 
 #include <math.h>
 
@@ -101,7 +101,7 @@ struct clv_balance {
 /* Seconds in which the devices' threads should have asked for the first time. */
 #define CLV_BALANCE_MUSTER_S 2e-3
 
-/* ---- balance_plan.c: what will be when ----------------------------------------------------- */
+/* ---- plan.c: what will be when ----------------------------------------------------- */
 
 typedef struct clv_forecast {
     double free_at[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty; infinity: do not count on it */
@@ -137,7 +137,7 @@ double clv_balance_rate(const clv_balance *balance, size_t device);     /* 0: un
 double clv_balance_shortest(const clv_balance *balance, size_t device); /* efficient chunk, units */
 double clv_balance_longest(const clv_balance *balance, size_t device);  /* chunk by time, units */
 
-/* ---- balance_rules.c: static, dynamic, hguided --------------------------------------------- */
+/* ---- rules.c: static, dynamic, hguided --------------------------------------------- */
 
 typedef struct clv_choice {
     size_t first, count; /* count 0: wait */
@@ -155,7 +155,7 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device);
 /* static: gives what is free and meant for nobody to those that take part. */
 void clv_balance_share_out(clv_balance *balance);
 
-/* ---- balance_pool.c: of devices that share their cores one works --------------------------- */
+/* ---- pool.c: of devices that share their cores one works --------------------------- */
 
 typedef enum clv_turn {
     CLV_TURN_WORK,
@@ -192,7 +192,7 @@ double clv_balance_reserve_until(clv_balance *balance, size_t device, double now
  * works has nothing in flight. True: that one takes nothing more. */
 bool clv_balance_pool_settle(clv_balance *balance, size_t device);
 
-/* ---- balance_adaptive.c: the default ------------------------------------------------------- */
+/* ---- adaptive.c: the default ------------------------------------------------------- */
 
 clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units that leave the balance because somebody outside does them. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *count)
 {

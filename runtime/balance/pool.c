@@ -4,7 +4,7 @@
  * Where speeds are unknown, every other member challenges the owner: a tiny chunk beside it, for
  * what the first launch costs, then two measured chunks for which the owner pauses. A challenger
  * may be a hundred times slower and a chunk cannot be called back, so all of them are short. */
-#include "runtime/balance_state.h"
+#include "runtime/balance/state.h"
 
 static const double WORTH_S = 0.25;   /* a trial pays only while the job lasts so much longer */
 static const double COARSE = 0.02;    /* ... and its smallest chunk is at most so much of that */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this copy of Cleave was built with; the build says so in two definitions. */
+#include "probe/build.h"
+
+const char *clv_build_with(void)
+{
+    return CLEAVE_BUILD_WITH;
+}
+
+const char *clv_build_without(void)
+{
+    return CLEAVE_BUILD_WITHOUT;
+}

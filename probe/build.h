@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this copy of Cleave was built with: optional libraries, as the configure summary lists them. */
+#ifndef CLEAVE_PROBE_BUILD_H
+#define CLEAVE_PROBE_BUILD_H
+
+/* "hwloc, FITS" and "PNG (Debian: libpng-dev)"; "" for none. */
+const char *clv_build_with(void);
+const char *clv_build_without(void);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain C path of a job on all cores: what `--mode reference` runs, and the last resort where
+ * no device works. Its chunks are the same however many threads there are. */
+#include "runtime/plain.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_THREADS = 64, CHUNKS = 512 };
+
+typedef struct lane {
+    clv_plain *plain;
+    clv_slot slot;
+    clv_thread thread;
+} lane;
+
+struct clv_plain {
+    clv_run *run;
+    size_t chunk;              /* units at once */
+    unsigned started, working; /* threads; `working` is the run lock's */
+    lane lanes[MOST_THREADS];
+};
+
+/* Short enough to share out evenly and to stop soon; never by a measured time. */
+static size_t chunk_of(const clv_run *run)
+{
+    const clv_job *job = &run->job;
+    const size_t align = CLV_MAX(job->align, (size_t)1);
+    size_t chunk = CLV_MAX(job->units / CHUNKS, (size_t)1);
+    if (run->context->batch) chunk = CLV_MIN(chunk, run->context->batch);
+    return clv_round_up(CLV_MAX(chunk, job->min_chunk), align);
+}
+
+static clv_status do_chunk(lane *l, size_t first, size_t count)
+{
+    clv_run *run = l->plain->run;
+    const double started = clv_now();
+    CLV_TRY(run->job.reference(&l->slot, first, count, run->user));
+    pthread_mutex_lock(&run->lock);
+    const bool over = run->over;
+    pthread_mutex_unlock(&run->lock);
+    if (over) return CLV_OK; /* nobody wants it any more */
+    pthread_mutex_lock(&run->commit_lock);
+    const clv_status status = run->job.commit(&l->slot, first, count, run->user);
+    pthread_mutex_unlock(&run->commit_lock);
+    char name[64];
+    snprintf(name, sizeof name, "%.16s [%zu, +%zu)", run->name, first, count);
+    clv_trace_span(run->context->trace, NULL, 1 + (unsigned)(l - l->plain->lanes), name, started,
+                   clv_now(), 0);
+    return status;
+}
+
+static void *work(void *argument)
+{
+    lane *l = argument;
+    clv_run *run = l->plain->run;
+    clv_worker *host = &run->workers[run->worker_count];
+    size_t first, count;
+    pthread_mutex_lock(&run->lock);
+    while (!run->over && clv_balance_take(run->balance, l->plain->chunk, &first, &count)) {
+        pthread_mutex_unlock(&run->lock);
+        const clv_status status = do_chunk(l, first, count);
+        pthread_mutex_lock(&run->lock);
+        if (status) {
+            clv_run_fail(run, status);
+        } else if (!run->over) {
+            run->committed += count;
+            host->share.units += count;
+            ++host->share.chunks;
+        }
+        pthread_cond_broadcast(&run->changed);
+    }
+    --l->plain->working;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    clv_keyed_free(l->slot.keyed, &l->slot.keyed_count);
+    return NULL;
+}
+
+static unsigned threads_for(const clv_run *run, size_t chunk)
+{
+    const clv_context *context = run->context;
+    size_t threads =
+        context->plain_threads ? context->plain_threads : context->probe->host.threads_allowed;
+    threads = CLV_MIN(threads, run->job.units / chunk + (run->job.units % chunk != 0));
+    return (unsigned)CLV_MIN(CLV_MAX(threads, (size_t)1), (size_t)MOST_THREADS);
+}
+
+clv_status clv_plain_start(clv_run *run, clv_plain **out)
+{
+    *out = NULL;
+    clv_plain *plain = clv_zalloc(1, sizeof *plain);
+    if (!plain) return clv_fail(CLV_E_MEMORY, "job %s: no memory for the plain C path", run->name);
+    *plain = (clv_plain){ .run = run, .chunk = chunk_of(run) };
+    clv_worker *host = &run->workers[run->worker_count];
+    const unsigned threads = threads_for(run, plain->chunk);
+    for (unsigned i = 0; i < threads; ++i) {
+        lane *l = &plain->lanes[i];
+        l->plain = plain;
+        l->slot.worker = host;
+        if (!clv_thread_start(&l->thread, "cleave-plain", work, l)) break;
+        ++plain->started, ++plain->working; /* it waits for the lock */
+    }
+    if (!plain->started) {
+        clv_free(plain);
+        return clv_fail(CLV_E_MEMORY, "job %s: no thread for the plain C path", run->name);
+    }
+    host->started = clv_now();
+    snprintf(host->left_out, sizeof host->left_out, "the plain C path on %u thread%s",
+             plain->started, plain->started == 1 ? "" : "s");
+    clv_log(CLV_LOG_INFO, "%s: %s", run->name, host->left_out);
+    *out = plain;
+    return CLV_OK;
+}
+
+bool clv_plain_works(const clv_plain *plain)
+{
+    return plain->working > 0;
+}
+
+void clv_plain_stop(clv_plain *plain)
+{
+    if (!plain) return;
+    clv_run *run = plain->run;
+    pthread_mutex_unlock(&run->lock);
+    for (unsigned i = 0; i < plain->started; ++i)
+        pthread_join(plain->lanes[i].thread, NULL);
+    pthread_mutex_lock(&run->lock);
+    clv_worker *host = &run->workers[run->worker_count];
+    host->share.busy_s = clv_now() - host->started;
+    clv_free(plain);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small job with a known result, on PoCL under the fault layer. */
+#ifndef CLEAVE_TESTS_JOB_TEST_H
+#define CLEAVE_TESTS_JOB_TEST_H
+
+#include "fault_layer.h"
+#include "test.h"
+
+#include "runtime/context.h"
+
+#include <cleave/job.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { JOB_UNIT = 64 }; /* numbers in a unit */
+
+typedef struct test_job {
+    size_t units; /* 0: 600 */
+    size_t min_chunk;
+    bool no_reference;
+    clv_progress *progress;
+    /* afterwards */
+    uint32_t *from, *to;        /* [units,JOB_UNIT] */
+    unsigned char *commits;     /* [units] */
+    atomic_size_t by_reference; /* units */
+} test_job;
+
+/* In main, before anything: chooses PoCL alone, loads the layer, takes the user's environment away.
+ * Skips the test where there is no PoCL, or where the loader does not load the layer. */
+void job_test_begin(void);
+
+void job_test_faults(const char *faults);
+fault_stats job_test_stats(void);
+
+/* Nothing kept on disk, nothing tuned, nothing qualified unless `options` says otherwise. */
+clv_context *job_test_context(const clv_context_options *options);
+/* Closes, and nothing of OpenCL is left. */
+void job_test_close(clv_context *context);
+/* PoCL in two parts, or skips the test. */
+clv_context *job_test_two_parts(clv_schedule schedule);
+/* As cards: memory of their own, copies, two chunks in flight. Before the first use. */
+void job_test_as_cards(clv_context *context);
+
+clv_status job_test_run(clv_context *context, test_job *job, clv_report *report);
+/* Every unit was committed once, with the right numbers; frees the job's memory. */
+void job_test_expect_right(test_job *job);
+void job_test_free(test_job *job);
+/* Run and right. */
+void job_test_expect_ok(clv_context *context);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_link: against every assignment tried by hand, and the promises of its header. */
+#include "test.h"
+
+#include "base/alloc.h"
+
+#include <cleave/track.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 6 };
+
+/* Least cost of links from `n` places to `m` spots, all ways tried. */
+static double least_cost(const clv_point *from, size_t n, const clv_point *to, size_t m,
+                         double range, size_t at, unsigned used)
+{
+    if (at == n) return 0;
+    double best = range * range + least_cost(from, n, to, m, range, at + 1, used);
+    for (size_t j = 0; j < m; ++j) {
+        const double dy = from[at].y - to[j].y, dx = from[at].x - to[j].x, d2 = dy * dy + dx * dx;
+        if (used & 1u << j || d2 > range * range) continue;
+        best = fmin(best, d2 + least_cost(from, n, to, m, range, at + 1, used | 1u << j));
+    }
+    return best;
+}
+
+static double cost_of(const clv_point *p, const int64_t *particle, size_t n, size_t m, double range)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+        double cost = range * range;
+        for (size_t j = n; j < n + m; ++j) {
+            const double dy = p[i].y - p[j].y, dx = p[i].x - p[j].x;
+            if (particle[i] == particle[j]) cost = dy * dy + dx * dx;
+            if (particle[i] == particle[j]) assert_true(dy * dy + dx * dx <= range * range);
+        }
+        sum += cost;
+    }
+    return sum;
+}
+
+static void two_frames_have_the_least_cost(void **unused)
+{
+    (void)unused;
+    uint64_t state = 3;
+    for (int round = 0; round < 3000; ++round) {
+        clv_point p[2 * MOST];
+        int64_t particle[2 * MOST];
+        const size_t n = 1 + test_random(&state) % MOST, m = 1 + test_random(&state) % MOST;
+        const bool coarse = round % 3 == 0; /* many ties */
+        for (size_t i = 0; i < n + m; ++i) {
+            p[i] = (clv_point){ i >= n, test_uniform(&state, 0, 5), test_uniform(&state, 0, 5) };
+            if (coarse) p[i].y = floor(p[i].y), p[i].x = floor(p[i].x);
+        }
+        const double range = test_uniform(&state, 0.5, 4);
+        EXPECT_OK(clv_link(p, n + m, &(clv_link_options){ .search_range = range }, particle, NULL));
+        const double got = cost_of(p, particle, n, m, range),
+                     want = least_cost(p, n, p + n, m, range, 0, 0);
+        if (fabs(got - want) > 1e-9)
+            fail_msg("round %d: %zu to %zu: cost %g, least is %g", round, n, m, got, want);
+    }
+}
+
+static void the_order_of_the_input_does_not_matter(void **unused)
+{
+    (void)unused;
+    enum { COUNT = 400 };
+    static clv_point p[COUNT], q[COUNT];
+    static int64_t a[COUNT], b[COUNT];
+    static size_t from[COUNT];
+    uint64_t state = 8;
+    for (size_t i = 0; i < COUNT; ++i)
+        p[i] = (clv_point){ (int64_t)(i / 40), floor(test_uniform(&state, 0, 30)),
+                            floor(test_uniform(&state, 0, 30)) };
+    for (size_t i = 0; i < COUNT; ++i)
+        from[i] = i;
+    for (size_t i = COUNT; i > 1; --i) {
+        const size_t j = test_random(&state) % i, t = from[i - 1];
+        from[i - 1] = from[j], from[j] = t;
+    }
+    for (size_t i = 0; i < COUNT; ++i)
+        q[i] = p[from[i]];
+    const clv_link_options o = { .search_range = 5, .memory = 1 };
+    size_t ta, tb;
+    EXPECT_OK(clv_link(p, COUNT, &o, a, &ta));
+    EXPECT_OK(clv_link(q, COUNT, &o, b, &tb));
+    assert_int_equal(ta, tb);
+    for (size_t i = 0; i < COUNT; ++i) {
+        const clv_point *at = &p[from[i]];
+        bool twin = false; /* spots of a frame at one place may change places */
+        for (size_t j = 0; j < COUNT; ++j)
+            twin = twin || (j != from[i] && memcmp(at, &p[j], sizeof *at) == 0);
+        if (!twin) assert_int_equal(b[i], a[from[i]]);
+    }
+}
+
+static void memory_bridges_gaps_and_no_more(void **unused)
+{
+    (void)unused;
+    const clv_point p[] = { { 0, 5, 5 }, { 1, 5, 6 }, { 4, 5, 7 }, { 0, 50, 5 }, { 9, 50, 5 } };
+    int64_t particle[5];
+    size_t tracks;
+    EXPECT_OK(
+        clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = 2 }, particle, &tracks));
+    assert_int_equal(particle[0], 0);
+    assert_int_equal(particle[1], 0);
+    assert_int_equal(particle[2], 0);
+    assert_int_equal(particle[3], 1);
+    assert_int_equal(particle[4], 2);
+    EXPECT_OK(
+        clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = 1 }, particle, &tracks));
+    assert_int_equal(tracks, 4);
+    assert_int_equal(particle[2], 2);
+}
+
+static void short_tracks_get_no_number(void **unused)
+{
+    (void)unused;
+    const clv_point p[] = { { 0, 0, 0 }, { 0, 9, 9 }, { 1, 9, 9 }, { 2, 9, 9 } };
+    int64_t particle[4];
+    size_t tracks;
+    EXPECT_OK(clv_link(p, 4, &(clv_link_options){ .search_range = 1, .min_length = 3 }, particle,
+                       &tracks));
+    assert_int_equal(tracks, 1);
+    assert_int_equal(particle[0], -1);
+    assert_int_equal(particle[1], 0);
+    assert_int_equal(particle[3], 0);
+}
+
+/* One group of hundreds: what other linkers refuse. */
+static void a_large_group_is_solved(void **unused)
+{
+    (void)unused;
+    enum { SIDE = 16 };
+    static clv_point p[2 * SIDE * SIDE];
+    static int64_t particle[2 * SIDE * SIDE];
+    for (size_t i = 0; i < SIDE * SIDE; ++i) {
+        p[i] = (clv_point){ 0, (double)(i / SIDE), (double)(i % SIDE) };
+        p[SIDE * SIDE + i] = (clv_point){ 1, p[i].y + 0.3, p[i].x + 0.2 };
+    }
+    EXPECT_OK(clv_link(p, CLV_LEN(p), &(clv_link_options){ .search_range = 3 }, particle, NULL));
+    for (size_t i = 0; i < SIDE * SIDE; ++i)
+        assert_int_equal(particle[i], particle[SIDE * SIDE + i]);
+}
+
+static void odd_input_is_an_error_or_nothing(void **unused)
+{
+    (void)unused;
+    clv_point p = { 0, (double)NAN, 0 };
+    int64_t particle;
+    size_t tracks = 9;
+    EXPECT_OK(clv_link(NULL, 0, &(clv_link_options){ .search_range = 1 }, NULL, &tracks));
+    assert_int_equal(tracks, 0);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "finite",
+                clv_link(&p, 1, &(clv_link_options){ .search_range = 1 }, &particle, NULL));
+    p.y = 0;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "search range",
+                clv_link(&p, 1, &(clv_link_options){ 0 }, &particle, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_link(&p, 1, NULL, &particle, NULL));
+}
+
+static void every_allocation_may_fail(void **unused)
+{
+    (void)unused;
+    enum { COUNT = 60 };
+    static clv_point p[COUNT];
+    int64_t particle[COUNT];
+    uint64_t state = 4;
+    for (size_t i = 0; i < COUNT; ++i)
+        p[i] = (clv_point){ (int64_t)(i / 12), test_uniform(&state, 0, 9),
+                            test_uniform(&state, 0, 9) };
+    unsigned long k = 1;
+    for (; k < 200; ++k) {
+        clv_alloc_fail_at(k);
+        const clv_status status =
+            clv_link(p, COUNT, &(clv_link_options){ .search_range = 3 }, particle, NULL);
+        clv_alloc_fail_at(0);
+        if (!status) break;
+        assert_int_equal(status, CLV_E_MEMORY);
+    }
+    assert_in_range(k, 10, 199);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_frames_have_the_least_cost),
+        cmocka_unit_test(the_order_of_the_input_does_not_matter),
+        cmocka_unit_test(memory_bridges_gaps_and_no_more),
+        cmocka_unit_test(short_tracks_get_no_number),
+        cmocka_unit_test(a_large_group_is_solved),
+        cmocka_unit_test(odd_input_is_an_error_or_nothing),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
