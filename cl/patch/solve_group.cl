@@ -5,8 +5,10 @@
  *   Y = L^-1 B,  G = Y' Y,  W = L^-T Y       A[m] = sum_n F[m][n] G_n, the polynomial a(f)
  *
  * Launch   2-D: global (width / TEAMS * WG, rows), local (WG, 1), WG = TEAM * TEAMS.
- * Defines  LANES 1; P, Q, MA, VIP, TILE as in solve_rows.cl; TEAM, TEAMS.
- * Needs    barriers; TEAMS * (P (P + 1) / 2 + P Q + P + Q (Q + 1) / 2 + TEAM) floats of local memory.
+ * Defines  LANES 1; P, Q, MA, TILE as in solve_rows.cl; TEAM, TEAMS.
+ * Needs    barriers; `memory`, TEAMS * (P (P + 1) / 2 + P Q + P + Q (Q + 1) / 2 + TEAM) floats of
+ *          local memory: an argument, since PoCL lets work-groups that run at the same time share
+ *          arrays that a kernel declares and hands to a function.
  * Memory   V once, neighbours together; W and A once. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -32,7 +34,7 @@ static float team_sum(__local float *part, float value, uint lane)
 }
 
 /* rho from the entries in L; NAN when a pixel of the patch does not vary. */
-static float shrinkage(__local const float *L, __local float *part, float frames, uint lane)
+static float shrinkage(__local const float *L, __local float *part, float frames, uint vip, uint lane)
 {
     float off = 0.0f, trace = 0.0f, squares = 0.0f, dead = 0.0f;
     for (uint i = lane; i < P; i += TEAM) {
@@ -46,11 +48,7 @@ static float shrinkage(__local const float *L, __local float *part, float frames
     trace = team_sum(part, trace, lane);
     squares = team_sum(part, squares, lane);
     dead = team_sum(part, dead, lane);
-#if VIP
-    const float top = trace * trace - (off + squares);
-#else
-    const float top = off - squares + trace * trace;
-#endif
+    const float top = vip ? trace * trace - (off + squares) : off - squares + trace * trace;
     const float bottom = (frames + 1.0f) * off;
     if (dead > 0.0f) return NAN;
     return bottom > 0.0f ? fmin(fmax(top / bottom, 0.0f), 1.0f) : 1.0f;
@@ -128,10 +126,11 @@ __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_paco_solve_group(__global const float *restrict V, __global float *restrict W, __global float *restrict A,
                      __global float *restrict rho_out, __global const int *restrict entry,
                      __global const float *restrict B, __global const float *restrict F, uint first_band_row,
-                     uint pitch, uint lags, float frames)
+                     uint pitch, uint lags, float frames, uint vip, __local float *restrict memory)
 {
-    __local float triangle[TEAMS * PAIRS], solution[TEAMS * P * Q], inverses[TEAMS * P];
-    __local float products[TEAMS * PRODUCTS], part[WG];
+    __local float *triangle = memory, *solution = triangle + TEAMS * PAIRS;
+    __local float *inverses = solution + TEAMS * P * Q, *products = inverses + TEAMS * P;
+    __local float *part = products + TEAMS * PRODUCTS;
     const uint item = get_local_id(0), team = item / TEAM, lane = item % TEAM, row = get_global_id(1);
     const uint x0 = get_group_id(0) * TEAMS, x = x0 + team, width = pitch - 2 * PAD;
 
@@ -141,7 +140,7 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
     barrier(CLK_LOCAL_MEM_FENCE);
 
     __local float *L = triangle + team * PAIRS, *Y = solution + team * P * Q, *inverse = inverses + team * P;
-    const float rho = shrinkage(L, part + team * TEAM, frames, lane);
+    const float rho = shrinkage(L, part + team * TEAM, frames, vip, lane);
     if (lane == 0) rho_out[(size_t)row * width + x] = rho;
     factor(L, inverse, 1.0f - rho, lane);
     forward(Y, L, inverse, B, lane);

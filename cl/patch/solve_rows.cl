@@ -10,8 +10,8 @@
  *
  * Launch   1-D: global = workers, local (1) on CPUs; each worker takes every workers-th tile.
  *          `scratch` holds L and Y: workers * LANES * (P (P + 1) / 2 + P Q) floats.
- * Defines  LANES; P patch pixels; Q vectors, 1 or a multiple of 5; MA terms of a(f); VIP: 1 for
- *          the numerator of rho that vip-hci uses.
+ *          `vip` is 1 for the numerator of rho that vip-hci uses.
+ * Defines  LANES, TILE; P patch pixels; Q vectors, 1 or a multiple of 5; MA terms of a(f).
  * Memory   V twice from cache, W and A once. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -25,7 +25,7 @@ typedef __global float *restrict scratch_ptr;
 
 /* rho of one patch and whether every pixel of it varies. S is read through `entry`: where entry
  * (i, j <= i) lies, relative to V at the patch's first band row. */
-static fvec shrinkage(__global const float *V, __global const int *entry, float frames,
+static fvec shrinkage(__global const float *V, __global const int *entry, float frames, uint vip,
                       ivec *usable)
 {
     fvec all = 0.0f, trace = 0.0f, squares = 0.0f;
@@ -41,11 +41,7 @@ static fvec shrinkage(__global const float *V, __global const int *entry, float 
         good = good && (s > 0.0f);
     }
     all = 2.0f * all; /* both triangles: sum S_ij^2 - sum S_ii^2 */
-#if VIP
-    const fvec top = trace * trace - (all + squares);
-#else
-    const fvec top = all - squares + trace * trace;
-#endif
+    const fvec top = vip ? trace * trace - (all + squares) : all - squares + trace * trace;
     const fvec bottom = (frames + 1.0f) * all;
     *usable = good;
     return pick(bottom > 0.0f, fmin(fmax(top / bottom, 0.0f), 1.0f), (fvec)1.0f);
@@ -269,7 +265,7 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
                                   __global const int *restrict entry, __global const float *restrict B,
                                   __global const float *restrict F, __global float *restrict scratch,
                                   uint rows, uint first_band_row, uint tiles, uint pitch, uint lags,
-                                  float frames, uint workers)
+                                  float frames, uint vip, uint workers)
 {
     const uint width = pitch - 2 * PAD;
 #if LANES == 1 /* neighbours in a work-group touch neighbours in memory */
@@ -284,7 +280,7 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
         const uint row = at / tiles, x = at % tiles * LANES;
         __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + PAD + x;
         ivec usable;
-        const fvec rho = shrinkage(v, entry, frames, &usable);
+        const fvec rho = shrinkage(v, entry, frames, vip, &usable);
         lanes_store(rho, rho_out + (size_t)row * width + x);
         factor(L, stride, v, entry, 1.0f - rho);
         forward(Y, L, stride, B);

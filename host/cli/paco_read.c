@@ -55,15 +55,9 @@ static int read_angles(const char *path, paco_inputs *in)
     if (count != in->frames)
         return cli_error(&cli_paco, CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
                          path, count, in->frames);
-    double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i)
         if (!isfinite(in->angles[i]))
             return cli_error(&cli_paco, CLI_USAGE, "%s: angle %zu is not finite", path, i);
-        low = fmin(low, in->angles[i]), high = fmax(high, in->angles[i]);
-    }
-    if (fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
-        cli_warn(&cli_paco, "%s: angles from %.4g to %.4g look like radians; degrees are expected",
-                 path, low, high);
     return CLI_OK;
 }
 
@@ -140,7 +134,14 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
             return cli_error(&cli_paco, CLI_FAILED, "%s: no memory", path);
         in->psf_count = 1;
     }
-    warn_about_psf(path, in->psf, in->psf_size);
+    bool dark = true;
+    for (size_t i = 0; i < in->psf_count * pixels; ++i) {
+        if (!isfinite(in->psf[i]))
+            return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF holds a value that is not finite",
+                             path);
+        dark = dark && in->psf[i] == 0;
+    }
+    if (dark) return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF is zero everywhere", path);
     const size_t used = per_channel ? in->first_channel : 0;
     status = a->fwhm > 0 ? CLV_OK : clv_psf_fwhm(in->psf + used * pixels, in->psf_size, &in->fwhm);
     if (status)
@@ -152,20 +153,44 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     return cli_input_status(&cli_paco, status);
 }
 
-/* Inside this radius a planet moves by less than its own width and is taken for the star's halo. */
-static void tell_rotation(const paco_args *a, const paco_inputs *in)
+/* What the operation would refuse, before anything is said or opened. */
+static int check_geometry(const paco_args *a, const char *cube, const paco_inputs *in)
+{
+    const size_t patch = 2 * (size_t)a->radius + 1;
+    if (in->frames < 2)
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "%s: %zu frame given; statistics over time need at least 2", cube,
+                         in->frames);
+    if (in->height < patch || in->width < patch)
+        return cli_error(
+            &cli_paco, CLI_USAGE,
+            "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
+            in->width, in->height, patch, patch, (unsigned long long)a->radius);
+    if (a->centre && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
+                       a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
+        return cli_error(&cli_paco, CLI_USAGE, "--center: (%g, %g) is outside frames of %zux%zu",
+                         a->centre_x, a->centre_y, in->width, in->height);
+    return CLI_OK;
+}
+
+/* Inside a radius a planet moves by less than its own width and is taken for the star's halo. */
+static void tell_rotation(const paco_args *a, const char *angles, const paco_inputs *in)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < in->frames; ++i)
         low = fmin(low, in->angles[i]), high = fmax(high, in->angles[i]);
+    if (fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
+        cli_warn(&cli_paco, "%s: angles from %.4g to %.4g look like radians; degrees are expected",
+                 angles, low, high);
     const double turn = high - low,
                  radius = turn > 0 ? in->fwhm / (turn * 3.14159265358979323846 / 180) : INFINITY;
     const double edge = 0.5 * (double)CLV_MIN(in->height, in->width) - (double)a->radius;
     if (radius > edge)
-        cli_warn(&cli_paco,
-                 "the field rotates by %.3g degrees only: nowhere in the frame by one FWHM (%.2f "
-                 "px); a planet will hide itself",
-                 turn, in->fwhm);
+        cli_warn(
+            &cli_paco,
+            "the field rotates by %.3g degrees only: a planet moves by one FWHM (%.2f px) from "
+            "%.0f px on, but the frame ends at %.0f px; a planet will hide itself",
+            turn, in->fwhm, radius, edge);
     else if (!a->common.quiet)
         fprintf(stderr,
                 "rotation %.2f degrees, FWHM %.2f px: inside %.1f px from the star a planet moves "
@@ -177,13 +202,11 @@ int paco_read(const paco_args *a, const char *cube, const char *angles, const ch
               paco_inputs *in)
 {
     int code = read_cube(a, cube, in);
-    if (!code && in->frames < 2)
-        code = cli_error(&cli_paco, CLI_USAGE,
-                         "%s: %zu frame given; statistics over time need at least 2", cube,
-                         in->frames);
+    if (!code) code = check_geometry(a, cube, in);
     if (!code) code = read_angles(angles, in);
     if (!code) code = read_psf(a, psf, in);
-    if (!code) tell_rotation(a, in);
+    if (!code) warn_about_psf(psf, in->psf, in->psf_size);
+    if (!code) tell_rotation(a, angles, in);
     return code;
 }
 

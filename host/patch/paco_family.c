@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "cl_embedded.h"
 
 #include <string.h>
 
@@ -25,13 +26,23 @@ const char *const *clv_paco_variants(const clv_device *device)
     }
 }
 
+/* Local memory of one patch: factor, solution, inverse diagonal, products, partial sums. */
+static size_t patch_floats(const clv_paco_plan *plan, size_t team)
+{
+    const size_t p = plan->pixels, q = plan->basis.vectors;
+    return p * (p + 1) / 2 + p * q + p + q * (q + 1) / 2 + team;
+}
+
+size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *family)
+{
+    return family->teams * patch_floats(plan, family->team);
+}
+
 /* Patches a work-group of the local-memory solver, or 0 when not even one fits. */
 static size_t teams_that_fit(const clv_paco_plan *plan, const clv_probe_device *facts, size_t team)
 {
-    const size_t p = plan->pixels, q = plan->basis.vectors;
-    const size_t floats = p * (p + 1) / 2 + p * q + p + q * (q + 1) / 2 + team;
     for (size_t teams = 4; teams; teams /= 2)
-        if (teams * floats * sizeof(float) <= facts->local_bytes &&
+        if (teams * patch_floats(plan, team) * sizeof(float) <= facts->local_bytes &&
             teams * team <= facts->max_work_group)
             return teams;
     return 0;
@@ -79,6 +90,65 @@ clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker 
 {
     return clv_paco_family_of(plan, clv_worker_device(worker),
                               plan->variant[clv_worker_index(worker)]);
+}
+
+/* ---- kernels ---- */
+
+enum {
+    LANES = 1 << 0,
+    TILE = 1 << 1,
+    SYSTEM = 1 << 2, /* P, Q, MA: the size of the equations */
+    TERMS_B = 1 << 3,
+    SHIFTED = 1 << 4,
+    LAGS = 1 << 5,
+    FRAME_BLOCK = 1 << 6,
+    MAP_ROWS = 1 << 7,
+    TEAMS = 1 << 8,
+};
+
+static const struct {
+    const clv_cl_source *source;
+    const char *name;
+    unsigned reads;
+} kernels[CLV_PACO_KERNELS] = {
+    [CLV_PACO_CENTRE] = { &clv_cl_patch_centre, "clv_paco_centre", LANES },
+    [CLV_PACO_LAG_COVARIANCE] = { &clv_cl_patch_lag_covariance, "clv_paco_lag_covariance",
+                                  LANES | LAGS },
+    [CLV_PACO_SOLVE_ROWS] = { &clv_cl_patch_solve_rows, "clv_paco_solve_rows",
+                              LANES | TILE | SYSTEM },
+    [CLV_PACO_SOLVE_GROUP] = { &clv_cl_patch_solve_group, "clv_paco_solve_group",
+                               LANES | TILE | SYSTEM | TEAMS },
+    [CLV_PACO_PROJECT] = { &clv_cl_patch_project, "clv_paco_project",
+                           LANES | TILE | SYSTEM | TERMS_B | SHIFTED | FRAME_BLOCK },
+    [CLV_PACO_ACCUMULATE] = { &clv_cl_patch_accumulate, "clv_paco_accumulate",
+                              LANES | SHIFTED | MAP_ROWS },
+};
+
+clv_launch clv_paco_describe(const clv_paco_plan *plan, const clv_paco_family *f,
+                             clv_paco_kernel kernel)
+{
+    const struct {
+        unsigned group;
+        clv_define define;
+    } all[] = {
+        { LANES, { "LANES", (long)f->lanes } },
+        { TILE, { "TILE", (long)f->tile } },
+        { SYSTEM, { "P", (long)plan->pixels } },
+        { SYSTEM, { "Q", (long)plan->basis.vectors } },
+        { SYSTEM, { "MA", (long)plan->basis.terms_a } },
+        { TERMS_B, { "MB", (long)plan->basis.terms_b } },
+        { SHIFTED, { "SHIFTED", plan->shifted } },
+        { LAGS, { "LAGS", (long)f->lags_padded } },
+        { LAGS, { "LAG_BLOCK", (long)f->lag_block } },
+        { FRAME_BLOCK, { "FRAME_BLOCK", (long)f->frame_block } },
+        { MAP_ROWS, { "MAP_ROWS", (long)f->map_rows } },
+        { TEAMS, { "TEAM", (long)f->team } },
+        { TEAMS, { "TEAMS", (long)f->teams } },
+    };
+    clv_launch launch = { .source = kernels[kernel].source, .kernel = kernels[kernel].name };
+    for (size_t i = 0, n = 0; i < CLV_LEN(all); ++i)
+        if (kernels[kernel].reads & all[i].group) launch.defines[n++] = all[i].define;
+    return launch;
 }
 
 size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,

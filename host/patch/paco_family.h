@@ -26,6 +26,24 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
 /* The one that the worker's setup chose. */
 clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker *worker);
 
+typedef enum clv_paco_kernel {
+    CLV_PACO_CENTRE,
+    CLV_PACO_LAG_COVARIANCE,
+    CLV_PACO_SOLVE_ROWS,
+    CLV_PACO_SOLVE_GROUP,
+    CLV_PACO_PROJECT,
+    CLV_PACO_ACCUMULATE,
+    CLV_PACO_KERNELS
+} clv_paco_kernel;
+
+/* Source, name and the defines that the kernel reads: no others, since each value of each is a
+ * program of its own to compile. */
+clv_launch clv_paco_describe(const clv_paco_plan *plan, const clv_paco_family *family,
+                             clv_paco_kernel kernel);
+
+/* Floats of local memory for a work-group of the solver in groups. */
+size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *family);
+
 /* Floats of solver scratch for `workers`. */
 size_t clv_paco_scratch_floats(const clv_paco_plan *plan, const clv_paco_family *family,
                                size_t workers);

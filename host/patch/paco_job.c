@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "cl_embedded.h"
 #include "runtime/tune.h"
 
 #include <stdio.h>
@@ -161,35 +160,11 @@ static clv_buffer *constant(const pass *p, unsigned key)
     return buffer;
 }
 
-static clv_launch describe(const pass *p, const clv_cl_source *source, const char *kernel)
-{
-    const clv_paco_plan *plan = p->plan;
-    const clv_paco_family *f = p->f;
-    return (clv_launch){
-        .source = source,
-        .kernel = kernel,
-        .defines = { { "LANES", (long)f->lanes },
-                     { "TILE", (long)f->tile },
-                     { "P", (long)plan->pixels },
-                     { "Q", (long)plan->basis.vectors },
-                     { "MA", (long)plan->basis.terms_a },
-                     { "MB", (long)plan->basis.terms_b },
-                     { "SHIFTED", plan->shifted },
-                     { "VIP", plan->vip },
-                     { "LAGS", (long)f->lags_padded },
-                     { "LAG_BLOCK", (long)f->lag_block },
-                     { "FRAME_BLOCK", (long)f->frame_block },
-                     { "MAP_ROWS", (long)f->map_rows },
-                     { "TEAM", (long)f->team },
-                     { "TEAMS", (long)f->teams } },
-    };
-}
-
-static clv_status launch(const pass *p, const clv_cl_source *source, const char *kernel, size_t x,
-                         size_t y, size_t z, const clv_arg *args, size_t count)
+static clv_status launch(const pass *p, clv_paco_kernel kernel, size_t x, size_t y, size_t z,
+                         const clv_arg *args, size_t count)
 {
     const size_t local = p->f->local;
-    clv_launch l = describe(p, source, kernel);
+    clv_launch l = clv_paco_describe(p->plan, p->f, kernel);
     l.global[0] = clv_round_up(x, local), l.global[1] = y, l.global[2] = z;
     l.local[0] = local, l.local[1] = l.local[2] = 1;
     return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
@@ -210,8 +185,8 @@ static clv_status centre(const pass *p, const clv_place *cube, clv_buffer *data,
         u32(p->plan->in.width),       u32(p->f->pitch),
         clv_arg_f32(p->plan->scale),
     };
-    return launch(p, &clv_cl_patch_centre, "clv_paco_centre", p->f->pitch / p->f->lanes,
-                  p->c->band_rows, 0, args, CLV_LEN(args));
+    return launch(p, CLV_PACO_CENTRE, p->f->pitch / p->f->lanes, p->c->band_rows, 0, args,
+                  CLV_LEN(args));
 }
 
 static clv_status lag_covariance(const pass *p, clv_buffer *data, clv_buffer *lags)
@@ -234,8 +209,8 @@ static clv_status lag_covariance(const pass *p, clv_buffer *data, clv_buffer *la
             u32(lag),
             u32(CLV_MIN(lag + step, p->f->lags_padded)),
         };
-        CLV_TRY(launch(p, &clv_cl_patch_lag_covariance, "clv_paco_lag_covariance",
-                       p->f->pitch / p->f->lanes, p->c->band_rows, 0, args, CLV_LEN(args)));
+        CLV_TRY(launch(p, CLV_PACO_LAG_COVARIANCE, p->f->pitch / p->f->lanes, p->c->band_rows, 0,
+                       args, CLV_LEN(args)));
     }
     return CLV_OK;
 }
@@ -265,10 +240,10 @@ static clv_status solve_in_rows(const pass *p, clv_buffer *lags, clv_buffer *wei
         u32(p->f->pitch),
         u32(p->f->lags_padded),
         clv_arg_f32((float)p->plan->in.frames),
+        u32(p->plan->vip),
         u32(workers),
     };
-    return launch(p, &clv_cl_patch_solve_rows, "clv_paco_solve_rows", workers, 0, 0, args,
-                  CLV_LEN(args));
+    return launch(p, CLV_PACO_SOLVE_ROWS, workers, 0, 0, args, CLV_LEN(args));
 }
 
 static clv_status solve_in_groups(const pass *p, clv_buffer *lags, clv_buffer *weights,
@@ -286,8 +261,10 @@ static clv_status solve_in_groups(const pass *p, clv_buffer *lags, clv_buffer *w
         u32(p->f->pitch),
         u32(p->f->lags_padded),
         clv_arg_f32((float)p->plan->in.frames),
+        u32(p->plan->vip),
+        clv_arg_local(clv_paco_local_floats(p->plan, p->f) * sizeof(float)),
     };
-    clv_launch l = describe(p, &clv_cl_patch_solve_group, "clv_paco_solve_group");
+    clv_launch l = clv_paco_describe(p->plan, p->f, CLV_PACO_SOLVE_GROUP);
     l.local[0] = p->f->team * p->f->teams, l.local[1] = 1;
     l.global[0] = p->f->width / p->f->teams * l.local[0], l.global[1] = p->c->centre_rows;
     return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, CLV_LEN(args), NULL);
@@ -319,8 +296,8 @@ static clv_status project(const pass *p, clv_buffer *data, clv_buffer *weights,
             u32(to),
             u32(item),
         };
-        CLV_TRY(launch(p, &clv_cl_patch_project, "clv_paco_project", p->f->width / p->f->lanes,
-                       p->c->centre_rows, (to - from + item - 1) / item, args, CLV_LEN(args)));
+        CLV_TRY(launch(p, CLV_PACO_PROJECT, p->f->width / p->f->lanes, p->c->centre_rows,
+                       (to - from + item - 1) / item, args, CLV_LEN(args)));
     }
     return CLV_OK;
 }
@@ -348,9 +325,9 @@ static clv_status accumulate(const pass *p, clv_buffer *hits, clv_buffer *sums, 
             u32(p->c->map_rows),
             u32(p->f->width),
         };
-        CLV_TRY(
-            launch(p, &clv_cl_patch_accumulate, "clv_paco_accumulate", p->f->width / p->f->lanes,
-                   (p->c->map_rows + p->f->map_rows - 1) / p->f->map_rows, 0, args, CLV_LEN(args)));
+        CLV_TRY(launch(p, CLV_PACO_ACCUMULATE, p->f->width / p->f->lanes,
+                       (p->c->map_rows + p->f->map_rows - 1) / p->f->map_rows, 0, args,
+                       CLV_LEN(args)));
     }
     return CLV_OK;
 }

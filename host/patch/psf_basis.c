@@ -165,7 +165,8 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
     const size_t pixels = plan->pixels;
     if (!allocate(s, pixels)) return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
     sample_shifts(plan, s->samples);
-    const size_t q = strongest(s->samples, pixels, most, s->gram, s->values, s->vectors);
+    const size_t q = strongest(s->samples, pixels, CLV_MIN(most, pixels / 5 * 5), s->gram,
+                               s->values, s->vectors);
     const size_t pairs = q * (q + 1) / 2;
     basis->vectors = q, basis->terms_a = CLV_PACO_TERMS_A, basis->terms_b = CLV_PACO_TERMS_B;
     basis->B = clv_alloc(pixels * q, sizeof *basis->B);

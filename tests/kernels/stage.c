@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <stdio.h>
@@ -19,6 +20,11 @@ const stage_form stage_forms[] = {
     { "group of a rasteriser", "group", CLV_CLASS_SOFTWARE },
     { NULL, NULL, CLV_CLASS_CPU },
 };
+
+bool stage_is_main(const stage_form *form)
+{
+    return !strcmp(form->name, "rows16") || !strcmp(form->name, "group");
+}
 
 static size_t variant_of(const clv_device *device, const char *name)
 {
@@ -46,53 +52,61 @@ void stage_close(stage *s)
     test_cube_free(&s->cube);
 }
 
+/* Every form on every device, but: a rasteriser takes work-groups of 32 at most, so it has forms of
+ * its own for cards; and its compiler takes half a minute for 16 lanes. No device of its kind is
+ * given lanes, which is a reason to leave them out where 8 take minutes. */
+static bool has_form(const test_device *device, const stage_form *form)
+{
+    if (form->device_class != CLV_CLASS_CPU)
+        return device->slow == (form->device_class == CLV_CLASS_SOFTWARE);
+    return !device->slow || strcmp(form->variant, "rows16") != 0;
+}
+
 void stage_each(const char *wanted, void (*claim)(test_device *device, const stage_form *form))
 {
+    /* nothing is kept on disk: for a binary PoCL compiles every kernel a second time */
+    const clv_context_options options = { .cache_dir = "" };
     for (size_t i = 0; i < test_device_count(); ++i)
         for (const stage_form *form = stage_forms; form->name; ++form) {
             test_device device;
             if (!strstr(form->name, wanted)) continue;
-            test_device_open(i, NULL, &device);
-            /* a rasteriser takes work-groups of 32 at most, less than a card's forms have */
-            if (!device.slow || form->device_class != CLV_CLASS_DISCRETE_GPU) claim(&device, form);
+            test_device_open(i, &options, &device);
+            if (has_form(&device, form)) {
+                const double started = clv_now();
+                claim(&device, form);
+                printf("%s: %s in %.1f s\n", device.name, form->name, clv_now() - started);
+                fflush(stdout);
+            }
             test_device_close(&device);
         }
 }
 
-void stage_launch_as(const stage *s, const clv_cl_source *source, const char *kernel,
-                     const size_t global[3], size_t local, const clv_arg *args, size_t count)
+void stage_each_item_form(void (*claim)(test_device *device, const stage_form *form))
 {
-    const clv_paco_plan *plan = s->plan;
-    const clv_paco_family *f = &s->f;
-    const clv_launch launch = {
-        .source = source,
-        .kernel = kernel,
-        .defines = { { "LANES", (long)f->lanes },
-                     { "TILE", (long)f->tile },
-                     { "P", (long)plan->pixels },
-                     { "Q", (long)plan->basis.vectors },
-                     { "MA", (long)plan->basis.terms_a },
-                     { "MB", (long)plan->basis.terms_b },
-                     { "SHIFTED", plan->shifted },
-                     { "VIP", plan->vip },
-                     { "LAGS", (long)f->lags_padded },
-                     { "LAG_BLOCK", (long)f->lag_block },
-                     { "FRAME_BLOCK", (long)f->frame_block },
-                     { "MAP_ROWS", (long)f->map_rows },
-                     { "TEAM", (long)f->team },
-                     { "TEAMS", (long)f->teams } },
-        .global = { global[0], global[1], global[2] },
-        .local = { local, 1, 1 },
-    };
+    stage_each("rows", claim);
+    stage_each("items", claim);
+}
+
+bool stage_is_too_much(const test_device *device, size_t samples)
+{
+    return device->tiny && samples > 2100;
+}
+
+void stage_launch_as(const stage *s, clv_paco_kernel kernel, const size_t global[3], size_t local,
+                     const clv_arg *args, size_t count)
+{
+    clv_launch launch = clv_paco_describe(s->plan, &s->f, kernel);
+    for (size_t d = 0; d < 3; ++d)
+        launch.global[d] = global[d], launch.local[d] = d ? 1 : local;
     EXPECT_OK(clv_launch_enqueue(s->device->queue, &launch, args, count, NULL));
     EXPECT_OK(clv_queue_wait(s->device->queue));
 }
 
-void stage_launch(const stage *s, const clv_cl_source *source, const char *kernel, size_t x,
-                  size_t y, size_t z, const clv_arg *args, size_t count)
+void stage_launch(const stage *s, clv_paco_kernel kernel, size_t x, size_t y, size_t z,
+                  const clv_arg *args, size_t count)
 {
     const size_t global[3] = { clv_round_up(x, s->f.local), y, z };
-    stage_launch_as(s, source, kernel, global, s->f.local, args, count);
+    stage_launch_as(s, kernel, global, s->f.local, args, count);
 }
 
 int32_t stage_step(const stage *s, clv_offset offset)

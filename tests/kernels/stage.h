@@ -16,6 +16,8 @@ typedef struct stage_form {
 } stage_form;
 
 extern const stage_form stage_forms[]; /* ends with a NULL name */
+/* The forms of an everyday run, which get more cases than the others. */
+bool stage_is_main(const stage_form *form);
 
 typedef struct stage_shape {
     test_cube_shape cube;
@@ -39,12 +41,18 @@ void stage_close(stage *s);
 /* Calls `claim` on every device in every form that `wanted` is part of ("" is in all). */
 void stage_each(const char *wanted, void (*claim)(test_device *device, const stage_form *form));
 
+/* The same for kernels that do not know of the solver's groups: "group" would be "items" again. */
+void stage_each_item_form(void (*claim)(test_device *device, const stage_form *form));
+
+/* Whether a cube of that many samples would keep an interpreter busy for too long. */
+bool stage_is_too_much(const test_device *device, size_t samples);
+
 /* Launches and waits. `x`, `y`, `z` as runtime wants them; z 0: two dimensions. */
-void stage_launch(const stage *s, const clv_cl_source *source, const char *kernel, size_t x,
-                  size_t y, size_t z, const clv_arg *args, size_t count);
+void stage_launch(const stage *s, clv_paco_kernel kernel, size_t x, size_t y, size_t z,
+                  const clv_arg *args, size_t count);
 /* The same with a local size of the test's own. */
-void stage_launch_as(const stage *s, const clv_cl_source *source, const char *kernel,
-                     const size_t global[3], size_t local, const clv_arg *args, size_t count);
+void stage_launch_as(const stage *s, clv_paco_kernel kernel, const size_t global[3], size_t local,
+                     const clv_arg *args, size_t count);
 
 /* Elements from D[t,u] to D[t,u + offset]. */
 int32_t stage_step(const stage *s, clv_offset offset);

@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "cl_embedded.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,8 +84,8 @@ static void launch(const stage *s, const test_array *D, const test_array *V, flo
         stage_u32(from),
         stage_u32(to),
     };
-    stage_launch(s, &clv_cl_patch_lag_covariance, "clv_paco_lag_covariance",
-                 s->f.pitch / s->f.lanes, s->c.band_rows, 0, args, CLV_LEN(args));
+    stage_launch(s, CLV_PACO_LAG_COVARIANCE, s->f.pitch / s->f.lanes, s->c.band_rows, 0, args,
+                 CLV_LEN(args));
     test_array_free(&shifts), test_array_free(&rows);
     clv_free(shift), clv_free(row);
 }
@@ -107,6 +106,7 @@ static void check_form(test_device *device, const stage_form *form)
 {
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         if (device->slow && cases[i].radius > 2) continue;
+        if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 1, cases[i].frames, cases[i].height, cases[i].width },
             .options = { .radius = cases[i].radius,
@@ -142,7 +142,7 @@ static void check_form(test_device *device, const stage_form *form)
 static void sums_products_at_every_distance(void **state)
 {
     (void)state;
-    stage_each("", check_form);
+    stage_each_item_form(check_form);
 }
 
 int main(void)

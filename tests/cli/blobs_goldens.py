@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cleave blobs` against golden spots.
+
+    blobs_goldens.py CLEAVE FOLDER [--set parity|product|accuracy] -- [OPTION...]
+
+FOLDER holds manifest.json, movies and CSV files as tests/data/blobs does. OPTIONs choose the device.
+Exit code 0: every case holds; 1: one does not; 77: FOLDER is not there.
+"""
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+LOOSE = {"g_weak_u16": 0.97, "real_stuck": 0.97, "real_bulk_water_u8": 0.97}
+
+
+def read(path):
+    with open(path, newline="") as f:
+        return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(f)]
+
+
+def match(ours, golden, tolerance):
+    """Greedy one-to-one pairs, nearest first: [(ours, golden, distance)]."""
+    frames, pairs = {}, []
+    for row in golden:
+        frames.setdefault(row["frame"], []).append(row)
+    candidates = []
+    for i, a in enumerate(ours):
+        for b in frames.get(a["frame"], ()):
+            d = math.hypot(a["y"] - b["y"], a["x"] - b["x"])
+            if d <= tolerance:
+                candidates.append((d, abs(a.get("sigma", 0) - b.get("sigma", 0)), i, id(b), b))
+    used, taken = set(), set()
+    for d, _, i, j, b in sorted(candidates, key=lambda c: c[:4]):
+        if i not in used and j not in taken:
+            used.add(i)
+            taken.add(j)
+            pairs.append((ours[i], b, d))
+    return pairs
+
+
+def movie_of(folder, case):
+    base = case.replace("e_border4", "e_border")
+    for name in (base + ".npy", base + ".tif"):
+        if os.path.exists(os.path.join(folder, name)):
+            return os.path.join(folder, name)
+    return None
+
+
+def run(command, movie, arguments, options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "spots.csv")
+        done = subprocess.run([command, "blobs", movie, "-o", path, "-q"] + arguments + options,
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit("%s: exit code %d: %s" % (movie, done.returncode, done.stderr))
+        return read(path)
+
+
+def ladder(p, kind):
+    out = ["--min-sigma", repr(p["min_sigma"]), "--max-sigma", repr(p["max_sigma"])]
+    if kind == "dog":
+        out += ["--dog", "--sigma-ratio", repr(p["sigma_ratio"])]
+    else:
+        out += ["--num-sigma", str(p["num_sigma"])]
+    return out + ["--exclude-border", str(p["exclude_border"])]
+
+
+def thresholds(p, raw):
+    if p["threshold"] is None:
+        return ["--threshold-rel", repr(p["threshold_rel"])]
+    return ["--threshold", repr(p["threshold_raw"] if raw else p["threshold"])]
+
+
+def parity(command, folder, case, kind, p, options):
+    """Rows of *_peaks.csv: same y, x and sigma, response within 1e-5; ties and the threshold's
+    neighbourhood excepted."""
+    golden = read(os.path.join(folder, "%s_%s_peaks.csv" % (case, kind)))
+    ours = run(command, movie_of(folder, case), ladder(p, kind) + thresholds(p, False) +
+               ["--kernel", "scipy", "--subpixel", "none", "--normalize", "dtype", "--prune", "off"],
+               options)
+    found = {(r["frame"], r["y"], r["x"], round(r["sigma"], 4)): r for r in ours}
+    good = [g for g in golden
+            if (g["frame"], g["y"], g["x"], round(g["sigma"], 4)) in found and
+            abs(found[g["frame"], g["y"], g["x"], round(g["sigma"], 4)]["response"] - g["response"])
+            <= 1e-5 * abs(g["response"]) + (2e-7 if p["threshold"] is None else 0)]
+    recall, precision = len(good) / max(len(golden), 1), len(good) / max(len(ours), 1)
+    bar = 0.995 if case.endswith("u8") else 0.999
+    return recall >= bar and precision >= bar, "recall %.4f precision %.4f" % (recall, precision)
+
+
+def product(command, folder, case, kind, p, options):
+    golden = read(os.path.join(folder, "%s_%s_stable.csv" % (case, kind)))
+    ours = run(command, movie_of(folder, case), ladder(p, kind) + thresholds(p, True), options)
+    pairs = match(ours, golden, 1.0)
+    recall, precision = len(pairs) / max(len(golden), 1), len(pairs) / max(len(ours), 1)
+    bar = LOOSE.get(case, 0.985)
+    return recall >= bar and precision >= bar, "recall %.4f precision %.4f" % (recall, precision)
+
+
+# Case, kind, what is asked in place of the manifest's options, largest radial error, least recall
+# and precision.
+ACCURACY = (
+    ("a_drift_u16", "log", [], 0.122 * 1.1, 1.0, 1.0),
+    ("a_drift_u16", "dog", [], 0.139 * 1.1, 1.0, 1.0),
+    ("b_odd_f32", "log", [], 0.104 * 1.1, 1.0, 1.0),
+    ("b_odd_f32", "dog", [], 0.106 * 1.1, 1.0, 1.0),
+    ("f_scales_f32", "log", [], 0.23 * 1.1, 1.0, 1.0),
+    ("g_weak_u16", "log", ["--threshold-sigma", "4.0"], 0.6, 0.97, 0.95),
+    ("a_drift_u16", "log", ["--subpixel", "fit"], 1.15, 1.0, 1.0),
+    ("b_odd_f32", "log", ["--subpixel", "fit"], 1.15, 1.0, 1.0),
+)
+
+
+def accuracy(command, folder, case, kind, extra, error, recall, precision, manifest, options):
+    p = manifest[case][kind]
+    truth = read(os.path.join(folder, case + "_truth.csv"))
+    asked = extra if "--threshold-sigma" in extra else thresholds(p, True) + extra
+    ours = run(command, movie_of(folder, case), ladder(p, kind) + asked, options)
+    pairs = match(ours, truth, 2.0)
+    got_recall, got_precision = len(pairs) / len(truth), len(pairs) / max(len(ours), 1)
+    unit = 1.0
+    if "fit" in extra: # spots without a neighbour within 6 px, against the Cramer-Rao bound
+        unit = manifest[case]["crlb_px"] * math.sqrt(2)
+        alone = {id(t) for t in truth
+                 if all(o is t or o["frame"] != t["frame"] or
+                        math.hypot(o["y"] - t["y"], o["x"] - t["x"]) > 6 for o in truth)}
+        pairs = [q for q in pairs if id(q[1]) in alone]
+    rms = math.sqrt(sum(d * d for _, _, d in pairs) / max(len(pairs), 1)) / unit
+    return (rms <= error and got_recall >= recall and got_precision >= precision,
+            "recall %.4f precision %.4f rms %.4f%s (at most %.4f)" %
+            (got_recall, got_precision, rms, " of the bound" if "fit" in extra else " px", error))
+
+
+def main():
+    arguments = sys.argv[1:]
+    options = []
+    if "--" in arguments:
+        cut = arguments.index("--")
+        arguments, options = arguments[:cut], arguments[cut + 1:]
+    sets = ["parity", "product", "accuracy"]
+    if "--set" in arguments:
+        at = arguments.index("--set")
+        sets = arguments[at + 1].split(",")
+        arguments = arguments[:at] + arguments[at + 2:]
+    command, folder = arguments
+    if not os.path.exists(os.path.join(folder, "manifest.json")):
+        print("skipped: no golden spots in %s" % folder)
+        return 77
+    with open(os.path.join(folder, "manifest.json")) as f:
+        manifest = json.load(f)
+    failures = count = 0
+    results = []
+    for case in sorted(manifest):
+        for kind in ("log", "dog"):
+            p = manifest[case].get(kind)
+            if not p or not movie_of(folder, case):
+                continue
+            for name, check in (("parity", parity), ("product", product)):
+                if name not in sets or case == "z_degenerate_u16":
+                    continue
+                results.append((name, case, kind) + check(command, folder, case, kind, p, options))
+    if "accuracy" in sets:
+        for case, kind, extra, error, recall, precision in ACCURACY:
+            if case in manifest and movie_of(folder, case):
+                results.append(("accuracy", case, " ".join([kind] + extra)) + accuracy(
+                    command, folder, case, kind, extra, error, recall, precision, manifest, options))
+    if "product" in sets and movie_of(folder, "z_degenerate_u16"):
+        golden = read(os.path.join(folder, "z_degenerate_u16_expected.csv"))
+        p = manifest["z_degenerate_u16"]["log"]
+        ours = run(command, movie_of(folder, "z_degenerate_u16"),
+                   ladder(p, "log") + thresholds(p, True) + ["--frames", "0:5"], options)
+        pairs = match(ours, golden, 1.0)
+        results.append(("product", "z_degenerate_u16", "log",
+                        len(pairs) == len(golden) == len(ours),
+                        "%d spots, %d expected, %d shared" % (len(ours), len(golden), len(pairs))))
+    for name, case, kind, ok, text in results:
+        count += 1
+        failures += not ok
+        print("%s %-8s %-20s %-14s %s" % ("ok  " if ok else "FAIL", name, case, kind, text))
+    print("%d of %d hold" % (count - failures, count))
+    return 1 if failures or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `cleave paco` accepts, what it refuses and how, and what it leaves behind.
+
+usage: paco_inputs.py CLEAVE DATA    DATA: tests/data/paco
+Runs on the reference, so that no driver has a say.
+"""
+import csv
+import gzip
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import paco_kit as kit
+
+CLEAVE, DATA = sys.argv[1:3]
+MAPS = ("a", "b", "snr", "flux", "sigma")
+OUTPUTS = {"detections.csv", "snr.png", "report.json"}
+
+
+class PacoCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.sequence = kit.Sequence()
+        self.cube, self.angles, self.psf = self.sequence.write(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def text(self, name, content):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(content)
+        return self.path(name)
+
+    def npy(self, name, *args):
+        kit.npy_write(self.path(name), *args)
+        return self.path(name)
+
+    def run_paco(self, cube, angles, psf, *options, code=0, out="out"):
+        result = subprocess.run(
+            [CLEAVE, "paco", cube, angles, psf, "-o", self.path(out), "--mode", "reference",
+             "--psf-mode", "fixed", "--format", "npy", *options],
+            env=kit.environment(), capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def maps(self, *inputs, out="out"):
+        self.run_paco(*inputs, out=out)
+        with open(self.path(f"{out}/a.npy"), "rb") as a, open(self.path(f"{out}/b.npy"), "rb") as b:
+            return a.read(), b.read()
+
+
+class Refuses(PacoCase):
+    """One line on stderr that names what is wrong, exit code 2, nothing written."""
+
+    def refuse(self, expected, *arguments):
+        before = sorted(os.listdir(self.folder))
+        result = self.run_paco(*arguments, "-q", code=2)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertRegex(lines[0], expected)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_angles_that_do_not_fit(self):
+        few = self.npy("few.npy", [5], [0.0] * 5, "<f8")
+        self.refuse(r"5 angles.*8 frames", self.cube, few, self.psf)
+        table = self.npy("table.npy", [4, 2], [0.0] * 8, "<f8")
+        self.refuse(r"\[4,2\]", self.cube, table, self.psf)
+        wrong = self.npy("nan.npy", [8], [0.0] * 7 + [math.nan], "<f8")
+        self.refuse("angle 7 is not finite", self.cube, wrong, self.psf)
+        self.refuse("line 2.*hello", self.cube, self.text("a.txt", "1\nhello\n" + "2\n" * 6),
+                    self.psf)
+        self.refuse("empty|no number|0 angles", self.cube, self.text("b.txt", ""), self.psf)
+
+    def test_cubes_that_hold_no_sequence(self):
+        flat = self.npy("flat.npy", [21, 24], [1.0] * 504)
+        self.refuse(r"\[21,24\].*\[T,H,W\]", flat, self.angles, self.psf)
+        deep = self.npy("deep.npy", [1, 1, 2, 3, 3], [1.0] * 18)
+        self.refuse("4 axes", deep, self.angles, self.psf)
+        single = self.npy("single.npy", [1, 21, 24], self.sequence.cube[:504])
+        self.refuse("1 frame.*at least 2", single, self.npy("1.npy", [1], [3.0], "<f8"), self.psf)
+        small = self.npy("small.npy", [8, 7, 24], [float(i % 91) for i in range(8 * 7 * 24)])
+        self.refuse(r"24x7.*9x9", small, self.angles, self.psf)
+        none = self.npy("none.npy", [0, 21, 24], [])
+        self.refuse("nothing|empty|0", none, self.angles, self.psf)
+
+    def test_files_that_are_not_what_they_seem(self):
+        self.refuse("missing.fits", self.path("missing.fits"), self.angles, self.psf)
+        self.refuse("not supported|expected", self.text("cube.jpg", "x" * 99), self.angles, self.psf)
+        self.refuse("FITS", self.text("cube.fits", "x" * 5760), self.angles, self.psf)
+        whole = kit.fits_bytes(self.sequence.shape, self.sequence.cube)
+        with open(self.path("cut.fits"), "wb") as file:
+            file.write(whole[:len(whole) // 2])
+        self.refuse("truncated", self.path("cut.fits"), self.angles, self.psf)
+        with open(self.cube, "rb") as file, open(self.path("cut.npy"), "wb") as cut:
+            cut.write(file.read()[:1000])
+        self.refuse("bytes of data", self.path("cut.npy"), self.angles, self.psf)
+        self.refuse("nothing|empty|begins", self.text("empty.npy", ""), self.angles, self.psf)
+        self.refuse("directory|cannot", self.folder, self.angles, self.psf)
+
+    def test_psfs_that_cannot_serve(self):
+        small = self.npy("small.npy", [7, 7], [1.0] * 49)
+        self.refuse("7x7.*9x9.*radius 4", self.cube, self.angles, small)
+        oblong = self.npy("oblong.npy", [13, 11], [1.0] * 143)
+        self.refuse(r"\[13,11\].*square", self.cube, self.angles, oblong)
+        zero = self.npy("zero.npy", [13, 13], [0.0] * 169)
+        self.refuse("zero", self.cube, self.angles, zero, "--fwhm", "4")
+        holed = self.npy("holed.npy", [13, 13], [math.nan] + [1.0] * 168)
+        self.refuse("not finite", self.cube, self.angles, holed, "--fwhm", "4")
+        flat = self.npy("flat.npy", [13, 13], [1.0] * 169)
+        self.refuse("--fwhm", self.cube, self.angles, flat)
+        dark = self.npy("dark.npy", [13, 13], [-v for v in self.sequence.psf])
+        self.refuse("positive", self.cube, self.angles, dark, "--fwhm", "4", "--psf-norm", "sum")
+
+    def test_options_that_contradict(self):
+        for expected, *options in (
+                ("--radius 3 and --patch-area 49 disagree", "--radius", "3", "--patch-area", "49"),
+                ("13, 29, 49, 81 or 113", "--patch-area", "50"),
+                ("expected 2 to 6", "--radius", "7"), ("expected 2 to 6", "--radius", "1"),
+                ("outside", "--center", "24,3"), ("outside", "--center", "3,-1"),
+                ("two numbers|X,Y", "--center", "3;4"),
+                ("channels 0 to 0", "--channel", "1"), ("positive", "--fwhm", "0"),
+                ("--threshold", "--threshold", "high"), ("--conv", "--conv", "other"),
+                ("--angle-sign", "--angle-sign", "0"), ("--batch", "--batch", "0"),
+                ("--mem-limit", "--mem-limit", "lots"), ("--format", "--format", "jpg"),
+                ("--frobnicate", "--frobnicate")):
+            with self.subTest(options=options):
+                self.refuse(expected, self.cube, self.angles, self.psf, *options)
+
+    def test_too_few_files_and_no_output(self):
+        for arguments in ([self.cube, self.angles, "-o", self.path("out")],
+                          [self.cube, self.angles, self.psf]):
+            result = subprocess.run([CLEAVE, "paco", *arguments], env=kit.environment(),
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 2)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+
+class Warns(PacoCase):
+    """It goes on, and says what is suspicious."""
+
+    def warn(self, expected, *arguments):
+        self.assertRegex(self.run_paco(*arguments).stderr, expected)
+
+    def test_angles_in_radians(self):
+        radians = [math.radians(a) for a in self.sequence.angles]
+        self.warn("look like radians", self.cube, self.npy("r.npy", [8], radians, "<f8"), self.psf)
+
+    def test_a_field_that_hardly_turns(self):
+        still = self.npy("s.npy", [8], [100 + 0.1 * i for i in range(8)], "<f8")
+        self.warn(r"rotates by 0\.7 degrees.* from 255 px on", self.cube, still, self.psf)
+        self.warn(r"inside \d+\.\d px", self.cube, self.angles, self.psf)
+
+    def test_nothing_left_of_the_map(self):
+        masked = [math.nan if i % 5 == 0 else v for i, v in enumerate(self.sequence.cube)]
+        self.warn("no position.*[1-9][0-9]* patches with NaN",
+                  self.npy("m.npy", self.sequence.shape, masked), self.angles, self.psf)
+        same = self.sequence.cube[:504] * 8
+        self.warn("no position.*never change", self.npy("c.npy", self.sequence.shape, same),
+                  self.angles, self.psf)
+        around = self.npy("around.npy", [8], [40.0 * i for i in range(8)], "<f8")
+        self.warn("no position.*leave the frame", self.cube, around, self.psf, "--center", "0,0")
+
+    def test_psfs_that_look_wrong(self):
+        shifted = self.sequence.psf[-3:] + self.sequence.psf[:-3]
+        self.warn("peaks at", self.cube, self.angles, self.npy("p.npy", [13, 13], shifted))
+        sky = [v + 0.2 for v in self.sequence.psf]
+        self.warn("background", self.cube, self.angles, self.npy("q.npy", [13, 13], sky))
+
+
+class Reads(PacoCase):
+    """The same numbers give the same maps, whatever holds them."""
+
+    def test_cubes(self):
+        shape, cube = self.sequence.shape, self.sequence.cube
+        want = self.maps(self.cube, self.angles, self.psf)
+        forms = {
+            "f32": {"bitpix": -32}, "f64": {"bitpix": -64}, "i16": {"bitpix": 16},
+            "i32": {"bitpix": 32}, "u16": {"bitpix": 16, "cards": [("BZERO", 32768), ("BSCALE", 1)]},
+            "scaled": {"bitpix": 16, "cards": [("BZERO", 100), ("BSCALE", 0.5)]},
+        }
+        for name, form in forms.items():
+            with self.subTest(form=name):
+                kit.fits_write(self.path(f"{name}.fits"), shape, cube, **form)
+                self.assertEqual(self.maps(self.path(f"{name}.fits"), self.angles, self.psf), want)
+        with gzip.open(self.path("packed.fits.gz"), "wb") as file:
+            file.write(kit.fits_bytes(shape, cube))
+        self.assertEqual(self.maps(self.path("packed.fits.gz"), self.angles, self.psf), want)
+        for dtype in (">f4", "<f8", ">f8", "<i2", ">i2", "<i4"):
+            with self.subTest(dtype=dtype):
+                numbers = self.npy("n.npy", shape, cube, dtype)
+                self.assertEqual(self.maps(numbers, self.angles, self.psf), want)
+
+    def test_angles(self):
+        angles = self.sequence.angles
+        want = self.maps(self.cube, self.angles, self.psf)
+        kit.fits_write(self.path("column.fits"), [8, 1], angles, bitpix=-64)
+        kit.fits_write(self.path("row.fits"), [8], angles, bitpix=-64)
+        text = "# angles\n" + "".join(f"{a!r}\n" for a in angles)
+        for path in (self.path("column.fits"), self.path("row.fits"), self.text("a.txt", text),
+                     self.npy("column.npy", [8, 1], angles, "<f8"),
+                     self.npy("row.npy", [1, 8], angles, "<f8")):
+            with self.subTest(path=os.path.basename(path)):
+                self.assertEqual(self.maps(self.cube, path, self.psf), want)
+        back = self.npy("back.npy", [8], [-a for a in angles], "<f8")
+        self.run_paco(self.cube, back, self.psf, "--angle-sign", "-", out="reversed")
+        with open(self.path("reversed/a.npy"), "rb") as file:
+            self.assertEqual(file.read(), want[0])
+
+    def test_psfs(self):
+        want = self.maps(self.cube, self.angles, self.psf)
+        psf = self.sequence.psf
+        three = self.npy("3.npy", [3, 13, 13],
+                         [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # median: the middle one
+        self.assertEqual(self.maps(self.cube, self.angles, three), want)
+        kit.fits_write(self.path("p.fits"), [13, 13], psf)
+        self.assertEqual(self.maps(self.cube, self.angles, self.path("p.fits")), want)
+
+    def test_units_do_not_change_the_signal_to_noise(self):
+        self.run_paco(self.cube, self.angles, self.psf)
+        want = kit.npy_read(self.path("out/snr.npy")).values
+        for unit in (2.0 ** -56, 2.0 ** 33):  # 1e-17, 1e10: exact, so the same bits
+            scaled = self.npy("u.npy", self.sequence.shape, [v * unit for v in self.sequence.cube])
+            self.run_paco(scaled, self.angles, self.psf)
+            got = kit.npy_read(self.path("out/snr.npy")).values
+            self.assertEqual([v for v in got if v == v], [v for v in want if v == v])
+
+    def test_patch_area_is_a_radius(self):
+        def with_options(*options):
+            self.run_paco(self.cube, self.angles, self.psf, *options)
+            with open(self.path("out/a.npy"), "rb") as file:
+                return file.read()
+        self.assertEqual(with_options("--patch-area", "29"), with_options("--radius", "3"))
+        self.assertEqual(with_options("--patch-area", "49"), with_options())
+        self.assertEqual(with_options("--patch-area", "49", "--radius", "4"), with_options())
+        self.assertNotEqual(with_options("--radius", "3"), with_options())
+
+    def test_channels(self):
+        shape, cube = self.sequence.shape, self.sequence.cube
+        second = cube[::-1]
+        both = self.npy("both.npy", (2, *shape), cube + second)
+        alone = [self.maps(self.npy("one.npy", shape, c), self.angles, self.psf)
+                 for c in (cube, second)]
+        self.run_paco(both, self.angles, self.psf, "--channel", "all", out="all")
+        a = kit.npy_read(self.path("all/a.npy"))
+        self.assertEqual(a.shape, (2, 21, 24))
+        with open(self.path("all/a.npy"), "rb") as file:
+            planes = file.read()[-2 * 504 * 8:]
+        for k in range(2):
+            self.run_paco(both, self.angles, self.psf, "--channel", str(k), out=f"only{k}")
+            with open(self.path(f"only{k}/a.npy"), "rb") as file:
+                self.assertEqual(file.read(), alone[k][0])
+            self.assertEqual(planes[k * 504 * 8:(k + 1) * 504 * 8], alone[k][0][-504 * 8:])
+        with open(self.path("all/detections.csv"), encoding="ascii") as file:
+            self.assertTrue(file.readline().startswith("channel,x,y,"))
+
+
+class Writes(PacoCase):
+    """Names, cards, tables and pictures that scripts rely on."""
+
+    def golden(self, *options, out="out"):
+        case = os.path.join(DATA, "syn50")
+        files = [os.path.join(case, f"{n}.npy") for n in ("cube", "angles", "psf")]
+        return self.run_paco(*files, *options, out=out)
+
+    def test_detections_agree_with_the_maps(self):
+        self.golden("--threshold", "4")
+        self.assertEqual(set(os.listdir(self.path("out"))), OUTPUTS | {f"{m}.npy" for m in MAPS})
+        maps = {m: kit.npy_read(self.path(f"out/{m}.npy")) for m in MAPS}
+        with open(self.path("out/detections.csv"), encoding="ascii") as file:
+            rows = list(csv.DictReader(file))
+        self.assertGreater(len(rows), 1)
+        self.assertEqual(list(rows[0]), ["x", "y", "separation_px", "position_angle_deg", "snr",
+                                         "flux", "sigma"])
+        heights = [float(row["snr"]) for row in rows]
+        self.assertEqual(heights, sorted(heights, reverse=True))
+        for row in rows:
+            x, y = int(row["x"]), int(row["y"])
+            for name in ("snr", "flux", "sigma"):
+                self.assertAlmostEqual(float(row[name]) / maps[name].at(y, x), 1, delta=1e-6)
+            dx, dy = x - 25, y - 25
+            self.assertAlmostEqual(float(row["separation_px"]), math.hypot(dx, dy), delta=1e-6)
+            self.assertAlmostEqual(float(row["position_angle_deg"]),
+                                   math.degrees(math.atan2(-dx, dy)) % 360, delta=1e-6)
+            near = [maps["snr"].at(v, u) for v in range(max(y - 1, 0), min(y + 2, 50))
+                    for u in range(max(x - 1, 0), min(x + 2, 50))]
+            self.assertEqual(max(v for v in near if v == v), maps["snr"].at(y, x))
+
+    def test_the_picture_shows_them(self):
+        pictures = []
+        for threshold in ("4", "1000"):
+            self.golden("--threshold", threshold, out=threshold)
+            with open(self.path(f"{threshold}/snr.png"), "rb") as file:
+                pictures.append(file.read())
+            self.assertTrue(pictures[-1].startswith(b"\x89PNG\r\n\x1a\n"))
+            self.assertIn(b"IEND", pictures[-1][-12:])
+        self.assertNotEqual(*pictures)
+
+    def test_header_cards(self):
+        cards = [("OBJECT", "HD 1"), ("CRVAL1", 5.5), ("CTYPE1", "RA---TAN"), ("EXPTIME", 2.5)]
+        kit.fits_write(self.path("c.fits"), self.sequence.shape, self.sequence.cube, cards=cards)
+        self.run_paco(self.path("c.fits"), self.angles, self.psf, "--format", "fits", "--center",
+                      "11.25,10", "--conv", "vip")
+        for name in MAPS:
+            header, grid = kit.fits_read(self.path(f"out/{name}.fits"))
+            self.assertEqual(header["BITPIX"], "-64" if name in "ab" else "-32")
+            self.assertEqual(grid.shape, (21, 24))
+            for key, value in (("PACO_RAD", "4"), ("PACO_P", "49"), ("NFRAMES", "8"),
+                               ("PSFMODE", "fixed"), ("CONV", "vip"), ("OBJECT", "HD 1"),
+                               ("CTYPE1", "RA---TAN")):
+                self.assertEqual(header.get(key), value, key)
+            self.assertEqual(float(header["CENX"]), 12.25)
+            self.assertEqual(float(header["CENY"]), 11)
+            self.assertEqual(float(header["CRVAL1"]), 5.5)
+            self.assertGreater(float(header["FWHM"]), 1)
+
+    def test_the_width_and_scale_of_the_psf(self):
+        def flux_and_width(*options):
+            self.run_paco(self.cube, self.angles, self.psf, "--format", "fits", *options)
+            header, flux = kit.fits_read(self.path("out/flux.fits"))
+            return max(v for v in flux.values if v == v), float(header["FWHM"])
+        sigma2 = 1.75  # of the sequence's PSF, which has a peak of 1
+        plain, width = flux_and_width()
+        self.assertAlmostEqual(width, math.sqrt(8 * math.log(2) * sigma2), delta=1e-4)
+        for norm, divisor, error in (("peak", 1, 1e-6), ("sum", sum(self.sequence.psf), 1e-6),
+                                     ("aperture", math.pi * sigma2, 0.03)):  # half of a Gaussian
+            self.assertAlmostEqual(flux_and_width("--psf-norm", norm)[0] / (plain * divisor), 1,
+                                   delta=error)
+        half = flux_and_width("--psf-norm", "aperture", "--fwhm", "100")[0]  # all of it
+        self.assertAlmostEqual(half / (plain * sum(self.sequence.psf)), 1, delta=1e-6)
+
+    def test_fits_and_npy_hold_the_same(self):
+        self.run_paco(self.cube, self.angles, self.psf)
+        self.run_paco(self.cube, self.angles, self.psf, "--format", "fits", out="fits")
+        for name in MAPS:
+            _, fits = kit.fits_read(self.path(f"fits/{name}.fits"))
+            npy = kit.npy_read(self.path(f"out/{name}.npy"))
+            self.assertEqual([v for v in fits.values if v == v], [v for v in npy.values if v == v])
+
+    def test_report(self):
+        self.golden()
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual(report["schema"], "cleave.report/1")
+        operation = report["operation"]
+        reasons = ("valid", "nan_outside", "nan_not_finite", "nan_constant", "nan_degenerate")
+        self.assertEqual(sum(operation[r] for r in reasons), 2500)
+        self.assertEqual(operation["frames"], 50)
+        self.assertEqual(operation["psf_mode"], "fixed")
+        self.assertGreater(operation["command_s"], 0)
+        snr = kit.npy_read(self.path("out/snr.npy")).values
+        self.assertEqual(operation["valid"], sum(v == v for v in snr))
+
+    def test_old_results_are_replaced(self):
+        os.mkdir(self.path("out"))
+        for name in ("a.npy", "report.json", "mine.txt"):
+            self.text(f"out/{name}", "old")
+        self.run_paco(self.cube, self.angles, self.psf)
+        self.assertEqual(kit.npy_read(self.path("out/a.npy")).shape, (21, 24))
+        with open(self.path("out/mine.txt"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_a_place_that_cannot_be_written(self):
+        blocked = self.text("file", "in the way")
+        result = self.run_paco(self.cube, self.angles, self.psf, "-q", "-o", blocked, code=1)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        with open(blocked, encoding="ascii") as file:
+            self.assertEqual(file.read(), "in the way")
+
+
+class Stops(PacoCase):
+    def test_an_interrupt_leaves_nothing(self):
+        long = kit.Sequence(frames=30, height=80, width=80, turn=90)
+        files = long.write(self.folder)
+        before = sorted(os.listdir(self.folder))
+        with subprocess.Popen([CLEAVE, "paco", *files, "-o", self.path("out"), "--mode", "reference",
+                               "--radius", "6"], env=kit.environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            time.sleep(0.7)  # minutes are needed
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+        left = sorted(os.listdir(self.folder))
+        self.assertIn(left, (before, sorted([*before, "out"])))
+        if "out" in left:
+            self.assertEqual(os.listdir(self.path("out")), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

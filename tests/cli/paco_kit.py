@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of `cleave paco` share: files in and out, devices, made-up sequences. Plain Python:
+they run wherever Python does."""
+import array
+import ast
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+
+SKIP = 77
+CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b", "|u1": "B", "<i8": "q"}
+
+
+class Grid:
+    """A shape and its numbers, last axis fastest."""
+
+    def __init__(self, shape, values):
+        self.shape, self.values = tuple(shape), values
+
+    def __len__(self):
+        return len(self.values)
+
+    def at(self, *index):
+        place = 0
+        for extent, i in zip(self.shape, index):
+            place = place * extent + i
+        return self.values[place]
+
+
+def npy_read(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:6] == b"\x93NUMPY", path
+    length = struct.unpack("<H", data[8:10])[0]
+    header = ast.literal_eval(data[10:10 + length].decode("latin-1"))
+    assert not header["fortran_order"], path
+    values = array.array(CODES[header["descr"]])
+    values.frombytes(data[10 + length:])
+    return Grid(header["shape"], values)
+
+
+def npy_write(path, shape, values, dtype="<f4"):
+    """`dtype` may begin with '>': the bytes are swapped."""
+    header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        numbers = array.array(CODES["<" + dtype[1:] if dtype[0] == ">" else dtype], values)
+        if dtype[0] == ">":
+            numbers.byteswap()
+        file.write(numbers.tobytes())
+
+
+def fits_bytes(shape, values, bitpix=-32, cards=()):
+    """A FITS image; integers as (value - BZERO) / BSCALE of the cards."""
+    known = dict(cards)
+    zero, scale = known.get("BZERO", 0), known.get("BSCALE", 1)
+    lines = [("SIMPLE", True), ("BITPIX", bitpix), ("NAXIS", len(shape))]
+    lines += [(f"NAXIS{i + 1}", n) for i, n in enumerate(reversed(shape))]
+    text = ""
+    for key, value in [*lines, *cards]:
+        if isinstance(value, bool):
+            shown = f"{'T' if value else 'F':>20}"
+        elif isinstance(value, str):
+            shown = f"'{value:<8}'"
+        else:
+            shown = f"{value:>20}"
+        text += f"{key:<8}= {shown}".ljust(80)
+    text = (text + "END".ljust(80))
+    text += " " * (-len(text) % 2880)
+    code = {8: "B", 16: "h", 32: "i", -32: "f", -64: "d"}[bitpix]
+    if bitpix > 0:
+        values = [round((v - zero) / scale) for v in values]
+    data = struct.pack(f">{len(values)}{code}", *values)
+    return text.encode("ascii") + data + b"\0" * (-len(data) % 2880)
+
+
+def fits_write(path, *args, **more):
+    with open(path, "wb") as file:
+        file.write(fits_bytes(*args, **more))
+
+
+def fits_read(path):
+    """(cards, Grid) of the first image."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert len(data) % 2880 == 0, path
+    cards, at = {}, 0
+    while True:
+        card = data[at:at + 80].decode("ascii")
+        at += 80
+        if card.startswith("END "):
+            break
+        if card[8:10] == "= ":
+            value = card[10:].split("/")[0].strip() if "'" not in card else card.split("'")[1].strip()
+            cards[card[:8].strip()] = value
+    at += -at % 2880
+    shape = [int(cards[f"NAXIS{i}"]) for i in range(int(cards["NAXIS"]), 0, -1)]
+    code = {8: "B", 16: "h", 32: "i", -32: "f", -64: "d"}[int(cards["BITPIX"])]
+    count = math.prod(shape)
+    return cards, Grid(shape, struct.unpack_from(f">{count}{code}", data, at))
+
+
+def environment(**variables):
+    """The caller's, without what a user may have set for the command."""
+    own = {k: v for k, v in os.environ.items()
+           if not (k.startswith("CLEAVE_") and not k.startswith("CLEAVE_TEST"))}
+    if "CLEAVE_TEST_ICDS" in own:
+        own["OCL_ICD_VENDORS"] = own["CLEAVE_TEST_ICDS"]
+        own["RUSTICL_ENABLE"] = "llvmpipe"
+    own["CLEAVE_TUNE"] = "0"
+    own.update(variables)
+    return own
+
+
+def skip(reason):
+    print("SKIPPED:", reason)
+    sys.exit(SKIP)
+
+
+def devices(command, cache):
+    """{platform's vendor: index for --device} of those that can be used; promised ones must be there."""
+    answer = subprocess.run([command, "probe", "--json"], env=environment(CLEAVE_CACHE_DIR=cache),
+                            capture_output=True, text=True, check=False)
+    found = {}
+    report = json.loads(answer.stdout)
+    for device in report["devices"]:
+        vendor = report["opencl"]["platforms"][device["platform"]]["vendor_norm"]
+        if device["usable"]:
+            found.setdefault(vendor, str(device["index"]))
+    for vendor in filter(None, os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(",")):
+        if vendor not in found:
+            sys.exit(f"CLEAVE_TEST_PLATFORMS promises {vendor}, which is not here")
+    return found
+
+
+class Sequence:
+    """A halo, noise that neighbours share, a turning field. Not square unless asked for."""
+
+    def __init__(self, frames=8, height=21, width=24, turn=50.0, psf_size=13, seed=3):
+        rng = random.Random(seed)
+        self.frames, self.height, self.width, self.psf_size = frames, height, width, psf_size
+        self.cube = []
+        for _ in range(frames):
+            white = [rng.uniform(-1, 1) for _ in range((height + 1) * (width + 1))]
+            for y in range(height):
+                for x in range(width):
+                    halo = 1 + 9 * math.exp(-math.hypot(y - height // 2, x - width // 2) / 5)
+                    w = y * (width + 1) + x
+                    noise = white[w] + 0.5 * white[w + 1] + 0.4 * white[w + width + 1]
+                    self.cube.append(round(100 * (halo + 0.2 * halo * noise)))
+        self.angles = [turn * l / frames for l in range(frames)]
+        middle = psf_size // 2
+        self.psf = [math.exp(-((i // psf_size - middle) ** 2 + (i % psf_size - middle) ** 2) / 3.5)
+                    for i in range(psf_size * psf_size)]
+
+    @property
+    def shape(self):
+        return (self.frames, self.height, self.width)
+
+    def write(self, folder):
+        """Three NPY files; their paths."""
+        paths = [os.path.join(folder, name) for name in ("cube.npy", "angles.npy", "psf.npy")]
+        npy_write(paths[0], self.shape, self.cube)
+        npy_write(paths[1], [self.frames], self.angles, "<f8")
+        npy_write(paths[2], [self.psf_size, self.psf_size], self.psf)
+        return paths
