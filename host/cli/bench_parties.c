@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/cli/cli.h"
+#include "host/cli/drivers.h"
 #include "probe/select.h"
 #include "runtime/context.h"
 
@@ -30,6 +31,7 @@ static clv_status probe(const char *selection, clv_bench level, bool *show,
                                         .helper = "/proc/self/exe",
                                         .progress = progress,
                                         .progress_user = show };
+    cli_vet_drivers(&cli_bench);
     const clv_status status = clv_probe_run(&options, report);
     if (*show) fprintf(stderr, "\r\033[K");
     return status;

@@ -20,7 +20,7 @@ static const struct {
 } parts[] = {
     { "programs", "compiled kernels" },
     { "devices", "checks and measurements of devices" },
-    { "drivers", "kernel caches of the drivers" },
+    { "drivers", "verdicts about drivers, and their kernel caches" },
     { "speeds.txt", "how fast jobs ran" },
     { "tuning.txt", "which kernel variants were fastest" },
 };

@@ -22,7 +22,7 @@ enum {
 };
 
 /* Reads magic, version and header; leaves `input` at the first byte of data. */
-static clv_status read_header(clv_input *input, clv_npy_header *out)
+clv_status clv_npy_header_read(clv_input *input, clv_npy_header *out)
 {
     unsigned char start[12];
     char found[40];
@@ -56,7 +56,7 @@ static clv_status read_header(clv_input *input, clv_npy_header *out)
 /* ---- the data ------------------------------------------------------------------------------ */
 
 /* Compilers turn each of these loops into byte shuffles. */
-static void swap_bytes(void *data, size_t bytes, size_t size)
+void clv_npy_swap(void *data, size_t bytes, size_t size)
 {
     if (size == 2) {
         uint16_t *v = data;
@@ -157,7 +157,7 @@ static clv_status read_data(clv_input *input, const clv_npy_header *header, size
     for (size_t done = 0; done < bytes;) {
         const size_t now = CLV_MIN(step, bytes - done);
         CLV_TRY(clv_input_read(input, at + done, now));
-        if (header->swap) swap_bytes(at + done, now, header->dtype->size);
+        if (header->swap) clv_npy_swap(at + done, now, header->dtype->size);
         done += now;
     }
     const size_t count = clv_array_count(array);
@@ -191,7 +191,7 @@ clv_status clv_npy_read(const char *path, clv_array *array)
     *array = (clv_array){ 0 };
     CLV_TRY(clv_input_open(&input, path));
 
-    clv_status status = read_header(&input, &header);
+    clv_status status = clv_npy_header_read(&input, &header);
     if (!status) status = check_length(&input, &header, &bytes);
     if (!status)
         status = clv_array_create(&read, path, header.dtype->type, header.rank, header.shape);

@@ -3,12 +3,14 @@
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
 
+#include <cleave/blob.h>
 #include <cleave/job.h>
 #include <cleave/log.h>
 #include <cleave/patch.h>
 #include <cleave/probe.h>
 #include <cleave/runtime.h>
 #include <cleave/status.h>
+#include <cleave/track.h>
 #include <cleave/version.h>
 
 #endif

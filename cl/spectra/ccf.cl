@@ -1,0 +1,106 @@
+/* cl/spectra/ccf.cl -- start values: each template against each star over all lags.
+ *
+ * clv_spectra_ccf:   chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] of one spectrum, lag
+ *                    from -reach, 16 neighbours a work-item; x: lags, y: templates, z: stars.
+ * clv_spectra_peak:  lowest sum over the spectra on the common grid of velocities; x: templates,
+ *                    y: stars.
+ * clv_spectra_start: the first point of each item from the best template; x: items.
+ * Layout   templates [templates][pitch], repeated circularly on both sides by `reach`; data
+ *          [star][spectrum][2][points]; chi2 [star][spectrum][templates][lags]. */
+#include "spectra/spectra.clh"
+
+__kernel void clv_spectra_ccf(__global const float *restrict templates,
+                              __global const float *restrict data, __global float *restrict chi,
+                              ulong first_template, int pitch, int points, int room, int lags,
+                              int which, int spectra, int count)
+{
+    const int lag = 16 * (int)get_global_id(0), model = (int)get_global_id(1),
+              star = (int)get_global_id(2);
+    if (lag >= lags || model >= count) return;
+    __global const float *t = templates + first_template + (size_t)model * pitch + lag;
+    __global const float *q = data + ((size_t)star * spectra + which) * 2 * room, *w = q + room;
+    float16 cross = 0.0f, power = 0.0f;
+    for (int n = 0; n < points; ++n) {
+        const float16 m = vload16(0, t + n);
+        cross = fma((float16)(q[n]), m, cross);
+        power = fma((float16)(w[n]) * m, m, power);
+    }
+    vstore16(power - 2.0f * cross, 0,
+             chi + (((size_t)star * spectra + which) * count + model) * lags + lag);
+}
+
+/* Sum over the spectra at a velocity; `step` km/s a lag and `reach` of each spectrum. */
+static float at_velocity(__global const float *chi, __global const float *step,
+                         __global const int *reach, float v, int spectra, size_t stride)
+{
+    float sum = 0.0f;
+    for (int i = 0; i < spectra; ++i) {
+        if (reach[i] < 1) continue;
+        const float x = v / step[i], whole = floor(x), f = x - whole;
+        const int at = clamp(reach[i] - (int)whole, 1, 2 * reach[i]);
+        __global const float *c = chi + i * stride;
+        sum += c[at] * (1.0f - f) + c[at - 1] * f;
+    }
+    return sum;
+}
+
+__kernel void clv_spectra_peak(__global const float *restrict chi, __global const float *restrict step,
+                               __global const int *restrict reach, __global float *restrict best,
+                               float from, float by, int velocities, int spectra, int count,
+                               int lags)
+{
+    const int model = (int)get_global_id(0), star = (int)get_global_id(1);
+    if (model >= count) return;
+    __global const float *c = chi + ((size_t)star * spectra * count + model) * lags;
+    const size_t stride = (size_t)count * lags;
+    float least = INFINITY;
+    int where = 0;
+    for (int i = 0; i < velocities; ++i) {
+        const float v = at_velocity(c, step, reach, from + i * by, spectra, stride);
+        if (v < least) least = v, where = i;
+    }
+    float top = from + where * by;
+    if (where > 0 && where + 1 < velocities) {
+        const float a = at_velocity(c, step, reach, top - by, spectra, stride),
+                    b = at_velocity(c, step, reach, top + by, spectra, stride);
+        const float bend = a - 2.0f * least + b;
+        if (bend > 0.0f) top += by * 0.5f * (a - b) / bend;
+    }
+    best[((size_t)star * count + model) * 2] = least;
+    best[((size_t)star * count + model) * 2 + 1] = top;
+}
+
+__kernel void clv_spectra_start(__global const float *restrict best,
+                                __global const float *restrict points,
+                                __global const float *restrict box,
+                                __global const float *restrict usable,
+                                __global float *restrict state, __global float *restrict found,
+                                int count, int starts, int items)
+{
+    const int item = (int)get_global_id(0);
+    if (item >= items) return;
+    const int star = item / starts, start = item % starts;
+    __global float *s = state + (size_t)item * STATE;
+    for (int i = 0; i < STATE; ++i)
+        s[i] = 0.0f;
+    int model = 0;
+    for (int i = 1; i < count; ++i)
+        if (best[((size_t)star * count + i) * 2] < best[((size_t)star * count + model) * 2]) model = i;
+    if (start == 0) {
+        found[star * 2] = best[((size_t)star * count + model) * 2 + 1];
+        found[star * 2 + 1] = (float)model;
+    }
+    const float vsini[4] = { 20.0f, 60.0f, 5.0f, 150.0f }, alpha[4] = { 0.2f, 0.0f, 0.4f, 0.1f };
+    float x[UNKNOWNS] = { best[((size_t)star * count + model) * 2 + 1], vsini[start & 3],
+                          points[model * 4], points[model * 4 + 1], points[model * 4 + 2],
+                          alpha[start & 3] };
+    if (start & 4) x[2] *= 1.05f, x[3] += 0.5f;
+    for (int a = 0; a < UNKNOWNS; ++a) {
+        const float margin = 1e-3f * (box[6 + a] - box[a]);
+        s[S_TRY + a] = s[S_BEST + a] = clamp(x[a], box[a] + margin, box[6 + a] - margin);
+        s[S_STEP + a] = s[S_TRY + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+    }
+    s[S_LAMBDA] = 1e-3f;
+    s[S_STAR] = (float)star;
+    s[S_STATUS] = usable[star] > 0.0f ? 0.0f : 4.0f;
+}

@@ -1,0 +1,324 @@
+/* cl/spectra/solve.cl -- the small dense problems: continuum of a spectrum, and the next point.
+ *
+ * clv_spectra_total: sums of all segments of a spectrum (x: 16 columns, y: items, z: spectra).
+ * clv_spectra_solve: M = L L', a = M^-1 u, L^-1, log det M of one spectrum (x: items, y: spectra).
+ * clv_spectra_step:  Levenberg and Marquardt on the projected residual, one item a work-item:
+ *                    judges the point just evaluated, keeps it or not, sets the next one.
+ * clv_spectra_list:  the items that still work, in order; one work-item.
+ * Defines  FP64 1 where the device has doubles, else sums are compensated float32; NPOLY. */
+#include "spectra/spectra.clh"
+
+#if FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double real;
+#else
+typedef float real;
+#endif
+
+/* value + lost is the sum; `lost` is what rounding took (zero with doubles). */
+typedef struct total {
+    real value, lost;
+} total;
+
+static void total_add(total *sum, float term)
+{
+#if FP64
+    sum->value += (double)term;
+#else
+    const float next = sum->value + term, part = next - sum->value;
+    sum->lost += (sum->value - (next - part)) + (term - part);
+    sum->value = next;
+#endif
+}
+
+static real total_of(const total *sum)
+{
+    return sum->value + sum->lost;
+}
+
+/* Sum over the segments of a spectrum, column by column: value and what it lost to rounding. */
+__kernel void clv_spectra_total(__global const float *restrict partial,
+                                __global const int *restrict range,
+                                __global const int *restrict list, __global float *restrict out,
+                                int all_segments, int spectra, int columns)
+{
+    const int block = 16 * (int)get_global_id(0), at = (int)get_global_id(1),
+              which = (int)get_global_id(2);
+    if (at >= list[0] || block >= columns) return;
+    const int item = list[1 + at], from = range[2 * which], count = range[2 * which + 1];
+    __global const float *p = partial + ((size_t)item * all_segments + from) * AROUND + block;
+    float16 sum = 0.0f, lost = 0.0f;
+    for (int i = 0; i < count; ++i) {
+        const float16 term = vload16(0, p + (size_t)i * AROUND);
+        const float16 next = sum + term, part = next - sum;
+        lost += (sum - (next - part)) + (term - part);
+        sum = next;
+    }
+    __global float *o = out + ((size_t)item * spectra + which) * 2 * AROUND + block;
+    vstore16(sum, 0, o);
+    vstore16(lost, 0, o + AROUND);
+}
+
+static real sum_at(__global const float *totals, int column)
+{
+    return (real)totals[column] + (real)totals[AROUND + column];
+}
+
+__kernel void clv_spectra_solve(__global const float *restrict totals,
+                                __global const int *restrict list, __global float *restrict solved,
+                                int spectra)
+{
+    const int at = (int)get_global_id(0), which = (int)get_global_id(1);
+    if (at >= list[0]) return;
+    const int item = list[1 + at];
+    __global const float *g = totals + ((size_t)item * spectra + which) * 2 * AROUND;
+    __global float *out = solved + ((size_t)item * spectra + which) * SOLVED;
+    real m[NPOLY][NPOLY], u[NPOLY], log_det = 0;
+    bool bad = false;
+    for (int i = 0; i < NPOLY; ++i) {
+        for (int j = 0; j <= i; ++j)
+            m[i][j] = sum_at(g, i * 16 + j);
+        u[i] = sum_at(g, i * 16 + NPOLY);
+    }
+    const bool empty = !(m[0][0] > 0);
+    for (int i = 0; i < NPOLY; ++i) {
+        for (int j = 0; j <= i; ++j) {
+            real v = m[i][j];
+            for (int k = 0; k < j; ++k)
+                v -= m[i][k] * m[j][k];
+            if (j < i) {
+                m[i][j] = v / m[j][j];
+            } else {
+                const real least = m[i][i] * (FP64 ? (real)1e-13 : (real)1e-6f);
+                if (!(v > least)) v = least > 0 ? least : 1, bad = true;
+                m[i][i] = sqrt(v);
+                log_det += 2 * log(m[i][i]);
+            }
+        }
+    }
+    for (int i = 0; i < 16; ++i)
+        out[V_A + i] = 0.0f;
+    for (int i = 0; i < 256; ++i)
+        out[V_INVERSE + i] = 0.0f;
+    /* column c of L^-1; a = sum over rows i of (L^-1 u)_i * row i of L^-1 */
+    real y[NPOLY], a[NPOLY];
+    for (int i = 0; i < NPOLY; ++i) {
+        real v = u[i];
+        for (int k = 0; k < i; ++k)
+            v -= m[i][k] * y[k];
+        y[i] = v / m[i][i];
+        a[i] = 0;
+    }
+    for (int c = 0; c < NPOLY; ++c) {
+        real x[NPOLY];
+        for (int i = c; i < NPOLY; ++i) {
+            real v = i == c;
+            for (int k = c; k < i; ++k)
+                v -= m[i][k] * x[k];
+            x[i] = v / m[i][i];
+            a[c] += x[i] * y[i];
+            if (!empty) out[V_INVERSE + c * 16 + i] = (float)x[i];
+        }
+    }
+    for (int i = 0; i < NPOLY; ++i)
+        out[V_A + i] = empty ? 0.0f : (float)a[i];
+    out[V_LOGDET] = empty ? 0.0f : (float)log_det;
+    out[V_BAD] = !empty && bad;
+}
+
+/* What the point just evaluated amounts to. */
+typedef struct judged {
+    total chi; /* chi2 + log det */
+    float log_det, bad;
+    float normal[21], slope[6], det_slope[6];
+} judged;
+
+static int lane_of(int unknown)
+{
+    return unknown ? unknown : 6;
+}
+
+/* Adds one spectrum: sums of its segments, less what the continuum takes up. */
+static void judge(judged *all, __global const float *sums, __global const float *solved,
+                  __global float *chi_good)
+{
+    real rest[NPOLY], y[6][NPOLY];
+    for (int i = 0; i < NPOLY; ++i) {
+        real v = 0;
+        for (int k = 0; k <= i; ++k)
+            v += (real)solved[V_INVERSE + k * 16 + i] * sum_at(sums, A_REST + k);
+        rest[i] = v;
+    }
+    for (int a = 0; a < UNKNOWNS; ++a)
+        for (int i = 0; i < NPOLY; ++i)
+            y[a][i] = 0;
+    for (int k = 0; k < NPOLY; ++k)
+        for (int a = 0; a < UNKNOWNS; ++a) {
+            const real v = sum_at(sums, A_CROSS + k * 8 + lane_of(a));
+            for (int i = k; i < NPOLY; ++i)
+                y[a][i] += (real)solved[V_INVERSE + k * 16 + i] * v;
+        }
+    for (int a = 0, e = 0; a < UNKNOWNS; ++a) {
+        real v = sum_at(sums, A_SLOPE + lane_of(a));
+        for (int i = 0; i < NPOLY; ++i)
+            v -= y[a][i] * rest[i];
+        all->slope[a] += (float)v;
+        all->det_slope[a] += (float)sum_at(sums, A_DET + lane_of(a));
+        for (int b = 0; b <= a; ++b, ++e) {
+            real w = sum_at(sums, A_NORMAL + lane_of(a) * 8 + lane_of(b));
+            for (int i = 0; i < NPOLY; ++i)
+                w -= y[a][i] * y[b][i];
+            all->normal[e] += (float)w;
+        }
+    }
+    *chi_good = (float)sum_at(sums, A_CHI_GOOD);
+    total_add(&all->chi, sums[A_CHI]);
+    total_add(&all->chi, sums[AROUND + A_CHI]);
+    for (int i = 0; i < NPOLY; ++i)
+        total_add(&all->chi, (float)(-rest[i] * rest[i]));
+    total_add(&all->chi, solved[V_LOGDET]);
+    all->log_det += solved[V_LOGDET];
+    all->bad += solved[V_BAD];
+}
+
+/* (H + lambda diag H) step = slope over the free unknowns; false when not positive definite. */
+static bool damped_step(const float *normal, const float *slope, float lambda, int held,
+                        float *step)
+{
+    float l[UNKNOWNS][UNKNOWNS], scale[UNKNOWNS];
+    for (int a = 0; a < UNKNOWNS; ++a)
+        scale[a] = rsqrt(fmax(normal[a * (a + 1) / 2 + a], 1e-30f));
+    for (int a = 0; a < UNKNOWNS; ++a) {
+        for (int b = 0; b <= a; ++b) {
+            const bool off = (held >> a & 1) || (held >> b & 1);
+            float v = off ? (a == b ? 1.0f : 0.0f)
+                          : normal[a * (a + 1) / 2 + b] * scale[a] * scale[b];
+            if (a == b) v *= 1.0f + lambda;
+            for (int k = 0; k < b; ++k)
+                v -= l[a][k] * l[b][k];
+            if (a == b) {
+                if (!(v > 1e-7f)) return false;
+                l[a][a] = sqrt(v);
+            } else {
+                l[a][b] = v / l[b][b];
+            }
+        }
+    }
+    for (int a = 0; a < UNKNOWNS; ++a) {
+        float v = held >> a & 1 ? 0.0f : slope[a] * scale[a];
+        for (int k = 0; k < a; ++k)
+            v -= l[a][k] * step[k];
+        step[a] = v / l[a][a];
+    }
+    for (int a = UNKNOWNS - 1; a >= 0; --a) {
+        float v = step[a];
+        for (int k = a + 1; k < UNKNOWNS; ++k)
+            v -= l[k][a] * step[k];
+        step[a] = v / l[a][a];
+    }
+    for (int a = 0; a < UNKNOWNS; ++a)
+        step[a] *= scale[a];
+    return true;
+}
+
+/* The next point from the best one; false when no damping gives a sensible one. */
+static bool set_next(__global float *s, __global const float *box)
+{
+    float normal[21], slope[UNKNOWNS], step[UNKNOWNS] = { 0 };
+    const float det = fmax(s[S_LOGDET], 1.0f);
+    for (int a = 0, e = 0; a < UNKNOWNS; ++a) {
+        slope[a] = s[S_SLOPE + a];
+        for (int b = 0; b <= a; ++b, ++e)
+            normal[e] = s[S_NORMAL + e] + s[S_DET_SLOPE + a] * s[S_DET_SLOPE + b] / (4.0f * det);
+    }
+    int held = 0;
+    for (int turn = 0; turn < UNKNOWNS; ++turn) { /* hold what would leave the box at once */
+        while (!damped_step(normal, slope, s[S_LAMBDA], held, step)) {
+            s[S_LAMBDA] = fmax(s[S_LAMBDA] * 10.0f, 1e-4f);
+            if (s[S_LAMBDA] > 1e8f) return false;
+        }
+        int more = held;
+        for (int a = 0; a < UNKNOWNS; ++a) {
+            const float x = s[S_BEST + a];
+            if ((x <= box[a] && step[a] < 0.0f) || (x >= box[6 + a] && step[a] > 0.0f))
+                more |= 1 << a;
+        }
+        if (more == held) break;
+        held = more;
+    }
+    float gain = 0.0f, shrink = 1.0f;
+    for (int a = 0; a < UNKNOWNS; ++a)
+        shrink = fmin(shrink, box[12 + a] / fmax(fabs(step[a]), 1e-20f));
+    for (int a = 0; a < UNKNOWNS; ++a)
+        if (!(held >> a & 1)) gain += slope[a] * step[a];
+    for (int a = 0; a < UNKNOWNS; ++a) {
+        const float next = clamp(s[S_BEST + a] + shrink * step[a], box[a], box[6 + a]);
+        s[S_TRY + a] = next;
+        s[S_STEP + a] = next + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+    }
+    return gain > 1e-3f; /* what a full step promises, in chi2 / 2 */
+}
+
+/* last: the point is the best one again; only its numbers are wanted. */
+__kernel void clv_spectra_step(__global const float *restrict totals,
+                               __global const float *restrict solved,
+                               __global const float *restrict box,
+                               __global const int *restrict list, __global float *restrict state,
+                               int spectra, int last)
+{
+    const int at = (int)get_global_id(0);
+    if (at >= list[0]) return;
+    const int item = list[1 + at];
+    __global float *s = state + (size_t)item * STATE;
+    judged now = { .chi = { 0, 0 } };
+    for (int i = 0; i < spectra; ++i)
+        judge(&now, totals + ((size_t)item * spectra + i) * 2 * AROUND,
+              solved + ((size_t)item * spectra + i) * SOLVED, s + S_CHI_OF + i);
+    const real value = total_of(&now.chi);
+    const bool first = s[S_STATUS] == 0.0f, usable = isfinite((float)value);
+    const float drop = first ? 1e30f
+                             : (float)(((real)s[S_VALUE] - now.chi.value) +
+                                       ((real)s[S_LOST] - now.chi.lost));
+    s[S_ROUNDS] += last ? 0.0f : 1.0f;
+    s[S_FLAGS] = now.bad > 0.0f;
+    if (last || (usable && drop >= 0.0f)) {
+        for (int a = 0; a < UNKNOWNS; ++a) {
+            s[S_BEST + a] = s[S_TRY + a];
+            s[S_SLOPE + a] = now.slope[a] - 0.5f * now.det_slope[a];
+            s[S_DET_SLOPE + a] = now.det_slope[a];
+        }
+        for (int e = 0; e < 21; ++e)
+            s[S_NORMAL + e] = now.normal[e];
+        s[S_VALUE] = (float)now.chi.value;
+        s[S_LOST] = (float)((now.chi.value - (real)s[S_VALUE]) + now.chi.lost);
+        s[S_LOGDET] = now.log_det;
+        s[S_CHI] = (float)(value - (real)now.log_det);
+        if (last) return;
+        s[S_LAMBDA] = first ? s[S_LAMBDA] : s[S_LAMBDA] * 0.1f;
+        if (first) s[S_STATUS] = 1.0f, s[S_START_CHI] = (float)value;
+    } else {
+        s[S_LAMBDA] = fmax(s[S_LAMBDA] * 8.0f, 1e-3f);
+        if (s[S_LAMBDA] > 1e6f) s[S_STATUS] = usable || !first ? 2.0f : 3.0f;
+        if (first) s[S_STATUS] = 3.0f; /* nothing to improve on */
+    }
+    if (s[S_STATUS] == 1.0f && !set_next(s, box)) s[S_STATUS] = 2.0f;
+}
+
+/* last: all items, at their best point. */
+__kernel void clv_spectra_list(__global float *restrict state, __global int *restrict list,
+                               __global const float *restrict box, int items, int last)
+{
+    if (get_global_id(0) > 0) return;
+    int count = 0;
+    for (int i = 0; i < items; ++i) {
+        __global float *s = state + (size_t)i * STATE;
+        if (last) {
+            for (int a = 0; a < UNKNOWNS; ++a) {
+                s[S_TRY + a] = s[S_BEST + a];
+                s[S_STEP + a] = s[S_BEST + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+            }
+        }
+        if (s[S_STATUS] < (last ? 3.5f : 1.5f)) list[++count] = i;
+    }
+    list[0] = count;
+}

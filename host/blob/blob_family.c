@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel forms: rows of explicit vectors for CPUs. */
+#include "host/blob/blob_family.h"
+
+#include "base/alloc.h"
+
+enum {
+    WIDEST = 640,     /* columns of a tile: rings of a usual ladder stay in the second cache */
+    LOWEST_BAND = 48, /* rows; less is mostly overlap */
+    ITEMS_A_CORE = 6, /* of a launch: a core that is slow for a while costs little */
+    MOST_CORES = 256,
+};
+
+static size_t power_of_two(size_t least)
+{
+    size_t p = 4;
+    while (p < least)
+        p *= 2;
+    return p;
+}
+
+static size_t item_floats(const clv_blob_plan *plan, const clv_blob_family *f)
+{
+    const size_t length = f->tile + 4 * f->lanes, planes = plan->options.dog ? 1 : 2;
+    return length + 2 * f->pad + length * (plan->levels * (planes * f->ring + 4) + 2);
+}
+
+static clv_blob_family geometry(const clv_blob_plan *plan, size_t lanes, size_t cores,
+                                uint64_t max_turns, size_t frames)
+{
+    clv_blob_family f = { .lanes = lanes };
+    const size_t width = plan->shape.width, height = plan->shape.height;
+    f.tiles = (width + WIDEST - 1) / WIDEST;
+    f.tile = clv_round_up((width + f.tiles - 1) / f.tiles, lanes);
+    f.tiles = (width + f.tile - 1) / f.tile;
+    f.pad = clv_round_up(plan->max_radius, lanes);
+    f.ring = power_of_two(2 * plan->max_radius + 2);
+    const size_t wanted = ITEMS_A_CORE * cores;
+    f.bands = 1;
+    if (frames * f.tiles < wanted) f.bands = (wanted + frames * f.tiles - 1) / (frames * f.tiles);
+    f.bands = CLV_MAX(CLV_MIN(f.bands, height / LOWEST_BAND), (size_t)1);
+    f.band = (height + f.bands - 1) / f.bands;
+    if (max_turns != UINT64_MAX) { /* loop turns of a row, roughly from above */
+        uint64_t row = f.tile / lanes * plan->levels * 4 + 3 * f.tile / lanes + 4 * f.pad;
+        for (size_t l = 0; l < plan->levels; ++l)
+            row += 2 * (f.tile / lanes / 2 + 2) * plan->radius[l];
+        const uint64_t fits = max_turns / row;
+        const uint64_t around = 2 * plan->max_radius + 4;
+        f.band = CLV_MIN(f.band, fits > around ? (size_t)(fits - around) : 1);
+    }
+    f.bands = (height + f.band - 1) / f.band;
+    f.group = CLV_MAX(wanted / (f.tiles * f.bands), (size_t)1);
+    f.scratch_floats = item_floats(plan, &f) * f.tiles * f.bands * CLV_MIN(f.group, frames);
+    return f;
+}
+
+clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
+                                    size_t frames)
+{
+    const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
+    const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
+    const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
+    return geometry(plan, 16, cores, turns, frames);
+}
+
+size_t clv_blob_scratch_estimate(const clv_blob_plan *plan)
+{
+    const clv_blob_family f = geometry(plan, 16, 8, UINT64_MAX, 1);
+    return f.scratch_floats * sizeof(float) * 2;
+}

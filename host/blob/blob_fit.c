@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Gaussian integrated over the pixels, fitted to a spot: Levenberg-Marquardt, first with equal
+ * weights, then with the variance that the first fit's residuals show. */
+#include "host/blob/blob_job.h"
+
+#include "base/alloc.h"
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REACH = 48, SIDE = 2 * REACH + 1, UNKNOWNS = 5, ROUNDS = 30 };
+enum { Y, X, LIGHT, GROUND, WIDTH };
+
+typedef struct window {
+    size_t y0, x0, rows, columns;
+    double pixel[SIDE * SIDE], weight[SIDE * SIDE]; /* weight 0: not finite */
+} window;
+
+static double sign_of(const clv_blob_plan *plan)
+{
+    return plan->options.invert ? -1 : 1;
+}
+
+static void take(const clv_blob_plan *plan, size_t frame, const clv_spot *spot, window *w)
+{
+    const double reach = fmin(ceil(3 * (double)spot->sigma), REACH);
+    const double cy = round((double)spot->y), cx = round((double)spot->x);
+    w->y0 = (size_t)fmax(cy - reach, 0), w->x0 = (size_t)fmax(cx - reach, 0);
+    w->rows = (size_t)fmin(cy + reach, (double)plan->shape.height - 1) - w->y0 + 1;
+    w->columns = (size_t)fmin(cx + reach, (double)plan->shape.width - 1) - w->x0 + 1;
+    for (size_t y = 0; y < w->rows; ++y)
+        for (size_t x = 0; x < w->columns; ++x) {
+            const double v = clv_blob_pixel_at(plan, frame, w->y0 + y, w->x0 + x);
+            const size_t i = y * w->columns + x;
+            w->weight[i] = isfinite(v);
+            w->pixel[i] = isfinite(v) ? sign_of(plan) * v : 0;
+        }
+}
+
+/* Light in a pixel's extent along one axis, and its derivatives by place and width. */
+static void along(double from, size_t count, double centre, double width, double *e, double *by_c,
+                  double *by_w)
+{
+    static const double norm = 0.3989422804014327; /* 1 / sqrt(2 pi) */
+    double t0 = (from - 0.5 - centre) / width;
+    double e0 = 0.5 * erf(t0 * sqrt(0.5)), g0 = norm / width * exp(-0.5 * t0 * t0);
+    for (size_t i = 0; i < count; ++i) {
+        const double t1 = t0 + 1 / width;
+        const double e1 = 0.5 * erf(t1 * sqrt(0.5)), g1 = norm / width * exp(-0.5 * t1 * t1);
+        e[i] = e1 - e0, by_c[i] = g0 - g1, by_w[i] = t0 * g0 - t1 * g1;
+        t0 = t1, e0 = e1, g0 = g1;
+    }
+}
+
+typedef struct shape {
+    double ey[SIDE], ey_c[SIDE], ey_w[SIDE], ex[SIDE], ex_c[SIDE], ex_w[SIDE];
+} shape;
+
+static void make_shape(const window *w, const double p[UNKNOWNS], shape *s)
+{
+    along((double)w->y0, w->rows, p[Y], p[WIDTH], s->ey, s->ey_c, s->ey_w);
+    along((double)w->x0, w->columns, p[X], p[WIDTH], s->ex, s->ex_c, s->ex_w);
+}
+
+/* Weighted sum of squares; with `normal` also J'WJ and J'Wr. */
+static double judge(const window *w, const double p[UNKNOWNS], double *normal, double *right)
+{
+    shape s;
+    double sum = 0;
+    make_shape(w, p, &s);
+    if (normal) memset(normal, 0, UNKNOWNS * UNKNOWNS * sizeof *normal);
+    if (right) memset(right, 0, UNKNOWNS * sizeof *right);
+    for (size_t y = 0; y < w->rows; ++y)
+        for (size_t x = 0; x < w->columns; ++x) {
+            const size_t i = y * w->columns + x;
+            const double light = s.ey[y] * s.ex[x];
+            const double r = w->pixel[i] - p[GROUND] - p[LIGHT] * light;
+            sum += w->weight[i] * r * r;
+            if (!normal) continue;
+            const double j[UNKNOWNS] = { p[LIGHT] * s.ey_c[y] * s.ex[x],
+                                         p[LIGHT] * s.ey[y] * s.ex_c[x], light, 1,
+                                         p[LIGHT] * (s.ey_w[y] * s.ex[x] + s.ey[y] * s.ex_w[x]) };
+            for (size_t a = 0; a < UNKNOWNS; ++a) {
+                right[a] += w->weight[i] * j[a] * r;
+                for (size_t b = 0; b <= a; ++b)
+                    normal[a * UNKNOWNS + b] += w->weight[i] * j[a] * j[b];
+            }
+        }
+    return sum;
+}
+
+static bool solve(const double *normal, const double *right, double damping, double *step)
+{
+    double l[UNKNOWNS * UNKNOWNS];
+    for (size_t a = 0; a < UNKNOWNS; ++a)
+        for (size_t b = 0; b < UNKNOWNS; ++b)
+            l[a * UNKNOWNS + b] = a >= b ? normal[a * UNKNOWNS + b] * (a == b ? 1 + damping : 1)
+                                         : normal[b * UNKNOWNS + a];
+    if (!clv_cholesky(l, UNKNOWNS)) return false;
+    memcpy(step, right, UNKNOWNS * sizeof *step);
+    clv_forward_substitute(l, UNKNOWNS, step);
+    for (size_t a = UNKNOWNS; a-- > 0;) {
+        for (size_t b = a + 1; b < UNKNOWNS; ++b)
+            step[a] -= l[b * UNKNOWNS + a] * step[b];
+        step[a] /= l[a * UNKNOWNS + a];
+    }
+    return true;
+}
+
+static bool sensible(const window *w, const double p[UNKNOWNS], double sigma)
+{
+    return p[Y] >= (double)w->y0 - 0.5 && p[Y] <= (double)(w->y0 + w->rows) - 0.5 &&
+           p[X] >= (double)w->x0 - 0.5 && p[X] <= (double)(w->x0 + w->columns) - 0.5 &&
+           p[WIDTH] > 0.25 && p[WIDTH] < 3 * sigma && p[LIGHT] > 0 && isfinite(p[LIGHT]);
+}
+
+static bool descend(const window *w, double p[UNKNOWNS], double sigma)
+{
+    double normal[UNKNOWNS * UNKNOWNS], right[UNKNOWNS], step[UNKNOWNS], next[UNKNOWNS];
+    double damping = 1e-3, best = judge(w, p, normal, right);
+    for (int round = 0; round < ROUNDS; ++round) {
+        if (!solve(normal, right, damping, step)) return false;
+        for (int a = 0; a < UNKNOWNS; ++a)
+            next[a] = p[a] + step[a];
+        const double now = sensible(w, next, sigma) ? judge(w, next, NULL, NULL) : INFINITY;
+        if (!(now <= best)) {
+            damping *= 8;
+            if (damping > 1e8) return sensible(w, p, sigma);
+            continue;
+        }
+        const bool done = fabs(step[Y]) < 1e-5 && fabs(step[X]) < 1e-5 && fabs(step[WIDTH]) < 1e-4;
+        memcpy(p, next, sizeof next);
+        if (done) return true;
+        damping = fmax(damping / 8, 1e-9);
+        best = judge(w, p, normal, right);
+    }
+    return false;
+}
+
+/* Variance of a pixel = a + b * light in it, as the residuals have it. Where light makes none the
+ * weights stay equal. */
+static void weigh(window *w, const double p[UNKNOWNS])
+{
+    shape s;
+    double n = 0, m = 0, mm = 0, r2 = 0, mr2 = 0;
+    make_shape(w, p, &s);
+    for (size_t i = 0; i < w->rows * w->columns; ++i) {
+        if (w->weight[i] == 0) continue;
+        const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
+        const double r = w->pixel[i] - p[GROUND] - light;
+        n += 1, m += light, mm += light * light, r2 += r * r, mr2 += light * r * r;
+    }
+    const double det = n * mm - m * m;
+    if (!(det > 0) || !(r2 > 0)) return;
+    double b = (n * mr2 - m * r2) / det, a = (r2 - b * m) / n;
+    if (!(b > 0)) return;
+    const double least = 0.1 * r2 / n;
+    if (a < least) a = least;
+    for (size_t i = 0; i < w->rows * w->columns; ++i)
+        if (w->weight[i] > 0) {
+            const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
+            w->weight[i] = 1 / (a + b * light);
+        }
+}
+
+bool clv_blob_fit(const clv_blob_plan *plan, size_t frame, clv_spot *spot)
+{
+    window w;
+    take(plan, frame, spot, &w);
+    if (w.rows * w.columns < 2 * UNKNOWNS) return false;
+    const double sigma = (double)spot->sigma, sign = sign_of(plan);
+    double p[UNKNOWNS] = { (double)spot->y, (double)spot->x, fmax((double)spot->mass, 1e-3),
+                           sign * (double)spot->background, sigma };
+    if (!descend(&w, p, sigma)) return false;
+    weigh(&w, p);
+    if (!descend(&w, p, sigma)) return false;
+    spot->y = (float)p[Y], spot->x = (float)p[X], spot->sigma = (float)p[WIDTH];
+    spot->mass = (float)p[LIGHT], spot->background = (float)(sign * p[GROUND]);
+    return true;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunk of frames on a device: tables, launches, results. cl/blob/blob.clh tells how the arrays
+ * lie. */
+#include "host/blob/blob_family.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+#include "runtime/tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Memory of a worker, and of a chunk in flight beside its results. */
+enum { TAPS, LEVEL, LEAK };
+enum { PIXELS = CLV_BLOB_RESULTS, PEDESTAL, ONES, BINS, SCRATCH };
+
+clv_cost clv_blob_cost(size_t first, size_t count, void *user)
+{
+    (void)first;
+    const clv_blob_plan *plan = user;
+    const double pixels = (double)plan->shape.height * (double)plan->shape.width;
+    double operations = 0;
+    for (size_t l = 0; l < plan->levels; ++l)
+        operations += (plan->options.dog ? 4 : 10) * (double)plan->radius[l] + 8;
+    const size_t bytes = plan->shape.height * plan->shape.width * plan->pixel_bytes;
+    const size_t list = plan->capacity * sizeof(clv_blob_peak);
+    const size_t scratch = clv_blob_scratch_estimate(plan);
+    const double n = (double)count;
+    return (clv_cost){
+        .flops = n * pixels * operations * (plan->by_noise ? 1.6 : 1),
+        .traffic_bytes = n * pixels * ((double)plan->pixel_bytes + 4 * (double)plan->levels),
+        .transfer_bytes = n * ((double)bytes + (double)list),
+        .memory_bytes = count * (bytes + list + CLV_BLOB_NOISE_BINS * 4 * plan->scales) + scratch,
+        .buffer_bytes = CLV_MAX(CLV_MAX(count * bytes, count * list), scratch),
+    };
+}
+
+static clv_status upload(clv_worker *worker, unsigned key, const void *data, size_t bytes)
+{
+    clv_buffer *buffer;
+    CLV_TRY(clv_worker_buffer(worker, key, bytes, &buffer));
+    return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
+}
+
+static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan)
+{
+    int32_t level[2 * CLV_BLOB_MAX_LEVELS];
+    for (size_t l = 0; l < plan->levels; ++l)
+        level[2 * l] = (int32_t)plan->radius[l], level[2 * l + 1] = (int32_t)plan->first_tap[l];
+    CLV_TRY(upload(worker, TAPS, plan->tap_f32, plan->taps * 2 * sizeof(float)));
+    CLV_TRY(upload(worker, LEVEL, level, plan->levels * 2 * sizeof *level));
+    return upload(worker, LEAK, plan->leak, plan->levels * sizeof *plan->leak);
+}
+
+/* What the launches of one chunk share. */
+typedef struct pass {
+    const clv_blob_plan *plan;
+    const clv_blob_family *f;
+    clv_slot *slot;
+    clv_place pixels;
+    clv_buffer *pedestal, *counts, *peaks, *inverse, *bins, *scratch;
+} pass;
+
+static clv_arg constant(const pass *p, unsigned key)
+{
+    clv_buffer *buffer = NULL;
+    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
+    return clv_arg_buffer(buffer);
+}
+
+static clv_arg i32(size_t value)
+{
+    return clv_arg_i32((int32_t)value);
+}
+
+static float dog_factor(const clv_blob_plan *plan)
+{
+    return (float)(1 / (plan->options.sigma_ratio - 1));
+}
+
+static clv_launch describe(const pass *p, const char *kernel, size_t frames)
+{
+    return (clv_launch){
+        .source = &clv_cl_blob_rows,
+        .kernel = kernel,
+        .defines = { { "LANES", (long)p->f->lanes },
+                     { "PIXEL", (long)p->plan->shape.type },
+                     { "DOG", p->plan->options.dog } },
+        .global = { p->f->tiles, p->f->bands, frames },
+        .local = { 1, 1, 1 },
+    };
+}
+
+/* Arguments that begin alike: frames [at, ...) of the chunk. A group's lists begin at `at`. */
+static clv_status look_rows(const pass *p, size_t at, size_t frames)
+{
+    const clv_blob_plan *plan = p->plan;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->pixels.buffer),
+        clv_arg_u64(p->pixels.offset),
+        clv_arg_u64(p->pixels.stride[0]),
+        clv_arg_u64(p->pixels.stride[1]),
+        clv_arg_buffer(p->pedestal),
+        constant(p, TAPS),
+        constant(p, LEVEL),
+        constant(p, LEAK),
+        clv_arg_buffer(p->inverse),
+        clv_arg_buffer(p->scratch),
+        clv_arg_buffer(p->peaks),
+        clv_arg_buffer(p->counts),
+        i32(plan->shape.height),
+        i32(plan->shape.width),
+        i32(p->f->tile),
+        i32(p->f->band),
+        i32(plan->levels),
+        i32(p->f->pad),
+        i32(p->f->ring),
+        clv_arg_u32((uint32_t)plan->capacity),
+        clv_arg_f32(plan->gain),
+        clv_arg_f32(dog_factor(plan)),
+        clv_arg_f32(plan->floor),
+        clv_arg_f32(plan->relative),
+        clv_arg_u32((uint32_t)at),
+    };
+    const clv_launch launch = describe(p, "clv_blob_rows", frames);
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status noise_rows(const pass *p, size_t at, size_t frames)
+{
+    const clv_blob_plan *plan = p->plan;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->pixels.buffer),
+        clv_arg_u64(p->pixels.offset),
+        clv_arg_u64(p->pixels.stride[0]),
+        clv_arg_u64(p->pixels.stride[1]),
+        clv_arg_buffer(p->pedestal),
+        constant(p, TAPS),
+        constant(p, LEVEL),
+        constant(p, LEAK),
+        clv_arg_buffer(p->scratch),
+        clv_arg_buffer(p->bins),
+        i32(plan->shape.height),
+        i32(plan->shape.width),
+        i32(p->f->tile),
+        i32(p->f->band),
+        i32(plan->levels),
+        i32(p->f->pad),
+        i32(p->f->ring),
+        clv_arg_f32(plan->gain),
+        clv_arg_f32(dog_factor(plan)),
+        i32(plan->noise_step),
+        clv_arg_u32((uint32_t)at),
+    };
+    const clv_launch launch = describe(p, "clv_blob_noise_rows", frames);
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status noise_medians(const pass *p, size_t frames)
+{
+    const clv_blob_plan *plan = p->plan;
+    const size_t rows = (plan->shape.height + plan->noise_step - 1) / plan->noise_step;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->bins),
+        clv_arg_buffer(p->inverse),
+        clv_arg_u32((uint32_t)(rows * plan->shape.width)),
+        clv_arg_u32((uint32_t)(frames * plan->scales)),
+    };
+    const clv_launch launch = { .source = &clv_cl_blob_noise,
+                                .kernel = "clv_blob_noise_median",
+                                .global = { frames * plan->scales },
+                                .local = { 1 } };
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+/* Groups of frames one after the other, in the same scratch memory: it stays in the cache. */
+static clv_status in_groups(const pass *p, size_t count,
+                            clv_status (*launch)(const pass *, size_t, size_t))
+{
+    for (size_t at = 0; at < count; at += p->f->group)
+        CLV_TRY(launch(p, at, CLV_MIN(p->f->group, count - at)));
+    return CLV_OK;
+}
+
+static clv_status make_buffers(pass *p, size_t first, size_t count)
+{
+    const clv_blob_plan *plan = p->plan;
+    const clv_blob_frames *s = &plan->shape;
+    const size_t frame = plan->base + first;
+    clv_queue *queue = clv_slot_queue(p->slot);
+    const clv_box box = { .host = (const char *)plan->pixels +
+                                  frame * s->frame_stride * plan->pixel_bytes,
+                          .element_bytes = plan->pixel_bytes,
+                          .extent = { count, s->height, s->width },
+                          .stride = { s->frame_stride, s->row_stride, 1 } };
+    CLV_TRY(clv_slot_input(p->slot, PIXELS, &box, &p->pixels));
+    CLV_TRY(clv_slot_buffer(p->slot, PEDESTAL, count * sizeof(float), &p->pedestal));
+    CLV_TRY(clv_write_enqueue(queue, p->pedestal, 0, plan->pedestal + frame, count * sizeof(float),
+                              NULL));
+    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_COUNTS, count * 2 * sizeof(uint32_t), &p->counts));
+    CLV_TRY(clv_write_enqueue(queue, p->counts, 0, plan->seed + 2 * frame,
+                              count * 2 * sizeof(uint32_t), NULL));
+    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_PEAKS, count * plan->capacity * sizeof(clv_blob_peak),
+                            &p->peaks));
+    CLV_TRY(clv_slot_buffer(p->slot, SCRATCH, p->f->scratch_floats * sizeof(float), &p->scratch));
+    const size_t levels = count * plan->scales;
+    if (!plan->by_noise) {
+        CLV_TRY(clv_slot_buffer(p->slot, ONES, levels * sizeof(float), &p->inverse));
+        return clv_fill_enqueue(queue, p->inverse, 0, levels * sizeof(float), 0x3F800000, NULL);
+    }
+    const size_t bytes = levels * CLV_BLOB_NOISE_BINS * sizeof(uint32_t);
+    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_INVERSE, levels * sizeof(float), &p->inverse));
+    CLV_TRY(clv_slot_buffer(p->slot, BINS, bytes, &p->bins));
+    return clv_fill_enqueue(queue, p->bins, 0, bytes, 0, NULL);
+}
+
+clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const clv_blob_plan *plan = user;
+    const clv_blob_family f = clv_blob_family_for(plan, clv_slot_worker(slot), count);
+    pass p = { .plan = plan, .f = &f, .slot = slot };
+    CLV_TRY(make_buffers(&p, first, count));
+    if (plan->by_noise) {
+        CLV_TRY(in_groups(&p, count, noise_rows));
+        CLV_TRY(noise_medians(&p, count));
+    }
+    return in_groups(&p, count, look_rows);
+}
+
+clv_status clv_blob_setup(clv_worker *worker, void *user)
+{
+    clv_blob_plan *plan = user;
+    plan->variant[clv_worker_index(worker)] = 0;
+    return upload_constants(worker, plan);
+}
+
+clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_blob_plan *plan = user;
+    const uint32_t *counts = clv_slot_result(slot, CLV_BLOB_COUNTS);
+    const clv_blob_peak *peaks = clv_slot_result(slot, CLV_BLOB_PEAKS);
+    const float *inverse = plan->by_noise ? clv_slot_result(slot, CLV_BLOB_INVERSE) : NULL;
+    for (size_t i = 0; i < count; ++i) {
+        const size_t frame = plan->base + first + i;
+        const size_t kept = CLV_MIN((size_t)counts[2 * i], plan->capacity);
+        if (!clv_reserve(&plan->peaks[frame], &plan->room[frame], kept, sizeof **plan->peaks))
+            return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu maxima", kept);
+        if (kept)
+            memcpy(plan->peaks[frame], peaks + i * plan->capacity, kept * sizeof **plan->peaks);
+        plan->found[frame] = counts[2 * i];
+        memcpy(&plan->max_response[frame], &counts[2 * i + 1], sizeof(float));
+        for (size_t k = 0; k < plan->scales; ++k)
+            plan->inverse_noise[frame * plan->scales + k] =
+                inverse ? inverse[i * plan->scales + k] : 1;
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blob detection as a job: unit u is frame base + u of the push. */
+#ifndef CLEAVE_HOST_BLOB_BLOB_JOB_H
+#define CLEAVE_HOST_BLOB_BLOB_JOB_H
+
+#include "host/blob/blob_plan.h"
+
+/* Result memory of a chunk. */
+enum {
+    CLV_BLOB_COUNTS,  /* uint32 [frames][2]: maxima found, bits of the largest response */
+    CLV_BLOB_PEAKS,   /* clv_blob_peak [frames][capacity] */
+    CLV_BLOB_INVERSE, /* float [frames][scales]: 1 / noise; with by_noise only */
+    CLV_BLOB_RESULTS
+};
+
+clv_cost clv_blob_cost(size_t first, size_t count, void *plan);
+clv_status clv_blob_setup(clv_worker *worker, void *plan);
+clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_blob_reference(clv_slot *slot, size_t first, size_t count, void *plan);
+
+/* Responses [scales][height][width] of one frame in float64; `frame` [height][width] is what is
+ * filtered, `scratch` holds 4 planes. For the reference and for tests. */
+void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double pedestal,
+                        double *scratch, double *responses);
+
+/* ---- blob_finish.c ---- */
+
+/* The frame's spots from its peaks: filtered, pruned, refined, measured, sorted. Grows *spots.
+ * Any thread, different frames at once. */
+clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **spots,
+                           size_t *capacity, size_t *count, size_t *dropped_bad);
+
+/* ---- blob_measure.c ---- */
+
+/* Sub-pixel place and sigma by quadratics through the responses. */
+void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, const float *inverse,
+                     clv_spot *spot);
+/* Background, mass, S/N and flags; `fit` where asked for. */
+void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
+                      clv_spot *spot);
+/* ---- blob_fit.c ---- */
+bool clv_blob_fit(const clv_blob_plan *plan, size_t frame, clv_spot *spot);
+
+#endif

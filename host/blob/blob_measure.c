@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A spot's place between the pixels, and its light. */
+#include "host/blob/blob_job.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_RING = 512 }; /* pixels of the background's ring that are looked at */
+
+/* Offset of the parabola's top through three values; 0 where there is none within a pixel. */
+static double top_of(double before, double here, double after)
+{
+    const double curve = before - 2 * here + after;
+    if (!isfinite(curve) || !(curve < 0)) return 0;
+    const double offset = (before - after) / (2 * curve);
+    return fabs(offset) <= 1 ? offset : 0;
+}
+
+/* Least-squares quadratic through the nine; on an edge only along it. */
+static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double *oy, double *ox)
+{
+    const float *v = p->around;
+    const bool free_y = p->y > 0 && p->y + 1 < plan->shape.height,
+               free_x = p->x > 0 && p->x + 1 < plan->shape.width;
+    *oy = *ox = 0;
+    if (!free_y && free_x) *ox = top_of((double)v[3], (double)v[4], (double)v[5]);
+    if (!free_x && free_y) *oy = top_of((double)v[1], (double)v[4], (double)v[7]);
+    if (!free_y || !free_x) return;
+    double by = 0, bx = 0, cyy = 0, cxx = 0;
+    for (int i = 0; i < 3; ++i) {
+        bx += ((double)v[3 * i + 2] - (double)v[3 * i]) / 6;
+        by += ((double)v[6 + i] - (double)v[i]) / 6;
+        cxx += ((double)v[3 * i + 2] - 2 * (double)v[3 * i + 1] + (double)v[3 * i]) / 3;
+        cyy += ((double)v[6 + i] - 2 * (double)v[3 + i] + (double)v[i]) / 3;
+    }
+    const double cxy = ((double)v[8] - (double)v[6] - (double)v[2] + (double)v[0]) / 4;
+    const double det = cxx * cyy - cxy * cxy;
+    if (!(det > 0) || !(cxx < 0)) return; /* no maximum */
+    const double y = -(cxx * by - cxy * bx) / det, x = -(cyy * bx - cxy * by) / det;
+    if (fabs(y) <= 1 && fabs(x) <= 1) *oy = y, *ox = x;
+}
+
+void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, const float *inverse,
+                     clv_spot *spot)
+{
+    const double own = inverse[peak->k] > 0 ? (double)inverse[peak->k] : 1;
+    const double value = (double)peak->around[4] / own;
+    spot->response = (float)value;
+    double oy = 0, ox = 0, sigma = plan->sigma[peak->k];
+    if (plan->options.subpixel != CLV_BLOB_SUBPIXEL_NONE) {
+        place_quad(plan, peak, &oy, &ox);
+        if (peak->k > 0 && peak->k + 1u < plan->scales) {
+            const double below = inverse[peak->k - 1] > 0
+                                     ? (double)peak->below / (double)inverse[peak->k - 1]
+                                     : value;
+            const double above = inverse[peak->k + 1] > 0
+                                     ? (double)peak->above / (double)inverse[peak->k + 1]
+                                     : value;
+            const double step = top_of(below, value, above);
+            const double last = plan->sigma[peak->k - 1], next = plan->sigma[peak->k + 1];
+            if (plan->options.dog || plan->options.log_scale)
+                sigma *= pow(next / sigma, step);
+            else
+                sigma += step * (next - last) / 2;
+        }
+    }
+    spot->y = (float)(peak->y + oy), spot->x = (float)(peak->x + ox);
+    spot->sigma = (float)sigma;
+}
+
+/* The value of rank k, 0-based; changes the order. */
+static double of_rank(float *v, size_t count, size_t k)
+{
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        const float pivot = v[(low + high) / 2];
+        size_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot)
+                ++i;
+            while (v[j] > pivot)
+                --j;
+            if (i > j) break;
+            const float t = v[i];
+            v[i++] = v[j], v[j] = t;
+            if (!j) break;
+            --j;
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return (double)v[k];
+}
+
+typedef struct sums {
+    float ring[MOST_RING];
+    size_t ring_count, disc_count;
+    double disc;
+    bool saturated;
+} sums;
+
+static void add_row(const clv_blob_plan *plan, size_t frame, size_t y, size_t x0, size_t x1,
+                    double cy, double cx, double inner, double outer, sums *s)
+{
+    const double dy = (double)y - cy;
+    for (size_t x = x0; x <= x1; ++x) {
+        const double dx = (double)x - cx, d2 = dy * dy + dx * dx;
+        if (d2 > outer * outer) continue;
+        const double v = clv_blob_pixel_at(plan, frame, y, x);
+        if (!isfinite(v)) continue;
+        if (d2 <= inner * inner) {
+            s->disc += v, ++s->disc_count;
+            s->saturated = s->saturated || v >= plan->largest;
+        } else if (s->ring_count < MOST_RING) {
+            s->ring[s->ring_count++] = (float)v;
+        }
+    }
+}
+
+void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
+                      clv_spot *spot)
+{
+    const size_t height = plan->shape.height, width = plan->shape.width;
+    const double sigma = plan->sigma[peak->k], inner = 3 * sigma, outer = inner + 2;
+    const double cy = (double)spot->y, cx = (double)spot->x;
+    const size_t y0 = (size_t)fmax(0, ceil(cy - outer)), x0 = (size_t)fmax(0, ceil(cx - outer));
+    const size_t y1 = (size_t)fmin((double)height - 1, floor(cy + outer));
+    const size_t x1 = (size_t)fmin((double)width - 1, floor(cx + outer));
+    const double radius = sqrt(2) * sigma;
+    sums s;
+    s.ring_count = s.disc_count = 0, s.disc = 0, s.saturated = false;
+    for (size_t y = y0; y <= y1; ++y)
+        add_row(plan, frame, y, x0, x1, cy, cx, inner, outer, &s);
+    double background = (double)plan->pedestal[frame], noise = 0;
+    if (s.ring_count) {
+        background = of_rank(s.ring, s.ring_count, s.ring_count / 2);
+        for (size_t i = 0; i < s.ring_count; ++i)
+            s.ring[i] = fabsf(s.ring[i] - (float)background);
+        noise = 1.4826 * of_rank(s.ring, s.ring_count, s.ring_count / 2);
+    }
+    const double mass = s.disc - background * (double)s.disc_count;
+    spot->background = (float)background;
+    spot->mass = (float)(plan->options.invert ? -mass : mass);
+    if (noise > 0 && s.disc_count)
+        spot->snr = (float)((double)spot->mass / (noise * sqrt((double)s.disc_count)));
+    if (s.saturated) spot->flags |= CLV_SPOT_SATURATED;
+    if (cy < radius || cx < radius || cy + radius > (double)height - 1 ||
+        cx + radius > (double)width - 1)
+        spot->flags |= CLV_SPOT_BORDER;
+    if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT && !clv_blob_fit(plan, frame, spot))
+        spot->flags |= CLV_SPOT_FIT_FAILED;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options to ladder, taps and thresholds. */
+#include "host/blob/blob_plan.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static clv_status check_options(const clv_blob_options *o)
+{
+    if (!(o->min_sigma_px > 0) || !(o->max_sigma_px >= o->min_sigma_px) ||
+        !isfinite(o->max_sigma_px))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: sigmas %g to %g given, expected 0 < smallest <= largest",
+                        o->min_sigma_px, o->max_sigma_px);
+    if (o->num_sigma > CLV_BLOB_MAX_SCALES)
+        return clv_fail(CLV_E_ARGUMENT, "blobs: %u sigmas given, expected 1 to %d", o->num_sigma,
+                        CLV_BLOB_MAX_SCALES);
+    if (o->dog && !(o->sigma_ratio > 1 && isfinite(o->sigma_ratio)))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: sigma ratio %g given, expected more than 1",
+                        o->sigma_ratio);
+    if (!(o->threshold >= 0) || !isfinite(o->threshold))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: threshold %g given, expected 0 or more",
+                        o->threshold);
+    if (!(o->threshold_rel >= 0 && o->threshold_rel <= 1))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: relative threshold %g given, expected 0 to 1",
+                        o->threshold_rel);
+    if (!(o->threshold_sigma >= 0) || !isfinite(o->threshold_sigma))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: threshold of %g noise deviations given, expected "
+                        "0 or more",
+                        o->threshold_sigma);
+    if (o->threshold_sigma_given && (o->threshold_given || o->threshold_rel_given))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in noise deviations divides the "
+                                        "responses: it cannot go with another threshold");
+    if (!(o->overlap > 0 && o->overlap <= 1))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: overlap %g given, expected 0 to 1", o->overlap);
+    if ((unsigned)o->taps > CLV_BLOB_TAPS_SCIPY || (unsigned)o->subpixel > CLV_BLOB_SUBPIXEL_NONE)
+        return clv_fail(CLV_E_ARGUMENT, "blobs: an unknown set of taps or sub-pixel method");
+    return CLV_OK;
+}
+
+static clv_blob_options with_defaults(const clv_blob_options *given)
+{
+    clv_blob_options o = { 0 };
+    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    o.size = sizeof o;
+    if (o.min_sigma_px == 0) o.min_sigma_px = 1;
+    if (o.max_sigma_px == 0) o.max_sigma_px = CLV_MAX(3.0, o.min_sigma_px);
+    if (!o.num_sigma) o.num_sigma = 5;
+    if (o.sigma_ratio == 0) o.sigma_ratio = 1.6;
+    if (o.overlap == 0) o.overlap = 0.5;
+    if (!o.threshold_given) o.threshold = 0;
+    if (!o.threshold_sigma_given) o.threshold_sigma = 0;
+    if (!o.threshold_rel_given)
+        o.threshold_rel = o.threshold_given || o.threshold_sigma_given ? 0 : 0.2;
+    return o;
+}
+
+static clv_status make_ladder(const clv_blob_options *o, double *sigma, size_t *levels,
+                              size_t *scales)
+{
+    if (o->dog) {
+        const double k = floor(log(o->max_sigma_px / o->min_sigma_px) / log(o->sigma_ratio) + 1);
+        if (!(k <= CLV_BLOB_MAX_SCALES))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "blobs: %.0f differences of Gaussians, expected at most %d: a larger "
+                            "sigma ratio gives fewer",
+                            k, CLV_BLOB_MAX_SCALES);
+        *scales = (size_t)k;
+        *levels = *scales + 1;
+        for (size_t i = 0; i < *levels; ++i)
+            sigma[i] = o->min_sigma_px * pow(o->sigma_ratio, (double)i);
+        return CLV_OK;
+    }
+    *scales = *levels = o->num_sigma;
+    for (size_t i = 0; i < *levels; ++i) {
+        const double part = *levels > 1 ? (double)i / (double)(*levels - 1) : 0;
+        sigma[i] = o->log_scale ? o->min_sigma_px * pow(o->max_sigma_px / o->min_sigma_px, part)
+                                : o->min_sigma_px + (o->max_sigma_px - o->min_sigma_px) * part;
+    }
+    return CLV_OK;
+}
+
+clv_status clv_blobs_ladder(const clv_blob_options *options, double *sigma_px, size_t *count)
+{
+    double sigma[CLV_BLOB_MAX_LEVELS];
+    size_t levels;
+    if (!sigma_px || !count) return clv_fail(CLV_E_ARGUMENT, "blobs: an output is NULL");
+    *count = 0;
+    const clv_blob_options o = with_defaults(options);
+    CLV_TRY(check_options(&o));
+    CLV_TRY(make_ladder(&o, sigma, &levels, count));
+    memcpy(sigma_px, sigma, *count * sizeof *sigma);
+    return CLV_OK;
+}
+
+static clv_status make_taps(clv_blob_plan *plan)
+{
+    for (size_t l = 0; l < plan->levels; ++l) {
+        const double reach = floor(4 * plan->sigma[l] + 0.5);
+        if (reach > CLV_BLOB_MAX_RADIUS)
+            return clv_fail(CLV_E_ARGUMENT, "blobs: sigma %g given, expected at most %d",
+                            plan->sigma[l], CLV_BLOB_MAX_RADIUS / 4);
+        plan->radius[l] = (uint32_t)reach;
+        plan->first_tap[l] = (uint32_t)plan->taps;
+        plan->taps += plan->radius[l] + 1;
+        plan->max_radius = CLV_MAX(plan->max_radius, (size_t)plan->radius[l]);
+    }
+    plan->tap = clv_alloc(plan->taps, 2 * sizeof *plan->tap);
+    plan->tap_f32 = clv_alloc(plan->taps, 2 * sizeof *plan->tap_f32);
+    if (!plan->tap || !plan->tap_f32) return clv_fail(CLV_E_MEMORY, "blobs: no memory for taps");
+    for (size_t l = 0; l < plan->levels; ++l) {
+        const double s2 = plan->sigma[l] * plan->sigma[l];
+        double *t = plan->tap + 2 * plan->first_tap[l], sum = 0, leak = 0;
+        for (size_t j = 0; j <= plan->radius[l]; ++j)
+            sum += (j ? 2 : 1) * exp(-(double)(j * j) / (2 * s2));
+        for (size_t j = 0; j <= plan->radius[l]; ++j) {
+            t[2 * j] = exp(-(double)(j * j) / (2 * s2)) / sum;
+            t[2 * j + 1] = t[2 * j] * ((double)(j * j) / (s2 * s2) - 1 / s2) * -s2;
+            leak += (j ? 2 : 1) * t[2 * j + 1];
+        }
+        if (plan->options.taps == CLV_BLOB_TAPS_ZERO_SUM)
+            for (size_t j = 0; j <= plan->radius[l]; ++j)
+                t[2 * j + 1] -= leak * t[2 * j];
+        else if (!plan->options.dog)
+            plan->leak[l] = (float)(2 * leak);
+        for (size_t j = 0; j < 2 * (plan->radius[l] + 1u); ++j)
+            plan->tap_f32[2 * plan->first_tap[l] + j] = (float)t[j];
+    }
+    return CLV_OK;
+}
+
+static clv_status check_shape(clv_blob_frames *shape)
+{
+    if ((unsigned)shape->type > CLV_BLOB_F32)
+        return clv_fail(CLV_E_ARGUMENT, "blobs: an unknown pixel type");
+    if (!shape->frames || !shape->height || !shape->width || shape->height > 65535 ||
+        shape->width > 65535)
+        return clv_fail(CLV_E_SHAPE,
+                        "blobs: frames [%zu,%zu,%zu] given, expected sides from 1 to 65535",
+                        shape->frames, shape->height, shape->width);
+    if (!shape->row_stride) shape->row_stride = shape->width;
+    if (!shape->frame_stride) shape->frame_stride = shape->height * shape->row_stride;
+    if (shape->row_stride < shape->width ||
+        shape->frame_stride < (shape->height - 1) * shape->row_stride + shape->width)
+        return clv_fail(CLV_E_SHAPE, "blobs: strides of %zu and %zu elements overlap",
+                        shape->frame_stride, shape->row_stride);
+    return CLV_OK;
+}
+
+static clv_status make_results(clv_blob_plan *plan)
+{
+    const size_t n = plan->shape.frames;
+    plan->pedestal = clv_zalloc(n, sizeof *plan->pedestal);
+    plan->bad_pixels = clv_zalloc(n, sizeof *plan->bad_pixels);
+    plan->peaks = clv_zalloc(n, sizeof *plan->peaks);
+    plan->room = clv_zalloc(n, sizeof *plan->room);
+    plan->found = clv_zalloc(n, sizeof *plan->found);
+    plan->max_response = clv_zalloc(n, sizeof *plan->max_response);
+    plan->inverse_noise = clv_zalloc(n, plan->scales * sizeof *plan->inverse_noise);
+    plan->seed = clv_zalloc(n, 2 * sizeof *plan->seed);
+    if (!plan->seed || !plan->pedestal || !plan->bad_pixels || !plan->peaks || !plan->room ||
+        !plan->found || !plan->max_response || !plan->inverse_noise)
+        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu frames", n);
+    return CLV_OK;
+}
+
+clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_options *options,
+                                clv_blob_plan **out)
+{
+    static const size_t bytes[] = { 1, 2, 2, 4 };
+    static const double largest[] = { 255, 65535, 32767, INFINITY };
+    *out = NULL;
+    clv_blob_plan *plan = clv_zalloc(1, sizeof *plan);
+    if (!plan) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
+    plan->options = with_defaults(options);
+    plan->shape = *shape;
+    clv_status status = check_options(&plan->options);
+    if (!status) status = check_shape(&plan->shape);
+    if (!status) status = make_ladder(&plan->options, plan->sigma, &plan->levels, &plan->scales);
+    if (!status) status = make_taps(plan);
+    if (!status) status = make_results(plan);
+    if (status) {
+        clv_blob_plan_free(plan);
+        return status;
+    }
+    plan->pixel_bytes = bytes[plan->shape.type];
+    plan->largest = largest[plan->shape.type];
+    plan->gain = plan->options.invert ? -1 : 1;
+    if (plan->options.normalize && plan->shape.type != CLV_BLOB_F32)
+        plan->options.threshold *= plan->largest;
+    plan->by_noise = plan->options.threshold_sigma_given;
+    plan->floor = (float)(plan->by_noise ? plan->options.threshold_sigma : plan->options.threshold);
+    plan->relative = plan->by_noise ? 0 : (float)plan->options.threshold_rel;
+    const size_t rows = CLV_MAX((size_t)65536 / plan->shape.width, (size_t)1);
+    plan->noise_step = (plan->shape.height + rows - 1) / rows;
+    plan->capacity = 1024;
+    *out = plan;
+    return CLV_OK;
+}
+
+void clv_blob_plan_free(clv_blob_plan *plan)
+{
+    if (!plan) return;
+    if (plan->peaks)
+        for (size_t i = 0; i < plan->shape.frames; ++i)
+            clv_free(plan->peaks[i]);
+    clv_free(plan->tap), clv_free(plan->tap_f32), clv_free(plan->pedestal);
+    clv_free(plan->seed), clv_free(plan->bad_pixels), clv_free(plan->peaks), clv_free(plan->room);
+    clv_free(plan->found), clv_free(plan->max_response), clv_free(plan->inverse_noise);
+    clv_free(plan);
+}
+
+double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x)
+{
+    const size_t at = frame * plan->shape.frame_stride + y * plan->shape.row_stride + x;
+    switch (plan->shape.type) {
+    case CLV_BLOB_U8:
+        return ((const uint8_t *)plan->pixels)[at];
+    case CLV_BLOB_U16:
+        return ((const uint16_t *)plan->pixels)[at];
+    case CLV_BLOB_I16:
+        return ((const int16_t *)plan->pixels)[at];
+    default:
+        return (double)((const float *)plan->pixels)[at];
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
+{
+    enum { MOST = 1024 };
+    float sample[MOST];
+    const size_t height = plan->shape.height, width = plan->shape.width;
+    const size_t pixels = height * width;
+    *bad = 0;
+    if (plan->shape.type == CLV_BLOB_F32) {
+        const float *row = (const float *)plan->pixels + frame * plan->shape.frame_stride;
+        for (size_t y = 0; y < height; ++y, row += plan->shape.row_stride)
+            for (size_t x = 0; x < width; ++x)
+                *bad += !(fabsf(row[x]) <= 3.402823466e38f);
+    }
+    size_t taken = 0;
+    /* places spread over the frame; where bad pixels hide them all, every pixel is asked */
+    for (size_t i = 0; i < MOST && i < pixels; ++i) {
+        const size_t at = pixels <= MOST ? i : (size_t)((double)i * (double)pixels / MOST);
+        const float v = (float)clv_blob_pixel_at(plan, frame, at / width, at % width);
+        if (isfinite(v)) sample[taken++] = v;
+    }
+    for (size_t at = 0; !taken && at < pixels; ++at) {
+        const float v = (float)clv_blob_pixel_at(plan, frame, at / width, at % width);
+        if (isfinite(v)) sample[taken++] = v;
+    }
+    if (!taken) return 0;
+    qsort(sample, taken, sizeof *sample, by_value);
+    return sample[taken / 2];
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known before the first frame: ladder, taps, thresholds; and what one push carries. */
+#ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
+#define CLEAVE_HOST_BLOB_BLOB_PLAN_H
+
+#include <cleave/blob.h>
+
+enum { CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1, CLV_BLOB_NOISE_BINS = 4096 };
+
+/* A maximum as kernels and reference hand it over; 16 words, cl/blob/blob.clh has its twin. */
+typedef struct clv_blob_peak {
+    uint32_t y, x, k, reserved;
+    float around[9];    /* responses of its scale, rows y-1 to y+1 */
+    float below, above; /* of the neighbouring scales; -inf where there is none */
+    float reserved2;
+} clv_blob_peak;
+
+typedef struct clv_blob_plan {
+    clv_blob_options options; /* defaults filled in */
+    clv_blob_frames shape;    /* strides resolved; `frames`: the most of one push */
+    size_t pixel_bytes;
+    double largest; /* of the pixel type; inf for floats */
+
+    size_t scales;                        /* responses */
+    size_t levels;                        /* Gaussians: scales, or one more for the DoG */
+    double sigma[CLV_BLOB_MAX_LEVELS];    /* of the levels */
+    uint32_t radius[CLV_BLOB_MAX_LEVELS]; /* of the taps */
+    uint32_t first_tap[CLV_BLOB_MAX_LEVELS];
+    size_t max_radius, taps;
+    double *tap;    /* [taps][2]: Gaussian, and -sigma^2 times its second derivative; halves */
+    float *tap_f32; /* the same */
+    float leak[CLV_BLOB_MAX_LEVELS]; /* response to a constant 1 */
+
+    float gain;        /* of the pixels: 1, or -1 for dark spots */
+    bool by_noise;     /* threshold_sigma */
+    float floor;       /* responses at or below never count (divided by the noise where by_noise) */
+    float relative;    /* to the frame's largest; 0: not used */
+    size_t noise_step; /* every so many rows are looked at for the noise */
+
+    /* ---- of one push ---- */
+    const void *pixels;
+    size_t frames;
+    size_t base;        /* the frame that unit 0 stands for */
+    size_t capacity;    /* peaks that a frame's list has room for */
+    float *pedestal;    /* [frames] what is taken off before filtering */
+    size_t *bad_pixels; /* [frames] */
+    uint32_t *seed;     /* [frames][2] 0, and the bits of the largest response known so far */
+    /* results */
+    clv_blob_peak **peaks; /* [frames], in any order; what a list had no room for is missing */
+    size_t *room;          /* [frames] of `peaks` */
+    uint32_t *found;       /* [frames] */
+    float *max_response;   /* [frames] */
+    float *inverse_noise;  /* [frames][scales]; 1 without by_noise */
+
+    unsigned char variant[CLV_MAX_WORKERS];
+} clv_blob_plan;
+
+/* Checks everything, makes the tables. Free with clv_blob_plan_free. */
+clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_options *options,
+                                clv_blob_plan **plan);
+void clv_blob_plan_free(clv_blob_plan *plan); /* accepts NULL */
+
+/* Index of the mirrored pixel: d c b a | a b c d | d c b a, folded as often as needed. */
+static inline size_t clv_blob_mirror(int64_t at, size_t size)
+{
+    const int64_t period = 2 * (int64_t)size;
+    at %= period;
+    if (at < 0) at += period;
+    return (size_t)(at < (int64_t)size ? at : period - 1 - at);
+}
+
+/* A pixel as a number, NaN and inf as they are. */
+double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x);
+
+/* Median of a frame (of a sample, where it is large) and the count of its bad pixels. */
+float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_blobs and the stream: pushes become jobs, full lists are done again, spots wait in order. */
+#include "host/blob/blob_job.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_HELPERS = 16, FRAMES_A_HELPER = 8 };
+
+/* What one thread finishes: frames [first, last) of a push. */
+typedef struct helper {
+    const clv_blob_plan *plan;
+    size_t first, last;
+    clv_spot *frame_spots; /* of one frame */
+    size_t frame_room;
+    clv_spot *spots; /* of all its frames */
+    size_t count, room, dropped, empty;
+    clv_error error;
+} helper;
+
+struct clv_blob_stream {
+    clv_context *context;
+    clv_blob_plan *plan;
+    helper helpers[MOST_HELPERS];
+    size_t helper_count;
+    clv_spot *spots; /* [taken, count) wait to be pulled */
+    size_t taken, count, room;
+    clv_blob_summary summary;
+};
+
+static clv_status finish_frames(helper *h)
+{
+    for (size_t frame = h->first; frame < h->last; ++frame) {
+        size_t count, dropped;
+        CLV_TRY(clv_blob_finish(h->plan, frame, &h->frame_spots, &h->frame_room, &count, &dropped));
+        if (!clv_reserve(&h->spots, &h->room, h->count + count, sizeof *h->spots))
+            return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", h->count + count);
+        if (count) memcpy(h->spots + h->count, h->frame_spots, count * sizeof *h->spots);
+        h->count += count, h->dropped += dropped, h->empty += count == 0;
+    }
+    return CLV_OK;
+}
+
+static void *run_helper(void *argument)
+{
+    helper *h = argument;
+    const clv_status status = finish_frames(h);
+    if (status) clv_error_take(&h->error, status);
+    return NULL;
+}
+
+/* Spots of the push behind those that wait; only after all is well does it show. */
+static clv_status append(clv_blob_stream *stream, size_t used)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < used; ++i)
+        total += stream->helpers[i].count;
+    if (stream->taken) {
+        memmove(stream->spots, stream->spots + stream->taken,
+                (stream->count - stream->taken) * sizeof *stream->spots);
+        stream->count -= stream->taken, stream->taken = 0;
+    }
+    if (!clv_reserve(&stream->spots, &stream->room, stream->count + total, sizeof *stream->spots))
+        return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", stream->count + total);
+    for (size_t i = 0; i < used; ++i) {
+        const helper *h = &stream->helpers[i];
+        for (size_t s = 0; s < h->count; ++s) {
+            stream->spots[stream->count] = h->spots[s];
+            stream->spots[stream->count++].frame += (uint32_t)stream->summary.frames;
+        }
+        stream->summary.dropped_bad += h->dropped, stream->summary.empty_frames += h->empty;
+    }
+    stream->summary.spots += total;
+    return CLV_OK;
+}
+
+static clv_status finish(clv_blob_stream *stream, size_t frames)
+{
+    clv_thread threads[MOST_HELPERS];
+    bool running[MOST_HELPERS] = { false };
+    size_t used = CLV_MIN(stream->helper_count, (frames + FRAMES_A_HELPER - 1) / FRAMES_A_HELPER);
+    used = CLV_MAX(used, (size_t)1);
+    for (size_t i = 0; i < used; ++i) {
+        helper *h = &stream->helpers[i];
+        h->plan = stream->plan;
+        h->first = frames * i / used, h->last = frames * (i + 1) / used;
+        h->count = h->dropped = h->empty = 0;
+        if (i) running[i] = clv_thread_start(&threads[i], "cleave-blobs", run_helper, h);
+    }
+    for (size_t i = 0; i < used; ++i)
+        if (!running[i]) run_helper(&stream->helpers[i]);
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < used; ++i) {
+        helper *h = &stream->helpers[i];
+        if (running[i]) pthread_join(threads[i], NULL);
+        if (h->error.status && !status) status = clv_error_give(&h->error);
+        clv_error_clear(&h->error);
+        h->error = (clv_error){ 0 };
+    }
+    return status ? status : append(stream, used);
+}
+
+static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *report)
+{
+    const clv_blob_plan *plan = stream->plan;
+    char signature[96];
+    snprintf(signature, sizeof signature, "%s%zu R%zu W%zu H%zu B%zu%s",
+             plan->options.dog ? "dog" : "log", plan->scales, plan->taps, plan->shape.width,
+             plan->shape.height, plan->pixel_bytes, plan->by_noise ? " noise" : "");
+    const clv_job job = {
+        .name = "blobs",
+        .signature = signature,
+        .units = units,
+        .cost = clv_blob_cost,
+        .setup = clv_blob_setup,
+        .enqueue = clv_blob_enqueue,
+        .commit = clv_blob_commit,
+        .reference = clv_blob_reference,
+        .progress = plan->options.progress,
+        .progress_user = plan->options.progress_user,
+    };
+    return clv_job_run(stream->context, &job, stream->plan, report);
+}
+
+/* Frames whose list was full: again, with room for all and the largest response known. */
+static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *report)
+{
+    clv_blob_plan *plan = stream->plan;
+    for (size_t i = 0; i < frames; ++i) {
+        size_t end = i, most = plan->capacity;
+        for (; end < frames && plan->found[end] > plan->capacity; ++end) {
+            most = CLV_MAX(most, (size_t)plan->found[end]);
+            memcpy(&plan->seed[2 * end + 1], &plan->max_response[end], sizeof(float));
+        }
+        if (end == i) continue;
+        const size_t before = plan->capacity;
+        plan->base = i, plan->capacity = clv_round_up(most, 1024);
+        const clv_status status = run_job(stream, end - i, report);
+        plan->base = 0, plan->capacity = before;
+        memset(plan->seed + 2 * i, 0, (end - i) * 2 * sizeof *plan->seed);
+        if (status) return status;
+        stream->summary.reruns += end - i;
+        i = end - 1;
+    }
+    return CLV_OK;
+}
+
+clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
+                          const clv_blob_options *options, clv_blob_stream **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "blobs: stream is NULL");
+    *out = NULL;
+    if (!context || !shape) return clv_fail(CLV_E_ARGUMENT, "blobs: context or shape is NULL");
+    if (options && options->movie_scope)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "blobs: a stream does not know the movie's largest response beforehand");
+    clv_blob_stream *stream = clv_zalloc(1, sizeof *stream);
+    if (!stream) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
+    stream->context = context;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    stream->helper_count = (size_t)CLV_MIN(CLV_MAX(cores, 1L), (long)MOST_HELPERS);
+    const clv_status status = clv_blob_plan_create(shape, options, &stream->plan);
+    if (status) {
+        clv_blobs_close(stream);
+        return status;
+    }
+    *out = stream;
+    return CLV_OK;
+}
+
+clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t count,
+                          clv_report *report)
+{
+    if (!stream || !pixels) return clv_fail(CLV_E_ARGUMENT, "blobs: stream or pixels is NULL");
+    clv_blob_plan *plan = stream->plan;
+    if (!count || count > plan->shape.frames)
+        return clv_fail(CLV_E_ARGUMENT, "blobs: %zu frames pushed, expected 1 to %zu", count,
+                        plan->shape.frames);
+    if (stream->summary.frames + count > UINT32_MAX)
+        return clv_fail(CLV_E_SHAPE, "blobs: more frames than a spot can number");
+    const double started = clv_now();
+    plan->pixels = pixels;
+    size_t bad = 0;
+    for (size_t i = 0; i < count; ++i) {
+        plan->pedestal[i] = clv_blob_median(plan, i, &plan->bad_pixels[i]);
+        bad += plan->bad_pixels[i];
+    }
+    const clv_blob_summary before = stream->summary;
+    clv_status status = run_job(stream, count, report);
+    if (!status) status = run_again(stream, count, report);
+    const double detected = clv_now();
+    if (!status) status = finish(stream, count);
+    plan->pixels = NULL;
+    if (status) {
+        stream->summary = before;
+        return status;
+    }
+    for (size_t i = 0; i < count; ++i)
+        stream->summary.max_response =
+            fmax(stream->summary.max_response, (double)plan->max_response[i]);
+    stream->summary.frames += count;
+    stream->summary.bad_pixels += bad;
+    stream->summary.job_s += detected - started;
+    stream->summary.finish_s += clv_now() - detected;
+    return CLV_OK;
+}
+
+clv_status clv_blobs_pull(clv_blob_stream *stream, clv_spot *spots, size_t capacity, size_t *count)
+{
+    if (count) *count = 0;
+    if (!stream || !count || (capacity && !spots))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: stream, spots or count is NULL");
+    *count = CLV_MIN(capacity, stream->count - stream->taken);
+    if (*count) memcpy(spots, stream->spots + stream->taken, *count * sizeof *spots);
+    stream->taken += *count;
+    return CLV_OK;
+}
+
+clv_blob_summary clv_blobs_summary(const clv_blob_stream *stream)
+{
+    return stream ? stream->summary : (clv_blob_summary){ 0 };
+}
+
+void clv_blobs_close(clv_blob_stream *stream)
+{
+    if (!stream) return;
+    for (size_t i = 0; i < MOST_HELPERS; ++i)
+        clv_free(stream->helpers[i].spots), clv_free(stream->helpers[i].frame_spots);
+    clv_free(stream->spots);
+    clv_blob_plan_free(stream->plan);
+    clv_free(stream);
+}
+
+/* One pass over all frames; *spots may be NULL. */
+static clv_status whole(clv_context *context, const clv_blob_frames *frames, const void *pixels,
+                        const clv_blob_options *options, clv_spot **spots, size_t *count,
+                        clv_blob_summary *summary, clv_report *report)
+{
+    clv_blob_stream *stream;
+    CLV_TRY(clv_blobs_open(context, frames, options, &stream));
+    clv_status status = clv_blobs_push(stream, pixels, frames->frames, report);
+    if (!status && spots && stream->count) {
+        *spots = clv_alloc(stream->count, sizeof **spots);
+        if (!*spots)
+            status = clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", stream->count);
+        else
+            status = clv_blobs_pull(stream, *spots, stream->count, count);
+    }
+    if (!status && summary) *summary = stream->summary;
+    clv_blobs_close(stream);
+    return status;
+}
+
+clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames, const void *pixels,
+                     const clv_blob_options *options, clv_spot **spots, size_t *count,
+                     clv_blob_summary *summary, clv_report *report)
+{
+    if (spots) *spots = NULL;
+    if (count) *count = 0;
+    if (summary) *summary = (clv_blob_summary){ 0 };
+    if (!frames || !spots || !count)
+        return clv_fail(CLV_E_ARGUMENT, "blobs: frames, spots or count is NULL");
+    if (!options || !options->movie_scope)
+        return whole(context, frames, pixels, options, spots, count, summary, report);
+    clv_blob_options once = *options;
+    clv_blob_summary first;
+    once.movie_scope = false;
+    once.threshold_rel = 1, once.threshold_rel_given = true; /* the largest is all we want */
+    once.threshold_given = once.threshold_sigma_given = false;
+    CLV_TRY(whole(context, frames, pixels, &once, NULL, NULL, &first, report));
+    once = *options;
+    once.movie_scope = false;
+    const double part = options->threshold_rel_given ? options->threshold_rel : 0.2;
+    once.threshold =
+        fmax(options->threshold_given ? options->threshold : 0, part * first.max_response);
+    once.threshold_given = true, once.threshold_rel_given = false;
+    return whole(context, frames, pixels, &once, spots, count, summary, report);
+}

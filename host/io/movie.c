@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What movies of all formats share: recognising them, their pixel types, messages. */
+#include "host/io/movie.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/stream.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void clv_movie_notice(clv_movie *movie, const char *format, ...)
+{
+    const size_t used = strlen(movie->facts.notices);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(movie->facts.notices + used, sizeof movie->facts.notices - used, format, args);
+    va_end(args);
+}
+
+clv_type clv_movie_type(clv_type stored)
+{
+    return stored == CLV_U8 || stored == CLV_U16 || stored == CLV_I16 ? stored : CLV_F32;
+}
+
+void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out)
+{
+    float *to = out;
+    switch (stored) {
+    case CLV_I32:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const int32_t *)in)[i];
+        break;
+    case CLV_U32:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const uint32_t *)in)[i];
+        break;
+    case CLV_I64:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const int64_t *)in)[i];
+        break;
+    case CLV_F64:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const double *)in)[i];
+        break;
+    default:
+        memcpy(out, in, count * clv_type_size(stored));
+        break;
+    }
+}
+
+clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames)
+{
+    if (!whole_frames)
+        return clv_fail(CLV_E_FORMAT, "%s: %s; not one frame can be read", path, what);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: %s; the last readable frame is %zu (--partial takes the frames up to it)",
+                    path, what, whole_frames - 1);
+}
+
+static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
+{
+    unsigned char start[8] = { 0 };
+    char found[40];
+    clv_input input;
+    CLV_TRY(clv_input_open(&input, movie->path));
+    const size_t there = input.length < sizeof start ? (size_t)input.length : sizeof start;
+    const clv_status status = clv_input_read(&input, start, there);
+    clv_input_close(&input);
+    CLV_TRY(status);
+    if (memcmp(start, "\x93NUMPY", 6) == 0) return clv_movie_open_npy(movie, options);
+    if (memcmp(start, "II*\0", 4) == 0 || memcmp(start, "MM\0*", 4) == 0 ||
+        memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
+        return clv_movie_open_tiff(movie, options);
+    if (!there)
+        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF or NPY movie", movie->path);
+    return clv_fail(CLV_E_FORMAT, "%s: begins with \"%s\", expected a TIFF or NPY movie",
+                    movie->path,
+                    clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
+}
+
+clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **out)
+{
+    const clv_movie_options none = { 0 };
+    *out = NULL;
+    clv_movie *movie = clv_zalloc(1, sizeof *movie);
+    if (movie) movie->path = clv_strdup(path);
+    clv_status status = CLV_OK;
+    if (!movie || !movie->path)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    else
+        status = open_any(movie, options ? options : &none);
+    size_t plane = 0;
+    if (!status && (!clv_size_mul(movie->facts.height, movie->facts.width, &plane) ||
+                    !clv_size_mul(plane, clv_type_size(movie->facts.type), &movie->frame_bytes)))
+        status = clv_fail(CLV_E_SHAPE, "%s: frames larger than any memory", path);
+    if (!status && (!plane || !movie->facts.frames))
+        status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
+                          movie->facts.frames, movie->facts.height, movie->facts.width);
+    if (status) {
+        clv_movie_close(movie);
+        return status;
+    }
+    *out = movie;
+    return CLV_OK;
+}
+
+const clv_movie_facts *clv_movie_look(const clv_movie *movie)
+{
+    return &movie->facts;
+}
+
+clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels)
+{
+    if (first > movie->facts.frames || count > movie->facts.frames - first)
+        return clv_fail(CLV_E_ARGUMENT, "%s: frames %zu to %zu asked for, there are %zu",
+                        movie->path, first, first + count, movie->facts.frames);
+    for (size_t i = 0; i < count; ++i)
+        CLV_TRY(movie->read(movie, first + i, (char *)pixels + i * movie->frame_bytes));
+    return CLV_OK;
+}
+
+void clv_movie_close(clv_movie *movie)
+{
+    if (!movie) return;
+    if (movie->close) movie->close(movie->state);
+    clv_free(movie->path);
+    clv_free(movie);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of the job "specfit": a unit is a star. */
+#ifndef CLEAVE_HOST_SPECTRA_SPECTRA_JOB_H
+#define CLEAVE_HOST_SPECTRA_SPECTRA_JOB_H
+
+#include "host/spectra/spectra_plan.h"
+
+/* Results of a chunk. */
+enum {
+    CLV_SPECTRA_STATES, /* [stars,starts,CLV_SPECTRA_STATE] f32 */
+    CLV_SPECTRA_FOUND,  /* [stars,2] f32: velocity and template of the start */
+    CLV_SPECTRA_MODELS, /* [stars,starts,all_pixels] f32, with options.models */
+    CLV_SPECTRA_SCANS,  /* [stars,starts,CLV_SPECTRA_SCAN] f32: value along velocity */
+    CLV_SPECTRA_RESULTS
+};
+
+clv_cost clv_spectra_cost(size_t first, size_t count, void *plan);
+clv_status clv_spectra_setup(clv_worker *worker, void *plan);
+clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, void *plan);
+
+#endif

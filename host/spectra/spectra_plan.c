@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of library, stars and options; tables for the kernels. */
+#include "host/spectra/spectra_plan.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 16, MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24 };
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+static clv_status check_arm(const clv_spectra_library *lib, size_t index)
+{
+    const clv_spectra_arm *a = &lib->arms[index];
+    const char *name = a->name ? a->name : "?";
+    if (!a->layers || a->layers > CLV_SPECTRA_MAX_LAYERS)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has %zu layers, expected 1 to %d", name,
+                        a->layers, CLV_SPECTRA_MAX_LAYERS);
+    if (a->width[0] != 4 || a->width[a->layers] != a->points || a->points < MIN_POINTS ||
+        a->points > MAX_SIDE)
+        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a network of 4 to %zu values expected", name,
+                        a->points);
+    for (size_t i = 0; i < a->layers; ++i)
+        if (!a->weight[i] || !a->bias[i] || !a->width[i] || a->width[i] > MAX_SIDE)
+            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: layer %zu is empty", name, i);
+    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: wavelengths %g to %g", name, a->first,
+                        a->last);
+    for (int k = 0; k < 4; ++k)
+        if (!(a->std[k] > 0) || !isfinite(a->std[k]) || !isfinite(a->mean[k]))
+            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: mean and std of the inputs", name);
+    if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
+        !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
+    return CLV_OK;
+}
+
+static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_stars *stars,
+                            const clv_specfit_options *o)
+{
+    if (!lib || !stars || !lib->arms || !lib->arm_count || (stars->count && !stars->items))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: NULL given");
+    if (!stars->spectra || stars->spectra > CLV_SPECTRA_MAX_SPECTRA)
+        return clv_fail(CLV_E_SHAPE, "specfit: %zu spectra a star given, expected 1 to %d",
+                        stars->spectra, CLV_SPECTRA_MAX_SPECTRA);
+    if (o->terms > CLV_SPECTRA_MAX_TERMS || o->starts > 8)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: %u continuum terms (1 to %d), %u starts (1 to 8)",
+                        o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
+    const double v[] = { o->max_velocity_kms, o->velocity_step_kms, o->max_vsini_kms,
+                         o->library_sigma };
+    for (size_t i = 0; i < CLV_LEN(v); ++i)
+        if (!(v[i] > 0) || v[i] > 10000)
+            return clv_fail(CLV_E_ARGUMENT, "specfit: velocity limits, steps and widths must be "
+                                            "positive and at most 10000");
+    if (!lib->ccf_count || !lib->ccf_parameters)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: the library has no start templates");
+    for (size_t i = 0; i < lib->arm_count; ++i)
+        CLV_TRY(check_arm(lib, i));
+    return CLV_OK;
+}
+
+static clv_specfit_options defaults_of(const clv_specfit_options *given)
+{
+    clv_specfit_options o = { 0 };
+    if (given)
+        memcpy(&o, given,
+               given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    if (!o.terms) o.terms = 10;
+    if (!o.starts) o.starts = 1;
+    if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;
+    if (o.velocity_step_kms == 0) o.velocity_step_kms = 5;
+    if (o.max_vsini_kms == 0) o.max_vsini_kms = 500;
+    if (o.library_sigma == 0) o.library_sigma = 0.5;
+    return o;
+}
+
+/* ---- grids --------------------------------------------------------------------------------- */
+
+static clv_status check_grid(const clv_spectra_plan *plan, const clv_spectra_grid *g)
+{
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const double b = plan->options.max_velocity_kms / CLV_LIGHT_KMS;
+    const double low = g->wavelength[0] * sqrt((1 - b) / (1 + b));
+    const double high = g->wavelength[g->pixels - 1] * sqrt((1 + b) / (1 - b));
+    for (size_t k = 0; k < g->pixels; ++k)
+        if (!isfinite(g->wavelength[k]) || (k && !(g->wavelength[k] > g->wavelength[k - 1])))
+            return clv_fail(CLV_E_ARGUMENT, "specfit: wavelengths of arm %s do not rise at pixel %zu",
+                            arm->name, k);
+    if (!(low > arm->first) || !(high < arm->last))
+        return clv_fail(CLV_E_SHAPE,
+                        "specfit: arm %s of the library covers %.1f to %.1f Angstrom; the spectra "
+                        "need %.1f to %.1f at +-%g km/s",
+                        arm->name, arm->first, arm->last, low, high,
+                        plan->options.max_velocity_kms);
+    return CLV_OK;
+}
+
+static clv_status find_grids(clv_spectra_plan *plan)
+{
+    const clv_spectra_stars *s = &plan->stars;
+    for (size_t i = 0; i < s->spectra; ++i) {
+        clv_spectra_grid *g = &plan->grid[i];
+        for (size_t n = 0; n < s->count; ++n) {
+            const clv_spectrum *x = &s->items[n * s->spectra + i];
+            if (!x->pixels) continue;
+            if (x->arm >= plan->library->arm_count || x->pixels < MIN_PIXELS ||
+                x->pixels > MAX_SIDE || !x->wavelength || !x->flux || !x->ivar)
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: star %zu, spectrum %zu: an arm of the library, at least "
+                                "%d pixels, wavelengths, flux and ivar expected",
+                                n, i, MIN_PIXELS);
+            if (!g->wavelength)
+                g->wavelength = x->wavelength, g->pixels = x->pixels, g->arm = x->arm;
+            const bool same = x->pixels == g->pixels && x->arm == g->arm &&
+                              (x->wavelength == g->wavelength ||
+                               !memcmp(x->wavelength, g->wavelength, x->pixels * sizeof(double)));
+            if (!same)
+                return clv_fail(CLV_E_SHAPE, "specfit: spectrum %zu of star %zu has other "
+                                             "wavelengths than that of the stars before", i, n);
+            if (!x->resolution) continue;
+            if (x->diagonals % 2 == 0 || x->diagonals > 63 ||
+                (plan->diagonals && plan->diagonals != x->diagonals))
+                return clv_fail(CLV_E_SHAPE, "specfit: resolution with %zu diagonals; an odd "
+                                             "number below 64, the same for all, expected",
+                                x->diagonals);
+            plan->diagonals = x->diagonals;
+        }
+        g->first = plan->all_pixels;
+        g->padded = clv_round_up(g->pixels, CLV_SPECTRA_SEGMENT);
+        plan->all_pixels += g->padded;
+        if (!g->wavelength) continue;
+        CLV_TRY(check_grid(plan, g));
+        const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+        g->dln = log(arm->last / arm->first) / (double)(arm->points - 1);
+        plan->longest_template = CLV_MAX(plan->longest_template, arm->points);
+        plan->ccf_room = CLV_MAX(plan->ccf_room, arm->ccf_points);
+        for (size_t l = 0; l < arm->layers; ++l)
+            plan->widest = CLV_MAX(plan->widest, arm->width[l]);
+        g->ccf_step =
+            expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
+        g->ccf_reach = (size_t)ceil(plan->options.max_velocity_kms / g->ccf_step) + 1;
+        if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= arm->ccf_points / 2)
+            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: %g km/s are %zu lags of the start "
+                                            "templates", arm->name,
+                            plan->options.max_velocity_kms, g->ccf_reach);
+        plan->ccf_lags = CLV_MAX(plan->ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
+    }
+    plan->widest = clv_round_up(CLV_MAX(plan->widest, (size_t)LANES), LANES);
+    return CLV_OK;
+}
+
+static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
+{
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const unsigned terms = plan->options.terms;
+    const double l0 = g->wavelength[0], l1 = g->wavelength[g->pixels - 1];
+    g->basis = clv_alloc(g->pixels * terms, sizeof *g->basis);
+    g->ccf_left = clv_alloc(arm->ccf_points, sizeof *g->ccf_left);
+    g->ccf_right = clv_alloc(arm->ccf_points, sizeof *g->ccf_right);
+    if (!g->basis || !g->ccf_left || !g->ccf_right)
+        return clv_fail(CLV_E_MEMORY, "specfit: no memory for a grid");
+    for (size_t k = 0; k < g->pixels; ++k) {
+        double *b = g->basis + k * terms;
+        clv_spectra_basis(2 * (g->wavelength[k] - l0) / (l1 - l0) - 1, terms, b);
+        for (unsigned j = 0; j < terms; ++j)
+            plan->basis[(g->first + k) * 16 + j] = (float)b[j];
+        const double phase = log(g->wavelength[k] / arm->first) / g->dln;
+        plan->whole[g->first + k] = (int32_t)floor(phase);
+        plan->part[g->first + k] = (float)(phase - floor(phase));
+    }
+    const double by = (arm->ccf_log1 - arm->ccf_log0) / (double)(arm->ccf_points - 1);
+    for (size_t i = 0, at = 0; i < arm->ccf_points; ++i) {
+        const double x = exp(arm->ccf_log0 + by * (double)i);
+        while (at + 1 < g->pixels && g->wavelength[at + 1] < x)
+            ++at;
+        const bool inside = x > l0 && x <= l1 && at + 1 < g->pixels;
+        g->ccf_left[i] = inside ? at : SIZE_MAX;
+        g->ccf_right[i] = inside ? (float)((x - g->wavelength[at]) /
+                                           (g->wavelength[at + 1] - g->wavelength[at]))
+                                 : 0;
+    }
+    return clv_continuum_create(g->wavelength, g->pixels, arm->ccf_spline_kms, &g->continuum);
+}
+
+/* ---- constants of the devices -------------------------------------------------------------- */
+
+static void lay_out_weights(clv_spectra_plan *plan)
+{
+    size_t at = 0, ccf = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        clv_spectra_weights *w = &plan->arm[i];
+        if (!g->wavelength) continue;
+        const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+        bool known = false;
+        for (size_t j = 0; j < i && !known; ++j)
+            if (plan->grid[j].wavelength && plan->grid[j].arm == g->arm)
+                *w = plan->arm[j], known = true;
+        if (known) continue;
+        w->scale = at, at += LANES;
+        for (size_t l = 0; l < arm->layers; ++l) {
+            w->pitch[l] = clv_round_up(arm->width[l + 1], LANES);
+            w->weight[l] = at, at += w->pitch[l] * arm->width[l];
+            w->bias[l] = at, at += w->pitch[l];
+        }
+        w->ccf = ccf;
+        w->ccf_pitch = arm->ccf_points + plan->ccf_lags + LANES;
+        ccf += w->ccf_pitch * plan->library->ccf_count;
+    }
+    plan->weight_count = CLV_MAX(at, (size_t)1), plan->ccf_count = CLV_MAX(ccf, (size_t)1);
+}
+
+static void fill_weights(clv_spectra_plan *plan, size_t i)
+{
+    const clv_spectra_grid *g = &plan->grid[i];
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const clv_spectra_weights *w = &plan->arm[i];
+    for (size_t k = 0; k < 4; ++k) {
+        plan->weights[w->scale + k] = (float)arm->mean[k];
+        plan->weights[w->scale + 4 + k] = (float)(1 / arm->std[k]);
+    }
+    for (size_t l = 0; l < arm->layers; ++l)
+        for (size_t o = 0; o < arm->width[l + 1]; ++o) {
+            plan->weights[w->bias[l] + o] = arm->bias[l][o];
+            for (size_t in = 0; in < arm->width[l]; ++in)
+                plan->weights[w->weight[l] + in * w->pitch[l] + o] =
+                    arm->weight[l][o * arm->width[l] + in];
+        }
+    for (size_t m = 0; m < plan->library->ccf_count; ++m) {
+        float *to = plan->ccf + w->ccf + m * w->ccf_pitch;
+        const float *from = arm->ccf + m * arm->ccf_points;
+        for (size_t n = 0; n < w->ccf_pitch; ++n)
+            to[n] = from[(n + arm->ccf_points - g->ccf_reach) % arm->ccf_points];
+    }
+}
+
+static void fill_table(clv_spectra_plan *plan)
+{
+    const size_t spectra = plan->stars.spectra;
+    int32_t *owner = plan->table + 3 * spectra;
+    for (size_t i = 0; i < spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        const size_t first = g->first / CLV_SPECTRA_SEGMENT, count = g->padded / CLV_SPECTRA_SEGMENT;
+        plan->table[2 * i] = (int32_t)first, plan->table[2 * i + 1] = (int32_t)count;
+        plan->table[2 * spectra + i] = (int32_t)g->ccf_reach;
+        plan->ccf_step[i] = (float)g->ccf_step;
+        for (size_t k = 0; k < count; ++k)
+            owner[first + k] = (int32_t)i;
+    }
+}
+
+/* The library's hulls as a box, and the steps of the differences and the optimiser. */
+static void make_box(clv_spectra_plan *plan)
+{
+    static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };
+    static const double longest[6] = { 150, 100, 1500, 1.5, 1, 0.5 };
+    const clv_specfit_options *o = &plan->options;
+    double low[6] = { -o->max_velocity_kms, 0, 0, -INFINITY, -INFINITY, -INFINITY };
+    double high[6] = { o->max_velocity_kms, o->max_vsini_kms, INFINITY, INFINITY, INFINITY,
+                       INFINITY };
+    for (size_t i = 0; i < plan->library->arm_count; ++i) {
+        const clv_spectra_arm *a = &plan->library->arms[i];
+        for (size_t k = 0; k < 4; ++k) {
+            double least = a->hull_count ? INFINITY : a->mean[k] - 3 * a->std[k];
+            double most = a->hull_count ? -INFINITY : a->mean[k] + 3 * a->std[k];
+            for (size_t n = 0; n < a->hull_count; ++n)
+                least = fmin(least, a->hull[4 * n + k]), most = fmax(most, a->hull[4 * n + k]);
+            if (k == 0) least = pow(10, least), most = pow(10, most);
+            low[2 + k] = fmax(low[2 + k], least), high[2 + k] = fmin(high[2 + k], most);
+        }
+    }
+    for (size_t k = 0; k < 6; ++k) {
+        plan->low[k] = low[k], plan->high[k] = high[k];
+        plan->step[k] = step[k], plan->longest[k] = longest[k];
+        plan->box[k] = (float)low[k], plan->box[6 + k] = (float)high[k];
+        plan->box[12 + k] = (float)longest[k], plan->box[18 + k] = (float)step[k];
+    }
+}
+
+static clv_status allocate(clv_spectra_plan *p)
+{
+    const size_t n = CLV_MAX(p->all_pixels, (size_t)CLV_SPECTRA_SEGMENT), s = p->stars.spectra;
+    lay_out_weights(p);
+    p->weights = clv_zalloc(p->weight_count, sizeof *p->weights);
+    p->basis = clv_zalloc(n * 16, sizeof *p->basis);
+    p->whole = clv_zalloc(n, sizeof *p->whole), p->part = clv_zalloc(n, sizeof *p->part);
+    p->ccf = clv_zalloc(p->ccf_count, sizeof *p->ccf);
+    p->ccf_points = clv_zalloc(p->library->ccf_count * 4, sizeof *p->ccf_points);
+    p->table = clv_zalloc(3 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->table);
+    p->ccf_step = clv_zalloc(s, sizeof *p->ccf_step);
+    p->facts = clv_zalloc(CLV_MAX(p->stars.count, (size_t)1), sizeof *p->facts);
+    if (p->weights && p->basis && p->whole && p->part && p->ccf && p->ccf_points && p->table &&
+        p->ccf_step && p->facts)
+        return CLV_OK;
+    return clv_fail(CLV_E_MEMORY, "specfit: no memory for %zu weights and %zu pixels",
+                    p->weight_count, n);
+}
+
+static clv_status build(clv_spectra_plan *plan)
+{
+    CLV_TRY(find_grids(plan));
+    CLV_TRY(allocate(plan));
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        if (!plan->grid[i].wavelength) continue;
+        CLV_TRY(make_grid(plan, &plan->grid[i]));
+        fill_weights(plan, i);
+    }
+    for (size_t i = 0; i < plan->library->ccf_count * 4; ++i)
+        plan->ccf_points[i] = (float)plan->library->ccf_parameters[i];
+    fill_table(plan);
+    make_box(plan);
+    const clv_specfit_options *o = &plan->options;
+    plan->velocities = 2 * (size_t)(o->max_velocity_kms / o->velocity_step_kms) + 1;
+    return plan->velocities < 20000 ? CLV_OK
+                                    : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities",
+                                               plan->velocities);
+}
+
+clv_status clv_spectra_plan_create(const clv_spectra_library *library,
+                                   const clv_spectra_stars *stars,
+                                   const clv_specfit_options *options, clv_spectra_plan **out)
+{
+    const clv_specfit_options o = defaults_of(options);
+    *out = NULL;
+    CLV_TRY(check_all(library, stars, &o));
+    clv_spectra_plan *plan = clv_zalloc(1, sizeof *plan);
+    if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!clv_mutex_init(&plan->lock)) {
+        clv_free(plan);
+        return clv_fail(CLV_E_MEMORY, "specfit: no lock");
+    }
+    plan->library = library, plan->stars = *stars, plan->options = o;
+    const clv_status status = build(plan);
+    if (status)
+        clv_spectra_plan_free(plan);
+    else
+        *out = plan;
+    return status;
+}
+
+void clv_spectra_plan_free(clv_spectra_plan *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i) {
+        clv_free(p->grid[i].basis), clv_free(p->grid[i].ccf_left), clv_free(p->grid[i].ccf_right);
+        clv_continuum_clear(&p->grid[i].continuum);
+    }
+    clv_free(p->weights), clv_free(p->basis), clv_free(p->whole), clv_free(p->part);
+    clv_free(p->ccf), clv_free(p->ccf_points), clv_free(p->table), clv_free(p->ccf_step);
+    clv_free(p->facts);
+    (void)pthread_mutex_destroy(&p->lock);
+    clv_free(p);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a fit knows before its first star: grids, weights and basis as the kernels want them; and
+ * what is prepared of each star. */
+#ifndef CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
+#define CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
+
+#include "base/thread.h"
+#include "host/spectra/spectra_math.h"
+
+/* As cl/spectra/spectra.clh has them. */
+enum {
+    CLV_SPECTRA_SEGMENT = 64,
+    CLV_SPECTRA_STATE = 128,
+    CLV_SPECTRA_SOLVED = 320,
+    CLV_SPECTRA_AROUND = 240,
+    CLV_SPECTRA_TAPS = 128, /* of the rotation with the spline's prefilter */
+    CLV_SPECTRA_ROUNDS = 24,
+    CLV_SPECTRA_MAX_START_LAGS = 2048,
+};
+enum {
+    CLV_S_BEST = 0,
+    CLV_S_VALUE = 24,
+    CLV_S_STATUS = 26,
+    CLV_S_ROUNDS = 27,
+    CLV_S_LOGDET = 29,
+    CLV_S_FLAGS = 30,
+    CLV_S_STAR = 31,
+    CLV_S_NORMAL = 32,
+    CLV_S_CHI_OF = 66,
+    CLV_S_LOST = 78
+};
+
+/* Continuum of the start values: a quadratic spline of few nodes; each pixel sees 3 of them. */
+typedef struct clv_continuum {
+    size_t nodes;
+    uint16_t *first; /* [pixels] the first of the three */
+    double *weight;  /* [pixels,3] */
+    double *edge;    /* [nodes + 1] Angstrom: bins of the first guess */
+} clv_continuum;
+
+/* A place among a star's spectra, and the wavelengths that all stars have there. */
+typedef struct clv_spectra_grid {
+    size_t arm, pixels, first, padded; /* first of the star's pixels; padded to whole segments */
+    const double *wavelength;          /* NULL: no star has a spectrum here */
+    double dln;                        /* of the arm's template */
+    double *basis;                     /* [pixels,terms] */
+    clv_continuum continuum;
+    size_t *ccf_left; /* [ccf_points] pixel to the left; SIZE_MAX: outside */
+    float *ccf_right; /* [ccf_points] weight of the pixel to the right */
+    size_t ccf_reach; /* lags on either side */
+    double ccf_step;  /* km/s a lag */
+} clv_spectra_grid;
+
+typedef struct clv_spectra_weights {
+    size_t weight[CLV_SPECTRA_MAX_LAYERS], bias[CLV_SPECTRA_MAX_LAYERS], pitch[CLV_SPECTRA_MAX_LAYERS];
+    size_t scale; /* mean and 1 / std */
+    size_t ccf;   /* into the start templates */
+    size_t ccf_pitch;
+} clv_spectra_weights;
+
+typedef struct clv_spectra_plan {
+    const clv_spectra_library *library;
+    clv_spectra_stars stars;
+    clv_specfit_options options; /* defaults filled in */
+    clv_spectra_grid grid[CLV_SPECTRA_MAX_SPECTRA];
+    size_t all_pixels, diagonals; /* padded pixels of a star; diagonals 0: no resolution */
+    double low[6], high[6], step[6], longest[6]; /* of the unknowns */
+    float box[24];                               /* the same for the kernels */
+    size_t velocities;                           /* of the start */
+    size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
+
+    /* constants of the devices */
+    float *weights;
+    size_t weight_count;
+    clv_spectra_weights arm[CLV_SPECTRA_MAX_SPECTRA]; /* by grid */
+    float *basis;   /* [all_pixels,16] */
+    int32_t *whole; /* [all_pixels] template pixel of a pixel, and the part */
+    float *part;
+    float *ccf;
+    size_t ccf_count;
+    float *ccf_points; /* [templates,4] */
+    int32_t *table;    /* ranges [spectra,2], reach [spectra], owner [segments] */
+    float *ccf_step;   /* [spectra] */
+    size_t widest;     /* hidden layer */
+    size_t longest_template;
+
+    clv_mutex lock;
+    struct clv_star_facts *facts; /* [stars] L */
+    clv_specfit_result *results;
+    unsigned char variant[CLV_MAX_WORKERS];
+} clv_spectra_plan;
+
+/* What is known of a star before the fit. */
+typedef struct clv_star_facts {
+    double log_sigmas; /* 2 sum ln s over the fitted pixels */
+    double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA], signal_to_noise[CLV_SPECTRA_MAX_SPECTRA];
+    size_t good[CLV_SPECTRA_MAX_SPECTRA]; /* unmasked pixels */
+    bool present[CLV_SPECTRA_MAX_SPECTRA];
+    bool usable; /* some pixel to fit */
+    bool resolution_bad;
+} clv_star_facts;
+
+/* A star as fitted; arrays over the padded pixels of all its spectra. */
+typedef struct clv_star_data {
+    clv_star_facts facts;
+    double *flux, *sigma; /* 0 and 1 where there is no pixel */
+    unsigned char *bad;
+    float *pairs;         /* (1/s, d/s), 1/s < 0: masked */
+    float *resolution;    /* [all_pixels,diagonals]; NULL without */
+    double *resolution64; /* [pixels,diagonals] of one spectrum at a time: scratch */
+    float *ccf;           /* [spectra,2,ccf_room] */
+    double *scratch;      /* [4 * all_pixels] */
+} clv_star_data;
+
+clv_status clv_spectra_plan_create(const clv_spectra_library *library,
+                                   const clv_spectra_stars *stars,
+                                   const clv_specfit_options *options, clv_spectra_plan **plan);
+void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
+
+clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
+void clv_star_data_clear(clv_star_data *data);
+/* Masks, errors, interpolation, start arrays of a star. */
+clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *data);
+
+/* Flux, sigma and mask of one spectrum as fitted; false: the spectrum is to be left out. */
+bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, double *sigma,
+                          unsigned char *bad, double *scratch);
+
+/* ---- spectra_start.c: what the cross-correlation sees ---- */
+clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
+                                clv_continuum *continuum);
+void clv_continuum_clear(clv_continuum *continuum);
+/* Divided by the continuum and put on the arm's grid: q = spectrum * ivar and ivar. `plain`, unless
+ * NULL, gets the spectrum. */
+void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,
+                      const double *sigma, const unsigned char *bad, double *scratch, float *q,
+                      float *ivar, double *plain);
+
+#endif

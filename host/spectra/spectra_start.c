@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the start's cross-correlation sees of a spectrum: divided by a robust continuum, on the grid
+ * of the start templates. */
+#include "host/spectra/spectra_plan.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11 };
+static const double ccf_light = 3e5; /* km/s, as the start templates were made */
+
+/* Quadratic B-splines whose knots lie between the nodes, as an interpolating spline has them. */
+clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
+                                clv_continuum *c)
+{
+    const double first = wavelength[0], last = wavelength[pixels - 1];
+    const double step = log1p(spline_kms / ccf_light);
+    const double wanted = ceil(log(last / first) / step);
+    *c = (clv_continuum){ .nodes = (size_t)fmin(fmax(wanted, 3), MAX_NODES) };
+    const size_t n = c->nodes;
+    double knot[MAX_NODES + 3];
+    c->first = clv_alloc(pixels, sizeof *c->first);
+    c->weight = clv_alloc(3 * pixels, sizeof *c->weight);
+    c->edge = clv_alloc(n + 1, sizeof *c->edge);
+    if (!c->first || !c->weight || !c->edge) {
+        clv_continuum_clear(c);
+        return clv_fail(CLV_E_MEMORY, "specfit: no memory for a continuum");
+    }
+    for (size_t i = 0; i <= n; ++i)
+        c->edge[i] = first * exp(((double)i - 0.5) * step);
+    for (size_t i = 0; i < n + 3; ++i) {
+        const double j = (double)i - 2;
+        knot[i] = i < 3    ? first
+                  : i >= n ? first * exp((double)(n - 1) * step)
+                           : 0.5 * first * (exp((j) * step) + exp((j + 1) * step));
+    }
+    for (size_t k = 0, at = 2; k < pixels; ++k) {
+        const double x = wavelength[k];
+        while (at + 1 < n && x >= knot[at + 1])
+            ++at;
+        const double *t = knot + at;
+        const double a = (x - t[0]) / (t[1] - t[0]);
+        const double left = (t[1] - x) / (t[1] - t[-1]), right = (x - t[0]) / (t[2] - t[0]);
+        c->first[k] = (uint16_t)(at - 2);
+        c->weight[3 * k] = left * (1 - a);
+        c->weight[3 * k + 1] = (x - t[-1]) / (t[1] - t[-1]) * (1 - a) +
+                               (t[2] - x) / (t[2] - t[0]) * a;
+        c->weight[3 * k + 2] = right * a;
+    }
+    return CLV_OK;
+}
+
+void clv_continuum_clear(clv_continuum *c)
+{
+    clv_free(c->first), clv_free(c->weight), clv_free(c->edge);
+    *c = (clv_continuum){ 0 };
+}
+
+static double model_at(const clv_continuum *c, size_t k, const double *p)
+{
+    const double *w = c->weight + 3 * k, *at = p + c->first[k];
+    const double v = w[0] * at[0] + w[1] * at[1] + w[2] * at[2];
+    return exp(fmin(fmax(v, -100), 100));
+}
+
+/* Sum of soft-L1 losses; with `band` also the normal equations, [nodes][3] of the upper band. */
+static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
+                      const double *sigma, const double *p, double (*band)[3], double *right)
+{
+    double loss = 0;
+    if (band) memset(band, 0, c->nodes * sizeof *band), memset(right, 0, c->nodes * sizeof *right);
+    for (size_t k = 0; k < pixels; ++k) {
+        const double m = model_at(c, k, p), r = (m - flux[k]) / sigma[k];
+        const double root = sqrt(1 + r * r);
+        loss += 2 * (root - 1);
+        if (!band) continue;
+        const double *w = c->weight + 3 * k, slope = m / sigma[k];
+        const double g = slope * r / root, h = slope * slope / root;
+        double(*b)[3] = band + c->first[k];
+        double *u = right + c->first[k];
+        u[0] -= g * w[0], u[1] -= g * w[1], u[2] -= g * w[2];
+        b[0][0] += h * w[0] * w[0], b[0][1] += h * w[0] * w[1], b[0][2] += h * w[0] * w[2];
+        b[1][0] += h * w[1] * w[1], b[1][1] += h * w[1] * w[2];
+        b[2][0] += h * w[2] * w[2];
+    }
+    return loss;
+}
+
+/* Banded L D L' solve of (A + damping diag A) x = right, in place. */
+static bool solve_band(double (*band)[3], double *x, size_t n, double damping)
+{
+    for (size_t i = 0; i < n; ++i) {
+        band[i][0] = band[i][0] * (1 + damping) + 1e-12;
+        if (i > 0) band[i][0] -= band[i - 1][1] * band[i - 1][1] * band[i - 1][0];
+        if (i > 1) band[i][0] -= band[i - 2][2] * band[i - 2][2] * band[i - 2][0];
+        if (!(band[i][0] > 0)) return false;
+        if (i > 0) band[i][1] -= band[i - 1][2] * band[i - 1][1] * band[i - 1][0];
+        band[i][1] /= band[i][0], band[i][2] /= band[i][0];
+    }
+    for (size_t i = 0; i < n; ++i) {
+        if (i > 0) x[i] -= band[i - 1][1] * x[i - 1];
+        if (i > 1) x[i] -= band[i - 2][2] * x[i - 2];
+    }
+    for (size_t i = n; i-- > 0;) {
+        x[i] /= band[i][0];
+        if (i + 1 < n) x[i] -= band[i][1] * x[i + 1];
+        if (i + 2 < n) x[i] -= band[i][2] * x[i + 2];
+    }
+    return true;
+}
+
+static void fit_continuum(const clv_continuum *c, const double *wavelength, size_t pixels,
+                          const double *flux, const double *sigma, double *scratch, double *p)
+{
+    double band[MAX_NODES][3], copy[MAX_NODES][3], right[MAX_NODES], x[MAX_NODES], next[MAX_NODES];
+    memcpy(scratch, flux, pixels * sizeof *flux);
+    double middle = fabs(clv_median(scratch, pixels));
+    if (!(middle > 0)) middle = 1;
+    for (size_t i = 0, k = 0; i < c->nodes; ++i) {
+        size_t n = 0;
+        for (; k < pixels && wavelength[k] < c->edge[i + 1]; ++k)
+            scratch[n++] = flux[k];
+        const double v = n ? clv_median(scratch, n) : middle;
+        p[i] = log(fmax(v, 1e-3 * middle));
+    }
+    double damping = 1e-3, best = loss_of(c, pixels, flux, sigma, p, band, right);
+    for (int round = 0; round < MAX_ROUNDS && damping < 1e6; ++round) {
+        memcpy(copy, band, c->nodes * sizeof *band);
+        memcpy(x, right, c->nodes * sizeof *x);
+        double now = INFINITY;
+        if (solve_band(copy, x, c->nodes, damping)) {
+            for (size_t i = 0; i < c->nodes; ++i)
+                next[i] = p[i] + fmin(fmax(x[i], -3), 3);
+            now = loss_of(c, pixels, flux, sigma, next, NULL, NULL);
+        }
+        if (!(now <= best)) {
+            damping = damping * 8;
+            continue;
+        }
+        const double gain = best - now;
+        memcpy(p, next, c->nodes * sizeof *p);
+        if (gain < 1e-5 * best) return;
+        best = loss_of(c, pixels, flux, sigma, p, band, right);
+        damping *= 0.1;
+    }
+}
+
+static double window_median(const double *flux, size_t k, size_t n)
+{
+    double v[FILTER];
+    for (size_t i = 0; i < FILTER; ++i) { /* zeros beyond the ends */
+        const size_t at = k + i;
+        double now = at >= FILTER / 2 && at - FILTER / 2 < n ? flux[at - FILTER / 2] : 0;
+        size_t j = i;
+        while (j > 0 && v[j - 1] > now) {
+            v[j] = v[j - 1];
+            --j;
+        }
+        v[j] = now;
+    }
+    return v[FILTER / 2];
+}
+
+/* A median above 0 needs no sorting where enough of the window is. */
+static bool sinks(const double *flux, size_t k, size_t n)
+{
+    if (k < FILTER / 2 || k + FILTER / 2 >= n) return window_median(flux, k, n) <= 0;
+    int above = 0;
+    for (size_t i = 0; i < FILTER; ++i)
+        above += flux[k - FILTER / 2 + i] > 0;
+    return above <= FILTER / 2;
+}
+
+void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,
+                      const double *sigma, const unsigned char *bad, double *scratch, float *q,
+                      float *ivar, double *plain)
+{
+    const clv_spectra_grid *g = &plan->grid[spectrum];
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const size_t n = g->pixels;
+    double *error = scratch + n, *filled = scratch + 2 * n, *weight = scratch + 3 * n;
+    double p[MAX_NODES];
+    memcpy(scratch, sigma, n * sizeof *sigma);
+    const double middle = clv_median(scratch, n);
+    size_t good = 0, last = 0;
+    for (size_t k = 0; k < n; ++k) {
+        const bool off = bad[k] || sigma[k] > 10 * middle || sinks(flux, k, n);
+        error[k] = off ? 1e9 * middle : sigma[k];
+        filled[k] = flux[k];
+        if (off) continue;
+        for (size_t i = good ? last + 1 : 0; i < k; ++i) { /* linear across what is masked */
+            const double x = (g->wavelength[i] - g->wavelength[last]) /
+                             (g->wavelength[k] - g->wavelength[last]);
+            filled[i] = good ? flux[last] + (flux[k] - flux[last]) * x : flux[k];
+        }
+        last = k, ++good;
+    }
+    for (size_t i = last + 1; good && i < n; ++i)
+        filled[i] = flux[last];
+    fit_continuum(&g->continuum, g->wavelength, n, filled, error, scratch, p);
+    memcpy(scratch, filled, n * sizeof *filled);
+    const double level = clv_median(scratch, n);
+    for (size_t k = 0; k < n; ++k) {
+        const double c = fmax(model_at(&g->continuum, k, p), level > 0 ? 0.01 * level : 1);
+        const bool off = error[k] > 1e8 * middle;
+        filled[k] = off ? 0 : flux[k] / c;
+        weight[k] = off ? 0 : c * c / (error[k] * error[k]);
+    }
+    for (size_t i = 0; i < arm->ccf_points; ++i) {
+        const size_t at = g->ccf_left[i];
+        double s = 0, w = 0;
+        if (at != SIZE_MAX) {
+            const double r = (double)g->ccf_right[i], l = 1 - r, a = weight[at], b = weight[at + 1];
+            s = l * filled[at] + r * filled[at + 1];
+            if (a > 0 && b > 0) w = a * b / (l * l * b + r * r * a);
+        }
+        q[i] = (float)(s * w), ivar[i] = (float)w;
+        if (plain) plain[i] = s;
+    }
+}

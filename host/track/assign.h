@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The assignment problem, solved exactly. */
+#ifndef CLEAVE_HOST_TRACK_ASSIGN_H
+#define CLEAVE_HOST_TRACK_ASSIGN_H
+
+#include <stddef.h>
+
+/* Memory for problems of up to `n` rows: allocate the five arrays with n + 1 elements each. */
+typedef struct clv_assign_work {
+    double *u, *v, *least; /* potentials of rows and columns; smallest reduced cost */
+    size_t *row, *way;     /* row of each column; the column before it on the path */
+    unsigned char *used;
+} clv_assign_work;
+
+/* column[i] for every row i of an n x m matrix of finite costs (n <= m), rows `stride` apart: the
+ * sum is smallest. Ties: deterministic. Arrays of `work` hold m + 1 elements (u: n + 1). */
+void clv_assign(const double *cost, size_t n, size_t m, size_t stride, const clv_assign_work *work,
+                size_t *column);
+
+#endif

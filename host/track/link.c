@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linking frame by frame: candidates by cells, independent groups, an exact assignment in each. */
+#include <cleave/track.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/track/assign.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A particle that may go on. */
+typedef struct head {
+    double y, x;
+    int64_t frame; /* last seen */
+    int64_t track;
+} head;
+
+/* A possible link: head `from` of those that live, spot `to` of the frame. */
+typedef struct edge {
+    uint32_t from, to;
+    double cost;
+} edge;
+
+typedef struct linker {
+    const clv_point *points;
+    const clv_link_options *options;
+    size_t *order;  /* of the points: frame, y, x */
+    int64_t *track; /* by order */
+    int64_t tracks;
+    head *heads;
+    size_t head_count, head_room;
+    edge *edges;
+    size_t edge_count, edge_room;
+    /* cells over the heads of a frame */
+    uint32_t *cell_head, *cell_next;
+    size_t cell_room, next_room;
+    double y0, x0;
+    size_t rows, columns;
+    /* groups */
+    uint32_t *group; /* of heads, then spots */
+    size_t group_room;
+    int64_t *taken; /* of each spot of the frame: the head, or -1 */
+    size_t taken_room;
+    uint32_t *place; /* of heads, then spots: number in its group */
+    size_t place_room;
+    double *cost;
+    size_t cost_room;
+    clv_assign_work work;
+    size_t work_room;
+    size_t *column;
+} linker;
+
+typedef struct key {
+    int64_t frame;
+    double y, x;
+    size_t index;
+} key;
+
+static int by_key(const void *left, const void *right)
+{
+    const key *a = left, *b = right;
+    if (a->frame != b->frame) return a->frame < b->frame ? -1 : 1;
+    if (a->y != b->y) return a->y < b->y ? -1 : 1;
+    if (a->x != b->x) return a->x < b->x ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static clv_status no_memory(void)
+{
+    return clv_fail(CLV_E_MEMORY, "link: no memory");
+}
+
+static clv_status sort_points(linker *l, size_t count)
+{
+    key *keys = clv_alloc(count, sizeof *keys);
+    l->order = clv_alloc(count, sizeof *l->order);
+    l->track = clv_alloc(count, sizeof *l->track);
+    if (!keys || !l->order || !l->track) {
+        clv_free(keys);
+        return no_memory();
+    }
+    for (size_t i = 0; i < count; ++i)
+        keys[i] = (key){ l->points[i].frame, l->points[i].y, l->points[i].x, i };
+    qsort(keys, count, sizeof *keys, by_key);
+    for (size_t i = 0; i < count; ++i)
+        l->order[i] = keys[i].index;
+    clv_free(keys);
+    return CLV_OK;
+}
+
+enum { NOBODY = UINT32_MAX, MOST_CELLS = 1 << 20 };
+
+static size_t cell_along(double at, double from, double side, size_t count)
+{
+    const double cell = floor((at - from) / side);
+    return cell < 0 ? 0 : cell >= (double)count ? count - 1 : (size_t)cell;
+}
+
+/* Cells of at least the search range over the heads. */
+static clv_status fill_cells(linker *l, double *side)
+{
+    double y1 = -INFINITY, x1 = -INFINITY;
+    l->y0 = l->x0 = INFINITY;
+    for (size_t i = 0; i < l->head_count; ++i) {
+        l->y0 = fmin(l->y0, l->heads[i].y), y1 = fmax(y1, l->heads[i].y);
+        l->x0 = fmin(l->x0, l->heads[i].x), x1 = fmax(x1, l->heads[i].x);
+    }
+    *side = l->options->search_range;
+    const double most = CLV_MAX(4.0 * (double)l->head_count, 64.0);
+    while (((y1 - l->y0) / *side + 1) * ((x1 - l->x0) / *side + 1) > CLV_MIN(most, MOST_CELLS))
+        *side *= 1.5;
+    l->rows = (size_t)((y1 - l->y0) / *side) + 1, l->columns = (size_t)((x1 - l->x0) / *side) + 1;
+    if (!clv_reserve(&l->cell_head, &l->cell_room, l->rows * l->columns, sizeof *l->cell_head) ||
+        !clv_reserve(&l->cell_next, &l->next_room, l->head_count, sizeof *l->cell_next))
+        return no_memory();
+    memset(l->cell_head, 0xFF, l->rows * l->columns * sizeof *l->cell_head);
+    for (size_t i = l->head_count; i-- > 0;) {
+        uint32_t *cell =
+            &l->cell_head[cell_along(l->heads[i].y, l->y0, *side, l->rows) * l->columns +
+                          cell_along(l->heads[i].x, l->x0, *side, l->columns)];
+        l->cell_next[i] = *cell;
+        *cell = (uint32_t)i;
+    }
+    return CLV_OK;
+}
+
+static clv_status add_edge(linker *l, uint32_t from, uint32_t to, double cost)
+{
+    if (!clv_reserve(&l->edges, &l->edge_room, l->edge_count + 1, sizeof *l->edges))
+        return no_memory();
+    l->edges[l->edge_count++] = (edge){ from, to, cost };
+    return CLV_OK;
+}
+
+static clv_status find_edges(linker *l, size_t first, size_t count)
+{
+    const double range2 = l->options->search_range * l->options->search_range;
+    double side;
+    l->edge_count = 0;
+    if (!l->head_count || !count) return CLV_OK;
+    CLV_TRY(fill_cells(l, &side));
+    for (size_t s = 0; s < count; ++s) {
+        const clv_point *p = &l->points[l->order[first + s]];
+        const double row = floor((p->y - l->y0) / side), column = floor((p->x - l->x0) / side);
+        if (row < -1 || column < -1 || row > (double)l->rows || column > (double)l->columns)
+            continue;
+        for (int64_t r = (int64_t)row - 1; r <= (int64_t)row + 1; ++r)
+            for (int64_t c = (int64_t)column - 1; c <= (int64_t)column + 1; ++c) {
+                if (r < 0 || c < 0 || r >= (int64_t)l->rows || c >= (int64_t)l->columns) continue;
+                for (uint32_t h = l->cell_head[(size_t)r * l->columns + (size_t)c]; h != NOBODY;
+                     h = l->cell_next[h]) {
+                    const double dy = l->heads[h].y - p->y, dx = l->heads[h].x - p->x;
+                    if (dy * dy + dx * dx <= range2)
+                        CLV_TRY(add_edge(l, h, (uint32_t)s, dy * dy + dx * dx));
+                }
+            }
+    }
+    return CLV_OK;
+}
+
+static uint32_t root(uint32_t *group, uint32_t i)
+{
+    while (group[i] != i)
+        i = group[i] = group[group[i]];
+    return i;
+}
+
+static int by_group(const void *left, const void *right)
+{
+    const edge *a = left, *b = right;
+    if (a->from != b->from) return a->from < b->from ? -1 : 1;
+    return (a->to > b->to) - (a->to < b->to);
+}
+
+static bool work_for(linker *l, size_t n, size_t m)
+{
+    if (!clv_reserve(&l->cost, &l->cost_room, n * m, sizeof *l->cost)) return false;
+    if (m + 1 <= l->work_room) return true;
+    clv_assign_work *w = &l->work;
+    const size_t room = 2 * (m + 1);
+    clv_free(w->u), clv_free(w->v), clv_free(w->least), clv_free(w->row), clv_free(w->way);
+    clv_free(w->used), clv_free(l->column);
+    w->u = clv_alloc(room, sizeof *w->u), w->v = clv_alloc(room, sizeof *w->v);
+    w->least = clv_alloc(room, sizeof *w->least), w->row = clv_alloc(room, sizeof *w->row);
+    w->way = clv_alloc(room, sizeof *w->way), w->used = clv_alloc(room, 1);
+    l->column = clv_alloc(room, sizeof *l->column);
+    l->work_room = room;
+    const bool ok = w->u && w->v && w->least && w->row && w->way && w->used && l->column;
+    if (!ok) l->work_room = 0;
+    return ok;
+}
+
+/* Edges [e, end) are one group: heads and spots numbered within it. Rows are spots; columns are
+ * heads, and one way out for each spot, which costs range^2. Heads that are left over cost nothing:
+ * they are as many as spots that are, but for a constant. */
+static clv_status solve(linker *l, const edge *edges, size_t count, const uint32_t *heads, size_t n,
+                        const uint32_t *spots, size_t m)
+{
+    const double out = l->options->search_range * l->options->search_range;
+    const double never = 4 * out * (double)(n + m + 1);
+    const size_t columns = n + m;
+    (void)heads;
+    if (!work_for(l, m, columns)) return no_memory();
+    for (size_t i = 0; i < m; ++i)
+        for (size_t j = 0; j < columns; ++j)
+            l->cost[i * columns + j] = j == n + i ? out : never;
+    for (size_t e = 0; e < count; ++e)
+        l->cost[l->place[l->head_count + edges[e].to] * columns + l->place[edges[e].from]] =
+            edges[e].cost;
+    clv_assign(l->cost, m, columns, columns, &l->work, l->column);
+    for (size_t i = 0; i < m; ++i)
+        if (l->column[i] < n && l->cost[i * columns + l->column[i]] < never)
+            l->taken[spots[i]] = heads[l->column[i]];
+    return CLV_OK;
+}
+
+/* A group's members, and its edges, gathered from lists that are threaded through all edges. */
+static clv_status solve_groups(linker *l, size_t spots)
+{
+    const size_t members = l->head_count + spots;
+    if (!clv_reserve(&l->group, &l->group_room, 3 * members + l->edge_count, sizeof *l->group) ||
+        !clv_reserve(&l->place, &l->place_room, 2 * members, sizeof *l->place))
+        return no_memory();
+    uint32_t *group = l->group, *first = group + members, *list = first + members,
+             *next = list + members, *place = l->place, *gathered = place + members;
+    for (size_t i = 0; i < members; ++i)
+        group[i] = (uint32_t)i, first[i] = NOBODY;
+    for (size_t e = 0; e < l->edge_count; ++e) {
+        const uint32_t a = root(group, l->edges[e].from),
+                       b = root(group, (uint32_t)l->head_count + l->edges[e].to);
+        if (a != b) group[CLV_MAX(a, b)] = CLV_MIN(a, b);
+    }
+    for (size_t e = l->edge_count; e-- > 0;) {
+        const uint32_t r = root(group, l->edges[e].from);
+        next[e] = first[r], first[r] = (uint32_t)e;
+    }
+    memset(place, 0xFF, members * sizeof *place);
+    edge *mine = NULL;
+    size_t room = 0;
+    clv_status status = CLV_OK;
+    for (size_t r = 0; r < members && !status; ++r) {
+        if (first[r] == NOBODY) continue;
+        size_t n = 0, m = 0, count = 0;
+        uint32_t *heads = list, *found = gathered; /* both have room for all members */
+        for (uint32_t e = first[r]; e != NOBODY; e = next[e], ++count) {
+            if (!clv_reserve(&mine, &room, count + 1, sizeof *mine)) {
+                status = no_memory();
+                break;
+            }
+            mine[count] = l->edges[e];
+        }
+        if (status) break;
+        if (count == 1) { /* most are */
+            l->taken[mine[0].to] = mine[0].from;
+            continue;
+        }
+        qsort(mine, count, sizeof *mine, by_group);
+        for (size_t e = 0; e < count; ++e) {
+            const uint32_t from = mine[e].from, to = (uint32_t)l->head_count + mine[e].to;
+            if (place[from] == NOBODY) place[from] = (uint32_t)n, heads[n++] = from;
+            if (place[to] == NOBODY) place[to] = (uint32_t)m, found[m++] = mine[e].to;
+        }
+        status = solve(l, mine, count, heads, n, found, m);
+    }
+    clv_free(mine);
+    return status;
+}
+
+/* Links the spots [first, first + count) of one frame. */
+static clv_status link_frame(linker *l, size_t first, size_t count, int64_t frame)
+{
+    size_t alive = 0;
+    for (size_t i = 0; i < l->head_count; ++i) /* unseen for too long: gone */
+        if (frame - l->heads[i].frame <= (int64_t)l->options->memory + 1)
+            l->heads[alive++] = l->heads[i];
+    l->head_count = alive;
+    if (!clv_reserve(&l->taken, &l->taken_room, count, sizeof *l->taken)) return no_memory();
+    for (size_t s = 0; s < count; ++s)
+        l->taken[s] = -1;
+    CLV_TRY(find_edges(l, first, count));
+    if (l->edge_count) CLV_TRY(solve_groups(l, count));
+    if (!clv_reserve(&l->heads, &l->head_room, l->head_count + count, sizeof *l->heads))
+        return no_memory();
+    for (size_t s = 0; s < count; ++s) {
+        const clv_point *p = &l->points[l->order[first + s]];
+        head *h = l->taken[s] >= 0 ? &l->heads[l->taken[s]] : &l->heads[l->head_count];
+        if (l->taken[s] < 0) h->track = l->tracks++, ++l->head_count;
+        h->y = p->y, h->x = p->x, h->frame = frame;
+        l->track[first + s] = h->track;
+    }
+    return CLV_OK;
+}
+
+static clv_status number(const linker *l, size_t count, int64_t *particle, size_t *tracks)
+{
+    const size_t least = CLV_MAX(l->options->min_length, (size_t)1), n = (size_t)l->tracks;
+    size_t *length = clv_zalloc(CLV_MAX(n, (size_t)1), sizeof *length);
+    int64_t *name = clv_alloc(CLV_MAX(n, (size_t)1), sizeof *name);
+    if (!length || !name) {
+        clv_free(length), clv_free(name);
+        return no_memory();
+    }
+    for (size_t i = 0; i < count; ++i)
+        ++length[l->track[i]];
+    int64_t next = 0; /* tracks are numbered by first frame, y, x already */
+    for (size_t t = 0; t < n; ++t)
+        name[t] = length[t] >= least ? next++ : -1;
+    for (size_t i = 0; i < count; ++i)
+        particle[l->order[i]] = name[l->track[i]];
+    if (tracks) *tracks = (size_t)next;
+    clv_free(length), clv_free(name);
+    return CLV_OK;
+}
+
+static void clear(linker *l)
+{
+    clv_assign_work *w = &l->work;
+    clv_free(l->order), clv_free(l->track), clv_free(l->heads), clv_free(l->edges);
+    clv_free(l->cell_head), clv_free(l->cell_next), clv_free(l->group), clv_free(l->taken);
+    clv_free(l->place), clv_free(l->cost), clv_free(w->u), clv_free(w->v), clv_free(w->least);
+    clv_free(w->row), clv_free(w->way), clv_free(w->used), clv_free(l->column);
+}
+
+clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
+                    int64_t *particle, size_t *tracks)
+{
+    if (tracks) *tracks = 0;
+    if (!options || (count && (!points || !particle)))
+        return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
+    if (!(options->search_range > 0) || !isfinite(options->search_range))
+        return clv_fail(CLV_E_ARGUMENT, "link: search range %g given, expected more than 0",
+                        options->search_range);
+    if (count >= NOBODY / 2) return clv_fail(CLV_E_ARGUMENT, "link: %zu spots are too many", count);
+    for (size_t i = 0; i < count; ++i)
+        if (!isfinite(points[i].y) || !isfinite(points[i].x))
+            return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite", i);
+    linker l = { .points = points, .options = options };
+    clv_status status = sort_points(&l, count);
+    for (size_t first = 0, end; first < count && !status; first = end) {
+        const int64_t frame = points[l.order[first]].frame;
+        for (end = first; end < count && points[l.order[end]].frame == frame;)
+            ++end;
+        status = link_frame(&l, first, end - first, frame);
+    }
+    if (!status) status = number(&l, count, particle, tracks);
+    clear(&l);
+    return status;
+}

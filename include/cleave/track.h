@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tracks: spots of successive frames that are the same particle. */
+#ifndef CLEAVE_TRACK_H
+#define CLEAVE_TRACK_H
+
+#include <cleave/export.h>
+#include <cleave/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+CLV_BEGIN_DECLS
+
+/** A spot as the linker sees it. */
+typedef struct clv_point {
+    int64_t frame;
+    double y, x;
+} clv_point;
+
+/** All-zero is not valid: search_range must be positive. */
+typedef struct clv_link_options {
+    size_t size;         /**< sizeof(clv_link_options), or 0 for version 1 */
+    double search_range; /**< longest link, in the unit of the positions */
+    size_t memory;       /**< frames that a particle may stay unseen */
+    size_t min_length;   /**< tracks of fewer spots get no identifier; 0: 1 */
+} clv_link_options;
+
+/**
+ * Links spots frame by frame: of all one-to-one assignments whose links are no longer than
+ * search_range, the one with the smallest sum of squared lengths, where a spot that continues no
+ * track costs search_range squared. Solved exactly in every independent group, whatever its size.
+ *
+ * A particle unseen for up to `memory` frames stays a candidate at its last place. Of equal
+ * solutions the one found for spots in the order (frame, y, x) is taken: the answer does not
+ * depend on the order of the input.
+ *
+ * @param points    any order; frames may be missing; several spots of a frame at one place allowed.
+ * @param particle  out, [count]: 0, 1, 2 ... by first frame, then y, x; -1: shorter than
+ *                  min_length.
+ * @param tracks    out, may be NULL: the number of identifiers.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, a range that is not positive, a position that is not
+ *         finite); CLV_E_MEMORY.
+ *
+ * Cost: sorting, a search in cells, and the cube of the largest group.
+ * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment).
+ */
+CLV_API clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
+                            int64_t *particle, size_t *tracks);
+
+CLV_END_DECLS
+
+#endif
