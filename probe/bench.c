@@ -20,14 +20,17 @@ enum { MOST_TURNS = 16000, LAUNCHES = 200 };
 
 /* What a level spends. */
 typedef struct effort {
-    double kernel_s; /* wanted length of a measured kernel */
-    int repeats;     /* of the best variant; a third of them decides which that is */
+    double kernel_s; /* wanted length of an arithmetic kernel: many short ones find the quiet
+                        moments of a busy machine */
+    int samples;     /* of them; the best counts */
+    int passes;      /* over memory, and transfers each way */
+    double budget_s; /* for the samples or passes of one variant */
     size_t read_bytes, transfer_bytes;
 } effort;
 
 static const effort efforts[] = {
-    [CLV_BENCH_QUICK] = { 0.02, 6, (size_t)256 << 20, (size_t)64 << 20 },
-    [CLV_BENCH_FULL] = { 0.06, 20, (size_t)1 << 30, (size_t)256 << 20 },
+    [CLV_BENCH_QUICK] = { 0.004, 30, 6, 0.4, (size_t)256 << 20, (size_t)64 << 20 },
+    [CLV_BENCH_FULL] = { 0.012, 100, 20, 1.2, (size_t)1 << 30, (size_t)256 << 20 },
 };
 
 typedef struct meter {
@@ -36,6 +39,7 @@ typedef struct meter {
     const effort *effort;
     clv_probe_rates *rates;
     size_t items, local; /* geometry that fills the device */
+    double kernel_s;     /* so long that its launch does not count */
 } meter;
 
 /* A kernel and what one turn of one work-item is worth. */
@@ -64,13 +68,13 @@ static void choose_geometry(meter *m)
     }
 }
 
-/* Best time of `repeats`; stops early when the device is far slower than planned. */
-static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel kernel, int repeats,
+/* Best time of `count`; stops early when the device is far slower than planned. */
+static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel kernel, int count,
                             double *best)
 {
     double spent = 0;
     *best = INFINITY;
-    for (int i = 0; i < repeats && spent < 20 * m->effort->kernel_s; ++i) {
+    for (int i = 0; i < count && spent < m->effort->budget_s; ++i) {
         double seconds;
         CLV_TRY(clv_rig_time(&m->rig, launch, kernel, &seconds));
         *best = fmin(*best, seconds);
@@ -93,8 +97,8 @@ static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, 
         if (code != CL_SUCCESS) return clv_rig_fail("clSetKernelArg", code);
         CLV_TRY(clv_rig_time(&m->rig, launch, kernel, &seconds));
         if (attempt == 0) continue;
-        if (seconds > 0.5 * m->effort->kernel_s) return CLV_OK;
-        const double factor = CLV_MIN(m->effort->kernel_s / fmax(seconds, 1e-6), 64.0);
+        if (seconds > 0.5 * m->kernel_s) return CLV_OK;
+        const double factor = CLV_MIN(m->kernel_s / fmax(seconds, 1e-6), 64.0);
         const double wanted = *turns * factor;
         if (wanted <= MOST_TURNS) {
             *turns = (cl_uint)wanted;
@@ -111,7 +115,7 @@ static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, 
 
 /* Operations a second of one launch shape, `ops` of them in a turn of a work-item. */
 static clv_status measure_ops(meter *m, const char *name, const clv_rig_arg *args, size_t arg_count,
-                              size_t out_bytes, double ops, int repeats, double *rate)
+                              size_t out_bytes, double ops, double *rate)
 {
     clv_rig_launch launch = { .kernel = name,
                               .buffer_count = 1,
@@ -126,7 +130,7 @@ static clv_status measure_ops(meter *m, const char *name, const clv_rig_arg *arg
     CLV_TRY(clv_rig_buffer(&m->rig, 0, m->items * 64 * out_bytes, NULL));
     CLV_TRY(clv_rig_kernel(&m->rig, &launch, &kernel));
     clv_status status = calibrate(m, &launch, kernel, (cl_uint)arg_count, &turns);
-    if (!status) status = best_time(m, &launch, kernel, repeats, &seconds);
+    if (!status) status = best_time(m, &launch, kernel, m->effort->samples, &seconds);
     clReleaseKernel(kernel);
     if (!status) *rate = ops * turns * (double)launch.global[0] / seconds;
     return status;
@@ -144,7 +148,7 @@ static clv_status build_peak(meter *m, const variant *v)
 }
 
 /* x = x * factor + term stays near 1 for ever: no denormal, no infinity. */
-static clv_status measure_peak(meter *m, const variant *v, int repeats, double *rate)
+static clv_status measure_peak(meter *m, const variant *v, double *rate)
 {
     static const float f32[] = { 0.9f, 0.1f };
     static const double f64[] = { 0.9, 0.1 };
@@ -159,7 +163,7 @@ static clv_status measure_peak(meter *m, const variant *v, int repeats, double *
                                  { (const char *)values + v->type_bytes, v->type_bytes },
                                  { &turns, sizeof turns } };
     return measure_ops(m, "clv_bench_peak", args, CLV_LEN(args), v->type_bytes,
-                       2.0 * v->lanes * v->chains * 4, repeats, rate);
+                       2.0 * v->lanes * v->chains * 4, rate);
 }
 
 /* A variant that does not build or run is out of the contest, no more. */
@@ -169,7 +173,7 @@ static double best_peak(meter *m, const char *type, size_t type_bytes, const uns
     double best = -1, rate;
     for (size_t i = 0; i < count; ++i) {
         const variant v = { type, type_bytes, shapes[i][0], shapes[i][1] };
-        if (build_peak(m, &v) || measure_peak(m, &v, m->effort->repeats, &rate)) continue;
+        if (build_peak(m, &v) || measure_peak(m, &v, &rate)) continue;
         best = fmax(best, rate);
     }
     return best > 0 ? best * 1e-9 : -1;
@@ -205,8 +209,7 @@ static void measure_dot8(meter *m)
     double rate;
     if (m->device->dot8 != CLV_YES) return;
     if (clv_rig_build(&m->rig, &clv_cl_probe_bench, "-DDOT8 -DREAL=float -DLANES=1") ||
-        measure_ops(m, "clv_bench_dot8", args, CLV_LEN(args), 4, 8.0 * 6 * 4, m->effort->repeats,
-                    &rate))
+        measure_ops(m, "clv_bench_dot8", args, CLV_LEN(args), 4, 8.0 * 6 * 4, &rate))
         return;
     m->rates->int8_gops = fmax(m->rates->int8_gops, rate * 1e-9);
 }
@@ -251,7 +254,7 @@ static clv_status measure_read(meter *m, unsigned lanes, double *rate)
     launch.kernel = "clv_bench_read";
     CLV_TRY(clv_rig_kernel(&m->rig, &launch, &kernel));
     clv_status status = clv_rig_time(&m->rig, &launch, kernel, NULL); /* compiles, warms */
-    if (!status) status = best_time(m, &launch, kernel, m->effort->repeats, &seconds);
+    if (!status) status = best_time(m, &launch, kernel, m->effort->passes, &seconds);
     clReleaseKernel(kernel);
     if (!status) *rate = (double)bytes / seconds * 1e-9;
     return status;
@@ -273,7 +276,7 @@ static void measure_memory(meter *m)
 /* Both ways from and to `host`, blocking. */
 static clv_status copy_both_ways(meter *m, void *host, size_t bytes)
 {
-    for (int i = 0; i <= m->effort->repeats; ++i) {
+    for (int i = 0; i <= m->effort->passes; ++i) {
         const double start = clv_now();
         cl_int code = clEnqueueWriteBuffer(m->rig.queue, m->rig.buffers[0], CL_TRUE, 0, bytes, host,
                                            0, NULL, NULL);
@@ -352,13 +355,14 @@ void clv_bench_device(const clv_probe_device *device, clv_bench level, clv_bench
     *result = (clv_bench_result){ .rates = { -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL } };
     clv_utc(result->date, sizeof result->date);
     snprintf(result->protocol, sizeof result->protocol, "%s, best of %d",
-             level == CLV_BENCH_FULL ? "full" : "quick", m.effort->repeats);
+             level == CLV_BENCH_FULL ? "full" : "quick", m.effort->samples);
     result->rates.date = result->date;
     result->rates.protocol = result->protocol;
     choose_geometry(&m);
     clv_status status = clv_rig_open(&m.rig, device);
     if (!status) status = measure_launch(&m);
     if (!status) {
+        m.kernel_s = fmax(m.effort->kernel_s, 50e-6 * m.rates->launch_us);
         measure_arithmetic(&m);
         measure_dot8(&m);
         measure_memory(&m);

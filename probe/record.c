@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { RECORD_LIMIT = 1 << 20 };
+enum { RECORD_LIMIT = 1 << 20, FAILURE_HOLDS_S = 3600 };
 
 /* New when the check or the bench changes its mind about what they mean. */
 static const char protocol_version[] = "1";
@@ -58,6 +60,15 @@ static void record_path(const char *key, char *folder, size_t folder_capacity, c
         snprintf(path, capacity, "%s/%.32s.json", folder, hex);
 }
 
+/* A failure may have been of the moment, such as memory that others held: it is believed for an
+ * hour. A crash is, until something changes: another try would cost the process. */
+static bool is_stale(const clv_probe_check *check, const char *path)
+{
+    struct stat info;
+    if (!check->done || check->ok || check->crashed) return false;
+    return stat(path, &info) || time(NULL) - info.st_mtime > FAILURE_HOLDS_S;
+}
+
 static void load(clv_machine *machine, clv_probe_device *device)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64], *text = NULL, *found = NULL;
@@ -74,6 +85,7 @@ static void load(clv_machine *machine, clv_probe_device *device)
     if (!found || strcmp(found, wanted) != 0) goto cleanup;
     if (!device->check.done)
         (void)clv_report_read_check(machine, clv_json_get(root, "check"), &device->check);
+    if (is_stale(&device->check, path)) device->check = clv_device_unknown().check;
     if (!device->measured.date)
         (void)clv_report_read_rates(machine, clv_json_get(root, "measured"), &device->measured);
 cleanup:

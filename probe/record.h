@@ -7,7 +7,8 @@
 #include "probe/machine.h"
 
 /* Fills check and measured of devices that have none from what earlier runs left. A record that
- * cannot be read, or that anybody else may write, does not exist. */
+ * cannot be read, or that anybody else may write, does not exist; nor does, after an hour, a check
+ * that failed without a crash. */
 void clv_records_load(clv_machine *machine);
 
 /* Keeps what a device has of both. `platform` is its own. Without a cache directory nothing

@@ -123,7 +123,7 @@ static void warn_devices(clv_machine *machine)
                 machine, "check_failed",
                 device->check.crashed
                     ? "install what it lacks, or update its driver; Cleave leaves it out"
-                    : "update its driver; Cleave leaves it out",
+                    : "update its driver; `cleave probe --check` tries it again",
                 "device %zu (%s) failed its check: %s", i, name,
                 device->check.message ? device->check.message : "no details");
         if (device->flags.loop_limit && device->primary)

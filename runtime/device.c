@@ -120,8 +120,8 @@ clv_status clv_device_open(clv_device *device)
     pthread_mutex_lock(&device->lock);
     if (device->state == CLV_DEVICE_CLOSED) {
         const clv_status status = open_now(device);
+        if (status) clv_error_take(&device->trouble, status); /* who sees the state may read it */
         device->state = status ? CLV_DEVICE_QUARANTINED : CLV_DEVICE_READY;
-        if (status) clv_error_take(&device->trouble, status);
     }
     const clv_status status =
         device->state == CLV_DEVICE_READY ? CLV_OK : clv_error_give(&device->trouble);
@@ -133,8 +133,8 @@ void clv_device_quarantine(clv_device *device, clv_status status)
 {
     pthread_mutex_lock(&device->lock);
     if (device->state != CLV_DEVICE_QUARANTINED) {
-        device->state = CLV_DEVICE_QUARANTINED;
         clv_error_take(&device->trouble, status);
+        device->state = CLV_DEVICE_QUARANTINED;
         clv_log(CLV_LOG_ERROR, "%s is not used any more: %s", device->label,
                 device->trouble.message);
     }

@@ -39,10 +39,10 @@ struct clv_device {
     clv_mutex lock;       /* state, budget and pool */
     clv_mutex check_lock; /* the qualification; of the first part, for all parts */
     bool checked;
-    clv_qualification found; /* once `checked`, for all parts */
-    double check_s;          /* what the check cost this device; 0: it was on record */
-    clv_mutex program_lock;  /* the program table; held while a program builds */
-    clv_device_state state;
+    clv_qualification found;        /* once `checked`, for all parts */
+    double check_s;                 /* what the check cost this device; 0: it was on record */
+    clv_mutex program_lock;         /* the program table; held while a program builds */
+    _Atomic clv_device_state state; /* written under the lock */
     clv_error trouble;
     cl_context cl;
 
@@ -54,8 +54,8 @@ struct clv_device {
     atomic_bool hung; /* its thread is inside the driver and was given up: no job counts on it */
     int pool_group;   /* devices with one number share their cores; -1: none */
 
-    uint64_t
-        budget; /* bytes of its memory that we allow ourselves; lowered when they prove too many */
+    /* bytes of its memory that we allow ourselves; lowered when they prove too many */
+    _Atomic uint64_t budget;
     clv_pool pool;
     clv_program_table programs;
     struct clv_feeder *feeder; /* its thread; made by the first job */

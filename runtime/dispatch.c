@@ -298,9 +298,10 @@ static void conclude(clv_run *run, clv_report *report, double ended)
         clv_worker *worker = &run->workers[i];
         const clv_balance_stats stats = clv_balance_get_stats(run->balance, i);
         clv_text why = { 0 };
-        clv_balance_explain(run->balance, i, &why);
-        clv_copy_string(worker->left_out, sizeof worker->left_out,
-                        worker->error.status ? worker->error.message : clv_text_get(&why));
+        if (!worker->error.status || stats.chunks) clv_balance_explain(run->balance, i, &why);
+        if (worker->error.status)
+            clv_text_add(&why, "%s%s", why.length ? "; " : "", worker->error.message);
+        clv_copy_string(worker->left_out, sizeof worker->left_out, clv_text_get(&why));
         clv_text_clear(&why);
         clv_share *share = &worker->share;
         share->device = worker->device->label;

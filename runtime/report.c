@@ -146,7 +146,10 @@ void clv_report_add_job(clv_report *report, const clv_context *context,
     clv_json_add_number(job, "seconds", record->seconds);
     clv_json_add_string(job, "schedule", schedules[record->schedule]);
     clv_json_add_number(job, "imbalance", record->imbalance);
-    clv_json_add_number(job, "efficiency", record->efficiency);
+    if (record->efficiency > 0)
+        clv_json_add_number(job, "efficiency", record->efficiency);
+    else
+        clv_json_add_null(job, "efficiency"); /* no speed was measured */
     clv_json *shares = clv_json_add_array(job, "shares");
     for (size_t i = 0; i < record->share_count; ++i)
         describe_share(shares, &record->shares[i], record);

@@ -8,10 +8,11 @@
 
 /* The median is interpolated in its bin. Where it is 0 nothing counts as signal: 0. */
 __kernel void clv_blob_noise_median(__global const uint *restrict bins,
-                                    __global float *restrict inverse, uint samples, uint count)
+                                    __global float *restrict inverse, uint samples, uint first,
+                                    uint count)
 {
-    const uint i = get_global_id(0);
-    if (i >= count) return;
+    const uint i = first + get_global_id(0);
+    if (get_global_id(0) >= count) return;
     bins += (size_t)i * NOISE_BINS;
     const float half_of = 0.5f * (float)samples;
     uint before = 0, bin = 0;

@@ -88,10 +88,10 @@ __kernel void clv_spectra_output(__global const float *restrict in, __global flo
     for (int r = 0; r < PAIR; ++r)
         sum[r] = exp(clamp(sum[r], -87.0f, 87.0f));
     const float *v = (const float *)sum;
-    for (int half = 0; half < 2; ++half) {
-        __global float *to = out + ((size_t)(half ? two : one) * points + o) * 8;
+    for (int second = 0; second < 2; ++second) {
+        __global float *to = out + ((size_t)(second ? two : one) * points + o) * 8;
         for (int k = 0; k < LANES; ++k) {
-            const float *row = v + half * ROWS * LANES + k;
+            const float *row = v + second * ROWS * LANES + k;
             const float8 t = (float8)(row[0], row[0], row[LANES], row[2 * LANES], row[3 * LANES],
                                       row[4 * LANES], 0.0f, 0.0f);
             vstore8(t, k, to);

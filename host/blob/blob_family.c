@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs. */
+/* Kernel forms: rows of explicit vectors for CPUs, a work-item a pixel for GPUs. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -9,6 +9,7 @@ enum {
     LOWEST_BAND = 48, /* rows; less is mostly overlap */
     ITEMS_A_CORE = 6, /* of a launch: a core that is slow for a while costs little */
     MOST_CORES = 256,
+    MOST_PLANE_FLOATS = 16 << 20,
 };
 
 static size_t power_of_two(size_t least)
@@ -28,7 +29,7 @@ static size_t item_floats(const clv_blob_plan *plan, const clv_blob_family *f)
 static clv_blob_family geometry(const clv_blob_plan *plan, size_t lanes, size_t cores,
                                 uint64_t max_turns, size_t frames)
 {
-    clv_blob_family f = { .lanes = lanes };
+    clv_blob_family f = { .rows = true, .lanes = lanes };
     const size_t width = plan->shape.width, height = plan->shape.height;
     f.tiles = (width + WIDEST - 1) / WIDEST;
     f.tile = clv_round_up((width + f.tiles - 1) / f.tiles, lanes);
@@ -54,17 +55,29 @@ static clv_blob_family geometry(const clv_blob_plan *plan, size_t lanes, size_t 
     return f;
 }
 
+/* A work-item a pixel: planes of a few frames at a time. */
+static clv_blob_family items(const clv_blob_plan *plan, size_t local, size_t frames)
+{
+    const size_t plane = plan->shape.height * plan->shape.width;
+    const size_t frame = (plan->scales + 3) * plane;
+    clv_blob_family f = { .local = local };
+    f.group = CLV_MAX(MOST_PLANE_FLOATS / frame, (size_t)1);
+    f.scratch_floats = frame * CLV_MIN(f.group, frames);
+    return f;
+}
+
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
                                     size_t frames)
 {
     const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
-    return geometry(plan, 16, cores, turns, frames);
+    if (facts->device_class == CLV_CLASS_CPU) return geometry(plan, 16, cores, turns, frames);
+    return items(plan, facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64, frames);
 }
 
 size_t clv_blob_scratch_estimate(const clv_blob_plan *plan)
 {
-    const clv_blob_family f = geometry(plan, 16, 8, UINT64_MAX, 1);
-    return f.scratch_floats * sizeof(float) * 2;
+    const clv_blob_family rows = geometry(plan, 16, 8, UINT64_MAX, 1), planes = items(plan, 64, 1);
+    return CLV_MAX(2 * rows.scratch_floats, planes.scratch_floats) * sizeof(float);
 }

@@ -144,7 +144,8 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **s
     if (!*count) return CLV_OK;
     qsort(peaks, *count, sizeof *peaks, by_rank);
     if (!plan->options.keep_overlapping) CLV_TRY(prune(plan, peaks, count));
-    if (!clv_reserve(spots, capacity, *count, sizeof **spots))
+    /* the fit wants two more copies */
+    if (!clv_reserve(spots, capacity, 3 * *count, sizeof **spots))
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
     for (size_t i = 0; i < *count; ++i) {
         clv_spot *spot = *spots + i;
@@ -156,5 +157,11 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **s
         clv_blob_measure(plan, frame, &peaks[i], spot);
     }
     qsort(*spots, *count, sizeof **spots, by_place);
+    if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT) {
+        clv_spot *guess = *spots + 2 * *count;
+        memcpy(guess, *spots, *count * sizeof *guess);
+        clv_blob_fit(plan, frame, guess, *spots + *count, *spots, *count);
+        qsort(*spots, *count, sizeof **spots, by_place);
+    }
     return CLV_OK;
 }

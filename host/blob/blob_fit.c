@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Gaussian integrated over the pixels, fitted to a spot: Levenberg-Marquardt, first with equal
- * weights, then with the variance that the first fit's residuals show. */
+ * weights, then with the variance that the first fit's residuals show. Where spots stand close, the
+ * pixels that are nearer to another one are left out at first, and then all are fitted again with
+ * their neighbours taken away. */
 #include "host/blob/blob_job.h"
 
 #include "base/alloc.h"
@@ -22,9 +24,26 @@ static double sign_of(const clv_blob_plan *plan)
     return plan->options.invert ? -1 : 1;
 }
 
+/* Spots are by y: the range of those whose y is within `reach`. */
+static void near_in_y(const clv_spot *spots, size_t count, size_t own, double reach, size_t *first,
+                      size_t *last)
+{
+    size_t low = own, high = own;
+    while (low > 0 && (double)spots[own].y - (double)spots[low - 1].y <= reach)
+        --low;
+    while (high + 1 < count && (double)spots[high + 1].y - (double)spots[own].y <= reach)
+        ++high;
+    *first = low, *last = high;
+}
+
+static double reach_of(const clv_spot *spot)
+{
+    return fmin(ceil(3 * (double)spot->sigma), REACH);
+}
+
 static void take(const clv_blob_plan *plan, size_t frame, const clv_spot *spot, window *w)
 {
-    const double reach = fmin(ceil(3 * (double)spot->sigma), REACH);
+    const double reach = reach_of(spot);
     const double cy = round((double)spot->y), cx = round((double)spot->x);
     w->y0 = (size_t)fmax(cy - reach, 0), w->x0 = (size_t)fmax(cx - reach, 0);
     w->rows = (size_t)fmin(cy + reach, (double)plan->shape.height - 1) - w->y0 + 1;
@@ -35,6 +54,18 @@ static void take(const clv_blob_plan *plan, size_t frame, const clv_spot *spot, 
             const size_t i = y * w->columns + x;
             w->weight[i] = isfinite(v);
             w->pixel[i] = isfinite(v) ? sign_of(plan) * v : 0;
+        }
+}
+
+/* Leaves out what is nearer to `other` than to `spot`. */
+static void leave_to(window *w, const clv_spot *spot, const clv_spot *other)
+{
+    for (size_t y = 0; y < w->rows; ++y)
+        for (size_t x = 0; x < w->columns; ++x) {
+            const double py = (double)(w->y0 + y), px = (double)(w->x0 + x);
+            const double ay = py - (double)spot->y, ax = px - (double)spot->x,
+                         by = py - (double)other->y, bx = px - (double)other->x;
+            if (by * by + bx * bx < ay * ay + ax * ax) w->weight[y * w->columns + x] = 0;
         }
 }
 
@@ -61,6 +92,18 @@ static void make_shape(const window *w, const double p[UNKNOWNS], shape *s)
 {
     along((double)w->y0, w->rows, p[Y], p[WIDTH], s->ey, s->ey_c, s->ey_w);
     along((double)w->x0, w->columns, p[X], p[WIDTH], s->ex, s->ex_c, s->ex_w);
+}
+
+/* Takes the light of `other` away. */
+static void take_away(window *w, const clv_spot *other)
+{
+    shape s;
+    const double p[UNKNOWNS] = { (double)other->y, (double)other->x, (double)other->mass, 0,
+                                 (double)other->sigma };
+    make_shape(w, p, &s);
+    for (size_t y = 0; y < w->rows; ++y)
+        for (size_t x = 0; x < w->columns; ++x)
+            w->pixel[y * w->columns + x] -= p[LIGHT] * s.ey[y] * s.ex[x];
 }
 
 /* Weighted sum of squares; with `normal` also J'WJ and J'Wr. */
@@ -164,18 +207,61 @@ static void weigh(window *w, const double p[UNKNOWNS])
         }
 }
 
-bool clv_blob_fit(const clv_blob_plan *plan, size_t frame, clv_spot *spot)
+/* Starts at `from`; the answer into *to. */
+static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *from, clv_spot *to)
+{
+    const double sigma = (double)from->sigma, sign = sign_of(plan);
+    double p[UNKNOWNS] = { (double)from->y, (double)from->x, fmax((double)from->mass, 1e-3),
+                           sign * (double)from->background, sigma };
+    size_t used = 0;
+    for (size_t i = 0; i < w->rows * w->columns; ++i)
+        used += w->weight[i] > 0;
+    if (used < 2 * UNKNOWNS || !descend(w, p, sigma)) return false;
+    weigh(w, p);
+    if (!descend(w, p, sigma)) return false;
+    to->y = (float)p[Y], to->x = (float)p[X], to->sigma = (float)p[WIDTH];
+    to->mass = (float)p[LIGHT], to->background = (float)(sign * p[GROUND]);
+    return true;
+}
+
+/* One spot: `guess` are the spots as the quadratic has them, by y; `fitted`, unless NULL, as a
+ * first sweep has. Whether another spot's light is in the window: *crowded. */
+static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_spot *guess,
+                    const clv_spot *fitted, size_t count, size_t own, clv_spot *to, bool *crowded)
 {
     window w;
-    take(plan, frame, spot, &w);
-    if (w.rows * w.columns < 2 * UNKNOWNS) return false;
-    const double sigma = (double)spot->sigma, sign = sign_of(plan);
-    double p[UNKNOWNS] = { (double)spot->y, (double)spot->x, fmax((double)spot->mass, 1e-3),
-                           sign * (double)spot->background, sigma };
-    if (!descend(&w, p, sigma)) return false;
-    weigh(&w, p);
-    if (!descend(&w, p, sigma)) return false;
-    spot->y = (float)p[Y], spot->x = (float)p[X], spot->sigma = (float)p[WIDTH];
-    spot->mass = (float)p[LIGHT], spot->background = (float)(sign * p[GROUND]);
-    return true;
+    size_t first, last;
+    const double reach = reach_of(&guess[own]);
+    take(plan, frame, &guess[own], &w);
+    near_in_y(guess, count, own, reach + REACH, &first, &last);
+    *crowded = false;
+    for (size_t i = first; i <= last; ++i) {
+        const double away = reach + reach_of(&guess[i]);
+        if (i == own || fabs((double)guess[i].x - (double)guess[own].x) > away ||
+            fabs((double)guess[i].y - (double)guess[own].y) > away)
+            continue;
+        *crowded = true;
+        if (fitted)
+            take_away(&w, &fitted[i]);
+        else
+            leave_to(&w, &guess[own], &guess[i]);
+    }
+    if (fitted && !*crowded) return false; /* the first sweep's answer stays */
+    return fit_window(plan, &w, fitted ? &fitted[own] : &guess[own], to);
+}
+
+void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_spot *guess, clv_spot *first,
+                  clv_spot *spots, size_t count)
+{
+    bool crowded;
+    for (size_t i = 0; i < count; ++i) {
+        first[i] = guess[i];
+        if (!fit_one(plan, frame, guess, NULL, count, i, &first[i], &crowded))
+            first[i].flags |= CLV_SPOT_FIT_FAILED;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        spots[i] = first[i];
+        clv_spot second = guess[i];
+        if (fit_one(plan, frame, guess, first, count, i, &second, &crowded)) spots[i] = second;
+    }
 }

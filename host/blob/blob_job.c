@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory of a worker, and of a chunk in flight beside its results. */
-enum { TAPS, LEVEL, LEAK };
+/* Memory of a chunk in flight beside its results. */
 enum { PIXELS = CLV_BLOB_RESULTS, PEDESTAL, ONES, BINS, SCRATCH };
 
 clv_cost clv_blob_cost(size_t first, size_t count, void *user)
@@ -48,116 +47,24 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     int32_t level[2 * CLV_BLOB_MAX_LEVELS];
     for (size_t l = 0; l < plan->levels; ++l)
         level[2 * l] = (int32_t)plan->radius[l], level[2 * l + 1] = (int32_t)plan->first_tap[l];
-    CLV_TRY(upload(worker, TAPS, plan->tap_f32, plan->taps * 2 * sizeof(float)));
-    CLV_TRY(upload(worker, LEVEL, level, plan->levels * 2 * sizeof *level));
-    return upload(worker, LEAK, plan->leak, plan->levels * sizeof *plan->leak);
+    CLV_TRY(upload(worker, CLV_BLOB_TAPS, plan->tap_f32, plan->taps * 2 * sizeof(float)));
+    CLV_TRY(upload(worker, CLV_BLOB_LEVEL, level, plan->levels * 2 * sizeof *level));
+    return upload(worker, CLV_BLOB_LEAK, plan->leak, plan->levels * sizeof *plan->leak);
 }
 
-/* What the launches of one chunk share. */
-typedef struct pass {
-    const clv_blob_plan *plan;
-    const clv_blob_family *f;
-    clv_slot *slot;
-    clv_place pixels;
-    clv_buffer *pedestal, *counts, *peaks, *inverse, *bins, *scratch;
-} pass;
-
-static clv_arg constant(const pass *p, unsigned key)
+clv_arg clv_blob_constant(const clv_blob_pass *p, unsigned key)
 {
     clv_buffer *buffer = NULL;
     (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
     return clv_arg_buffer(buffer);
 }
 
-static clv_arg i32(size_t value)
-{
-    return clv_arg_i32((int32_t)value);
-}
-
-static float dog_factor(const clv_blob_plan *plan)
+float clv_blob_dog_factor(const clv_blob_plan *plan)
 {
     return (float)(1 / (plan->options.sigma_ratio - 1));
 }
 
-static clv_launch describe(const pass *p, const char *kernel, size_t frames)
-{
-    return (clv_launch){
-        .source = &clv_cl_blob_rows,
-        .kernel = kernel,
-        .defines = { { "LANES", (long)p->f->lanes },
-                     { "PIXEL", (long)p->plan->shape.type },
-                     { "DOG", p->plan->options.dog } },
-        .global = { p->f->tiles, p->f->bands, frames },
-        .local = { 1, 1, 1 },
-    };
-}
-
-/* Arguments that begin alike: frames [at, ...) of the chunk. A group's lists begin at `at`. */
-static clv_status look_rows(const pass *p, size_t at, size_t frames)
-{
-    const clv_blob_plan *plan = p->plan;
-    const clv_arg args[] = {
-        clv_arg_buffer(p->pixels.buffer),
-        clv_arg_u64(p->pixels.offset),
-        clv_arg_u64(p->pixels.stride[0]),
-        clv_arg_u64(p->pixels.stride[1]),
-        clv_arg_buffer(p->pedestal),
-        constant(p, TAPS),
-        constant(p, LEVEL),
-        constant(p, LEAK),
-        clv_arg_buffer(p->inverse),
-        clv_arg_buffer(p->scratch),
-        clv_arg_buffer(p->peaks),
-        clv_arg_buffer(p->counts),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(p->f->tile),
-        i32(p->f->band),
-        i32(plan->levels),
-        i32(p->f->pad),
-        i32(p->f->ring),
-        clv_arg_u32((uint32_t)plan->capacity),
-        clv_arg_f32(plan->gain),
-        clv_arg_f32(dog_factor(plan)),
-        clv_arg_f32(plan->floor),
-        clv_arg_f32(plan->relative),
-        clv_arg_u32((uint32_t)at),
-    };
-    const clv_launch launch = describe(p, "clv_blob_rows", frames);
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
-}
-
-static clv_status noise_rows(const pass *p, size_t at, size_t frames)
-{
-    const clv_blob_plan *plan = p->plan;
-    const clv_arg args[] = {
-        clv_arg_buffer(p->pixels.buffer),
-        clv_arg_u64(p->pixels.offset),
-        clv_arg_u64(p->pixels.stride[0]),
-        clv_arg_u64(p->pixels.stride[1]),
-        clv_arg_buffer(p->pedestal),
-        constant(p, TAPS),
-        constant(p, LEVEL),
-        constant(p, LEAK),
-        clv_arg_buffer(p->scratch),
-        clv_arg_buffer(p->bins),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(p->f->tile),
-        i32(p->f->band),
-        i32(plan->levels),
-        i32(p->f->pad),
-        i32(p->f->ring),
-        clv_arg_f32(plan->gain),
-        clv_arg_f32(dog_factor(plan)),
-        i32(plan->noise_step),
-        clv_arg_u32((uint32_t)at),
-    };
-    const clv_launch launch = describe(p, "clv_blob_noise_rows", frames);
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
-}
-
-static clv_status noise_medians(const pass *p, size_t frames)
+clv_status clv_blob_noise_medians(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
     const size_t rows = (plan->shape.height + plan->noise_step - 1) / plan->noise_step;
@@ -165,6 +72,7 @@ static clv_status noise_medians(const pass *p, size_t frames)
         clv_arg_buffer(p->bins),
         clv_arg_buffer(p->inverse),
         clv_arg_u32((uint32_t)(rows * plan->shape.width)),
+        clv_arg_u32((uint32_t)(at * plan->scales)),
         clv_arg_u32((uint32_t)(frames * plan->scales)),
     };
     const clv_launch launch = { .source = &clv_cl_blob_noise,
@@ -175,15 +83,15 @@ static clv_status noise_medians(const pass *p, size_t frames)
 }
 
 /* Groups of frames one after the other, in the same scratch memory: it stays in the cache. */
-static clv_status in_groups(const pass *p, size_t count,
-                            clv_status (*launch)(const pass *, size_t, size_t))
+static clv_status in_groups(const clv_blob_pass *p, size_t count,
+                            clv_status (*launch)(const clv_blob_pass *, size_t, size_t))
 {
     for (size_t at = 0; at < count; at += p->f->group)
         CLV_TRY(launch(p, at, CLV_MIN(p->f->group, count - at)));
     return CLV_OK;
 }
 
-static clv_status make_buffers(pass *p, size_t first, size_t count)
+static clv_status make_buffers(clv_blob_pass *p, size_t first, size_t count)
 {
     const clv_blob_plan *plan = p->plan;
     const clv_blob_frames *s = &plan->shape;
@@ -219,13 +127,14 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
 {
     const clv_blob_plan *plan = user;
     const clv_blob_family f = clv_blob_family_for(plan, clv_slot_worker(slot), count);
-    pass p = { .plan = plan, .f = &f, .slot = slot };
+    clv_blob_pass p = { .plan = plan, .f = &f, .slot = slot };
     CLV_TRY(make_buffers(&p, first, count));
+    if (!f.rows) return in_groups(&p, count, clv_blob_look_items);
     if (plan->by_noise) {
-        CLV_TRY(in_groups(&p, count, noise_rows));
-        CLV_TRY(noise_medians(&p, count));
+        CLV_TRY(in_groups(&p, count, clv_blob_noise_rows));
+        CLV_TRY(clv_blob_noise_medians(&p, 0, count));
     }
-    return in_groups(&p, count, look_rows);
+    return in_groups(&p, count, clv_blob_look_rows);
 }
 
 clv_status clv_blob_setup(clv_worker *worker, void *user)

@@ -36,10 +36,13 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **s
 /* Sub-pixel place and sigma by quadratics through the responses. */
 void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, const float *inverse,
                      clv_spot *spot);
-/* Background, mass, S/N and flags; `fit` where asked for. */
+/* Background, mass, S/N and flags. */
 void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                       clv_spot *spot);
 /* ---- blob_fit.c ---- */
-bool clv_blob_fit(const clv_blob_plan *plan, size_t frame, clv_spot *spot);
+/* Fits all spots of a frame, `guess` by y; those that fail are as guessed, and flagged. `first` is
+ * scratch of the same length. */
+void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_spot *guess, clv_spot *first,
+                  clv_spot *spots, size_t count);
 
 #endif

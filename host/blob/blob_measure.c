@@ -153,6 +153,4 @@ void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_pe
     if (cy < radius || cx < radius || cy + radius > (double)height - 1 ||
         cx + radius > (double)width - 1)
         spot->flags |= CLV_SPOT_BORDER;
-    if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT && !clv_blob_fit(plan, frame, spot))
-        spot->flags |= CLV_SPOT_FIT_FAILED;
 }

@@ -70,7 +70,7 @@ typedef struct bench_workload {
     size_t plot_count;
 } bench_workload;
 
-extern const bench_workload bench_paco;
+extern const bench_workload bench_paco, bench_blobs;
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
 

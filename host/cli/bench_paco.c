@@ -151,7 +151,8 @@ static clv_status send_cost(bench_run *run, size_t case_index, const trial *t)
     return CLV_OK;
 }
 
-/* One run first: it compiles, chooses variants, learns speeds. The plain C path learns nothing. */
+/* One run first: it compiles, chooses variants, learns speeds. After it some devices are still busy
+ * putting their kernels away, so a second is not counted either. The plain C path learns nothing. */
 static clv_status measure_trial(bench_run *run, size_t case_index, trial *t)
 {
     const bench_case *c = &run->bench->cases[case_index];
@@ -159,6 +160,7 @@ static clv_status measure_trial(bench_run *run, size_t case_index, trial *t)
     double seconds = 0, values[BENCH_MOST_SAMPLES];
     size_t count;
     if (!plain) {
+        CLV_TRY(once(t, &seconds));
         CLV_TRY(once(t, &seconds));
         CLV_TRY(send_cost(run, case_index, t));
     }

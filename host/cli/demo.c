@@ -18,6 +18,7 @@ static const struct {
     demo_workload *run;
 } workloads[] = {
     { "paco", demo_paco },
+    { "blobs", demo_blobs },
 };
 
 typedef struct demo_args {

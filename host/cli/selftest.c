@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco };
+static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco, selftest_blobs };
 
 /* ---- in the process of a device: one line of JSON an event ----------------------------------------- */
 

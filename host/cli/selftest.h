@@ -29,5 +29,6 @@ void selftest_skip(selftest *test, const char *why);
 
 void selftest_runtime(selftest *test);
 void selftest_paco(selftest *test);
+void selftest_blobs(selftest *test);
 
 #endif

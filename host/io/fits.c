@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "host/io/stream.h"
 
 #ifdef CLEAVE_HAVE_CFITSIO
@@ -413,6 +414,131 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
     return status;
 }
 
+/* ---- HDUs by name -------------------------------------------------------------------------- */
+
+static clv_status open_named(const char *path, const char *name, fitsfile **file, bool *found)
+{
+    int error = 0;
+    char copy[FLEN_VALUE];
+    *found = false;
+    CLV_TRY(open_file(path, file));
+    clv_copy_string(copy, sizeof copy, name);
+    if (fits_movnam_hdu(*file, ANY_HDU, copy, 0, &error) == 0)
+        *found = true;
+    else if (error != BAD_HDU_NUM)
+        return fits_error(path, "look for an HDU", error);
+    fits_clear_errmsg();
+    return CLV_OK;
+}
+
+clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
+                               clv_array *array, bool *found)
+{
+    fitsfile *file = NULL;
+    image_facts image;
+    clv_array read = { 0 };
+    size_t row = 1;
+    int error = 0, any;
+    *array = (clv_array){ 0 };
+    clv_status status = open_named(path, name, &file, found);
+    if (!status && *found && !has_image(file))
+        status = clv_fail(CLV_E_FORMAT, "%s: %s is not an image with data", path, name);
+    if (!status && *found) {
+        status = describe_image(path, file, &image);
+        if (!status && !rows) first = 0, rows = image.shape[0];
+        if (!status && (first > image.shape[0] || rows > image.shape[0] - first))
+            status = clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, %zu to %zu wanted", path, name,
+                              image.shape[0], first, first + rows);
+        if (!status) {
+            image.shape[0] = rows;
+            for (size_t i = 1; i < image.rank; ++i)
+                row *= image.shape[i];
+            status = clv_array_create(&read, path, image.array_type, image.rank, image.shape);
+        }
+        if (!status && rows &&
+            fits_read_img(file, image.type, (LONGLONG)(first * row + 1), (LONGLONG)(rows * row),
+                          NULL, read.data, &any, &error))
+            status = fits_error(path, "read the image's pixels", error);
+    }
+    if (!status) {
+        *array = read;
+        read = (clv_array){ 0 };
+    }
+    clv_array_clear(&read);
+    close_file(file);
+    return status;
+}
+
+/* Terminated texts of a fixed width; the pointers that CFITSIO wants go with the array. */
+static clv_status read_texts(const char *path, fitsfile *file, int column, size_t rows,
+                             clv_array *array)
+{
+    int error = 0, width = 0, any;
+    char nothing[] = "";
+    fits_get_col_display_width(file, column, &width, &error);
+    if (error || width < 1 || width > 10000) return fits_error(path, "read a column", error);
+    const size_t shape[] = { rows, (size_t)width + 1 };
+    CLV_TRY(clv_array_create(array, path, CLV_U8, 2, shape));
+    char **texts = clv_alloc(rows, sizeof *texts);
+    if (!texts) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu texts", path, rows);
+    for (size_t i = 0; i < rows; ++i)
+        texts[i] = (char *)array->data + i * shape[1];
+    fits_read_col(file, TSTRING, column, 1, 1, (LONGLONG)rows, nothing, texts, &any, &error);
+    clv_free(texts);
+    return error ? fits_error(path, "read a column", error) : CLV_OK;
+}
+
+clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
+                                clv_type type, clv_array *array, bool *found)
+{
+    fitsfile *file = NULL;
+    clv_array read = { 0 };
+    int error = 0, number = 0, kind = ANY_HDU, of = 0, any;
+    LONGLONG rows = 0, repeat = 0, start = 0;
+    double nan64 = NAN;
+    char name[FLEN_VALUE];
+    *array = (clv_array){ 0 };
+    clv_copy_string(name, sizeof name, column);
+    clv_status status = open_named(path, table, &file, found);
+    if (!status && *found) {
+        fits_get_hdu_type(file, &kind, &error);
+        if (kind == IMAGE_HDU || fits_get_colnum(file, CASEINSEN, name, &number, &error)) {
+            *found = false;
+            fits_clear_errmsg();
+        }
+    }
+    if (!status && *found) {
+        fits_get_num_rowsll(file, &rows, &error);
+        fits_get_coltypell(file, number, &of, &repeat, NULL, &error);
+        fits_get_hduaddrll(file, NULL, &start, NULL, &error);
+        const LONGLONG there = error ? 0 : file->Fptr->filesize - start;
+        const LONGLONG width = error ? 0 : file->Fptr->rowlength;
+        const size_t shape[] = { (size_t)rows };
+        if (error)
+            status = fits_error(path, "read the table's header", error);
+        else if (rows < 0 || width < 0 || there < 0 || rows > there / CLV_MAX(width, 1))
+            status = clv_fail(CLV_E_FORMAT, "%s: truncated inside the table %s", path, table);
+        else if ((type == CLV_U8) != (of == TSTRING) || of < 0 || (of != TSTRING && repeat != 1))
+            *found = false; /* of another kind than asked for */
+        else if (type == CLV_U8)
+            status = read_texts(path, file, number, shape[0], &read);
+        else {
+            status = clv_array_create(&read, path, type, 1, shape);
+            if (!status && rows)
+                fits_read_col(file, type == CLV_I64 ? TLONGLONG : TDOUBLE, number, 1, 1, rows,
+                              type == CLV_I64 ? NULL : &nan64, read.data, &any, &error);
+            if (!status && error) status = fits_error(path, "read a column", error);
+        }
+    }
+    if (!status) {
+        *array = read;
+        read = (clv_array){ 0 };
+    }
+    clv_array_clear(&read);
+    close_file(file);
+    return status;
+}
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static void *grow(void *old, size_t bytes)
@@ -489,6 +615,22 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 {
     *values = NULL;
     *count = 0;
+    return missing(path);
+}
+
+clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
+                               clv_array *array, bool *found)
+{
+    (void)name, (void)first, (void)rows;
+    *array = (clv_array){ 0 }, *found = false;
+    return missing(path);
+}
+
+clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
+                                clv_type type, clv_array *array, bool *found)
+{
+    (void)table, (void)column, (void)type;
+    *array = (clv_array){ 0 }, *found = false;
     return missing(path);
 }
 

@@ -110,8 +110,8 @@ void clv_resolution_apply(const double *rows, size_t nd, size_t pixels, const do
 bool clv_spectra_value(const double *basis, unsigned terms, size_t pixels, const double *t,
                        const double *d, const double *s, double *a, double *value)
 {
-    double m[CLV_SPECTRA_MAX_TERMS * CLV_SPECTRA_MAX_TERMS] = { 0 },
-           design[CLV_SPECTRA_MAX_TERMS], log_det = 0, chi = 0;
+    double m[CLV_SPECTRA_MAX_TERMS * CLV_SPECTRA_MAX_TERMS] = { 0 }, design[CLV_SPECTRA_MAX_TERMS],
+                                     log_det = 0, chi = 0;
     for (unsigned i = 0; i < terms; ++i)
         a[i] = 0;
     for (size_t k = 0; k < pixels; ++k) {

@@ -119,15 +119,15 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
     CLV_TRY(upload(worker, POINTS, p->ccf_points, p->library->ccf_count * 4 * sizeof(float)));
     CLV_TRY(upload(worker, RANGE, p->table, 2 * spectra * sizeof *p->table));
     CLV_TRY(upload(worker, REACH, p->table + 2 * spectra, spectra * sizeof *p->table));
-    CLV_TRY(upload(worker, OWNER, p->table + 3 * spectra,
-                   n / CLV_SPECTRA_SEGMENT * sizeof *p->table));
+    CLV_TRY(
+        upload(worker, OWNER, p->table + 3 * spectra, n / CLV_SPECTRA_SEGMENT * sizeof *p->table));
     CLV_TRY(upload(worker, STEP, p->ccf_step, spectra * sizeof *p->ccf_step));
     return upload(worker, BOX, p->box, sizeof p->box);
 }
 
 /* What the launches of one chunk share. */
 typedef struct pass {
-    const clv_spectra_plan *plan;
+    clv_spectra_plan *plan;
     family f;
     clv_slot *slot;
     size_t stars, items;
@@ -167,7 +167,7 @@ static clv_status launch(const pass *p, const clv_cl_source *source, const char 
     return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
 }
 
-#define LAUNCH(p, source, kernel, defines, x, y, z, tall, args) \
+#define LAUNCH(p, source, kernel, defines, x, y, z, tall, args)                                 \
     launch(p, &clv_cl_spectra_##source, kernel, defines, CLV_LEN(defines), x, y, z, tall, args, \
            CLV_LEN(args))
 
@@ -210,9 +210,15 @@ static clv_status find_starts(const pass *p)
     };
     CLV_TRY(LAUNCH(p, ccf, "clv_spectra_peak", none, templates, p->stars, 1, false, peak));
     const clv_arg start[] = {
-        clv_arg_buffer(p->start_best), constant(p, POINTS), constant(p, BOX),
-        clv_arg_buffer(p->usable),     clv_arg_buffer(p->state), clv_arg_buffer(p->found),
-        i32(templates),                i32(o->starts),           i32(p->items),
+        clv_arg_buffer(p->start_best),
+        constant(p, POINTS),
+        constant(p, BOX),
+        clv_arg_buffer(p->usable),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->found),
+        i32(templates),
+        i32(o->starts),
+        i32(p->items),
     };
     return LAUNCH(p, ccf, "clv_spectra_start", none, p->items, 1, 1, false, start);
 }
@@ -261,13 +267,17 @@ static clv_status sample_arm(const pass *p, size_t first)
     CLV_TRY(LAUNCH(p, network, "clv_spectra_inputs", lanes, p->items, 1, 1, false, inputs));
     CLV_TRY(network(p, first, points, pitch));
     const clv_arg taps[] = {
-        clv_arg_buffer(p->state), clv_arg_buffer(p->list), clv_arg_buffer(p->taps),
+        clv_arg_buffer(p->state),      clv_arg_buffer(p->list), clv_arg_buffer(p->taps),
         clv_arg_f32((float)lead->dln), i32(CLV_SPECTRA_TAPS),
     };
     CLV_TRY(LAUNCH(p, template, "clv_spectra_taps", defines, p->items, 2, 1, false, taps));
     const clv_arg spline[] = {
-        clv_arg_buffer(p->templates), clv_arg_buffer(p->spline), clv_arg_buffer(p->list),
-        clv_arg_buffer(p->taps),      i32(CLV_SPECTRA_TAPS),     i32(points),
+        clv_arg_buffer(p->templates),
+        clv_arg_buffer(p->spline),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->taps),
+        i32(CLV_SPECTRA_TAPS),
+        i32(points),
         i32(pitch),
     };
     CLV_TRY(LAUNCH(p, template, "clv_spectra_spline", defines, (points + run - 1) / run, p->items,
@@ -276,18 +286,32 @@ static clv_status sample_arm(const pass *p, size_t first)
         const clv_spectra_grid *g = &plan->grid[i];
         if (!g->wavelength || g->arm != lead->arm) continue;
         const clv_arg sample[] = {
-            clv_arg_buffer(p->spline), clv_arg_buffer(p->state), clv_arg_buffer(p->list),
-            constant(p, WHOLE),        constant(p, PART),        clv_arg_buffer(p->pixels),
-            clv_arg_f32((float)g->dln), i32(points),             i32(pitch),
-            i32(g->first),             i32(g->padded),           i32(plan->all_pixels),
+            clv_arg_buffer(p->spline),
+            clv_arg_buffer(p->state),
+            clv_arg_buffer(p->list),
+            constant(p, WHOLE),
+            constant(p, PART),
+            clv_arg_buffer(p->pixels),
+            clv_arg_f32((float)g->dln),
+            i32(points),
+            i32(pitch),
+            i32(g->first),
+            i32(g->padded),
+            i32(plan->all_pixels),
         };
         CLV_TRY(LAUNCH(p, template, "clv_spectra_sample", defines, (g->padded + run - 1) / run,
                        p->items, 1, false, sample));
         if (!plan->diagonals) continue;
         const clv_arg resolve[] = {
-            clv_arg_buffer(p->pixels), clv_arg_buffer(p->resolved), clv_arg_buffer(p->resolution),
-            clv_arg_buffer(p->state),  clv_arg_buffer(p->list),     i32(plan->diagonals),
-            i32(g->first),             i32(g->padded),              i32(plan->all_pixels),
+            clv_arg_buffer(p->pixels),
+            clv_arg_buffer(p->resolved),
+            clv_arg_buffer(p->resolution),
+            clv_arg_buffer(p->state),
+            clv_arg_buffer(p->list),
+            i32(plan->diagonals),
+            i32(g->first),
+            i32(g->padded),
+            i32(plan->all_pixels),
         };
         CLV_TRY(LAUNCH(p, template, "clv_spectra_resolve", defines, (g->padded + run - 1) / run,
                        p->items, 1, false, resolve));
@@ -333,23 +357,30 @@ static clv_status judge(const pass *p, bool last)
                               clv_arg_buffer(p->solved), i32(spectra) };
     CLV_TRY(LAUNCH(p, solve, "clv_spectra_solve", defines, p->items, spectra, 1, false, solve));
     const clv_arg around[] = {
-        clv_arg_buffer(pixels),    clv_arg_buffer(p->data), constant(p, BASIS),
-        clv_arg_buffer(p->state),  clv_arg_buffer(p->list), constant(p, OWNER),
-        clv_arg_buffer(p->solved), clv_arg_buffer(p->partial), i32(plan->all_pixels),
-        i32(spectra),
+        clv_arg_buffer(pixels),    clv_arg_buffer(p->data),
+        constant(p, BASIS),        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),   constant(p, OWNER),
+        clv_arg_buffer(p->solved), clv_arg_buffer(p->partial),
+        i32(plan->all_pixels),     i32(spectra),
     };
     CLV_TRY(LAUNCH(p, gram, "clv_spectra_around", spans, (segments + span - 1) / span, p->items, 1,
                    false, around));
     CLV_TRY(add_up(p, CLV_SPECTRA_AROUND));
     const clv_arg step[] = {
-        clv_arg_buffer(p->totals), clv_arg_buffer(p->solved), constant(p, BOX),
-        clv_arg_buffer(p->list),   clv_arg_buffer(p->state),  i32(spectra), i32(last),
+        clv_arg_buffer(p->totals),
+        clv_arg_buffer(p->solved),
+        constant(p, BOX),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->state),
+        i32(spectra),
+        i32(last),
     };
     CLV_TRY(LAUNCH(p, solve, "clv_spectra_step", defines, p->items, 1, 1, false, step));
     if (!last || !plan->options.models) return CLV_OK;
     const clv_arg model[] = {
-        clv_arg_buffer(pixels),    constant(p, BASIS),        clv_arg_buffer(p->list),
-        constant(p, OWNER),        clv_arg_buffer(p->solved), clv_arg_buffer(p->models),
+        clv_arg_buffer(pixels),    constant(p, BASIS),
+        clv_arg_buffer(p->list),   constant(p, OWNER),
+        clv_arg_buffer(p->solved), clv_arg_buffer(p->models),
         i32(plan->all_pixels),     i32(spectra),
     };
     return LAUNCH(p, gram, "clv_spectra_model", spans, (segments + span - 1) / span, p->items, 1,
@@ -375,7 +406,7 @@ static clv_status round_of(const pass *p, bool last)
 /* Prepares the stars one by one and hands them over; the queue is idle, so nothing waits long. */
 static clv_status bring_stars(const pass *p, size_t first)
 {
-    clv_spectra_plan *plan = (clv_spectra_plan *)p->plan;
+    clv_spectra_plan *plan = p->plan;
     clv_queue *queue = clv_slot_queue(p->slot);
     const sizes s = sizes_of(plan);
     clv_star_data d;
@@ -386,7 +417,8 @@ static clv_status bring_stars(const pass *p, size_t first)
         const float usable = d.facts.usable;
         if (!status) status = clv_write(queue, p->data, i * s.data, d.pairs, s.data);
         if (!status) status = clv_write(queue, p->start_data, i * s.start, d.ccf, s.start);
-        if (!status) status = clv_write(queue, p->usable, i * sizeof usable, &usable, sizeof usable);
+        if (!status)
+            status = clv_write(queue, p->usable, i * sizeof usable, &usable, sizeof usable);
         if (!status && plan->diagonals)
             status = clv_write(queue, p->resolution, i * s.resolution, d.resolution, s.resolution);
         pthread_mutex_lock(&plan->lock);
@@ -431,13 +463,13 @@ static clv_status make_buffers(pass *p)
                             p->items * CLV_SPECTRA_STATE * sizeof(float), &p->state));
     CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND, n * 2 * sizeof(float), &p->found));
     if (!plan->options.models) return CLV_OK;
-    return clv_slot_output(p->slot, CLV_SPECTRA_MODELS,
-                           p->items * plan->all_pixels * sizeof(float), &p->models);
+    return clv_slot_output(p->slot, CLV_SPECTRA_MODELS, p->items * plan->all_pixels * sizeof(float),
+                           &p->models);
 }
 
 clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
-    const clv_spectra_plan *plan = user;
+    clv_spectra_plan *plan = user;
     pass p = { .plan = plan,
                .f = family_of(clv_worker_device(clv_slot_worker(slot))),
                .slot = slot,
@@ -445,11 +477,11 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
                .items = count * plan->options.starts };
     CLV_TRY(make_buffers(&p));
     CLV_TRY(bring_stars(&p, first));
-    CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.pixels, 0,
-                             count * sizes_of(plan).pixels, 0, NULL));
+    CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.pixels, 0, count * sizes_of(plan).pixels, 0,
+                             NULL));
     if (plan->diagonals)
-        CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.resolved, 0,
-                                 count * sizes_of(plan).pixels, 0, NULL));
+        CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.resolved, 0, count * sizes_of(plan).pixels,
+                                 0, NULL));
     if (plan->options.models)
         CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.models, 0,
                                  p.items * plan->all_pixels * sizeof(float), 0, NULL));

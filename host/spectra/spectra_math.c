@@ -72,8 +72,8 @@ void clv_rotation_kernel(double radius, double *weights)
         primitives((at - 1) / radius, &a0, &a1);
         primitives(at / radius, &b0, &b1);
         primitives((at + 1) / radius, &c0, &c1);
-        const double w = radius * (b1 - a1) + (1 - at) * (b0 - a0) - radius * (c1 - b1) +
-                         (1 + at) * (c0 - b0);
+        const double w =
+            radius * (b1 - a1) + (1 - at) * (b0 - a0) - radius * (c1 - b1) + (1 + at) * (c0 - b0);
         weights[k + reach] = w;
         sum += w;
     }

@@ -65,9 +65,7 @@ static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_st
 static clv_specfit_options defaults_of(const clv_specfit_options *given)
 {
     clv_specfit_options o = { 0 };
-    if (given)
-        memcpy(&o, given,
-               given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
     if (!o.terms) o.terms = 10;
     if (!o.starts) o.starts = 1;
     if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;
@@ -87,8 +85,9 @@ static clv_status check_grid(const clv_spectra_plan *plan, const clv_spectra_gri
     const double high = g->wavelength[g->pixels - 1] * sqrt((1 + b) / (1 - b));
     for (size_t k = 0; k < g->pixels; ++k)
         if (!isfinite(g->wavelength[k]) || (k && !(g->wavelength[k] > g->wavelength[k - 1])))
-            return clv_fail(CLV_E_ARGUMENT, "specfit: wavelengths of arm %s do not rise at pixel %zu",
-                            arm->name, k);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: wavelengths of arm %s do not rise at pixel %zu", arm->name,
+                            k);
     if (!(low > arm->first) || !(high < arm->last))
         return clv_fail(CLV_E_SHAPE,
                         "specfit: arm %s of the library covers %.1f to %.1f Angstrom; the spectra "
@@ -118,13 +117,16 @@ static clv_status find_grids(clv_spectra_plan *plan)
                               (x->wavelength == g->wavelength ||
                                !memcmp(x->wavelength, g->wavelength, x->pixels * sizeof(double)));
             if (!same)
-                return clv_fail(CLV_E_SHAPE, "specfit: spectrum %zu of star %zu has other "
-                                             "wavelengths than that of the stars before", i, n);
+                return clv_fail(CLV_E_SHAPE,
+                                "specfit: spectrum %zu of star %zu has other "
+                                "wavelengths than that of the stars before",
+                                i, n);
             if (!x->resolution) continue;
             if (x->diagonals % 2 == 0 || x->diagonals > 63 ||
                 (plan->diagonals && plan->diagonals != x->diagonals))
-                return clv_fail(CLV_E_SHAPE, "specfit: resolution with %zu diagonals; an odd "
-                                             "number below 64, the same for all, expected",
+                return clv_fail(CLV_E_SHAPE,
+                                "specfit: resolution with %zu diagonals; an odd "
+                                "number below 64, the same for all, expected",
                                 x->diagonals);
             plan->diagonals = x->diagonals;
         }
@@ -139,13 +141,13 @@ static clv_status find_grids(clv_spectra_plan *plan)
         plan->ccf_room = CLV_MAX(plan->ccf_room, arm->ccf_points);
         for (size_t l = 0; l < arm->layers; ++l)
             plan->widest = CLV_MAX(plan->widest, arm->width[l]);
-        g->ccf_step =
-            expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
+        g->ccf_step = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
         g->ccf_reach = (size_t)ceil(plan->options.max_velocity_kms / g->ccf_step) + 1;
         if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= arm->ccf_points / 2)
-            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: %g km/s are %zu lags of the start "
-                                            "templates", arm->name,
-                            plan->options.max_velocity_kms, g->ccf_reach);
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: arm %s: %g km/s are %zu lags of the start "
+                            "templates",
+                            arm->name, plan->options.max_velocity_kms, g->ccf_reach);
         plan->ccf_lags = CLV_MAX(plan->ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
     }
     plan->widest = clv_round_up(CLV_MAX(plan->widest, (size_t)LANES), LANES);
@@ -178,9 +180,9 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
             ++at;
         const bool inside = x > l0 && x <= l1 && at + 1 < g->pixels;
         g->ccf_left[i] = inside ? at : SIZE_MAX;
-        g->ccf_right[i] = inside ? (float)((x - g->wavelength[at]) /
-                                           (g->wavelength[at + 1] - g->wavelength[at]))
-                                 : 0;
+        g->ccf_right[i] =
+            inside ? (float)((x - g->wavelength[at]) / (g->wavelength[at + 1] - g->wavelength[at]))
+                   : 0;
     }
     return clv_continuum_create(g->wavelength, g->pixels, arm->ccf_spline_kms, &g->continuum);
 }
@@ -243,7 +245,8 @@ static void fill_table(clv_spectra_plan *plan)
     int32_t *owner = plan->table + 3 * spectra;
     for (size_t i = 0; i < spectra; ++i) {
         const clv_spectra_grid *g = &plan->grid[i];
-        const size_t first = g->first / CLV_SPECTRA_SEGMENT, count = g->padded / CLV_SPECTRA_SEGMENT;
+        const size_t first = g->first / CLV_SPECTRA_SEGMENT,
+                     count = g->padded / CLV_SPECTRA_SEGMENT;
         plan->table[2 * i] = (int32_t)first, plan->table[2 * i + 1] = (int32_t)count;
         plan->table[2 * spectra + i] = (int32_t)g->ccf_reach;
         plan->ccf_step[i] = (float)g->ccf_step;
@@ -252,22 +255,23 @@ static void fill_table(clv_spectra_plan *plan)
     }
 }
 
-/* The library's hulls as a box, and the steps of the differences and the optimiser. */
+/* The box around the library's training points, and the steps of the differences and the optimiser. */
 static void make_box(clv_spectra_plan *plan)
 {
     static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };
     static const double longest[6] = { 150, 100, 1500, 1.5, 1, 0.5 };
     const clv_specfit_options *o = &plan->options;
     double low[6] = { -o->max_velocity_kms, 0, 0, -INFINITY, -INFINITY, -INFINITY };
-    double high[6] = { o->max_velocity_kms, o->max_vsini_kms, INFINITY, INFINITY, INFINITY,
-                       INFINITY };
+    double high[6] = {
+        o->max_velocity_kms, o->max_vsini_kms, INFINITY, INFINITY, INFINITY, INFINITY
+    };
     for (size_t i = 0; i < plan->library->arm_count; ++i) {
         const clv_spectra_arm *a = &plan->library->arms[i];
         for (size_t k = 0; k < 4; ++k) {
-            double least = a->hull_count ? INFINITY : a->mean[k] - 3 * a->std[k];
-            double most = a->hull_count ? -INFINITY : a->mean[k] + 3 * a->std[k];
+            double least = a->hull_count ? INFINITY : -3, most = -least;
             for (size_t n = 0; n < a->hull_count; ++n)
                 least = fmin(least, a->hull[4 * n + k]), most = fmax(most, a->hull[4 * n + k]);
+            least = a->mean[k] + a->std[k] * least, most = a->mean[k] + a->std[k] * most;
             if (k == 0) least = pow(10, least), most = pow(10, most);
             low[2 + k] = fmax(low[2 + k], least), high[2 + k] = fmin(high[2 + k], most);
         }
@@ -314,9 +318,9 @@ static clv_status build(clv_spectra_plan *plan)
     make_box(plan);
     const clv_specfit_options *o = &plan->options;
     plan->velocities = 2 * (size_t)(o->max_velocity_kms / o->velocity_step_kms) + 1;
-    return plan->velocities < 20000 ? CLV_OK
-                                    : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities",
-                                               plan->velocities);
+    return plan->velocities < 20000
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities", plan->velocities);
 }
 
 clv_status clv_spectra_plan_create(const clv_spectra_library *library,

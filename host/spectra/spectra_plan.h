@@ -52,7 +52,8 @@ typedef struct clv_spectra_grid {
 } clv_spectra_grid;
 
 typedef struct clv_spectra_weights {
-    size_t weight[CLV_SPECTRA_MAX_LAYERS], bias[CLV_SPECTRA_MAX_LAYERS], pitch[CLV_SPECTRA_MAX_LAYERS];
+    size_t weight[CLV_SPECTRA_MAX_LAYERS], bias[CLV_SPECTRA_MAX_LAYERS],
+        pitch[CLV_SPECTRA_MAX_LAYERS];
     size_t scale; /* mean and 1 / std */
     size_t ccf;   /* into the start templates */
     size_t ccf_pitch;
@@ -67,13 +68,13 @@ typedef struct clv_spectra_plan {
     double low[6], high[6], step[6], longest[6]; /* of the unknowns */
     float box[24];                               /* the same for the kernels */
     size_t velocities;                           /* of the start */
-    size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
+    size_t ccf_room, ccf_lags;                   /* points and lags of the largest arm */
 
     /* constants of the devices */
     float *weights;
     size_t weight_count;
     clv_spectra_weights arm[CLV_SPECTRA_MAX_SPECTRA]; /* by grid */
-    float *basis;   /* [all_pixels,16] */
+    float *basis;                                     /* [all_pixels,16] */
     int32_t *whole; /* [all_pixels] template pixel of a pixel, and the part */
     float *part;
     float *ccf;

@@ -37,8 +37,8 @@ static void interpolate(double *flux, const unsigned char *gap, size_t n)
             else if (end == n)
                 flux[i] = flux[k - 1];
             else
-                flux[i] = flux[k - 1] + (flux[end] - flux[k - 1]) * (double)(i - k + 1) /
-                                            (double)(end - k + 1);
+                flux[i] = flux[k - 1] +
+                          (flux[end] - flux[k - 1]) * (double)(i - k + 1) / (double)(end - k + 1);
         }
         k = end;
     }

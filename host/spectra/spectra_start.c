@@ -36,7 +36,7 @@ clv_status clv_continuum_create(const double *wavelength, size_t pixels, double 
         const double j = (double)i - 2;
         knot[i] = i < 3    ? first
                   : i >= n ? first * exp((double)(n - 1) * step)
-                           : 0.5 * first * (exp((j) * step) + exp((j + 1) * step));
+                           : 0.5 * first * (exp((j)*step) + exp((j + 1) * step));
     }
     for (size_t k = 0, at = 2; k < pixels; ++k) {
         const double x = wavelength[k];
@@ -47,8 +47,8 @@ clv_status clv_continuum_create(const double *wavelength, size_t pixels, double 
         const double left = (t[1] - x) / (t[1] - t[-1]), right = (x - t[0]) / (t[2] - t[0]);
         c->first[k] = (uint16_t)(at - 2);
         c->weight[3 * k] = left * (1 - a);
-        c->weight[3 * k + 1] = (x - t[-1]) / (t[1] - t[-1]) * (1 - a) +
-                               (t[2] - x) / (t[2] - t[0]) * a;
+        c->weight[3 * k + 1] =
+            (x - t[-1]) / (t[1] - t[-1]) * (1 - a) + (t[2] - x) / (t[2] - t[0]) * a;
         c->weight[3 * k + 2] = right * a;
     }
     return CLV_OK;
@@ -193,8 +193,8 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
         filled[k] = flux[k];
         if (off) continue;
         for (size_t i = good ? last + 1 : 0; i < k; ++i) { /* linear across what is masked */
-            const double x = (g->wavelength[i] - g->wavelength[last]) /
-                             (g->wavelength[k] - g->wavelength[last]);
+            const double x =
+                (g->wavelength[i] - g->wavelength[last]) / (g->wavelength[k] - g->wavelength[last]);
             filled[i] = good ? flux[last] + (flux[k] - flux[last]) * x : flux[k];
         }
         last = k, ++good;

@@ -9,6 +9,7 @@
 #include <cleave/patch.h>
 #include <cleave/probe.h>
 #include <cleave/runtime.h>
+#include <cleave/spectra.h>
 #include <cleave/status.h>
 #include <cleave/track.h>
 #include <cleave/version.h>

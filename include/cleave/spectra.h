@@ -21,22 +21,22 @@ enum {
  * (q - mean) / std; SiLU after every layer but the last. All pointers are borrowed.
  */
 typedef struct clv_spectra_arm {
-    const char *name;   /**< "desi_b" */
-    size_t points;      /**< of a template, at least 64 */
-    double first, last; /**< Angstrom */
-    size_t layers;      /**< 1 to CLV_SPECTRA_MAX_LAYERS */
-    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];      /**< 4, ..., points */
-    const float *weight[CLV_SPECTRA_MAX_LAYERS];   /**< [width[i + 1],width[i]] */
-    const float *bias[CLV_SPECTRA_MAX_LAYERS];     /**< [width[i + 1]] */
+    const char *name;                            /**< "desi_b" */
+    size_t points;                               /**< of a template, at least 64 */
+    double first, last;                          /**< Angstrom */
+    size_t layers;                               /**< 1 to CLV_SPECTRA_MAX_LAYERS */
+    size_t width[CLV_SPECTRA_MAX_LAYERS + 1];    /**< 4, ..., points */
+    const float *weight[CLV_SPECTRA_MAX_LAYERS]; /**< [width[i + 1],width[i]] */
+    const float *bias[CLV_SPECTRA_MAX_LAYERS];   /**< [width[i + 1]] */
     double mean[CLV_SPECTRA_PARAMETERS], std[CLV_SPECTRA_PARAMETERS];
     size_t hull_count;  /**< training points that bound the parameters; 0: no bounds known */
-    const double *hull; /**< [hull_count,4] q of the training points */
+    const double *hull; /**< [hull_count,4] network inputs (q - mean) / std of training points */
 
     /* for start values: templates divided by their continuum, on an own grid in ln lambda */
-    const float *ccf;         /**< [ccf_count,ccf_points] */
-    size_t ccf_points;        /**< a power of two */
+    const float *ccf;          /**< [ccf_count,ccf_points] */
+    size_t ccf_points;         /**< a power of two */
     double ccf_log0, ccf_log1; /**< ln of the first and of the last point */
-    double ccf_spline_kms;    /**< distance of the continuum's nodes */
+    double ccf_spline_kms;     /**< distance of the continuum's nodes */
 } clv_spectra_arm;
 
 /** Templates of one instrument. Borrowed; nothing is written. */
@@ -49,13 +49,13 @@ typedef struct clv_spectra_library {
 
 /** One spectrum of a star. Borrowed. */
 typedef struct clv_spectrum {
-    size_t arm;                /**< of the library */
-    size_t pixels;             /**< at least 16; 0: the star has none here */
-    const double *wavelength;  /**< [pixels] Angstrom, rising; the same pointer for all stars whose
+    size_t arm;               /**< of the library */
+    size_t pixels;            /**< at least 16; 0: the star has none here */
+    const double *wavelength; /**< [pixels] Angstrom, rising; the same pointer for all stars whose
                                     spectra share the grid (they are then handled together) */
-    const float *flux, *ivar;  /**< [pixels], any unit and its inverse square */
-    const int32_t *mask;       /**< [pixels], above 0: bad; NULL: none */
-    const float *resolution;   /**< [diagonals,pixels] as DESI has it; NULL: not used */
+    const float *flux, *ivar; /**< [pixels], any unit and its inverse square */
+    const int32_t *mask;      /**< [pixels], above 0: bad; NULL: none */
+    const float *resolution;  /**< [diagonals,pixels] as DESI has it; NULL: not used */
     size_t diagonals;
 } clv_spectrum;
 
@@ -67,12 +67,12 @@ typedef struct clv_spectra_stars {
 
 /** All-zero means default. */
 typedef struct clv_specfit_options {
-    size_t size;            /**< sizeof(clv_specfit_options), or 0 for version 1 */
-    unsigned terms;         /**< of the continuum, 1 to 15; 0: 10 */
-    unsigned starts;        /**< of each star, 1 to 8; 0: 1 */
-    double max_velocity_kms; /**< 0: 1000 */
+    size_t size;              /**< sizeof(clv_specfit_options), or 0 for version 1 */
+    unsigned terms;           /**< of the continuum, 1 to 15; 0: 10 */
+    unsigned starts;          /**< of each star, 1 to 8; 0: 1 */
+    double max_velocity_kms;  /**< 0: 1000 */
     double velocity_step_kms; /**< of the start's grid; 0: 5 */
-    double max_vsini_kms;   /**< 0: 500 */
+    double max_vsini_kms;     /**< 0: 500 */
     double library_sigma;   /**< Angstrom, of the Gaussian that the library is convolved with; only
                                  with resolution matrices; 0: 0.5 */
     bool models;            /**< results point to best fits */
@@ -81,32 +81,32 @@ typedef struct clv_specfit_options {
 } clv_specfit_options;
 
 enum {
-    CLV_SPECFIT_LOW_CONTRAST = 1,  /**< chi2 less than 50 below that of a continuum alone */
-    CLV_SPECFIT_VELOCITY_EDGE = 2, /**< within 5 km/s of a limit */
+    CLV_SPECFIT_LOW_CONTRAST = 1,   /**< chi2 less than 50 below that of a continuum alone */
+    CLV_SPECFIT_VELOCITY_EDGE = 2,  /**< within 5 km/s of a limit */
     CLV_SPECFIT_VELOCITY_ERROR = 4, /**< above 100 km/s */
     CLV_SPECFIT_PARAMETER_EDGE = 8, /**< at a limit of the library */
     CLV_SPECFIT_FAST_ROTATION = 16, /**< vsini above 100 km/s */
-    CLV_SPECFIT_BAD_SPECTRUM = 32, /**< nothing to fit */
-    CLV_SPECFIT_BAD_HESSIAN = 64,  /**< errors are not to be trusted */
+    CLV_SPECFIT_BAD_SPECTRUM = 32,  /**< nothing to fit */
+    CLV_SPECFIT_BAD_HESSIAN = 64,   /**< errors are not to be trusted */
 };
 
 /** The best fit of a star; velocities in km/s, teff in K, the others in dex. */
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
-    double velocity_error; /**< the other parameters fixed */
+    double velocity_error;                          /**< the other parameters fixed */
     double skewness, kurtosis; /**< of exp(-L2 / 2) over velocities, the others fixed */
     double teff_error, logg_error, feh_error, alpha_error; /**< velocity and vsini fixed */
-    double covariance[21];  /**< of all six, lower triangle, order as above */
-    double start_velocity;  /**< before the fit */
-    double neg2logl;        /**< sum over spectra of log det M + 2 sum ln s + |D - a'S|^2 */
+    double covariance[21]; /**< of all six, lower triangle, order as above */
+    double start_velocity; /**< before the fit */
+    double neg2logl;       /**< sum over spectra of log det M + 2 sum ln s + |D - a'S|^2 */
     double chisq[CLV_SPECTRA_MAX_SPECTRA];           /**< unmasked pixels; 0: no spectrum */
     double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< of the continuum without a template */
     size_t pixels[CLV_SPECTRA_MAX_SPECTRA];          /**< unmasked */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median of flux / sigma, unmasked */
     float *model[CLV_SPECTRA_MAX_SPECTRA]; /**< [pixels] best fit; NULL without options.models */
-    unsigned starts_agreed; /**< starts that ended within 0.5 of the best value */
-    unsigned rounds;        /**< of the optimiser, of the best start */
-    unsigned warnings;      /**< CLV_SPECFIT_... */
+    unsigned starts_agreed;                /**< starts that ended within 0.5 of the best value */
+    unsigned rounds;                       /**< of the optimiser, of the best start */
+    unsigned warnings;                     /**< CLV_SPECFIT_... */
 } clv_specfit_result;
 
 /**

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave blobs` against golden spots.
+"""`cleave blobs` against golden spots: scikit-image's maxima, the pruned set, the truth.
 
-    blobs_goldens.py CLEAVE FOLDER [--set parity|product|accuracy] -- [OPTION...]
-
-FOLDER holds manifest.json, movies and CSV files as tests/data/blobs does. OPTIONs choose the device.
-Exit code 0: every case holds; 1: one does not; 77: FOLDER is not there.
+    blobs_goldens.py CLEAVE FOLDER|references PLATFORM|reference [parity] [product] [accuracy]
 """
 import csv
 import json
@@ -14,6 +11,10 @@ import os
 import subprocess
 import sys
 import tempfile
+
+import paco_kit as kit
+
+ENVIRONMENT = {}
 
 LOOSE = {"g_weak_u16": 0.97, "real_stuck": 0.97, "real_bulk_water_u8": 0.97}
 
@@ -55,7 +56,8 @@ def run(command, movie, arguments, options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "spots.csv")
         done = subprocess.run([command, "blobs", movie, "-o", path, "-q"] + arguments + options,
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env=ENVIRONMENT,
+                              check=False)
         if done.returncode:
             raise SystemExit("%s: exit code %d: %s" % (movie, done.returncode, done.stderr))
         return read(path)
@@ -136,52 +138,57 @@ def accuracy(command, folder, case, kind, extra, error, recall, precision, manif
             (got_recall, got_precision, rms, " of the bound" if "fit" in extra else " px", error))
 
 
-def main():
-    arguments = sys.argv[1:]
-    options = []
-    if "--" in arguments:
-        cut = arguments.index("--")
-        arguments, options = arguments[:cut], arguments[cut + 1:]
-    sets = ["parity", "product", "accuracy"]
-    if "--set" in arguments:
-        at = arguments.index("--set")
-        sets = arguments[at + 1].split(",")
-        arguments = arguments[:at] + arguments[at + 2:]
-    command, folder = arguments
-    if not os.path.exists(os.path.join(folder, "manifest.json")):
-        print("skipped: no golden spots in %s" % folder)
-        return 77
-    with open(os.path.join(folder, "manifest.json")) as f:
-        manifest = json.load(f)
-    failures = count = 0
-    results = []
+def selection(command, platform, cache):
+    if platform == "reference":
+        return ["--mode", "reference"]
+    found = kit.devices(command, cache)
+    if platform not in found:
+        kit.skip(f"no OpenCL device of {platform}")
+    return ["--device", found[platform]]
+
+
+def check_all(command, folder, manifest, sets, options):
     for case in sorted(manifest):
         for kind in ("log", "dog"):
             p = manifest[case].get(kind)
-            if not p or not movie_of(folder, case):
+            if not p or case == "z_degenerate_u16" or not movie_of(folder, case):
                 continue
             for name, check in (("parity", parity), ("product", product)):
-                if name not in sets or case == "z_degenerate_u16":
-                    continue
-                results.append((name, case, kind) + check(command, folder, case, kind, p, options))
+                if name in sets:
+                    yield (name, case, kind) + check(command, folder, case, kind, p, options)
     if "accuracy" in sets:
-        for case, kind, extra, error, recall, precision in ACCURACY:
+        for case, kind, extra, *bars in ACCURACY:
             if case in manifest and movie_of(folder, case):
-                results.append(("accuracy", case, " ".join([kind] + extra)) + accuracy(
-                    command, folder, case, kind, extra, error, recall, precision, manifest, options))
-    if "product" in sets and movie_of(folder, "z_degenerate_u16"):
+                yield ("accuracy", case, " ".join([kind] + extra)) + accuracy(
+                    command, folder, case, kind, extra, *bars, manifest, options)
+    if "product" in sets:
         golden = read(os.path.join(folder, "z_degenerate_u16_expected.csv"))
         p = manifest["z_degenerate_u16"]["log"]
         ours = run(command, movie_of(folder, "z_degenerate_u16"),
                    ladder(p, "log") + thresholds(p, True) + ["--frames", "0:5"], options)
         pairs = match(ours, golden, 1.0)
-        results.append(("product", "z_degenerate_u16", "log",
-                        len(pairs) == len(golden) == len(ours),
-                        "%d spots, %d expected, %d shared" % (len(ours), len(golden), len(pairs))))
-    for name, case, kind, ok, text in results:
-        count += 1
-        failures += not ok
-        print("%s %-8s %-20s %-14s %s" % ("ok  " if ok else "FAIL", name, case, kind, text))
+        yield ("product", "z_degenerate_u16", "log", len(pairs) == len(golden) == len(ours),
+               "%d spots, %d expected, %d shared" % (len(ours), len(golden), len(pairs)))
+
+
+def main():
+    command, folder, platform, *sets = sys.argv[1:]
+    sets = sets or ["parity", "product", "accuracy"]
+    if folder == "references":
+        folder = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", "?"), "blobs")
+        if not os.path.exists(folder):
+            kit.skip("CLEAVE_REFERENCE_DIR is not set")
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+        manifest = json.load(file)
+    failures, count = 0, 0
+    with tempfile.TemporaryDirectory() as cache:
+        options = selection(command, platform, cache)
+        ENVIRONMENT.update(kit.environment(CLEAVE_CACHE_DIR=cache))
+        for name, case, kind, ok, text in check_all(command, folder, manifest, sets, options):
+            count += 1
+            failures += not ok
+            print("%s %-8s %-20s %-14s %s" % ("ok  " if ok else "FAIL", name, case, kind, text),
+                  flush=True)
     print("%d of %d hold" % (count - failures, count))
     return 1 if failures or not count else 0
 

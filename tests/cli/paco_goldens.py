@@ -3,8 +3,9 @@
 """The maps that `cleave paco --format npy` writes, against golden ones in float64.
 
 usage: paco_goldens.py CLEAVE DATA PLATFORM CONV [CASE...]
-PLATFORM: pocl, intel, mesa, or reference. CONV: paper or vip. DATA: tests/data/paco, with two of the
-cases; all are read from $CLEAVE_REFERENCE_DIR/paco where that is set. Without CASE: those in DATA.
+PLATFORM: pocl, intel, mesa, or reference. CONV: paper or vip. DATA: tests/data/paco, with two of
+the cases; all are read from $CLEAVE_REFERENCE_DIR/paco where that is set. Without CASE: those in
+DATA.
 
 Rules: NaN in the same places, but for ties (positions within 2e-4 pixel of a rounding boundary in
 some frame, where another patch is as right). fixed: |a/a0 - 1| <= 5e-5, |snr - snr0| <= 1e-3 + 2e-4
@@ -102,7 +103,8 @@ def run_case(command, selection, case, mode, conv, cache):
         result = subprocess.run(
             [command, "paco", *files, "-o", out, "--format", "npy", "--psf-mode", mode, "--conv",
              conv, "--radius", str(radius), "-q", *selection],
-            env=kit.environment(CLEAVE_CACHE_DIR=cache), capture_output=True, text=True, check=False)
+            env=kit.environment(CLEAVE_CACHE_DIR=cache), capture_output=True, text=True,
+            check=False)
         if result.returncode:
             return [f"exit code {result.returncode}: {result.stderr.strip()}"]
         wrong = compare(case, mode, conv, out)

@@ -95,7 +95,8 @@ class Refuses(PacoCase):
 
     def test_files_that_are_not_what_they_seem(self):
         self.refuse("missing.fits", self.path("missing.fits"), self.angles, self.psf)
-        self.refuse("not supported|expected", self.text("cube.jpg", "x" * 99), self.angles, self.psf)
+        picture = self.text("cube.jpg", "x" * 99)
+        self.refuse("not supported|expected", picture, self.angles, self.psf)
         self.refuse("FITS", self.text("cube.fits", "x" * 5760), self.angles, self.psf)
         whole = kit.fits_bytes(self.sequence.shape, self.sequence.cube)
         with open(self.path("cut.fits"), "wb") as file:
@@ -185,7 +186,8 @@ class Reads(PacoCase):
         want = self.maps(self.cube, self.angles, self.psf)
         forms = {
             "f32": {"bitpix": -32}, "f64": {"bitpix": -64}, "i16": {"bitpix": 16},
-            "i32": {"bitpix": 32}, "u16": {"bitpix": 16, "cards": [("BZERO", 32768), ("BSCALE", 1)]},
+            "i32": {"bitpix": 32},
+            "u16": {"bitpix": 16, "cards": [("BZERO", 32768), ("BSCALE", 1)]},
             "scaled": {"bitpix": 16, "cards": [("BZERO", 100), ("BSCALE", 0.5)]},
         }
         for name, form in forms.items():
@@ -220,7 +222,7 @@ class Reads(PacoCase):
         want = self.maps(self.cube, self.angles, self.psf)
         psf = self.sequence.psf
         three = self.npy("3.npy", [3, 13, 13],
-                         [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # median: the middle one
+                         [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # median: the second
         self.assertEqual(self.maps(self.cube, self.angles, three), want)
         kit.fits_write(self.path("p.fits"), [13, 13], psf)
         self.assertEqual(self.maps(self.cube, self.angles, self.path("p.fits")), want)
@@ -360,6 +362,24 @@ class Writes(PacoCase):
         snr = kit.npy_read(self.path("out/snr.npy")).values
         self.assertEqual(operation["valid"], sum(v == v for v in snr))
 
+    def test_every_nan_has_its_reason(self):
+        cube = self.sequence.cube[:]
+        cube[3 * 504 + 10 * 24 + 10] = math.nan
+        for frame in range(8):
+            cube[frame * 504 + 11 * 24 + 12] = 7  # a dead pixel, after the NaN in every patch
+        still = self.npy("still.npy", [8], [0.0] * 8, "<f8")
+        self.run_paco(self.npy("spoilt.npy", self.sequence.shape, cube), still, self.psf)
+        disc = [(y, x) for y in range(-4, 5) for x in range(-4, 5) if y * y + x * x <= 16]
+        places = {(y, x) for y in range(4, 17) for x in range(4, 20)}
+        masked = {(10 + y, 10 + x) for y, x in disc} & places
+        dead = ({(11 + y, 12 + x) for y, x in disc} & places) - masked
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            operation = json.load(file)["operation"]
+        self.assertEqual([operation[k] for k in ("nan_outside", "nan_not_finite", "nan_constant",
+                                                 "nan_degenerate", "valid")],
+                         [504 - len(places), len(masked), len(dead), 0,
+                          len(places) - len(masked) - len(dead)])
+
     def test_old_results_are_replaced(self):
         os.mkdir(self.path("out"))
         for name in ("a.npy", "report.json", "mine.txt"):
@@ -382,8 +402,8 @@ class Stops(PacoCase):
         long = kit.Sequence(frames=30, height=80, width=80, turn=90)
         files = long.write(self.folder)
         before = sorted(os.listdir(self.folder))
-        with subprocess.Popen([CLEAVE, "paco", *files, "-o", self.path("out"), "--mode", "reference",
-                               "--radius", "6"], env=kit.environment(), stdout=subprocess.PIPE,
+        with subprocess.Popen([CLEAVE, "paco", *files, "-o", self.path("out"), "--mode",
+                               "reference", "--radius", "6"], env=kit.environment(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             time.sleep(0.7)  # minutes are needed
             process.send_signal(signal.SIGINT)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `cleave paco` share: files in and out, devices, made-up sequences. Plain Python:
-they run wherever Python does."""
+"""What the tests of `cleave paco` share: files in and out, devices, made-up sequences. Plain
+Python: they run wherever Python does."""
 import array
 import ast
 import json
@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 SKIP = 77
-CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b", "|u1": "B", "<i8": "q"}
+CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b", "|u1": "B",
+         "<i8": "q"}
 
 
 class Grid:
@@ -96,7 +97,8 @@ def fits_read(path):
         if card.startswith("END "):
             break
         if card[8:10] == "= ":
-            value = card[10:].split("/")[0].strip() if "'" not in card else card.split("'")[1].strip()
+            text = card.split("'")[1] if "'" in card else card[10:].split("/")[0]
+            value = text.strip()
             cards[card[:8].strip()] = value
     at += -at % 2880
     shape = [int(cards[f"NAXIS{i}"]) for i in range(int(cards["NAXIS"]), 0, -1)]
@@ -123,7 +125,7 @@ def skip(reason):
 
 
 def devices(command, cache):
-    """{platform's vendor: index for --device} of those that can be used; promised ones must be there."""
+    """{platform's vendor: index for --device} of usable ones; those promised must be there."""
     answer = subprocess.run([command, "probe", "--json"], env=environment(CLEAVE_CACHE_DIR=cache),
                             capture_output=True, text=True, check=False)
     found = {}

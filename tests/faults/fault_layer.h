@@ -17,6 +17,7 @@
  *   build=K      the K-th clBuildProgram fails, with a build log
  *   binary=1     program binaries are refused
  *   wrong=K      one bit of what the K-th clEnqueueReadBuffer brings is wrong; 0: of all
+ *   times=1      profiling says that every command took a nanosecond
  *   call=K       the K-th call that may fail does, whichever it is
  *   chance=P     every command fails with that probability, by a generator of its own,
  *   seed=N       which starts with this

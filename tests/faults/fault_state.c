@@ -21,13 +21,21 @@ bool fault_parse(const char *text, fault_plan *plan)
         long *number;
         double *real;
     } known[] = {
-        { "on", &plan->on, NULL },           { "buffer", &plan->buffer, NULL },
-        { "enqueue", &plan->enqueue, NULL }, { "every", &plan->every, NULL },
-        { "event", &plan->event, NULL },     { "lost", &plan->lost, NULL },
-        { "hang", &plan->hang, NULL },       { "build", &plan->build, NULL },
-        { "binary", &plan->binary, NULL },   { "wrong", &plan->wrong, NULL },
-        { "call", &plan->call, NULL },       { "seed", &plan->seed, NULL },
-        { "budget", NULL, &plan->budget },   { "throttle", NULL, &plan->throttle },
+        { "on", &plan->on, NULL },
+        { "buffer", &plan->buffer, NULL },
+        { "enqueue", &plan->enqueue, NULL },
+        { "every", &plan->every, NULL },
+        { "event", &plan->event, NULL },
+        { "lost", &plan->lost, NULL },
+        { "hang", &plan->hang, NULL },
+        { "build", &plan->build, NULL },
+        { "binary", &plan->binary, NULL },
+        { "wrong", &plan->wrong, NULL },
+        { "call", &plan->call, NULL },
+        { "seed", &plan->seed, NULL },
+        { "times", &plan->times, NULL },
+        { "budget", NULL, &plan->budget },
+        { "throttle", NULL, &plan->throttle },
         { "chance", NULL, &plan->chance },
     };
     while (*text) {

@@ -3,7 +3,10 @@
 #include "job_test.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +268,89 @@ static void static_shares_wait_for_their_owner(void **state)
     end(&o);
 }
 
+/* ---- what is told about it -------------------------------------------------------------------- */
+
+static double number(const clv_json *object, const char *key)
+{
+    const clv_json *value = clv_json_get(object, key);
+    if (!clv_json_is_number(value)) fail_msg("the report has no number \"%s\"", key);
+    return clv_json_number(value, 0);
+}
+
+static void the_report_tells_what_happened(void **state)
+{
+    (void)state;
+    outcome o = { .job = { .units = 3000 } };
+    clv_context *context = job_test_two_parts(CLV_SCHEDULE_STATIC);
+    job_test_as_cards(context);
+    job_test_expect_ok(context); /* compiles: from now on times tell speeds */
+    run_in(&o, context, "enqueue=5;code=-36");
+    EXPECT_OK(o.status);
+    job_test_expect_right(&o.job);
+    char *text = clv_report_json(o.report);
+    clv_json *root;
+    EXPECT_OK(clv_json_parse("report", text, strlen(text), &root));
+    free(text);
+    assert_string_equal(clv_json_string(clv_json_get(root, "schema"), ""), "cleave.report/1");
+    const clv_json *job = clv_json_at(clv_json_get(root, "jobs"), 0);
+    assert_true(number(job, "imbalance") >= 0);
+    assert_true(number(job, "efficiency") > 0 && number(job, "efficiency") <= 1);
+    const clv_json *shares = clv_json_get(job, "shares");
+    assert_int_equal(clv_json_count(shares), 2);
+    double units = 0, share = 0, failed = 0, up = 0, down = 0;
+    for (size_t i = 0; i < 2; ++i) {
+        const clv_json *s = clv_json_at(shares, i);
+        units += number(s, "units"), share += number(s, "share"), failed += number(s, "failed");
+        up += number(s, "bytes_to_device"), down += number(s, "bytes_from_device");
+        assert_true(number(s, "memory_peak_bytes") > 0);
+        assert_true(number(s, "busy_s") > 0 && number(s, "kernel_s") > 0);
+        assert_non_null(strstr(clv_json_string(clv_json_get(s, "why"), ""), "units/s"));
+    }
+    assert_true(units == 3000 && fabs(share - 1) < 1e-9 && failed == 1);
+    const double least = 3000.0 * JOB_UNIT * sizeof(uint32_t);
+    assert_true(up >= least && down >= least);
+    clv_json_free(root);
+    end(&o);
+}
+
+/* One driver's profiling says 1 ns for everything: then the report says that it does not know. */
+static void false_times_are_not_reported(void **state)
+{
+    (void)state;
+    for (int lies = 0; lies < 2; ++lies) {
+        outcome o = { 0 };
+        char path[300], *text;
+        size_t length;
+        clv_json *root;
+        clv_context *context = job_test_context(&(clv_context_options){
+            .cache_dir = "", .no_tuning = true, .no_qualification = true, .trace = true });
+        run_in(&o, context, lies ? "times=1" : "");
+        EXPECT_OK(o.status);
+        job_test_expect_right(&o.job);
+        assert_true(lies ? share_of_device(&o, 0).kernel_s < 0
+                         : share_of_device(&o, 0).kernel_s > 0);
+        snprintf(path, sizeof path, "%s/trace.json", test_temp_dir());
+        EXPECT_OK(clv_context_write_trace(context, path));
+        EXPECT_OK(clv_file_read(path, 1 << 24, &text, &length));
+        EXPECT_OK(clv_json_parse("trace", text, length, &root));
+        const clv_json *events = clv_json_get(root, "traceEvents");
+        size_t kernels = 0, chunks = 0;
+        for (size_t i = 0; i < clv_json_count(events); ++i) {
+            const clv_json *e = clv_json_at(events, i);
+            const char *name = clv_json_string(clv_json_get(e, "name"), "");
+            kernels += strcmp(name, "stir") == 0;
+            chunks += strncmp(name, "stir [", 6) == 0;
+            if (strcmp(clv_json_string(clv_json_get(e, "ph"), ""), "X") == 0)
+                assert_true(number(e, "dur") >= 0 && number(e, "ts") >= 0);
+        }
+        assert_int_equal(chunks, share_of_device(&o, 0).chunks);
+        assert_int_equal(kernels, lies ? 0 : chunks);
+        clv_json_free(root);
+        clv_free(text);
+        end(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +368,8 @@ int main(void)
         cmocka_unit_test(rare_failures_anywhere_do_no_harm),
         cmocka_unit_test(a_throttled_part_gets_less),
         cmocka_unit_test(static_shares_wait_for_their_owner),
+        cmocka_unit_test(the_report_tells_what_happened),
+        cmocka_unit_test(false_times_are_not_reported),
     };
     job_test_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void the_first_result_counts(void **state)
     clv_context *context = job_test_two_parts(CLV_SCHEDULE_ADAPTIVE);
     job_test_as_cards(context);  /* their chunks do not read the caller's memory to the end */
     job_test_expect_ok(context); /* builds */
-    context->batch = 200; /* so that there are many */
+    context->batch = 200;        /* so that there are many */
     job_test_faults(hang);
     const double start = clv_now();
     EXPECT_OK(job_test_run(context, &job, report));
@@ -46,6 +46,36 @@ static void the_first_result_counts(void **state)
     job_test_close(context); /* waits for it */
     assert_true(clv_now() - start > hang_s);
     assert_int_equal(job_test_stats().early, 0);
+}
+
+/* Holds the caller's thread, so that the job is not over yet when the late chunk arrives. */
+static double hold_until;
+
+static int hold(const char *job, size_t done, size_t total, void *user)
+{
+    (void)job, (void)done, (void)total, (void)user;
+    clv_sleep(hold_until - clv_now());
+    return 0;
+}
+
+static void a_result_that_comes_second_is_not_committed(void **state)
+{
+    (void)state;
+    test_job job = { .units = 4000, .progress = hold };
+    clv_report *report;
+    EXPECT_OK(clv_report_create(&report));
+    clv_context *context = job_test_two_parts(CLV_SCHEDULE_ADAPTIVE);
+    job_test_as_cards(context);
+    job_test_expect_ok(context);
+    context->batch = 200;
+    job_test_faults("throttle=1e-6;hang=4:2");
+    hold_until = clv_now() + 3;
+    EXPECT_OK(job_test_run(context, &job, report));
+    assert_true(clv_now() >= hold_until);
+    assert_in_range(dropped(report), 1, 2);
+    job_test_expect_right(&job);
+    clv_report_free(report);
+    job_test_close(context);
 }
 
 /* A device that works in the caller's own memory: the job is done early, and returns when nobody
@@ -79,21 +109,21 @@ static void a_hung_device_is_given_up_and_comes_back(void **state)
     job_test_as_cards(context);
     job_test_expect_ok(context);
     context->batch = 200;
-    job_test_faults("throttle=1e-6;hang=4:8");
+    job_test_faults("throttle=1e-6;hang=4:12");
     const double start = clv_now();
     EXPECT_OK(job_test_run(context, &job, NULL));
     const double seconds = clv_now() - start;
-    if (!(seconds > 4.5 && seconds < 7.5)) fail_msg("given up after %g s", seconds);
+    if (!(seconds > 4.5 && seconds < 11.5)) fail_msg("given up after %g s", seconds);
     assert_true(job.by_reference > 0);
     job_test_expect_right(&job);
 
     test_job next = { 0 };
     EXPECT_OK(job_test_run(context, &next, NULL)); /* does not wait for it */
-    assert_true(clv_now() - start < 7.5);
+    assert_true(clv_now() - start < 11.5);
     assert_int_equal(next.by_reference, next.units);
     job_test_expect_right(&next);
 
-    clv_sleep(8.5 - (clv_now() - start));
+    clv_sleep(12.5 - (clv_now() - start));
     test_job again = { 0 };
     EXPECT_OK(job_test_run(context, &again, NULL));
     assert_int_equal(again.by_reference, 0);
@@ -106,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_result_counts),
+        cmocka_unit_test(a_result_that_comes_second_is_not_committed),
         cmocka_unit_test(the_callers_memory_is_his_own_afterwards),
         cmocka_unit_test(a_hung_device_is_given_up_and_comes_back),
     };

@@ -18,7 +18,7 @@
 /* Time limits for drivers that hang and for all others; an answer to the first is promised within the
  * limit and `spare_s`. An instrumented probe is late for reasons of its own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const double short_s = 20, long_s = 60, spare_s = 10;
+static const double short_s = 10, long_s = 60, spare_s = 10;
 #else
 static const double short_s = 2, long_s = 10, spare_s = 1;
 #endif
@@ -291,7 +291,7 @@ static void a_driver_that_dies_in_its_check_is_named(void **state)
         const char *name, *message;
         double timeout_s;
     } cases[] = { { "crash_check", "the driver crashed (signal 6, abort): linking failed", 60 },
-                  { "hang_check", "did not answer within", 2.5 * short_s } };
+                  { "hang_check", "did not answer within", 1.5 * short_s } };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         const fault f = { .name = cases[i].name };
         test_outcome outcome =

@@ -310,11 +310,28 @@ static void rejects_what_makes_no_sense(test_device *device)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_blobs(c, &one, NULL, NULL, &spots, &count, NULL, NULL));
 }
 
+/* With the kernels that the device gets, and where it is a CPU with those of a GPU. */
+static void in_both_forms(void (*claim)(test_device *device))
+{
+    for (size_t nth = 0; nth < test_device_count(); ++nth) {
+        test_device device;
+        test_device_open(nth, NULL, &device);
+        claim(&device);
+        const bool cpu = device.facts->device_class == CLV_CLASS_CPU;
+        test_device_close(&device);
+        if (!cpu) continue;
+        test_device_open(nth, NULL, &device);
+        test_device_disguise(&device, CLV_CLASS_DISCRETE_GPU);
+        claim(&device);
+        test_device_close(&device);
+    }
+}
+
 #define ON_EACH(claim)                  \
     static void claim##_(void **unused) \
     {                                   \
         (void)unused;                   \
-        test_each_device(claim);        \
+        in_both_forms(claim);           \
     }
 ON_EACH(matches_at_every_size)
 ON_EACH(matches_in_every_type)

@@ -23,7 +23,8 @@ static double *make_data(const stage *s)
         for (size_t x = 0; x < s->plan->in.width; ++x) {
             double mean = 0;
             for (size_t l = 0; l < frames; ++l)
-                mean += *test_cube_at(&s->cube, l, s->c.band0 + row, x) / (double)frames;
+                mean += *test_cube_at(&s->cube, l, s->c.band0 + row, x);
+            mean /= (double)frames; /* exact where all are the same */
             for (size_t l = 0; l < frames; ++l)
                 data[(row * frames + l) * pitch + PAD + x] =
                     *test_cube_at(&s->cube, l, s->c.band0 + row, x) - mean;
@@ -252,8 +253,11 @@ static void check_form(test_device *device, const stage_form *form)
         };
         stage s;
         stage_open(&s, device, form, &shape);
-        for (size_t l = 0; l < cases[i].frames && i; ++l) /* a dead pixel spoils some patches */
+        for (size_t l = 0; l < cases[i].frames && i; ++l) { /* dead pixels spoil some patches, */
             *test_cube_at(&s.cube, l, s.c.centre0, cases[i].width - 2) = 5;
+            *test_cube_at(&s.cube, l, s.c.centre0 + cases[i].radius, cases[i].width / 2) =
+                5; /* one by its last pixel */
+        }
         const size_t patches = s.c.centre_rows * s.f.width, terms = s.plan->basis.terms_a;
         const size_t weights = patches * s.plan->pixels * s.plan->basis.vectors;
         float *covariances = make_covariances(&s);

@@ -13,10 +13,13 @@
 #include "probe/snapshot.h"
 #include "probe/wrap.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static clv_machine *full_machine(void)
 {
@@ -243,6 +246,22 @@ static void a_report_about_nothing_is_a_report(void **state)
     clv_machine_free(m);
 }
 
+/* Every record of the cache is from the day before yesterday. */
+static void make_old(const char *cache)
+{
+    char path[700];
+    const struct timespec then = { .tv_sec = time(NULL) - 2 * 24 * 3600 };
+    const struct timespec times[2] = { then, then };
+    snprintf(path, sizeof path, "%s/devices", cache);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        snprintf(path, sizeof path, "%s/devices/%s", cache, entry->d_name);
+        if (strstr(path, ".json")) assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+    closedir(folder);
+}
+
 static void records_are_kept_and_found(void **state)
 {
     (void)state;
@@ -264,6 +283,18 @@ static void records_are_kept_and_found(void **state)
     assert_false(m->devices[0].check.done);
 
     m->devices[0].driver_version = "3452.0";
+    for (int crashed = 0; crashed < 2; ++crashed) { /* failures of the moment are forgotten */
+        m->devices[0].check = (clv_probe_check){ .done = true, .crashed = crashed };
+        EXPECT_OK(clv_record_save(&m->report.host, &m->platforms[0], &m->devices[0]));
+        for (int old = 0; old < 2; ++old) {
+            if (old) make_old(folder);
+            m->devices[0].check = none;
+            clv_records_load(m);
+            assert_true(m->devices[0].check.done == (crashed || !old));
+            assert_false(m->devices[0].check.ok);
+        }
+    }
+    m->devices[0].check = none;
     snprintf(folder, sizeof folder, "%s/cache/devices", test_temp_dir());
     assert_int_equal(chmod(folder, 0777), 0); /* anybody may have written it */
     clv_records_load(m);

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scikit-image's blob_log, frame by frame: the detector whose parameters `cleave blobs` has. Whole
+pixels, one thread.
+
+usage: blobs_skimage.py FOLDER OUT VARIANT"""
+import os
+import sys
+
+import numpy as np
+import skimage
+from skimage.feature import blob_log
+
+SAME_FORMULAS = False  # other taps, no sub-pixel places
+
+
+def name():
+    return f"scikit-image {skimage.__version__}"
+
+
+def can(case):
+    return case["variant"] == 8  # it knows no batches: once is enough
+
+
+def load(folder):
+    return np.load(os.path.join(folder, "movie.npy"))
+
+
+def warm(movie):
+    """Compiles what it compiles. Not counted."""
+    compute(movie[:1], None)
+
+
+def compute(movie, _):
+    return [blob_log(frame, min_sigma=1, max_sigma=3, num_sigma=5, threshold=None, threshold_rel=0.2)
+            for frame in movie]
+
+
+def main():
+    folder, out, _ = sys.argv[1:]
+    with open(os.path.join(out, "spots.csv"), "w", encoding="ascii") as file:
+        file.write("frame,y,x,sigma\n")
+        for frame, spots in enumerate(compute(load(folder), None)):
+            for y, x, sigma in spots:
+                file.write(f"{frame},{y},{x},{sigma}\n")
+
+
+if __name__ == "__main__":
+    main()

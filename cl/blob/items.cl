@@ -1,0 +1,151 @@
+/* cl/blob/items.cl -- responses and their maxima with a work-item a pixel, planes in global memory:
+ * for GPUs, and wherever long vectors do not pay.
+ *
+ * Planes of a frame, [height][width] each: I, A, B (LoG) or G (DoG), then one for each
+ * scale.
+ *
+ * Launch   3-D: global (width rounded up to WG, height, frames); the last two kernels (.., height,
+ *          frames * scales). local (WG, 1, 1). No barrier, no local memory.
+ * Defines  LANES (1), PIXEL, DOG, WG.
+ * Memory   neighbours read neighbouring elements; what taps share the caches serve.
+ * Order    as rows.cl: the same sums in the same order. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "blob/blob.clh"
+
+#define PLANE ((size_t)height * width)
+#define FRAME(n) ((n) * (size_t)(3 + scales) * PLANE)
+
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_bring(__global const pixel_t *restrict pixels, ulong offset, ulong frame_stride,
+               ulong row_stride, __global const float *restrict pedestals,
+               __global float *restrict planes, int height, int width, int scales, float gain,
+               uint at)
+{
+    const int x = get_global_id(0), y = get_global_id(1), n = get_global_id(2);
+    if (x >= width) return;
+    const pixel_t v = pixels[offset + (at + n) * (size_t)frame_stride + y * (size_t)row_stride + x];
+    planes[FRAME(n) + (size_t)y * width + x] = bring(v, pedestals[at + n], gain);
+}
+
+/* Rows of one level: A = g * I, and B = q * I for the LoG. */
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_across(__global float *planes, __global const float2 *restrict taps, int first, int radius,
+                int height, int width, int scales)
+{
+    const int x = get_global_id(0), y = get_global_id(1), n = get_global_id(2);
+    if (x >= width) return;
+    taps += first;
+    __global const float *row = planes + FRAME(n) + (size_t)y * width;
+    float2 sum = taps[0] * row[x];
+    if (x >= radius && x + radius < width) {
+        for (int i = 1; i <= radius; ++i) sum = fma(taps[i], (float2)(row[x - i] + row[x + i]), sum);
+    } else {
+        for (int i = 1; i <= radius; ++i)
+            sum = fma(taps[i], (float2)(row[mirror(x - i, width)] + row[mirror(x + i, width)]), sum);
+    }
+    __global float *out = planes + FRAME(n) + PLANE + (size_t)y * width + x;
+    out[0] = sum.x;
+#if !DOG
+    out[PLANE] = sum.y;
+#endif
+}
+
+/* Columns of one level: its response; for the DoG that of the level before it. */
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_down(__global float *planes, __global const float2 *restrict taps, int first, int radius, int l,
+              __global const float *restrict pedestals, __global const float *restrict leak,
+              int height, int width, int scales,
+              float gain, float dog, uint at)
+{
+    const int x = get_global_id(0), y = get_global_id(1), n = get_global_id(2);
+    if (x >= width) return;
+    taps += first;
+    __global const float *A = planes + FRAME(n) + PLANE + x;
+    const float2 t = taps[0];
+    const size_t here = (size_t)y * width;
+#if DOG
+    float sum = A[here] * t.x;
+#else
+    __global const float *B = A + PLANE;
+    float sum = fma(t.x, B[here], A[here] * t.y);
+#endif
+    const bool inner = y >= radius && y + radius < height;
+    for (int i = 1; i <= radius; ++i) {
+        const float2 w = taps[i];
+        const size_t u = (size_t)(inner ? y - i : mirror(y - i, height)) * width;
+        const size_t d = (size_t)(inner ? y + i : mirror(y + i, height)) * width;
+#if DOG
+        sum = fma(w.x, A[u] + A[d], sum);
+#else
+        sum = fma(w.y, A[u] + A[d], sum);
+        sum = fma(w.x, B[u] + B[d], sum);
+#endif
+    }
+    const int k = max(l - DOG, 0);
+    __global float *out = planes + FRAME(n) + (size_t)(3 + k) * PLANE + here + x;
+    const float bias = leak[l] * pedestals[at + n] * gain;
+#if DOG
+    __global float *G = planes + FRAME(n) + 2 * PLANE + here + x;
+    const float before = G[0];
+    G[0] = sum;
+    if (l == 0) return;
+    *out = (before - sum) * dog + bias;
+#else
+    *out = sum + bias;
+#endif
+}
+
+/* Maxima of one scale: of equal neighbours the first in (k, y, x) wins. */
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_look(__global const float *restrict planes, __global uint *restrict peaks,
+              volatile __global uint *counts, int height, int width, int scales, uint capacity,
+              float low, float relative, uint at)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
+    if (x >= width) return;
+    counts += 2 * (at + n);
+    __global const float *L = planes + FRAME(n) + 3 * PLANE;
+    const float value = L[k * PLANE + (size_t)y * width + x];
+    if (!(value > fmax(low, relative * as_float(counts[1])))) return;
+
+    float around[27];
+    for (int i = 0; i < 27; ++i) {
+        const int kk = k + i / 9 - 1, yy = y + i / 3 % 3 - 1, xx = x + i % 3 - 1;
+        const bool there = kk >= 0 && kk < scales && yy >= 0 && yy < height && xx >= 0 && xx < width;
+        around[i] = there ? L[kk * PLANE + (size_t)yy * width + xx] : NOTHING;
+        if (i < 13 && !(value > around[i])) return;
+        if (i > 13 && !(value >= around[i])) return;
+    }
+    note_largest(counts, value);
+    const uint index = atomic_inc(counts);
+    if (index >= capacity) return;
+    __global uint *out = peaks + ((size_t)(at + n) * capacity + index) * PEAK_WORDS;
+    out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
+    for (int i = 0; i < 9; ++i) out[4 + i] = as_uint(around[9 + i]);
+    out[13] = as_uint(around[4]), out[14] = as_uint(around[22]), out[15] = 0;
+}
+
+/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. */
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_count(__global const float *restrict planes, volatile __global uint *bins, int height,
+               int width, int scales, int step, uint at)
+{
+    const int x = get_global_id(0), y = get_global_id(1) * step;
+    const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
+    if (x >= width || y >= height) return;
+    const float value = planes[FRAME(n) + (size_t)(3 + k) * PLANE + (size_t)y * width + x];
+    atomic_inc(bins + ((size_t)(at + n) * scales + k) * NOISE_BINS + noise_bin(value));
+}
+
+/* Responses are divided by their noise: [frame][scale]. */
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+clv_blob_divide(__global float *planes, __global const float *restrict inverse, int height,
+                int width, int scales, uint at)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
+    if (x >= width) return;
+    planes[FRAME(n) + (size_t)(3 + k) * PLANE + (size_t)y * width + x] *= inverse[(at + n) * scales + k];
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches of cl/blob/rows.cl: bands of rows by explicit vectors. */
+#include "host/blob/blob_family.h"
+
+#include "base/alloc.h"
+#include "cl_embedded.h"
+
+static clv_arg i32(size_t value)
+{
+    return clv_arg_i32((int32_t)value);
+}
+
+static clv_launch describe(const clv_blob_pass *p, const char *kernel, size_t frames)
+{
+    return (clv_launch){
+        .source = &clv_cl_blob_rows,
+        .kernel = kernel,
+        .defines = { { "LANES", (long)p->f->lanes },
+                     { "PIXEL", (long)p->plan->shape.type },
+                     { "DOG", p->plan->options.dog } },
+        .global = { p->f->tiles, p->f->bands, frames },
+        .local = { 1, 1, 1 },
+    };
+}
+
+clv_status clv_blob_look_rows(const clv_blob_pass *p, size_t at, size_t frames)
+{
+    const clv_blob_plan *plan = p->plan;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->pixels.buffer),
+        clv_arg_u64(p->pixels.offset),
+        clv_arg_u64(p->pixels.stride[0]),
+        clv_arg_u64(p->pixels.stride[1]),
+        clv_arg_buffer(p->pedestal),
+        clv_blob_constant(p, CLV_BLOB_TAPS),
+        clv_blob_constant(p, CLV_BLOB_LEVEL),
+        clv_blob_constant(p, CLV_BLOB_LEAK),
+        clv_arg_buffer(p->inverse),
+        clv_arg_buffer(p->scratch),
+        clv_arg_buffer(p->peaks),
+        clv_arg_buffer(p->counts),
+        i32(plan->shape.height),
+        i32(plan->shape.width),
+        i32(p->f->tile),
+        i32(p->f->band),
+        i32(plan->levels),
+        i32(p->f->pad),
+        i32(p->f->ring),
+        clv_arg_u32((uint32_t)plan->capacity),
+        clv_arg_f32(plan->gain),
+        clv_arg_f32(clv_blob_dog_factor(plan)),
+        clv_arg_f32(plan->floor),
+        clv_arg_f32(plan->relative),
+        clv_arg_u32((uint32_t)at),
+    };
+    const clv_launch launch = describe(p, "clv_blob_rows", frames);
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
+{
+    const clv_blob_plan *plan = p->plan;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->pixels.buffer),
+        clv_arg_u64(p->pixels.offset),
+        clv_arg_u64(p->pixels.stride[0]),
+        clv_arg_u64(p->pixels.stride[1]),
+        clv_arg_buffer(p->pedestal),
+        clv_blob_constant(p, CLV_BLOB_TAPS),
+        clv_blob_constant(p, CLV_BLOB_LEVEL),
+        clv_blob_constant(p, CLV_BLOB_LEAK),
+        clv_arg_buffer(p->scratch),
+        clv_arg_buffer(p->bins),
+        i32(plan->shape.height),
+        i32(plan->shape.width),
+        i32(p->f->tile),
+        i32(p->f->band),
+        i32(plan->levels),
+        i32(p->f->pad),
+        i32(p->f->ring),
+        clv_arg_f32(plan->gain),
+        clv_arg_f32(clv_blob_dog_factor(plan)),
+        i32(plan->noise_step),
+        clv_arg_u32((uint32_t)at),
+    };
+    const clv_launch launch = describe(p, "clv_blob_noise_rows", frames);
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+}

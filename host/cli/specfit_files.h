@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cleave specfit` reads and writes. */
+#ifndef CLEAVE_HOST_CLI_SPECFIT_FILES_H
+#define CLEAVE_HOST_CLI_SPECFIT_FILES_H
+
+#include "host/cli/cli.h"
+#include "host/io/desi.h"
+#include "host/io/speclib.h"
+
+typedef struct specfit_args {
+    const char *library, *output, *models, *plots, *config, *gpu_devices, *targets;
+    uint64_t starts, npoly, gpu_batch_size;
+    double max_vel, vel_step, max_vsini, sigma0, min_sn;
+    bool min_sn_given, use_gpu, zbest;
+    int resolution;
+    cli_common common;
+} specfit_args;
+
+/* One row of the output: which spectrum of the file, and its fit. */
+typedef struct specfit_row {
+    size_t row;
+    clv_specfit_result fit;
+} specfit_row;
+
+typedef struct specfit_table {
+    const clv_desi *desi;
+    size_t count;
+    specfit_row *rows;
+    size_t slots;                   /* spectra a star */
+    size_t arm_of[CLV_DESI_ARMS];   /* arm of the file, by slot */
+} specfit_table;
+
+/* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */
+int specfit_write(const specfit_args *args, const specfit_table *table);
+int specfit_write_models(const specfit_args *args, const specfit_table *table);
+/* A picture of one star; block holds its spectra. */
+int specfit_plot(const specfit_args *args, const specfit_table *table, const specfit_row *row,
+                 const clv_desi_block *block);
+int specfit_plot_summary(const specfit_args *args, const specfit_table *table);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FITS files with binary tables and images, made in memory without a library. */
+#ifndef CLEAVE_HOST_IO_FITS_TABLE_H
+#define CLEAVE_HOST_IO_FITS_TABLE_H
+
+#include "base/text.h"
+
+#include <cleave/status.h>
+
+enum { CLV_FITS_TEXT_WIDTH = 8 };
+
+typedef struct clv_fits_column {
+    char name[40];
+    char type;        /* D float64, K int64, J int32, L logical, A text of 8 */
+    const char *unit; /* may be NULL */
+} clv_fits_column;
+
+typedef struct clv_fits_value {
+    double real;
+    int64_t whole;
+    const char *text;
+} clv_fits_value;
+
+/* Zero-initialise; begin, rows, images, write, clear. Memory that ran out is reported by write. */
+typedef struct clv_fits_table {
+    clv_text bytes;
+    const clv_fits_column *columns;
+    size_t count, data_start;
+    char types[256];
+} clv_fits_table;
+
+/* A primary HDU without data, and unless `name` is NULL the header of a table of `rows` rows; the
+ * rows must follow at once. */
+void clv_fits_table_begin(clv_fits_table *table, const char *name, const clv_fits_column *columns,
+                          size_t count, size_t rows);
+void clv_fits_table_row(clv_fits_table *table, const clv_fits_value *values);
+
+/* The header of an image extension (BITPIX -32 or -64), shape outermost first; its numbers follow. */
+void clv_fits_table_image(clv_fits_table *table, const char *name, int bitpix, size_t rank,
+                          const size_t *shape);
+void clv_fits_table_float(clv_fits_table *table, float value);
+void clv_fits_table_double(clv_fits_table *table, double value);
+
+/* Complete or absent. CLV_E_IO, CLV_E_MEMORY. */
+clv_status clv_fits_table_write(clv_fits_table *table, const char *path);
+void clv_fits_table_clear(clv_fits_table *table);
+
+#endif

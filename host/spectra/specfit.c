@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_specfit: plan, job, and what a fit's end amounts to: errors, warnings. */
+#include "host/spectra/spectra_job.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = CLV_SPECTRA_UNKNOWNS };
+
+static double at(const float *normal, size_t a, size_t b)
+{
+    return (double)(a >= b ? normal[a * (a + 1) / 2 + b] : normal[b * (b + 1) / 2 + a]);
+}
+
+/* Inverse of the block of unknowns [from, from + n), scaled to a unit diagonal before. */
+static bool invert(const float *normal, size_t from, size_t n, double *out)
+{
+    double l[N][N], x[N];
+    for (size_t a = 0; a < n; ++a)
+        for (size_t b = 0; b <= a; ++b) {
+            const double scale =
+                sqrt(at(normal, from + a, from + a) * at(normal, from + b, from + b));
+            double v = scale > 0 ? at(normal, from + a, from + b) / scale : 0;
+            for (size_t k = 0; k < b; ++k)
+                v -= l[a][k] * l[b][k];
+            if (a == b && !(v > 1e-9)) return false;
+            l[a][b] = a == b ? sqrt(v) : v / l[b][b];
+        }
+    for (size_t c = 0; c < n; ++c) {
+        for (size_t a = 0; a < n; ++a) {
+            x[a] = a == c;
+            for (size_t k = 0; k < a; ++k)
+                x[a] -= l[a][k] * x[k];
+            x[a] /= l[a][a];
+        }
+        for (size_t a = n; a-- > 0;) {
+            for (size_t k = a + 1; k < n; ++k)
+                x[a] -= l[k][a] * x[k];
+            x[a] /= l[a][a];
+            out[a * n + c] =
+                x[a] / sqrt(at(normal, from + a, from + a) * at(normal, from + c, from + c));
+        }
+    }
+    return true;
+}
+
+static void set_errors(const float *normal, clv_specfit_result *r)
+{
+    double all[N * N], four[16];
+    double *const error[4] = { &r->teff_error, &r->logg_error, &r->feh_error, &r->alpha_error };
+    r->velocity_error = 1 / sqrt(at(normal, 0, 0));
+    if (!isfinite(r->velocity_error))
+        r->velocity_error = NAN, r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
+    const bool whole = invert(normal, 0, N, all), part = invert(normal, 2, 4, four);
+    for (size_t a = 0, e = 0; a < N; ++a)
+        for (size_t b = 0; b <= a; ++b, ++e)
+            r->covariance[e] = whole ? all[a * N + b] : NAN;
+    for (size_t k = 0; k < 4; ++k)
+        *error[k] = part ? sqrt(four[5 * k]) : 1 / sqrt(at(normal, 2 + k, 2 + k));
+    if (!part) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
+}
+
+static bool near_limit(double x, double low, double high, double by)
+{
+    return x < low + by || x > high - by;
+}
+
+static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
+{
+    double chi = 0, continuum = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        chi += r->chisq[i], continuum += r->chisq_continuum[i];
+    if (!(continuum - chi >= 50)) r->warnings |= CLV_SPECFIT_LOW_CONTRAST;
+    if (fabs(r->velocity) > plan->options.max_velocity_kms - 5)
+        r->warnings |= CLV_SPECFIT_VELOCITY_EDGE;
+    if (!(r->velocity_error <= 100)) r->warnings |= CLV_SPECFIT_VELOCITY_ERROR;
+    if (near_limit(r->teff, plan->low[2], plan->high[2], 10) ||
+        near_limit(r->logg, plan->low[3], plan->high[3], 0.01) ||
+        near_limit(r->feh, plan->low[4], plan->high[4], 0.01))
+        r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
+    if (r->vsini > 100) r->warnings |= CLV_SPECFIT_FAST_ROTATION;
+}
+
+/* Nothing was fitted: every number that a fit would give is NaN. */
+static void set_unfitted(clv_specfit_result *r)
+{
+    r->velocity = r->vsini = r->teff = r->logg = r->feh = r->alpha = NAN;
+    r->velocity_error = r->skewness = r->kurtosis = r->start_velocity = r->neg2logl = NAN;
+    r->teff_error = r->logg_error = r->feh_error = r->alpha_error = NAN;
+    for (size_t e = 0; e < CLV_LEN(r->covariance); ++e)
+        r->covariance[e] = NAN;
+    r->warnings = CLV_SPECFIT_BAD_SPECTRUM;
+}
+
+static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts *facts,
+                              const float *models, clv_specfit_result *r)
+{
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        if (!facts->present[i]) continue;
+        r->model[i] = malloc(g->pixels * sizeof(float));
+        if (!r->model[i]) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a model");
+        memcpy(r->model[i], models + g->first, g->pixels * sizeof(float));
+    }
+    return CLV_OK;
+}
+
+static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts *facts,
+                              const float *states, const float *found, const float *models,
+                              clv_specfit_result *r)
+{
+    const unsigned starts = plan->options.starts;
+    const float *best = NULL;
+    unsigned which = 0;
+    double lowest = INFINITY;
+    *r = (clv_specfit_result){ 0 };
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        r->pixels[i] = facts->good[i];
+        r->chisq_continuum[i] = facts->chisq_continuum[i];
+        r->signal_to_noise[i] = facts->signal_to_noise[i];
+    }
+    for (unsigned k = 0; k < starts; ++k) {
+        const float *s = states + (size_t)k * CLV_SPECTRA_STATE;
+        const double value = (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST];
+        if (s[CLV_S_STATUS] >= 0.5f && s[CLV_S_STATUS] < 2.5f && isfinite(value) && value < lowest)
+            lowest = value, best = s, which = k;
+    }
+    if (!best || !facts->usable) {
+        set_unfitted(r);
+        return CLV_OK;
+    }
+    for (unsigned k = 0; k < starts; ++k) {
+        const float *s = states + (size_t)k * CLV_SPECTRA_STATE;
+        r->starts_agreed += (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] <= lowest + 0.5;
+    }
+    const float *x = best + CLV_S_BEST;
+    r->velocity = (double)x[0], r->vsini = (double)x[1], r->teff = (double)x[2];
+    r->logg = (double)x[3], r->feh = (double)x[4], r->alpha = (double)x[5];
+    r->start_velocity = (double)found[0];
+    r->neg2logl = lowest + facts->log_sigmas;
+    r->rounds = (unsigned)best[CLV_S_ROUNDS];
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        r->chisq[i] = facts->present[i] ? (double)best[CLV_S_CHI_OF + i] : 0;
+    if (best[CLV_S_FLAGS] > 0) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
+    set_errors(best + CLV_S_NORMAL, r);
+    set_warnings(plan, r);
+    return models ? keep_models(plan, facts, models + which * plan->all_pixels, r) : CLV_OK;
+}
+
+clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_spectra_plan *plan = user;
+    const size_t starts = plan->options.starts;
+    const float *states = clv_slot_result(slot, CLV_SPECTRA_STATES);
+    const float *found = clv_slot_result(slot, CLV_SPECTRA_FOUND);
+    const float *models = plan->options.models ? clv_slot_result(slot, CLV_SPECTRA_MODELS) : NULL;
+    for (size_t i = 0; i < count; ++i) {
+        pthread_mutex_lock(&plan->lock);
+        const clv_star_facts facts = plan->facts[first + i];
+        pthread_mutex_unlock(&plan->lock);
+        CLV_TRY(finish_star(plan, &facts, states + i * starts * CLV_SPECTRA_STATE, found + 2 * i,
+                            models ? models + i * starts * plan->all_pixels : NULL,
+                            &plan->results[first + i]));
+    }
+    return CLV_OK;
+}
+
+clv_status clv_specfit(clv_context *context, const clv_spectra_library *library,
+                       const clv_spectra_stars *stars, const clv_specfit_options *options,
+                       clv_specfit_result *results, clv_report *report)
+{
+    if (!context || !stars || (stars->count && !results))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
+    clv_spectra_plan *plan;
+    memset(results, 0, stars->count * sizeof *results);
+    CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
+    if (!stars->count) {
+        clv_spectra_plan_free(plan);
+        return CLV_OK;
+    }
+    plan->results = results;
+    char signature[128];
+    snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu", plan->weight_count,
+             plan->longest_template, plan->all_pixels, plan->options.terms, plan->options.starts,
+             library->ccf_count * plan->ccf_room, plan->diagonals);
+    const clv_job job = {
+        .name = "specfit",
+        .signature = signature,
+        .units = stars->count,
+        .cost = clv_spectra_cost,
+        .setup = clv_spectra_setup,
+        .enqueue = clv_spectra_enqueue,
+        .commit = clv_spectra_commit,
+        .reference = clv_spectra_reference,
+        .progress = plan->options.progress,
+        .progress_user = plan->options.progress_user,
+    };
+    const clv_status status = clv_job_run(context, &job, plan, report);
+    if (status) clv_specfit_results_clear(results, stars->count);
+    clv_spectra_plan_free(plan);
+    return status;
+}
+
+void clv_specfit_results_clear(clv_specfit_result *results, size_t count)
+{
+    for (size_t i = 0; results && i < count; ++i) {
+        for (size_t k = 0; k < CLV_SPECTRA_MAX_SPECTRA; ++k)
+            free(results[i].model[k]);
+        results[i] = (clv_specfit_result){ 0 };
+    }
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same fit in plain C and float64: start, projected residual, Levenberg and Marquardt. */
+#include "host/spectra/spectra_job.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = CLV_SPECTRA_UNKNOWNS, LANES = 7, TERMS = CLV_SPECTRA_MAX_TERMS };
+
+/* Room for one evaluation. */
+typedef struct work {
+    double *network, *wave, *raw, *turned, *bend, *sweep; /* of the longest template */
+    double *lane[LANES];                                  /* [all_pixels] templates at the pixels */
+    double *blurred;                                      /* [all_pixels] */
+    double *rows;                                         /* [all_pixels,diagonals] of the star */
+} work;
+
+/* A point and what it amounts to. */
+typedef struct judged {
+    double value, log_det, chi[CLV_SPECTRA_MAX_SPECTRA];
+    double normal[N][N], slope[N], det[N];
+    bool bad;
+} judged;
+
+static void work_clear(work *w)
+{
+    clv_free(w->network), clv_free(w->wave), clv_free(w->raw), clv_free(w->turned);
+    clv_free(w->bend), clv_free(w->sweep), clv_free(w->blurred), clv_free(w->rows);
+    for (int i = 0; i < LANES; ++i)
+        clv_free(w->lane[i]);
+}
+
+static clv_status work_create(const clv_spectra_plan *plan, work *w)
+{
+    const size_t t = plan->longest_template, p = plan->all_pixels;
+    *w = (work){ 0 };
+    w->network = clv_alloc(2 * CLV_MAX(t, plan->widest), sizeof(double));
+    w->wave = clv_alloc(t, sizeof(double)), w->raw = clv_alloc(t, sizeof(double));
+    w->turned = clv_alloc(t, sizeof(double)), w->bend = clv_alloc(t, sizeof(double));
+    w->sweep = clv_alloc(t, sizeof(double)), w->blurred = clv_alloc(p, sizeof(double));
+    w->rows = clv_alloc(p * CLV_MAX(plan->diagonals, (size_t)1), sizeof(double));
+    bool ok = w->network && w->wave && w->raw && w->turned && w->bend && w->sweep && w->blurred &&
+              w->rows;
+    for (int i = 0; i < LANES; ++i)
+        ok &= (w->lane[i] = clv_zalloc(p, sizeof(double))) != NULL;
+    if (ok) return CLV_OK;
+    work_clear(w);
+    return clv_fail(CLV_E_MEMORY, "specfit: no memory for the reference");
+}
+
+static double step_at(const clv_spectra_plan *plan, const double x[N], int k)
+{
+    return x[k] + plan->step[k] > plan->high[k] ? -plan->step[k] : plan->step[k];
+}
+
+/* One lane of one spectrum: a template, rotated, at the pixels. `same` keeps the spline. */
+static void lane_of(const clv_spectra_plan *plan, size_t i, const double x[N], bool same, work *w,
+                    double *out)
+{
+    const clv_spectra_grid *g = &plan->grid[i];
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    if (!same) {
+        clv_spectra_network(arm, x + 2, w->network, w->raw);
+        for (size_t n = 0; n < arm->points; ++n)
+            w->wave[n] = arm->first * exp(g->dln * (double)n);
+        clv_rotate(w->raw, arm->points, x[1] / CLV_LIGHT_KMS / g->dln, w->turned);
+        clv_spline_prepare(w->wave, w->turned, arm->points, w->bend, w->sweep);
+    }
+    const double b = x[0] / CLV_LIGHT_KMS, factor = sqrt((1 - b) / (1 + b));
+    double *to = plan->diagonals ? w->blurred : out;
+    for (size_t k = 0; k < g->pixels; ++k)
+        to[k] = clv_spline_at(w->wave, w->turned, w->bend, arm->points, g->wavelength[k] * factor);
+    if (plan->diagonals)
+        clv_resolution_apply(w->rows + g->first * plan->diagonals, plan->diagonals, g->pixels,
+                             w->blurred, out);
+}
+
+/* Cholesky of the lower triangle, a tiny pivot kept positive; true: there was one. */
+static bool factor(double m[TERMS][TERMS], unsigned n, double *log_det)
+{
+    bool bad = false;
+    for (unsigned i = 0; i < n; ++i)
+        for (unsigned j = 0; j <= i; ++j) {
+            double v = m[i][j];
+            for (unsigned k = 0; k < j; ++k)
+                v -= m[i][k] * m[j][k];
+            if (j < i) {
+                m[i][j] = v / m[j][j];
+                continue;
+            }
+            const double least = m[i][i] * 1e-13;
+            if (!(v > least)) v = least > 0 ? least : 1, bad = true;
+            m[i][i] = sqrt(v);
+            *log_det += 2 * log(m[i][i]);
+        }
+    return bad;
+}
+
+static void forward(double m[TERMS][TERMS], unsigned n, double *x)
+{
+    for (unsigned i = 0; i < n; ++i) {
+        for (unsigned k = 0; k < i; ++k)
+            x[i] -= m[i][k] * x[k];
+        x[i] /= m[i][i];
+    }
+}
+
+/* Adds a spectrum to what the point amounts to; `model`, unless NULL, gets the best fit. */
+static void judge_spectrum(const clv_spectra_plan *plan, size_t i, const clv_star_data *d,
+                           const double step[N], work *w, judged *now, float *model)
+{
+    const clv_spectra_grid *g = &plan->grid[i];
+    const unsigned n = plan->options.terms;
+    double m[TERMS][TERMS] = { { 0 } }, a[TERMS] = { 0 }, y[TERMS], cross[N][TERMS] = { { 0 } };
+    double normal[N][N] = { { 0 } }, slope[N] = { 0 }, det[N] = { 0 }, chi = 0, good = 0;
+    for (size_t k = 0; k < g->pixels; ++k) {
+        const double *p = g->basis + k * n, s = w->lane[0][k] / d->sigma[g->first + k];
+        for (unsigned r = 0; r < n; ++r) {
+            a[r] += p[r] * s * d->flux[g->first + k] / d->sigma[g->first + k];
+            for (unsigned c = 0; c <= r; ++c)
+                m[r][c] += p[r] * p[c] * s * s;
+        }
+    }
+    if (!(m[0][0] > 0)) return;
+    now->bad |= factor(m, n, &now->log_det);
+    forward(m, n, a);
+    for (unsigned r = n; r-- > 0;) {
+        for (unsigned k = r + 1; k < n; ++k)
+            a[r] -= m[k][r] * a[k];
+        a[r] /= m[r][r];
+    }
+    for (size_t k = 0; k < g->pixels; ++k) {
+        const double *p = g->basis + k * n, inverse = 1 / d->sigma[g->first + k];
+        double continuum = 0, leverage = 0, change[N];
+        for (unsigned r = 0; r < n; ++r)
+            continuum += a[r] * p[r], y[r] = p[r];
+        forward(m, n, y);
+        for (unsigned r = 0; r < n; ++r)
+            leverage += y[r] * y[r];
+        const double s = w->lane[0][k] * inverse;
+        const double r = d->flux[g->first + k] * inverse - continuum * s;
+        for (int u = 0; u < N; ++u) {
+            change[u] = (w->lane[u ? u : 6][k] - w->lane[0][k]) / step[u] * inverse;
+            det[u] += 2 * s * leverage * change[u];
+            change[u] *= continuum;
+            slope[u] += r * change[u];
+            for (int v = 0; v <= u; ++v)
+                normal[u][v] += change[u] * change[v];
+            for (unsigned q = 0; q < n; ++q)
+                cross[u][q] += p[q] * s * change[u];
+        }
+        chi += r * r;
+        if (!d->bad[g->first + k]) good += r * r;
+        if (model) model[g->first + k] = (float)(continuum * w->lane[0][k]);
+    }
+    for (int u = 0; u < N; ++u) {
+        forward(m, n, cross[u]);
+        now->slope[u] += slope[u];
+        now->det[u] += det[u];
+        for (int v = 0; v <= u; ++v) {
+            for (unsigned q = 0; q < n; ++q)
+                normal[u][v] -= cross[u][q] * cross[v][q];
+            now->normal[u][v] += normal[u][v];
+        }
+    }
+    now->chi[i] = good;
+    now->value += chi;
+}
+
+static void judge(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N], work *w,
+                  judged *now, float *model)
+{
+    double step[N];
+    *now = (judged){ 0 };
+    for (int k = 0; k < N; ++k)
+        step[k] = step_at(plan, x, k);
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        if (!plan->grid[i].wavelength || !d->facts.present[i]) continue;
+        for (int lane = 0; lane < LANES; ++lane) {
+            static const int order[LANES] = { 0, 6, 1, 2, 3, 4, 5 }; /* velocity keeps the spline */
+            double at[N];
+            const int unknown = order[lane] == 6 ? 0 : order[lane];
+            memcpy(at, x, sizeof at);
+            if (order[lane]) at[unknown] += step[unknown];
+            lane_of(plan, i, at, order[lane] == 6, w, w->lane[order[lane]]);
+        }
+        judge_spectrum(plan, i, d, step, w, now, model);
+    }
+    now->value += now->log_det;
+}
+
+/* (H + damping diag H) step = slope over the unknowns that are not held. */
+static bool damped_step(double h[N][N], const double *slope, double damping, int held, double *step)
+{
+    double l[N][N];
+    for (int a = 0; a < N; ++a)
+        for (int b = 0; b <= a; ++b) {
+            const bool off = held >> a & 1 || held >> b & 1;
+            double v = off ? a == b : h[a][b] / sqrt(h[a][a] * h[b][b]);
+            if (a == b) v *= 1 + damping;
+            for (int k = 0; k < b; ++k)
+                v -= l[a][k] * l[b][k];
+            if (a == b && !(v > 1e-12)) return false;
+            l[a][b] = a == b ? sqrt(v) : v / l[b][b];
+        }
+    for (int a = 0; a < N; ++a) {
+        step[a] = held >> a & 1 ? 0 : slope[a] / sqrt(h[a][a]);
+        for (int k = 0; k < a; ++k)
+            step[a] -= l[a][k] * step[k];
+        step[a] /= l[a][a];
+    }
+    for (int a = N; a-- > 0;) {
+        for (int k = a + 1; k < N; ++k)
+            step[a] -= l[k][a] * step[k];
+        step[a] /= l[a][a];
+    }
+    for (int a = 0; a < N; ++a)
+        step[a] /= sqrt(h[a][a]);
+    return true;
+}
+
+static bool next_point(const clv_spectra_plan *plan, const judged *best, const double x[N],
+                       double *damping, double next[N])
+{
+    double h[N][N], slope[N], step[N] = { 0 }, gain = 0, shrink = 1;
+    int held = 0;
+    for (int a = 0; a < N; ++a) {
+        slope[a] = best->slope[a] - 0.5 * best->det[a];
+        for (int b = 0; b <= a; ++b)
+            h[a][b] =
+                best->normal[a][b] + best->det[a] * best->det[b] / (4 * fmax(best->log_det, 1));
+        h[a][a] = fmax(h[a][a], 1e-30);
+    }
+    for (int round = 0; round < N; ++round) {
+        int more = held;
+        while (!damped_step(h, slope, *damping, held, step))
+            if ((*damping = fmax(*damping * 10, 1e-4)) > 1e8) return false;
+        for (int a = 0; a < N; ++a)
+            if ((x[a] <= plan->low[a] && step[a] < 0) || (x[a] >= plan->high[a] && step[a] > 0))
+                more |= 1 << a;
+        if (more == held) break;
+        held = more;
+    }
+    for (int a = 0; a < N; ++a)
+        shrink = fmin(shrink, plan->longest[a] / fmax(fabs(step[a]), 1e-20));
+    for (int a = 0; a < N; ++a) {
+        if (!(held >> a & 1)) gain += slope[a] * step[a];
+        next[a] = fmin(fmax(x[a] + shrink * step[a], plan->low[a]), plan->high[a]);
+    }
+    return gain > 1e-3;
+}
+
+static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double x[N], work *w,
+                   judged *best, int *status)
+{
+    double next[N], damping = 1e-3;
+    int rounds = 1;
+    judged now;
+    judge(plan, d, x, w, best, NULL);
+    *status = isfinite(best->value) ? 1 : 3;
+    while (*status == 1 && next_point(plan, best, x, &damping, next) &&
+           rounds < CLV_SPECTRA_ROUNDS) {
+        judge(plan, d, next, w, &now, NULL);
+        ++rounds;
+        if (isfinite(now.value) && now.value <= best->value) {
+            *best = now;
+            memcpy(x, next, sizeof now.slope);
+            damping *= 0.1;
+        } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6) {
+            break;
+        }
+    }
+    if (*status == 1 && rounds < CLV_SPECTRA_ROUNDS) *status = 2;
+    return rounds;
+}
+
+/* Lowest chi2 of the start templates on the grid of velocities. */
+static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *chi,
+                       double *velocity, size_t *model)
+{
+    const size_t count = plan->library->ccf_count;
+    const double most = plan->options.max_velocity_kms,
+                 by = 2 * most / (double)(plan->velocities - 1);
+    double best = INFINITY;
+    *velocity = 0, *model = 0;
+    for (size_t t = 0; t < count; ++t) {
+        double *sum = chi, *lag = chi + plan->velocities;
+        memset(sum, 0, plan->velocities * sizeof *sum);
+        for (size_t i = 0; i < plan->stars.spectra; ++i) {
+            const clv_spectra_grid *g = &plan->grid[i];
+            if (!g->wavelength || !d->facts.present[i]) continue;
+            const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+            const float *m = plan->ccf + plan->arm[i].ccf + t * plan->arm[i].ccf_pitch;
+            const float *q = d->ccf + 2 * i * plan->ccf_room, *v = q + plan->ccf_room;
+            for (size_t l = 0; l <= 2 * g->ccf_reach; ++l) {
+                lag[l] = 0;
+                for (size_t n = 0; n < arm->ccf_points; ++n) {
+                    const double x = (double)m[l + n];
+                    lag[l] += ((double)v[n] * x - 2 * (double)q[n]) * x;
+                }
+            }
+            for (size_t k = 0; k < plan->velocities; ++k) {
+                const double x = (-most + by * (double)k) / g->ccf_step, f = x - floor(x);
+                const size_t at = (size_t)((double)g->ccf_reach - floor(x));
+                sum[k] += lag[at] * (1 - f) + (at ? lag[at - 1] * f : 0);
+            }
+        }
+        size_t low = 0;
+        for (size_t k = 1; k < plan->velocities; ++k)
+            if (sum[k] < sum[low]) low = k;
+        if (!(sum[low] < best)) continue;
+        best = sum[low], *model = t, *velocity = -most + by * (double)low;
+        if (!low || low + 1 == plan->velocities) continue;
+        const double bend = sum[low - 1] - 2 * sum[low] + sum[low + 1];
+        if (bend > 0) *velocity += by * 0.5 * (sum[low - 1] - sum[low + 1]) / bend;
+    }
+}
+
+static void write_state(const judged *j, const double x[N], int status, int rounds, float *s)
+{
+    for (int a = 0, e = 0; a < N; ++a) {
+        s[CLV_S_BEST + a] = (float)x[a];
+        for (int b = 0; b <= a; ++b, ++e)
+            s[CLV_S_NORMAL + e] = (float)j->normal[a][b];
+    }
+    s[CLV_S_VALUE] = (float)j->value;
+    s[CLV_S_LOST] = (float)(j->value - (double)s[CLV_S_VALUE]);
+    s[CLV_S_STATUS] = (float)status, s[CLV_S_ROUNDS] = (float)rounds;
+    s[CLV_S_LOGDET] = (float)j->log_det, s[CLV_S_FLAGS] = (float)j->bad;
+    for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i)
+        s[CLV_S_CHI_OF + i] = (float)j->chi[i];
+}
+
+static void fit_star(clv_spectra_plan *plan, const clv_star_data *d, work *w, double *chi,
+                     float *states, float *found, float *models)
+{
+    static const double vsini[4] = { 20, 60, 5, 150 }, alpha[4] = { 0.2, 0, 0.4, 0.1 };
+    double velocity;
+    size_t model;
+    find_start(plan, d, chi, &velocity, &model);
+    found[0] = (float)velocity, found[1] = (float)model;
+    for (size_t k = 0; plan->diagonals && k < plan->all_pixels * plan->diagonals; ++k)
+        w->rows[k] = (double)d->resolution[k];
+    for (unsigned start = 0; start < plan->options.starts; ++start) {
+        const double *q = plan->library->ccf_parameters + model * 4;
+        double x[N] = { velocity, vsini[start & 3], q[0], q[1], q[2], alpha[start & 3] };
+        judged best;
+        int status;
+        if (start & 4) x[2] *= 1.05, x[3] += 0.5;
+        for (int a = 0; a < N; ++a) {
+            const double margin = 1e-3 * (plan->high[a] - plan->low[a]);
+            x[a] = fmin(fmax(x[a], plan->low[a] + margin), plan->high[a] - margin);
+        }
+        const int rounds = descend(plan, d, x, w, &best, &status);
+        if (models) judge(plan, d, x, w, &best, models + start * plan->all_pixels);
+        write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
+    }
+}
+
+clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    clv_spectra_plan *plan = user;
+    const size_t items = count * plan->options.starts;
+    void *states, *found, *models = NULL;
+    clv_star_data d = { 0 };
+    work w = { 0 };
+    CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_STATES,
+                                   items * CLV_SPECTRA_STATE * sizeof(float), &states));
+    CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_FOUND, count * 2 * sizeof(float), &found));
+    if (plan->options.models)
+        CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_MODELS,
+                                       items * plan->all_pixels * sizeof(float), &models));
+    memset(states, 0, items * CLV_SPECTRA_STATE * sizeof(float));
+    memset(found, 0, count * 2 * sizeof(float));
+    if (models) memset(models, 0, items * plan->all_pixels * sizeof(float));
+    clv_status status = clv_star_data_create(plan, &d);
+    if (!status) status = work_create(plan, &w);
+    double *chi = clv_alloc(plan->velocities + plan->ccf_lags, sizeof *chi);
+    if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    for (size_t i = 0; i < count && !status; ++i) {
+        const size_t item = i * plan->options.starts;
+        status = clv_star_prepare(plan, first + i, &d);
+        pthread_mutex_lock(&plan->lock);
+        plan->facts[first + i] = d.facts;
+        pthread_mutex_unlock(&plan->lock);
+        if (status || !d.facts.usable) continue;
+        fit_star(plan, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
+                 (float *)found + 2 * i, models ? (float *)models + item * plan->all_pixels : NULL);
+    }
+    clv_free(chi), work_clear(&w), clv_star_data_clear(&d);
+    return status;
+}

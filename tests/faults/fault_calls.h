@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of the fault layer: calls that stand before the driver's. */
+#ifndef CLEAVE_TESTS_FAULT_CALLS_H
+#define CLEAVE_TESTS_FAULT_CALLS_H
+
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#include "fault_state.h"
+
+#include <CL/cl_layer.h>
+
+extern const cl_icd_dispatch *fault_below; /* the driver's, or the next layer's */
+
+void fault_objects_install(cl_icd_dispatch *layer);  /* devices to kernels */
+void fault_commands_install(cl_icd_dispatch *layer); /* commands and their events */
+
+static inline void enter(void)
+{
+    pthread_mutex_lock(&fault.lock);
+}
+
+static inline void leave(void)
+{
+    pthread_mutex_unlock(&fault.lock);
+}
+
+#endif
