@@ -108,7 +108,7 @@ clv_blob_look(__global const float *restrict planes, __global uint *restrict pea
     counts += 2 * (at + n);
     __global const float *L = planes + FRAME(n) + 3 * PLANE;
     const float value = L[k * PLANE + (size_t)y * width + x];
-    if (!(value > fmax(low, relative * as_float(counts[1])))) return;
+    if (!(value > low)) return;
 
     float around[27];
     for (int i = 0; i < 27; ++i) {
@@ -118,7 +118,8 @@ clv_blob_look(__global const float *restrict planes, __global uint *restrict pea
         if (i < 13 && !(value > around[i])) return;
         if (i > 13 && !(value >= around[i])) return;
     }
-    note_largest(counts, value);
+    const float largest = as_float(atomic_max(counts + 1, as_uint(value)));
+    if (!(value > relative * largest)) return;
     const uint index = atomic_inc(counts);
     if (index >= capacity) return;
     __global uint *out = peaks + ((size_t)(at + n) * capacity + index) * PEAK_WORDS;

@@ -191,7 +191,7 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
                       volatile __global uint *counts, uint capacity)
 {
     const float value = response_row(p, k, y)[at];
-    note_largest(counts, value);
+    atomic_max(counts + 1, as_uint(value));
     const uint index = atomic_inc(counts);
     if (index >= capacity) return;
     __global uint *out = peaks + (size_t)index * PEAK_WORDS;
@@ -208,10 +208,10 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
 static void look(const place_t *p, int y, __global uint *peaks, volatile __global uint *counts,
                  uint capacity, float low, float relative)
 {
+    const float bound = relative > 0.0f ? fmax(low, relative * largest_of(counts)) : low;
     for (int k = 0; k < p->scales; ++k) {
         __global const float *up = response_row(p, k, y - 1), *here = response_row(p, k, y),
                              *dn = response_row(p, k, y + 1);
-        const float bound = fmax(low, relative * as_float(counts[1]));
         for (int at = LANES; at <= p->tile && p->x0 - LANES + at < p->width; at += LANES) {
             const fvec c = lanes_load(here + at);
             ivec top = c > bound;

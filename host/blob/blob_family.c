@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs, a work-item a pixel for GPUs. */
+/* Kernel forms: rows of explicit vectors for CPUs, tiles or a work-item a pixel for GPUs. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
+
+#include <string.h>
 
 enum {
     WIDEST = 640,     /* columns of a tile: rings of a usual ladder stay in the second cache */
@@ -26,10 +28,10 @@ static size_t item_floats(const clv_blob_plan *plan, const clv_blob_family *f)
     return length + 2 * f->pad + length * (plan->levels * (planes * f->ring + 4) + 2);
 }
 
-static clv_blob_family geometry(const clv_blob_plan *plan, size_t lanes, size_t cores,
-                                uint64_t max_turns, size_t frames)
+clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, size_t cores,
+                                     uint64_t max_turns, size_t frames)
 {
-    clv_blob_family f = { .rows = true, .lanes = lanes };
+    clv_blob_family f = { .form = CLV_BLOB_ROWS, .lanes = lanes };
     const size_t width = plan->shape.width, height = plan->shape.height;
     f.tiles = (width + WIDEST - 1) / WIDEST;
     f.tile = clv_round_up((width + f.tiles - 1) / f.tiles, lanes);
@@ -56,28 +58,64 @@ static clv_blob_family geometry(const clv_blob_plan *plan, size_t lanes, size_t 
 }
 
 /* A work-item a pixel: planes of a few frames at a time. */
-static clv_blob_family items(const clv_blob_plan *plan, size_t local, size_t frames)
+clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames)
 {
     const size_t plane = plan->shape.height * plan->shape.width;
     const size_t frame = (plan->scales + 3) * plane;
-    clv_blob_family f = { .local = local };
+    clv_blob_family f = { .form = CLV_BLOB_ITEMS, .local = local };
     f.group = CLV_MAX(MOST_PLANE_FLOATS / frame, (size_t)1);
     f.scratch_floats = frame * CLV_MIN(f.group, frames);
     return f;
 }
 
+clv_blob_family clv_blob_tile_family(const clv_blob_plan *plan, size_t local, size_t frames)
+{
+    (void)plan;
+    return (clv_blob_family){
+        .form = CLV_BLOB_TILE, .local = local, .group = frames, .scratch_floats = 1
+    };
+}
+
+static const char *const for_cores[] = { "rows", NULL };
+static const char *const for_gpus[] = { "tile", "items", NULL };
+static const char *const for_rasterisers[] = { "items", "tile", NULL };
+
+const char *const *clv_blob_variants(const clv_device *device)
+{
+    switch (clv_device_facts(device)->device_class) {
+    case CLV_CLASS_CPU:
+        return for_cores;
+    case CLV_CLASS_SOFTWARE:
+        return for_rasterisers;
+    default:
+        return for_gpus;
+    }
+}
+
+/* A tile that does not fit the local memory leaves the work-items. */
+static bool tile_fits(const clv_blob_plan *plan, const clv_probe_device *facts)
+{
+    return clv_blob_tile_floats(plan) * sizeof(float) <= facts->local_bytes;
+}
+
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
                                     size_t frames)
 {
-    const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
+    const clv_device *device = clv_worker_device(worker);
+    const clv_probe_device *facts = clv_device_facts(device);
+    const char *name = clv_blob_variants(device)[plan->variant[clv_worker_index(worker)]];
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
-    if (facts->device_class == CLV_CLASS_CPU) return geometry(plan, 16, cores, turns, frames);
-    return items(plan, facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64, frames);
+    const bool small = facts->device_class == CLV_CLASS_SOFTWARE;
+    if (strcmp(name, "rows") == 0) return clv_blob_rows_family(plan, 16, cores, turns, frames);
+    if (strcmp(name, "tile") == 0 && tile_fits(plan, facts))
+        return clv_blob_tile_family(plan, small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
+    return clv_blob_items_family(plan, small ? 32 : 64, frames);
 }
 
 size_t clv_blob_scratch_estimate(const clv_blob_plan *plan)
 {
-    const clv_blob_family rows = geometry(plan, 16, 8, UINT64_MAX, 1), planes = items(plan, 64, 1);
+    const clv_blob_family rows = clv_blob_rows_family(plan, 16, 8, UINT64_MAX, 1),
+                          planes = clv_blob_items_family(plan, 64, 1);
     return CLV_MAX(2 * rows.scratch_floats, planes.scratch_floats) * sizeof(float);
 }

@@ -5,9 +5,15 @@
 
 #include "host/blob/blob_job.h"
 
+typedef enum clv_blob_form {
+    CLV_BLOB_ROWS,  /* cl/blob/rows.cl: explicit vectors along rows, for cores */
+    CLV_BLOB_ITEMS, /* cl/blob/items.cl: a work-item a pixel, planes in global memory */
+    CLV_BLOB_TILE,  /* cl/blob/tile.cl: a work-group a tile, all in local memory */
+} clv_blob_form;
+
 typedef struct clv_blob_family {
-    bool rows;    /* explicit vectors along rows; else a work-item a pixel */
-    size_t local; /* work-group of the latter */
+    clv_blob_form form;
+    size_t local; /* work-group of the other two */
     size_t lanes;
     size_t tile, tiles; /* columns of a work-item; in a row */
     size_t band, bands; /* rows of a work-item; in a frame */
@@ -16,29 +22,42 @@ typedef struct clv_blob_family {
     size_t scratch_floats;
 } clv_blob_family;
 
+/* Names of the forms that make sense on the device, default first; ends with NULL. */
+const char *const *clv_blob_variants(const clv_device *device);
+/* The one that the worker's setup chose. */
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
                                     size_t frames);
+/* The two forms: lanes, cores and the loop turns that a work-item may make; the work-group. */
+clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, size_t cores,
+                                     uint64_t max_turns, size_t frames);
+clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
+clv_blob_family clv_blob_tile_family(const clv_blob_plan *plan, size_t local, size_t frames);
+/* Local memory of a tile. */
+size_t clv_blob_tile_floats(const clv_blob_plan *plan);
 /* Bytes of scratch that no family exceeds. */
 size_t clv_blob_scratch_estimate(const clv_blob_plan *plan);
+
+/* Tables that all chunks of a worker share: clv_worker_buffer keys. */
+enum { CLV_BLOB_TAPS, CLV_BLOB_LEVEL, CLV_BLOB_LEAK, CLV_BLOB_TABLES };
 
 /* What the launches of one chunk share. */
 typedef struct clv_blob_pass {
     const clv_blob_plan *plan;
     const clv_blob_family *f;
-    clv_slot *slot;
+    clv_queue *queue;
     clv_place pixels;
+    clv_buffer *table[CLV_BLOB_TABLES];
     clv_buffer *pedestal, *counts, *peaks, *inverse, *bins, *scratch;
 } clv_blob_pass;
 
-/* Memory of a worker. */
-enum { CLV_BLOB_TAPS, CLV_BLOB_LEVEL, CLV_BLOB_LEAK };
-clv_arg clv_blob_constant(const clv_blob_pass *pass, unsigned key);
 float clv_blob_dog_factor(const clv_blob_plan *plan);
 
 /* Each enqueues what `frames` frames of the chunk need, from frame `at` on. */
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_noise_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);
+clv_status clv_blob_look_tile(const clv_blob_pass *pass, size_t at, size_t frames);
+clv_status clv_blob_noise_tile(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_noise_medians(const clv_blob_pass *pass, size_t at, size_t frames);
 
 #endif

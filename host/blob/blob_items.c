@@ -24,7 +24,7 @@ static clv_status launch(const clv_blob_pass *p, const char *kernel, size_t heig
         .global = { clv_round_up(p->plan->shape.width, p->f->local), height, depth },
         .local = { p->f->local, 1, 1 },
     };
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
+    return clv_launch_enqueue(p->queue, &l, args, count, NULL);
 }
 
 static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
@@ -48,7 +48,7 @@ static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
     for (size_t l = 0; l < plan->levels; ++l) {
         const clv_arg across[] = {
             clv_arg_buffer(p->scratch),
-            clv_blob_constant(p, CLV_BLOB_TAPS),
+            clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
             i32(plan->first_tap[l]),
             i32(plan->radius[l]),
             i32(s->height),
@@ -57,12 +57,12 @@ static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
         };
         const clv_arg down[] = {
             clv_arg_buffer(p->scratch),
-            clv_blob_constant(p, CLV_BLOB_TAPS),
+            clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
             i32(plan->first_tap[l]),
             i32(plan->radius[l]),
             i32(l),
             clv_arg_buffer(p->pedestal),
-            clv_blob_constant(p, CLV_BLOB_LEAK),
+            clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
             i32(s->height),
             i32(s->width),
             i32(plan->scales),

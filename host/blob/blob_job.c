@@ -52,13 +52,6 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     return upload(worker, CLV_BLOB_LEAK, plan->leak, plan->levels * sizeof *plan->leak);
 }
 
-clv_arg clv_blob_constant(const clv_blob_pass *p, unsigned key)
-{
-    clv_buffer *buffer = NULL;
-    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
-    return clv_arg_buffer(buffer);
-}
-
 float clv_blob_dog_factor(const clv_blob_plan *plan)
 {
     return (float)(1 / (plan->options.sigma_ratio - 1));
@@ -79,7 +72,7 @@ clv_status clv_blob_noise_medians(const clv_blob_pass *p, size_t at, size_t fram
                                 .kernel = "clv_blob_noise_median",
                                 .global = { frames * plan->scales },
                                 .local = { 1 } };
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
 /* Groups of frames one after the other, in the same scratch memory: it stays in the cache. */
@@ -91,56 +84,76 @@ static clv_status in_groups(const clv_blob_pass *p, size_t count,
     return CLV_OK;
 }
 
-static clv_status make_buffers(clv_blob_pass *p, size_t first, size_t count)
+static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, size_t count)
 {
     const clv_blob_plan *plan = p->plan;
     const clv_blob_frames *s = &plan->shape;
     const size_t frame = plan->base + first;
-    clv_queue *queue = clv_slot_queue(p->slot);
     const clv_box box = { .host = (const char *)plan->pixels +
                                   frame * s->frame_stride * plan->pixel_bytes,
                           .element_bytes = plan->pixel_bytes,
                           .extent = { count, s->height, s->width },
                           .stride = { s->frame_stride, s->row_stride, 1 } };
-    CLV_TRY(clv_slot_input(p->slot, PIXELS, &box, &p->pixels));
-    CLV_TRY(clv_slot_buffer(p->slot, PEDESTAL, count * sizeof(float), &p->pedestal));
-    CLV_TRY(clv_write_enqueue(queue, p->pedestal, 0, plan->pedestal + frame, count * sizeof(float),
-                              NULL));
-    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_COUNTS, count * 2 * sizeof(uint32_t), &p->counts));
-    CLV_TRY(clv_write_enqueue(queue, p->counts, 0, plan->seed + 2 * frame,
+    for (unsigned key = 0; key < CLV_BLOB_TABLES; ++key) /* made by setup */
+        CLV_TRY(clv_worker_buffer(clv_slot_worker(slot), key, 0, &p->table[key]));
+    CLV_TRY(clv_slot_input(slot, PIXELS, &box, &p->pixels));
+    CLV_TRY(clv_slot_buffer(slot, PEDESTAL, count * sizeof(float), &p->pedestal));
+    CLV_TRY(clv_write_enqueue(p->queue, p->pedestal, 0, plan->pedestal + frame,
+                              count * sizeof(float), NULL));
+    CLV_TRY(clv_slot_output(slot, CLV_BLOB_COUNTS, count * 2 * sizeof(uint32_t), &p->counts));
+    CLV_TRY(clv_write_enqueue(p->queue, p->counts, 0, plan->seed + 2 * frame,
                               count * 2 * sizeof(uint32_t), NULL));
-    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_PEAKS, count * plan->capacity * sizeof(clv_blob_peak),
+    CLV_TRY(clv_slot_output(slot, CLV_BLOB_PEAKS, count * plan->capacity * sizeof(clv_blob_peak),
                             &p->peaks));
-    CLV_TRY(clv_slot_buffer(p->slot, SCRATCH, p->f->scratch_floats * sizeof(float), &p->scratch));
+    CLV_TRY(clv_slot_buffer(slot, SCRATCH, p->f->scratch_floats * sizeof(float), &p->scratch));
     const size_t levels = count * plan->scales;
     if (!plan->by_noise) {
-        CLV_TRY(clv_slot_buffer(p->slot, ONES, levels * sizeof(float), &p->inverse));
-        return clv_fill_enqueue(queue, p->inverse, 0, levels * sizeof(float), 0x3F800000, NULL);
+        CLV_TRY(clv_slot_buffer(slot, ONES, levels * sizeof(float), &p->inverse));
+        return clv_fill_enqueue(p->queue, p->inverse, 0, levels * sizeof(float), 0x3F800000, NULL);
     }
     const size_t bytes = levels * CLV_BLOB_NOISE_BINS * sizeof(uint32_t);
-    CLV_TRY(clv_slot_output(p->slot, CLV_BLOB_INVERSE, levels * sizeof(float), &p->inverse));
-    CLV_TRY(clv_slot_buffer(p->slot, BINS, bytes, &p->bins));
-    return clv_fill_enqueue(queue, p->bins, 0, bytes, 0, NULL);
+    CLV_TRY(clv_slot_output(slot, CLV_BLOB_INVERSE, levels * sizeof(float), &p->inverse));
+    CLV_TRY(clv_slot_buffer(slot, BINS, bytes, &p->bins));
+    return clv_fill_enqueue(p->queue, p->bins, 0, bytes, 0, NULL);
 }
 
 clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_blob_plan *plan = user;
     const clv_blob_family f = clv_blob_family_for(plan, clv_slot_worker(slot), count);
-    clv_blob_pass p = { .plan = plan, .f = &f, .slot = slot };
-    CLV_TRY(make_buffers(&p, first, count));
-    if (!f.rows) return in_groups(&p, count, clv_blob_look_items);
+    clv_blob_pass p = { .plan = plan, .f = &f, .queue = clv_slot_queue(slot) };
+    CLV_TRY(make_buffers(&p, slot, first, count));
+    if (f.form == CLV_BLOB_ITEMS) return in_groups(&p, count, clv_blob_look_items);
+    const bool tile = f.form == CLV_BLOB_TILE;
     if (plan->by_noise) {
-        CLV_TRY(in_groups(&p, count, clv_blob_noise_rows));
+        CLV_TRY(in_groups(&p, count, tile ? clv_blob_noise_tile : clv_blob_noise_rows));
         CLV_TRY(clv_blob_noise_medians(&p, 0, count));
     }
-    return in_groups(&p, count, clv_blob_look_rows);
+    return in_groups(&p, count, tile ? clv_blob_look_tile : clv_blob_look_rows);
+}
+
+/* A form on the first frames of the push itself. */
+static clv_status try_variant(clv_slot *slot, size_t variant, void *user)
+{
+    clv_blob_plan *plan = user;
+    clv_worker *worker = clv_slot_worker(slot);
+    plan->variant[clv_worker_index(worker)] = (unsigned char)variant;
+    const clv_blob_family f = clv_blob_family_for(plan, worker, 1);
+    if (strcmp(clv_blob_variants(clv_worker_device(worker))[variant], "tile") == 0 &&
+        f.form != CLV_BLOB_TILE)
+        return clv_fail(CLV_E_DEVICE, "blobs: the tile does not fit the local memory");
+    CLV_TRY(upload_constants(worker, plan));
+    return clv_blob_enqueue(slot, 0, CLV_MIN(plan->frames - plan->base, (size_t)4), plan);
 }
 
 clv_status clv_blob_setup(clv_worker *worker, void *user)
 {
     clv_blob_plan *plan = user;
-    plan->variant[clv_worker_index(worker)] = 0;
+    char problem[64];
+    snprintf(problem, sizeof problem, "%s%zu R%zu%s", plan->options.dog ? "dog" : "log",
+             plan->scales, plan->max_radius, plan->by_noise ? " noise" : "");
+    plan->variant[clv_worker_index(worker)] = (unsigned char)clv_tune(
+        worker, "blobs", problem, clv_blob_variants(clv_worker_device(worker)), try_variant, plan);
     return upload_constants(worker, plan);
 }
 

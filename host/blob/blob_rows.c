@@ -32,9 +32,9 @@ clv_status clv_blob_look_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_u64(p->pixels.stride[0]),
         clv_arg_u64(p->pixels.stride[1]),
         clv_arg_buffer(p->pedestal),
-        clv_blob_constant(p, CLV_BLOB_TAPS),
-        clv_blob_constant(p, CLV_BLOB_LEVEL),
-        clv_blob_constant(p, CLV_BLOB_LEAK),
+        clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
+        clv_arg_buffer(p->table[CLV_BLOB_LEVEL]),
+        clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
         clv_arg_buffer(p->inverse),
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->peaks),
@@ -54,7 +54,7 @@ clv_status clv_blob_look_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch launch = describe(p, "clv_blob_rows", frames);
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
 clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
@@ -66,9 +66,9 @@ clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_u64(p->pixels.stride[0]),
         clv_arg_u64(p->pixels.stride[1]),
         clv_arg_buffer(p->pedestal),
-        clv_blob_constant(p, CLV_BLOB_TAPS),
-        clv_blob_constant(p, CLV_BLOB_LEVEL),
-        clv_blob_constant(p, CLV_BLOB_LEAK),
+        clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
+        clv_arg_buffer(p->table[CLV_BLOB_LEVEL]),
+        clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->bins),
         i32(plan->shape.height),
@@ -84,5 +84,5 @@ clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch launch = describe(p, "clv_blob_noise_rows", frames);
-    return clv_launch_enqueue(clv_slot_queue(p->slot), &launch, args, CLV_LEN(args), NULL);
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }

@@ -186,7 +186,7 @@ clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t co
     if (stream->summary.frames + count > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE, "blobs: more frames than a spot can number");
     const double started = clv_now();
-    plan->pixels = pixels;
+    plan->pixels = pixels, plan->frames = count;
     size_t bad = 0;
     for (size_t i = 0; i < count; ++i) {
         plan->pedestal[i] = clv_blob_median(plan, i, &plan->bad_pixels[i]);

@@ -25,8 +25,6 @@ typedef struct blobs_args {
     cli_common common;
 } blobs_args;
 
-
-
 clv_blob_options blobs_options(const blobs_args *args);
 
 /* ---- blobs_read.c: frames come from a thread of their own, a few blocks ahead ---------------- */

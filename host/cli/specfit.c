@@ -183,8 +183,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     specfit_row *rows = s->table.rows + from;
     clv_desi_block block;
     const size_t first = rows[0].row, last = rows[count - 1].row;
-    int code = cli_input_status(&cli_specfit, clv_desi_read(&s->desi, first, last - first + 1,
-                                                            a->resolution == 1, &block));
+    int code = cli_input_status(
+        &cli_specfit, clv_desi_read(&s->desi, first, last - first + 1, a->resolution == 1, &block));
     if (code) return code;
     clv_spectrum *items = clv_zalloc(count * slots, sizeof *items);
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
@@ -280,7 +280,8 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
             const clv_probe_device *facts = clv_device_facts(clv_context_device(probe, i));
             snprintf(number, sizeof number, "%zu", i);
             if (a->gpu_devices && !is_target(a->gpu_devices, (int64_t)i)) continue;
-            clv_text_add(&list, "%s%zu:%u", list.length ? "," : "", facts->platform, facts->ordinal);
+            clv_text_add(&list, "%s%zu:%u", list.length ? "," : "", facts->platform,
+                         facts->ordinal);
         }
         clv_context_free(probe);
     }
@@ -313,8 +314,9 @@ static void note(const run_state *s)
 
 static int run(int argc, char **argv)
 {
-    specfit_args a = { .starts = 1, .npoly = 10, .max_vel = 1000, .vel_step = 5, .max_vsini = 500,
-                       .sigma0 = 0.5 };
+    specfit_args a = {
+        .starts = 1, .npoly = 10, .max_vel = 1000, .vel_step = 5, .max_vsini = 500, .sigma0 = 0.5
+    };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     char batch[24], devices[256];
     make_table(&a, own);

@@ -26,8 +26,8 @@ typedef struct specfit_table {
     const clv_desi *desi;
     size_t count;
     specfit_row *rows;
-    size_t slots;                   /* spectra a star */
-    size_t arm_of[CLV_DESI_ARMS];   /* arm of the file, by slot */
+    size_t slots;                 /* spectra a star */
+    size_t arm_of[CLV_DESI_ARMS]; /* arm of the file, by slot */
 } specfit_table;
 
 /* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */

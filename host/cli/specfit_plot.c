@@ -105,8 +105,7 @@ static clv_status save(const specfit_args *a, const char *name, const clv_image 
 {
     clv_text path = { 0 };
     clv_text_add(&path, "%s/%s", a->plots, name);
-    const clv_status status =
-        path.failed ? CLV_E_MEMORY : clv_png_write(path.data, image);
+    const clv_status status = path.failed ? CLV_E_MEMORY : clv_png_write(path.data, image);
     clv_text_clear(&path);
     return status;
 }
@@ -130,10 +129,10 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
         const size_t arm = t->arm_of[k], n = t->desi->wavelength[arm].shape[0];
         const size_t at = (row->row - b->first) * n;
         const bool one = t->desi->sdss;
-        const float *flux = one ? (const float *)t->desi->one[0].data
-                                : (const float *)b->flux[arm].data + at;
-        const float *ivar = one ? (const float *)t->desi->one[1].data
-                                : (const float *)b->ivar[arm].data + at;
+        const float *flux =
+            one ? (const float *)t->desi->one[0].data : (const float *)b->flux[arm].data + at;
+        const float *ivar =
+            one ? (const float *)t->desi->one[1].data : (const float *)b->ivar[arm].data + at;
         draw_arm(&image, t, k, flux, ivar, f->model[k], TOP + (long)(k * (PANEL + GAP)));
     }
     snprintf(name, sizeof name, "%lld_row%zu.png", (long long)t->desi->row[row->row].target,
@@ -144,7 +143,8 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
 }
 
 /* A scatter of two numbers of each star. */
-static void scatter(clv_image *image, const specfit_table *t, frame f, double (*x_of)(const clv_specfit_result *),
+static void scatter(clv_image *image, const specfit_table *t, frame f,
+                    double (*x_of)(const clv_specfit_result *),
                     double (*y_of)(const clv_specfit_result *), const char *title)
 {
     double low = INFINITY, high = -INFINITY;

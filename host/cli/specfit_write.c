@@ -127,7 +127,8 @@ static clv_status write_csv(const char *path, const specfit_table *t)
     static const specfit_row nothing;
     clv_desi_row nowhere = { 0 };
     const clv_desi empty = { .row = &nowhere };
-    const specfit_table no_rows = { .desi = &empty, .slots = t->slots,
+    const specfit_table no_rows = { .desi = &empty,
+                                    .slots = t->slots,
                                     .arm_of = { t->arm_of[0], t->arm_of[1], t->arm_of[2] } };
     make_row(t->count ? t : &no_rows, t->count ? &t->rows[0] : &nothing, &c);
     for (size_t k = 0; k < c.count; ++k)
@@ -187,8 +188,8 @@ int specfit_write_models(const specfit_args *a, const specfit_table *t)
         clv_fits_table_image(&file, name, -32, 2, shape);
         for (size_t i = 0; i < t->count; ++i)
             for (size_t k = 0; k < n; ++k)
-                clv_fits_table_float(&file, t->rows[i].fit.model[s] ? t->rows[i].fit.model[s][k]
-                                                                    : NAN);
+                clv_fits_table_float(&file,
+                                     t->rows[i].fit.model[s] ? t->rows[i].fit.model[s][k] : NAN);
     }
     const clv_status status = clv_fits_table_write(&file, a->models);
     clv_fits_table_clear(&file);

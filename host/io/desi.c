@@ -37,7 +37,8 @@ static clv_status read_texts(clv_desi *d, bool *is_bad)
 {
     clv_array types = { 0 }, catalogues = { 0 };
     bool found, known;
-    clv_status status = clv_fits_read_column(d->path, "FIBERMAP", "OBJTYPE", CLV_U8, &types, &found);
+    clv_status status =
+        clv_fits_read_column(d->path, "FIBERMAP", "OBJTYPE", CLV_U8, &types, &found);
     if (!status)
         status = clv_fits_read_column(d->path, "FIBERMAP", "REF_CAT", CLV_U8, &catalogues, &known);
     for (size_t i = 0; i < d->rows && !status; ++i) {
@@ -65,11 +66,17 @@ static clv_status read_fibermap(clv_desi *d)
     d->rows = a.shape[0];
     d->row = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *d->row);
     bool *is_bad = clv_zalloc(CLV_MAX(d->rows, (size_t)1), sizeof *is_bad);
-    clv_status status = d->row && is_bad ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
+    clv_status status =
+        d->row && is_bad ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
     for (size_t i = 0; i < d->rows && !status; ++i) {
         clv_desi_row *r = &d->row[i];
-        *r = (clv_desi_row){ .target = ((int64_t *)a.data)[i], .reference = -1, .brick = -1,
-                             .expid = -1, .fiber = -1, .ra = NAN, .dec = NAN };
+        *r = (clv_desi_row){ .target = ((int64_t *)a.data)[i],
+                             .reference = -1,
+                             .brick = -1,
+                             .expid = -1,
+                             .fiber = -1,
+                             .ra = NAN,
+                             .dec = NAN };
         for (int k = 0; k < CLV_DESI_ARMS; ++k)
             r->snr[k] = NAN;
     }
@@ -139,7 +146,8 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
         char name[32];
         clv_array *w = &d->wavelength[k];
-        status = clv_fits_read_named(path, hdu_name(k, "WAVELENGTH", name), 0, 0, w, &d->present[k]);
+        status =
+            clv_fits_read_named(path, hdu_name(k, "WAVELENGTH", name), 0, 0, w, &d->present[k]);
         if (!status && d->present[k]) status = clv_array_convert(w, path, CLV_F64);
         if (!status && d->present[k] && w->rank != 1)
             status = clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", path, name);
@@ -169,9 +177,9 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
     char name[32], shape[CLV_SHAPE_TEXT];
     bool found;
     const size_t rank = strcmp(what, "RESOLUTION") == 0 ? 3 : 2;
-    CLV_TRY(clv_fits_read_named(d->path, hdu_name(arm, what, name), b->first, b->count, out, &found));
-    if (!found)
-        return may_miss ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: no image %s", d->path, name);
+    CLV_TRY(
+        clv_fits_read_named(d->path, hdu_name(arm, what, name), b->first, b->count, out, &found));
+    if (!found) return may_miss ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: no image %s", d->path, name);
     if (out->rank != rank || out->shape[0] != b->count ||
         out->shape[rank - 1] != d->wavelength[arm].shape[0])
         return clv_fail(CLV_E_FORMAT, "%s: %s has shape %s, its wavelengths are %zu", d->path, name,

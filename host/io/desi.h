@@ -21,7 +21,7 @@ typedef struct clv_desi {
     char *path;
     size_t rows;
     clv_desi_row *row;
-    bool present[CLV_DESI_ARMS]; /* b, r, z */
+    bool present[CLV_DESI_ARMS];         /* b, r, z */
     clv_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
     bool sdss;                           /* one spectrum, in the place of arm b */
     clv_array one[3];                    /* its flux, ivar and mask */

@@ -47,7 +47,13 @@ clv_status clv_sdss_open(const char *path, clv_desi *d, bool *found)
         return status;
     }
     d->rows = 1, d->sdss = true, d->present[0] = true;
-    d->row[0] = (clv_desi_row){ .reference = -1, .brick = -1, .expid = -1, .fiber = -1, .ra = NAN,
-                                .dec = NAN, .snr = { NAN, NAN, NAN }, .is_star = true };
+    d->row[0] = (clv_desi_row){ .reference = -1,
+                                .brick = -1,
+                                .expid = -1,
+                                .fiber = -1,
+                                .ra = NAN,
+                                .dec = NAN,
+                                .snr = { NAN, NAN, NAN },
+                                .is_star = true };
     return CLV_OK;
 }

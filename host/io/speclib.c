@@ -189,8 +189,8 @@ static clv_status read_all(const char *folder, const char *path, const clv_json 
             return clv_fail(CLV_E_FORMAT, "%s: an arm's name may have letters, digits, _ and -",
                             path);
         clv_copy_string(m->of[i].name, MAX_NAME, name);
-        CLV_TRY(read_arm(folder, path, clv_json_get(arms, name), templates, &m->of[i],
-                         &m->arms[i]));
+        CLV_TRY(
+            read_arm(folder, path, clv_json_get(arms, name), templates, &m->of[i], &m->arms[i]));
     }
     lib->library = (clv_spectra_library){ .arm_count = count,
                                           .arms = m->arms,

@@ -111,10 +111,9 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
 }
 
 static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts *facts,
-                              const float *states, const float *found, const float *models,
-                              clv_specfit_result *r)
+                              unsigned starts, const float *states, const float *found,
+                              const float *models, clv_specfit_result *r)
 {
-    const unsigned starts = plan->options.starts;
     const float *best = NULL;
     unsigned which = 0;
     double lowest = INFINITY;
@@ -163,33 +162,42 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
         pthread_mutex_lock(&plan->lock);
         const clv_star_facts facts = plan->facts[first + i];
         pthread_mutex_unlock(&plan->lock);
-        CLV_TRY(finish_star(plan, &facts, states + i * starts * CLV_SPECTRA_STATE, found + 2 * i,
+        for (size_t k = 0; plan->points && k < starts; ++k) /* every point is a result */
+            CLV_TRY(finish_star(plan, &facts, 1, states + (i * starts + k) * CLV_SPECTRA_STATE,
+                                found + 2 * i,
+                                models ? models + (i * starts + k) * plan->all_pixels : NULL,
+                                &plan->results[(first + i) * starts + k]));
+        if (plan->points) continue;
+        CLV_TRY(finish_star(plan, &facts, plan->options.starts,
+                            states + i * starts * CLV_SPECTRA_STATE, found + 2 * i,
                             models ? models + i * starts * plan->all_pixels : NULL,
                             &plan->results[first + i]));
     }
     return CLV_OK;
 }
 
-clv_status clv_specfit(clv_context *context, const clv_spectra_library *library,
-                       const clv_spectra_stars *stars, const clv_specfit_options *options,
-                       clv_specfit_result *results, clv_report *report)
+static clv_status run(clv_context *context, const clv_spectra_library *library,
+                      const clv_spectra_stars *stars, const double *points, size_t count,
+                      const clv_specfit_options *options, clv_specfit_result *results,
+                      clv_report *report)
 {
     if (!context || !stars || (stars->count && !results))
         return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
     clv_spectra_plan *plan;
-    memset(results, 0, stars->count * sizeof *results);
+    memset(results, 0, stars->count * count * sizeof *results);
     CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
     if (!stars->count) {
         clv_spectra_plan_free(plan);
         return CLV_OK;
     }
     plan->results = results;
+    if (points) plan->points = points, plan->options.starts = (unsigned)count;
     char signature[128];
     snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu", plan->weight_count,
              plan->longest_template, plan->all_pixels, plan->options.terms, plan->options.starts,
              library->ccf_count * plan->ccf_room, plan->diagonals);
     const clv_job job = {
-        .name = "specfit",
+        .name = points ? "specfit_at" : "specfit",
         .signature = signature,
         .units = stars->count,
         .cost = clv_spectra_cost,
@@ -201,9 +209,27 @@ clv_status clv_specfit(clv_context *context, const clv_spectra_library *library,
         .progress_user = plan->options.progress_user,
     };
     const clv_status status = clv_job_run(context, &job, plan, report);
-    if (status) clv_specfit_results_clear(results, stars->count);
+    if (status) clv_specfit_results_clear(results, stars->count * count);
     clv_spectra_plan_free(plan);
     return status;
+}
+
+clv_status clv_specfit(clv_context *context, const clv_spectra_library *library,
+                       const clv_spectra_stars *stars, const clv_specfit_options *options,
+                       clv_specfit_result *results, clv_report *report)
+{
+    return run(context, library, stars, NULL, 1, options, results, report);
+}
+
+clv_status clv_specfit_at(clv_context *context, const clv_spectra_library *library,
+                          const clv_spectra_stars *stars, const double *points, size_t count,
+                          const clv_specfit_options *options, clv_specfit_result *results,
+                          clv_report *report)
+{
+    if (!points || !count || count > 1024)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: %zu points a star given, expected 1 to 1024",
+                        points ? count : 0);
+    return run(context, library, stars, points, count, options, results, report);
 }
 
 void clv_specfit_results_clear(clv_specfit_result *results, size_t count)

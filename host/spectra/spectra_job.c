@@ -32,6 +32,8 @@ enum {
     START_BEST
 };
 
+enum { FIRST_LOOK = 7 }; /* round after which the list of items is looked at */
+
 /* How the kernels are cut for a device: explicit vectors and long runs for CPUs. */
 typedef struct family {
     long lanes, run, span;
@@ -42,7 +44,8 @@ typedef struct family {
 static family family_of(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    const bool cpu = strstr(facts->type, "CPU") != NULL;
+    const bool cpu =
+        facts->device_class == CLV_CLASS_CPU || facts->device_class == CLV_CLASS_SOFTWARE;
     return cpu ? (family){ 16, 128, 4, 1, facts->fp64 } : (family){ 1, 1, 1, 64, facts->fp64 };
 }
 
@@ -387,13 +390,19 @@ static clv_status judge(const pass *p, bool last)
                   false, model);
 }
 
-static clv_status round_of(const pass *p, bool last)
+static clv_status list_items(const pass *p, bool last)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
     const clv_arg list[] = { clv_arg_buffer(p->state), clv_arg_buffer(p->list), constant(p, BOX),
                              i32(p->items), i32(last) };
-    CLV_TRY(LAUNCH(p, solve, "clv_spectra_list", defines, 1, 1, 1, false, list));
+    return LAUNCH(p, solve, "clv_spectra_list", defines, 1, 1, 1, false, list);
+}
+
+static clv_status round_of(const pass *p, bool last)
+{
+    const clv_spectra_plan *plan = p->plan;
+    CLV_TRY(list_items(p, last));
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         bool lead = plan->grid[i].wavelength != NULL;
         for (size_t j = 0; j < i; ++j)
@@ -427,6 +436,31 @@ static clv_status bring_stars(const pass *p, size_t first)
     }
     clv_star_data_clear(&d);
     return status;
+}
+
+/* States that stand at the points to be judged, in place of a fit. */
+static clv_status give_points(const pass *p, size_t first)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const size_t starts = plan->options.starts,
+                 bytes = p->items * CLV_SPECTRA_STATE * sizeof(float);
+    float *states = clv_zalloc(p->items * CLV_SPECTRA_STATE, sizeof *states);
+    if (!states) return clv_fail(CLV_E_MEMORY, "specfit: no memory for points");
+    for (size_t i = 0; i < p->items; ++i) {
+        float *s = states + i * CLV_SPECTRA_STATE;
+        for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k)
+            s[CLV_S_BEST + k] =
+                (float)plan->points[(first * starts + i) * CLV_SPECTRA_UNKNOWNS + k];
+        pthread_mutex_lock(&p->plan->lock);
+        s[CLV_S_STATUS] = plan->facts[first + i / starts].usable ? 2 : 4;
+        pthread_mutex_unlock(&p->plan->lock);
+        s[CLV_S_STAR] = (float)(i / starts);
+    }
+    const clv_status status = clv_write(clv_slot_queue(p->slot), p->state, 0, states, bytes);
+    clv_free(states);
+    if (status) return status;
+    return clv_fill_enqueue(clv_slot_queue(p->slot), p->found, 0, p->stars * 2 * sizeof(float), 0,
+                            NULL);
 }
 
 static clv_status make_buffers(pass *p)
@@ -485,8 +519,17 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     if (plan->options.models)
         CLV_TRY(clv_fill_enqueue(clv_slot_queue(slot), p.models, 0,
                                  p.items * plan->all_pixels * sizeof(float), 0, NULL));
-    CLV_TRY(find_starts(&p));
-    for (int round = 0; round < CLV_SPECTRA_ROUNDS; ++round)
-        CLV_TRY(round_of(&p, false));
+    if (plan->points) CLV_TRY(give_points(&p, first));
+    if (!plan->points) {
+        CLV_TRY(find_starts(&p));
+        for (int round = 0; round < CLV_SPECTRA_ROUNDS; ++round) {
+            CLV_TRY(round_of(&p, false));
+            if (round < FIRST_LOOK || round % 2) continue;
+            int32_t working; /* most stars need few rounds: the rest of them would do nothing */
+            CLV_TRY(list_items(&p, false));
+            CLV_TRY(clv_read(clv_slot_queue(slot), p.list, 0, &working, sizeof working));
+            if (!working) break;
+        }
+    }
     return round_of(&p, true);
 }

@@ -85,6 +85,8 @@ typedef struct clv_spectra_plan {
     size_t widest;     /* hidden layer */
     size_t longest_template;
 
+    const double *points; /* [stars,starts,6] to be judged as they are; NULL: fit */
+
     clv_mutex lock;
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;

@@ -334,13 +334,16 @@ static void write_state(const judged *j, const double x[N], int status, int roun
         s[CLV_S_CHI_OF + i] = (float)j->chi[i];
 }
 
-static void fit_star(clv_spectra_plan *plan, const clv_star_data *d, work *w, double *chi,
-                     float *states, float *found, float *models)
+static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d, work *w,
+                     double *chi, float *states, float *found, float *models)
 {
     static const double vsini[4] = { 20, 60, 5, 150 }, alpha[4] = { 0.2, 0, 0.4, 0.1 };
     double velocity;
     size_t model;
-    find_start(plan, d, chi, &velocity, &model);
+    const double *points = plan->points;
+    if (points) points += (size_t)(star * plan->options.starts) * N;
+    velocity = 0, model = 0;
+    if (!points) find_start(plan, d, chi, &velocity, &model);
     found[0] = (float)velocity, found[1] = (float)model;
     for (size_t k = 0; plan->diagonals && k < plan->all_pixels * plan->diagonals; ++k)
         w->rows[k] = (double)d->resolution[k];
@@ -348,13 +351,17 @@ static void fit_star(clv_spectra_plan *plan, const clv_star_data *d, work *w, do
         const double *q = plan->library->ccf_parameters + model * 4;
         double x[N] = { velocity, vsini[start & 3], q[0], q[1], q[2], alpha[start & 3] };
         judged best;
-        int status;
+        int status = 2, rounds = 0;
         if (start & 4) x[2] *= 1.05, x[3] += 0.5;
         for (int a = 0; a < N; ++a) {
             const double margin = 1e-3 * (plan->high[a] - plan->low[a]);
             x[a] = fmin(fmax(x[a], plan->low[a] + margin), plan->high[a] - margin);
         }
-        const int rounds = descend(plan, d, x, w, &best, &status);
+        if (points)
+            memcpy(x, points + start * N, sizeof x);
+        else
+            rounds = descend(plan, d, x, w, &best, &status);
+        if (points && !models) judge(plan, d, x, w, &best, NULL);
         if (models) judge(plan, d, x, w, &best, models + start * plan->all_pixels);
         write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
     }
@@ -387,7 +394,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
         plan->facts[first + i] = d.facts;
         pthread_mutex_unlock(&plan->lock);
         if (status || !d.facts.usable) continue;
-        fit_star(plan, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
+        fit_star(plan, first + i, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
                  (float *)found + 2 * i, models ? (float *)models + item * plan->all_pixels : NULL);
     }
     clv_free(chi), work_clear(&w), clv_star_data_clear(&d);

@@ -138,6 +138,19 @@ CLV_API clv_status clv_specfit(clv_context *context, const clv_spectra_library *
                                const clv_spectra_stars *stars, const clv_specfit_options *options,
                                clv_specfit_result *results, clv_report *report);
 
+/**
+ * The same numbers at given points: no fit, only what L2 and its surroundings are there.
+ *
+ * @param points   [stars->count,count,6] velocity, vsini, teff, logg, feh, alpha.
+ * @param count    points of each star, 1 to 1024.
+ * @param results  out, [stars->count,count].
+ * Everything else as clv_specfit.
+ */
+CLV_API clv_status clv_specfit_at(clv_context *context, const clv_spectra_library *library,
+                                  const clv_spectra_stars *stars, const double *points,
+                                  size_t count, const clv_specfit_options *options,
+                                  clv_specfit_result *results, clv_report *report);
+
 /** Frees the models of `count` results and zeroes them. */
 CLV_API void clv_specfit_results_clear(clv_specfit_result *results, size_t count);
 

@@ -14,8 +14,8 @@ typedef struct test_device {
     clv_queue *queue;
     const char *name; /* its label */
     const clv_probe_device *facts;
-    bool slow;        /* a rasteriser on the CPU: keep cases small */
-    bool tiny;        /* an interpreter that checks every access: keep them tiny */
+    bool slow; /* a rasteriser on the CPU: keep cases small */
+    bool tiny; /* an interpreter that checks every access: keep them tiny */
     char cache_dir[300];
     clv_probe_device disguise; /* see test_device_disguise */
 } test_device;

@@ -248,7 +248,7 @@ static void a_throttled_part_gets_less(void **state)
 {
     (void)state;
     outcome o = { .job = { .units = 20000 } };
-    run_in(&o, job_test_two_parts(CLV_SCHEDULE_ADAPTIVE), "on=2;throttle=1e-6");
+    run_in(&o, job_test_two_parts(CLV_SCHEDULE_ADAPTIVE), "on=2;throttle=1e-5");
     EXPECT_OK(o.status);
     assert_true(share_of_device(&o, 0).units > 2 * share_of_device(&o, 1).units);
     job_test_expect_right(&o.job);

@@ -128,13 +128,16 @@ def write(path, text):
         file.write(text)
 
 
-def passes(command, **variables):
+def passes(command, tell=False, **variables):
+    """None: skipped. `tell`: prints what a failing test said."""
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **variables)
     environment["CLEAVE_TEST_PLATFORMS"] = ""
     result = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, check=False)
     if result.returncode == 77:
         return None
+    if result.returncode and tell:
+        print(result.stdout.decode(errors="replace")[-3000:], flush=True)
     return result.returncode == 0
 
 
@@ -147,7 +150,7 @@ class Judge:
 
     def is_sound(self, test, command, **variables):
         if test not in self.sound:
-            self.sound[test] = passes(command, **variables)
+            self.sound[test] = passes(command, tell=True, **variables)
             if self.sound[test] is False:
                 print(f"FAILS WITHOUT DAMAGE: {test}", flush=True)
                 self.unnoticed += 1

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of blob detection by themselves, in both forms: the list of maxima of every frame
+ * against one made from float64 responses, guards around every array. Small enough for a simulated
+ * device. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/blob/blob_family.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct form {
+    const char *name;
+    clv_blob_form form;
+    size_t band; /* rows of a work-item */
+} form;
+
+static const form forms[] = { { "rows", CLV_BLOB_ROWS, 5 },
+                              { "rows, one band", CLV_BLOB_ROWS, 99 },
+                              { "items", CLV_BLOB_ITEMS, 0 },
+                              { "tile", CLV_BLOB_TILE, 0 } };
+
+enum { FRAMES = 2, HEIGHT = 11, WIDTH = 21, PADDING = 2, ROW = WIDTH + PADDING, OFFSET = 3 };
+enum { CAPACITY = 64 };
+
+/* What one run of the kernels works on. */
+typedef struct bench {
+    clv_blob_plan *plan;
+    uint16_t pixels[OFFSET + FRAMES * HEIGHT * ROW];
+    test_array on_device, taps, level, leak, pedestal, counts, peaks, inverse, bins, scratch;
+    clv_blob_pass pass;
+    clv_blob_family f;
+} bench;
+
+static void make_frames(bench *b)
+{
+    uint64_t state = 4;
+    for (size_t i = 0; i < CLV_LEN(b->pixels); ++i)
+        b->pixels[i] = (uint16_t)(100 + test_random(&state) % 40);
+    b->pixels[OFFSET + 5 * ROW + 7] = 900;
+    b->pixels[OFFSET + HEIGHT * ROW + 0] = 700;            /* in a corner */
+    b->pixels[OFFSET + HEIGHT * ROW + 6 * ROW + 16] = 800; /* two equal neighbours */
+    b->pixels[OFFSET + HEIGHT * ROW + 6 * ROW + 17] = 800;
+    for (size_t row = 0; row < FRAMES * HEIGHT; ++row)
+        for (size_t i = 0; i < PADDING; ++i) /* to be left alone */
+            b->pixels[OFFSET + row * ROW + WIDTH + i] = 65535;
+}
+
+static void open_bench(bench *b, test_device *device, const clv_blob_options *options,
+                       const form *how)
+{
+    const clv_blob_frames shape = { CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, HEIGHT * ROW, ROW };
+    EXPECT_OK(clv_blob_plan_create(&shape, options, &b->plan));
+    make_frames(b);
+    clv_blob_plan *plan = b->plan;
+    plan->pixels = b->pixels + OFFSET;
+    plan->frames = FRAMES, plan->capacity = CAPACITY;
+    const size_t local = device->slow || device->tiny ? 32 : 64;
+    b->f = how->form == CLV_BLOB_ROWS    ? clv_blob_rows_family(plan, 16, 1, UINT64_MAX, FRAMES)
+           : how->form == CLV_BLOB_ITEMS ? clv_blob_items_family(plan, local, FRAMES)
+                                         : clv_blob_tile_family(plan, local, FRAMES);
+    if (how->form == CLV_BLOB_ROWS) {
+        const size_t each =
+            b->f.scratch_floats / (b->f.bands * b->f.tiles * CLV_MIN(b->f.group, (size_t)FRAMES));
+        b->f.band = CLV_MIN(how->band, (size_t)HEIGHT);
+        b->f.bands = (HEIGHT + b->f.band - 1) / b->f.band;
+        b->f.scratch_floats = each * b->f.bands * b->f.tiles * FRAMES;
+    }
+    int32_t level[2 * CLV_BLOB_MAX_LEVELS];
+    float pedestal[FRAMES], ones[FRAMES * CLV_BLOB_MAX_SCALES];
+    for (size_t l = 0; l < plan->levels; ++l)
+        level[2 * l] = (int32_t)plan->radius[l], level[2 * l + 1] = (int32_t)plan->first_tap[l];
+    for (size_t i = 0; i < FRAMES; ++i)
+        pedestal[i] = plan->pedestal[i] = clv_blob_median(plan, i, &plan->bad_pixels[i]);
+    for (size_t i = 0; i < CLV_LEN(ones); ++i)
+        ones[i] = 1;
+    const uint32_t zero[2 * FRAMES] = { 0 };
+    const size_t bins = FRAMES * plan->scales * CLV_BLOB_NOISE_BINS;
+    uint32_t *none = clv_zalloc(bins, sizeof *none);
+    assert_non_null(none);
+    b->on_device = test_array_from(device, b->pixels, sizeof b->pixels);
+    b->taps = test_array_from(device, plan->tap_f32, plan->taps * 2 * sizeof(float));
+    b->level = test_array_from(device, level, plan->levels * 2 * sizeof *level);
+    b->leak = test_array_from(device, plan->leak, plan->levels * sizeof(float));
+    b->pedestal = test_array_from(device, pedestal, sizeof pedestal);
+    b->counts = test_array_from(device, zero, sizeof zero);
+    b->inverse = test_array_from(device, ones, FRAMES * plan->scales * sizeof(float));
+    b->bins = test_array_from(device, none, bins * sizeof *none);
+    b->peaks = test_array_new(device, FRAMES * CAPACITY * sizeof(clv_blob_peak));
+    b->scratch = test_array_new(device, b->f.scratch_floats * sizeof(float));
+    clv_free(none);
+    b->pass = (clv_blob_pass){
+        .plan = plan,
+        .f = &b->f,
+        .queue = device->queue,
+        .pixels = { b->on_device.buffer, OFFSET, { HEIGHT * ROW, ROW, 1 } },
+        .table = { b->taps.buffer, b->level.buffer, b->leak.buffer },
+        .pedestal = b->pedestal.buffer,
+        .counts = b->counts.buffer,
+        .peaks = b->peaks.buffer,
+        .inverse = b->inverse.buffer,
+        .bins = b->bins.buffer,
+        .scratch = b->scratch.buffer,
+    };
+}
+
+static void close_bench(bench *b)
+{
+    test_array *const all[] = { &b->on_device, &b->taps,    &b->level, &b->leak,  &b->pedestal,
+                                &b->counts,    &b->inverse, &b->bins,  &b->peaks, &b->scratch };
+    for (size_t i = 0; i < CLV_LEN(all); ++i) {
+        test_array_read(all[i]); /* checks the guard */
+        test_array_free(all[i]);
+    }
+    clv_blob_plan_free(b->plan);
+}
+
+typedef struct volume {
+    double *L;
+    size_t scales;
+} volume;
+
+static double at(const volume *v, int k, int y, int x)
+{
+    if (k < 0 || y < 0 || x < 0 || k >= (int)v->scales || y >= HEIGHT || x >= WIDTH)
+        return -INFINITY;
+    return v->L[((size_t)k * HEIGHT + (size_t)y) * WIDTH + (size_t)x];
+}
+
+static bool is_top(const volume *v, int k, int y, int x)
+{
+    for (int i = 0; i < 27; ++i) {
+        const double other = at(v, k + i / 9 - 1, y + i / 3 % 3 - 1, x + i % 3 - 1);
+        if (i < 13 && !((float)at(v, k, y, x) > (float)other)) return false;
+        if (i > 13 && !((float)at(v, k, y, x) >= (float)other)) return false;
+    }
+    return true;
+}
+
+static const clv_blob_peak *listed(const clv_blob_peak *peaks, size_t count, int k, int y, int x)
+{
+    for (size_t i = 0; i < count; ++i)
+        if ((int)peaks[i].k == k && (int)peaks[i].y == y && (int)peaks[i].x == x) return &peaks[i];
+    return NULL;
+}
+
+/* Every maximum of the frame is in the list, once, with its neighbourhood. */
+static void check_frame(const bench *b, size_t frame, const float *inverse, const char *what)
+{
+    const clv_blob_plan *plan = b->plan;
+    static double pixels[HEIGHT * WIDTH], scratch[4 * HEIGHT * WIDTH];
+    static double L[CLV_BLOB_MAX_SCALES * HEIGHT * WIDTH];
+    const double pedestal = (double)plan->pedestal[frame];
+    const uint32_t *counts = (const uint32_t *)(void *)b->counts.host + 2 * frame;
+    const clv_blob_peak *peaks = (const clv_blob_peak *)(void *)b->peaks.host + frame * CAPACITY;
+    for (size_t i = 0; i < HEIGHT * WIDTH; ++i)
+        pixels[i] = clv_blob_pixel_at(plan, frame, i / WIDTH, i % WIDTH) - pedestal;
+    clv_blob_responses(plan, pixels, pedestal, scratch, L);
+    for (size_t i = 0; i < plan->scales * HEIGHT * WIDTH; ++i)
+        L[i] *= (double)inverse[i / (HEIGHT * WIDTH)];
+    const volume v = { L, plan->scales };
+    size_t tops = 0;
+    double largest = 0;
+    for (int k = 0; k < (int)plan->scales; ++k)
+        for (int y = 0; y < HEIGHT; ++y)
+            for (int x = 0; x < WIDTH; ++x) {
+                if (!(at(&v, k, y, x) > (double)plan->floor) || !is_top(&v, k, y, x)) continue;
+                const clv_blob_peak *p =
+                    listed(peaks, CLV_MIN(counts[0], (uint32_t)CAPACITY), k, y, x);
+                if (!p) fail_msg("%s: maximum k %d y %d x %d is missing", what, k, y, x);
+                for (int i = 0; i < 9; ++i) {
+                    const double want = at(&v, k, y + i / 3 - 1, x + i % 3 - 1);
+                    if (isinf(want)
+                            ? !isinf(p->around[i])
+                            : !(fabs((double)p->around[i] - want) <= 1e-5 * at(&v, k, y, x)))
+                        fail_msg("%s: k %d y %d x %d: neighbour %d is %g, not %g", what, k, y, x, i,
+                                 (double)p->around[i], want);
+                }
+                const double below = at(&v, k - 1, y, x), above = at(&v, k + 1, y, x);
+                assert_true(isinf(below)
+                                ? isinf(p->below)
+                                : fabs((double)p->below - below) < 1e-4 * fabs(below) + 1e-3);
+                assert_true(isinf(above)
+                                ? isinf(p->above)
+                                : fabs((double)p->above - above) < 1e-4 * fabs(above) + 1e-3);
+                largest = fmax(largest, at(&v, k, y, x));
+                ++tops;
+            }
+    float got;
+    memcpy(&got, &counts[1], sizeof got);
+    assert_int_equal(counts[0], tops);
+    assert_true(tops > 0 && fabs((double)got - largest) <= 1e-5 * largest);
+}
+
+static void check_form(test_device *device, const form *how, const clv_blob_options *options)
+{
+    static bench b;
+    float inverse[FRAMES * CLV_BLOB_MAX_SCALES];
+    open_bench(&b, device, options, how);
+    if (how->form == CLV_BLOB_TILE &&
+        clv_blob_tile_floats(b.plan) * sizeof(float) > device->facts->local_bytes) {
+        close_bench(&b); /* the operation takes another form here */
+        return;
+    }
+    const size_t levels = FRAMES * b.plan->scales;
+    const bool tile = how->form == CLV_BLOB_TILE, items = how->form == CLV_BLOB_ITEMS;
+    if (!items && b.plan->by_noise) {
+        EXPECT_OK((tile ? clv_blob_noise_tile : clv_blob_noise_rows)(&b.pass, 0, FRAMES));
+        EXPECT_OK(clv_blob_noise_medians(&b.pass, 0, FRAMES));
+    }
+    EXPECT_OK((tile    ? clv_blob_look_tile
+               : items ? clv_blob_look_items
+                       : clv_blob_look_rows)(&b.pass, 0, FRAMES));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&b.counts);
+    test_array_read(&b.peaks);
+    test_array_read(&b.inverse);
+    memcpy(inverse, b.inverse.host, levels * sizeof *inverse);
+    for (size_t i = 0; i < levels; ++i)
+        assert_true(b.plan->by_noise ? inverse[i] > 0.001f && inverse[i] < 1 : inverse[i] == 1);
+    char what[100];
+    for (size_t frame = 0; frame < FRAMES; ++frame) {
+        snprintf(what, sizeof what, "%s: %s: frame %zu", device->name, how->name, frame);
+        check_frame(&b, frame, inverse + frame * b.plan->scales, what);
+    }
+    close_bench(&b);
+}
+
+static void lists_every_maximum(test_device *device)
+{
+    const clv_blob_options cases[] = {
+        { .min_sigma_px = 0.8,
+          .max_sigma_px = 1.2,
+          .num_sigma = 3,
+          .threshold_given = true,
+          .threshold = 20 },
+        { .min_sigma_px = 0.8,
+          .max_sigma_px = 1.2,
+          .dog = true,
+          .threshold_given = true,
+          .threshold = 15 },
+        { .min_sigma_px = 0.8,
+          .max_sigma_px = 1,
+          .num_sigma = 2,
+          .threshold_sigma_given = true,
+          .threshold_sigma = 1.5 },
+        { .min_sigma_px = 0.8,
+          .max_sigma_px = 4,
+          .num_sigma = 2,
+          .threshold_given = true,
+          .threshold = 10,
+          .taps = CLV_BLOB_TAPS_SCIPY }, /* folded more than once */
+    };
+    for (size_t f = 0; f < CLV_LEN(forms); ++f) {
+        if (forms[f].form == CLV_BLOB_ROWS && device->slow)
+            continue; /* its compiler takes minutes for 16 lanes */
+        if (f == 1 && device->tiny) continue;
+        for (size_t i = 0; i < CLV_LEN(cases) - (device->tiny ? 1 : 0); ++i)
+            check_form(device, &forms[f], &cases[i]);
+    }
+}
+
+static void lists_every_maximum_(void **unused)
+{
+    (void)unused;
+    test_each_device(lists_every_maximum);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        { "lists_every_maximum", lists_every_maximum_, NULL, NULL, NULL },
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

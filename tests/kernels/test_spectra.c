@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_specfit on every device against its float64 reference: values, errors, bad fibres, and the
+ * same bits however the stars are split. */
+#include "device.h"
+#include "test.h"
+
+#include "host/cli/synthetic_stars.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STARS = 6, SEED = 11 };
+
+static void fit_with(clv_context *context, const synthetic_stars *s, clv_specfit_result *out)
+{
+    const clv_specfit_options options = { .size = sizeof options, .models = true };
+    EXPECT_OK(clv_specfit(context, &s->library, &s->stars, &options, out, NULL));
+}
+
+static void fit_reference(const synthetic_stars *s, clv_specfit_result *out)
+{
+    clv_context *context;
+    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(clv_context_create(&o, &context));
+    fit_with(context, s, out);
+    clv_context_free(context);
+}
+
+static void expect_near(const char *what, double want, double got, double allowed)
+{
+    if (fabs(got - want) <= allowed || (isnan(want) && isnan(got))) return;
+    print_error("%s: %.9g, expected %.9g within %.3g\n", what, got, want, allowed);
+    fail();
+}
+
+static void expect_same_fit(const synthetic_stars *s, const clv_specfit_result *want,
+                            const clv_specfit_result *got)
+{
+    assert_int_equal(want->warnings, got->warnings);
+    if (want->warnings & CLV_SPECFIT_BAD_SPECTRUM) {
+        assert_true(isnan(got->velocity) && isnan(got->neg2logl));
+        return;
+    }
+    expect_near("-2 log L", want->neg2logl, got->neg2logl, 0.03 + 1e-6 * fabs(want->neg2logl));
+    expect_near("start", want->start_velocity, got->start_velocity, 0.5);
+    expect_near("velocity", want->velocity, got->velocity, 0.1 * want->velocity_error);
+    expect_near("velocity error", 1, got->velocity_error / want->velocity_error, 0.05);
+    expect_near("teff", want->teff, got->teff, 0.2 * want->teff_error);
+    expect_near("teff error", 1, got->teff_error / want->teff_error, 0.1);
+    for (size_t i = 0; i < s->stars.spectra; ++i) {
+        assert_int_equal(want->pixels[i], got->pixels[i]);
+        expect_near("chi2", want->chisq[i], got->chisq[i], 0.2 + 1e-3 * want->chisq[i]);
+        assert_true(!want->model[i] == !got->model[i]);
+        for (size_t k = 0; want->model[i] && k < s->stars.items[i].pixels; ++k)
+            expect_near("model", (double)want->model[i][k], (double)got->model[i][k], 1);
+    }
+}
+
+static void check(test_device *device, bool resolution, bool damaged)
+{
+    synthetic_stars s;
+    clv_specfit_result want[STARS], got[STARS];
+    EXPECT_OK(synthetic_stars_create(STARS, SEED, resolution, &s));
+    if (damaged) synthetic_stars_damage(&s);
+    if (device->slow) s.stars.count = damaged ? 4 : 2;
+    fit_reference(&s, want);
+    fit_with(device->context, &s, got);
+    for (size_t i = 0; i < s.stars.count; ++i)
+        expect_same_fit(&s, &want[i], &got[i]);
+    if (!damaged)
+        for (size_t i = 0; i < s.stars.count; ++i)
+            expect_near("truth", s.truth[i][0], got[i].velocity, 6 * got[i].velocity_error);
+    clv_specfit_results_clear(want, s.stars.count), clv_specfit_results_clear(got, s.stars.count);
+    synthetic_stars_clear(&s);
+}
+
+static void finds_the_stars(test_device *device)
+{
+    check(device, false, false);
+}
+
+static void sees_through_the_resolution(test_device *device)
+{
+    check(device, true, false);
+}
+
+static void keeps_bad_fibres_apart(test_device *device)
+{
+    check(device, false, true);
+}
+
+/* Work-items for each point, as cards get them, on whatever is here. */
+static void cards_form_finds_them_too(test_device *device)
+{
+    if (device->slow) return;
+    test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    check(device, false, false);
+}
+
+static void matches_reference(void **state)
+{
+    (void)state;
+    test_each_device(finds_the_stars);
+}
+
+static void matches_with_resolution(void **state)
+{
+    (void)state;
+    test_each_device(sees_through_the_resolution);
+}
+
+static void bad_fibres_are_flagged(void **state)
+{
+    (void)state;
+    test_each_device(keeps_bad_fibres_apart);
+}
+
+static void cards_form_matches(void **state)
+{
+    (void)state;
+    test_each_device(cards_form_finds_them_too);
+}
+
+static void bits_do_not_depend_on_the_split(void **state)
+{
+    (void)state;
+    const clv_context_options splits[] = { { 0 }, { .batch = 1 }, { .batch = 4 } };
+    synthetic_stars s;
+    EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
+    for (size_t n = 0; n < test_device_count(); ++n) {
+        clv_specfit_result first[STARS], now[STARS];
+        for (size_t k = 0; k < sizeof splits / sizeof *splits; ++k) {
+            test_device device;
+            test_device_open(n, &splits[k], &device);
+            const clv_specfit_options options = { .size = sizeof options };
+            if (!device.slow) {
+                EXPECT_OK(clv_specfit(device.context, &s.library, &s.stars, &options,
+                                      k ? now : first, NULL));
+                if (k) assert_memory_equal(first, now, sizeof first);
+            }
+            test_device_close(&device);
+        }
+    }
+    synthetic_stars_clear(&s);
+}
+
+static void rejects_what_cannot_be(void **state)
+{
+    (void)state;
+    clv_context *context;
+    synthetic_stars s;
+    clv_specfit_result out[STARS];
+    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    clv_specfit_options options = { .size = sizeof options, .max_velocity_kms = 5000 };
+    EXPECT_OK(clv_context_create(&o, &context));
+    EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
+    EXPECT_FAIL(CLV_E_SHAPE, "covers",
+                clv_specfit(context, &s.library, &s.stars, &options, out, NULL));
+    options = (clv_specfit_options){ .size = sizeof options, .terms = 16 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "terms",
+                clv_specfit(context, &s.library, &s.stars, &options, out, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_specfit(context, NULL, &s.stars, NULL, out, NULL));
+    s.stars.count = 0;
+    EXPECT_OK(clv_specfit(context, &s.library, &s.stars, NULL, out, NULL));
+    synthetic_stars_clear(&s);
+    clv_context_free(context);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_reference),
+        cmocka_unit_test(matches_with_resolution),
+        cmocka_unit_test(bad_fibres_are_flagged),
+        cmocka_unit_test(cards_form_matches),
+        cmocka_unit_test(bits_do_not_depend_on_the_split),
+        cmocka_unit_test(rejects_what_cannot_be),
+    };
+    test_isolate();
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
