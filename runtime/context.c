@@ -222,6 +222,7 @@ static clv_status choose(clv_context *context, const clv_context_options *option
     if (!status) status = make_devices(context, chosen, count, options->sub_devices);
     clv_free(chosen);
     if (status) return status;
+    context->ordered = context->device_count && (selection || mode != CLV_MODE_AUTO);
     context->mode = mode != CLV_MODE_AUTO ? mode : mode_of_devices(context);
     if (mode != CLV_MODE_AUTO || selection)
         snprintf(context->reason, sizeof context->reason, "%s was asked for: %s",

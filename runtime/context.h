@@ -22,6 +22,7 @@ struct clv_context {
     uint64_t memory_bytes;
     double memory_fraction;
     bool tuning, checks;
+    bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
 
     clv_cache cache;
     clv_notes speeds, tuned;

@@ -175,16 +175,29 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
                     error->message);
 }
 
+/* Devices were asked for, and none of them could even be opened: CLV_E_NO_DEVICE with the reason
+ * of the first. */
+static clv_status check_order(const clv_run *run)
+{
+    const clv_context *context = run->context;
+    if (!context->ordered) return CLV_OK;
+    for (size_t i = 0; i < context->device_count; ++i)
+        if (context->devices[i].state != CLV_DEVICE_QUARANTINED || context->devices[i].cl)
+            return CLV_OK;
+    return clv_fail(CLV_E_NO_DEVICE, "job %s: the device that was asked for cannot work: %s",
+                    run->name, context->devices[0].trouble.message);
+}
+
 /* No device is left. The lock is held. */
 static clv_plain *do_the_rest(clv_run *run)
 {
     clv_plain *plain = NULL;
-    clv_status status = CLV_OK;
-    if (run->job.reference) {
+    clv_status status = check_order(run);
+    if (!status && run->job.reference) {
         if (run->worker_count)
             clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
         status = clv_plain_start(run, &plain);
-    } else {
+    } else if (!status) {
         status = clv_fail(CLV_E_NO_DEVICE,
                           "job %s: no device can run it and it has no plain C path", run->name);
         const clv_error *first = first_error(run);

@@ -111,6 +111,23 @@ static void lying_devices_are_found_out(void **state)
     test_outcome_clear(&outcome);
 }
 
+/* Left alone, jobs go round such a device; an order for it is refused, and nothing is written. */
+static void orders_for_liars_are_refused(void **state)
+{
+    (void)state;
+    char folder[4200];
+    snprintf(folder, sizeof folder, "%s/demo", test_temp_dir());
+    const char *const changes[] = { vendors, cache, "OPENCL_LAYERS=" LYING_LAYER, NULL };
+    const char *const argv[] = { test_command(), "demo", "-q", "-o", folder, "--device", "0",
+                                 NULL };
+    test_outcome outcome = test_run(argv, changes);
+    if (!strstr(outcome.err, "lying layer at work"))
+        test_skip_all("this loader knows no OPENCL_LAYERS");
+    assert_int_equal(outcome.code, 3);
+    if (!strstr(outcome.err, "failed its check")) fail_msg("%s", outcome.err);
+    test_outcome_clear(&outcome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +135,7 @@ int main(void)
         cmocka_unit_test(findings_are_kept_on_disk),
         cmocka_unit_test(every_device_is_measured),
         cmocka_unit_test(lying_devices_are_found_out),
+        cmocka_unit_test(orders_for_liars_are_refused),
     };
     const char *folder = getenv("CLEAVE_TEST_ICDS");
     if (folder) snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s", folder);

@@ -276,14 +276,26 @@ static void check_form(test_device *device, const stage_form *form)
     }
 }
 
-static void inverts_every_patch(void **state)
+static void rows_invert_every_patch(void **state)
 {
     (void)state;
-    stage_each("", check_form);
+    stage_each("rows", check_form);
 }
 
-int main(void)
+static void items_and_groups_invert_every_patch(void **state)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(inverts_every_patch) };
+    (void)state;
+    stage_each("items", check_form);
+    stage_each("group", check_form);
+}
+
+/* One test or both. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_invert_every_patch),
+        cmocka_unit_test(items_and_groups_invert_every_patch),
+    };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("paco_solve", tests, NULL, NULL);
 }

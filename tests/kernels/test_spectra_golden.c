@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every stage of spectral fitting against the goldens of the reference: float64 stages, and the
+ * value at given points on every device. Needs $CLEAVE_REFERENCE_DIR/specfit. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/io/desi.h"
+#include "host/io/npy.h"
+#include "host/io/speclib.h"
+#include "host/spectra/spectra_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char root[512];
+static clv_speclib library;
+
+/* An array of numbers of the reference folder as float64. */
+static clv_array load(const char *format, ...)
+{
+    char name[128], path[700];
+    clv_array a;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    snprintf(path, sizeof path, "%s/%s.npy", root, name);
+    EXPECT_OK(clv_npy_read(path, &a));
+    if (a.type == CLV_F32) EXPECT_OK(clv_array_convert(&a, path, CLV_F64));
+    return a;
+}
+
+static const double *f64(const clv_array *a)
+{
+    assert_int_equal(a->type, CLV_F64);
+    return a->data;
+}
+
+/* Largest |got - want| / (|want| + 1e-3 max |want|). */
+static void expect_close(const char *what, const double *want, const double *got, size_t n,
+                         double limit)
+{
+    double most = 0, worst = 0;
+    for (size_t i = 0; i < n; ++i)
+        most = fmax(most, fabs(want[i]));
+    for (size_t i = 0; i < n; ++i) {
+        const double off = fabs(got[i] - want[i]) / (fabs(want[i]) + 1e-3 * most);
+        worst = off > worst || isnan(off) ? off : worst;
+    }
+    print_message("%s: %.1e of %.0e\n", what, worst, limit);
+    assert_true(worst <= limit);
+}
+
+static void network(void **state)
+{
+    (void)state;
+    clv_array params = load("stages/1_nn/params");
+    for (size_t a = 0; a < library.library.arm_count; ++a) {
+        const clv_spectra_arm *arm = &library.library.arms[a];
+        clv_array want = load("stages/1_nn/spec_%c", arm->name[5]);
+        double *work = clv_alloc(2 * clv_spectra_widest(arm), sizeof *work);
+        double *got = clv_alloc(arm->points, sizeof *got);
+        for (size_t i = 0; i < params.shape[0]; ++i) {
+            clv_spectra_network(arm, f64(&params) + 4 * i, work, got);
+            expect_close("network", f64(&want) + i * arm->points, got, arm->points, 2e-5);
+        }
+        clv_free(work), clv_free(got), clv_array_clear(&want);
+    }
+    clv_array_clear(&params);
+}
+
+static void outside_flag(void **state)
+{
+    (void)state;
+    clv_array q = load("stages/1_nn/outside_params"), want = load("stages/1_nn/outside_flag");
+    const clv_spectra_arm *arm = &library.library.arms[0];
+    clv_spectra_hull hull;
+    EXPECT_OK(clv_spectra_hull_create(arm->hull, arm->hull_count, &hull));
+    for (size_t i = 0; i < q.shape[0]; ++i) {
+        double x[4];
+        for (size_t k = 0; k < 4; ++k) {
+            const double v = f64(&q)[4 * i + k];
+            x[k] = ((k ? v : log10(v)) - arm->mean[k]) / arm->std[k];
+        }
+        assert_true(fabs(clv_spectra_outside(&hull, x) - f64(&want)[i]) < 1e-5);
+    }
+    clv_spectra_hull_clear(&hull);
+    clv_array_clear(&q), clv_array_clear(&want);
+}
+
+static void rotation(void **state)
+{
+    (void)state;
+    clv_array lam = load("stages/2_vsini/lam"), y = load("stages/2_vsini/spec"),
+              v = load("stages/2_vsini/vsini"), want = load("stages/2_vsini/result");
+    const size_t n = y.shape[0];
+    const double dln = log(f64(&lam)[1] / f64(&lam)[0]);
+    double *got = clv_alloc(n, sizeof *got);
+    for (size_t i = 0; i < v.shape[0]; ++i) {
+        clv_rotate(f64(&y), n, f64(&v)[i] / CLV_LIGHT_KMS / dln, got);
+        expect_close("rotation", f64(&want) + i * n, got, n, 1e-9);
+    }
+    clv_free(got);
+    clv_array_clear(&lam), clv_array_clear(&y), clv_array_clear(&v), clv_array_clear(&want);
+}
+
+static void spline(void **state)
+{
+    (void)state;
+    clv_array x = load("stages/3_spline/knots"), y = load("stages/3_spline/y"),
+              w = load("stages/3_spline/obs_lam"), v = load("stages/3_spline/vel"),
+              want = load("stages/3_spline/result");
+    const size_t n = x.shape[0], k = w.shape[0];
+    double *z = clv_alloc(n, sizeof *z), *work = clv_alloc(n, sizeof *work),
+           *got = clv_alloc(k, sizeof *got);
+    clv_spline_prepare(f64(&x), f64(&y), n, z, work);
+    for (size_t i = 0; i < v.shape[0]; ++i) {
+        const double b = f64(&v)[i] / CLV_LIGHT_KMS, factor = sqrt((1 - b) / (1 + b));
+        for (size_t j = 0; j < k; ++j)
+            got[j] = clv_spline_at(f64(&x), f64(&y), z, n, f64(&w)[j] * factor);
+        expect_close("spline", f64(&want) + i * k, got, k, 1e-9);
+    }
+    clv_free(z), clv_free(work), clv_free(got);
+    clv_array_clear(&x), clv_array_clear(&y), clv_array_clear(&w), clv_array_clear(&v);
+    clv_array_clear(&want);
+}
+
+static void resolution(void **state)
+{
+    (void)state;
+    clv_array raw = load("stages/4_resolution/raw"), vec = load("stages/4_resolution/vec"),
+              want = load("stages/4_resolution/result");
+    const size_t nd = raw.shape[0], n = raw.shape[1];
+    float *narrow = clv_alloc(nd * n, sizeof *narrow);
+    double *rows = clv_alloc(nd * n, sizeof *rows), *got = clv_alloc(n, sizeof *got);
+    for (size_t i = 0; i < nd * n; ++i)
+        narrow[i] = (float)f64(&raw)[i];
+    EXPECT_OK(clv_resolution_rows(narrow, nd, n, 0.5 / 0.8, rows));
+    clv_resolution_apply(rows, nd, n, f64(&vec), got);
+    expect_close("resolution", f64(&want), got, n, 1e-5);
+    memset(narrow, 0, nd * n * sizeof *narrow); /* a row that is all zero is no NaN */
+    EXPECT_OK(clv_resolution_rows(narrow, nd, n, 0.5 / 0.8, rows));
+    for (size_t i = 0; i < nd * n; ++i)
+        assert_true(rows[i] == 0);
+    clv_free(narrow), clv_free(rows), clv_free(got);
+    clv_array_clear(&raw), clv_array_clear(&vec), clv_array_clear(&want);
+}
+
+static void basis_of(const clv_array *lam, unsigned terms, double *out)
+{
+    const size_t n = lam->shape[0];
+    const double l0 = f64(lam)[0], l1 = f64(lam)[n - 1];
+    for (size_t k = 0; k < n; ++k)
+        clv_spectra_basis(2 * (f64(lam)[k] - l0) / (l1 - l0) - 1, terms, out + k * terms);
+}
+
+static void basis(void **state)
+{
+    (void)state;
+    clv_array lam = load("stages/5_basis/lam");
+    const size_t n = lam.shape[0];
+    static const unsigned terms[] = { 1, 3, 5, 10, 15 };
+    double *got = clv_alloc(15 * n, sizeof *got), *column = clv_alloc(n, sizeof *column);
+    for (size_t t = 0; t < CLV_LEN(terms); ++t) {
+        clv_array want = load("stages/5_basis/rbf_%u", terms[t]);
+        basis_of(&lam, terms[t], got);
+        for (size_t j = 0; j < terms[t]; ++j) {
+            for (size_t k = 0; k < n; ++k)
+                column[k] = got[k * terms[t] + j];
+            expect_close("basis", f64(&want) + j * n, column, n, 1e-10);
+        }
+        clv_array_clear(&want);
+    }
+    clv_free(got), clv_free(column), clv_array_clear(&lam);
+}
+
+static void normal_equations(void **state)
+{
+    (void)state;
+    clv_array d = load("stages/7_chisq0/spec"), s = load("stages/7_chisq0/espec"),
+              lam = load("stages/7_chisq0/lam"), t = load("stages/7_chisq0/templ"),
+              want = load("stages/7_chisq0/npoly_chisq");
+    const size_t n = lam.shape[0];
+    double *b = clv_alloc(15 * n, sizeof *b);
+    for (size_t i = 0; i < want.shape[0]; ++i) {
+        const unsigned terms = (unsigned)f64(&want)[2 * i];
+        double a[15], value, sigmas = 0;
+        basis_of(&lam, terms, b);
+        for (size_t k = 0; k < n; ++k)
+            sigmas += 2 * log(f64(&s)[k]);
+        assert_true(
+            clv_spectra_value(b, terms, n, f64(&t) + i / 3 * n, f64(&d), f64(&s), a, &value));
+        value += sigmas;
+        expect_close("normal equations", &f64(&want)[2 * i + 1], &value, 1, 1e-8);
+    }
+    clv_free(b);
+    clv_array_clear(&d), clv_array_clear(&s), clv_array_clear(&lam), clv_array_clear(&t);
+    clv_array_clear(&want);
+}
+
+/* ---- whole files --------------------------------------------------------------------------- */
+
+typedef struct coadd {
+    clv_desi desi;
+    clv_desi_block block;
+    clv_spectrum *items;
+    clv_spectra_stars stars;
+    size_t *row;
+} coadd;
+
+static coadd open_coadd(const char *tag, bool with_resolution)
+{
+    coadd c = { 0 };
+    char path[700];
+    snprintf(path, sizeof path, "%s/data/coadd-synth-%s.fits", root, tag);
+    EXPECT_OK(clv_desi_open(path, &c.desi));
+    EXPECT_OK(clv_desi_read(&c.desi, 0, c.desi.rows, with_resolution, &c.block));
+    c.items = clv_zalloc(c.desi.rows * 3, sizeof *c.items);
+    c.row = clv_zalloc(c.desi.rows, sizeof *c.row);
+    for (size_t i = 0; i < c.desi.rows; ++i) {
+        if (!c.desi.row[i].is_star) continue;
+        for (size_t k = 0; k < 3; ++k) {
+            const char name[] = { 'd', 'e', 's', 'i', '_', "brz"[k], '\0' };
+            const size_t n = c.desi.wavelength[k].shape[0];
+            clv_spectrum *s = &c.items[c.stars.count * 3 + k];
+            *s = (clv_spectrum){ .arm = clv_speclib_arm(&library, name),
+                                 .pixels = n,
+                                 .wavelength = c.desi.wavelength[k].data,
+                                 .flux = (float *)c.block.flux[k].data + i * n,
+                                 .ivar = (float *)c.block.ivar[k].data + i * n,
+                                 .mask = (int32_t *)c.block.mask[k].data + i * n };
+            if (!with_resolution) continue;
+            s->diagonals = c.block.resolution[k].shape[1];
+            s->resolution = (float *)c.block.resolution[k].data + i * n * s->diagonals;
+        }
+        c.row[c.stars.count++] = i;
+    }
+    c.stars.spectra = 3, c.stars.items = c.items;
+    return c;
+}
+
+static void close_coadd(coadd *c)
+{
+    clv_desi_block_clear(&c->block), clv_desi_clear(&c->desi);
+    clv_free(c->items), clv_free(c->row);
+}
+
+static void preparation(void **state)
+{
+    (void)state;
+    coadd c = open_coadd("a", false);
+    double *flux = clv_alloc(4096, sizeof *flux), *sigma = clv_alloc(4096, sizeof *sigma),
+           *scratch = clv_alloc(4096, sizeof *scratch);
+    unsigned char bad[4096];
+    for (size_t i = 0; i < 4; ++i)
+        for (size_t k = 0; k < 3; ++k) {
+            const clv_spectrum *s = &c.items[i * 3 + k];
+            clv_array d = load("stages/6_prep/desi_%c_%zu_spec", "brz"[k], i),
+                      e = load("stages/6_prep/desi_%c_%zu_espec", "brz"[k], i),
+                      m = load("stages/6_prep/desi_%c_%zu_badmask", "brz"[k], i);
+            assert_int_equal(c.row[i], i);
+            assert_true(clv_spectrum_prepare(s, false, flux, sigma, bad, scratch));
+            expect_close("flux", f64(&d), flux, s->pixels, 1e-6);
+            expect_close("sigma", f64(&e), sigma, s->pixels, 1e-6);
+            for (size_t p = 0; p < s->pixels; ++p)
+                assert_int_equal(bad[p], ((unsigned char *)m.data)[p]);
+            clv_array_clear(&d), clv_array_clear(&e), clv_array_clear(&m);
+        }
+    clv_free(flux), clv_free(sigma), clv_free(scratch);
+    close_coadd(&c);
+}
+
+/* -2 log L and chi2 at the golden points. */
+static void values_of(clv_context *context, bool fp64, const char *tag, size_t most)
+{
+    const bool b = *tag == 'b';
+    coadd c = open_coadd(tag, b);
+    clv_array points = load("stages/8_chisq/combos_%s", tag),
+              want = load("stages/8_chisq/chisq_%s", tag),
+              arms = load("stages/8_chisq/chisq_arm_%s", tag);
+    const size_t stars = CLV_MIN(want.shape[0], most), per = want.shape[1];
+    clv_specfit_result *got = clv_zalloc(stars * per, sizeof *got);
+    double worst = 0;
+    c.stars.count = stars;
+    EXPECT_OK(
+        clv_specfit_at(context, &library.library, &c.stars, f64(&points), per, NULL, got, NULL));
+    for (size_t i = 0; i < stars * per; ++i) {
+        const double limit = fp64 ? 0.02 + 1e-6 * fabs(f64(&want)[i]) : 0.1;
+        const double off = fabs(got[i].neg2logl - f64(&want)[i]) / limit;
+        worst = off > worst || isnan(off) ? off : worst;
+        for (size_t k = 0; k < 3; ++k)
+            assert_true(fabs(got[i].chisq[k] - f64(&arms)[3 * i + k]) <=
+                        0.05 + 1e-4 * f64(&arms)[3 * i + k]);
+    }
+    print_message("-2 log L of file %s: %.2f of the limit\n", tag, worst);
+    assert_true(worst <= 1);
+    clv_free(got);
+    clv_array_clear(&points), clv_array_clear(&want), clv_array_clear(&arms);
+    close_coadd(&c);
+}
+
+static void values_in_plain_c(void **state)
+{
+    (void)state;
+    clv_context *context;
+    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(clv_context_create(&o, &context));
+    values_of(context, true, "a", 4);
+    values_of(context, true, "b", 4);
+    clv_context_free(context);
+}
+
+static void values_on(test_device *device)
+{
+    if (device->tiny) return;
+    values_of(device->context, device->facts->fp64, "a", device->slow ? 2 : 24);
+    values_of(device->context, device->facts->fp64, "b", device->slow ? 1 : 8);
+}
+
+static void values_on_devices(void **state)
+{
+    (void)state;
+    test_each_device(values_on);
+}
+
+static void moments(void **state)
+{
+    (void)state;
+    clv_array v = load("stages/9_scan/vel_grid"), chi = load("stages/9_scan/chisq"),
+              want = load("stages/9_scan/best_chi_vel_err_skew_kurt");
+    const size_t n = v.shape[0];
+    for (size_t i = 0; i < chi.shape[0]; ++i) {
+        const double *w = f64(&want) + 5 * i;
+        double got[4];
+        clv_velocity_moments(f64(&v), f64(&chi) + i * n, n, got);
+        print_message("velocity %.4f (%.4f), error %.4f (%.4f), %.3f (%.3f), %.3f (%.3f)\n", got[0],
+                      w[1], got[1], w[2], got[2], w[3], got[3], w[4]);
+        assert_true(fabs(got[0] - w[1]) < 1e-4 && fabs(got[1] / w[2] - 1) < 1e-6);
+        assert_true(fabs(got[2] - w[3]) < 1e-6 && fabs(got[3] - w[4]) < 1e-6);
+    }
+    clv_array_clear(&v), clv_array_clear(&chi), clv_array_clear(&want);
+}
+
+/* The continuum-divided spectra, and where the cross-correlation peaks. */
+static void start_values(void **state)
+{
+    (void)state;
+    coadd c = open_coadd("a", false);
+    clv_array want = load("stages/10_ccf/vel_vsini_par");
+    clv_spectra_plan *plan;
+    clv_star_data d;
+    EXPECT_OK(clv_spectra_plan_create(&library.library, &c.stars, NULL, &plan));
+    EXPECT_OK(clv_star_data_create(plan, &d));
+    for (size_t i = 0; i < 4; ++i) {
+        EXPECT_OK(clv_star_prepare(plan, i, &d));
+        for (size_t k = 0; k < 3; ++k) {
+            clv_array spec = load("stages/10_ccf/proc_spec_%zu_%c", i, "brz"[k]),
+                      ivar = load("stages/10_ccf/proc_ivar_%zu_%c", i, "brz"[k]);
+            const float *q = d.ccf + 2 * k * plan->ccf_room, *w = q + plan->ccf_room;
+            double off = 0, norm = 0;
+            for (size_t n = 0; n < spec.shape[0]; ++n) {
+                const double s = f64(&spec)[n] * f64(&ivar)[n];
+                off += fabs((double)q[n] - s), norm += fabs(s);
+            }
+            print_message("star %zu %c: continuum-divided spectrum off by %.1e\n", i, "brz"[k],
+                          off / norm);
+            (void)w;
+            assert_true(off / norm < 0.02);
+            clv_array_clear(&spec), clv_array_clear(&ivar);
+        }
+    }
+    clv_star_data_clear(&d), clv_spectra_plan_free(plan);
+    clv_context *context;
+    clv_specfit_result got[64];
+    const clv_context_options o = { .cache_dir = "" };
+    EXPECT_OK(clv_context_create(&o, &context));
+    assert_true(c.stars.count <= 64);
+    EXPECT_OK(clv_specfit(context, &library.library, &c.stars, NULL, got, NULL));
+    size_t far = 0;
+    for (size_t i = 0; i < c.stars.count; ++i)
+        far += fabs(got[i].start_velocity - f64(&want)[6 * i]) > 1;
+    print_message("%zu of %zu start velocities off by more than 1 km/s\n", far, c.stars.count);
+    assert_true(far <= 2);
+    clv_context_free(context);
+    clv_array_clear(&want), close_coadd(&c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(network),           cmocka_unit_test(outside_flag),
+        cmocka_unit_test(rotation),          cmocka_unit_test(spline),
+        cmocka_unit_test(resolution),        cmocka_unit_test(basis),
+        cmocka_unit_test(preparation),       cmocka_unit_test(normal_equations),
+        cmocka_unit_test(moments),           cmocka_unit_test(values_in_plain_c),
+        cmocka_unit_test(values_on_devices), cmocka_unit_test(start_values),
+    };
+    const char *folder = getenv("CLEAVE_REFERENCE_DIR");
+    char path[600];
+    FILE *file;
+    snprintf(root, sizeof root, "%s/specfit", folder ? folder : "");
+    snprintf(path, sizeof path, "%s/lib", root);
+    if (!folder || !(file = fopen(path, "r"))) test_skip_all("no $CLEAVE_REFERENCE_DIR/specfit");
+    fclose(file);
+    test_isolate();
+    if (clv_speclib_read(path, &library)) test_skip_all(clv_error_message());
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    clv_speclib_clear(&library);
+    return failed;
+}
