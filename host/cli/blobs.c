@@ -165,8 +165,6 @@ typedef struct task {
     blobs_projection projection;
     clv_blob_summary summary;
     double read_s;
-    size_t jumps, empty; /* frames with far more spots than before; without */
-    bool cut;            /* --partial: ended at a frame that cannot be read */
 } task;
 
 static int show_progress(const char *job, size_t done, size_t total, void *user)
@@ -225,7 +223,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
         status = blobs_reader_next(reader, &pixels, &count);
         if (status && t->a->partial && t->done) {
             cli_warn(&cli_blobs, "%s; %zu frames before it are done", clv_error_message(), t->done);
-            t->cut = true, status = CLV_OK;
+            status = CLV_OK;
             break;
         }
         if (status || !count) break;

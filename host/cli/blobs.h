@@ -18,9 +18,8 @@ typedef struct blobs_args {
     int scope, taps, normalize, subpixel, prune, format;
     double link, interval;
     bool dog, log_scale, invert, partial, fill_gaps;
-    bool threshold_given, threshold_rel_given, threshold_sigma_given, num_sigma_given;
+    bool threshold_given, threshold_rel_given, threshold_sigma_given;
     bool channel_given, z_given, link_given, preview_given, interval_given;
-    bool frames_given, ratio_given;
     size_t first, last; /* of --frames; last SIZE_MAX: to the end */
     cli_common common;
 } blobs_args;
@@ -37,9 +36,9 @@ clv_status blobs_reader_start(clv_movie *movie, size_t first, size_t last, size_
 /* The next block; *count 0 at the end. It stays until the next call. After an error *count frames
  * before it are whole (they are handed out first). */
 clv_status blobs_reader_next(blobs_reader *reader, const void **pixels, size_t *count);
-double blobs_reader_seconds(const blobs_reader *reader); /* spent reading; after the end */
-void blobs_reader_stop(blobs_reader *reader);            /* accepts NULL */
-size_t blobs_block(const clv_movie_facts *facts);        /* frames of a block: bounded memory */
+double blobs_reader_seconds(blobs_reader *reader); /* spent reading so far */
+void blobs_reader_stop(blobs_reader *reader);      /* accepts NULL */
+size_t blobs_block(const clv_movie_facts *facts);  /* frames of a block: bounded memory */
 
 /* ---- blobs_write.c --------------------------------------------------------------------------- */
 
@@ -59,7 +58,7 @@ typedef struct blobs_writer {
     clv_csv csv;
     int format;
     blobs_units units;
-    bool tracks, header_done;
+    bool tracks;
     size_t row;
 } blobs_writer;
 

@@ -119,9 +119,12 @@ clv_status blobs_reader_next(blobs_reader *r, const void **pixels, size_t *count
     return status;
 }
 
-double blobs_reader_seconds(const blobs_reader *r)
+double blobs_reader_seconds(blobs_reader *r)
 {
-    return r->seconds;
+    pthread_mutex_lock(&r->lock);
+    const double seconds = r->seconds;
+    pthread_mutex_unlock(&r->lock);
+    return seconds;
 }
 
 void blobs_reader_stop(blobs_reader *r)

@@ -19,6 +19,7 @@ static const struct {
 } workloads[] = {
     { "paco", demo_paco },
     { "blobs", demo_blobs },
+    { "specfit", demo_specfit },
 };
 
 typedef struct demo_args {

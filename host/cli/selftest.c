@@ -23,7 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco, selftest_blobs };
+static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco, selftest_blobs,
+                                              selftest_specfit };
 
 /* ---- in the process of a device: one line of JSON an event ----------------------------------------- */
 

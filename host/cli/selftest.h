@@ -29,6 +29,7 @@ void selftest_skip(selftest *test, const char *why);
 
 void selftest_runtime(selftest *test);
 void selftest_paco(selftest *test);
+void selftest_specfit(selftest *test);
 void selftest_blobs(selftest *test);
 
 #endif

@@ -141,6 +141,7 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     r->velocity = (double)x[0], r->vsini = (double)x[1], r->teff = (double)x[2];
     r->logg = (double)x[3], r->feh = (double)x[4], r->alpha = (double)x[5];
     r->start_velocity = (double)found[0];
+    r->skewness = r->kurtosis = NAN; /* not computed */
     r->neg2logl = lowest + facts->log_sigmas;
     r->rounds = (unsigned)best[CLV_S_ROUNDS];
     for (size_t i = 0; i < plan->stars.spectra; ++i)

@@ -94,7 +94,7 @@ enum {
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
     double velocity_error;                          /**< the other parameters fixed */
-    double skewness, kurtosis; /**< of exp(-L2 / 2) over velocities, the others fixed */
+    double skewness, kurtosis; /**< along velocity; NaN: not computed in this version */
     double teff_error, logg_error, feh_error, alpha_error; /**< velocity and vsini fixed */
     double covariance[21]; /**< of all six, lower triangle, order as above */
     double start_velocity; /**< before the fit */

@@ -54,6 +54,11 @@ KERNELS = [
     ("patch/solve_group.cl", "isnan(rho) ? NAN : sum", "isnan(rho) ? 0.0f : sum", "solve"),
     ("patch/solve_group.cl", "        barrier(CLK_LOCAL_MEM_FENCE);\n        const float scale",
      "        const float scale", "oclgrind solve"),
+    ("blob/blob.clh", "2 * size - 1 - at", "2 * size - 2 - at", "blob_kernels"),
+    ("blob/rows.cl", "r10 = fma((fvec)w.y, lowA0 + dn0, r10)",
+     "r10 = fma((fvec)w.y, lowA0 + dn1, r10)", "blob_kernels"),
+    ("blob/rows.cl", "return pick(x >= 0 && x < p->width", "return pick(x >= 0 && x <= p->width",
+     "blob_kernels"),
     ("patch/project.cl", "pair ? y00 - r.s", "pair ? y00 + r.s", "project"),
     ("patch/project.cl", "((py + px) & 1L) == 1L", "((py + px) & 1L) == 0L", "project"),
     ("patch/project.cl", "phi[last + i] * y", "phi[last + i] * x", "project"),
@@ -167,7 +172,8 @@ class Judge:
 
 def kernel_command(sources, build, test):
     *under, name = test.split()
-    command = [TEST.format(build=build, name=name)]
+    command = [f"{build}/bin/test_{name}" if name.startswith("blob")
+               else TEST.format(build=build, name=name)]
     if not under:
         return command
     icd = next((p for p in ("/usr/lib/oclgrind/liboclgrind-rt-icd.so",
