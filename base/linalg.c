@@ -53,10 +53,11 @@ void clv_eigen_symmetric(double *matrix, size_t n, double *values, double *vecto
         vectors[i * n + i] = 1;
     for (size_t i = 0; i < n * n; ++i)
         total += matrix[i] * matrix[i];
-    for (int sweep = 0; sweep < 40 && off_diagonal(matrix, n) > 1e-34 * total; ++sweep)
+    const double all = 1e-34 * total, one = all / (double)(n * n); /* squares that are nothing */
+    for (int sweep = 0; sweep < 40 && off_diagonal(matrix, n) > all; ++sweep)
         for (size_t p = 0; p + 1 < n; ++p)
             for (size_t q = p + 1; q < n; ++q)
-                rotate(matrix, vectors, n, p, q);
+                if (matrix[p * n + q] * matrix[p * n + q] > one) rotate(matrix, vectors, n, p, q);
     for (size_t i = 0; i < n; ++i)
         values[i] = matrix[i * n + i];
     for (size_t i = 0; i + 1 < n; ++i) {
@@ -90,7 +91,8 @@ bool clv_least_squares(double *a, size_t rows, size_t n, double *b, size_t k, do
     for (size_t j = 0; j < n; ++j) {
         double norm = 0;
         for (size_t i = j; i < rows; ++i)
-            norm = hypot(norm, a[i * n + j]);
+            norm += a[i * n + j] * a[i * n + j];
+        norm = sqrt(norm);
         if (!(norm > 1e-13 * largest)) return false;
         if (norm > largest) largest = norm;
         const double diagonal = a[j * n + j] > 0 ? -norm : norm;

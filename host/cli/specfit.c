@@ -251,6 +251,10 @@ static void summarize(const specfit_args *a, const run_state *s, double seconds)
         good += s->table.rows[i].fit.warnings == 0;
         bad += (s->table.rows[i].fit.warnings & CLV_SPECFIT_BAD_SPECTRUM) != 0;
     }
+    if (!s->table.count) {
+        printf("no star to fit in the file\n");
+        return;
+    }
     printf("%zu stars in %s (%.1f stars/s) on", s->table.count, clv_format_seconds(seconds, took),
            (double)s->table.count / fmax(seconds, 1e-6));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(s->report); ++i) {

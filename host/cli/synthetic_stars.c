@@ -205,7 +205,7 @@ static clv_status make_all(synthetic_stars *s, size_t count, uint64_t state, boo
         if (!m->pixels[a]) return clv_fail(CLV_E_MEMORY, "no memory for made-up stars");
     }
     for (size_t i = 0; i < count; ++i) {
-        const double truth[6] = { uniform(&state, -400, 400),  uniform(&state, 5, 60),
+        const double truth[6] = { uniform(&state, -400, 400),  uniform(&state, 30, 250),
                                   uniform(&state, 4400, 7200), uniform(&state, 1.5, 4.3),
                                   uniform(&state, -2, 0.2),    uniform(&state, 0, 0.4) };
         memcpy(s->truth[i], truth, sizeof truth);

@@ -136,39 +136,32 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     return CLV_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* 2^-k with 2^k the median change of a pixel against frame 0: squares then stay inside float32's
  * range, whatever unit the cube has. A fixed pattern of pixels, so the same cube has one scale. */
-static clv_status choose_scale(clv_paco_plan *plan)
+static void choose_scale(clv_paco_plan *plan)
 {
-    enum { MOST = 65536 };
+    enum { MOST = 65536, EXPONENTS = 256 };
     const clv_paco_input *in = &plan->in;
     const size_t total = (in->frames - 1) * in->height * in->width;
-    size_t step = total / MOST | 1;
+    size_t step = total / MOST | 1, count = 0, of_exponent[EXPONENTS] = { 0 };
     if (step % in->width == 0) step += 2; /* not the same column again and again */
-    float *changes = clv_alloc(total / step + 1, sizeof *changes);
-    if (!changes) return clv_fail(CLV_E_MEMORY, "paco: no memory for a sample of the cube");
-    size_t count = 0;
     for (size_t n = 0; n < total; n += step) {
         const size_t l = 1 + n / (in->height * in->width), p = n % (in->height * in->width);
         const float *pixel = in->cube + p / in->width * in->row_stride + p % in->width;
         const float change = fabsf(pixel[l * in->frame_stride] - pixel[0]);
-        if (isfinite(change) && change > 0) changes[count++] = change;
+        if (!isfinite(change) || change == 0) continue;
+        uint32_t bits;
+        memcpy(&bits, &change, sizeof bits);
+        ++of_exponent[bits >> 23];
+        ++count;
     }
     plan->scale = 1;
-    if (count) {
-        qsort(changes, count, sizeof *changes, by_value);
-        int exponent;
-        (void)frexpf(changes[count / 2], &exponent);
-        plan->scale = ldexpf(1, exponent > 126 ? -125 : exponent < -124 ? 125 : 1 - exponent);
-    }
-    clv_free(changes);
-    return CLV_OK;
+    if (!count) return;
+    int biased = 0; /* of the median: value < 2^(biased - 126), which is all that matters of it */
+    for (size_t below = of_exponent[0]; below <= count / 2; below += of_exponent[biased])
+        ++biased;
+    const int exponent = biased - 126;
+    plan->scale = ldexpf(1, exponent > 126 ? -125 : exponent < -124 ? 125 : 1 - exponent);
 }
 
 static clv_status scale_psf(clv_paco_plan *plan)
@@ -223,7 +216,7 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
     if (!status) make_disc(plan);
     if (!status) status = make_lags(plan);
     if (!status) status = make_rotations(plan, o.reverse_angles);
-    if (!status) status = choose_scale(plan);
+    if (!status) choose_scale(plan);
     if (!status) status = scale_psf(plan);
     if (!status) status = clv_psf_basis_create(plan, vectors, &plan->basis);
     if (!status) status = make_sums(plan);

@@ -72,10 +72,15 @@ void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
 /* Monomials y^j x^k by total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds them. */
 static void monomials(double y, double x, size_t terms, double *phi)
 {
-    size_t next = 0;
-    for (int degree = 0; next < terms; ++degree)
+    size_t next = 0, before = 0; /* the first of this degree, of the degree below */
+    for (int degree = 0; next < terms; ++degree) {
+        const size_t first = next;
         for (int k = 0; k <= degree && next < terms; ++k)
-            phi[next++] = pow(y, degree - k) * pow(x, k);
+            phi[next++] = degree == 0   ? 1
+                          : k == degree ? x * phi[before + (size_t)k - 1]
+                                        : y * phi[before + (size_t)k];
+        before = first;
+    }
 }
 
 /* Chebyshev nodes on [-0.5, 0.5]: errors stay even up to the ends. */
@@ -99,8 +104,11 @@ static size_t strongest(const double *samples, size_t pixels, size_t most, doubl
     memset(gram, 0, pixels * pixels * sizeof *gram);
     for (size_t s = 0; s < SAMPLES; ++s)
         for (size_t i = 0; i < pixels; ++i)
-            for (size_t j = 0; j < pixels; ++j)
+            for (size_t j = 0; j <= i; ++j)
                 gram[i * pixels + j] += samples[s * pixels + i] * samples[s * pixels + j];
+    for (size_t i = 0; i < pixels; ++i)
+        for (size_t j = 0; j < i; ++j)
+            gram[j * pixels + i] = gram[i * pixels + j];
     clv_eigen_symmetric(gram, pixels, values, vectors);
     size_t enough = 1; /* singular values are the roots */
     while (enough < most && values[enough] > 1e-10 * values[0])

@@ -85,7 +85,8 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
         const clv_spectra_arm *a = &p->library->arms[p->grid[i].arm];
         for (size_t l = 0; l < a->layers; ++l)
             network += 2 * (double)a->width[l] * (double)a->width[l + 1];
-        lags += 5.0 * (double)a->ccf_points * (double)p->ccf_lags * (double)p->library->ccf_count;
+        lags += 5.0 * (double)p->grid[i].ccf_points * (double)p->ccf_lags *
+                (double)p->library->ccf_count;
     }
     const double round = 5 * network + 600 * (double)p->all_pixels;
     const size_t star = s.data + s.resolution + 2 * s.hidden + 2 * s.template_ + s.taps +
@@ -189,7 +190,7 @@ static clv_status find_starts(const pass *p)
             clv_arg_buffer(p->start_chi),
             clv_arg_u64(plan->arm[i].ccf),
             i32(plan->arm[i].ccf_pitch),
-            i32(plan->library->arms[g->arm].ccf_points),
+            i32(g->ccf_points),
             i32(plan->ccf_room),
             i32(plan->ccf_lags),
             i32(i),

@@ -8,7 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 16, MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24 };
+enum {
+    LANES = 16,
+    MIN_PIXELS = 16,
+    MIN_POINTS = 64,
+    MAX_SIDE = 1 << 24,
+    LEAST_START_POINTS = 2048,
+    WIDEST_LAG_KMS = 45
+};
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
@@ -138,12 +145,19 @@ static clv_status find_grids(clv_spectra_plan *plan)
         const clv_spectra_arm *arm = &plan->library->arms[g->arm];
         g->dln = log(arm->last / arm->first) / (double)(arm->points - 1);
         plan->longest_template = CLV_MAX(plan->longest_template, arm->points);
-        plan->ccf_room = CLV_MAX(plan->ccf_room, arm->ccf_points);
         for (size_t l = 0; l < arm->layers; ++l)
             plan->widest = CLV_MAX(plan->widest, arm->width[l]);
-        g->ccf_step = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
+        const double lag = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
+        g->ccf_fold = 1; /* a start needs no finer grid than lines are wide */
+        while (arm->ccf_points % (2 * g->ccf_fold) == 0 &&
+               arm->ccf_points / (2 * g->ccf_fold) >= LEAST_START_POINTS &&
+               lag * 2 * (double)g->ccf_fold <= WIDEST_LAG_KMS)
+            g->ccf_fold *= 2;
+        g->ccf_points = arm->ccf_points / g->ccf_fold;
+        g->ccf_step = lag * (double)g->ccf_fold;
+        plan->ccf_room = CLV_MAX(plan->ccf_room, g->ccf_points);
         g->ccf_reach = (size_t)ceil(plan->options.max_velocity_kms / g->ccf_step) + 1;
-        if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= arm->ccf_points / 2)
+        if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
             return clv_fail(CLV_E_ARGUMENT,
                             "specfit: arm %s: %g km/s are %zu lags of the start "
                             "templates",
@@ -209,7 +223,7 @@ static void lay_out_weights(clv_spectra_plan *plan)
             w->bias[l] = at, at += w->pitch[l];
         }
         w->ccf = ccf;
-        w->ccf_pitch = arm->ccf_points + plan->ccf_lags + LANES;
+        w->ccf_pitch = g->ccf_points + plan->ccf_lags + LANES;
         ccf += w->ccf_pitch * plan->library->ccf_count;
     }
     plan->weight_count = CLV_MAX(at, (size_t)1), plan->ccf_count = CLV_MAX(ccf, (size_t)1);
@@ -234,8 +248,13 @@ static void fill_weights(clv_spectra_plan *plan, size_t i)
     for (size_t m = 0; m < plan->library->ccf_count; ++m) {
         float *to = plan->ccf + w->ccf + m * w->ccf_pitch;
         const float *from = arm->ccf + m * arm->ccf_points;
-        for (size_t n = 0; n < w->ccf_pitch; ++n)
-            to[n] = from[(n + arm->ccf_points - g->ccf_reach) % arm->ccf_points];
+        for (size_t n = 0; n < w->ccf_pitch; ++n) {
+            const size_t at = (n + g->ccf_points - g->ccf_reach) % g->ccf_points * g->ccf_fold;
+            double sum = 0;
+            for (size_t k = 0; k < g->ccf_fold; ++k)
+                sum += (double)from[at + k];
+            to[n] = (float)(sum / (double)g->ccf_fold);
+        }
     }
 }
 

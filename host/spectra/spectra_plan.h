@@ -45,10 +45,12 @@ typedef struct clv_spectra_grid {
     double dln;                        /* of the arm's template */
     double *basis;                     /* [pixels,terms] */
     clv_continuum continuum;
-    size_t *ccf_left; /* [ccf_points] pixel to the left; SIZE_MAX: outside */
-    float *ccf_right; /* [ccf_points] weight of the pixel to the right */
-    size_t ccf_reach; /* lags on either side */
-    double ccf_step;  /* km/s a lag */
+    size_t *ccf_left;  /* [ccf_points] pixel to the left; SIZE_MAX: outside */
+    float *ccf_right;  /* [ccf_points] weight of the pixel to the right */
+    size_t ccf_fold;   /* points of the start templates that are taken as one */
+    size_t ccf_points; /* after that */
+    size_t ccf_reach;  /* lags on either side */
+    double ccf_step;   /* km/s a lag */
 } clv_spectra_grid;
 
 typedef struct clv_spectra_weights {
@@ -133,7 +135,7 @@ bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, doub
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
                                 clv_continuum *continuum);
 void clv_continuum_clear(clv_continuum *continuum);
-/* Divided by the continuum and put on the arm's grid: q = spectrum * ivar and ivar. `plain`, unless
+/* Divided by the continuum and added to the arm's grid: q = spectrum * ivar and ivar. `plain`, unless
  * NULL, gets the spectrum. */
 void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,
                       const double *sigma, const unsigned char *bad, double *scratch, float *q,

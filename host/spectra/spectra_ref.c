@@ -292,12 +292,11 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
         for (size_t i = 0; i < plan->stars.spectra; ++i) {
             const clv_spectra_grid *g = &plan->grid[i];
             if (!g->wavelength || !d->facts.present[i]) continue;
-            const clv_spectra_arm *arm = &plan->library->arms[g->arm];
             const float *m = plan->ccf + plan->arm[i].ccf + t * plan->arm[i].ccf_pitch;
             const float *q = d->ccf + 2 * i * plan->ccf_room, *v = q + plan->ccf_room;
             for (size_t l = 0; l <= 2 * g->ccf_reach; ++l) {
                 lag[l] = 0;
-                for (size_t n = 0; n < arm->ccf_points; ++n) {
+                for (size_t n = 0; n < g->ccf_points; ++n) {
                     const double x = (double)m[l + n];
                     lag[l] += ((double)v[n] * x - 2 * (double)q[n]) * x;
                 }

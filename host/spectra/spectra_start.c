@@ -218,7 +218,7 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
             s = l * filled[at] + r * filled[at + 1];
             if (a > 0 && b > 0) w = a * b / (l * l * b + r * r * a);
         }
-        q[i] = (float)(s * w), ivar[i] = (float)w;
+        q[i / g->ccf_fold] += (float)(s * w), ivar[i / g->ccf_fold] += (float)w;
         if (plain) plain[i] = s;
     }
 }

@@ -13,11 +13,9 @@
 static const char *folder_with(const uint8_t *data, size_t size)
 {
     static char folder[64], name[96];
-    if (!*folder) {
-        snprintf(folder, sizeof folder, "/tmp/fuzz-speclib-XXXXXX");
-        if (!mkdtemp(folder)) abort();
-        snprintf(name, sizeof name, "%s/lib.json", folder);
-    }
+    snprintf(folder, sizeof folder, "/tmp/fuzz-speclib-XXXXXX");
+    if (!mkdtemp(folder)) abort();
+    snprintf(name, sizeof name, "%s/lib.json", folder);
     FILE *file = fopen(name, "wb");
     if (!file || fwrite(data, 1, size, file) != size || fclose(file)) abort();
     return folder;
@@ -28,6 +26,7 @@ static void remove_folder(const char *folder)
     char name[96];
     snprintf(name, sizeof name, "%s/lib.json", folder);
     unlink(name);
+    rmdir(folder);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
