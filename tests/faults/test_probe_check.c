@@ -118,8 +118,9 @@ static void orders_for_liars_are_refused(void **state)
     char folder[4200];
     snprintf(folder, sizeof folder, "%s/demo", test_temp_dir());
     const char *const changes[] = { vendors, cache, "OPENCL_LAYERS=" LYING_LAYER, NULL };
-    const char *const argv[] = { test_command(), "demo", "-q", "-o", folder, "--device", "0",
-                                 NULL };
+    const char *const argv[] = {
+        test_command(), "demo", "-q", "-o", folder, "--device", "0", NULL
+    };
     test_outcome outcome = test_run(argv, changes);
     if (!strstr(outcome.err, "lying layer at work"))
         test_skip_all("this loader knows no OPENCL_LAYERS");

@@ -4,7 +4,7 @@
 #include "device.h"
 #include "test.h"
 
-#include "host/cli/synthetic_stars.h"
+#include "host/cli/synthetic/stars.h"
 
 #include <math.h>
 #include <stdio.h>

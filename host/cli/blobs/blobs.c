@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave blobs`: options, then frames in, spots out. */
+#include "host/cli/blobs/blobs.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_OPTIONS = 36 };
+
+static void make_table(blobs_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "o,output", CLI_TEXT, &a->output, "FILE", "spots as CSV; - is standard output" },
+        { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
+        { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
+        { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
+        { "log-scale", CLI_FLAG, &a->log_scale, NULL, "sigmas in equal ratios, not steps" },
+        { "dog", CLI_FLAG, &a->dog, NULL, "differences of Gaussians: faster, coarser sigmas" },
+        { "sigma-ratio", CLI_DOUBLE, &a->sigma_ratio, "R", "between the sigmas of --dog [1.6]" },
+        { "threshold", CLI_DOUBLE, &a->threshold, "T", "responses above T, in pixel units",
+          &a->threshold_given },
+        { "threshold-rel", CLI_DOUBLE, &a->threshold_rel, "R",
+          "above R times the largest response of the frame [0.2]", &a->threshold_rel_given },
+        { "threshold-sigma", CLI_DOUBLE, &a->threshold_sigma, "Z",
+          "above Z times the noise of each scale: try 4.5", &a->threshold_sigma_given },
+        { "threshold-scope", CLI_CHOICE, &a->scope, "frame,movie",
+          "what --threshold-rel is relative to [frame]" },
+        { "kernel", CLI_CHOICE, &a->taps, "zero-sum,scipy",
+          "taps: flat areas answer nothing, or as scipy's [zero-sum]" },
+        { "normalize", CLI_CHOICE, &a->normalize, "none,dtype",
+          "--threshold is a part of the integers' largest value [none]" },
+        { "subpixel", CLI_CHOICE, &a->subpixel, "quad,fit,none",
+          "places between pixels: quadratic, Gaussian fit [quad]" },
+        { "prune", CLI_CHOICE, &a->prune, "on,off", "drop spots that overlap others [on]" },
+        { "overlap", CLI_DOUBLE, &a->overlap, "PART", "of the smaller disc, at most [0.5]" },
+        { "exclude-border", CLI_UINT, &a->exclude_border, "PX", "no spots this near an edge [0]" },
+        { "invert", CLI_FLAG, &a->invert, NULL, "dark spots" },
+        { "frames", CLI_TEXT, &a->frames, "A:B", "frames A to B - 1 only", NULL },
+        { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
+          &a->channel_given },
+        { "z", CLI_UINT, &a->z, "Z", "plane of a file with several, from 0", &a->z_given },
+        { "partial", CLI_FLAG, &a->partial, NULL, "take what can be read of a damaged file" },
+        { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
+          &a->link_given },
+        { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
+        { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
+        { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
+        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots as CSV" },
+        { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
+          "picture: brightest values, circles, tracks" },
+        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,seed", "columns [cleave]" },
+        { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
+          "of a pixel, for TrackMate [from the file]" },
+        { "interval", CLI_DOUBLE, &a->interval, "SEC", "between frames, for TrackMate",
+          &a->interval_given },
+        { "preview", CLI_UINT, &a->preview, "N", "frame N only: how many spots at which threshold",
+          &a->preview_given },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows <= OWN_OPTIONS + 1, "OWN_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+static int wrong(const char *format, const char *given)
+{
+    return cli_error(&cli_blobs, CLI_USAGE, format, given);
+}
+
+/* "A:B", "A:", ":B". */
+static int read_frames(blobs_args *a)
+{
+    a->last = SIZE_MAX;
+    if (!a->frames) return -1;
+    char text[64];
+    uint64_t from = 0, to = UINT64_MAX;
+    char *colon;
+    clv_copy_string(text, sizeof text, a->frames);
+    colon = strchr(text, ':');
+    if (!colon) return wrong("--frames: \"%s\" given, expected A:B", a->frames);
+    *colon = '\0';
+    if ((text[0] && !clv_parse_u64(text, &from)) || (colon[1] && !clv_parse_u64(colon + 1, &to)) ||
+        from >= to)
+        return wrong("--frames: \"%s\" given, expected A:B with A below B", a->frames);
+    a->first = (size_t)from;
+    if (to != UINT64_MAX) a->last = (size_t)to;
+    return -1;
+}
+
+static int check_args(blobs_args *a)
+{
+    if (!a->output && !a->preview_given && !a->tracks)
+        return cli_error(&cli_blobs, CLI_USAGE, "-o FILE is needed: where the spots go");
+    if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
+                         a->min_sigma, a->max_sigma);
+    if (!a->num_sigma || a->num_sigma > CLV_BLOB_MAX_SCALES)
+        return cli_error(&cli_blobs, CLI_USAGE, "--num-sigma: %llu given, expected 1 to %d",
+                         (unsigned long long)a->num_sigma, CLV_BLOB_MAX_SCALES);
+    if (a->tracks && !a->link_given)
+        return cli_error(&cli_blobs, CLI_USAGE, "-T needs --link R: how far a spot may move");
+    if (a->link_given && !(a->link > 0))
+        return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
+    if (a->fill_gaps && !a->link_given)
+        return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
+    if (!(a->overlap > 0 && a->overlap <= 1))
+        return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
+    if (a->scope == 1 && a->threshold_sigma_given)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--threshold-scope movie and --threshold-sigma exclude each other");
+    if (a->min_sigma < 0.8 && !a->common.quiet)
+        cli_warn(&cli_blobs, "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
+                             "sensible floor");
+    return read_frames(a);
+}
+
+clv_blob_options blobs_options(const blobs_args *a)
+{
+    return (clv_blob_options){
+        .size = sizeof(clv_blob_options),
+        .min_sigma_px = a->min_sigma,
+        .max_sigma_px = a->max_sigma,
+        .num_sigma = (unsigned)a->num_sigma,
+        .log_scale = a->log_scale,
+        .dog = a->dog,
+        .sigma_ratio = a->sigma_ratio,
+        .threshold_given = a->threshold_given,
+        .threshold_rel_given = a->threshold_rel_given,
+        .threshold_sigma_given = a->threshold_sigma_given,
+        .threshold = a->threshold,
+        .threshold_rel = a->threshold_rel,
+        .threshold_sigma = a->threshold_sigma,
+        .taps = (clv_blob_taps)a->taps,
+        .normalize = a->normalize == 1,
+        .invert = a->invert,
+        .subpixel = (clv_blob_subpixel)a->subpixel,
+        .keep_overlapping = a->prune == 1,
+        .overlap = a->overlap,
+        .exclude_border = (size_t)a->exclude_border,
+    };
+}
+
+/* What a run carries along. */
+typedef struct task {
+    const blobs_args *a;
+    clv_movie *movie;
+    const clv_movie_facts *facts;
+    clv_context *context;
+    clv_report *report;
+    cli_bar bar;
+    size_t first, last, done;
+    blobs_writer writer;
+    bool writing;
+    blobs_units units;
+    clv_spot *spots; /* all, where they are linked or drawn */
+    size_t count, room;
+    int64_t *particle;
+    size_t tracks;
+    blobs_projection projection;
+    clv_blob_summary summary;
+    double read_s;
+} task;
+
+static int show_progress(const char *job, size_t done, size_t total, void *user)
+{
+    task *t = user;
+    (void)total;
+    return cli_progress(job, t->done + done, t->last - t->first, &t->bar);
+}
+
+static bool keeps_spots(const blobs_args *a)
+{
+    return a->link_given || a->overlay;
+}
+
+static clv_status take_spots(task *t, clv_blob_stream *stream)
+{
+    enum { AT_ONCE = 4096 };
+    static clv_spot some[AT_ONCE];
+    size_t count;
+    for (;;) {
+        CLV_TRY(clv_blobs_pull(stream, some, AT_ONCE, &count));
+        if (!count) return CLV_OK;
+        for (size_t i = 0; i < count; ++i)
+            some[i].frame += (uint32_t)t->first;
+        if (t->writing && !t->a->link_given)
+            CLV_TRY(blobs_writer_add(&t->writer, some, NULL, count));
+        if (!keeps_spots(t->a)) continue;
+        if (!clv_reserve(&t->spots, &t->room, t->count + count, sizeof *t->spots))
+            return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
+        memcpy(t->spots + t->count, some, count * sizeof *some);
+        t->count += count;
+    }
+}
+
+static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_pass)
+{
+    const size_t frames = CLV_MIN(blobs_block(t->facts), t->last - t->first);
+    static const clv_blob_pixel kinds[] = { [CLV_U8] = CLV_BLOB_U8,
+                                            [CLV_U16] = CLV_BLOB_U16,
+                                            [CLV_I16] = CLV_BLOB_I16,
+                                            [CLV_F32] = CLV_BLOB_F32 };
+    const clv_blob_frames shape = { .type = kinds[t->facts->type],
+                                    .frames = frames,
+                                    .height = t->facts->height,
+                                    .width = t->facts->width };
+    clv_blob_options options = *given;
+    clv_blob_stream *stream = NULL;
+    blobs_reader *reader = NULL;
+    options.progress = show_progress, options.progress_user = t;
+    t->done = 0;
+    clv_status status = clv_blobs_open(t->context, &shape, &options, &stream);
+    if (!status) status = blobs_reader_start(t->movie, t->first, t->last, frames, &reader);
+    while (!status) {
+        const void *pixels;
+        size_t count;
+        status = blobs_reader_next(reader, &pixels, &count);
+        if (status && t->a->partial && t->done) {
+            cli_warn(&cli_blobs, "%s; %zu frames before it are done", clv_error_message(), t->done);
+            status = CLV_OK;
+            break;
+        }
+        if (status || !count) break;
+        status = clv_blobs_push(stream, pixels, count, t->report);
+        if (!status && t->a->overlay && !quiet_pass &&
+            !blobs_project(&t->projection, t->facts, pixels, count, t->a->invert))
+            status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+        if (!status && !quiet_pass) status = take_spots(t, stream);
+        t->done += count;
+    }
+    t->summary = clv_blobs_summary(stream);
+    if (reader) t->read_s += blobs_reader_seconds(reader);
+    blobs_reader_stop(reader);
+    clv_blobs_close(stream);
+    return status;
+}
+
+/* --threshold-scope movie: the largest response first, then an absolute threshold. */
+static clv_status movie_threshold(task *t, clv_blob_options *options)
+{
+    clv_blob_options once = *options;
+    once.threshold_rel = 1, once.threshold_rel_given = true;
+    once.threshold_given = false;
+    CLV_TRY(run_frames(t, &once, true));
+    const double part = options->threshold_rel_given ? options->threshold_rel : 0.2;
+    options->threshold =
+        fmax(options->threshold_given ? options->threshold : 0, part * t->summary.max_response);
+    options->threshold_given = true, options->threshold_rel_given = false;
+    return CLV_OK;
+}
+
+static clv_status detect(task *t)
+{
+    clv_blob_options options = blobs_options(t->a);
+    if (t->a->scope == 1) CLV_TRY(movie_threshold(t, &options));
+    return run_frames(t, &options, false);
+}
+
+static clv_status finish(task *t)
+{
+    const blobs_args *a = t->a;
+    if (a->link_given) CLV_TRY(blobs_link(&t->spots, &t->count, a, &t->particle, &t->tracks));
+    if (t->writing) {
+        if (a->link_given) CLV_TRY(blobs_writer_add(&t->writer, t->spots, t->particle, t->count));
+        t->writing = false;
+        CLV_TRY(blobs_writer_finish(&t->writer));
+    }
+    if (a->tracks) CLV_TRY(blobs_write_tracks(a, &t->units, t->spots, t->particle, t->count));
+    if (a->overlay)
+        CLV_TRY(blobs_draw(&t->projection, t->spots, t->particle, t->count, a->overlay));
+    return CLV_OK;
+}
+
+static void announce(const task *t)
+{
+    char bytes[16];
+    if (t->a->common.quiet) return;
+    fprintf(stderr, "%s: %s, %zu frames of %zux%zu %s (%s)", t->a->movie, t->facts->format,
+            t->facts->frames, t->facts->width, t->facts->height, t->facts->stored,
+            clv_format_bytes((uint64_t)t->facts->frames * t->facts->height * t->facts->width *
+                                 clv_type_size(t->facts->type),
+                             bytes));
+    for (size_t i = 0; i < clv_context_device_count(t->context); ++i)
+        fprintf(stderr, "%s %s", i ? "," : "; on",
+                clv_device_label(clv_context_device(t->context, i)));
+    if (!clv_context_device_count(t->context)) fprintf(stderr, "; in plain C");
+    fprintf(stderr, "; blocks of %zu frames\n", blobs_block(t->facts));
+    for (const char *line = t->facts->notices; *line;) {
+        const size_t length = strcspn(line, "\n");
+        cli_warn(&cli_blobs, "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void summarize(const task *t, double seconds)
+{
+    char took[24];
+    const clv_blob_summary *s = &t->summary;
+    if (t->a->common.quiet) return;
+    FILE *out = t->a->output && strcmp(t->a->output, "-") == 0 ? stderr : stdout;
+    fprintf(out, "%zu frames, %zu spots, %.1f a frame", s->frames, s->spots,
+            s->frames ? (double)s->spots / (double)s->frames : 0);
+    if (t->a->link_given) fprintf(out, ", %zu tracks", t->tracks);
+    fprintf(out, "; %s, %.0f frames/s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
+            clv_format_seconds(seconds, took), seconds > 0 ? (double)s->frames / seconds : 0,
+            t->read_s, s->job_s, s->finish_s);
+    if (s->bad_pixels)
+        cli_warn(&cli_blobs, "%zu pixels are NaN or inf; %zu spots beside them are left out",
+                 s->bad_pixels, s->dropped_bad);
+    if (s->empty_frames)
+        cli_warn(&cli_blobs, "%zu of %zu frames hold no spot", s->empty_frames, s->frames);
+}
+
+static int work(task *t)
+{
+    const blobs_args *a = t->a;
+    const double started = clv_now();
+    int code = cli_status(&cli_blobs, clv_report_create(&t->report));
+    if (code) return code;
+    announce(t);
+    if ((code = blobs_units_of(a, t->facts, &t->units)) >= 0) return code;
+    if (a->output) {
+        code = cli_status(&cli_blobs, blobs_writer_open(&t->writer, a->output, a->format, &t->units,
+                                                        a->link_given));
+        if (code) return code;
+        t->writing = true;
+    }
+    cli_bar_start(&t->bar, &a->common, "frames");
+    clv_status status = detect(t);
+    cli_bar_end(&t->bar);
+    if (!status) status = finish(t);
+    if (status)
+        return status == CLV_E_FORMAT || status == CLV_E_IO ? cli_input_status(&cli_blobs, status)
+                                                            : cli_status(&cli_blobs, status);
+    clv_report_note(t->report, "frames", (double)t->summary.frames);
+    clv_report_note(t->report, "spots", (double)t->summary.spots);
+    clv_report_note(t->report, "tracks", (double)t->tracks);
+    clv_report_note(t->report, "frames_again", (double)t->summary.reruns);
+    clv_report_note(t->report, "bad_pixels", (double)t->summary.bad_pixels);
+    clv_report_note(t->report, "read_s", t->read_s);
+    clv_report_note(t->report, "detect_s", t->summary.job_s);
+    clv_report_note(t->report, "measure_s", t->summary.finish_s);
+    code = cli_write_report(&cli_blobs, &a->common, t->context, t->report);
+    if (!code) summarize(t, clv_now() - started);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    blobs_args a = { .min_sigma = 1,
+                     .max_sigma = 3,
+                     .num_sigma = 5,
+                     .sigma_ratio = 1.6,
+                     .overlap = 0.5,
+                     .min_length = 1 };
+    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    make_table(&a, own);
+    cli_common_table(&a.common, common);
+    const cli_option *const tables[] = { own, common, NULL };
+    int operands, code = cli_parse(&cli_blobs, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if (operands != 1)
+        return cli_error(&cli_blobs, CLI_USAGE, "%d files given, expected one MOVIE", operands);
+    if ((code = check_args(&a)) >= 0) return code;
+    a.movie = argv[1];
+
+    const clv_movie_options how = { .channel_given = a.channel_given,
+                                    .channel = (size_t)a.channel,
+                                    .z_given = a.z_given,
+                                    .z = (size_t)a.z,
+                                    .partial = a.partial };
+    task t = { .a = &a };
+    code = cli_input_status(&cli_blobs, clv_movie_open(a.movie, &how, &t.movie));
+    if (code) return code;
+    t.facts = clv_movie_look(t.movie);
+    t.first = a.first, t.last = CLV_MIN(a.last, t.facts->frames);
+    if (t.first >= t.last)
+        code = cli_error(&cli_blobs, CLI_USAGE, "--frames: %s given, the movie has %zu", a.frames,
+                         t.facts->frames);
+    else
+        code = cli_common_context(&cli_blobs, &a.common, &t.context);
+    if (code < 1 && t.context)
+        code = a.preview_given ? blobs_preview(&a, t.movie, t.context) : work(&t);
+    if (t.writing) blobs_writer_abandon(&t.writer);
+    blobs_projection_clear(&t.projection);
+    clv_free(t.spots), clv_free(t.particle);
+    clv_report_free(t.report);
+    clv_context_free(t.context);
+    clv_movie_close(t.movie);
+    return code;
+}
+
+const cli_command cli_blobs = {
+    .name = "blobs",
+    .summary = "find spots in a movie, and tracks (LoG or DoG, sub-pixel)",
+    .operands = "MOVIE -o SPOTS.csv [OPTION...]",
+    .description =
+        "Finds bright (--invert: dark) spots of several sizes in every frame of a movie, a TIFF "
+        "or\n"
+        "NPY file of any length, to a fraction of a pixel. Of the thresholds, one given alone "
+        "rules\n"
+        "alone, of two the stricter; --preview N shows what they would give. --link R joins spots\n"
+        "of successive frames into tracks.",
+    .run = run,
+};

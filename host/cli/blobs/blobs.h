@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `cleave blobs` share: options, the reader's thread, writers of spots. */
+#ifndef CLEAVE_HOST_CLI_BLOBS_H
+#define CLEAVE_HOST_CLI_BLOBS_H
+
+#include "host/cli/cli.h"
+#include "host/io/csv.h"
+#include "host/io/image.h"
+#include "host/io/movie.h"
+
+#include <cleave/blob.h>
+#include <cleave/track.h>
+
+typedef struct blobs_args {
+    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size;
+    double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
+    uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
+    int scope, taps, normalize, subpixel, prune, format;
+    double link, interval;
+    bool dog, log_scale, invert, partial, fill_gaps;
+    bool threshold_given, threshold_rel_given, threshold_sigma_given;
+    bool channel_given, z_given, link_given, preview_given, interval_given;
+    size_t first, last; /* of --frames; last SIZE_MAX: to the end */
+    cli_common common;
+} blobs_args;
+
+clv_blob_options blobs_options(const blobs_args *args);
+
+/* ---- blobs/read.c: frames come from a thread of their own, a few blocks ahead ---------------- */
+
+typedef struct blobs_reader blobs_reader;
+
+/* Frames [first, last) in blocks of `block`. */
+clv_status blobs_reader_start(clv_movie *movie, size_t first, size_t last, size_t block,
+                              blobs_reader **reader);
+/* The next block; *count 0 at the end. It stays until the next call. After an error *count frames
+ * before it are whole (they are handed out first). */
+clv_status blobs_reader_next(blobs_reader *reader, const void **pixels, size_t *count);
+double blobs_reader_seconds(blobs_reader *reader); /* spent reading so far */
+void blobs_reader_stop(blobs_reader *reader);      /* accepts NULL */
+size_t blobs_block(const clv_movie_facts *facts);  /* frames of a block: bounded memory */
+
+/* ---- blobs/write.c --------------------------------------------------------------------------- */
+
+enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_SEED };
+
+/* Scale of the positions that TrackMate gets; zero: pixels and frames. */
+typedef struct blobs_units {
+    double pixel_size, interval;
+    char space[16], time[16];
+} blobs_units;
+
+/* A file of spots that grows: complete or absent, a bounded part in memory. */
+typedef struct blobs_writer {
+    const char *path;
+    char *temporary;
+    FILE *file; /* NULL: all in memory until the end */
+    clv_csv csv;
+    int format;
+    blobs_units units;
+    bool tracks;
+    size_t row;
+} blobs_writer;
+
+clv_status blobs_writer_open(blobs_writer *writer, const char *path, int format,
+                             const blobs_units *units, bool tracks);
+/* `particle` (of each spot) may be NULL. */
+clv_status blobs_writer_add(blobs_writer *writer, const clv_spot *spots, const int64_t *particle,
+                            size_t count);
+clv_status blobs_writer_finish(blobs_writer *writer);
+void blobs_writer_abandon(blobs_writer *writer); /* after finish nothing is left to abandon */
+
+/* ---- blobs/tracks.c -------------------------------------------------------------------------- */
+
+/* Links, drops short tracks, fills gaps: *spots and *particle (made; clv_free) are replaced by those
+ * of the tracks, by frame, y, x. */
+clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *args, int64_t **particle,
+                      size_t *tracks);
+/* Writes --tracks. */
+clv_status blobs_write_tracks(const blobs_args *args, const blobs_units *units,
+                              const clv_spot *spots, const int64_t *particle, size_t count);
+/* Scale for TrackMate: options, else the file's. -1 to go on. */
+int blobs_units_of(const blobs_args *args, const clv_movie_facts *facts, blobs_units *units);
+
+/* ---- blobs/overlay.c ------------------------------------------------------------------------- */
+
+/* The brightest value of every pixel so far, or one frame. */
+typedef struct blobs_projection {
+    size_t height, width;
+    float *values; /* NULL: nothing yet */
+} blobs_projection;
+
+bool blobs_project(blobs_projection *projection, const clv_movie_facts *facts, const void *pixels,
+                   size_t count, bool invert);
+void blobs_projection_clear(blobs_projection *projection);
+/* Stretched projection, circles of radius sqrt(2) sigma, tracks as lines (`particle` may be
+ * NULL). */
+clv_status blobs_draw(const blobs_projection *projection, const clv_spot *spots,
+                      const int64_t *particle, size_t count, const char *path);
+/* --preview: one frame, and how many spots several thresholds give. */
+int blobs_preview(const blobs_args *args, clv_movie *movie, clv_context *context);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cleave blobs` shows: the overlay, and the preview of thresholds. */
+#include "host/cli/blobs/blobs.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/io/png.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float value_at(const clv_movie_facts *f, const void *pixels, size_t at)
+{
+    switch (f->type) {
+    case CLV_U8:
+        return ((const uint8_t *)pixels)[at];
+    case CLV_U16:
+        return ((const uint16_t *)pixels)[at];
+    case CLV_I16:
+        return ((const int16_t *)pixels)[at];
+    default:
+        return ((const float *)pixels)[at];
+    }
+}
+
+bool blobs_project(blobs_projection *p, const clv_movie_facts *facts, const void *pixels,
+                   size_t count, bool invert)
+{
+    const size_t plane = facts->height * facts->width;
+    const bool first = !p->values;
+    if (first) {
+        *p = (blobs_projection){ facts->height, facts->width, clv_alloc(plane, sizeof(float)) };
+        if (!p->values) return false;
+    }
+    for (size_t i = 0; i < plane; ++i)
+        if (first) p->values[i] = value_at(facts, pixels, i);
+    for (size_t at = first ? plane : 0; at < count * plane; ++at) {
+        const float v = value_at(facts, pixels, at);
+        float *most = &p->values[at % plane];
+        if (invert ? v < *most : v > *most) *most = v;
+    }
+    return true;
+}
+
+void blobs_projection_clear(blobs_projection *p)
+{
+    clv_free(p->values);
+    *p = (blobs_projection){ 0 };
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Percentiles 1 and 99.8 of a sample. */
+static clv_status ends_of(const blobs_projection *p, float *low, float *high)
+{
+    const size_t plane = p->height * p->width, step = plane / 65536 + 1;
+    float *sample = clv_alloc(plane / step + 1, sizeof *sample);
+    size_t n = 0;
+    if (!sample) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    for (size_t i = 0; i < plane; i += step)
+        if (isfinite(p->values[i])) sample[n++] = p->values[i];
+    qsort(sample, n, sizeof *sample, by_value);
+    *low = n ? sample[n / 100] : 0, *high = n ? sample[n - 1 - n / 500] : 1;
+    if (!(*high > *low)) *high = *low + 1;
+    clv_free(sample);
+    return CLV_OK;
+}
+
+/* A colour for each track. */
+static clv_colour colour_of(int64_t track)
+{
+    static const clv_colour colours[] = {
+        { 255, 110, 80 },  { 90, 200, 255 },  { 255, 210, 70 }, { 130, 230, 120 },
+        { 230, 130, 255 }, { 255, 160, 190 }, { 80, 230, 210 }, { 200, 200, 120 },
+    };
+    return colours[(uint64_t)track % CLV_LEN(colours)];
+}
+
+static void draw_line(clv_image *image, double x0, double y0, double x1, double y1,
+                      clv_colour colour)
+{
+    const double length = fmax(fabs(x1 - x0), fabs(y1 - y0));
+    const long steps = (long)ceil(length) + 1;
+    for (long i = 0; i <= steps; ++i) {
+        const double part = (double)i / (double)steps;
+        clv_image_set(image, lround(x0 + (x1 - x0) * part), lround(y0 + (y1 - y0) * part), colour);
+    }
+}
+
+/* Lines from each spot to the next of its track; spots are by frame. */
+static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *spots,
+                              const int64_t *particle, size_t count)
+{
+    int64_t most = -1;
+    for (size_t i = 0; i < count; ++i)
+        most = CLV_MAX(most, particle[i]);
+    size_t *last = clv_zalloc((size_t)(most + 1) + 1, sizeof *last);
+    if (!last) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    for (size_t i = 0; i < count; ++i) {
+        if (particle[i] < 0) continue;
+        size_t *before = &last[particle[i]]; /* index + 1 */
+        if (*before) {
+            const clv_spot *a = &spots[*before - 1], *b = &spots[i];
+            draw_line(image, ((double)a->x + 0.5) * scale, ((double)a->y + 0.5) * scale,
+                      ((double)b->x + 0.5) * scale, ((double)b->y + 0.5) * scale,
+                      colour_of(particle[i]));
+        }
+        *before = i + 1;
+    }
+    clv_free(last);
+    return CLV_OK;
+}
+
+clv_status blobs_draw(const blobs_projection *p, const clv_spot *spots, const int64_t *particle,
+                      size_t count, const char *path)
+{
+    enum { SMALL = 800, MOST_CIRCLES = 20000 };
+    const size_t longer = CLV_MAX(p->height, p->width);
+    const size_t scale = longer >= SMALL ? 1 : CLV_MIN((SMALL + longer - 1) / longer, (size_t)8);
+    const double s = (double)scale;
+    float low = 0, high = 1;
+    clv_image image = { 0 };
+    CLV_TRY(ends_of(p, &low, &high));
+    CLV_TRY(clv_image_create(&image, p->width * scale, p->height * scale, (clv_colour){ 0, 0, 0 }));
+    for (size_t y = 0; y < image.height; ++y)
+        for (size_t x = 0; x < image.width; ++x) {
+            const float v = p->values[y / scale * p->width + x / scale];
+            const double part = isfinite(v) ? fmin(fmax((v - low) / (high - low), 0), 1) : 0;
+            const unsigned char grey = (unsigned char)lround(255 * sqrt(part));
+            memset(image.rgb + 3 * (y * image.width + x), grey, 3);
+        }
+    clv_status status = CLV_OK;
+    if (particle) status = draw_tracks(&image, s, spots, particle, count);
+    /* of a linked movie the circles of the first frame, where the tracks begin */
+    for (size_t i = 0, drawn = 0; i < count && drawn < MOST_CIRCLES && !status; ++i) {
+        if (particle && spots[i].frame != spots[0].frame) break;
+        const clv_colour colour =
+            particle ? colour_of(CLV_MAX(particle[i], 0)) : (clv_colour){ 255, 90, 60 };
+        clv_image_ring(&image, ((double)spots[i].x + 0.5) * s - 0.5,
+                       ((double)spots[i].y + 0.5) * s - 0.5, sqrt(2) * (double)spots[i].sigma * s,
+                       1.3, colour);
+        ++drawn;
+    }
+    if (!status) status = clv_png_write(path, &image);
+    clv_image_clear(&image);
+    return status;
+}
+
+/* ---- preview --------------------------------------------------------------------------------- */
+
+static clv_status count_at(clv_context *context, const clv_blob_frames *shape, const void *pixels,
+                           const clv_blob_options *options, clv_spot **spots, size_t *count,
+                           double *largest)
+{
+    clv_blob_summary summary;
+    CLV_TRY(clv_blobs(context, shape, pixels, options, spots, count, &summary, NULL));
+    *largest = summary.max_response;
+    return CLV_OK;
+}
+
+static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *context)
+{
+    static const double noise[] = { 3.5, 4, 4.5, 5, 6, 8 };
+    static const double part[] = { 0.05, 0.1, 0.15, 0.2, 0.3, 0.5 };
+    static const clv_blob_pixel kinds[] = { [CLV_U8] = CLV_BLOB_U8,
+                                            [CLV_U16] = CLV_BLOB_U16,
+                                            [CLV_I16] = CLV_BLOB_I16,
+                                            [CLV_F32] = CLV_BLOB_F32 };
+    const clv_movie_facts *f = clv_movie_look(movie);
+    const clv_blob_frames shape = { kinds[f->type], 1, f->height, f->width, 0, 0 };
+    clv_blob_options o = blobs_options(a);
+    clv_spot *spots = NULL;
+    size_t count = 0;
+    double largest = 0;
+    void *pixels = clv_alloc_pages(f->height * f->width * clv_type_size(f->type));
+    if (!pixels) return clv_fail(CLV_E_MEMORY, "no memory for a frame");
+    clv_status status = clv_movie_read(movie, (size_t)a->preview, 1, pixels);
+    for (size_t i = 0; i < CLV_LEN(noise) + CLV_LEN(part) && !status; ++i) {
+        const bool by_noise = i < CLV_LEN(noise);
+        o.threshold_given = false;
+        o.threshold_sigma_given = by_noise, o.threshold_rel_given = !by_noise;
+        o.threshold_sigma = by_noise ? noise[i] : 0;
+        o.threshold_rel = by_noise ? 0 : part[i - CLV_LEN(noise)];
+        free(spots), spots = NULL;
+        status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
+        if (status) break;
+        if (by_noise)
+            printf("--threshold-sigma %-5g %7zu spots\n", noise[i], count);
+        else
+            printf("--threshold-rel   %-5g %7zu spots   (--threshold %.4g)\n", o.threshold_rel,
+                   count, o.threshold_rel * largest);
+    }
+    if (!status && a->overlay) {
+        blobs_projection p = { 0 };
+        free(spots), spots = NULL;
+        o = blobs_options(a);
+        status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
+        if (!status && !blobs_project(&p, f, pixels, 1, a->invert))
+            status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+        if (!status) status = blobs_draw(&p, spots, NULL, count, a->overlay);
+        blobs_projection_clear(&p);
+    }
+    free(spots);
+    clv_free(pixels);
+    return status;
+}
+
+int blobs_preview(const blobs_args *a, clv_movie *movie, clv_context *context)
+{
+    const clv_movie_facts *f = clv_movie_look(movie);
+    if (a->preview >= f->frames)
+        return cli_error(&cli_blobs, CLI_USAGE, "--preview: frame %llu asked for, there are %zu",
+                         (unsigned long long)a->preview, f->frames);
+    return cli_input_status(&cli_blobs, preview(a, movie, context));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spots to tracks: linking, short tracks, gaps, and the file they go into. */
+#include "host/cli/blobs/blobs.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A spot of a track. */
+typedef struct member {
+    clv_spot spot;
+    int64_t particle;
+} member;
+
+static int by_track(const void *left, const void *right)
+{
+    const member *a = left, *b = right;
+    if (a->particle != b->particle) return a->particle < b->particle ? -1 : 1;
+    return (a->spot.frame > b->spot.frame) - (a->spot.frame < b->spot.frame);
+}
+
+static int by_frame(const void *left, const void *right)
+{
+    const member *a = left, *b = right;
+    if (a->spot.frame != b->spot.frame) return a->spot.frame < b->spot.frame ? -1 : 1;
+    if (a->spot.y != b->spot.y) return a->spot.y < b->spot.y ? -1 : 1;
+    if (a->spot.x != b->spot.x) return a->spot.x < b->spot.x ? -1 : 1;
+    return (a->particle > b->particle) - (a->particle < b->particle);
+}
+
+static float between(float a, float b, float part)
+{
+    return a + (b - a) * part;
+}
+
+static clv_spot step_between(const clv_spot *a, const clv_spot *b, uint32_t frame)
+{
+    const float part = (float)(frame - a->frame) / (float)(b->frame - a->frame);
+    return (clv_spot){
+        .frame = frame,
+        .flags = CLV_SPOT_GAP,
+        .y = between(a->y, b->y, part),
+        .x = between(a->x, b->x, part),
+        .sigma = between(a->sigma, b->sigma, part),
+        .response = between(a->response, b->response, part),
+        .mass = between(a->mass, b->mass, part),
+        .background = between(a->background, b->background, part),
+        .snr = between(a->snr, b->snr, part),
+    };
+}
+
+/* Spots for the frames in which a track was not seen; members are by track and frame. */
+static clv_status fill_gaps(member **members, size_t *count)
+{
+    size_t room = *count, total = *count;
+    for (size_t i = 1, seen = *count; i < seen; ++i) {
+        if ((*members)[i].particle != (*members)[i - 1].particle) continue;
+        const uint32_t last = (*members)[i].spot.frame;
+        for (uint32_t f = (*members)[i - 1].spot.frame + 1; f < last; ++f) {
+            if (!clv_reserve(members, &room, total + 1, sizeof **members))
+                return clv_fail(CLV_E_MEMORY, "no memory to fill gaps");
+            (*members)[total++] = (member){
+                step_between(&(*members)[i - 1].spot, &(*members)[i].spot, f),
+                (*members)[i].particle,
+            };
+        }
+    }
+    *count = total;
+    return CLV_OK;
+}
+
+static clv_status link_members(const clv_spot *spots, size_t count, const blobs_args *a,
+                               int64_t *particle, size_t *tracks)
+{
+    clv_point *points = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *points);
+    if (!points) return clv_fail(CLV_E_MEMORY, "no memory to link %zu spots", count);
+    for (size_t i = 0; i < count; ++i)
+        points[i] = (clv_point){ spots[i].frame, (double)spots[i].y, (double)spots[i].x };
+    const clv_link_options options = { .size = sizeof options,
+                                       .search_range = a->link,
+                                       .memory = (size_t)a->memory,
+                                       .min_length = (size_t)a->min_length };
+    const clv_status status = clv_link(points, count, &options, particle, tracks);
+    clv_free(points);
+    return status;
+}
+
+clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *a, int64_t **particle,
+                      size_t *tracks)
+{
+    const size_t seen = *count;
+    int64_t *of = clv_alloc(CLV_MAX(seen, (size_t)1), sizeof *of);
+    member *members = clv_alloc(CLV_MAX(seen, (size_t)1), sizeof *members);
+    clv_status status = of && members ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory to link");
+    if (!status) status = link_members(*spots, seen, a, of, tracks);
+    size_t kept = 0;
+    for (size_t i = 0; i < seen && !status; ++i)
+        if (of[i] >= 0) members[kept++] = (member){ (*spots)[i], of[i] };
+    if (!status && a->fill_gaps) {
+        qsort(members, kept, sizeof *members, by_track);
+        status = fill_gaps(&members, &kept);
+    }
+    if (!status) {
+        qsort(members, kept, sizeof *members, by_frame);
+        clv_spot *all = clv_realloc(*spots, CLV_MAX(kept, (size_t)1), sizeof *all);
+        if (all) *spots = all;
+        clv_free(of);
+        of = clv_alloc(CLV_MAX(kept, (size_t)1), sizeof *of);
+        if (!all || !of) status = clv_fail(CLV_E_MEMORY, "no memory for %zu spots", kept);
+    }
+    if (!status) {
+        for (size_t i = 0; i < kept; ++i)
+            (*spots)[i] = members[i].spot, of[i] = members[i].particle;
+        *count = kept, *particle = of, of = NULL;
+    }
+    clv_free(of), clv_free(members);
+    return status;
+}
+
+clv_status blobs_write_tracks(const blobs_args *a, const blobs_units *units, const clv_spot *spots,
+                              const int64_t *particle, size_t count)
+{
+    blobs_writer writer;
+    CLV_TRY(blobs_writer_open(&writer, a->tracks, a->format, units, true));
+    clv_status status = blobs_writer_add(&writer, spots, particle, count);
+    if (!status) return blobs_writer_finish(&writer);
+    blobs_writer_abandon(&writer);
+    return status;
+}
+
+int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_units *units)
+{
+    *units = (blobs_units){ .pixel_size = facts->pixel_size, .interval = facts->interval };
+    clv_copy_string(units->space, sizeof units->space,
+                    facts->pixel_unit[0] ? facts->pixel_unit : "pixel");
+    clv_copy_string(units->time, sizeof units->time, facts->time_unit[0] ? facts->time_unit : "s");
+    if (a->pixel_size) {
+        char number[40];
+        const size_t length = strspn(a->pixel_size, "0123456789.eE+-");
+        if (length >= sizeof number)
+            return cli_error(&cli_blobs, CLI_USAGE, "--pixel-size: too long");
+        memcpy(number, a->pixel_size, length);
+        number[length] = '\0';
+        if (!clv_parse_double(number, &units->pixel_size) || !(units->pixel_size > 0))
+            return cli_error(&cli_blobs, CLI_USAGE,
+                             "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                             a->pixel_size);
+        clv_copy_string(units->space, sizeof units->space,
+                        a->pixel_size[length] ? a->pixel_size + length : "pixel");
+    }
+    if (a->interval_given) {
+        if (!(a->interval > 0))
+            return cli_error(&cli_blobs, CLI_USAGE, "--interval: %g given, expected more than 0",
+                             a->interval);
+        units->interval = a->interval;
+        clv_copy_string(units->time, sizeof units->time, "s");
+    }
+    return -1;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spots as CSV: Cleave's own columns, TrackMate's, and those of founding document 1's package. */
+#include "host/cli/blobs/blobs.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FLUSH_BYTES = 1 << 20 };
+
+static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
+                                           "mass",  "background", "snr", "flags", "particle" };
+static const char *const seed_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
+static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
+                                                 "QUALITY",    "POSITION_X", "POSITION_Y",
+                                                 "POSITION_Z", "POSITION_T", "FRAME",
+                                                 "RADIUS",     "VISIBILITY" };
+
+/* TrackMate's header has four lines: key, name, short name, unit. */
+static void trackmate_header(blobs_writer *w)
+{
+    const char *space = w->units.pixel_size > 0 ? w->units.space : "pixel";
+    const char *time = w->units.interval > 0 ? w->units.time : "frame";
+    clv_text_add(&w->csv.text,
+                 "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility\n"
+                 "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility\n"
+                 ",,,(quality),(%s),(%s),(%s),(%s),,(%s),\n",
+                 space, space, space, time, space);
+}
+
+static void begin(blobs_writer *w)
+{
+    switch (w->format) {
+    case BLOBS_TRACKMATE:
+        clv_csv_begin(&w->csv, trackmate_columns, CLV_LEN(trackmate_columns));
+        trackmate_header(w);
+        break;
+    case BLOBS_SEED:
+        clv_csv_begin(&w->csv, seed_columns, CLV_LEN(seed_columns));
+        break;
+    default:
+        clv_csv_begin(&w->csv, own_columns, CLV_LEN(own_columns) - (w->tracks ? 0 : 1));
+        break;
+    }
+}
+
+clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
+                             const blobs_units *units, bool tracks)
+{
+    struct stat info;
+    *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
+    if (units) w->units = *units;
+    begin(w);
+    /* what is no plain file (standard output, a pipe, a link) is written at once at the end */
+    if (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+        return CLV_OK;
+    CLV_TRY(clv_file_begin(path, &w->temporary));
+    w->file = fopen(w->temporary, "wb");
+    if (w->file) return CLV_OK;
+    const clv_status status =
+        clv_fail(CLV_E_IO, "%s: cannot write: %s", w->temporary, strerror(errno));
+    blobs_writer_abandon(w);
+    return status;
+}
+
+static clv_status flush(blobs_writer *w)
+{
+    if (w->csv.text.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+    if (!w->file) return CLV_OK;
+    const size_t length = w->csv.text.length;
+    if (length && fwrite(w->csv.text.data, 1, length, w->file) != length)
+        return clv_fail(CLV_E_IO, "%s: cannot write: %s", w->path, strerror(errno));
+    w->csv.text.length = 0;
+    return CLV_OK;
+}
+
+static void add_own(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+{
+    clv_csv *c = &w->csv;
+    clv_csv_int(c, s->frame);
+    clv_csv_float(c, s->y), clv_csv_float(c, s->x), clv_csv_float(c, s->sigma);
+    clv_csv_float(c, s->response), clv_csv_float(c, s->mass);
+    clv_csv_float(c, s->background), clv_csv_float(c, s->snr);
+    clv_csv_int(c, s->flags);
+    if (w->tracks) clv_csv_int(c, particle ? *particle : -1);
+}
+
+static void add_trackmate(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+{
+    clv_csv *c = &w->csv;
+    char label[32];
+    const double scale = w->units.pixel_size > 0 ? w->units.pixel_size : 1;
+    const double time = w->units.interval > 0 ? w->units.interval : 1;
+    snprintf(label, sizeof label, "ID%zu", w->row);
+    clv_csv_string(c, label);
+    clv_csv_int(c, (int64_t)w->row);
+    if (particle && *particle >= 0)
+        clv_csv_int(c, *particle);
+    else
+        clv_csv_string(c, "");
+    clv_csv_float(c, s->response);
+    clv_csv_float(c, (float)((double)s->x * scale));
+    clv_csv_float(c, (float)((double)s->y * scale));
+    clv_csv_int(c, 0);
+    clv_csv_float(c, (float)(s->frame * time));
+    clv_csv_int(c, s->frame);
+    clv_csv_float(c, (float)(sqrt(2) * (double)s->sigma * scale));
+    clv_csv_int(c, 1);
+}
+
+static void add_seed(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+{
+    clv_csv *c = &w->csv;
+    clv_csv_int(c, s->frame);
+    clv_csv_float(c, s->x), clv_csv_float(c, s->y);
+    clv_csv_float(c, s->mass), clv_csv_float(c, s->sigma), clv_csv_float(c, s->snr);
+    clv_csv_int(c, particle ? *particle : (int64_t)w->row);
+}
+
+clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_t *particle,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; ++i, ++w->row) {
+        const int64_t *p = particle ? particle + i : NULL;
+        if (w->format == BLOBS_TRACKMATE)
+            add_trackmate(w, &spots[i], p);
+        else if (w->format == BLOBS_SEED)
+            add_seed(w, &spots[i], p);
+        else
+            add_own(w, &spots[i], p);
+        clv_csv_end_row(&w->csv);
+        if (w->csv.text.length >= FLUSH_BYTES) CLV_TRY(flush(w));
+    }
+    return CLV_OK;
+}
+
+clv_status blobs_writer_finish(blobs_writer *w)
+{
+    clv_status status = flush(w);
+    if (!w->file) {
+        if (!status) status = clv_csv_write(&w->csv, w->path);
+        clv_csv_clear(&w->csv);
+        return status;
+    }
+    const bool closed = fclose(w->file) == 0;
+    w->file = NULL;
+    if (!status && !closed)
+        status = clv_fail(CLV_E_IO, "%s: cannot write: %s", w->path, strerror(errno));
+    if (!status) {
+        status = clv_file_publish(w->temporary, w->path);
+        w->temporary = NULL;
+    }
+    blobs_writer_abandon(w);
+    return status;
+}
+
+void blobs_writer_abandon(blobs_writer *w)
+{
+    if (w->file) fclose(w->file);
+    clv_file_abandon(w->temporary);
+    clv_csv_clear(&w->csv);
+    *w = (blobs_writer){ 0 };
+}

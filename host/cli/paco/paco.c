@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave paco`: options, then read, compute, write. */
+#include "host/cli/paco/files.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_OPTIONS = 13 };
+
+static void make_table(paco_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "o,output", CLI_TEXT, &a->output, "DIR", "where the maps go (made when missing)" },
+        { "radius", CLI_UINT, &a->radius, "PX", "patch radius, 2 to 6 [4]", &a->radius_given },
+        { "patch-area", CLI_UINT, &a->patch_area, "N",
+          "the same as pixels: 13, 29, 49, 81 or 113 [49]" },
+        { "psf-mode", CLI_CHOICE, &a->psf_mode, "shift,fixed",
+          "move the PSF between pixels, or not [shift]" },
+        { "psf-norm", CLI_CHOICE, &a->psf_norm, "none,peak,sum,aperture",
+          "scale of the PSF: the flux unit [none]" },
+        { "fwhm", CLI_DOUBLE, &a->fwhm, "PX", "width of the PSF [measured by a Gaussian fit]" },
+        { "conv", CLI_CHOICE, &a->conv, "paper,vip",
+          "formulas of the paper, or of vip-hci [paper]" },
+        { "rounding", CLI_CHOICE, &a->rounding, "nearest,trunc",
+          "patch centres [nearest; vip: trunc]", &a->rounding_given },
+        { "angle-sign", CLI_CHOICE, &a->angle_sign, "+,-", "which way the angles turn [+]" },
+        { "center", CLI_TEXT, &a->centre, "X,Y", "column and row of the star, 0-based [W/2,H/2]" },
+        { "channel", CLI_TEXT, &a->channel, "K|all", "of a 4-D cube [C,T,H,W] [all]" },
+        { "threshold", CLI_DOUBLE, &a->threshold, "S/N", "lowest S/N of a detection [5]" },
+        { "format", CLI_CHOICE, &a->format, "fits,npy", "of the maps [fits]" },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+/* The radius whose disc has so many pixels, or 0. */
+static unsigned radius_of_area(uint64_t area)
+{
+    static const unsigned areas[] = { 0, 0, 13, 29, 49, 81, 113 };
+    for (unsigned r = 2; r < CLV_LEN(areas); ++r)
+        if (areas[r] == area) return r;
+    return 0;
+}
+
+/* Options that need more than their own row to be judged. -1 to go on. */
+static int check_args(paco_args *a)
+{
+    if (!a->output) return cli_error(&cli_paco, CLI_USAGE, "-o DIR is needed: where the maps go");
+    if (a->radius_given && (a->radius < 2 || a->radius > 6))
+        return cli_error(&cli_paco, CLI_USAGE, "--radius: %llu given, expected 2 to 6",
+                         (unsigned long long)a->radius);
+    if (a->patch_area) {
+        const unsigned radius = radius_of_area(a->patch_area);
+        if (!radius)
+            return cli_error(
+                &cli_paco, CLI_USAGE,
+                "--patch-area: %llu given, expected 13, 29, 49, 81 or 113 (discs of radius 2 to 6)",
+                (unsigned long long)a->patch_area);
+        if (a->radius_given && a->radius != radius)
+            return cli_error(
+                &cli_paco, CLI_USAGE,
+                "--radius %llu and --patch-area %llu disagree: %llu pixels are radius %u",
+                (unsigned long long)a->radius, (unsigned long long)a->patch_area,
+                (unsigned long long)a->patch_area, radius);
+        a->radius = radius;
+    }
+    if (a->fwhm_given && !(a->fwhm > 0))
+        return cli_error(&cli_paco, CLI_USAGE, "--fwhm: %g given, expected a positive number",
+                         a->fwhm);
+    if (a->centre) {
+        char x[64];
+        const char *comma = strchr(a->centre, ',');
+        const size_t length = comma ? (size_t)(comma - a->centre) : 0;
+        if (!comma || length >= sizeof x)
+            return cli_error(&cli_paco, CLI_USAGE, "--center: \"%s\" given, expected X,Y",
+                             a->centre);
+        memcpy(x, a->centre, length);
+        x[length] = '\0';
+        if (!clv_parse_double(x, &a->centre_x) || !clv_parse_double(comma + 1, &a->centre_y))
+            return cli_error(&cli_paco, CLI_USAGE,
+                             "--center: \"%s\" given, expected two numbers X,Y", a->centre);
+    }
+    return -1;
+}
+
+static clv_paco_options options_of(const paco_args *a, cli_bar *bar)
+{
+    return (clv_paco_options){
+        .size = sizeof(clv_paco_options),
+        .radius = (unsigned)a->radius,
+        .psf_mode = (clv_psf_mode)a->psf_mode,
+        .convention = (clv_paco_convention)a->conv,
+        .rounding = !a->rounding_given ? CLV_ROUND_DEFAULT
+                    : a->rounding      ? CLV_ROUND_TRUNC
+                                       : CLV_ROUND_NEAREST,
+        .reverse_angles = a->angle_sign == 1,
+        .centre_given = a->centre != NULL,
+        .centre_x = a->centre_x,
+        .centre_y = a->centre_y,
+        .progress = cli_progress,
+        .progress_user = bar,
+    };
+}
+
+static int compute(const paco_args *a, const paco_inputs *in, clv_context *context, cli_bar *bar,
+                   clv_report *report, paco_maps *maps)
+{
+    const clv_paco_options options = options_of(a, bar);
+    const size_t plane = in->height * in->width;
+    for (size_t c = 0; c < maps->channels; ++c) {
+        const size_t source = in->first_channel + c;
+        const clv_paco_input input = {
+            .cube = in->cube + source * in->frames * plane,
+            .frames = in->frames,
+            .height = in->height,
+            .width = in->width,
+            .angles = in->angles,
+            .psf = in->psf + (in->psf_count > 1 ? source : 0) * in->psf_size * in->psf_size,
+            .psf_size = in->psf_size,
+        };
+        clv_paco_counts counts;
+        const clv_status status = clv_paco(context, &input, &options, maps->a + c * plane,
+                                           maps->b + c * plane, &counts, report);
+        if (status) return cli_status(&cli_paco, status);
+        maps->counts.valid += counts.valid, maps->counts.outside += counts.outside;
+        maps->counts.not_finite += counts.not_finite, maps->counts.constant += counts.constant;
+        maps->counts.degenerate += counts.degenerate;
+    }
+    clv_paco_maps(maps->a, maps->b, maps->channels * plane, maps->snr, maps->flux, maps->sigma);
+    return CLI_OK;
+}
+
+static int find(const paco_args *a, const paco_inputs *in, paco_maps *maps)
+{
+    const size_t plane = in->height * in->width;
+    const double cx = a->centre ? a->centre_x : (double)(in->width / 2),
+                 cy = a->centre ? a->centre_y : (double)(in->height / 2);
+    for (size_t c = 0; c < maps->channels; ++c) {
+        clv_detection *found;
+        size_t count;
+        const clv_status status =
+            clv_paco_detect(maps->snr + c * plane, maps->flux + c * plane, maps->sigma + c * plane,
+                            in->height, in->width, cx, cy, in->fwhm, a->threshold, &found, &count);
+        if (status) return cli_status(&cli_paco, status);
+        const bool kept = paco_add_detections(maps, c, found, count);
+        free(found);
+        if (!kept) return cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
+    }
+    return CLI_OK;
+}
+
+static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps *maps,
+                      const clv_report *report, double seconds)
+{
+    char took[24];
+    if (a->common.quiet) return;
+    printf("%zu frames of %zux%zu", in->frames, in->width, in->height);
+    if (maps->channels > 1) printf(", %zu channels", maps->channels);
+    printf("; %s on", clv_format_seconds(seconds, took));
+    for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
+        const clv_share share = clv_report_share(report, i);
+        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
+    }
+    printf("\n%zu detection%s above S/N %g\n", maps->detection_count,
+           maps->detection_count == 1 ? "" : "s", a->threshold);
+    for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
+        const clv_detection *d = &maps->detections[i].detection;
+        printf(
+            "  x %4zu  y %4zu  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- %.2g\n",
+            d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->sigma);
+    }
+    if (maps->detection_count > 10)
+        printf("  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10, a->output);
+}
+
+static int run(int argc, char **argv)
+{
+    paco_args a = { .radius = 4, .threshold = 5 };
+    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    make_table(&a, own);
+    own[5].given = &a.fwhm_given;
+    cli_common_table(&a.common, common);
+    const cli_option *const tables[] = { own, common, NULL };
+    int operands, code = cli_parse(&cli_paco, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if (operands != 3)
+        return cli_error(&cli_paco, CLI_USAGE, "%d file%s given, expected CUBE ANGLES PSF",
+                         operands, operands == 1 ? "" : "s");
+    if ((code = check_args(&a)) >= 0) return code;
+
+    clv_context *context = NULL;
+    clv_report *report = NULL;
+    paco_inputs in = { 0 };
+    paco_maps maps = { 0 };
+    cli_bar bar;
+    const double started = clv_now();
+    code = paco_read(&a, argv[1], argv[2], argv[3], &in);
+    if (!code && (code = cli_common_context(&cli_paco, &a.common, &context)) < 0) code = CLI_OK;
+    if (!code) code = cli_status(&cli_paco, clv_report_create(&report));
+    if (!code) code = paco_maps_create(&in, &maps);
+    if (!code) {
+        cli_bar_start(&bar, &a.common, "rows");
+        code = compute(&a, &in, context, &bar, report, &maps);
+        cli_bar_end(&bar);
+    }
+    if (!code) code = find(&a, &in, &maps);
+    if (!code) paco_warn_about_maps(&a, &in, &maps);
+    if (!code) code = paco_write(&a, &in, &maps, report, started);
+    if (!code) code = cli_write_report(&cli_paco, &a.common, context, report);
+    if (!code) summarize(&a, &in, &maps, report, clv_now() - started);
+    paco_maps_clear(&maps);
+    paco_inputs_clear(&in);
+    clv_report_free(report);
+    clv_context_free(context);
+    return code;
+}
+
+const cli_command cli_paco = {
+    .name = "paco",
+    .summary = "find exoplanets in an ADI sequence (patch covariances)",
+    .operands = "CUBE ANGLES PSF -o DIR [OPTION...]",
+    .description =
+        "Searches a sequence of star-centred frames, taken while the field rotates, for faint\n"
+        "companions. CUBE is [T,H,W] or [C,T,H,W], ANGLES the T parallactic angles in degrees, "
+        "PSF\n"
+        "an off-axis image of the star; each a FITS or NPY file, angles also text. Writes the "
+        "maps\n"
+        "a, b, snr, flux and sigma, detections.csv, snr.png and report.json into DIR.",
+    .run = run,
+};

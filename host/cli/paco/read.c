@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs of `cleave paco`: files, shapes, and what looks suspicious about them. */
+#include "host/cli/paco/files.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/io/reader.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
+{
+    clv_array cube = { 0 };
+    char shape[CLV_SHAPE_TEXT];
+    clv_status status = clv_array_read(path, &cube, &in->cards);
+    if (!status) status = clv_array_convert(&cube, path, CLV_F32);
+    if (status) {
+        clv_array_clear(&cube);
+        return cli_input_status(&cli_paco, status);
+    }
+    if (cube.rank != 3 && cube.rank != 4) {
+        clv_shape_text(cube.rank, cube.shape, shape);
+        clv_array_clear(&cube);
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "%s: %s given, expected frames [T,H,W] or channels of frames [C,T,H,W]",
+                         path, shape);
+    }
+    const size_t *dims = cube.shape + cube.rank - 3;
+    in->cube = cube.data;
+    in->channels = cube.rank == 4 ? cube.shape[0] : 1;
+    in->frames = dims[0], in->height = dims[1], in->width = dims[2];
+    in->channels_used = in->channels;
+    if (!in->channels || !in->frames || !in->height || !in->width)
+        return cli_error(&cli_paco, CLI_USAGE, "%s: %s holds nothing", path,
+                         clv_shape_text(cube.rank, cube.shape, shape));
+    if (a->channel && strcmp(a->channel, "all") != 0) {
+        uint64_t k;
+        if (!clv_parse_u64(a->channel, &k) || k >= in->channels)
+            return cli_error(&cli_paco, CLI_USAGE,
+                             "--channel: \"%s\" given, %s has channels 0 to %zu", a->channel, path,
+                             in->channels - 1);
+        in->first_channel = (size_t)k;
+        in->channels_used = 1;
+    }
+    return CLI_OK;
+}
+
+static int read_angles(const char *path, paco_inputs *in)
+{
+    size_t count;
+    const clv_status status = clv_vector_read(path, &in->angles, &count);
+    if (status) return cli_input_status(&cli_paco, status);
+    if (count != in->frames)
+        return cli_error(&cli_paco, CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
+                         path, count, in->frames);
+    for (size_t i = 0; i < count; ++i)
+        if (!isfinite(in->angles[i]))
+            return cli_error(&cli_paco, CLI_USAGE, "%s: angle %zu is not finite", path, i);
+    return CLI_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* [k,n,n] to [n,n]: pixel by pixel the median over the first axis. */
+static bool take_median(float *psf, size_t count, size_t pixels)
+{
+    float *column = clv_alloc(count, sizeof *column);
+    if (!column) return false;
+    for (size_t p = 0; p < pixels; ++p) {
+        for (size_t k = 0; k < count; ++k)
+            column[k] = psf[k * pixels + p];
+        qsort(column, count, sizeof *column, by_value);
+        psf[p] = count % 2 ? column[count / 2] : 0.5f * (column[count / 2 - 1] + column[count / 2]);
+    }
+    clv_free(column);
+    return true;
+}
+
+static void warn_about_psf(const char *path, const float *psf, size_t size)
+{
+    size_t peak = 0;
+    double border = 0;
+    for (size_t i = 0; i < size * size; ++i) {
+        if (psf[i] > psf[peak]) peak = i;
+        if (i / size == 0 || i / size == size - 1 || i % size == 0 || i % size == size - 1)
+            border += psf[i];
+    }
+    border /= (double)(4 * (size - 1));
+    const double middle = (double)(size / 2);
+    if (fabs((double)(peak / size) - middle) > 1 || fabs((double)(peak % size) - middle) > 1)
+        cli_warn(&cli_paco, "%s: the PSF peaks at (%zu, %zu), expected the centre (%zu, %zu)", path,
+                 peak % size, peak / size, size / 2, size / 2);
+    if (border > 0.05 * psf[peak])
+        cli_warn(&cli_paco,
+                 "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted?",
+                 path, 100 * border / psf[peak]);
+}
+
+static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
+{
+    clv_array psf = { 0 };
+    char shape[CLV_SHAPE_TEXT];
+    clv_status status = clv_array_read(path, &psf, NULL);
+    if (!status) status = clv_array_convert(&psf, path, CLV_F32);
+    if (status) {
+        clv_array_clear(&psf);
+        return cli_input_status(&cli_paco, status);
+    }
+    in->psf = psf.data;
+    const size_t rank = psf.rank;
+    if (rank < 2 || rank > 3 || psf.shape[rank - 1] != psf.shape[rank - 2] ||
+        !psf.shape[rank - 1] || (rank == 3 && !psf.shape[0]))
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "%s: %s given, expected a square PSF [n,n] or several [k,n,n]", path,
+                         clv_shape_text(rank, psf.shape, shape));
+    in->psf_size = psf.shape[rank - 1];
+    in->psf_count = rank == 3 ? psf.shape[0] : 1;
+    if (in->psf_size < 2 * a->radius + 1)
+        return cli_error(
+            &cli_paco, CLI_USAGE,
+            "%s: a PSF of %zux%zu is smaller than the patch of %llux%llu (radius %llu)", path,
+            in->psf_size, in->psf_size, (unsigned long long)(2 * a->radius + 1),
+            (unsigned long long)(2 * a->radius + 1), (unsigned long long)a->radius);
+    const size_t pixels = in->psf_size * in->psf_size;
+    const bool per_channel = in->channels > 1 && in->psf_count == in->channels;
+    if (in->psf_count > 1 && !per_channel) {
+        if (!take_median(in->psf, in->psf_count, pixels))
+            return cli_error(&cli_paco, CLI_FAILED, "%s: no memory", path);
+        in->psf_count = 1;
+    }
+    bool dark = true;
+    for (size_t i = 0; i < in->psf_count * pixels; ++i) {
+        if (!isfinite(in->psf[i]))
+            return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF holds a value that is not finite",
+                             path);
+        dark = dark && in->psf[i] == 0;
+    }
+    if (dark) return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF is zero everywhere", path);
+    const size_t used = per_channel ? in->first_channel : 0;
+    status = a->fwhm > 0 ? CLV_OK : clv_psf_fwhm(in->psf + used * pixels, in->psf_size, &in->fwhm);
+    if (status)
+        return cli_error(&cli_paco, CLI_USAGE, "%s: %s; give --fwhm", path, clv_error_message());
+    if (a->fwhm > 0) in->fwhm = a->fwhm;
+    for (size_t k = 0; k < in->psf_count && !status; ++k)
+        status = clv_psf_normalize(in->psf + k * pixels, in->psf_size, (clv_psf_norm)a->psf_norm,
+                                   in->fwhm);
+    return cli_input_status(&cli_paco, status);
+}
+
+/* What the operation would refuse, before anything is said or opened. */
+static int check_geometry(const paco_args *a, const char *cube, const paco_inputs *in)
+{
+    const size_t patch = 2 * (size_t)a->radius + 1;
+    if (in->frames < 2)
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "%s: %zu frame given; statistics over time need at least 2", cube,
+                         in->frames);
+    if (in->height < patch || in->width < patch)
+        return cli_error(
+            &cli_paco, CLI_USAGE,
+            "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
+            in->width, in->height, patch, patch, (unsigned long long)a->radius);
+    if (a->centre && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
+                       a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
+        return cli_error(&cli_paco, CLI_USAGE, "--center: (%g, %g) is outside frames of %zux%zu",
+                         a->centre_x, a->centre_y, in->width, in->height);
+    return CLI_OK;
+}
+
+/* Inside a radius a planet moves by less than its own width and is taken for the star's halo. */
+static void tell_rotation(const paco_args *a, const char *angles, const paco_inputs *in)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < in->frames; ++i)
+        low = fmin(low, in->angles[i]), high = fmax(high, in->angles[i]);
+    if (fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
+        cli_warn(&cli_paco, "%s: angles from %.4g to %.4g look like radians; degrees are expected",
+                 angles, low, high);
+    const double turn = high - low,
+                 radius = turn > 0 ? in->fwhm / (turn * 3.14159265358979323846 / 180) : INFINITY;
+    const double edge = 0.5 * (double)CLV_MIN(in->height, in->width) - (double)a->radius;
+    if (radius > edge)
+        cli_warn(
+            &cli_paco,
+            "the field rotates by %.3g degrees only: a planet moves by one FWHM (%.2f px) from "
+            "%.0f px on, but the frame ends at %.0f px; a planet will hide itself",
+            turn, in->fwhm, radius, edge);
+    else if (!a->common.quiet)
+        fprintf(stderr,
+                "rotation %.2f degrees, FWHM %.2f px: inside %.1f px from the star a planet moves "
+                "by less than one FWHM\n",
+                turn, in->fwhm, radius);
+}
+
+int paco_read(const paco_args *a, const char *cube, const char *angles, const char *psf,
+              paco_inputs *in)
+{
+    int code = read_cube(a, cube, in);
+    if (!code) code = check_geometry(a, cube, in);
+    if (!code) code = read_angles(angles, in);
+    if (!code) code = read_psf(a, psf, in);
+    if (!code) warn_about_psf(psf, in->psf, in->psf_size);
+    if (!code) tell_rotation(a, angles, in);
+    return code;
+}
+
+void paco_inputs_clear(paco_inputs *in)
+{
+    clv_free(in->cube), clv_free(in->angles), clv_free(in->psf);
+    clv_fits_cards_clear(&in->cards);
+    *in = (paco_inputs){ 0 };
+}

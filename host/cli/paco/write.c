@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs of `cleave paco`: maps, detections, picture, report. */
+#include "host/cli/paco/files.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "host/io/csv.h"
+#include "host/io/fits.h"
+#include "host/io/map.h"
+#include "host/io/npy.h"
+#include "host/io/png.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int paco_maps_create(const paco_inputs *in, paco_maps *m)
+{
+    const size_t count = in->channels_used * in->height * in->width;
+    m->channels = in->channels_used;
+    m->a = clv_alloc(count, sizeof *m->a), m->b = clv_alloc(count, sizeof *m->b);
+    m->snr = clv_alloc(count, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
+    m->sigma = clv_alloc(count, sizeof *m->sigma);
+    if (!m->a || !m->b || !m->snr || !m->flux || !m->sigma)
+        return cli_error(&cli_paco, CLI_FAILED, "no memory for maps of %zux%zu", in->width,
+                         in->height);
+    return CLI_OK;
+}
+
+void paco_maps_clear(paco_maps *m)
+{
+    clv_free(m->a), clv_free(m->b), clv_free(m->snr), clv_free(m->flux), clv_free(m->sigma),
+        clv_free(m->detections);
+    *m = (paco_maps){ 0 };
+}
+
+bool paco_add_detections(paco_maps *m, size_t channel, const clv_detection *found, size_t count)
+{
+    if (!clv_reserve(&m->detections, &m->detection_capacity, m->detection_count + count,
+                     sizeof *m->detections))
+        return false;
+    for (size_t i = 0; i < count; ++i)
+        m->detections[m->detection_count++] = (paco_found){ channel, found[i] };
+    return true;
+}
+
+void paco_warn_about_maps(const paco_args *a, const paco_inputs *in, const paco_maps *m)
+{
+    const clv_paco_counts *n = &m->counts;
+    if (!n->valid) {
+        const char *why = n->not_finite >= n->outside && n->not_finite >= n->constant
+                              ? "patches with NaN or inf"
+                          : n->constant >= n->outside ? "patches with pixels that never change"
+                                                      : "arcs that leave the frame";
+        cli_warn(&cli_paco,
+                 "no position of the map has a value: %zu have arcs that leave the frame, %zu "
+                 "patches with NaN or inf, "
+                 "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
+                 n->outside, n->not_finite, n->constant, why);
+    }
+    (void)a, (void)in;
+}
+
+static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards *cards)
+{
+    static const long areas[] = { 0, 0, 13, 29, 49, 81, 113 };
+    const double cx = a->centre ? a->centre_x : (double)(in->width / 2),
+                 cy = a->centre ? a->centre_y : (double)(in->height / 2);
+    clv_fits_card_int(cards, "PACO_RAD", (int64_t)a->radius, "patch radius [pixel]");
+    clv_fits_card_int(cards, "PACO_P", areas[a->radius], "pixels in a patch");
+    clv_fits_card_int(cards, "NFRAMES", (int64_t)in->frames, "frames in the sequence");
+    clv_fits_card_string(cards, "PSFMODE", a->psf_mode ? "fixed" : "shift", "PSF between pixels");
+    clv_fits_card_string(cards, "CONV", a->conv ? "vip" : "paper", "formulas");
+    clv_fits_card_double(cards, "FWHM", in->fwhm, "of the PSF [pixel]");
+    clv_fits_card_double(cards, "CENX", cx + 1, "column of the star, 1-based");
+    clv_fits_card_double(cards, "CENY", cy + 1, "row of the star, 1-based");
+}
+
+static clv_status write_map(const paco_args *a, const paco_inputs *in, const char *name,
+                            clv_type type, void *data, clv_fits_cards *cards)
+{
+    clv_array map = { .type = type, .rank = in->channels_used > 1 ? 3 : 2, .data = data };
+    size_t *dims = map.shape + map.rank - 2;
+    dims[0] = in->height, dims[1] = in->width;
+    if (map.rank == 3) map.shape[0] = in->channels_used;
+    clv_text path = { 0 };
+    clv_text_add(&path, "%s/%s.%s", a->output, name, a->format ? "npy" : "fits");
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    if (!status)
+        status =
+            a->format ? clv_npy_write(path.data, &map) : clv_fits_write(path.data, &map, cards);
+    clv_text_clear(&path);
+    return status;
+}
+
+static clv_status write_detections(const paco_args *a, const paco_maps *m)
+{
+    static const char *const names[] = {
+        "channel", "x", "y", "separation_px", "position_angle_deg", "snr", "flux", "sigma"
+    };
+    const size_t skip = m->channels > 1 ? 0 : 1;
+    clv_csv csv = { 0 };
+    clv_csv_begin(&csv, names + skip, CLV_LEN(names) - skip);
+    for (size_t i = 0; i < m->detection_count; ++i) {
+        const clv_detection *d = &m->detections[i].detection;
+        if (!skip) clv_csv_int(&csv, (int64_t)m->detections[i].channel);
+        clv_csv_int(&csv, (int64_t)d->x), clv_csv_int(&csv, (int64_t)d->y);
+        clv_csv_number(&csv, d->separation_px), clv_csv_number(&csv, d->position_angle);
+        clv_csv_number(&csv, d->snr), clv_csv_number(&csv, d->flux), clv_csv_number(&csv, d->sigma);
+        clv_csv_end_row(&csv);
+    }
+    clv_text path = { 0 };
+    clv_text_add(&path, "%s/detections.csv", a->output);
+    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path")
+                                          : clv_csv_write(&csv, path.data);
+    clv_text_clear(&path);
+    clv_csv_clear(&csv);
+    return status;
+}
+
+/* The S/N map (of the channel with the highest peak) with detections circled. */
+static clv_status write_picture(const paco_args *a, const paco_inputs *in, const paco_maps *m)
+{
+    enum { MOST_MARKS = 100 };
+    clv_map_mark marks[MOST_MARKS];
+    char labels[MOST_MARKS][16], title[96];
+    const size_t plane = in->height * in->width;
+    size_t channel = 0, count = 0;
+    double highest = -INFINITY;
+    for (size_t i = 0; i < m->channels * plane; ++i)
+        if (m->snr[i] > highest) highest = m->snr[i], channel = i / plane;
+    for (size_t i = 0; i < m->detection_count && count < MOST_MARKS; ++i) {
+        const clv_detection *d = &m->detections[i].detection;
+        if (m->detections[i].channel != channel) continue;
+        snprintf(labels[count], sizeof labels[count], "%.1f", d->snr);
+        marks[count] = (clv_map_mark){
+            .x = (double)d->x, .y = (double)d->y, .radius = 1.2 * in->fwhm, .label = labels[count]
+        };
+        ++count;
+    }
+    if (m->channels > 1)
+        snprintf(title, sizeof title, "PACO S/N, channel %zu", in->first_channel + channel);
+    else
+        snprintf(title, sizeof title, "PACO S/N");
+    const clv_map_style style = {
+        .title = title, .unit = "S/N", .first_row_below = true, .marks = marks, .mark_count = count
+    };
+    clv_image image = { 0 };
+    clv_text path = { 0 };
+    clv_text_add(&path, "%s/snr.png", a->output);
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    if (!status)
+        status = clv_map_draw(m->snr + channel * plane, in->height, in->width, &style, &image);
+    if (!status) status = clv_png_write(path.data, &image);
+    clv_image_clear(&image);
+    clv_text_clear(&path);
+    return status;
+}
+
+static clv_status write_report(const paco_args *a, clv_report *report)
+{
+    clv_text path = { 0 };
+    char *json = clv_report_json(report);
+    clv_text_add(&path, "%s/report.json", a->output);
+    const clv_status status = !json || path.failed
+                                  ? clv_fail(CLV_E_MEMORY, "no memory for the report")
+                                  : clv_file_write(path.data, json, strlen(json));
+    free(json);
+    clv_text_clear(&path);
+    return status;
+}
+
+int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, clv_report *report,
+               double started)
+{
+    clv_fits_cards own = { .rank = in->cards.rank };
+    for (size_t i = 0; i < in->cards.count; ++i)
+        clv_fits_card_carry(&own, in->cards.items[i].text);
+    add_cards(a, in, &own);
+    clv_status status = clv_dir_make(a->output);
+    if (!status) status = write_map(a, in, "a", CLV_F64, m->a, &own);
+    if (!status) status = write_map(a, in, "b", CLV_F64, m->b, &own);
+    if (!status) status = write_map(a, in, "snr", CLV_F32, m->snr, &own);
+    if (!status) status = write_map(a, in, "flux", CLV_F32, m->flux, &own);
+    if (!status) status = write_map(a, in, "sigma", CLV_F32, m->sigma, &own);
+    if (!status) status = write_detections(a, m);
+    if (!status) status = write_picture(a, in, m);
+    clv_fits_cards_clear(&own);
+    if (!status) {
+        clv_report_note_text(report, "operation", "paco");
+        clv_report_note_text(report, "psf_mode", a->psf_mode ? "fixed" : "shift");
+        clv_report_note_text(report, "convention", a->conv ? "vip" : "paper");
+        clv_report_note(report, "frames", (double)in->frames);
+        clv_report_note(report, "height", (double)in->height);
+        clv_report_note(report, "width", (double)in->width);
+        clv_report_note(report, "channels", (double)m->channels);
+        clv_report_note(report, "radius", (double)a->radius);
+        clv_report_note(report, "fwhm_px", in->fwhm);
+        clv_report_note(report, "threshold", a->threshold);
+        clv_report_note(report, "detections", (double)m->detection_count);
+        clv_report_note(report, "command_s", clv_now() - started);
+        status = write_report(a, report);
+    }
+    return cli_status(&cli_paco, status);
+}

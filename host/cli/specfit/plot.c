@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures of fits: data, model and residual of a star; a summary of all. */
+#include "host/cli/specfit/files.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/io/image.h"
+#include "host/io/png.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 1200, PANEL = 260, RESIDUAL = 70, TOP = 30, LEFT = 60, RIGHT = 20, GAP = 24 };
+
+static const clv_colour white = { 255, 255, 255 }, ink = { 40, 40, 40 }, grey = { 190, 190, 190 },
+                        data_colour = { 120, 120, 120 }, model_colour = { 200, 40, 40 },
+                        good_colour = { 40, 110, 180 };
+
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The range that holds most of the finite values. */
+static void range_of(const float *values, size_t n, double *low, double *high)
+{
+    float *sorted = clv_alloc(n, sizeof *sorted);
+    size_t count = 0;
+    *low = 0, *high = 1;
+    for (size_t i = 0; sorted && i < n; ++i)
+        if (isfinite(values[i])) sorted[count++] = values[i];
+    if (sorted && count > 1) {
+        qsort(sorted, count, sizeof *sorted, by_value);
+        *low = (double)sorted[count / 200], *high = (double)sorted[count - 1 - count / 200];
+    }
+    if (!(*high > *low)) *high = *low + 1;
+    const double margin = 0.08 * (*high - *low);
+    *low -= margin, *high += margin;
+    clv_free(sorted);
+}
+
+typedef struct frame {
+    long x, y, width, height;
+    double low, high;
+} frame;
+
+static void line(clv_image *image, const frame *f, const float *values, size_t n, clv_colour colour)
+{
+    long before = -1;
+    for (size_t i = 0; i < n; ++i) {
+        const double v = ((double)values[i] - f->low) / (f->high - f->low);
+        if (!isfinite(v)) {
+            before = -1;
+            continue;
+        }
+        const long x = f->x + (long)((double)i / (double)n * (double)f->width);
+        const long y = f->y + f->height - 1 - (long)(fmin(fmax(v, 0), 1) * (double)(f->height - 1));
+        const long from = before < 0 ? y : before;
+        clv_image_fill(image, x, from < y ? from : y, 1, labs(y - from) + 1, colour);
+        before = y;
+    }
+}
+
+static void border(clv_image *image, const frame *f)
+{
+    clv_image_fill(image, f->x, f->y, f->width, 1, grey);
+    clv_image_fill(image, f->x, f->y + f->height, f->width + 1, 1, grey);
+    clv_image_fill(image, f->x, f->y, 1, f->height, grey);
+    clv_image_fill(image, f->x + f->width, f->y, 1, f->height, grey);
+}
+
+static void label(clv_image *image, long x, long y, const char *format, double a, double b)
+{
+    char text[64];
+    snprintf(text, sizeof text, format, a, b);
+    clv_image_text(image, x, y, 1, text, ink, NULL);
+}
+
+static void draw_arm(clv_image *image, const specfit_table *t, size_t slot, const float *flux,
+                     const float *ivar, const float *model, long y)
+{
+    const size_t arm = t->arm_of[slot], n = t->desi->wavelength[arm].shape[0];
+    const double *wave = t->desi->wavelength[arm].data;
+    frame f = { LEFT, y, WIDTH - LEFT - RIGHT, PANEL - RESIDUAL, 0, 1 };
+    frame r = { LEFT, y + f.height, f.width, RESIDUAL, -5, 5 };
+    float *residual = clv_alloc(n, sizeof *residual);
+    range_of(flux, n, &f.low, &f.high);
+    line(image, &f, flux, n, data_colour);
+    if (model) line(image, &f, model, n, model_colour);
+    for (size_t k = 0; residual && k < n; ++k)
+        residual[k] = model && ivar[k] > 0 ? (flux[k] - model[k]) * sqrtf(ivar[k]) : NAN;
+    if (residual) line(image, &r, residual, n, good_colour);
+    border(image, &f), border(image, &r);
+    label(image, 4, y + 2, "%.3g", f.high, 0);
+    label(image, 4, y + f.height - 10, "%.3g", f.low, 0);
+    label(image, 4, r.y + RESIDUAL / 2 - 4, "+-5 s", 0, 0);
+    label(image, LEFT + 4, y + PANEL + 3, "%.0f to %.0f Angstrom", wave[0], wave[n - 1]);
+    clv_free(residual);
+}
+
+static clv_status save(const specfit_args *a, const char *name, const clv_image *image)
+{
+    clv_text path = { 0 };
+    clv_text_add(&path, "%s/%s", a->plots, name);
+    const clv_status status = path.failed ? CLV_E_MEMORY : clv_png_write(path.data, image);
+    clv_text_clear(&path);
+    return status;
+}
+
+int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_row *row,
+                 const clv_desi_block *b)
+{
+    clv_image image = { 0 };
+    char text[256], name[48];
+    const clv_specfit_result *f = &row->fit;
+    const size_t height = TOP + t->slots * (PANEL + GAP) + 4;
+    clv_status status = clv_image_create(&image, WIDTH, height, white);
+    if (status) return cli_status(&cli_specfit, status);
+    snprintf(text, sizeof text,
+             "%lld  v %.2f +- %.2f km/s  vsini %.1f  teff %.0f  logg %.2f  [Fe/H] %.2f  "
+             "[a/Fe] %.2f  RVS_WARN %u",
+             (long long)t->desi->row[row->row].target, f->velocity, f->velocity_error, f->vsini,
+             f->teff, f->logg, f->feh, f->alpha, f->warnings);
+    clv_image_text(&image, LEFT, 8, 1, text, ink, NULL);
+    for (size_t k = 0; k < t->slots; ++k) {
+        const size_t arm = t->arm_of[k], n = t->desi->wavelength[arm].shape[0];
+        const size_t at = (row->row - b->first) * n;
+        const bool one = t->desi->sdss;
+        const float *flux =
+            one ? (const float *)t->desi->one[0].data : (const float *)b->flux[arm].data + at;
+        const float *ivar =
+            one ? (const float *)t->desi->one[1].data : (const float *)b->ivar[arm].data + at;
+        draw_arm(&image, t, k, flux, ivar, f->model[k], TOP + (long)(k * (PANEL + GAP)));
+    }
+    snprintf(name, sizeof name, "%lld_row%zu.png", (long long)t->desi->row[row->row].target,
+             row->row);
+    status = save(a, name, &image);
+    clv_image_clear(&image);
+    return cli_status(&cli_specfit, status);
+}
+
+/* A scatter of two numbers of each star. */
+static void scatter(clv_image *image, const specfit_table *t, frame f,
+                    double (*x_of)(const clv_specfit_result *),
+                    double (*y_of)(const clv_specfit_result *), const char *title)
+{
+    double low = INFINITY, high = -INFINITY;
+    f.low = INFINITY, f.high = -INFINITY;
+    for (size_t i = 0; i < t->count; ++i) {
+        const double x = x_of(&t->rows[i].fit), y = y_of(&t->rows[i].fit);
+        if (!isfinite(x) || !isfinite(y)) continue;
+        low = fmin(low, x), high = fmax(high, x), f.low = fmin(f.low, y), f.high = fmax(f.high, y);
+    }
+    if (!(high > low)) low -= 1, high = low + 2;
+    if (!(f.high > f.low)) f.low -= 1, f.high = f.low + 2;
+    for (size_t i = 0; i < t->count && isfinite(low); ++i) {
+        const clv_specfit_result *r = &t->rows[i].fit;
+        const double x = (x_of(r) - low) / (high - low), y = (y_of(r) - f.low) / (f.high - f.low);
+        if (!isfinite(x) || !isfinite(y)) continue;
+        clv_image_ring(image, (double)f.x + x * (double)f.width,
+                       (double)f.y + (1 - y) * (double)f.height, 2.5, 2,
+                       r->warnings ? model_colour : good_colour);
+    }
+    border(image, &f);
+    clv_image_text(image, f.x, f.y - 14, 1, title, ink, NULL);
+    if (!isfinite(low)) return;
+    label(image, f.x, f.y + f.height + 4, "%.4g to %.4g", low, high);
+    label(image, f.x - 50, f.y, "%.4g", f.high, 0);
+    label(image, f.x - 50, f.y + f.height - 8, "%.4g", f.low, 0);
+}
+
+static double velocity_of(const clv_specfit_result *r)
+{
+    return r->velocity;
+}
+
+static double error_of(const clv_specfit_result *r)
+{
+    return log10(r->velocity_error);
+}
+
+static double teff_of(const clv_specfit_result *r)
+{
+    return -r->teff;
+}
+
+static double logg_of(const clv_specfit_result *r)
+{
+    return -r->logg;
+}
+
+static double feh_of(const clv_specfit_result *r)
+{
+    return r->feh;
+}
+
+static double alpha_of(const clv_specfit_result *r)
+{
+    return r->alpha;
+}
+
+int specfit_plot_summary(const specfit_args *a, const specfit_table *t)
+{
+    clv_image image = { 0 };
+    clv_status status = clv_image_create(&image, 1200, 440, white);
+    if (status) return cli_status(&cli_specfit, status);
+    scatter(&image, t, (frame){ 70, 40, 300, 340, 0, 1 }, velocity_of, error_of,
+            "log10 error over velocity (km/s)");
+    scatter(&image, t, (frame){ 470, 40, 300, 340, 0, 1 }, teff_of, logg_of,
+            "-log g over -teff (K)");
+    scatter(&image, t, (frame){ 870, 40, 300, 340, 0, 1 }, feh_of, alpha_of,
+            "[alpha/Fe] over [Fe/H]");
+    status = save(a, "summary.png", &image);
+    clv_image_clear(&image);
+    return cli_status(&cli_specfit, status);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave specfit`: options, then read, fit and keep block by block, write. */
+#include "host/cli/specfit/files.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_OPTIONS = 16, BLOCK_ROWS = 512 };
+
+static void make_table(specfit_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "library", CLI_TEXT, &a->library, "DIR", "folder with lib.json" },
+        { "o,output", CLI_TEXT, &a->output, "FILE", "the table, .fits or .csv; - for CSV here" },
+        { "config", CLI_TEXT, &a->config, "FILE", "rvspecfit's settings (key: value lines)" },
+        { "resolution", CLI_CHOICE, &a->resolution, "off,on",
+          "use the resolution matrices of the file [off]" },
+        { "starts", CLI_UINT, &a->starts, "N", "starts for each star, 1 to 8 [1]" },
+        { "models", CLI_TEXT, &a->models, "FILE", "write the best fits as FITS" },
+        { "plot", CLI_TEXT, &a->plots, "DIR", "write a picture of each star, and a summary" },
+        { "npoly", CLI_UINT, &a->npoly, "N", "continuum terms, 1 to 15 [10]" },
+        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "velocities from -KMS to KMS [1000]" },
+        { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
+        { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
+        { "targets", CLI_TEXT, &a->targets, "ID,...", "only these TARGETIDs" },
+        { "minsn", CLI_DOUBLE, &a->min_sn, "S/N", "only spectra with some arm above it",
+          &a->min_sn_given },
+        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "on GPUs, on the rest where there is none" },
+        { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N", "stars at once, as --batch" },
+        { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3" },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+static int check_args(const specfit_args *a)
+{
+    if (!a->library)
+        return cli_error(&cli_specfit, CLI_USAGE, "--library DIR is needed: the templates");
+    if (!a->output)
+        return cli_error(&cli_specfit, CLI_USAGE, "-o FILE is needed: where the table goes");
+    if (a->starts < 1 || a->starts > 8)
+        return cli_error(&cli_specfit, CLI_USAGE, "--starts: %llu given, expected 1 to 8",
+                         (unsigned long long)a->starts);
+    if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
+        return cli_error(&cli_specfit, CLI_USAGE, "--npoly: %llu given, expected 1 to %d",
+                         (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
+    if (!(a->max_vel > 0) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
+        return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
+    return -1;
+}
+
+/* rvspecfit's config.yaml, as far as it is "key: value" lines; options given later win. */
+static int read_config(specfit_args *a)
+{
+    char *text = NULL, *line, *rest = NULL;
+    size_t length;
+    const clv_status status = clv_file_read(a->config, 1 << 20, &text, &length);
+    if (status) return cli_input_status(&cli_specfit, status);
+    for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        const struct {
+            const char *key;
+            double *to;
+        } keys[] = { { "max_vel", &a->max_vel },
+                     { "vel_step0", &a->vel_step },
+                     { "max_vsini", &a->max_vsini },
+                     { "lsf_sigma0_angstrom", &a->sigma0 } };
+        char key[64], value[128];
+        if (sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value) != 2) continue;
+        for (size_t i = 0; i < CLV_LEN(keys); ++i)
+            if (strcmp(key, keys[i].key) == 0 && !clv_parse_double(value, keys[i].to)) {
+                const int code = cli_error(&cli_specfit, CLI_USAGE,
+                                           "%s: %s: \"%s\" is not a number", a->config, key, value);
+                clv_free(text);
+                return code;
+            }
+    }
+    clv_free(text);
+    return CLI_OK;
+}
+
+static bool is_target(const char *list, int64_t id)
+{
+    char name[24];
+    snprintf(name, sizeof name, "%lld", (long long)id);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        const size_t n = strcspn(at, ",");
+        if (n == strlen(name) && strncmp(at, name, n) == 0) return true;
+        if (!at[n]) break;
+        at += n;
+    }
+    return false;
+}
+
+static bool is_wanted(const specfit_args *a, const clv_desi_row *r)
+{
+    if (!r->is_star || (a->targets && !is_target(a->targets, r->target))) return false;
+    bool bright = !a->min_sn_given;
+    for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
+        bright |= r->snr[k] >= a->min_sn;
+    return bright;
+}
+
+/* Which arms of the file the library has. */
+static int match_arms(const specfit_args *a, const clv_desi *desi, const clv_speclib *lib,
+                      specfit_table *t, size_t arm_of_library[CLV_DESI_ARMS])
+{
+    for (size_t k = 0; k < CLV_DESI_ARMS; ++k) {
+        char name[16];
+        if (!desi->present[k]) continue;
+        snprintf(name, sizeof name, desi->sdss ? "sdss1" : "desi_%c",
+                 clv_desi_arm_letters[k] - 'A' + 'a');
+        size_t arm = clv_speclib_arm(lib, name);
+        if (arm == lib->library.arm_count && desi->sdss) arm = clv_speclib_arm(lib, "sdss");
+        if (arm == lib->library.arm_count) {
+            cli_warn(&cli_specfit, "%s has no arm %s: these spectra are left out", a->library,
+                     name);
+            continue;
+        }
+        arm_of_library[t->slots] = arm;
+        t->arm_of[t->slots++] = k;
+    }
+    if (!t->slots)
+        return cli_error(&cli_specfit, CLI_USAGE, "%s has none of the arms of the spectra",
+                         a->library);
+    return CLI_OK;
+}
+
+static clv_spectrum spectrum_of(const clv_desi *desi, const clv_desi_block *b, size_t arm,
+                                size_t library_arm, size_t row)
+{
+    const size_t n = desi->wavelength[arm].shape[0], i = row - b->first;
+    clv_spectrum s = { .arm = library_arm, .pixels = n, .wavelength = desi->wavelength[arm].data };
+    if (desi->sdss) {
+        s.flux = desi->one[0].data, s.ivar = desi->one[1].data, s.mask = desi->one[2].data;
+        return s;
+    }
+    s.flux = (const float *)b->flux[arm].data + i * n;
+    s.ivar = (const float *)b->ivar[arm].data + i * n;
+    if (b->mask[arm].data) s.mask = (const int32_t *)b->mask[arm].data + i * n;
+    if (b->resolution[arm].data) {
+        s.diagonals = b->resolution[arm].shape[1];
+        s.resolution = (const float *)b->resolution[arm].data + i * n * s.diagonals;
+    }
+    return s;
+}
+
+/* Progress over all blocks. */
+typedef struct progress {
+    cli_bar bar;
+    size_t before, total;
+} progress;
+
+static int show_progress(const char *job, size_t done, size_t total, void *user)
+{
+    progress *p = user;
+    (void)total;
+    return cli_progress(job, p->before + done, p->total, &p->bar);
+}
+
+/* Everything that a run holds. */
+typedef struct run_state {
+    clv_desi desi;
+    clv_speclib library;
+    clv_context *context;
+    clv_report *report;
+    specfit_table table;
+    size_t arm_of_library[CLV_DESI_ARMS];
+    progress progress;
+} run_state;
+
+static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to)
+{
+    const size_t count = to - from, slots = s->table.slots;
+    specfit_row *rows = s->table.rows + from;
+    clv_desi_block block;
+    const size_t first = rows[0].row, last = rows[count - 1].row;
+    int code = cli_input_status(
+        &cli_specfit, clv_desi_read(&s->desi, first, last - first + 1, a->resolution == 1, &block));
+    if (code) return code;
+    clv_spectrum *items = clv_zalloc(count * slots, sizeof *items);
+    clv_specfit_result *results = clv_zalloc(count, sizeof *results);
+    if (!items || !results) code = cli_error(&cli_specfit, CLI_FAILED, "no memory for a block");
+    for (size_t i = 0; !code && i < count; ++i)
+        for (size_t k = 0; k < slots; ++k)
+            items[i * slots + k] = spectrum_of(&s->desi, &block, s->table.arm_of[k],
+                                               s->arm_of_library[k], rows[i].row);
+    const clv_spectra_stars stars = { count, slots, items };
+    const clv_specfit_options options = {
+        .size = sizeof options,
+        .terms = (unsigned)a->npoly,
+        .starts = (unsigned)a->starts,
+        .max_velocity_kms = a->max_vel,
+        .velocity_step_kms = a->vel_step,
+        .max_vsini_kms = a->max_vsini,
+        .library_sigma = a->sigma0,
+        .models = a->models || a->plots,
+        .progress = show_progress,
+        .progress_user = &s->progress,
+    };
+    s->progress.before = from;
+    if (!code)
+        code = cli_status(&cli_specfit, clv_specfit(s->context, &s->library.library, &stars,
+                                                    &options, results, s->report));
+    for (size_t i = 0; !code && i < count; ++i)
+        rows[i].fit = results[i];
+    for (size_t i = 0; !code && a->plots && i < count; ++i)
+        code = specfit_plot(a, &s->table, &rows[i], &block);
+    if (!a->models) clv_specfit_results_clear(a->plots ? results : NULL, count);
+    for (size_t i = 0; a->plots && !a->models && i < count; ++i)
+        memset(rows[i].fit.model, 0, sizeof rows[i].fit.model);
+    clv_free(items), clv_free(results);
+    clv_desi_block_clear(&block);
+    return code;
+}
+
+static int fit_all(const specfit_args *a, run_state *s)
+{
+    int code = CLI_OK;
+    s->table.rows = clv_zalloc(CLV_MAX(s->desi.rows, (size_t)1), sizeof *s->table.rows);
+    if (!s->table.rows) return cli_error(&cli_specfit, CLI_FAILED, "no memory for the table");
+    for (size_t i = 0; i < s->desi.rows; ++i)
+        if (is_wanted(a, &s->desi.row[i])) s->table.rows[s->table.count++].row = i;
+    s->progress.total = s->table.count;
+    cli_bar_start(&s->progress.bar, &a->common, "stars");
+    for (size_t from = 0; from < s->table.count && !code;) {
+        size_t to = from + 1;
+        while (to < s->table.count && s->table.rows[to].row < s->table.rows[from].row + BLOCK_ROWS)
+            ++to;
+        code = fit_block(a, s, from, to);
+        from = to;
+    }
+    cli_bar_end(&s->progress.bar);
+    return code;
+}
+
+static void summarize(const specfit_args *a, const run_state *s, double seconds)
+{
+    char took[24];
+    size_t good = 0, bad = 0;
+    if (a->common.quiet || strcmp(a->output, "-") == 0) return;
+    for (size_t i = 0; i < s->table.count; ++i) {
+        good += s->table.rows[i].fit.warnings == 0;
+        bad += (s->table.rows[i].fit.warnings & CLV_SPECFIT_BAD_SPECTRUM) != 0;
+    }
+    if (!s->table.count) {
+        printf("no star to fit in the file\n");
+        return;
+    }
+    printf("%zu stars in %s (%.1f stars/s) on", s->table.count, clv_format_seconds(seconds, took),
+           (double)s->table.count / fmax(seconds, 1e-6));
+    for (size_t i = 0, shown = 0; i < clv_report_share_count(s->report); ++i) {
+        const clv_share share = clv_report_share(s->report, i);
+        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
+    }
+    printf("\n%zu without warnings, %zu with nothing to fit\n", good, bad);
+}
+
+/* The context; with --use_gpu its log line, and the other devices where there is no GPU. */
+static int make_context(specfit_args *a, char *batch, char *devices, run_state *s)
+{
+    if (a->gpu_batch_size && !a->common.batch) {
+        snprintf(batch, 24, "%llu", (unsigned long long)a->gpu_batch_size);
+        a->common.batch = batch;
+    }
+    if (!a->use_gpu && !a->gpu_devices) {
+        const int code = cli_common_context(&cli_specfit, &a->common, &s->context);
+        return code < 0 ? CLI_OK : code;
+    }
+    const clv_context_options gpus = { .size = sizeof gpus, .devices = "gpu" };
+    clv_context *probe = NULL;
+    clv_text list = { 0 };
+    if (clv_context_create(&gpus, &probe) == CLV_OK) {
+        for (size_t i = 0; i < clv_context_device_count(probe); ++i) {
+            char number[24];
+            const clv_probe_device *facts = clv_device_facts(clv_context_device(probe, i));
+            snprintf(number, sizeof number, "%zu", i);
+            if (a->gpu_devices && !is_target(a->gpu_devices, (int64_t)i)) continue;
+            clv_text_add(&list, "%s%zu:%u", list.length ? "," : "", facts->platform,
+                         facts->ordinal);
+        }
+        clv_context_free(probe);
+    }
+    if (list.length && list.length < 256 && !a->common.device) {
+        memcpy(devices, list.data, list.length + 1);
+        a->common.device = devices;
+    } else if (!a->common.quiet && !a->common.device) {
+        cli_warn(&cli_specfit, "no such GPU here: the other devices do the work");
+    }
+    clv_text_clear(&list);
+    const int code = cli_common_context(&cli_specfit, &a->common, &s->context);
+    if (code < 0 && !a->common.quiet && s->context) {
+        fprintf(stderr, "cleave specfit: batch size %s on",
+                a->common.batch ? a->common.batch : "auto");
+        for (size_t i = 0; i < clv_context_device_count(s->context); ++i)
+            fprintf(stderr, " %s", clv_device_label(clv_context_device(s->context, i)));
+        fprintf(stderr, "\n");
+    }
+    return code < 0 ? CLI_OK : code;
+}
+
+static void note(const run_state *s)
+{
+    size_t good = 0;
+    for (size_t i = 0; i < s->table.count; ++i)
+        good += s->table.rows[i].fit.warnings == 0;
+    clv_report_note(s->report, "stars", (double)s->table.count);
+    clv_report_note(s->report, "without_warnings", (double)good);
+}
+
+static int run(int argc, char **argv)
+{
+    specfit_args a = {
+        .starts = 1, .npoly = 10, .max_vel = 1000, .vel_step = 5, .max_vsini = 500, .sigma0 = 0.5
+    };
+    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    char batch[24], devices[256];
+    make_table(&a, own);
+    cli_common_table(&a.common, common);
+    const cli_option *const tables[] = { own, common, NULL };
+    int operands, code = cli_parse(&cli_specfit, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if (operands != 1)
+        return cli_error(&cli_specfit, CLI_USAGE, "%d files given, expected one COADD.fits",
+                         operands);
+    if (a.config && (code = read_config(&a))) return code;
+    if ((code = check_args(&a)) >= 0) return code;
+
+    run_state s = { 0 };
+    const double started = clv_now();
+    code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
+    if (!code) code = cli_input_status(&cli_specfit, clv_desi_open(argv[1], &s.desi));
+    s.table.desi = &s.desi;
+    if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arm_of_library);
+    if (!code) code = make_context(&a, batch, devices, &s);
+    if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
+    if (!code && a.plots) code = cli_status(&cli_specfit, clv_dir_make(a.plots));
+    if (!code) code = fit_all(&a, &s);
+    if (!code && a.plots) code = specfit_plot_summary(&a, &s.table);
+    if (!code && a.models) code = specfit_write_models(&a, &s.table);
+    if (!code) code = specfit_write(&a, &s.table);
+    if (!code) note(&s);
+    if (!code) code = cli_write_report(&cli_specfit, &a.common, s.context, s.report);
+    if (!code) summarize(&a, &s, clv_now() - started);
+    for (size_t i = 0; s.table.rows && i < s.table.count; ++i)
+        clv_specfit_results_clear(&s.table.rows[i].fit, 1);
+    clv_free(s.table.rows);
+    clv_desi_clear(&s.desi), clv_speclib_clear(&s.library);
+    clv_report_free(s.report), clv_context_free(s.context);
+    return code;
+}
+
+const cli_command cli_specfit = {
+    .name = "specfit",
+    .summary = "velocities and parameters of stars from their spectra",
+    .operands = "COADD.fits --library DIR -o FILE [OPTION...]",
+    .description =
+        "Fits velocity, rotation, temperature, gravity and abundances of every star in a DESI\n"
+        "coadd- or spectra- file (or one SDSS spectrum) by a library of templates, and writes\n"
+        "rvspecfit's columns with the value of the likelihood and all covariances added.\n"
+        "Spectra that cannot be fitted keep their row, with RVS_WARN = 32.",
+    .run = run,
+};
