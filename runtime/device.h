@@ -51,6 +51,7 @@ struct clv_device {
     bool trust_profiling; /* event times can be used */
     unsigned depth;       /* chunks in flight in a job */
     uint64_t loop_limit;  /* loop turns a work-item survives; CLV_UNKNOWN: no limit */
+    atomic_bool compiling; /* its thread waits for the driver's compiler */
     atomic_bool hung; /* its thread is inside the driver and was given up: no job counts on it */
     int pool_group;   /* devices with one number share their cores; -1: none */
 

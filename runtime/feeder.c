@@ -98,12 +98,17 @@ clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue
 bool clv_feeder_stop(clv_feeder *feeder)
 {
     static const double patience = 10; /* seconds for what still runs */
-    const double until = clv_now() + patience;
+    static const double compiling_patience = 300;
+    const double started = clv_now();
     pthread_mutex_lock(&feeder->lock);
     feeder->stop = true;
     pthread_cond_broadcast(&feeder->changed);
-    while (!feeder->ended && clv_now() < until)
-        clv_cond_wait_until(&feeder->changed, &feeder->lock, until);
+    for (double now = started, until = started + patience; !feeder->ended; now = clv_now()) {
+        if (atomic_load(&feeder->device->compiling))
+            until = CLV_MIN(now + patience, started + compiling_patience);
+        if (now >= until) break;
+        clv_cond_wait_until(&feeder->changed, &feeder->lock, CLV_MIN(until, now + 1));
+    }
     const bool ended = feeder->ended;
     pthread_mutex_unlock(&feeder->lock);
     if (!ended) {

@@ -86,7 +86,9 @@ static clv_status from_source(clv_device *device, const clv_cl_source *source, c
     cl_program program = clCreateProgramWithSource(device->cl, 1, &string, &text->length, &code);
     if (code != CL_SUCCESS)
         return clv_cl_fail(device, "clCreateProgramWithSource", source->name, code);
+    atomic_store(&device->compiling, true);
     code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+    atomic_store(&device->compiling, false);
     char *log = build_log(device, program);
     if (code != CL_SUCCESS) {
         const clv_status status =
@@ -200,6 +202,7 @@ static void save(clv_device *device, clv_program *p)
 void clv_programs_save(clv_device *device)
 {
     if (!*device->cache->directory) return;
+    atomic_store(&device->compiling, true);
     pthread_mutex_lock(&device->program_lock);
     for (clv_program *p = device->programs.first; p; p = p->next)
         if (p->ran && !p->from_disk) {
@@ -207,6 +210,7 @@ void clv_programs_save(clv_device *device)
             p->from_disk = true; /* as good as */
         }
     pthread_mutex_unlock(&device->program_lock);
+    atomic_store(&device->compiling, false);
 }
 
 void clv_programs_clear(clv_device *device)
