@@ -46,11 +46,11 @@ struct clv_device {
     clv_error trouble;
     cl_context cl;
 
-    bool zero_copy;       /* kernels work on host memory in place */
-    bool nap;             /* waiting spins a core: poll and sleep instead */
-    bool trust_profiling; /* event times can be used */
-    unsigned depth;       /* chunks in flight in a job */
-    uint64_t loop_limit;  /* loop turns a work-item survives; CLV_UNKNOWN: no limit */
+    bool zero_copy;        /* kernels work on host memory in place */
+    bool nap;              /* waiting spins a core: poll and sleep instead */
+    bool trust_profiling;  /* event times can be used */
+    unsigned depth;        /* chunks in flight in a job */
+    uint64_t loop_limit;   /* loop turns a work-item survives; CLV_UNKNOWN: no limit */
     atomic_bool compiling; /* its thread waits for the driver's compiler */
     atomic_bool hung; /* its thread is inside the driver and was given up: no job counts on it */
     int pool_group;   /* devices with one number share their cores; -1: none */
