@@ -282,7 +282,8 @@ void clv_device_lower_budget(clv_device *device, uint64_t floor)
         char was[16], now[16];
         clv_log(CLV_LOG_WARN, "%s: out of memory below the budget: %s becomes %s", device->label,
                 clv_format_bytes(pool->budget, was), clv_format_bytes(lower, now));
-        pool->budget = pool->stats.budget_bytes = device->budget = lower; /* for later jobs too */
+        device->budget = lower; /* for later jobs too */
+        pool->budget = pool->stats.budget_bytes = lower;
     }
     pthread_mutex_unlock(&device->lock);
 }

@@ -90,7 +90,8 @@ static clv_status sort_points(linker *l, size_t count)
     return CLV_OK;
 }
 
-enum { NOBODY = UINT32_MAX, MOST_CELLS = 1 << 20 };
+#define NOBODY UINT32_MAX
+enum { MOST_CELLS = 1 << 20 };
 
 static size_t cell_along(double at, double from, double side, size_t count)
 {
