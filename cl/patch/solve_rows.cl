@@ -48,8 +48,8 @@ static fvec shrinkage(__global const float *V, __global const int *entry, float 
 }
 
 /* acc[r][c] -= sum over k < depth of row r of `a` times row c of `b`. */
-static void update(fvec acc[4][4], __global const float *const a[4],
-                   __global const float *const b[4], int depth, size_t stride)
+static void update(fvec acc[4][4], __global float *const a[4], __global float *const b[4], int depth,
+                   size_t stride)
 {
     for (int k = 0; k < depth; ++k) {
         fvec left[4], right[4];
