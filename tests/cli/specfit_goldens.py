@@ -71,7 +71,7 @@ def device_of(cleave, platform):
             return ["--device", line.split()[0]]
     if platform in os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(","):
         sys.exit(f"{platform} was promised and is not here")
-    print(f"no {platform} here")
+    print(f"SKIPPED: no OpenCL device of {platform}")
     sys.exit(SKIP)
 
 
@@ -79,7 +79,7 @@ def main():
     cleave, platform = sys.argv[1:3]
     reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
     if not os.path.isdir(reference):
-        print("no $CLEAVE_REFERENCE_DIR/specfit")
+        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
         return SKIP
     device, failed = device_of(cleave, platform), []
     slow = platform == "mesa"
