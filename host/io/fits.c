@@ -49,6 +49,8 @@ static clv_status fits_error(const char *path, const char *doing, int error)
                     *cause ? ": " : "", clv_printable(cause, strlen(cause), text, sizeof text));
 }
 
+enum { CARD = 80 }; /* characters */
+
 /* Only FITS and gzip reach CFITSIO: it would also unpack zip, pack and compress by old code. */
 static clv_status check_magic(const char *path)
 {
@@ -67,11 +69,42 @@ static clv_status check_magic(const char *path)
                     path, clv_printable(start, length, found, sizeof found));
 }
 
+/* CFITSIO 4.2 copies a column's name of 70 characters, a text without quotes, into room for 69. */
+static bool is_good_name(const char *card)
+{
+    enum { VALUE = 9 };
+    if (memcmp(card, "TTYPE", 5) != 0) return true;
+    for (int i = VALUE; i < CARD; ++i)
+        if (card[i] != ' ') return card[i] == '\'' || card[i] == '/';
+    return true;
+}
+
+static clv_status check_names(const char *path)
+{
+    enum { AT_ONCE = CARD * 512 };
+    char cards[AT_ONCE];
+    clv_input input;
+    clv_status status = CLV_OK;
+    CLV_TRY(clv_input_open(&input, path));
+    for (uint64_t left = input.length; left >= CARD && !status;) {
+        const size_t now = (size_t)CLV_MIN(left / CARD * CARD, (uint64_t)AT_ONCE);
+        status = clv_input_read(&input, cards, now);
+        for (size_t at = 0; at < now && !status; at += CARD)
+            if (!is_good_name(cards + at))
+                status =
+                    clv_fail(CLV_E_FORMAT, "%s: the name of a table's column has no quotes", path);
+        left -= now;
+    }
+    clv_input_close(&input);
+    return status;
+}
+
 static clv_status open_file(const char *path, fitsfile **file)
 {
     char name[FLEN_FILENAME];
     *file = NULL;
     CLV_TRY(check_magic(path));
+    CLV_TRY(check_names(path));
     /* "./" keeps CFITSIO from reading "~user" and from dropping leading blanks. */
     const int length = snprintf(name, sizeof name, "%s%s", *path == '/' ? "" : "./", path);
     if (length < 0 || length >= FLEN_FILENAME - 16)
