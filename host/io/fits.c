@@ -69,7 +69,8 @@ static clv_status check_magic(const char *path)
                     path, clv_printable(start, length, found, sizeof found));
 }
 
-/* CFITSIO 4.2 copies a column's name of 70 characters, a text without quotes, into room for 69. */
+/* CFITSIO 4.2 copies a column's name of 70 characters, a text without quotes, into room for 69.
+ * Seen in plain files only: inside a gzip file such a name still reaches it. */
 static bool is_good_name(const char *card)
 {
     enum { VALUE = 9 };
