@@ -5,11 +5,11 @@
 
 # A build without these is not possible.
 packages_needed=(gcc libc6-dev cmake ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers
-    libjansson-dev libsodium-dev)
+    libjansson-dev libsodium-dev libutf8proc-dev)
 # Without one of these Cleave is smaller. PoCL is the driver that always works: it makes an OpenCL
 # device of the CPU.
-packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev libtiff-dev
-    libpng-dev libutf8proc-dev libopenblas-dev liblapacke-dev)
+packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfitsio-dev zlib1g-dev
+    libtiff-dev libpng-dev libopenblas-dev liblapacke-dev)
 # Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
 packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
     python3 python3-venv ca-certificates)

@@ -63,6 +63,17 @@ clv_status clv_input_read(clv_input *input, void *out, size_t length)
     return CLV_OK;
 }
 
+clv_status clv_input_seek(clv_input *input, uint64_t position)
+{
+    if (position > input->length)
+        return clv_fail(CLV_E_IO, "%s: has no byte %llu", input->path,
+                        (unsigned long long)position);
+    if (lseek(input->descriptor, (off_t)position, SEEK_SET) < 0)
+        return io_error("seek in", input->path);
+    input->position = position;
+    return CLV_OK;
+}
+
 void clv_input_close(clv_input *input)
 {
     if (input->descriptor >= 0) close(input->descriptor);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A build without CFITSIO: every call says so. */
+#include "host/io/fits.h"
+
+#include "base/error.h"
+
+static clv_status missing(const char *path)
+{
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: this Cleave was built without FITS; use .npy, or build it "
+                    "with CFITSIO",
+                    path);
+}
+
+clv_status clv_fits_read(const char *path, int hdu, clv_array *array, clv_fits_cards *cards)
+{
+    (void)hdu, (void)cards;
+    *array = (clv_array){ 0 };
+    return missing(path);
+}
+
+clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+{
+    *values = NULL;
+    *count = 0;
+    return missing(path);
+}
+
+clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
+                               clv_array *array, bool *found)
+{
+    (void)name, (void)first, (void)rows;
+    *array = (clv_array){ 0 }, *found = false;
+    return missing(path);
+}
+
+clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
+                                clv_type type, clv_array *array, bool *found)
+{
+    (void)table, (void)column, (void)type;
+    *array = (clv_array){ 0 }, *found = false;
+    return missing(path);
+}
+
+clv_status clv_fits_write(const char *path, const clv_array *array, const clv_fits_cards *cards)
+{
+    (void)array, (void)cards;
+    return missing(path);
+}
