@@ -3,14 +3,8 @@
 #ifndef CLEAVE_TESTS_FAULT_CALLS_H
 #define CLEAVE_TESTS_FAULT_CALLS_H
 
-#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
 #include "fault_state.h"
-
-#include <CL/cl_layer.h>
-
-extern const cl_icd_dispatch *fault_below; /* the driver's, or the next layer's */
+#include "layer.h"
 
 void fault_objects_install(cl_icd_dispatch *layer);  /* devices to kernels */
 void fault_commands_install(cl_icd_dispatch *layer); /* commands and their events */

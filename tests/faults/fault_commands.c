@@ -64,7 +64,7 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
 {
     cl_int code = begin(queue, true), result = CL_SUCCESS;
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
+        code = layer_below->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
                                                    count, events, event);
     if (code != CL_SUCCESS) return code;
     double items = 1, extra_s = 0;
@@ -88,7 +88,7 @@ static cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_
     leave();
     if (blocking) wait_for_queue(queue);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueReadBuffer(queue, buffer, blocking || wrong, offset, bytes,
+        code = layer_below->clEnqueueReadBuffer(queue, buffer, blocking || wrong, offset, bytes,
                                                 out, count, events, event);
     if (code != CL_SUCCESS) return code;
     if (wrong && bytes) ((unsigned char *)out)[bytes / 2] ^= 0x10;
@@ -103,7 +103,7 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl
     cl_int code = begin(queue, false);
     if (blocking) wait_for_queue(queue);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, in, count,
+        code = layer_below->clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, in, count,
                                                  events, event);
     if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
     return code;
@@ -117,7 +117,7 @@ static cl_int CL_API_CALL write_box(cl_command_queue queue, cl_mem buffer, cl_bo
 {
     cl_int code = begin(queue, false);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueWriteBufferRect(queue, buffer, blocking, to, from, region, row,
+        code = layer_below->clEnqueueWriteBufferRect(queue, buffer, blocking, to, from, region, row,
                                                      slice, host_row, host_slice, in, count, events,
                                                      event);
     if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
@@ -130,7 +130,7 @@ static cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, con
 {
     cl_int code = begin(queue, false);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, offset,
+        code = layer_below->clEnqueueFillBuffer(queue, buffer, pattern, pattern_bytes, offset,
                                                 bytes, count, events, event);
     if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
     return code;
@@ -142,7 +142,7 @@ static cl_int CL_API_CALL copy_buffer(cl_command_queue queue, cl_mem from, cl_me
 {
     cl_int code = begin(queue, false);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes,
+        code = layer_below->clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes,
                                                 count, events, event);
     if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
     return code;
@@ -158,7 +158,7 @@ static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem buffer, cl_bo
         return NULL;
     }
     if (blocking) wait_for_queue(queue);
-    void *mapped = fault_below->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes,
+    void *mapped = layer_below->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes,
                                                    count, events, event, code);
     if (mapped) accepted(queue, event, 0, CL_SUCCESS);
     return mapped;
@@ -169,7 +169,7 @@ static cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem buffer, void *map
 {
     cl_int code = begin(queue, false);
     if (code == CL_SUCCESS)
-        code = fault_below->clEnqueueUnmapMemObject(queue, buffer, mapped, count, events, event);
+        code = layer_below->clEnqueueUnmapMemObject(queue, buffer, mapped, count, events, event);
     if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
     return code;
 }
@@ -191,7 +191,7 @@ static cl_int fate(cl_event event, double *ready)
 
 static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *events)
 {
-    cl_int code = fault_below->clWaitForEvents(count, events);
+    cl_int code = layer_below->clWaitForEvents(count, events);
     for (cl_uint i = 0; i < count; ++i) {
         double ready;
         const cl_int result = fate(events[i], &ready);
@@ -208,7 +208,7 @@ static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *events)
 static cl_int CL_API_CALL event_info(cl_event event, cl_event_info what, size_t room, void *out,
                                      size_t *length)
 {
-    const cl_int code = fault_below->clGetEventInfo(event, what, room, out, length);
+    const cl_int code = layer_below->clGetEventInfo(event, what, room, out, length);
     if (code != CL_SUCCESS || what != CL_EVENT_COMMAND_EXECUTION_STATUS || !out) return code;
     double ready;
     const cl_int result = fate(event, &ready);
@@ -229,7 +229,7 @@ static cl_int CL_API_CALL retain_event(cl_event event)
     if (e) ++e->held;
     ++fault.stats.live;
     leave();
-    return fault_below->clRetainEvent(event);
+    return layer_below->clRetainEvent(event);
 }
 
 static cl_int CL_API_CALL release_event(cl_event event)
@@ -239,14 +239,14 @@ static cl_int CL_API_CALL release_event(cl_event event)
     if (e && e->held-- == 1) fault_forget(event, SEEN_EVENT);
     --fault.stats.live;
     leave();
-    return fault_below->clReleaseEvent(event);
+    return layer_below->clReleaseEvent(event);
 }
 
 /* As one driver has it: every command takes a nanosecond. */
 static cl_int CL_API_CALL event_times(cl_event event, cl_profiling_info what, size_t room,
                                       void *out, size_t *length)
 {
-    const cl_int code = fault_below->clGetEventProfilingInfo(event, what, room, out, length);
+    const cl_int code = layer_below->clGetEventProfilingInfo(event, what, room, out, length);
     enter();
     const bool lies = fault.plan.times != 0;
     fault.stats.injected += lies;

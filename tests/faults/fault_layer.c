@@ -6,18 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count,
-                                                          const cl_icd_dispatch *target,
-                                                          cl_uint *own_count,
-                                                          const cl_icd_dispatch **own,
-                                                          const void *properties);
 fault_set fault_layer_set;
 fault_get fault_layer_get;
 
-const cl_icd_dispatch *fault_below;
-static cl_icd_dispatch layer;
-
-/* ---- control --------------------------------------------------------------------------------- */
+const char layer_name[] = "fault layer of Cleave's tests";
 
 int fault_layer_set(const char *faults)
 {
@@ -42,44 +34,11 @@ fault_stats fault_layer_get(void)
     return stats;
 }
 
-/* ---- the layer ------------------------------------------------------------------------------- */
-
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t bytes, void *out,
-                                               size_t *length)
+bool layer_install(cl_icd_dispatch *own)
 {
-    static const char name[] = "fault layer of Cleave's tests";
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    const void *value = what == CL_LAYER_NAME ? (const void *)name : &version;
-    const size_t needed = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-    if (out && bytes < needed) return CL_INVALID_VALUE;
-    if (out) memcpy(out, value, needed);
-    if (length) *length = needed;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *target,
-                                            cl_uint *own_count, const cl_icd_dispatch **own)
-{
-    const cl_uint entries = sizeof layer / sizeof(void *);
-    if (!target || count < entries || !own_count || !own) return CL_INVALID_VALUE;
     const char *faults = getenv("CLEAVE_FAULTS");
-    if (!fault_layer_set(faults ? faults : "")) return CL_INVALID_VALUE;
-    fault_below = target;
-    memcpy(&layer, target, sizeof layer);
-    fault_objects_install(&layer);
-    fault_commands_install(&layer);
-    *own = &layer;
-    *own_count = entries;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count,
-                                                          const cl_icd_dispatch *target,
-                                                          cl_uint *own_count,
-                                                          const cl_icd_dispatch **own,
-                                                          const void *properties)
-{
-    (void)properties;
-    return clInitLayer(count, target, own_count, own);
+    if (!fault_layer_set(faults ? faults : "")) return false;
+    fault_objects_install(own);
+    fault_commands_install(own);
+    return true;
 }

@@ -49,7 +49,7 @@ static cl_int CL_API_CALL create_sub_devices(cl_device_id device,
     leave();
     if (fails) return fault.plan.code;
     cl_uint count = 0;
-    const cl_int code = fault_below->clCreateSubDevices(device, how, room, parts, &count);
+    const cl_int code = layer_below->clCreateSubDevices(device, how, room, parts, &count);
     if (made) *made = count;
     for (cl_uint i = 0; code == CL_SUCCESS && parts && i < count && i < room; ++i)
         created(parts[i], SEEN_DEVICE, (int)i + 1);
@@ -62,7 +62,7 @@ static cl_int CL_API_CALL release_device(cl_device_id device)
     if (fault_find(device, SEEN_DEVICE)) --fault.stats.live; /* roots are not counted */
     fault_forget(device, SEEN_DEVICE);
     leave();
-    return fault_below->clReleaseDevice(device);
+    return layer_below->clReleaseDevice(device);
 }
 
 static cl_context CL_API_CALL create_context(
@@ -78,7 +78,7 @@ static cl_context CL_API_CALL create_context(
         return NULL;
     }
     cl_context context =
-        fault_below->clCreateContext(properties, count, devices, notify, user, code);
+        layer_below->clCreateContext(properties, count, devices, notify, user, code);
     if (context) created(context, SEEN_CONTEXT, number);
     return context;
 }
@@ -86,7 +86,7 @@ static cl_context CL_API_CALL create_context(
 static cl_int CL_API_CALL release_context(cl_context context)
 {
     forgotten(context, SEEN_CONTEXT);
-    return fault_below->clReleaseContext(context);
+    return layer_below->clReleaseContext(context);
 }
 
 static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
@@ -101,7 +101,7 @@ static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_i
         if (code) *code = fault.plan.code;
         return NULL;
     }
-    cl_command_queue queue = fault_below->clCreateCommandQueue(context, device, properties, code);
+    cl_command_queue queue = layer_below->clCreateCommandQueue(context, device, properties, code);
     if (queue) created(queue, SEEN_QUEUE, number);
     return queue;
 }
@@ -109,7 +109,7 @@ static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_i
 static cl_int CL_API_CALL release_queue(cl_command_queue queue)
 {
     forgotten(queue, SEEN_QUEUE);
-    return fault_below->clReleaseCommandQueue(queue);
+    return layer_below->clReleaseCommandQueue(queue);
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes,
@@ -127,7 +127,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
         if (code) *code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         return NULL;
     }
-    cl_mem buffer = fault_below->clCreateBuffer(context, flags, bytes, host, code);
+    cl_mem buffer = layer_below->clCreateBuffer(context, flags, bytes, host, code);
     if (buffer) {
         created(buffer, SEEN_BUFFER, number);
         enter();
@@ -150,7 +150,7 @@ static cl_int CL_API_CALL release_buffer(cl_mem buffer)
     }
     --fault.stats.live;
     leave();
-    return fault_below->clReleaseMemObject(buffer);
+    return layer_below->clReleaseMemObject(buffer);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static cl_program CL_API_CALL create_program(cl_context context, cl_uint count, 
         return NULL;
     }
     cl_program program =
-        fault_below->clCreateProgramWithSource(context, count, texts, lengths, code);
+        layer_below->clCreateProgramWithSource(context, count, texts, lengths, code);
     if (program) counted(1);
     return program;
 }
@@ -185,7 +185,7 @@ static cl_program CL_API_CALL create_from_binary(cl_context context, cl_uint cou
         if (each) *each = CL_INVALID_BINARY;
         return NULL;
     }
-    cl_program program = fault_below->clCreateProgramWithBinary(context, count, devices, lengths,
+    cl_program program = layer_below->clCreateProgramWithBinary(context, count, devices, lengths,
                                                                 binaries, each, code);
     if (program) counted(1);
     return program;
@@ -204,7 +204,7 @@ static cl_int CL_API_CALL build_program(cl_program program, cl_uint count,
     if (fails) unbuilt = program;
     leave();
     return fails ? CL_BUILD_PROGRAM_FAILURE
-                 : fault_below->clBuildProgram(program, count, devices, options, notify, user);
+                 : layer_below->clBuildProgram(program, count, devices, options, notify, user);
 }
 
 static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device,
@@ -214,7 +214,7 @@ static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device,
     enter();
     const bool ours = program == unbuilt && what == CL_PROGRAM_BUILD_LOG;
     leave();
-    if (!ours) return fault_below->clGetProgramBuildInfo(program, device, what, room, out, length);
+    if (!ours) return layer_below->clGetProgramBuildInfo(program, device, what, room, out, length);
     if (out && room < sizeof build_log) return CL_INVALID_VALUE;
     if (out) memcpy(out, build_log, sizeof build_log);
     if (length) *length = sizeof build_log;
@@ -227,7 +227,7 @@ static cl_int CL_API_CALL release_program(cl_program program)
     if (program == unbuilt) unbuilt = NULL;
     --fault.stats.live;
     leave();
-    return fault_below->clReleaseProgram(program);
+    return layer_below->clReleaseProgram(program);
 }
 
 static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *code)
@@ -239,7 +239,7 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
         if (code) *code = CL_OUT_OF_HOST_MEMORY;
         return NULL;
     }
-    cl_kernel kernel = fault_below->clCreateKernel(program, name, code);
+    cl_kernel kernel = layer_below->clCreateKernel(program, name, code);
     if (kernel) counted(1);
     return kernel;
 }
@@ -247,7 +247,7 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
 static cl_int CL_API_CALL release_kernel(cl_kernel kernel)
 {
     counted(-1);
-    return fault_below->clReleaseKernel(kernel);
+    return layer_below->clReleaseKernel(kernel);
 }
 
 static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t bytes,
@@ -256,7 +256,7 @@ static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t b
     enter();
     const bool fails = fault_calls();
     leave();
-    return fails ? CL_OUT_OF_HOST_MEMORY : fault_below->clSetKernelArg(kernel, index, bytes, value);
+    return fails ? CL_OUT_OF_HOST_MEMORY : layer_below->clSetKernelArg(kernel, index, bytes, value);
 }
 
 void fault_objects_install(cl_icd_dispatch *layer)
