@@ -11,7 +11,7 @@ bool clv_cl_is_memory(cl_int code)
            code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
 }
 
-clv_status clv_cl_fail(const clv_device *device, const char *call, const char *what, cl_int code)
+clv_status(clv_cl_fail)(const clv_device *device, const char *call, const char *what, cl_int code)
 {
     return clv_fail(clv_cl_is_memory(code) ? CLV_E_DEVICE_MEMORY : CLV_E_DEVICE,
                     "%s: %s%s%s: %s (%d)", clv_device_label(device), call, what ? " for " : "",

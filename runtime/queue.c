@@ -91,7 +91,7 @@ static clv_status settle(clv_queue *queue, size_t count)
     clv_status status = CLV_OK;
     if (!count) return CLV_OK;
     clFlush(queue->cl);
-    const cl_event last = queue->pending[count - 1].event;
+    cl_event last = queue->pending[count - 1].event;
     if (queue->device->nap) {
         cl_int state = CL_QUEUED;
         for (double nap = 20e-6; clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,

@@ -187,8 +187,10 @@ static void deal(filling *fill, clv_plan *plan, double chunk)
     choose_fastest(fill, plan);
     memset(plan->share, 0, sizeof plan->share);
     plan->finish = fill->now;
-    for (double left = fill->units; left > 0; left -= chunk) {
+    double left = fill->units;
+    while (left > 0) {
         const double units = fmin(left, chunk);
+        left -= chunk;
         size_t best = CLV_NOBODY;
         double best_end = INFINITY;
         for (size_t i = 0; i < balance->device_count; ++i) {

@@ -79,7 +79,7 @@ void clv_balance_share_out(clv_balance *balance)
 
     const size_t align = balance->job.align, left = balance->book.free - meant;
     const size_t blocks = left / align + (left % align != 0);
-    double weights[CLV_BALANCE_MAX_DEVICES], remainders[CLV_BALANCE_MAX_DEVICES];
+    double weights[CLV_BALANCE_MAX_DEVICES], remainders[CLV_BALANCE_MAX_DEVICES] = { 0 };
     weigh(balance, weights);
     drop_small(balance, (double)left, weights);
     const double total = sum(weights, balance->device_count);
