@@ -3,6 +3,7 @@
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
 
+#include <cleave/array.h>
 #include <cleave/blob.h>
 #include <cleave/job.h>
 #include <cleave/log.h>

@@ -54,6 +54,15 @@ KERNELS = [
     ("patch/solve_group.cl", "isnan(rho) ? NAN : sum", "isnan(rho) ? 0.0f : sum", "solve"),
     ("patch/solve_group.cl", "        barrier(CLK_LOCAL_MEM_FENCE);\n        const float scale",
      "        const float scale", "oclgrind solve"),
+    ("array/philox.cl", "c1 = p1, c3 = p0", "c1 = p0, c3 = p1", "array_kernels"),
+    ("array/philox.cl", "(x & LOW) >> 8", "x >> 8", "array_kernels"),
+    ("array/philox.cl", "const vec high = (vec)(start >> 32)", "const vec high = (vec)(0)",
+     "array_kernels"),
+    ("array/convolve.cl", "i - r >= 0", "i - r >= -1", "oclgrind array_kernels"),
+    ("array/convolve.cl", "if (y + 3 < rows)", "if (y + 2 < rows)", "oclgrind array_kernels"),
+    ("array/convolve.cl", "x < room", "x <= room", "array_kernels"),
+    ("array/convolve.cl", "if (x >= width) return", "if (x > width) return",
+     "oclgrind array_kernels"),
     ("blob/blob.clh", "2 * size - 1 - at", "2 * size - 2 - at", "blob_kernels"),
     ("blob/rows.cl", "r10 = fma((fvec)w.y, lowA0 + dn0, r10)",
      "r10 = fma((fvec)w.y, lowA0 + dn1, r10)", "blob_kernels"),
@@ -172,7 +181,7 @@ class Judge:
 
 def kernel_command(sources, build, test):
     *under, name = test.split()
-    command = [f"{build}/bin/test_{name}" if name.startswith("blob")
+    command = [f"{build}/bin/test_{name}" if name.startswith(("blob", "array"))
                else TEST.format(build=build, name=name)]
     if not under:
         return command

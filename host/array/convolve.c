@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution of an image: the host adds the borders, the devices' units are rows. */
+#include "host/array/edge.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    IMAGE, /* slot input */
+    OUT,   /* slot output */
+    WEIGHTS = 0,
+    ROWS = 4,   /* of a work-item, as in cl/array/convolve.cl */
+    LANES = 16, /* for cores; a block is twice as wide */
+    MOST_ELEMENTS = 4096
+};
+
+typedef struct filter {
+    size_t height, width, kernel_height, kernel_width, pitch;
+    float *weights; /* the kernel turned by half a turn */
+    float *padded;  /* [height + kernel_height - 1, pitch] */
+    float *out;
+    size_t out_stride;
+} filter;
+
+static bool is_core(const clv_device *device)
+{
+    return clv_device_facts(device)->device_class == CLV_CLASS_CPU;
+}
+
+static size_t weight_bytes(const filter *f)
+{
+    return f->kernel_height * f->kernel_width * sizeof(float);
+}
+
+static clv_cost cost(size_t first, size_t count, void *user)
+{
+    (void)first;
+    const filter *f = user;
+    const double pixels = (double)count * (double)f->width;
+    const double in = (double)(count + f->kernel_height - 1) * (double)f->pitch * sizeof(float);
+    const double out = pixels * sizeof(float);
+    return (clv_cost){
+        .flops = 2 * pixels * (double)f->kernel_height * (double)f->kernel_width,
+        .traffic_bytes = in + out,
+        .transfer_bytes = in + out,
+        .memory_bytes = (uint64_t)(in + out),
+        .buffer_bytes = (uint64_t)in,
+    };
+}
+
+static clv_status setup(clv_worker *worker, void *user)
+{
+    const filter *f = user;
+    clv_buffer *weights;
+    CLV_TRY(clv_worker_buffer(worker, WEIGHTS, weight_bytes(f), &weights));
+    return clv_write(clv_worker_queue(worker), weights, 0, f->weights, weight_bytes(f));
+}
+
+static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const filter *f = user;
+    clv_worker *worker = clv_slot_worker(slot);
+    const bool core = is_core(clv_worker_device(worker));
+    clv_buffer *weights, *out;
+    clv_place in;
+    const clv_box box = { .host = f->padded + first * f->pitch,
+                          .element_bytes = sizeof(float),
+                          .extent = { 1, count + f->kernel_height - 1, f->pitch },
+                          .stride = { 0, f->pitch, 1 } };
+    CLV_TRY(clv_worker_buffer(worker, WEIGHTS, 0, &weights));
+    CLV_TRY(clv_slot_input(slot, IMAGE, &box, &in));
+    CLV_TRY(clv_slot_output(slot, OUT, count * f->width * sizeof(float), &out));
+    clv_launch launch = { .source = &clv_cl_array_convolve,
+                          .kernel = "clv_array_convolve",
+                          .defines = { { "LANES", core ? LANES : 1 },
+                                       { "KH", (long)f->kernel_height },
+                                       { "KW", (long)f->kernel_width } },
+                          .global = { 1, (count + ROWS - 1) / ROWS },
+                          .local = { 1, 1 } };
+    if (!core) {
+        enum { GROUP = 32 };
+        launch.global[0] = clv_round_up(f->width, GROUP);
+        launch.global[1] = count;
+        launch.local[0] = GROUP;
+    }
+    const clv_arg args[] = {
+        clv_arg_buffer(in.buffer),       clv_arg_u64(in.offset), clv_arg_u64(in.stride[1]),
+        clv_arg_buffer(weights),         clv_arg_buffer(out),    clv_arg_u32((uint32_t)count),
+        clv_arg_u32((uint32_t)f->width),
+    };
+    return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const filter *f = user;
+    const float *rows = clv_slot_result(slot, OUT);
+    for (size_t y = 0; y < count; ++y)
+        memcpy(f->out + (first + y) * f->out_stride, rows + y * f->width, f->width * sizeof(float));
+    return CLV_OK;
+}
+
+static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const filter *f = user;
+    void *result;
+    CLV_TRY(clv_slot_result_create(slot, OUT, count * f->width * sizeof(float), &result));
+    float *out = result;
+    for (size_t y = 0; y < count; ++y)
+        for (size_t x = 0; x < f->width; ++x) {
+            const float *at = f->padded + (first + y) * f->pitch + x, *w = f->weights;
+            float sum = 0;
+            for (size_t i = 0; i < f->kernel_height; ++i, at += f->pitch)
+                for (size_t j = 0; j < f->kernel_width; ++j)
+                    sum = fmaf(*w++, at[j], sum);
+            out[y * f->width + x] = sum;
+        }
+    return CLV_OK;
+}
+
+/* ---- borders ------------------------------------------------------------------------------- */
+
+/* What lies before the image in an axis: a kernel of even size reaches less far behind it. */
+static size_t before(size_t size)
+{
+    return size - 1 - size / 2;
+}
+
+static void pad_row(const filter *f, const float *in, const clv_convolve_options *o, float *out)
+{
+    const size_t left = before(f->kernel_width), all = f->width + f->kernel_width - 1;
+    memcpy(out + left, in, f->width * sizeof *in);
+    for (size_t x = 0; x < all; ++x) {
+        if (x == left) x += f->width;
+        if (x >= all) break;
+        const int64_t at = clv_edge_index(o->edge, (int64_t)x - (int64_t)left, (int64_t)f->width);
+        out[x] = at < 0 ? o->constant : in[at];
+    }
+    memset(out + all, 0, (f->pitch - all) * sizeof *out);
+}
+
+static void pad(const filter *f, const float *in, size_t stride, const clv_convolve_options *o)
+{
+    const size_t top = before(f->kernel_height), rows = f->height + f->kernel_height - 1;
+    for (size_t y = 0; y < rows; ++y) {
+        const int64_t at = clv_edge_index(o->edge, (int64_t)y - (int64_t)top, (int64_t)f->height);
+        float *out = f->padded + y * f->pitch;
+        if (at >= 0)
+            pad_row(f, in + (size_t)at * stride, o, out);
+        else
+            for (size_t x = 0; x < f->pitch; ++x)
+                out[x] = o->constant;
+    }
+}
+
+/* ---- what others call ---------------------------------------------------------------------- */
+
+static clv_status check(const filter *f, size_t in_stride, const clv_convolve_options *o)
+{
+    const size_t kh = f->kernel_height, kw = f->kernel_width;
+    if ((unsigned)o->edge > CLV_EDGE_WRAP)
+        return clv_fail(CLV_E_ARGUMENT, "convolve: edge mode %d is not one of clv_edge",
+                        (int)o->edge);
+    if (!f->height || !f->width || !kh || !kw)
+        return clv_fail(CLV_E_SHAPE, "convolve: image [%zu,%zu], kernel [%zu,%zu]: an extent is 0",
+                        f->height, f->width, kh, kw);
+    if (kh > MOST_ELEMENTS || kw > MOST_ELEMENTS || kh * kw > MOST_ELEMENTS)
+        return clv_fail(CLV_E_SHAPE, "convolve: kernel [%zu,%zu], at most %d elements expected", kh,
+                        kw, MOST_ELEMENTS);
+    if (kh > 2 * f->height + 1 || kw > 2 * f->width + 1)
+        return clv_fail(CLV_E_SHAPE,
+                        "convolve: kernel [%zu,%zu] is larger than twice the image [%zu,%zu]", kh,
+                        kw, f->height, f->width);
+    if (in_stride < f->width || f->out_stride < f->width)
+        return clv_fail(CLV_E_SHAPE, "convolve: row strides %zu and %zu, at least %zu expected",
+                        in_stride, f->out_stride, f->width);
+    if (f->height > UINT32_MAX / 2 || f->width > UINT32_MAX / 2 ||
+        f->width + MOST_ELEMENTS > SIZE_MAX / 8 / (f->height + MOST_ELEMENTS))
+        return clv_fail(CLV_E_SHAPE, "convolve: image [%zu,%zu] is larger than any memory",
+                        f->height, f->width);
+    return CLV_OK;
+}
+
+static clv_status prepare(filter *f, const float *in, size_t stride, const float *kernel,
+                          const clv_convolve_options *o)
+{
+    const size_t elements = f->kernel_height * f->kernel_width;
+    f->pitch = clv_round_up(clv_round_up(f->width, 2 * LANES) + f->kernel_width - 1, LANES);
+    f->weights = clv_alloc(elements, sizeof *f->weights);
+    f->padded = clv_alloc_pages((f->height + f->kernel_height - 1) * f->pitch * sizeof *f->padded);
+    if (!f->weights || !f->padded)
+        return clv_fail(CLV_E_MEMORY, "convolve: no memory for image [%zu,%zu] with its borders",
+                        f->height, f->width);
+    for (size_t i = 0; i < elements; ++i)
+        f->weights[i] = kernel[elements - 1 - i];
+    pad(f, in, stride, o);
+    return CLV_OK;
+}
+
+clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height, size_t width,
+                           const float *kernel, size_t kernel_height, size_t kernel_width,
+                           const clv_convolve_options *options, float *out, clv_report *report)
+{
+    static const clv_convolve_options none;
+    const clv_convolve_options *o = options ? options : &none;
+    if (!context || !in || !kernel || !out)
+        return clv_fail(CLV_E_ARGUMENT, "convolve: a NULL context, image, kernel or result");
+    filter f = {
+        .height = height,
+        .width = width,
+        .kernel_height = kernel_height,
+        .kernel_width = kernel_width,
+        .out = out,
+        .out_stride = o->output_stride ? o->output_stride : width,
+    };
+    const size_t stride = o->input_stride ? o->input_stride : width;
+    CLV_TRY(check(&f, stride, o));
+    const clv_job job = {
+        .name = "convolve",
+        .units = height,
+        .align = ROWS,
+        .min_chunk = clv_round_up(CLV_MAX((size_t)1 << 16, width) / width, ROWS),
+        .cost = cost,
+        .setup = setup,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+    clv_status status = prepare(&f, in, stride, kernel, o);
+    if (!status) status = clv_job_run(context, &job, &f, report);
+    clv_free(f.weights);
+    clv_free(f.padded);
+    return status;
+}
+
+clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel)
+{
+    if (!kernel || !(sigma > 0) || !isfinite(sigma))
+        return clv_fail(CLV_E_ARGUMENT, "gaussian: sigma %g, a positive number expected", sigma);
+    const size_t size = 2 * radius + 1;
+    if (radius > MOST_ELEMENTS || size * size > MOST_ELEMENTS)
+        return clv_fail(CLV_E_SHAPE, "gaussian: radius %zu, at most 31 expected", radius);
+    double line[64], sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+        const double x = (double)i - (double)radius;
+        line[i] = exp(-x * x / (2 * sigma * sigma));
+        sum += line[i];
+    }
+    for (size_t i = 0; i < size; ++i)
+        for (size_t j = 0; j < size; ++j)
+            kernel[i * size + j] = (float)(line[i] * line[j] / (sum * sum));
+    return CLV_OK;
+}

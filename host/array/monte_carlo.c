@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Monte Carlo on every device: blocks of samples are the units, counts come back. */
+#include "host/array/philox.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <cleave/array.h>
+
+enum {
+    COUNTS = 0,
+    ITEMS = 32 /* work-items of a unit, each with a count of its own */
+};
+
+static const size_t BLOCK = 131072;  /* samples of a unit: below 2^32 / 2 of a count */
+static const double OPERATIONS = 45; /* of integers, a sample */
+
+typedef struct experiment {
+    uint32_t key[2];
+    uint64_t inside;
+} experiment;
+
+/* Vectors for cores, neighbours in a work-group for the others. */
+static size_t lanes_of(const clv_device *device)
+{
+    return clv_device_facts(device)->device_class == CLV_CLASS_CPU ? 8 : 1;
+}
+
+static clv_cost cost(size_t first, size_t count, void *user)
+{
+    (void)first, (void)user;
+    const double bytes = (double)count * ITEMS * sizeof(uint32_t);
+    return (clv_cost){ .flops = (double)count * (double)BLOCK * OPERATIONS,
+                       .traffic_bytes = bytes,
+                       .transfer_bytes = bytes,
+                       .memory_bytes = (uint64_t)bytes };
+}
+
+static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const experiment *e = user;
+    const size_t lanes = lanes_of(clv_worker_device(clv_slot_worker(slot)));
+    clv_buffer *counts;
+    CLV_TRY(clv_slot_output(slot, COUNTS, count * ITEMS * sizeof(uint32_t), &counts));
+    const clv_launch launch = {
+        .source = &clv_cl_array_philox,
+        .kernel = "clv_array_pi",
+        .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(BLOCK / 2 / ITEMS / lanes) } },
+        .global = { count * ITEMS },
+        .local = { lanes == 1 ? ITEMS : 1 },
+    };
+    const clv_arg args[] = { clv_arg_buffer(counts), clv_arg_u64((uint64_t)first * (BLOCK / 2)),
+                             clv_arg_u32(e->key[0]), clv_arg_u32(e->key[1]) };
+    return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    experiment *e = user;
+    (void)first;
+    const uint32_t *counts = clv_slot_result(slot, COUNTS);
+    for (size_t i = 0; i < count * ITEMS; ++i)
+        e->inside += counts[i];
+    return CLV_OK;
+}
+
+static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const experiment *e = user;
+    void *counts;
+    CLV_TRY(clv_slot_result_create(slot, COUNTS, count * ITEMS * sizeof(uint32_t), &counts));
+    const uint64_t part = BLOCK / ITEMS;
+    for (size_t i = 0; i < count * ITEMS; ++i)
+        ((uint32_t *)counts)[i] =
+            (uint32_t)clv_philox_count(first * BLOCK + i * part, part, e->key);
+    return CLV_OK;
+}
+
+clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
+                              const clv_monte_carlo_options *options, uint64_t *inside,
+                              clv_report *report)
+{
+    if (!context || !inside)
+        return clv_fail(CLV_E_ARGUMENT, "monte carlo: a NULL context or result");
+    *inside = 0;
+    if (samples > (uint64_t)1 << 63)
+        return clv_fail(CLV_E_ARGUMENT, "monte carlo: %llu samples, at most 2^63 expected",
+                        (unsigned long long)samples);
+    static const clv_monte_carlo_options none;
+    const clv_monte_carlo_options *o = options ? options : &none;
+    experiment e = { .key = { o->key[0], o->key[1] } };
+    const uint64_t units = samples / BLOCK;
+    const clv_job job = {
+        .name = "monte carlo",
+        .units = (size_t)units,
+        .cost = cost,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+    if (units) CLV_TRY(clv_job_run(context, &job, &e, report));
+    *inside = e.inside + clv_philox_count(units * BLOCK, samples % BLOCK, e.key);
+    return CLV_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cl/array alone, each form on every device: for cores and for work-groups. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "cl_embedded.h"
+#include "host/array/philox.h"
+
+#include <math.h>
+
+/* ---- philox.cl ------------------------------------------------------------------------------- */
+
+static void count_with(test_device *device, size_t lanes)
+{
+    enum { ITEMS = 3, COUNTERS = 64 };
+    const uint32_t key[2] = { 17, 4000000000u };
+    const uint64_t first = ((uint64_t)1 << 32) - COUNTERS; /* across the word's end, by items */
+    const clv_launch launch = {
+        .source = &clv_cl_array_philox,
+        .kernel = "clv_array_pi",
+        .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(COUNTERS / lanes) } },
+        .global = { ITEMS },
+        .local = { 1 },
+    };
+    test_array counts = test_array_new(device, ITEMS * sizeof(uint32_t));
+    const clv_arg args[] = { clv_arg_buffer(counts.buffer), clv_arg_u64(first), clv_arg_u32(key[0]),
+                             clv_arg_u32(key[1]) };
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&counts);
+    for (uint64_t i = 0; i < ITEMS; ++i)
+        assert_int_equal(((const uint32_t *)counts.host)[i],
+                         clv_philox_count(2 * (first + i * COUNTERS), 2 * COUNTERS, key));
+    test_array_free(&counts);
+}
+
+static void count_points(test_device *device)
+{
+    count_with(device, 1);
+    count_with(device, 8);
+}
+
+static void philox_counts_points(void **state)
+{
+    (void)state;
+    test_each_device(count_points);
+}
+
+/* ---- convolve.cl ----------------------------------------------------------------------------- */
+
+typedef struct band {
+    size_t rows, width, kernel_height, kernel_width;
+} band;
+
+static void convolve_with(test_device *device, size_t lanes, const band *b)
+{
+    const size_t kh = b->kernel_height, kw = b->kernel_width;
+    const size_t pitch = clv_round_up(b->width, 2 * lanes) + kw - 1, lines = b->rows + kh - 1;
+    const size_t offset = 5; /* the band begins somewhere in its buffer */
+    uint64_t seed = b->width;
+    float in[4000], weights[64];
+    assert_true(offset + lines * pitch <= CLV_LEN(in) && kh * kw <= CLV_LEN(weights));
+    for (size_t i = 0; i < offset + lines * pitch; ++i)
+        in[i] = (float)test_uniform(&seed, -1, 1);
+    for (size_t i = 0; i < kh * kw; ++i)
+        weights[i] = (float)test_uniform(&seed, -1, 1);
+    test_array image = test_array_from(device, in, (offset + lines * pitch) * sizeof *in);
+    test_array taps = test_array_from(device, weights, kh * kw * sizeof *weights);
+    test_array out = test_array_new(device, b->rows * b->width * sizeof *in);
+    const clv_launch launch = {
+        .source = &clv_cl_array_convolve,
+        .kernel = "clv_array_convolve",
+        .defines = { { "LANES", (long)lanes }, { "KH", (long)kh }, { "KW", (long)kw } },
+        .global = { lanes == 1 ? clv_round_up(b->width, 8) : 1,
+                    lanes == 1 ? b->rows : (b->rows + 3) / 4 },
+        .local = { 1, 1 },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(image.buffer),   clv_arg_u64(offset),        clv_arg_u64(pitch),
+        clv_arg_buffer(taps.buffer),    clv_arg_buffer(out.buffer), clv_arg_u32((uint32_t)b->rows),
+        clv_arg_u32((uint32_t)b->width)
+    };
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&out);
+    const float *got = (const float *)out.host;
+    for (size_t y = 0; y < b->rows; ++y)
+        for (size_t x = 0; x < b->width; ++x) {
+            float want = 0;
+            for (size_t i = 0; i < kh; ++i)
+                for (size_t j = 0; j < kw; ++j)
+                    want = fmaf(weights[i * kw + j], in[offset + (y + i) * pitch + x + j], want);
+            assert_true(got[y * b->width + x] == want);
+        }
+    test_array_free(&image), test_array_free(&taps), test_array_free(&out);
+}
+
+static void convolve(test_device *device)
+{
+    static const band bands[] = { { 6, 37, 3, 5 }, { 7, 5, 7, 2 } };
+    for (size_t i = 0; i < CLV_LEN(bands); ++i) {
+        convolve_with(device, 1, &bands[i]);
+        if (!device->slow) convolve_with(device, 16, &bands[i]); /* compiles for minutes there */
+    }
+}
+
+static void convolve_sums_in_order(void **state)
+{
+    (void)state;
+    test_each_device(convolve);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_counts_points),
+        cmocka_unit_test(convolve_sums_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
