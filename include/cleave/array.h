@@ -80,6 +80,29 @@ CLV_API clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel);
 CLV_API const char *clv_edge_name(clv_edge edge);                    /**< "reflect" */
 CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_ARGUMENT */
 
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+/** All-zero: no progress. */
+typedef struct clv_eigen_options {
+    size_t size;            /**< sizeof(clv_eigen_options), or 0 for version 1 */
+    clv_progress *progress; /**< NULL: none; units are matrices */
+    void *progress_user;
+} clv_eigen_options;
+
+/**
+ * Eigenvalues of `count` symmetric matrices [count,n,n], of which the lower triangle is read, as
+ * `values` [count,n] in ascending order, by cyclic Jacobi rotations.
+ *
+ * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. The values of a matrix do not depend on its
+ * neighbours. A matrix with NaN or infinity has NaN among its values.
+ *
+ * @param n  1 to 128.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.
+ */
+CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
+                                const clv_eigen_options *options, float *values,
+                                clv_report *report);
+
 CLV_END_DECLS
 
 #endif

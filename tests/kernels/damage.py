@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A test that passes when its code is wrong is not a test: damages one line after the other, of
-every PACO kernel and of the host's key lines, and expects the named test to fail.
+every kernel and of the host's key lines, and expects the named test to fail.
 
 usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names; without: all
 Kernels are read from a damaged copy (CLEAVE_TEST_CL_DIR), so nothing is compiled again. Host lines
@@ -16,6 +16,7 @@ import tempfile
 import time
 
 TEST = "{build}/bin/test_paco_{name}"
+OTHERS = ("blob", "array", "gemm", "transformer", "encoder")  # test_NAME, not test_paco_NAME
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -63,11 +64,49 @@ KERNELS = [
     ("array/convolve.cl", "x < room", "x <= room", "array_kernels"),
     ("array/convolve.cl", "if (x >= width) return", "if (x > width) return",
      "oclgrind array_kernels"),
+    ("array/jacobi.cl", "fma(-t, x, app)", "fma(t, x, app)", "array_kernels"),
+    ("array/jacobi.cl", "which < count ?", "which <= count ?", "oclgrind array_kernels"),
+    ("array/jacobi.cl", "block * LANES + l < count", "block * LANES + l <= count",
+     "array_kernels"),
+    ("array/jacobi.cl", "k < p ? AT(p, k) : AT(k, p)", "AT(k, p)", "array_kernels"),
+    ("array/jacobi.cl", "clamp(as_ivec(largest) >> 23, (ivec)(1), (ivec)(253))", "(ivec)(127)",
+     "array"),
     ("blob/blob.clh", "2 * size - 1 - at", "2 * size - 2 - at", "blob_kernels"),
     ("blob/rows.cl", "r10 = fma((fvec)w.y, lowA0 + dn0, r10)",
      "r10 = fma((fvec)w.y, lowA0 + dn1, r10)", "blob_kernels"),
     ("blob/rows.cl", "return pick(x >= 0 && x < p->width", "return pick(x >= 0 && x <= p->width",
      "blob_kernels"),
+    ("blas/gemm_rows.cl", "to[(size_t)(i + l) * NR + j] = part[l]",
+     "to[(size_t)(i + l) * NR + j] = part[0]", "gemm"),
+    ("blas/gemm_rows.cl", "+ (size_t)j0 * k;", "+ (size_t)j0 * (k - 1);", "gemm"),
+    ("blas/gemm_rows.cl", "add + v * LANES), x[v])", "add), x[v])", "gemm"),
+    ("blas/gemm_rows.cl", "end = a + kc;", "end = a + kc - 1;", "gemm"),
+    ("blas/gemm_rows.cl", "x * f->alpha + bias", "x + bias", "gemm"),
+    ("blas/gemm_rows.cl", "block == 0, tile", "true, tile", "gemm"),
+    ("blas/gemm_tile.cl", "acc[i][j] = k0 &&", "acc[i][j] = !k0 &&", "gemm"),
+    ("blas/gemm_tile.cl", "if (has_bias) x += bias[c]", "if (has_bias) x += bias[r]", "gemm"),
+    ("common/functions.clh", "return x * normal_below(x)", "return x * sigmoid_lanes(1.702f * x)",
+     "transformer"),
+    ("common/functions.clh", "0.0713548162726f", "0.0703548162726f", "transformer"),
+    ("common/functions.clh", "a > 6.0f", "a > 3.0f", "transformer"),
+    ("transformer/rows.clh", "(b.x + b.z) + (b.y + b.w)", "(b.x + b.z) + (b.y + b.y)",
+     "transformer"),
+    ("transformer/norm.cl", "if (!rms) v +=", "if (rms) v +=", "transformer"),
+    ("transformer/norm.cl", "- mean) * inside(c, width)", "- mean)", "transformer"),
+    ("transformer/norm.cl", "position + (size_t)token.y", "position + (size_t)token.x", "encoder"),
+    ("transformer/attention.cl", "fmax(high, s[t])", "fmin(high, s[t])", "transformer"),
+    ("transformer/attention.cl", "pick(high == -INFINITY, (fvec)(0.0f), high)", "high",
+     "transformer"),
+    ("transformer/attention.cl", "(ivec)(i0 + keys - queries) + LANE", "(ivec)(i0) + LANE",
+     "encoder"),
+    ("transformer/attention.cl", "acc[i] = o[c + i] * shrink", "acc[i] = o[c + i]", "transformer"),
+    ("transformer/attention.cl", "h / group * k_head", "h * k_head", "transformer"),
+    ("transformer/pool.cl", "fmax(counted, 1.0f)", "fmax(counted, 2.0f)", "transformer"),
+    ("transformer/pool.cl", "put_columns(columns(to, c, width) / length",
+     "put_columns(columns(to, c, width)", "transformer"),
+    ("transformer/elements.cl", "* columns(from + width", "+ columns(from + width", "transformer"),
+    ("transformer/elements.cl", "b * turn[i].y;", "b * turn[i].x;", "transformer"),
+    ("transformer/elements.cl", "log(sum) + (top", "log(sum) - (top", "transformer"),
     ("patch/project.cl", "pair ? y00 - r.s", "pair ? y00 + r.s", "project"),
     ("patch/project.cl", "((py + px) & 1L) == 1L", "((py + px) & 1L) == 0L", "project"),
     ("patch/project.cl", "phi[last + i] * y", "phi[last + i] * x", "project"),
@@ -181,7 +220,7 @@ class Judge:
 
 def kernel_command(sources, build, test):
     *under, name = test.split()
-    command = [f"{build}/bin/test_{name}" if name.startswith(("blob", "array"))
+    command = [f"{build}/bin/test_{name}" if name.startswith(OTHERS)
                else TEST.format(build=build, name=name)]
     if not under:
         return command

@@ -245,6 +245,93 @@ static void a_gaussian_sums_to_one(void **state)
     EXPECT_FAIL(CLV_E_SHAPE, "at most 31", clv_gaussian_2d(1, 32, kernel));
 }
 
+/* ---- eigenvalues ----------------------------------------------------------------------------- */
+
+/* Q diag(w) Q^T of known values, Q made of reflections; the upper triangle is poisoned. */
+static void make_symmetric(uint64_t *seed, size_t n, const double *w, float *out)
+{
+    double a[64 * 64] = { 0 }, v[64];
+    assert_true(n <= 64);
+    for (size_t i = 0; i < n; ++i)
+        a[i * n + i] = w[i];
+    for (int turn = 0; turn < 3; ++turn) {
+        double square = 0;
+        for (size_t i = 0; i < n; ++i)
+            v[i] = test_uniform(seed, -1, 1), square += v[i] * v[i];
+        for (int side = 0; side < 2; ++side)
+            for (size_t r = 0; r < n; ++r) {
+                double dot = 0;
+                for (size_t k = 0; k < n; ++k)
+                    dot += v[k] * (side ? a[r * n + k] : a[k * n + r]);
+                for (size_t k = 0; k < n; ++k)
+                    *(side ? &a[r * n + k] : &a[k * n + r]) -= 2 / square * dot * v[k];
+            }
+    }
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+            out[i * n + j] = j <= i ? (float)a[i * n + j] : NAN;
+}
+
+static void find_values(clv_context *context, size_t count, size_t n)
+{
+    uint64_t seed = n;
+    float *in = clv_alloc(count * n * n, sizeof *in), *got = clv_alloc(count * n, sizeof *got);
+    double *want = clv_alloc(count * n, sizeof *want);
+    float *one = clv_alloc(n, sizeof *one);
+    assert_true(in && got && want && one);
+    for (size_t m = 0; m < count; ++m) {
+        double *w = want + m * n;
+        for (size_t i = 0; i < n; ++i) /* some equal, some 0, both signs, 64 decades */
+            w[i] = m % 3 == 1 && i % 2
+                       ? 0
+                       : ((double)i - (double)n / 3) *
+                             pow(10, (double)(m % 5) - 2 + 30 * ((double)(m / 5 % 3) - 1));
+        if (m % 3 == 1)
+            for (size_t i = 1; i < n; ++i) /* insertion, for the zeros */
+                for (size_t k = i; k && w[k] < w[k - 1]; --k) {
+                    const double t = w[k];
+                    w[k] = w[k - 1], w[k - 1] = t;
+                }
+        make_symmetric(&seed, n, w, in + m * n * n);
+    }
+    EXPECT_OK(clv_eigvalsh(context, in, count, n, NULL, got, NULL));
+    for (size_t m = 0; m < count; ++m) {
+        double norm = 0;
+        for (size_t i = 0; i < n; ++i)
+            norm += want[m * n + i] * want[m * n + i];
+        for (size_t i = 0; i < n; ++i)
+            assert_true(fabs((double)got[m * n + i] - want[m * n + i]) <=
+                        4 * (double)n * 0x1p-24 * sqrt(norm));
+    }
+    EXPECT_OK(clv_eigvalsh(context, in + (count - 1) * n * n, 1, n, NULL, one, NULL)); /* alone */
+    assert_memory_equal(one, got + (count - 1) * n, n * sizeof *one);
+    clv_free(in), clv_free(got), clv_free(want), clv_free(one);
+}
+
+static void values_of_sizes(clv_context *context, const test_device *device)
+{
+    find_values(context, 37, 5);
+    if (device && device->tiny) return;
+    find_values(context, 3, 1);
+    if (!device || !device->slow) find_values(context, 19, 33);
+}
+
+static void eigenvalues_are_found_in_order(void **state)
+{
+    (void)state;
+    everywhere(values_of_sizes);
+    clv_context *context;
+    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(clv_context_create(&plain, &context));
+    float value = 1;
+    EXPECT_FAIL(CLV_E_SHAPE, "1 to 128 rows",
+                clv_eigvalsh(context, &value, 1, 0, NULL, &value, NULL));
+    EXPECT_FAIL(CLV_E_SHAPE, "matrices [129,129]",
+                clv_eigvalsh(context, &value, 1, 129, NULL, &value, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_eigvalsh(context, NULL, 1, 4, NULL, &value, NULL));
+    clv_context_free(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +343,7 @@ int main(void)
         cmocka_unit_test(nan_spreads_as_far_as_the_kernel),
         cmocka_unit_test(bad_filters_are_refused),
         cmocka_unit_test(a_gaussian_sums_to_one),
+        cmocka_unit_test(eigenvalues_are_found_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,11 +111,72 @@ static void convolve_sums_in_order(void **state)
     test_each_device(convolve);
 }
 
+/* ---- jacobi.cl ------------------------------------------------------------------------------- */
+
+/* Eigenvalues keep the trace and the sum of squares; so many sweeps make all others 0. */
+static void diagonalise_with(test_device *device, size_t lanes)
+{
+    enum { N = 5, COUNT = 19, OFFSET = 3, ELEMENTS = N * (N + 1) / 2 + 2 };
+    const size_t items = lanes == 1 ? 32 : (COUNT + lanes - 1) / lanes;
+    uint64_t seed = lanes;
+    float in[OFFSET + COUNT * N * N];
+    for (size_t i = 0; i < CLV_LEN(in); ++i)
+        in[i] = (float)test_uniform(&seed, -1, 1);
+    test_array matrices = test_array_from(device, in, sizeof in);
+    test_array scratch = test_array_new(device, items * lanes * ELEMENTS * sizeof *in);
+    test_array out = test_array_new(device, COUNT * N * sizeof *in);
+    clv_launch launch = { .source = &clv_cl_array_jacobi,
+                          .defines = { { "LANES", (long)lanes }, { "N", N } },
+                          .global = { items },
+                          .local = { lanes == 1 ? 8 : 1 } };
+    const clv_arg pitch = clv_arg_u64(items), count = clv_arg_u32(COUNT);
+    const clv_arg load[] = { clv_arg_buffer(matrices.buffer), clv_arg_u64(OFFSET),
+                             clv_arg_buffer(scratch.buffer), pitch, count };
+    const clv_arg sweep[] = { clv_arg_buffer(scratch.buffer), pitch, count, clv_arg_u32(0),
+                              clv_arg_u32(N - 1) };
+    const clv_arg store[] = { clv_arg_buffer(scratch.buffer), pitch, count,
+                              clv_arg_buffer(out.buffer) };
+    launch.kernel = "clv_array_jacobi_load";
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, load, CLV_LEN(load), NULL));
+    launch.kernel = "clv_array_jacobi_sweep";
+    for (int i = 0; i < 7; ++i)
+        EXPECT_OK(clv_launch_enqueue(device->queue, &launch, sweep, CLV_LEN(sweep), NULL));
+    launch.kernel = "clv_array_jacobi_store";
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, store, CLV_LEN(store), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&out), test_array_read(&scratch);
+    for (size_t m = 0; m < COUNT; ++m) {
+        double trace = 0, squares = 0, sum = 0, sum2 = 0;
+        const float *a = in + OFFSET + m * N * N, *w = (const float *)out.host + m * N;
+        for (size_t i = 0; i < N; ++i) {
+            trace += (double)a[i * N + i];
+            sum += (double)w[i], sum2 += (double)w[i] * (double)w[i];
+            for (size_t j = 0; j <= i; ++j)
+                squares += (i == j ? 1 : 2) * (double)a[i * N + j] * (double)a[i * N + j];
+        }
+        assert_true(fabs(sum - trace) < 1e-5 && fabs(sum2 - squares) < 1e-5 * squares);
+    }
+    test_array_free(&matrices), test_array_free(&scratch), test_array_free(&out);
+}
+
+static void diagonalise(test_device *device)
+{
+    diagonalise_with(device, 1);
+    if (!device->slow) diagonalise_with(device, 16);
+}
+
+static void jacobi_keeps_trace_and_norm(void **state)
+{
+    (void)state;
+    test_each_device(diagonalise);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_counts_points),
         cmocka_unit_test(convolve_sums_in_order),
+        cmocka_unit_test(jacobi_keeps_trace_and_norm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Eigenvalues of many symmetric matrices: matrices are the units. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <cleave/array.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MATRICES, /* slot input */
+    VALUES,   /* slot output */
+    SCRATCH,  /* slot buffer */
+    LANES = 16,
+    SWEEPS = 12, /* 6 to 8 are needed up to 64 rows; a matrix that is done is left alone */
+    GROUP = 32,
+    LARGEST = 128 /* rows */
+};
+
+typedef struct batch {
+    const float *matrices;
+    float *values;
+    size_t n;
+} batch;
+
+static size_t elements(size_t n)
+{
+    return n * (n + 1) / 2 + 2;
+}
+
+static clv_cost cost(size_t first, size_t count, void *user)
+{
+    (void)first;
+    const batch *b = user;
+    const double n = (double)b->n, c = (double)count;
+    const double in = c * n * n * sizeof(float), out = c * n * sizeof(float);
+    const double scratch = (c + LANES) * (double)elements(b->n) * sizeof(float);
+    return (clv_cost){ .flops = c * 7 * 4 * n * n * n,
+                       .traffic_bytes = in + out + 14 * scratch,
+                       .transfer_bytes = in + out,
+                       .memory_bytes = (uint64_t)(in + out + scratch),
+                       .buffer_bytes = (uint64_t)CLV_MAX(in, scratch) };
+}
+
+/* How a chunk is laid out on a device. */
+typedef struct form {
+    size_t lanes, items, pitch;
+    clv_launch launch;
+} form;
+
+static form form_of(const clv_device *device, size_t count, size_t n)
+{
+    const bool core = clv_device_facts(device)->device_class == CLV_CLASS_CPU;
+    form f = { .lanes = core ? LANES : 1 };
+    f.items = clv_round_up((count + f.lanes - 1) / f.lanes, core ? 1 : GROUP);
+    f.pitch = f.items;
+    f.launch = (clv_launch){ .source = &clv_cl_array_jacobi,
+                             .defines = { { "LANES", (long)f.lanes }, { "N", (long)n } },
+                             .global = { f.items },
+                             .local = { core ? 1 : GROUP } };
+    return f;
+}
+
+/* Rows of a sweep at once: all of them, unless a work-item may turn only so often. */
+static size_t rows_at_once(const clv_device *device, size_t n)
+{
+    const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
+    const uint64_t check = n * n, row = n * (n + 1);
+    if (!limit) return n;
+    return limit / 2 > check + row ? (size_t)CLV_MIN((limit / 2 - check) / row, (uint64_t)n) : 1;
+}
+
+static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const batch *b = user;
+    const clv_device *device = clv_worker_device(clv_slot_worker(slot));
+    clv_queue *queue = clv_slot_queue(slot);
+    form f = form_of(device, count, b->n);
+    clv_buffer *scratch, *values;
+    clv_place in;
+    const clv_box box = { .host = b->matrices + first * b->n * b->n,
+                          .element_bytes = sizeof(float),
+                          .extent = { 1, 1, count * b->n * b->n },
+                          .stride = { 0, 0, 1 } };
+    CLV_TRY(clv_slot_input(slot, MATRICES, &box, &in));
+    CLV_TRY(clv_slot_output(slot, VALUES, count * b->n * sizeof(float), &values));
+    CLV_TRY(clv_slot_buffer(slot, SCRATCH, f.items * f.lanes * elements(b->n) * sizeof(float),
+                            &scratch));
+    const clv_arg pitch = clv_arg_u64(f.pitch), matrices = clv_arg_u32((uint32_t)count);
+    const clv_arg load[] = { clv_arg_buffer(in.buffer), clv_arg_u64(in.offset),
+                             clv_arg_buffer(scratch), pitch, matrices };
+    f.launch.kernel = "clv_array_jacobi_load";
+    CLV_TRY(clv_launch_enqueue(queue, &f.launch, load, CLV_LEN(load), NULL));
+    f.launch.kernel = "clv_array_jacobi_sweep";
+    const size_t step = rows_at_once(device, b->n);
+    for (int sweep = 0; sweep < SWEEPS; ++sweep)
+        for (size_t row = 0; row + 1 < b->n; row += step) {
+            const size_t last = CLV_MIN(row + step, b->n - 1);
+            const clv_arg args[] = { clv_arg_buffer(scratch), pitch, matrices,
+                                     clv_arg_u32((uint32_t)row), clv_arg_u32((uint32_t)last) };
+            CLV_TRY(clv_launch_enqueue(queue, &f.launch, args, CLV_LEN(args), NULL));
+        }
+    const clv_arg store[] = { clv_arg_buffer(scratch), pitch, matrices, clv_arg_buffer(values) };
+    f.launch.kernel = "clv_array_jacobi_store";
+    return clv_launch_enqueue(queue, &f.launch, store, CLV_LEN(store), NULL);
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const float a = *(const float *)left, b = *(const float *)right;
+    return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); /* NaN last */
+}
+
+static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const batch *b = user;
+    float *out = b->values + first * b->n;
+    memcpy(out, clv_slot_result(slot, VALUES), count * b->n * sizeof *out);
+    for (size_t i = 0; i < count; ++i)
+        qsort(out + i * b->n, b->n, sizeof *out, ascending);
+    return CLV_OK;
+}
+
+/* ---- plain C --------------------------------------------------------------------------------- */
+
+static void rotate(double *a, size_t n, size_t p, size_t q)
+{
+    const double x = a[q * n + p], h = (a[q * n + q] - a[p * n + p]) / 2;
+    if (x == 0) return;
+    const double t = (h < 0 ? -x : x) / (fabs(h) + sqrt(h * h + x * x));
+    const double c = 1 / sqrt(t * t + 1), s = t * c;
+    for (size_t k = 0; k < n; ++k) {
+        const double u = a[p * n + k], v = a[q * n + k];
+        a[p * n + k] = c * u - s * v;
+        a[q * n + k] = s * u + c * v;
+    }
+    for (size_t k = 0; k < n; ++k) {
+        const double u = a[k * n + p], v = a[k * n + q];
+        a[k * n + p] = c * u - s * v;
+        a[k * n + q] = s * u + c * v;
+    }
+}
+
+static void diagonalise(double *a, size_t n)
+{
+    for (int sweep = 0; sweep < 30; ++sweep) {
+        double off = 0, all = 0;
+        for (size_t i = 0; i < n; ++i)
+            for (size_t j = 0; j < n; ++j) {
+                all += a[i * n + j] * a[i * n + j];
+                if (i != j) off += a[i * n + j] * a[i * n + j];
+            }
+        if (!(off > 1e-30 * all)) return;
+        for (size_t p = 0; p < n; ++p)
+            for (size_t q = p + 1; q < n; ++q)
+                rotate(a, n, p, q);
+    }
+}
+
+static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const batch *b = user;
+    const size_t n = b->n;
+    void *result;
+    CLV_TRY(clv_slot_result_create(slot, VALUES, count * n * sizeof(float), &result));
+    double *a = clv_alloc(n * n, sizeof *a);
+    if (!a) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n);
+    for (size_t m = 0; m < count; ++m) {
+        const float *from = b->matrices + (first + m) * n * n;
+        for (size_t i = 0; i < n; ++i)
+            for (size_t j = 0; j <= i; ++j)
+                a[i * n + j] = a[j * n + i] = (double)from[i * n + j];
+        diagonalise(a, n);
+        for (size_t i = 0; i < n; ++i)
+            ((float *)result)[m * n + i] = (float)a[i * n + i];
+    }
+    clv_free(a);
+    return CLV_OK;
+}
+
+clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
+                        const clv_eigen_options *options, float *values, clv_report *report)
+{
+    static const clv_eigen_options none;
+    const clv_eigen_options *o = options ? options : &none;
+    if (!context || ((!matrices || !values) && count))
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
+    if (!n || n > LARGEST)
+        return clv_fail(CLV_E_SHAPE, "eigenvalues: matrices [%zu,%zu], 1 to %d rows expected", n, n,
+                        LARGEST);
+    if (count > SIZE_MAX / (2 * LARGEST * LARGEST * sizeof(float)))
+        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
+    batch b = { matrices, values, n };
+    char signature[32];
+    snprintf(signature, sizeof signature, "eigvalsh N%zu", n);
+    const clv_job job = {
+        .name = "eigenvalues",
+        .signature = signature,
+        .units = count,
+        .align = LANES,
+        .min_chunk = clv_round_up(1 + 4096 / (n * n), LANES),
+        .cost = cost,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+    return count ? clv_job_run(context, &job, &b, report) : CLV_OK;
+}
