@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this copy of Cleave was built with; the build says so in two definitions. */
+/* What this copy of Cleave was built with; the build says so in three definitions. */
 #include "probe/build.h"
+
+#include <stddef.h>
 
 const char *clv_build_with(void)
 {
@@ -10,4 +12,9 @@ const char *clv_build_with(void)
 const char *clv_build_without(void)
 {
     return CLEAVE_BUILD_WITHOUT;
+}
+
+const char *clv_build_commit(void)
+{
+    return *CLEAVE_COMMIT ? CLEAVE_COMMIT : NULL;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this copy of Cleave was built with: optional libraries, as the configure summary lists them. */
+/* What this copy of Cleave was built with: optional libraries, as the configure summary lists them,
+ * and the commit. */
 #ifndef CLEAVE_PROBE_BUILD_H
 #define CLEAVE_PROBE_BUILD_H
 
 /* "hwloc, FITS" and "PNG (Debian: libpng-dev)"; "" for none. */
 const char *clv_build_with(void);
 const char *clv_build_without(void);
+
+/* Hash of the commit that was built; NULL where the build could not know. */
+const char *clv_build_commit(void);
 
 #endif

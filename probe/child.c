@@ -12,6 +12,7 @@
 #include "probe/opencl.h"
 #include "probe/report.h"
 #include "probe/spawn.h"
+#include "probe/trial.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -117,10 +118,18 @@ static void measure(const char *job, const char *platform, const char *place)
     clv_probe_device *device = machine ? find_device(machine, platform, place) : NULL;
     clv_check found;
     clv_bench_result result;
+    clv_trial trial;
     if (!device) _exit(1);
     if (strcmp(job, "check") == 0) {
         clv_check_device(device, &found);
         clv_report_write_check(root, &found.check);
+    } else if (strcmp(job, "trial") == 0) {
+        clv_trial_device(device, &trial);
+        clv_json *object = clv_json_add_object(root, "trial");
+        if (trial.free_bytes == CLV_UNKNOWN)
+            clv_json_add_string(object, "message", trial.message);
+        else
+            clv_json_add_int(object, "free_bytes", (int64_t)trial.free_bytes);
     } else {
         clv_bench_device(device, strcmp(job, "bench-full") == 0 ? CLV_BENCH_FULL : CLV_BENCH_QUICK,
                          &result);

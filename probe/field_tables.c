@@ -164,6 +164,7 @@ static const clv_field device[] = {
     FACT("free_bytes", BYTES, free_bytes),
     FACT("free_source", TEXT, free_source),
     FACT("free_time_of_query", TEXT, free_time),
+    FACT("own_bytes", BYTES, own_bytes),
     FACT("max_alloc_bytes", BYTES, max_alloc_bytes),
     FACT("local_bytes", BYTES, local_bytes),
     FACT("local_type", LOCAL, local_is_global),

@@ -145,8 +145,7 @@ static uint64_t smallest_limit(const char *root, const char *cgroup, const char 
     if (!clv_cgroup_path(cgroup, v1, path, sizeof path)) return least;
     snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", *v1 ? "/" : "", v1);
     for (char *end = path + strlen(path);;) {
-        if (clv_small_read(root, text, sizeof text, "%s%s%s/%s", mount, path, *v1 ? "" : "",
-                           file)) {
+        if (clv_small_read(root, text, sizeof text, "%s%s/%s", mount, path, file)) {
             const uint64_t limit = read(text);
             least = CLV_MIN(least, limit);
         }

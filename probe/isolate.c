@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "probe/child.h"
+#include "probe/host.h"
 #include "probe/icd.h"
 #include "probe/opencl.h"
 #include "probe/report.h"
@@ -222,14 +223,16 @@ clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *pati
     return finished ? CLV_OK : clv_fail(CLV_E_CANCELLED, "probe: given up (%s)", patience->doing);
 }
 
-clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *options,
-                            const bool *wanted)
+static clv_status ask(clv_machine *machine, const clv_probe_options *options, const bool *wanted,
+                      void (*meanwhile)(void *machine))
 {
     const clv_patience patience = {
         .timeout_s = options->timeout_s > 0 ? options->timeout_s : 10,
         .progress = options->progress,
         .user = options->progress_user,
         .doing = "waiting for OpenCL drivers",
+        .meanwhile = meanwhile,
+        .meanwhile_with = machine,
     };
     char helper[PATH_MAX];
     clv_nest nest = { 0 };
@@ -252,8 +255,19 @@ clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *optio
     return status;
 }
 
+clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *options,
+                            const bool *wanted)
+{
+    return ask(machine, options, wanted, NULL);
+}
+
+static void look_at_host(void *machine)
+{
+    clv_host_facts(machine, "");
+}
+
 clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options *options)
 {
     clv_isolated_list(machine);
-    return clv_isolated_ask(machine, options, NULL);
+    return ask(machine, options, NULL, look_at_host);
 }

@@ -43,7 +43,7 @@ void clv_isolated_list(clv_machine *machine);
 clv_status clv_isolated_ask(clv_machine *machine, const clv_probe_options *options,
                             const bool *wanted);
 
-/* Both. */
+/* Both, and the facts about the host while the helpers are at work. */
 clv_status clv_isolated_enumerate(clv_machine *machine, const clv_probe_options *options);
 
 /* Reads a helper's answer into the machine, with its platforms under `icd`; a bad one leaves the

@@ -40,6 +40,7 @@ clv_probe_device clv_device_unknown(void)
         .wavefront = CLV_UNKNOWN,
         .global_bytes = CLV_UNKNOWN,
         .free_bytes = CLV_UNKNOWN,
+        .own_bytes = CLV_UNKNOWN,
         .max_alloc_bytes = CLV_UNKNOWN,
         .local_bytes = CLV_UNKNOWN,
         .constant_bytes = CLV_UNKNOWN,
@@ -179,9 +180,9 @@ static char *new_text(clv_machine *machine, size_t length)
 const char *clv_machine_keep(clv_machine *machine, const char *text)
 {
     if (!text) return NULL;
-    const size_t length = strlen(text);
-    char *kept = new_text(machine, length);
-    if (kept) memcpy(kept, text, length);
+    const size_t size = strlen(text) + 1;
+    char *kept = new_text(machine, size - 1);
+    if (kept) memcpy(kept, text, size);
     return kept;
 }
 

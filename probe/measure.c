@@ -12,11 +12,16 @@
 #include "probe/quirks.h"
 #include "probe/record.h"
 #include "probe/report.h"
+#include "probe/trial.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { CHECK_S = 60, BENCH_S = 120 }; /* how long a device may take, unless the caller says */
+
+typedef enum errand { CHECK, BENCH, TRIAL } errand;
+
+static const double patience_s[] = { [CHECK] = CHECK_S, [BENCH] = BENCH_S, [TRIAL] = BENCH_S };
 
 typedef struct campaign {
     clv_machine *machine;
@@ -37,6 +42,14 @@ static bool is_due_for_bench(const campaign *c, size_t index)
     return is_due(c, index) && (!check->done || check->ok);
 }
 
+/* Of the entries that show one card only the first, unless another one was named. */
+static bool is_due_for_trial(const campaign *c, size_t index)
+{
+    const clv_probe_device *device = &c->machine->devices[index];
+    return c->options->measure_free && clv_trial_makes_sense(device) &&
+           (c->wanted ? c->wanted[index] : device->primary);
+}
+
 static void keep(const campaign *c, size_t index)
 {
     const clv_probe_report *report = &c->machine->report;
@@ -49,6 +62,18 @@ static void keep(const campaign *c, size_t index)
 static clv_probe_rates no_rates(void)
 {
     return (clv_probe_rates){ -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL };
+}
+
+/* What a trial learned; where it failed, what the vendor's library said still stands. */
+static void note_trial(clv_machine *machine, clv_probe_device *device, const clv_trial *trial)
+{
+    char why[sizeof trial->message + 40];
+    if (trial->free_bytes != CLV_UNKNOWN) {
+        clv_machine_set_free(machine, device, trial->free_bytes, "trial allocation");
+    } else if (device->free_bytes == CLV_UNKNOWN) {
+        snprintf(why, sizeof why, "unknown, the trial failed: %s", trial->message);
+        device->free_source = clv_machine_foreign(machine, why, sizeof why);
+    }
 }
 
 /* ---- in this process ------------------------------------------------------------------------- */
@@ -88,12 +113,32 @@ static clv_status measure_here(const campaign *c)
             device->measured = result.rates;
             keep_texts(c->machine, device);
         }
-        if (is_due(c, i)) keep(c, i);
+        if (is_due(c, i) && (c->options->check || c->options->bench)) keep(c, i);
+        if (is_due_for_trial(c, i)) {
+            clv_trial trial;
+            CLV_TRY(look_around(c, "filling the memory of", i));
+            clv_trial_device(device, &trial);
+            note_trial(c->machine, device, &trial);
+        }
     }
     return CLV_OK;
 }
 
 /* ---- in helpers ------------------------------------------------------------------------------ */
+
+/* An answer to "trial"; false when it is none. */
+static bool read_trial(const clv_json *root, clv_trial *trial)
+{
+    const clv_json *object = clv_json_get(root, "trial");
+    const clv_json *bytes = clv_json_get(object, "free_bytes");
+    *trial = (clv_trial){ .free_bytes = CLV_UNKNOWN };
+    if (!clv_json_is_object(object)) return false;
+    const int64_t number = clv_json_int(bytes, -1); /* a larger one is no memory that exists */
+    if (number >= 0) trial->free_bytes = (uint64_t)number;
+    clv_copy_string(trial->message, sizeof trial->message,
+                    clv_json_string(clv_json_get(object, "message"), "no details"));
+    return true;
+}
 
 clv_status clv_measure_read(clv_machine *machine, const char *text, size_t length,
                             clv_probe_device *device)
@@ -104,19 +149,28 @@ clv_status clv_measure_read(clv_machine *machine, const char *text, size_t lengt
     CLV_TRY(clv_json_parse("answer", text, length, &root));
     clv_status status = clv_report_read_check(machine, clv_json_get(root, "check"), &check);
     if (!status) status = clv_report_read_rates(machine, clv_json_get(root, "measured"), &rates);
-    if (!status && !check.done && !rates.date)
+    clv_trial trial;
+    const bool tried = read_trial(root, &trial);
+    if (!status && !check.done && !rates.date && !tried)
         status = clv_fail(CLV_E_FORMAT, "answer: neither a check nor a measurement");
+    if (!status && tried) note_trial(machine, device, &trial);
     if (!status && check.done) device->check = check;
     if (!status && rates.date) device->measured = rates;
     clv_json_free(root);
     return status;
 }
 
-static void note_failure(const campaign *c, clv_probe_device *device, bool bench,
+static void note_failure(const campaign *c, clv_probe_device *device, errand job,
                          const char *message)
 {
     char now[32];
-    if (!bench) {
+    if (job == TRIAL) {
+        clv_trial trial = { .free_bytes = CLV_UNKNOWN };
+        clv_copy_string(trial.message, sizeof trial.message, message);
+        note_trial(c->machine, device, &trial);
+        return;
+    }
+    if (job == CHECK) {
         device->check = clv_device_unknown().check;
         device->check.done = device->check.crashed = true;
         device->check.message = clv_machine_foreign(c->machine, message, strlen(message));
@@ -143,14 +197,14 @@ static void add_last_words(const clv_child *child, char *message, size_t capacit
              text + start);
 }
 
-static bool task_was_hurried(const clv_task *task, bool bench, double timeout_s)
+static bool task_was_hurried(const clv_task *task, errand job, double timeout_s)
 {
     const bool late =
         task->child.end == CLV_CHILD_TIMEOUT || task->child.end == CLV_CHILD_UNKILLABLE;
-    return late && timeout_s < (bench ? BENCH_S : CHECK_S);
+    return late && timeout_s < patience_s[job];
 }
 
-static void read_answer(const campaign *c, const clv_task *task, bool bench, double timeout_s)
+static void read_answer(const campaign *c, const clv_task *task, errand job, double timeout_s)
 {
     clv_probe_device *device = &c->machine->devices[task->about];
     char message[400];
@@ -161,9 +215,9 @@ static void read_answer(const campaign *c, const clv_task *task, bool bench, dou
         failure = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
-    if (failure) note_failure(c, device, bench, message);
-    /* of a caller in a hurry nothing is learned but that */
-    if (!task_was_hurried(task, bench, timeout_s)) keep(c, task->about);
+    if (failure) note_failure(c, device, job, message);
+    /* of a caller in a hurry nothing is learned but that; what is free now is old a minute later */
+    if (job != TRIAL && !task_was_hurried(task, job, timeout_s)) keep(c, task->about);
 }
 
 static clv_status prepare(const campaign *c, clv_nest *nest, const char *helper, const char *job,
@@ -198,31 +252,35 @@ static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char
     }
     if (!status) status = clv_tasks_run(tasks, count, &patience);
     for (size_t i = 0; i < count; ++i) {
-        if (!status) read_answer(c, &tasks[i], false, patience.timeout_s);
+        if (!status) read_answer(c, &tasks[i], CHECK, patience.timeout_s);
         clv_task_clear(&tasks[i]);
     }
     clv_free(tasks);
     return status;
 }
 
-static clv_status bench_in_helper(const campaign *c, clv_nest *nest, const char *helper,
-                                  size_t index)
+/* A helper for one device alone: nothing else may disturb it. */
+static clv_status run_alone(const campaign *c, clv_nest *nest, const char *helper, errand job,
+                            size_t index)
 {
+    const char *const words[] = { [BENCH] = "measuring", [TRIAL] = "filling the memory of" };
+    const char *const orders[] = {
+        [BENCH] = c->options->bench == CLV_BENCH_FULL ? "bench-full" : "bench-quick",
+        [TRIAL] = "trial",
+    };
     char doing[160];
     const char *name = c->machine->devices[index].name_clean;
-    snprintf(doing, sizeof doing, "measuring %zu (%.80s)", index, name ? name : "");
+    snprintf(doing, sizeof doing, "%s %zu (%.80s)", words[job], index, name ? name : "");
     const clv_patience patience = {
-        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : BENCH_S,
+        .timeout_s = c->options->timeout_s > 0 ? c->options->timeout_s : patience_s[job],
         .progress = c->options->progress,
         .user = c->options->progress_user,
         .doing = doing,
     };
     clv_task task = { 0 };
-    clv_status status =
-        prepare(c, nest, helper, c->options->bench == CLV_BENCH_FULL ? "bench-full" : "bench-quick",
-                index, &task);
+    clv_status status = prepare(c, nest, helper, orders[job], index, &task);
     if (!status) status = clv_tasks_run(&task, 1, &patience);
-    if (!status) read_answer(c, &task, true, patience.timeout_s);
+    if (!status) read_answer(c, &task, job, patience.timeout_s);
     clv_task_clear(&task);
     return status;
 }
@@ -236,7 +294,9 @@ static clv_status measure_in_helpers(const campaign *c)
     if (!status && c->options->check) status = check_in_helpers(c, &nest, helper);
     for (size_t i = 0; !status && i < c->machine->report.device_count; ++i)
         if (c->options->bench && is_due_for_bench(c, i))
-            status = bench_in_helper(c, &nest, helper, i);
+            status = run_alone(c, &nest, helper, BENCH, i);
+    for (size_t i = 0; !status && i < c->machine->report.device_count; ++i)
+        if (is_due_for_trial(c, i)) status = run_alone(c, &nest, helper, TRIAL, i);
     clv_nest_close(&nest);
     return status;
 }
@@ -245,7 +305,7 @@ clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *op
                                const bool *wanted)
 {
     const campaign c = { .machine = machine, .options = options, .wanted = wanted };
-    if (!options->check && !options->bench) return CLV_OK;
+    if (!options->check && !options->bench && !options->measure_free) return CLV_OK;
     return options->isolate ? measure_in_helpers(&c) : measure_here(&c);
 }
 

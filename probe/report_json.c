@@ -16,11 +16,7 @@ static void write_tool(clv_json *root)
     clv_json *tool = clv_json_add_object(root, "tool");
     clv_json_add_string(tool, "name", "cleave");
     clv_json_add_string(tool, "version", clv_version());
-#ifdef CLEAVE_GIT
-    clv_json_add_string(tool, "git", CLEAVE_GIT);
-#else
-    clv_json_add_null(tool, "git");
-#endif
+    clv_json_add_string(tool, "git", clv_build_commit());
     clv_json_add_string(tool, "with", clv_build_with());
     clv_json_add_string(tool, "without", clv_build_without());
 }
@@ -30,7 +26,8 @@ static void write_host(clv_json *root, const clv_probe_report *report)
     const clv_probe_host *host = &report->host;
     clv_json *object = clv_json_add_object(root, "host");
     clv_fields_write(object, clv_host_fields, host, false);
-    clv_json *caches = clv_json_add_array(object, "caches");
+    clv_json *cpu = (clv_json *)(uintptr_t)clv_json_get(object, "cpu");
+    clv_json *caches = clv_json_add_array(cpu, "caches");
     for (size_t i = 0; i < host->cache_count; ++i)
         clv_fields_write(clv_json_add_object(caches, NULL), clv_cache_fields, &host->caches[i],
                          false);

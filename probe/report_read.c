@@ -127,7 +127,7 @@ clv_status clv_report_read_facts(clv_machine *machine, const clv_json *root, siz
 
 static clv_status read_host(clv_machine *machine, const clv_json *host, const char *what)
 {
-    const clv_json *caches = clv_json_get(host, "caches");
+    const clv_json *caches = clv_json_get(clv_json_get(host, "cpu"), "caches");
     const clv_json *gpus = clv_json_get(host, "pci_gpus");
     CLV_TRY(check_list(caches, what, "caches"));
     CLV_TRY(check_list(gpus, what, "pci_gpus"));

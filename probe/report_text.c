@@ -131,6 +131,8 @@ static void write_build(const clv_page *p)
     if (!p->style->more && !less) return;
     begin(p, &w, "Cleave");
     clv_wrap_piece(&w, CLV_PLAIN, "%s", clv_version());
+    if (p->style->more && clv_build_commit())
+        clv_wrap_piece(&w, CLV_PLAIN, "(commit %.12s)", clv_build_commit());
     if (p->style->more && *clv_build_with())
         clv_wrap_words(&w, CLV_PLAIN, "with %s%s", clv_build_with(), less ? ";" : "");
     if (less) clv_wrap_words(&w, CLV_YELLOW, "built without %s", clv_build_without());
@@ -150,6 +152,8 @@ static void write_loader(const clv_page *p)
     }
     clv_wrap_piece(&w, CLV_PLAIN, "%s", report->loader_path);
     if (report->layers) clv_wrap_piece(&w, CLV_YELLOW, "with layers %s", report->layers);
+    if (!report->isolated && !report->simulated)
+        clv_wrap_words(&w, CLV_YELLOW, "(all drivers in one process)");
     clv_wrap_end(&w);
 }
 
@@ -184,7 +188,7 @@ static void write_warnings(const clv_page *p)
         clv_wrap_words(&w, CLV_PLAIN, "%s", clv_known(warning->message));
         clv_wrap_end(&w);
         if (!warning->hint) continue;
-        clv_wrap_begin(&w, p->out, p->style->colour, "  ", "  ");
+        clv_wrap_begin(&w, p->out, p->style->colour, "  ", "     ");
         clv_wrap_words(&w, CLV_DIM, "-> %s", warning->hint);
         clv_wrap_end(&w);
     }

@@ -111,10 +111,13 @@ static void write_first_line(const clv_page *p, const clv_probe_device *device, 
 static void add_memory(pieces *list, const clv_probe_device *device)
 {
     char text[16];
+    const bool tried = device->free_source && clv_starts_with(device->free_source, "unknown");
     if (device->free_bytes == CLV_UNKNOWN)
-        add(list, "free memory unknown");
+        add(list, "free memory %s", tried ? device->free_source : "unknown");
     else
         add(list, "%s free", clv_known_bytes(device->free_bytes, text));
+    if (device->own_bytes != CLV_UNKNOWN && device->own_bytes)
+        add(list, "%s held by this program", clv_known_bytes(device->own_bytes, text));
     if (device->max_alloc_bytes != CLV_UNKNOWN && device->max_alloc_bytes < device->global_bytes)
         add(list, "largest buffer %s", clv_known_bytes(device->max_alloc_bytes, text));
 }

@@ -13,6 +13,7 @@
 #include "probe/machine.h"
 #include "probe/measure.h"
 #include "probe/opencl.h"
+#include "probe/own.h"
 #include "probe/record.h"
 #include "probe/select.h"
 #include "probe/snapshot.h"
@@ -54,8 +55,8 @@ static void look_in_process(clv_machine *machine)
 static clv_status find_facts(clv_machine *machine, const clv_probe_options *options)
 {
     if (options->simulate) return clv_snapshot_load(machine, options->simulate, options->scenario);
-    clv_host_facts(machine, "");
     if (options->isolate) return clv_isolated_enumerate(machine, options);
+    clv_host_facts(machine, "");
     look_in_process(machine);
     return CLV_OK;
 }
@@ -71,11 +72,18 @@ static void forget_moment(clv_machine *machine)
         machine->icds[i].duration_s = -1;
     for (size_t i = 0; i < report->device_count; ++i) {
         clv_probe_device *device = &machine->devices[i];
-        device->free_bytes = CLV_UNKNOWN;
+        device->free_bytes = device->own_bytes = CLV_UNKNOWN;
         device->free_source = device->free_time = device->utilisation_source = NULL;
         device->utilisation_percent = -1;
         device->check.build_s = device->check.run_s = -1;
     }
+}
+
+/* The ids are known now, by which contexts say what they hold. */
+static void count_own(clv_machine *machine)
+{
+    for (size_t i = 0; i < machine->report.device_count; ++i)
+        machine->devices[i].own_bytes = clv_own_bytes(machine->devices[i].id);
 }
 
 /* Devices that were ordered by name are the ones that are meant. */
@@ -84,7 +92,7 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
 {
     bool *wanted = NULL;
     clv_status status = CLV_OK;
-    if (!options->check && !options->bench) return CLV_OK;
+    if (!options->check && !options->bench && !options->measure_free) return CLV_OK;
     if (orders->devices) {
         wanted = clv_zalloc(machine->report.device_count, sizeof *wanted);
         if (!wanted) return clv_fail(CLV_E_MEMORY, "probe: no memory for the report");
@@ -115,6 +123,7 @@ clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **repo
     if (!status && !options.simulate && !options.forget) clv_records_load(machine);
     if (!status) status = clv_decide(machine, &orders);
     if (!status) status = measure(machine, &options, &orders);
+    if (!options.simulate) count_own(machine);
     machine->report.duration_s = clv_now() - start;
     if (options.reproducible) forget_moment(machine);
     if (status)

@@ -201,6 +201,7 @@ static void signal_all(watch *watches, size_t count, int signal)
     for (size_t i = 0; i < count; ++i) {
         if (!watches[i].pid) continue;
         watches[i].timed_out = true;
+        close_fd(&watches[i].exit_fd); /* of one that cannot end it would be readable for ever */
         kill(-watches[i].pid, signal);
     }
 }
@@ -238,7 +239,9 @@ bool clv_children_run(clv_child *const *children, size_t count, const clv_patien
         watches[i] = (watch){ .child = children[i], .exit_fd = -1, .streams = { -1, -1, -1 } };
         start(&watches[i]);
     }
-    going_on = run_until(watches, count, polls, clv_now() + patience->timeout_s, patience);
+    const double until = clv_now() + patience->timeout_s;
+    if (patience->meanwhile) patience->meanwhile(patience->meanwhile_with);
+    going_on = run_until(watches, count, polls, until, patience);
     signal_all(watches, count, SIGTERM);
     if (going_on) run_until(watches, count, polls, clv_now() + grace_s, NULL);
     signal_all(watches, count, SIGKILL);

@@ -39,6 +39,8 @@ typedef struct clv_patience {
     clv_probe_progress *progress; /* NULL: none */
     void *user;
     const char *doing;
+    void (*meanwhile)(void *); /* once, when all are started; NULL: nothing to do */
+    void *meanwhile_with;
 } clv_patience;
 
 /* Starts all of them at once, stdin closed, each in a process group of its own, and returns when

@@ -14,28 +14,37 @@ static unsigned count(hwloc_topology_t topology, hwloc_obj_type_t type)
     return number > 0 ? (unsigned)number : 0;
 }
 
+/* Chips with two kinds of cores have two sizes on one level. */
+static void add_cache(clv_machine *machine, const struct hwloc_cache_attr_s *found)
+{
+    const char type = found->type == HWLOC_OBJ_CACHE_DATA          ? 'd'
+                      : found->type == HWLOC_OBJ_CACHE_INSTRUCTION ? 'i'
+                                                                   : 'u';
+    for (size_t i = 0; i < machine->report.host.cache_count; ++i) {
+        clv_probe_cache *known = &machine->caches[i];
+        if (known->level == found->depth && known->type == type && known->bytes == found->size) {
+            ++known->count;
+            return;
+        }
+    }
+    clv_probe_cache *cache = clv_machine_add_cache(machine);
+    if (cache)
+        *cache = (clv_probe_cache){ .level = found->depth,
+                                    .type = type,
+                                    .count = 1,
+                                    .line_bytes = found->linesize,
+                                    .bytes = found->size };
+}
+
 static void read_caches(clv_machine *machine, hwloc_topology_t topology)
 {
     static const hwloc_obj_type_t types[] = {
         HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L1ICACHE, HWLOC_OBJ_L2CACHE,
         HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE,
     };
-    for (size_t i = 0; i < CLV_LEN(types); ++i) {
-        hwloc_obj_t first = hwloc_get_obj_by_type(topology, types[i], 0);
-        if (!first) continue;
-        clv_probe_cache *cache = clv_machine_add_cache(machine);
-        if (!cache) return;
-        const hwloc_obj_cache_type_t type = first->attr->cache.type;
-        *cache = (clv_probe_cache){
-            .level = first->attr->cache.depth,
-            .type = type == HWLOC_OBJ_CACHE_DATA          ? 'd'
-                    : type == HWLOC_OBJ_CACHE_INSTRUCTION ? 'i'
-                                                          : 'u',
-            .count = count(topology, types[i]),
-            .line_bytes = first->attr->cache.linesize,
-            .bytes = first->attr->cache.size,
-        };
-    }
+    for (size_t i = 0; i < CLV_LEN(types); ++i)
+        for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, types[i], o));)
+            add_cache(machine, &o->attr->cache);
 }
 
 void clv_topology_facts(clv_machine *machine)

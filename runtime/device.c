@@ -108,6 +108,7 @@ static clv_status open_now(clv_device *device)
     uint64_t largest = device->facts->max_alloc_bytes;
     if (largest == CLV_UNKNOWN) largest = device->budget / 4;
     clv_pool_init(&device->pool, device->budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));
+    clv_own_join(&device->pool.own, device->facts->id);
     char size[16];
     clv_log(CLV_LOG_INFO, "%s: opened, budget %s, %s", device->label,
             clv_format_bytes(device->budget, size), device->zero_copy ? "zero-copy" : "two queues");
@@ -178,6 +179,7 @@ bool clv_device_close(clv_device *device)
     if (device->cl) {
         clv_programs_save(device);
         clv_pool_clear(&device->pool);
+        clv_own_leave(&device->pool.own);
         clv_programs_clear(device);
         clReleaseContext(device->cl);
     }

@@ -65,6 +65,11 @@ static bool is_idle(clv_buffer *buffer)
     return true;
 }
 
+static void tell_probe(clv_pool *pool)
+{
+    atomic_store(&pool->own.bytes, pool->stats.used_bytes + pool->stats.cached_bytes);
+}
+
 void clv_pool_trim(clv_pool *pool, uint64_t bytes)
 {
     while (pool->cached &&
@@ -77,6 +82,7 @@ void clv_pool_trim(clv_pool *pool, uint64_t bytes)
         pool->stats.cached_bytes -= oldest->capacity;
         release(oldest);
     }
+    tell_probe(pool);
 }
 
 void clv_pool_clear(clv_pool *pool)
@@ -193,6 +199,7 @@ clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind k
         count_peak(pool);
         *out = buffer;
     }
+    tell_probe(pool);
     pthread_mutex_unlock(&device->lock);
     return status;
 }
@@ -238,6 +245,7 @@ void clv_buffer_free(clv_buffer *buffer)
         pool->cached = buffer;
         pool->stats.cached_bytes += buffer->capacity;
     }
+    tell_probe(pool);
     pthread_mutex_unlock(&device->lock);
     if (!keep) release(buffer);
 }

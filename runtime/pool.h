@@ -3,6 +3,8 @@
 #ifndef CLEAVE_RUNTIME_POOL_H
 #define CLEAVE_RUNTIME_POOL_H
 
+#include "probe/own.h"
+
 #include <cleave/runtime.h>
 
 #include <CL/cl.h>
@@ -11,6 +13,7 @@ typedef struct clv_pool {
     uint64_t budget;  /* bytes in use and cached, at most */
     size_t max_alloc; /* one buffer, at most */
     clv_memory_stats stats;
+    clv_own own;               /* used and cached, for reports of the probe */
     struct clv_buffer *cached; /* free ones, latest first */
 } clv_pool;
 

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 typedef struct probe_args {
-    bool json, check, list, print_mode, in_process, reproducible, strict, quiet, verbose;
+    bool json, check, list, print_mode, in_process, reproducible, measure_free, strict, quiet,
+        verbose;
     const char *bench, *device, *mode, *simulate, *scenario, *save;
     double timeout_s;
 } probe_args;
@@ -30,6 +31,8 @@ static void make_table(probe_args *a, cli_option *table)
           "build and run on every device, compare the results" },
         { "bench", CLI_OPTIONAL, &a->bench, "LEVEL",
           "measure every device: quick (3 s each) or full" },
+        { "measure-free", CLI_FLAG, &a->measure_free, NULL,
+          "fill each card's memory to see how much is free" },
         { "device", CLI_TEXT, &a->device, "SEL",
           "these devices: gpu, cpu, all, N, P:D, name~TEXT..." },
         { "mode", CLI_TEXT, &a->mode, "MODE", "this mode: cpu, gpu, hybrid or reference" },
@@ -50,7 +53,7 @@ static void make_table(probe_args *a, cli_option *table)
     memcpy(table, rows, sizeof rows);
 }
 
-enum { OPTION_ROWS = 17 };
+enum { OPTION_ROWS = 18 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -155,6 +158,7 @@ static int read_options(const probe_args *args, clv_probe_options *options)
         .isolate = !args->in_process,
         .timeout_s = args->timeout_s,
         .check = args->check,
+        .measure_free = args->measure_free,
         .reproducible = args->reproducible,
         .simulate = args->simulate,
         .scenario = args->scenario,
@@ -177,7 +181,7 @@ static int read_options(const probe_args *args, clv_probe_options *options)
         return cli_error(&cli_probe, CLI_USAGE, "--timeout: expected 0 (the default) to 86400 s");
     if (args->scenario && !args->simulate)
         return cli_error(&cli_probe, CLI_USAGE, "--scenario needs --simulate FILE");
-    if (args->simulate && (args->check || args->bench))
+    if (args->simulate && (args->check || args->bench || args->measure_free))
         return cli_error(&cli_probe, CLI_USAGE,
                          "a simulated machine cannot be checked or measured");
     if (args->json + args->list + args->print_mode > 1)

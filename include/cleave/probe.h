@@ -175,6 +175,7 @@ typedef struct clv_probe_device {
 
     uint64_t global_bytes, free_bytes, max_alloc_bytes, local_bytes, constant_bytes, cache_bytes;
     const char *free_source, *free_time;
+    uint64_t own_bytes; /**< held there by this process's contexts; entries of one card share it */
     bool local_is_global, unified;
     clv_tristate ecc;
     unsigned base_align_bits;
@@ -240,7 +241,7 @@ typedef struct clv_probe_report {
 
 typedef enum clv_bench {
     CLV_BENCH_NONE = 0,
-    CLV_BENCH_QUICK, /**< under 3 s a device */
+    CLV_BENCH_QUICK, /**< about 3 s a device */
     CLV_BENCH_FULL,  /**< more repeats, larger buffers: about 10 s a device */
 } clv_bench;
 
@@ -253,12 +254,14 @@ typedef struct clv_probe_options {
     clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
     const char *devices; /**< an order ("gpu,!name~Iris"); NULL: $CLEAVE_DEVICE */
     const char *mode_by, *devices_by; /**< who ordered, for messages; NULL: "the caller" */
-    bool isolate;         /**< one process for each driver: a crash or a hang stays in it */
-    double timeout_s;     /**< for each of them; 0: 10 s, 60 s for checks, 120 s for the bench */
-    bool check;           /**< build and run on every device, compare the results; kept on disk */
-    clv_bench bench;      /**< measure every device; kept on disk */
-    bool reproducible;    /**< leave out what changes from run to run: times and free memory */
-    bool forget;          /**< do not show checks and rates that earlier runs left on disk */
+    bool isolate;      /**< one process for each driver: a crash or a hang stays in it */
+    double timeout_s;  /**< for each of them; 0: 10 s, 60 s for checks, 120 s for the bench */
+    bool check;        /**< build and run on every device, compare the results; kept on disk */
+    clv_bench bench;   /**< measure every device; kept on disk */
+    bool measure_free; /**< fill the memory of devices that have their own to see how much is free;
+                               others may run short of it meanwhile */
+    bool reproducible; /**< leave out what changes from run to run: times and free memory */
+    bool forget;       /**< do not show checks and rates that earlier runs left on disk */
     const char *simulate; /**< take the machine from this file: a saved report or device profiles */
     const char *scenario; /**< which scenario, or which profile, of a profile file */
     const char *helper;   /**< the helper program for `isolate`; NULL: where it was installed */

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ static void wrong_usage_is_named(void **state)
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");
     expect(PROBE("--json", "--list"), 2, "", "exclude each other");
     expect(SIMULATE("two-gb", "--check"), 2, "", "cannot be checked");
+    expect(SIMULATE("two-gb", "--measure-free"), 2, "", "cannot be checked or measured");
     expect(SIMULATE("nowhere", "--json"), 2, "", "no scenario or device \"nowhere\"");
     expect(PROBE("--simulate", "/nonexistent.json"), 1, "", "No such file");
     expect(probe((const char *const[]){ "--json", NULL }, "CLEAVE_MODE=fast"), 2, "", "\"fast\"");
@@ -184,6 +186,46 @@ static void colour_is_for_terminals(void **state)
     test_outcome_clear(&outcome);
 }
 
+/* Runs the command on a terminal of its own: does it colour its text? */
+static bool colours(const char *term, const char *no_colour)
+{
+    char bytes[65536];
+    size_t length = 0;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0 || grantpt(terminal) || unlockpt(terminal)) skip();
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+        dup2(slave, STDOUT_FILENO);
+        setenv("TERM", term, 1);
+        setenv("NO_COLOR", no_colour, 1);
+        execl(test_command(), test_command(), "probe", "--quiet", "--simulate", devices_json,
+              "--scenario", "two-gb", NULL);
+        _exit(127);
+    }
+    struct pollfd news = { .fd = terminal, .events = POLLIN };
+    while (length < sizeof bytes - 1 && poll(&news, 1, 30000) > 0) {
+        const ssize_t got = read(terminal, bytes + length, sizeof bytes - 1 - length);
+        if (got <= 0) break; /* the other end is closed */
+        length += (size_t)got;
+        bytes[length] = '\0';
+        if (strstr(bytes, "3.1+debian")) break; /* the last line: it may sit until it is read */
+    }
+    bytes[length] = '\0';
+    close(terminal);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_non_null(strstr(bytes, "two-gb"));
+    return strstr(bytes, "\033[") != NULL;
+}
+
+static void colour_can_be_refused(void **state)
+{
+    (void)state;
+    assert_true(colours("xterm", ""));
+    assert_false(colours("xterm", "1"));
+    assert_false(colours("dumb", ""));
+}
+
 static size_t leftovers(void)
 {
     size_t count = 0;
@@ -241,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_saved_report_can_be_replayed),
         cmocka_unit_test(a_full_disk_is_noticed),
         cmocka_unit_test(colour_is_for_terminals),
+        cmocka_unit_test(colour_can_be_refused),
         cmocka_unit_test(an_interrupt_leaves_nothing_behind),
     };
     const char *data = getenv("CLEAVE_TEST_DATA");

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 
+sys.path.pop(0)  # nothing of this folder is wanted here, least of all under the name of a module
 try:
     import jsonschema
 except ImportError:

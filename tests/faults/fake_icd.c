@@ -8,12 +8,20 @@
 #include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
+#ifdef FAULT_CARD
+#include "fake_card.h"
+#endif
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef FAULT_HANG_UNKILLABLE
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#endif
 #include <unistd.h>
 
 enum {
@@ -38,6 +46,34 @@ static struct _cl_device_id device = { &dispatch };
 
 CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char *name);
 
+#ifdef FAULT_HANG_UNKILLABLE
+/* Hangs under a debugger that never looks: what is killed then does not end for its parent, as if it
+ * slept in the kernel for ever. The debugger is a process of another group that goes when the probe has. */
+static void hang_unkillable(void)
+{
+    int ready[2];
+    char byte;
+    const pid_t self = getpid(), probe = getppid();
+    if (pipe(ready)) abort();
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* not every kernel asks for it */
+    if (fork() == 0) {
+        setsid();
+        if (ptrace(PTRACE_SEIZE, self, NULL, NULL)) _exit(1);
+        if (write(ready[1], "", 1) != 1) _exit(1);
+        for (int i = 0; i < 3000 && kill(probe, 0) == 0; ++i) /* five minutes at most */
+            usleep(100000);
+        _exit(0);
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1) {
+        printf("not allowed to trace\n");
+        fflush(stdout);
+    }
+    for (;;)
+        pause();
+}
+#endif
+
 __attribute__((constructor)) static void load(void)
 {
 #if defined FAULT_CRASH_CONSTRUCTOR
@@ -49,6 +85,8 @@ __attribute__((constructor)) static void load(void)
     signal(SIGTERM, SIG_IGN);
     for (;;)
         pause();
+#elif defined FAULT_HANG_UNKILLABLE
+    hang_unkillable();
 #elif defined FAULT_BANNER
     printf("Welcome to the fake driver!\n");
     fprintf(stderr, "and its warning\n");
@@ -201,6 +239,9 @@ static cl_int CL_API_CALL get_platform_ids(cl_uint count, cl_platform_id *out, c
     dispatch.clGetDeviceIDs = get_device_ids;
     dispatch.clGetDeviceInfo = get_device_info;
     dispatch.clCreateContext = create_context;
+#ifdef FAULT_CARD
+    fake_card(&dispatch);
+#endif
     for (cl_uint i = 0; i < PLATFORMS; ++i) {
         platforms[i].dispatch = &dispatch;
         if (out && i < count) out[i] = &platforms[i];

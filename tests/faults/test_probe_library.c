@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 
 #include <cleave/probe.h>
+#include <cleave/runtime.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -116,6 +117,37 @@ static void threads_may_ask_at_once(void **state)
         assert_string_equal(reasons[0], reasons[i]);
 }
 
+/* An application that holds memory on a device sees how much, by whichever way it asks. */
+static void what_the_process_holds_is_counted(void **state)
+{
+    (void)state;
+    const clv_context_options options = { .size = sizeof options, .no_qualification = true };
+    clv_context *context;
+    clv_buffer *buffer;
+    EXPECT_OK(clv_context_create(&options, &context));
+    clv_device *device = clv_context_device(context, 0);
+    if (!device) skip();
+    const char *id = clv_device_facts(device)->id;
+    EXPECT_OK(clv_buffer_create(device, 1 << 20, CLV_BUFFER_DEVICE, &buffer));
+    for (int isolate = 0; isolate < 2; ++isolate) {
+        clv_probe_report *report = run(isolate);
+        bool found = false;
+        for (size_t i = 0; i < report->device_count; ++i) {
+            const bool mine = strcmp(report->devices[i].id, id) == 0;
+            assert_int_equal(report->devices[i].own_bytes, mine ? 1 << 20 : 0);
+            found |= mine;
+        }
+        assert_true(found);
+        clv_probe_free(report);
+    }
+    clv_buffer_free(buffer);
+    clv_context_free(context);
+    clv_probe_report *report = run(false);
+    for (size_t i = 0; i < report->device_count; ++i)
+        assert_int_equal(report->devices[i].own_bytes, 0);
+    clv_probe_free(report);
+}
+
 static int give_up(const char *doing, void *user)
 {
     assert_non_null(doing);
@@ -163,6 +195,7 @@ int main(void)
         cmocka_unit_test(both_ways_find_the_same),
         cmocka_unit_test(the_application_is_left_alone),
         cmocka_unit_test(threads_may_ask_at_once),
+        cmocka_unit_test(what_the_process_holds_is_counted),
         cmocka_unit_test(the_application_may_give_up),
         cmocka_unit_test(a_missing_helper_is_named),
     };

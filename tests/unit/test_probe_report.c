@@ -45,7 +45,7 @@ static clv_machine *full_machine(void)
     d->version = "OpenCL 2.0", d->driver_version = "3452.0", d->compute_units = 36;
     d->clock_mhz = 2575, d->subgroup_sizes = "32 64", d->max_work_group = 256;
     d->max_work_item_sizes[0] = 1024, d->global_bytes = UINT64_C(17163091968);
-    d->free_bytes = UINT64_C(16000000000), d->fp64 = true, d->dot8 = CLV_YES;
+    d->free_bytes = UINT64_C(16000000000), d->own_bytes = 4096, d->fp64 = true, d->dot8 = CLV_YES;
     d->extensions = "cl_khr_fp64", d->svm = "", d->timer_resolution_ns = 1;
     d->check = (clv_probe_check){ .done = true,
                                   .ok = true,
@@ -303,6 +303,21 @@ static void records_are_kept_and_found(void **state)
     unsetenv("CLEAVE_CACHE_DIR");
 }
 
+static void the_commit_is_a_hash_or_unknown(void **state)
+{
+    (void)state;
+    const char *commit = clv_build_commit();
+    clv_machine *m = decided(clv_machine_create());
+    clv_json *root = clv_report_to_json(&m->report);
+    const clv_json *git = clv_json_get(clv_json_get(root, "tool"), "git");
+    assert_non_null(git);
+    assert_true(clv_json_is_string(git) == (commit != NULL));
+    if (commit) assert_string_equal(clv_json_string(git, ""), commit);
+    if (commit) assert_true(strspn(commit, "0123456789abcdef") == strlen(commit));
+    clv_json_free(root);
+    clv_machine_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +330,7 @@ int main(void)
         cmocka_unit_test(only_known_schemas_are_replayed),
         cmocka_unit_test(no_line_is_longer_than_80_columns),
         cmocka_unit_test(a_report_about_nothing_is_a_report),
+        cmocka_unit_test(the_commit_is_a_hash_or_unknown),
         cmocka_unit_test(records_are_kept_and_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

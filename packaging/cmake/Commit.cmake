@@ -1,0 +1,29 @@
+# CLEAVE_COMMIT: the commit that is built, for bug reports; "" where nobody knows. In a checkout git
+# says it, and the build configures itself anew when HEAD moves; changes that are not committed do
+# not show. In an archive of `git archive` (a download of a release) packaging/commit.txt holds it.
+set(CLEAVE_COMMIT "")
+if(EXISTS ${PROJECT_SOURCE_DIR}/.git) # a file in worktrees and submodules; else git would look above
+    find_package(Git QUIET)
+    if(GIT_FOUND)
+        execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse HEAD
+            --git-path HEAD --git-path logs/HEAD
+            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE answer ERROR_QUIET
+            OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+    endif()
+    if(GIT_FOUND AND NOT failed)
+        string(REPLACE "\n" ";" answer "${answer}")
+        list(POP_FRONT answer CLEAVE_COMMIT)
+        foreach(path IN LISTS answer) # HEAD changes with the branch, its log with every commit
+            get_filename_component(path ${path} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+            if(EXISTS ${path})
+                set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND
+                    PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+            endif()
+        endforeach()
+    endif()
+elseif(EXISTS ${PROJECT_SOURCE_DIR}/packaging/commit.txt)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/commit.txt CLEAVE_COMMIT LIMIT_COUNT 1)
+endif()
+if(NOT CLEAVE_COMMIT MATCHES "^[0-9a-f]+$")
+    set(CLEAVE_COMMIT "")
+endif()

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of a card's memory is free, found by filling it. */
+#ifndef CLEAVE_PROBE_TRIAL_H
+#define CLEAVE_PROBE_TRIAL_H
+
+#include <cleave/probe.h>
+
+typedef struct clv_trial {
+    uint64_t free_bytes; /* CLV_UNKNOWN: nothing was learned, `message` says why */
+    char message[200];
+} clv_trial;
+
+/* Has it memory of its own? What a trial would take from the others is the host's. */
+bool clv_trial_makes_sense(const clv_probe_device *device);
+
+/**
+ * Allocates buffers and writes every byte of them (drivers allocate lazily, so that a buffer proves
+ * nothing before), large ones first, until the device refuses or all its memory is taken; then gives
+ * everything back. Exact to 16 MiB. Whoever else needs the card's memory meanwhile does not get it.
+ */
+void clv_trial_device(const clv_probe_device *device, clv_trial *trial);
+
+#endif
