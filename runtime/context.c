@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "runtime/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,7 @@ void clv_context_free(clv_context *context)
     bool all_closed = true;
     if (context->trace && *context->trace_path)
         (void)clv_trace_write(context->trace, context->trace_path);
+    clv_engine_free(context->engine);
     for (size_t i = 0; i < context->device_count; ++i)
         all_closed &= clv_device_close(&context->devices[i]);
     clv_notes_close(&context->speeds);

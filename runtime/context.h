@@ -29,7 +29,8 @@ struct clv_context {
     clv_trace *trace;      /* NULL: none is kept */
     char trace_path[1024]; /* CLEAVE_TRACE; "": none */
 
-    clv_mutex job_lock; /* one job at a time */
+    clv_mutex job_lock;        /* one job at a time */
+    struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
 };
 
 /* Which probe devices a caller gets; pure. `chosen` has room for report->device_count and is in

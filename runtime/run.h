@@ -14,7 +14,7 @@
 
 #include <cleave/job.h>
 
-enum { CLV_MAX_KEYS = 24 }; /* buffers a worker or a slot can have */
+enum { CLV_MAX_KEYS = 32 }; /* buffers a worker or a slot can have */
 
 typedef struct clv_keyed {
     unsigned key;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 const cli_command *const cli_commands[] = {
-    &cli_probe,   &cli_demo,  &cli_paco,     &cli_blobs, &cli_link,
-    &cli_specfit, &cli_bench, &cli_selftest, &cli_cache, NULL,
+    &cli_probe, &cli_demo,     &cli_paco,  &cli_blobs,    &cli_link,  &cli_specfit,
+    &cli_embed, &cli_tokenize, &cli_bench, &cli_selftest, &cli_cache, NULL,
 };
 
 const cli_option cli_global_options[] = {
@@ -83,10 +83,12 @@ static const cli_command *find(const char *name)
     return strcmp(name, cli_documents.name) == 0 ? &cli_documents : NULL;
 }
 
-/* Help, and a helper of the probe whose parent has done it, leave the environment alone. */
+/* Help, what needs no device, and a helper of the probe whose parent has done it, leave the
+ * environment alone. */
 static bool needs_drivers(const cli_command *command, int argc, char **argv)
 {
-    if (command == &cli_documents || (argc > 2 && strcmp(argv[2], CLV_HELPER_MARK) == 0))
+    if (command == &cli_documents || command == &cli_tokenize ||
+        (argc > 2 && strcmp(argv[2], CLV_HELPER_MARK) == 0))
         return false;
     for (int i = 2; i < argc; ++i)
         if (is_one_of(argv[i], "--help", "-h")) return false;

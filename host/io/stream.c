@@ -63,6 +63,21 @@ clv_status clv_input_read(clv_input *input, void *out, size_t length)
     return CLV_OK;
 }
 
+clv_status clv_input_read_at(const clv_input *input, uint64_t offset, void *out, size_t length)
+{
+    char *at = out;
+    while (length) {
+        const ssize_t got =
+            pread(input->descriptor, at, CLV_MIN(length, (size_t)MOST_AT_ONCE), (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return io_error("read", input->path);
+        if (got == 0)
+            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early", input->path, length);
+        at += got, offset += (uint64_t)got, length -= (size_t)got;
+    }
+    return CLV_OK;
+}
+
 clv_status clv_input_seek(clv_input *input, uint64_t position)
 {
     if (position > input->length)

@@ -19,6 +19,8 @@ typedef struct clv_input {
 clv_status clv_input_open(clv_input *input, const char *path);
 /* The next `length` bytes. CLV_E_IO; CLV_E_FORMAT: the file ends before. */
 clv_status clv_input_read(clv_input *input, void *out, size_t length);
+/* Bytes from anywhere, `position` stays. CLV_E_IO; CLV_E_FORMAT: the file ends before. */
+clv_status clv_input_read_at(const clv_input *input, uint64_t offset, void *out, size_t length);
 /* The next byte to be read. CLV_E_IO: beyond the end. */
 clv_status clv_input_seek(clv_input *input, uint64_t position);
 void clv_input_close(clv_input *input);

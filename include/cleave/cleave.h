@@ -4,15 +4,20 @@
 #define CLEAVE_CLEAVE_H
 
 #include <cleave/array.h>
+#include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/job.h>
 #include <cleave/log.h>
+#include <cleave/model.h>
 #include <cleave/patch.h>
 #include <cleave/probe.h>
 #include <cleave/runtime.h>
 #include <cleave/spectra.h>
 #include <cleave/status.h>
+#include <cleave/tensors.h>
+#include <cleave/tokenizer.h>
 #include <cleave/track.h>
+#include <cleave/transformer.h>
 #include <cleave/version.h>
 
 #endif

@@ -84,6 +84,15 @@ if(CLEAVE_HAVE_HWLOC)
     cleave_uses_module(HWLOC hwloc)
 endif()
 
+# GEMM on GPUs: only the header is needed here, the library is loaded where a GPU asks for it.
+set(CLEAVE_CLBLAST_HEADER NOTFOUND)
+if(CLEAVE_WITH_CLBLAST)
+    find_path(CLEAVE_CLBLAST_INCLUDE clblast_c.h)
+    mark_as_advanced(CLEAVE_CLBLAST_INCLUDE)
+    set(CLEAVE_CLBLAST_HEADER ${CLEAVE_CLBLAST_INCLUDE})
+endif()
+cleave_optional(CLBLAST "CLBlast" "${CLEAVE_CLBLAST_HEADER}" libclblast-dev)
+
 # Files: for the command and the tests, not for libcleave.
 pkg_check_modules(CFITSIO QUIET IMPORTED_TARGET cfitsio)
 pkg_check_modules(ZLIB QUIET IMPORTED_TARGET zlib)

@@ -3,7 +3,8 @@
 """A test that passes when its code is wrong is not a test: damages one line after the other, of
 every kernel and of the host's key lines, and expects the named test to fail.
 
-usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names; without: all
+usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names, or their start
+                                          ("patch/"); without: all
 Kernels are read from a damaged copy (CLEAVE_TEST_CL_DIR), so nothing is compiled again. Host lines
 are compiled in a copy of the sources, which takes some minutes more.
 Only under `ctest -C damage -L damage`.
@@ -16,7 +17,8 @@ import tempfile
 import time
 
 TEST = "{build}/bin/test_paco_{name}"
-OTHERS = ("blob", "array", "gemm", "transformer", "encoder")  # test_NAME, not test_paco_NAME
+# test_NAME, not test_paco_NAME
+OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -72,16 +74,55 @@ KERNELS = [
     ("array/jacobi.cl", "clamp(as_ivec(largest) >> 23, (ivec)(1), (ivec)(253))", "(ivec)(127)",
      "array"),
     ("blob/blob.clh", "2 * size - 1 - at", "2 * size - 2 - at", "blob_kernels"),
-    ("blob/rows.cl", "r10 = fma((fvec)w.y, lowA0 + dn0, r10)",
-     "r10 = fma((fvec)w.y, lowA0 + dn1, r10)", "blob_kernels"),
+    ("blob/blob.clh", "(isfinite(v) ? ((v) - (pedestal)) * (gain) : 0.0f)",
+     "(((v) - (pedestal)) * (gain))", "blob"),
+    ("blob/rows.cl", "upA[r] + dnA[r], sum[r]);\n                sum[r] = fma((fvec)w.x",
+     "upA[r] + upA[r], sum[r]);\n                sum[r] = fma((fvec)w.x", "blob_kernels"),
+    ("blob/rows.cl", "loose(in - i) + loose(in + i)", "loose(in - i) + loose(in + i + 1)",
+     "blob_kernels"),
+    ("blob/rows.cl", "int first = min(l, p->levels - GROUP)", "int first = min(l, 0)", "blob"),
+    ("blob/rows.cl", "*next <= to + radius", "*next <= to", "blob_kernels"),
+    ("blob/rows.cl", "((y + rows - 1 + i) & mask)", "((y + rows + i) & mask)", "blob_kernels"),
+    ("blob/rows.cl", "row < y + ROWS - 1", "row < y + ROWS - 2", "blob_kernels"),
+    ("blob/rows.cl", "if (!any_of(fmax(a, b) > bound))", "if (!any_of(a > bound))", "blob"),
+    ("blob/rows.cl", "beats(c, response_row(p, k - 1, y) + at)",
+     "beats(c, response_row(p, k, y) + at)", "blob_kernels"),
+    ("blob/rows.cl", "c > lanes_load(here + at - 1)", "c >= lanes_load(here + at - 1)",
+     "blob_kernels"),
+    ("blob/rows.cl", "k > 0 ? response_row(p, k - 1, y)[at]", "k > 0 ? response_row(p, k, y)[at]",
+     "blob_kernels"),
+    ("blob/rows.cl", "lanes_store(pick(good, (v - pedestal) * gain, (fvec)0.0f)",
+     "lanes_store((v - pedestal) * gain", "blob"),
+    ("blob/rows.cl", "if (y % step) continue;", "if (y % 2) continue;", "blob"),
+    ("blob/rows.cl", "++own[k * NOISE_BINS", "++own[0 * NOISE_BINS", "blob_kernels"),
     ("blob/rows.cl", "return pick(x >= 0 && x < p->width", "return pick(x >= 0 && x <= p->width",
      "blob_kernels"),
+    ("blob/items.cl", "mirror(x + i, width)", "mirror(x + i + 1, width)", "blob_kernels"),
+    ("blob/items.cl", "sum = fma(w.y, A[u] + A[d], sum)", "sum = fma(w.y, A[u] + A[u], sum)",
+     "blob_kernels"),
+    ("blob/items.cl", "if (i < 13 && !(value > around[i]))", "if (i < 13 && !(value >= around[i]))",
+     "blob_kernels"),
+    ("blob/items.cl", "*= inverse[(at + n) * scales + k]", "*= inverse[(at + n) * scales]",
+     "blob_kernels"),
+    ("blob/items.cl", "NOISE_BINS + noise_bin(value)", "NOISE_BINS + noise_bin(value) / 2",
+     "blob_kernels"),
+    ("blob/items.cl", "*out = (before - sum) * dog + bias", "*out = (sum - before) * dog + bias",
+     "blob_kernels"),
+    ("blob/tile.cl", "mirror(t->y0 - 1 - t->reach + i / columns", "mirror(t->y0 - t->reach + i / columns",
+     "blob_kernels"),
+    ("blob/tile.cl", "j < 13 ? !(value > around[j])", "j < 13 ? !(value >= around[j])", "blob_kernels"),
+    ("blob/tile.cl", "sum = fma(w.x, b[-j * RX] + b[j * RX], sum)",
+     "sum = fma(w.x, b[j * RX] + b[j * RX], sum)", "blob_kernels"),
+    ("blob/tile.cl", "sum = (before - sum) * dog", "sum = (before - sum)", "blob_kernels"),
+    ("blob/tile.cl", "|| y % step) continue", "|| y % 2) continue", "blob"),
+    ("blob/noise.cl", "1.0f / (1.4826f * median)", "1.0f / median", "blob_kernels"),
+    ("blob/noise.cl", "half_of - (float)before", "half_of", "blob_kernels"),
     ("blas/gemm_rows.cl", "to[(size_t)(i + l) * NR + j] = part[l]",
      "to[(size_t)(i + l) * NR + j] = part[0]", "gemm"),
     ("blas/gemm_rows.cl", "+ (size_t)j0 * k;", "+ (size_t)j0 * (k - 1);", "gemm"),
     ("blas/gemm_rows.cl", "add + v * LANES), x[v])", "add), x[v])", "gemm"),
     ("blas/gemm_rows.cl", "end = a + kc;", "end = a + kc - 1;", "gemm"),
-    ("blas/gemm_rows.cl", "x * f->alpha + bias", "x + bias", "gemm"),
+    ("blas/gemm_rows.cl", "* alpha + bias[v]", "+ bias[v]", "gemm"),
     ("blas/gemm_rows.cl", "block == 0, tile", "true, tile", "gemm"),
     ("blas/gemm_tile.cl", "acc[i][j] = k0 &&", "acc[i][j] = !k0 &&", "gemm"),
     ("blas/gemm_tile.cl", "if (has_bias) x += bias[c]", "if (has_bias) x += bias[r]", "gemm"),
@@ -98,7 +139,7 @@ KERNELS = [
     ("transformer/attention.cl", "pick(high == -INFINITY, (fvec)(0.0f), high)", "high",
      "transformer"),
     ("transformer/attention.cl", "(ivec)(i0 + keys - queries) + LANE", "(ivec)(i0) + LANE",
-     "encoder"),
+     "transformer"),
     ("transformer/attention.cl", "acc[i] = o[c + i] * shrink", "acc[i] = o[c + i]", "transformer"),
     ("transformer/attention.cl", "h / group * k_head", "h * k_head", "transformer"),
     ("transformer/pool.cl", "fmax(counted, 1.0f)", "fmax(counted, 2.0f)", "transformer"),
@@ -107,6 +148,7 @@ KERNELS = [
     ("transformer/elements.cl", "* columns(from + width", "+ columns(from + width", "transformer"),
     ("transformer/elements.cl", "b * turn[i].y;", "b * turn[i].x;", "transformer"),
     ("transformer/elements.cl", "log(sum) + (top", "log(sum) - (top", "transformer"),
+    ("blas/finish.cl", "fma(beta, R[", "fma(-beta, R[", "gemm"),
     ("patch/project.cl", "pair ? y00 - r.s", "pair ? y00 + r.s", "project"),
     ("patch/project.cl", "((py + px) & 1L) == 1L", "((py + px) & 1L) == 0L", "project"),
     ("patch/project.cl", "phi[last + i] * y", "phi[last + i] * x", "project"),
@@ -129,6 +171,46 @@ KERNELS = [
     ("common/lanes.clh", "select(no, yes, mask)", "select(yes, no, mask)", "centre"),
     ("patch/paco.clh", "(size_t)(x) / TILE) * (count)", "(size_t)(x) / TILE) * (count - 1)",
      "solve"),
+    ("spectra/network.cl", "s9 = fma(w, (fvec)(x1[i + 4 * width]), s9)",
+     "s9 = fma(w, (fvec)(x1[i + 3 * width]), s9)", "spectra_stages"),
+    ("spectra/network.cl", "if (row == k + 1) q +=", "if (row == k) q +=", "spectra_stages"),
+    ("spectra/network.cl", "row[2 * LANES]", "row[3 * LANES]", "spectra_stages"),
+    ("spectra/network.cl", "v / (1.0f + exp(-v))", "v / (1.0f + exp(v))", "spectra_stages"),
+    ("spectra/template.cl", "#define PREFILTER 14", "#define PREFILTER 8", "spectra_stages"),
+    ("spectra/template.cl", "#define EPSILON 0.6f", "#define EPSILON 0.61f", "spectra_stages"),
+    ("spectra/template.cl", "const float lost = fma(v, scale.x, -d) +",
+     "const float lost = 0.0f * d +", "spectra_stages"),
+    ("spectra/template.cl", "here - k * 8) + vload16(0, here + k * 8)",
+     "here - k * 8) + vload16(0, here + k * 8 + 8)", "spectra_stages"),
+    ("spectra/template.cl", "clamp(k + m - half_width, 0, pixels - 1)",
+     "clamp(k + m - half_width + 1, 0, pixels - 1)", "spectra_stages"),
+    ("spectra/gram.cl", "fma(data_column, (float16)(point.y * scale)",
+     "fma(data_column, (float16)(point.y)", "spectra_stages"),
+    ("spectra/gram.cl", "if (point.x > 0.0f) good", "good", "spectra_stages"),
+    ("spectra/gram.cl", "chi = fma(r, r, chi)", "chi = fma(r, r, 0.5f * chi)", "spectra_stages"),
+    ("spectra/gram.cl", "det = fma((float8)(2.0f * scaled",
+     "det = fma((float8)(9.0f * scaled", "spectra"),
+    ("spectra/gram.cl", "slope = fma((float8)(r), g, slope)",
+     "slope = fma((float8)(-r), g, slope)", "spectra"),
+    ("spectra/solve.cl", "a[c] += x[i] * y[i]", "a[c] += x[i]", "spectra_stages"),
+    ("spectra/solve.cl", "s[S_STATUS] < (last ? 3.5f : 1.5f)",
+     "s[S_STATUS] < (last ? 4.5f : 0.5f)", "spectra"),
+    ("spectra/small.clh", "*log_det += 2 * log(m[i][i])",
+     "*log_det += log(m[i][i])", "spectra_stages"),
+    ("spectra/scan.cl", "const bool linear = first + block + 1 == blocks",
+     "const bool linear = first + block == blocks", "spectra_stages"),
+    ("spectra/scan.cl", "t = pick(place == j, here, t)",
+     "t = pick(place == j + 1, here, t)", "spectra_stages"),
+    ("spectra/scan.cl", "lanes_load(t + (size_t)n * TILE), (fvec)(r[m])",
+     "lanes_load(t + (size_t)k * TILE), (fvec)(r[m])", "spectra_stages"),
+    ("spectra/scan.cl", "value[velocities] = (float)(sum.value",
+     "value[velocities] = (float)(sum.value + 1", "spectra_stages"),
+    ("spectra/scan.cl", "chi = fma(r, r, chi)", "chi = fma(r, r, 0.9f * chi)", "spectra_stages"),
+    ("spectra/scan.cl", "third = fma(w * u * u, u, third)",
+     "third = fma(w * u, u, third)", "spectra"),
+    ("spectra/ccf.cl", "power[i] - 2.0f * cross[i]", "power[i] - cross[i]", "spectra_stages"),
+    ("spectra/ccf.cl", "(reach[i] - (int)whole, 1",
+     "(reach[i] - (int)whole + 1, 1", "spectra_stages"),
 ]
 
 # file, line, damaged line, test: a claim of test_paco, or a script of tests/cli with its arguments
@@ -287,7 +369,8 @@ def main():
     sources, build, *wanted = sys.argv[1:]
 
     def chosen(rows):
-        return [r for r in rows if not wanted or any(w in r[0] for w in wanted)]
+        return [r for r in rows if not wanted or any(
+            r[0].startswith(w) if w.endswith("/") else w in r[0] for w in wanted)]
 
     judge = Judge()
     with tempfile.TemporaryDirectory() as folder:

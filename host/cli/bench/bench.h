@@ -34,6 +34,8 @@ typedef struct bench_case {
     size_t size[3];        /* as the workload understands it */
     int variant;           /* likewise */
     bool cold;             /* also without any cache, since compiling takes long */
+    bool from_files;       /* only the whole command is measured: it is too large for memory */
+    bool part;             /* of a command: no files */
     double flops, traffic; /* of the job, by its cost function; 0: unknown */
 } bench_case;
 
@@ -59,18 +61,19 @@ typedef struct bench_workload {
     size_t (*cases)(const bench_sizes *sizes, bench_case *cases, size_t room);
     /* Relative effort of a case: what a slow party would need for it is told from a smaller one. */
     double (*effort)(const bench_case *c);
-    /* Writes the case's input files into a folder that exists. */
+    /* Writes the case's input files into a folder that exists; NULL: memory to memory only. */
     clv_status (*prepare)(const bench_case *c, const char *folder);
     /* In a party's process: sends kernel and compute times, with inputs in memory. */
     clv_status (*measure)(struct bench_run *run, size_t case_index);
     /* The whole command on the case's files: arguments after "cleave", NULL-terminated; strings
      * live until the next call. */
     const char *const *(*command)(const bench_case *c, const char *folder, const char *output);
+    bool host_only; /* host work: the command knows no --device, plain C is no other party */
     const bench_plot *plots;
     size_t plot_count;
 } bench_workload;
 
-extern const bench_workload bench_paco, bench_blobs;
+extern const bench_workload bench_paco, bench_blobs, bench_transformer;
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
 

@@ -91,7 +91,7 @@ clv_status bench_prepare(bench *b)
 {
     char folder[BENCH_PATH];
     for (size_t i = 0; i < b->case_count; ++i) {
-        if (first_alike(b, i) != i) continue;
+        if (first_alike(b, i) != i || !b->cases[i].workload->prepare) continue;
         if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
         CLV_TRY(clv_dir_make(bench_case_folder(b, i, folder)));
         CLV_TRY(b->cases[i].workload->prepare(&b->cases[i], folder));
@@ -187,7 +187,9 @@ static void put_arguments(const bench *b, size_t case_index, const bench_party *
     w->argv[n++] = "cleave";
     while (*own && n < CLV_LEN(w->argv) - 8)
         w->argv[n++] = *own++;
-    if (party->kind == BENCH_REFERENCE) {
+    if (c->workload->host_only) {
+        /* the same on every device */
+    } else if (party->kind == BENCH_REFERENCE) {
         w->argv[n++] = "--mode", w->argv[n++] = "reference";
     } else {
         w->argv[n++] = "--device", w->argv[n++] = party->selection;
@@ -207,7 +209,8 @@ static clv_status measure_files(bench *b, size_t case_index, size_t party)
     bench_case_folder(b, case_index, input);
     bench_output_folder(b, case_index, party, output);
     put_arguments(b, case_index, &b->parties[party], output, input, &w);
-    const bool slow = bench_working_s(cell) > b->plan.patience_s / 4;
+    const bool slow =
+        bench_working_s(cell) > b->plan.patience_s / 4 || b->cases[case_index].from_files;
     clv_status status = slow ? CLV_OK : run_whole(&w, values);
     if (!status) status = bench_repeat(&b->plan, run_whole, &w, values, &count);
     if (!status) cell->stat[BENCH_FILES] = bench_stat_of(values, count);
@@ -227,7 +230,10 @@ clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, v
     for (size_t i = 0; i < b->case_count; ++i) {
         bench_cell *cell = &b->cells[i][party];
         char doing[120];
-        if (!cell->stat[BENCH_COMPUTE].count) continue; /* left out, or it failed */
+        const bench_case *c = &b->cases[i];
+        const bool plain = b->parties[party].kind == BENCH_REFERENCE;
+        if (!c->workload->command || c->part || (c->from_files && plain)) continue;
+        if (!cell->stat[BENCH_COMPUTE].count && !c->from_files) continue; /* left out, or failed */
         snprintf(doing, sizeof doing, "%s %s, files to files", b->cases[i].workload->name,
                  b->cases[i].name);
         tell(doing, user);

@@ -31,5 +31,6 @@ void selftest_runtime(selftest *test);
 void selftest_paco(selftest *test);
 void selftest_specfit(selftest *test);
 void selftest_blobs(selftest *test);
+void selftest_transformer(selftest *test);
 
 #endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 by hand, facts from utf8proc, which only this file includes. */
+#include "base/unicode.h"
+
+#include <utf8proc.h>
+
+clv_char_class clv_char_classify(uint32_t c)
+{
+    switch (utf8proc_category((utf8proc_int32_t)c)) {
+    case UTF8PROC_CATEGORY_MN:
+        return CLV_CHAR_MARK;
+    case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO:
+        return CLV_CHAR_PUNCTUATION;
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CS:
+        return CLV_CHAR_CONTROL;
+    default:
+        return CLV_CHAR_OTHER;
+    }
+}
+
+size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX])
+{
+    utf8proc_int32_t parts[CLV_DECOMPOSED_MAX];
+    int boundary = 0;
+    const utf8proc_ssize_t count = utf8proc_decompose_char(
+        (utf8proc_int32_t)c, parts, CLV_DECOMPOSED_MAX, UTF8PROC_DECOMPOSE, &boundary);
+    if (count < 1 || count > CLV_DECOMPOSED_MAX) {
+        out[0] = c;
+        return 1;
+    }
+    for (utf8proc_ssize_t i = 0; i < count; ++i)
+        out[i] = (uint32_t)parts[i];
+    return (size_t)count;
+}
+
+unsigned clv_char_combining(uint32_t c)
+{
+    return (unsigned)utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
+}
+
+uint32_t clv_char_lower(uint32_t c)
+{
+    return (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
+}
+
+static int follows(unsigned char byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c)
+{
+    const unsigned char *t = (const unsigned char *)text;
+    if (!length) return 0;
+    if (t[0] < 0x80) {
+        *c = t[0];
+        return 1;
+    }
+    if (t[0] < 0xC2) return 0; /* a byte that follows, or overlong */
+    if (t[0] < 0xE0) {
+        if (length < 2 || !follows(t[1])) return 0;
+        *c = (uint32_t)(t[0] & 0x1F) << 6 | (t[1] & 0x3F);
+        return 2;
+    }
+    if (t[0] < 0xF0) {
+        if (length < 3 || !follows(t[1]) || !follows(t[2])) return 0;
+        *c = (uint32_t)(t[0] & 0x0F) << 12 | (uint32_t)(t[1] & 0x3F) << 6 | (t[2] & 0x3F);
+        return *c < 0x800 || (*c >= 0xD800 && *c < 0xE000) ? 0 : 3;
+    }
+    if (t[0] > 0xF4 || length < 4 || !follows(t[1]) || !follows(t[2]) || !follows(t[3])) return 0;
+    *c = (uint32_t)(t[0] & 0x07) << 18 | (uint32_t)(t[1] & 0x3F) << 12 |
+         (uint32_t)(t[2] & 0x3F) << 6 | (t[3] & 0x3F);
+    return *c < 0x10000 || *c > 0x10FFFF ? 0 : 4;
+}
+
+size_t clv_utf8_encode(uint32_t c, char out[4])
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xC0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3F));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xE0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        out[2] = (char)(0x80 | (c & 0x3F));
+        return 3;
+    }
+    out[0] = (char)(0xF0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+    out[3] = (char)(0x80 | (c & 0x3F));
+    return 4;
+}

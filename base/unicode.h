@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 and facts about code points. Only base/unicode.c knows the library. No locale. */
+#ifndef CLEAVE_BASE_UNICODE_H
+#define CLEAVE_BASE_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLV_DECOMPOSED_MAX = 8 }; /* code points of one canonical decomposition; 4 today */
+
+typedef enum clv_char_class {
+    CLV_CHAR_OTHER = 0,   /* letters, numbers, symbols, separators, unassigned */
+    CLV_CHAR_MARK,        /* Mn: marks that take no place of their own */
+    CLV_CHAR_PUNCTUATION, /* P* */
+    CLV_CHAR_CONTROL,     /* Cc, Cf, Co, Cs */
+} clv_char_class;
+
+clv_char_class clv_char_classify(uint32_t c);
+/* Full canonical decomposition (NFD) of one code point; returns how many, at least 1. */
+size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
+unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
+uint32_t clv_char_lower(uint32_t c);     /* simple mapping, without context */
+
+/* Strict: no overlong forms, no surrogates, nothing beyond U+10FFFF. Returns the bytes of the
+ * character at `text` (1 to 4), 0 when they are not UTF-8 or `length` is 0. */
+size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c);
+size_t clv_utf8_encode(uint32_t c, char out[4]);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices on every OpenCL CPU device, beside OpenBLAS where it is installed, as parts of
+ * what the device's own FMA peak allows.
+ *
+ * usage: bench_gemm [ROUNDS]   best of the rounds, in which all take turns */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "probe/bench.h"
+#include "runtime/blas/gemm.h"
+#include "runtime/context.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+static const size_t shapes[][3] = { { 512, 512, 512 },  { 1024, 1024, 1024 }, { 2048, 2048, 2048 },
+                                    { 100, 1536, 384 }, { 4096, 1152, 384 },  { 4096, 384, 1536 },
+                                    { 7, 7, 64 },       { 33, 17, 1000 } };
+
+enum { KERNEL, WEIGHTS, WHOLE, OPENBLAS, WAYS };
+static const char *const ways[] = { "both packed", "B packed before", "clv_matmul", "OpenBLAS" };
+
+typedef struct rig {
+    clv_context *context;
+    clv_queue *queue;
+    clv_gemm_form form;
+    size_t m, n, k;
+    float *host[3];
+    clv_buffer *a, *b, *c, *pa, *pb, *scratch;
+    sgemm *blas;
+} rig;
+
+static void must(clv_status status)
+{
+    if (!status) return;
+    printf("%s\n", clv_error_message());
+    exit(1);
+}
+
+static clv_buffer *buffer(rig *r, size_t floats)
+{
+    clv_buffer *b;
+    must(clv_buffer_create(clv_queue_device(r->queue), CLV_MAX(floats, (size_t)1) * sizeof(float),
+                           CLV_BUFFER_DEVICE, &b));
+    return b;
+}
+
+static void open_shape(rig *r, const size_t shape[3])
+{
+    uint32_t state = 1;
+    r->m = shape[0], r->n = shape[1], r->k = shape[2];
+    const size_t sizes[] = { r->m * r->k, r->k * r->n, r->m * r->n };
+    for (int i = 0; i < 3; ++i) {
+        r->host[i] = clv_alloc_pages(sizes[i] * sizeof(float));
+        for (size_t e = 0; e < sizes[i]; ++e) {
+            state = state * 1664525u + 1013904223u;
+            r->host[i][e] = (float)(state >> 8) * 0x1p-23f - 1;
+        }
+    }
+    must(clv_gemm_choose(r->context, r->queue, r->m, r->n, r->k, &r->form));
+    r->a = buffer(r, sizes[0]), r->b = buffer(r, sizes[1]), r->c = buffer(r, sizes[2]);
+    must(clv_write(r->queue, r->a, 0, r->host[0], sizes[0] * sizeof(float)));
+    must(clv_write(r->queue, r->b, 0, r->host[1], sizes[1] * sizeof(float)));
+    r->pa = buffer(r, clv_gemm_packed_a(&r->form, r->m, r->k));
+    r->pb = buffer(r, clv_gemm_packed_b(&r->form, r->n, r->k));
+    if (clv_gemm_packed_b(&r->form, r->n, r->k)) {
+        const clv_matrix a = { r->a, 0, r->k, 1, 0 }, b = { r->b, 0, r->n, 1, 0 };
+        must(clv_gemm_pack_a_enqueue(r->queue, &r->form, r->m, r->k, 1, &a, r->pa));
+        must(clv_gemm_pack_b_enqueue(r->queue, &r->form, r->n, r->k, 1, &b, r->pb, 0));
+    }
+    const clv_gemm g = { .m = r->m, .n = r->n, .k = r->k };
+    r->scratch = buffer(r, clv_gemm_scratch(&r->form, &g));
+}
+
+static void close_shape(rig *r)
+{
+    clv_buffer *all[] = { r->a, r->b, r->c, r->pa, r->pb, r->scratch };
+    (void)clv_queue_wait(r->queue);
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_buffer_free(all[i]);
+    for (int i = 0; i < 3; ++i)
+        clv_free(r->host[i]);
+}
+
+static double once(rig *r, int way)
+{
+    const bool packs = clv_gemm_packed_b(&r->form, r->n, r->k) > 0;
+    const clv_gemm g = { .m = r->m,
+                         .n = r->n,
+                         .k = r->k,
+                         .a = { way == KERNEL && packs ? r->pa : r->a, 0, r->k, 1, 0 },
+                         .b = { packs ? r->pb : r->b, 0, r->n, 1, 0 },
+                         .c = { r->c, 0, r->n, 1, 0 },
+                         .a_packed = way == KERNEL && packs,
+                         .b_packed = packs,
+                         .alpha = 1 };
+    const double started = clv_now();
+    if (way == OPENBLAS) {
+        r->blas(101, 111, 111, (int)r->m, (int)r->n, (int)r->k, 1, r->host[0], (int)r->k,
+                r->host[1], (int)r->n, 0, r->host[2], (int)r->n);
+    } else if (way == WHOLE) {
+        must(clv_matmul_f32(r->context, r->m, r->n, r->k, r->host[0], r->host[1], r->host[2]));
+    } else {
+        must(clv_gemm_enqueue(r->queue, &r->form, &g, r->scratch, NULL));
+        must(clv_queue_wait(r->queue));
+    }
+    return clv_now() - started;
+}
+
+static double peak(const clv_device *device)
+{
+    clv_bench_result result;
+    clv_bench_device(clv_device_facts(device), CLV_BENCH_QUICK, &result);
+    return result.rates.fp32_gflops;
+}
+
+static void measure(rig *r, int rounds)
+{
+    const double before = peak(clv_queue_device(r->queue));
+    printf("%s, FMA peak before %.0f GFLOP/s\n", clv_device_label(clv_queue_device(r->queue)),
+           before);
+    for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
+        double best[WAYS] = { 0 };
+        open_shape(r, shapes[s]);
+        for (int round = -1; round < rounds; ++round)
+            for (int way = 0; way < WAYS - (r->blas ? 0 : 1); ++way) {
+                double seconds = once(r, way);
+                if (round >= 0 && (!best[way] || seconds < best[way])) best[way] = seconds;
+            }
+        const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
+        printf("  %4zu x %4zu x %4zu [%s]", r->m, r->n, r->k, r->form.name);
+        for (int way = 0; way < WAYS; ++way)
+            if (best[way] > 0)
+                printf("  %s %.3f ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
+                       flops / best[way] * 1e-9, 100 * flops / best[way] * 1e-9 / before);
+        printf("\n");
+        fflush(stdout);
+        close_shape(r);
+    }
+    printf("  FMA peak after %.0f GFLOP/s\n", peak(clv_queue_device(r->queue)));
+}
+
+int main(int argc, char **argv)
+{
+    const int rounds = argc > 1 ? CLV_MAX(atoi(argv[1]), 1) : 10;
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW);
+    rig r = { .blas = NULL };
+    if (library) *(void **)&r.blas = dlsym(library, "cblas_sgemm");
+    clv_probe_report *report;
+    must(clv_probe_run(NULL, &report));
+    for (size_t i = 0; i < report->device_count; ++i) {
+        char selection[24];
+        const clv_context_options options = { .size = sizeof options, .devices = selection };
+        if (report->devices[i].device_class != CLV_CLASS_CPU || !report->devices[i].usable)
+            continue;
+        snprintf(selection, sizeof selection, "%zu", i);
+        must(clv_context_create(&options, &r.context));
+        must(clv_queue_create(clv_context_device(r.context, 0), &r.queue));
+        measure(&r, rounds);
+        clv_queue_free(r.queue);
+        clv_context_free(r.context);
+    }
+    clv_probe_free(report);
+    return 0;
+}

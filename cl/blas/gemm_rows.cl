@@ -1,0 +1,262 @@
+/* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
+ *
+ * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. A work-item takes
+ * `mi` panels of MR rows of A and the panels [its share] of B. For every block of KC of the sum it
+ * copies its rows of A into scratch (rows KS apart: constant distances, no two on one cache set),
+ * unless A came in that form (`a_packed`), and then walks over B; between blocks sums wait in P.
+ *
+ * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
+ * Defines  LANES (16 or 8), MR rows and NV vectors of a tile, KC, FETCH_AHEAD (0 or 1).
+ * Needs    OpenCL C 1.2.
+ * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
+ *          other rows or other columns, and are those of blas/gemm_tile.cl. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "common/functions.clh"
+
+#define NR (NV * LANES)
+#define KS (KC + 16) /* floats from row to row of packed A */
+#define UNROLL _Pragma("unroll")
+
+/* Brings a cache line near, where the compiler knows how. */
+#if FETCH_AHEAD && defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)
+#define FETCH_TO_WRITE(p) __builtin_prefetch((const void *)(size_t)(p), 1, 3)
+#endif
+#endif
+#ifndef FETCH
+#define FETCH(p)
+#define FETCH_TO_WRITE(p)
+#endif
+
+/* Element (k, n) of B lies at offset + k * row + n * col; beyond the matrix zeros are packed.
+ * Launch   3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
+                __global float *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
+                uint k)
+{
+    const uint j0 = get_global_id(0) * NR, k0 = get_global_id(1) * 256, k1 = min(k0 + 256, k);
+    __global const float *from = B + offset + get_global_id(2) * batch + (size_t)j0 * col;
+    __global float *to =
+        packed + packed_offset + get_global_id(2) * packed_batch + (size_t)j0 * k;
+    const uint columns = min((uint)NR, n - j0);
+    if (columns < NR)
+        for (uint i = k0; i < k1; ++i)
+            UNROLL for (int v = 0; v < NV; ++v) lanes_store((fvec)(0.0f), to + (size_t)i * NR + v * LANES);
+    if (col == 1 && columns == NR) {
+        for (uint i = k0; i < k1; ++i)
+            UNROLL for (int v = 0; v < NV; ++v)
+                lanes_store(lanes_load(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
+        return;
+    }
+    if (row == 1) { /* columns lie along k: a vector of one after a vector of the next */
+        uint i = k0;
+        for (; i + LANES <= k1; i += LANES)
+            for (uint j = 0; j < columns; ++j) {
+                float part[LANES];
+                lanes_store(lanes_load(from + j * col + i), part);
+                UNROLL for (int l = 0; l < LANES; ++l) to[(size_t)(i + l) * NR + j] = part[l];
+            }
+        for (; i < k1; ++i)
+            for (uint j = 0; j < columns; ++j)
+                to[(size_t)i * NR + j] = from[j * col + i];
+        return;
+    }
+    for (uint i = k0; i < k1; ++i)
+        for (uint j = 0; j < columns; ++j)
+            to[(size_t)i * NR + j] = from[i * row + j * col];
+}
+
+/* Rows [r0, r0 + MR) of the block [k0, k0 + kc): MR rows KS apart, zeros beyond the last row. */
+static void pack_rows(__global const float *restrict A, ulong row, ulong col, uint r0, uint m,
+                      uint k0, uint kc, __global float *restrict to)
+{
+    for (uint i = 0; i < MR; ++i, to += KS) {
+        uint k = 0;
+        if (r0 + i >= m) {
+            for (; k < kc; k += LANES)
+                lanes_store((fvec)(0.0f), to + k);
+            continue;
+        }
+        __global const float *from = A + (r0 + i) * row + k0 * col;
+        if (col == 1)
+            for (; k + LANES <= kc; k += LANES)
+                lanes_store(lanes_load(from + k), to + k);
+        for (; k < kc; ++k)
+            to[k] = from[k * col];
+    }
+}
+
+/* All of A in that form. Launch 3-D: global (panels, blocks of KC, batch), local (1, 1, 1). */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong col, ulong batch,
+                __global float *restrict packed, ulong packed_batch, uint m, uint k)
+{
+    const uint panel = get_global_id(0), block = get_global_id(1);
+    pack_rows(A + offset + get_global_id(2) * batch, row, col, panel * MR, m, block * KC,
+              min((uint)KC, k - block * KC),
+              packed + get_global_id(2) * packed_batch +
+                  ((size_t)panel * get_global_size(1) + block) * (MR * KS));
+}
+
+/* Where the sums of a tile go, and what is done to them on the way. */
+typedef struct finish_t {
+    __global float *to; /* of the tile's first element */
+    __global const float *bias, *add;
+    ulong to_row, add_row;
+    float alpha, beta;
+    uint has_bias, act;
+} finish_t;
+
+/* Columns [c, c + lanes) of a row; zeros beyond. */
+static fvec some_columns(__global const float *from, uint lanes)
+{
+    float part[LANES];
+    if (lanes >= LANES) return lanes_load(from);
+    for (uint l = 0; l < LANES; ++l)
+        part[l] = l < lanes ? from[l] : 0.0f;
+    return lanes_load(part);
+}
+
+static void store_columns(fvec x, __global float *to, uint lanes)
+{
+    float part[LANES];
+    if (lanes >= LANES) {
+        lanes_store(x, to);
+        return;
+    }
+    lanes_store(x, part);
+    for (uint l = 0; l < lanes; ++l)
+        to[l] = part[l];
+}
+
+static fvec finish_lanes(fvec x, fvec bias, const finish_t *f)
+{
+    x = x * f->alpha + bias;
+    return f->act ? activate(x, f->act) : x;
+}
+
+/* A whole tile, all vectors of a row at once. */
+static void finish_whole(const float *tile, const finish_t *f)
+{
+    const float alpha = f->alpha, beta = f->beta;
+    __global float *to = f->to;
+    __global const float *add = f->add;
+    fvec bias[NV];
+    UNROLL for (int v = 0; v < NV; ++v)
+        bias[v] = f->has_bias ? lanes_load(f->bias + v * LANES) : (fvec)(0.0f);
+    for (uint i = 0; i < MR; ++i, to += f->to_row, add += f->add_row, tile += NR) {
+        fvec x[NV];
+        UNROLL for (int v = 0; v < NV; ++v) x[v] = lanes_load(tile + v * LANES) * alpha + bias[v];
+        if (f->act) /* a call: not for those who need none */
+            UNROLL for (int v = 0; v < NV; ++v) x[v] = activate(x[v], f->act);
+        if (beta != 0.0f)
+            UNROLL for (int v = 0; v < NV; ++v)
+                x[v] = fma((fvec)(beta), lanes_load(add + v * LANES), x[v]);
+        UNROLL for (int v = 0; v < NV; ++v) lanes_store(x[v], to + v * LANES);
+    }
+}
+
+static void finish_part(const float *tile, const finish_t *f, uint rows, uint columns)
+{
+    for (uint i = 0; i < rows; ++i)
+        for (uint c = 0; c < columns; c += LANES) {
+            const uint lanes = columns - c;
+            const fvec bias = f->has_bias ? some_columns(f->bias + c, lanes) : (fvec)(0.0f);
+            fvec x = finish_lanes(lanes_load(tile + i * NR + c), bias, f);
+            if (f->beta != 0.0f)
+                x = fma((fvec)(f->beta), some_columns(f->add + i * f->add_row + c, lanes), x);
+            store_columns(x, f->to + i * f->to_row + c, lanes);
+        }
+}
+
+/* Sums on their way from block to block. */
+static void keep_tile(float *tile, __global float *P, ulong row, uint rows, uint columns, bool back)
+{
+    for (uint i = 0; i < rows; ++i)
+        for (uint c = 0; c < columns; c += LANES) {
+            if (back)
+                lanes_store(some_columns(P + i * row + c, columns - c), tile + i * NR + c);
+            else
+                store_columns(lanes_load(tile + i * NR + c), P + i * row + c, columns - c);
+        }
+}
+
+/* The heart: tile (+)= rows of packed A times a panel of packed B, `kc` terms of every sum. */
+static void multiply(__global const float *restrict a, __global const float *restrict b, uint kc,
+                     __global const float *next, bool fresh, float *tile)
+{
+    fvec acc[MR][NV];
+    UNROLL for (int i = 0; i < MR; ++i)
+        UNROLL for (int v = 0; v < NV; ++v)
+            acc[i][v] = fresh ? (fvec)(0.0f) : lanes_load(tile + i * NR + v * LANES);
+    for (__global const float *const end = a + kc; a != end; ++a, b += NR, next += NR) {
+        fvec bv[NV];
+        UNROLL for (int v = 0; v < NV; ++v) bv[v] = lanes_load(b + v * LANES);
+        UNROLL for (int v = 0; v < NV; ++v) FETCH(next + v * LANES);
+        UNROLL for (int i = 0; i < MR; ++i) {
+            const fvec av = (fvec)(a[i * KS]);
+            UNROLL for (int v = 0; v < NV; ++v) acc[i][v] = fma(av, bv[v], acc[i][v]);
+        }
+    }
+    UNROLL for (int i = 0; i < MR; ++i)
+        UNROLL for (int v = 0; v < NV; ++v) lanes_store(acc[i][v], tile + i * NR + v * LANES);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
+              ulong a_batch, uint a_packed, __global const float *restrict B, ulong b_offset,
+              ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch, __global float *P,
+              ulong p_offset, ulong p_row, ulong p_batch, __global float *scratch,
+              __global const float *bias, ulong bias_offset, uint has_bias,
+              __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
+              uint k, uint mi, float alpha, float beta, uint act)
+{
+    const uint panels_m = (m + MR - 1) / MR, panels_n = (n + NR - 1) / NR;
+    const uint shares = get_global_size(0), share = get_global_id(0);
+    const uint j0 = (uint)((ulong)panels_n * share / shares);
+    const uint j1 = (uint)((ulong)panels_n * (share + 1) / shares);
+    const uint p0 = get_global_id(1) * mi, p1 = min(p0 + mi, panels_m);
+    const uint blocks = max((k + KC - 1) / KC, 1u);
+    const size_t batch = get_global_id(2);
+    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch, bias += bias_offset;
+    C += c_offset + batch * c_batch, P += p_offset + batch * p_batch;
+    R += r_offset + batch * r_batch;
+    __global float *mine =
+        scratch +
+        ((batch * get_global_size(1) + get_global_id(1)) * shares + share) * mi * (MR * KS);
+
+    for (uint block = 0; block < blocks; ++block) {
+        const uint k0 = block * KC, kc = min((uint)KC, k - k0);
+        const bool last = block + 1 == blocks;
+        if (!a_packed)
+            for (uint p = p0; p < p1; ++p)
+                pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (MR * KS));
+        for (uint j = j0; j < j1; ++j)
+            for (uint p = p0; p < p1; ++p) {
+                const size_t r = (size_t)p * MR, c = (size_t)j * NR;
+                const uint rows = min((uint)MR, m - p * MR), columns = min((uint)NR, n - j * NR);
+                float tile[MR * NR];
+                if (block) keep_tile(tile, P + r * p_row + c, p_row, rows, columns, true);
+                __global float *to = last ? C + r * c_row + c : P + r * p_row + c;
+                for (uint i = 0; i < rows; ++i, to += last ? c_row : p_row)
+                    UNROLL for (int v = 0; v < NV; ++v) FETCH_TO_WRITE(to + v * LANES);
+                __global const float *b = B + (size_t)j * k * NR + (size_t)k0 * NR;
+                multiply(a_packed ? A + ((size_t)p * blocks + block) * (MR * KS)
+                                  : mine + (p - p0) * (MR * KS),
+                         b, kc, b + (p + 1 == p1 ? (size_t)k * NR : NR * 8), block == 0, tile);
+                const finish_t f = { .to = C + r * c_row + c, .to_row = c_row,
+                                     .bias = bias + c, .has_bias = has_bias,
+                                     .add = R + r * r_row + c, .add_row = r_row,
+                                     .alpha = alpha, .beta = beta, .act = act };
+                if (!last)
+                    keep_tile(tile, P + r * p_row + c, p_row, rows, columns, false);
+                else if (rows == MR && columns == NR)
+                    finish_whole(tile, &f);
+                else
+                    finish_part(tile, &f, rows, columns);
+            }
+    }
+}

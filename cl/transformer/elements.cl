@@ -1,0 +1,68 @@
+/* transformer/elements.cl -- what happens to single numbers or rows: gates, rotary positions, the
+ * loss of a classifier.
+ *
+ * Defines  LANES, LOCAL.
+ * Needs    OpenCL C 1.2. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "transformer/rows.clh"
+
+/* y = act(gate) * up: row r has its gate at r * row, its up `width` columns further.
+ * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_gate(__global const float *restrict x, ulong row, __global float *restrict y, uint rows,
+         uint width, uint act)
+{
+    const size_t r = get_global_id(0);
+    if (r >= rows) return;
+    __global const float *from = x + r * row;
+    for (uint c = 0; c < width; c += LANES)
+        put_columns(activate(columns(from, c, width), act) * columns(from + width, c, width),
+                    y + r * width, c, width);
+}
+
+/* Rotates the pairs (i, i + pairs) of every head by its position's angles, in place. `turns` holds
+ * [position][pairs] couples of cosine and sine; row r has position first + r.
+ * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_rope(__global float *x, ulong offset, ulong row, __global const float2 *restrict turns,
+         uint first, uint rows, uint heads, uint pairs)
+{
+    const size_t r = get_global_id(0);
+    if (r >= rows) return;
+    __global const float2 *turn = turns + (first + r) * pairs;
+    for (uint h = 0; h < heads; ++h) {
+        __global float *head = x + offset + r * row + (size_t)h * 2 * pairs;
+        for (uint i = 0; i < pairs; ++i) {
+            const float a = head[i], b = head[i + pairs];
+            head[i] = a * turn[i].x - b * turn[i].y;
+            head[i + pairs] = a * turn[i].y + b * turn[i].x;
+        }
+    }
+}
+
+/* loss[r] = log(sum of exp(x)) - x[label], and its gradient times `scale`; rows with the label
+ * `ignored` give 0 and 0. The gradient may lie on x.
+ * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_cross_entropy(__global const float *x, __global const int *restrict labels, int ignored,
+                  __global float *restrict loss, __global float *gradient, uint has_gradient,
+                  float scale, uint rows, uint classes)
+{
+    const size_t r = get_global_id(0);
+    if (r >= rows) return;
+    const int label = labels[r];
+    const bool counts = label != ignored;
+    __global const float *row = x + r * classes;
+    float top = row[0], sum = 0.0f;
+    for (uint c = 1; c < classes; ++c)
+        top = fmax(top, row[c]);
+    for (uint c = 0; c < classes; ++c)
+        sum += exp(row[c] - top);
+    loss[r] = counts ? log(sum) + (top - row[label]) : 0.0f;
+    if (!has_gradient) return;
+    for (uint c = 0; c < classes; ++c) {
+        const float p = exp(row[c] - top) / sum - ((int)c == label ? 1.0f : 0.0f);
+        gradient[r * classes + c] = counts ? p * scale : 0.0f;
+    }
+}

@@ -1,0 +1,49 @@
+/* transformer/pool.cl -- one vector of a sequence from its rows; rows divided by their length.
+ *
+ * `rows` are [first, count) pairs; `weight` (has_weight) says of every row whether it counts. A
+ * sequence without rows pools to 0, and 0 stays 0 when it is divided.
+ *
+ * Launch   1-D: global (sequences rounded up to LOCAL), local (LOCAL).
+ * Defines  LANES, LOCAL.
+ * Needs    OpenCL C 1.2. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "transformer/rows.clh"
+
+#define POOL_MEAN 0
+#define POOL_CLS 1
+#define POOL_MAX 2
+
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_pool(__global const float *restrict x, __global const int2 *restrict rows, ulong first_row,
+         int base, __global const int *restrict weight, uint has_weight,
+         __global float *restrict out, ulong out_offset, uint sequences, uint width, uint kind,
+         uint divide)
+{
+    const uint s = get_global_id(0);
+    if (s >= sequences) return;
+    const int2 where = rows[first_row + s];
+    __global const float *from = x + (size_t)(where.x - base) * width;
+    __global float *to = out + out_offset + (size_t)s * width;
+    weight += where.x - base;
+    float counted = 0.0f;
+    for (int t = 0; t < where.y; ++t)
+        counted += !has_weight || weight[t] ? 1.0f : 0.0f;
+    fvec squares = (fvec)(0.0f);
+    for (uint c = 0; c < width; c += LANES) {
+        fvec v = (fvec)(kind == POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
+        for (int t = 0; t < (kind == POOL_CLS ? min(where.y, 1) : where.y); ++t) {
+            if (has_weight && !weight[t]) continue;
+            const fvec r = columns(from + (size_t)t * width, c, width);
+            v = kind == POOL_MAX ? fmax(v, r) : v + r;
+        }
+        if (kind == POOL_MEAN) v = v / fmax(counted, 1.0f);
+        put_columns(v, to, c, width);
+        v = v * inside(c, width);
+        squares = fma(v, v, squares);
+    }
+    if (!divide) return;
+    const float length = fmax(sqrt(lanes_sum(squares)), 1e-12f);
+    for (uint c = 0; c < width; c += LANES)
+        put_columns(columns(to, c, width) / length, to, c, width);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that read texts share: where texts come from and how they become tokens. */
+#define _GNU_SOURCE
+#include "host/cli/text/texts.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <sched.h>
+#include <string.h>
+
+void cli_texts_table(cli_texts *t, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "i,input", CLI_TEXT, &t->input, "FILE", "texts, one a line; - is standard input [-]",
+          NULL },
+        { "column", CLI_UINT, &t->column, "N", "the N-th field between tabs of every line", NULL },
+        { "max-length", CLI_UINT, &t->max_length, "N",
+          "most tokens of a text, [CLS] and [SEP] included [the model's]", NULL },
+        { "invalid", CLI_CHOICE, &t->invalid, "error,drop",
+          "what becomes of bytes that are not UTF-8 [error]", NULL },
+        { "threads", CLI_UINT, &t->threads, "N", "threads that tokenize [all cores]", NULL },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows == CLI_TEXT_OPTIONS + 1, "CLI_TEXT_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+int cli_texts_check(const cli_command *command, const cli_texts *t)
+{
+    if (t->column > 100000)
+        return cli_error(command, CLI_USAGE, "--column: %llu given, expected at most 100000",
+                         (unsigned long long)t->column);
+    if (t->threads > 64)
+        return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
+                         (unsigned long long)t->threads);
+    return -1;
+}
+
+size_t cli_texts_threads(const cli_texts *t)
+{
+    cpu_set_t set;
+    if (t->threads) return (size_t)t->threads;
+    const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return (size_t)CLV_MIN(CLV_MAX(cores, 1), 64);
+}
+
+clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unlimited,
+                               clv_tokenizer **out)
+{
+    const clv_tokenizer_options options = { .size = sizeof options,
+                                            .max_length = (size_t)t->max_length,
+                                            .unlimited = unlimited,
+                                            .replace_invalid = t->invalid == 1 };
+    return clv_tokenizer_open(folder, &options, out);
+}
+
+void cli_text_count(cli_text_counts *counts, const clv_token_rows *rows)
+{
+    counts->texts += rows->rows;
+    counts->tokens += rows->tokens;
+    counts->truncated += rows->truncated;
+    counts->unknown += rows->unknown;
+    counts->replaced += rows->replaced;
+}
+
+void cli_text_warn(const cli_command *command, const cli_text_counts *c, size_t max_length)
+{
+    if (c->truncated)
+        cli_warn(command, "%llu of %llu texts were cut at %zu tokens",
+                 (unsigned long long)c->truncated, (unsigned long long)c->texts, max_length);
+    if (c->replaced)
+        cli_warn(command, "%llu bytes that are not UTF-8 were dropped",
+                 (unsigned long long)c->replaced);
+}
+
+clv_status cli_texts_tokenize(const cli_texts *t, const clv_tokenizer *tokenizer,
+                              const clv_lines *lines, clv_token_rows *rows)
+{
+    char what[300];
+    snprintf(what, sizeof what, "%.280s: line", lines->path);
+    const clv_tokenize_options options = { .size = sizeof options,
+                                           .threads = cli_texts_threads(t),
+                                           .first = (size_t)lines->first,
+                                           .what = what };
+    return clv_tokenize(tokenizer, lines->texts, lines->lengths, lines->count, &options, rows);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave tokenize`: texts to token numbers. No device is needed. */
+#include "host/cli/text/ids.h"
+#include "host/cli/text/pipeline.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+enum { CHUNK_LINES = 1 << 16, CHUNK_BYTES = 1 << 22 };
+
+typedef struct tokenize_args {
+    const char *folder, *output;
+    cli_texts texts;
+    int format;
+    bool no_limit, quiet;
+} tokenize_args;
+
+typedef struct convert_state {
+    cli_ids ids;
+    cli_text_counts counts;
+} convert_state;
+
+static clv_status work(const cli_chunk *chunk, void *user)
+{
+    convert_state *s = user;
+    cli_text_count(&s->counts, &chunk->rows);
+    return cli_ids_add(&s->ids, &chunk->rows);
+}
+
+static clv_status convert(const tokenize_args *a, const clv_tokenizer *t, clv_lines *lines,
+                          cli_text_counts *counts)
+{
+    const cli_pipeline pipeline = { &a->texts, t, lines, CHUNK_LINES, CHUNK_BYTES };
+    convert_state s = { .ids = { .tokenizer = t, .format = a->format } };
+    clv_status status = cli_ids_open(&s.ids, a->output);
+    if (!status) status = cli_pipeline_run(&pipeline, work, &s);
+    if (!status) status = cli_ids_finish(&s.ids);
+    cli_ids_abandon(&s.ids);
+    *counts = s.counts;
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    tokenize_args a = { .output = "-", .texts = { .input = "-" } };
+    const cli_option own[] = {
+        { "o,output", CLI_TEXT, &a.output, "FILE", "where the tokens go; - is standard output [-]",
+          NULL },
+        { "format", CLI_CHOICE, &a.format, "json,ids,tokens",
+          "a list of lists, lines of numbers, lines of pieces [json]", NULL },
+        { "no-limit", CLI_FLAG, &a.no_limit, NULL, "do not cut long texts", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+        { NULL },
+    };
+    cli_option input[CLI_TEXT_OPTIONS + 1];
+    cli_texts_table(&a.texts, input);
+    const cli_option *const tables[] = { input, own, NULL };
+    int operands, code = cli_parse(&cli_tokenize, tables, argc, argv, &operands);
+    if (code < 0) code = cli_texts_check(&cli_tokenize, &a.texts);
+    if (code >= 0) return code;
+    if (operands != 1)
+        return cli_error(&cli_tokenize, CLI_USAGE, "%d operands given, expected one model folder",
+                         operands);
+    if (a.no_limit && a.texts.max_length)
+        return cli_error(&cli_tokenize, CLI_USAGE,
+                         "--no-limit and --max-length exclude each other");
+
+    clv_tokenizer *t = NULL;
+    cli_text_counts counts = { 0 };
+    const double started = clv_now();
+    cli_catch_interrupts();
+    code = cli_input_status(&cli_tokenize, cli_texts_tokenizer(&a.texts, argv[1], a.no_limit, &t));
+    if (code) return code;
+    clv_lines lines;
+    code = cli_input_status(&cli_tokenize, clv_lines_open(&lines, a.texts.input));
+    lines.column = (size_t)a.texts.column;
+    if (!code) code = cli_status(&cli_tokenize, convert(&a, t, &lines, &counts));
+    clv_lines_close(&lines);
+    if (!code && !a.quiet) {
+        clv_tokenizer_info info;
+        char took[24];
+        clv_tokenizer_get_info(t, &info);
+        cli_text_warn(&cli_tokenize, &counts, info.max_length);
+        fprintf(stderr, "%llu texts, %llu tokens, %llu unknown words, %s\n",
+                (unsigned long long)counts.texts, (unsigned long long)counts.tokens,
+                (unsigned long long)counts.unknown, clv_format_seconds(clv_now() - started, took));
+    }
+    clv_tokenizer_close(t);
+    return code;
+}
+
+const cli_command cli_tokenize = {
+    .name = "tokenize",
+    .summary = "texts to the token numbers of a model",
+    .operands = "MODEL_DIR [-i TEXTS] [-o IDS.json] [OPTION...]",
+    .description =
+        "Splits every line of the input into the WordPiece tokens of a BERT model, with [CLS] in\n"
+        "front and [SEP] behind. MODEL_DIR is a folder with tokenizer.json or vocab.txt, as\n"
+        "sentence-transformers writes it. The numbers are exactly those of the Hugging Face "
+        "library\n"
+        "tokenizers. Lines end at LF; memory does not grow with the input.",
+    .run = run,
+};

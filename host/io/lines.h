@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts in: the lines of a file or stream, a chunk at a time, in bounded memory. */
+#ifndef CLEAVE_HOST_IO_LINES_H
+#define CLEAVE_HOST_IO_LINES_H
+
+#include <cleave/status.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLV_LINE_MAX = 64 << 20 }; /* bytes; a longer line is an error */
+
+/* A chunk of lines. Lines end at LF alone; the last one may end with the file. Texts hold any
+ * bytes, NUL and CR included, and are not terminated. */
+typedef struct clv_lines {
+    const char *path;  /* borrowed, for messages */
+    size_t column;     /* set after opening: 0: whole lines; n: the n-th field between tabs */
+    size_t count;      /* lines in hand; 0: there are no more */
+    uint64_t first;    /* number of the first of them, from 1 */
+    atomic_bool *stop; /* set after opening, may be NULL: true ends a wait for more */
+    const char **texts;
+    size_t *lengths;
+
+    /* the reader's own */
+    int descriptor;
+    bool ended;
+    char *buffer;
+    size_t start, used, room, text_room, length_room;
+} clv_lines;
+
+/* A file, a pipe, or standard input ("-"). CLV_E_IO. */
+clv_status clv_lines_open(clv_lines *lines, const char *path);
+/* The next lines: at most `most_lines`, and no more than about `most_bytes` unless one line alone is
+ * longer. What the last call gave is gone. CLV_E_IO; CLV_E_FORMAT: a line longer than CLV_LINE_MAX,
+ * or without the wanted column; CLV_E_MEMORY; CLV_E_CANCELLED: `stop` became true. */
+clv_status clv_lines_next(clv_lines *lines, size_t most_lines, size_t most_bytes);
+void clv_lines_close(clv_lines *lines);
+
+#endif

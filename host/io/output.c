@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes out, bit by bit: a file that is complete or absent, standard output, or a device. */
+#define _GNU_SOURCE
+#include "host/io/output.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 16 };
+
+static clv_status io_error(const clv_output *o, const char *doing)
+{
+    return clv_fail(CLV_E_IO, "%s: cannot %s: %s", o->path, doing, strerror(errno));
+}
+
+/* What the bytes end in, where that is no regular file. */
+static FILE *open_stream(const char *path)
+{
+    if (strcmp(path, "-") != 0) return fopen(path, "wbe");
+    const int copy = dup(STDOUT_FILENO);
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "wb");
+    if (!file && copy >= 0) close(copy);
+    return file;
+}
+
+clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
+{
+    struct stat info;
+    *o = (clv_output){ .path = strcmp(path, "-") == 0 ? "standard output" : path };
+    const bool dash = strcmp(path, "-") == 0, there = !dash && stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
+    if (!dash && !(there && !S_ISREG(info.st_mode))) {
+        char real[PATH_MAX]; /* a link stays, and the file that it names is replaced */
+        if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
+        o->target = clv_strdup(path);
+        if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+        const clv_status status = clv_file_begin(path, &o->temporary);
+        if (status) {
+            clv_output_abandon(o);
+            return status;
+        }
+        o->file = fopen(o->temporary, "wbe");
+    } else {
+        o->target = clv_strdup(path);
+        if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+        o->spooled = rewind;
+        o->file = rewind ? tmpfile() : open_stream(path);
+    }
+    if (o->file) return CLV_OK;
+    const clv_status status = io_error(o, "open");
+    clv_output_abandon(o);
+    return status;
+}
+
+clv_status clv_output_write(clv_output *o, const void *data, size_t length)
+{
+    if (!length || fwrite(data, 1, length, o->file) == length) return CLV_OK;
+    return io_error(o, "write");
+}
+
+clv_status clv_output_patch(clv_output *o, const void *data, size_t length)
+{
+    if (fflush(o->file) || fseeko(o->file, 0, SEEK_SET)) return io_error(o, "write");
+    CLV_TRY(clv_output_write(o, data, length));
+    return fflush(o->file) || fseeko(o->file, 0, SEEK_END) ? io_error(o, "write") : CLV_OK;
+}
+
+/* From the anonymous file to where it was meant for. */
+static clv_status pour(clv_output *o)
+{
+    char *buffer = clv_alloc(BUFFER, 1);
+    FILE *out = buffer ? open_stream(o->target) : NULL;
+    clv_status status = CLV_OK;
+    if (!buffer)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+    else if (!out || fflush(o->file) || fseeko(o->file, 0, SEEK_SET))
+        status = io_error(o, "write");
+    for (size_t got = 1; !status && got;) {
+        got = fread(buffer, 1, BUFFER, o->file);
+        if (ferror(o->file) || (got && fwrite(buffer, 1, got, out) != got))
+            status = io_error(o, "write");
+    }
+    if (out && fclose(out) && !status) status = io_error(o, "write");
+    clv_free(buffer);
+    return status;
+}
+
+clv_status clv_output_finish(clv_output *o)
+{
+    clv_status status = CLV_OK;
+    if (o->spooled) status = pour(o);
+    if (fclose(o->file) && !status) status = io_error(o, "write");
+    o->file = NULL;
+    if (!status && o->temporary) {
+        char *temporary = o->temporary;
+        o->temporary = NULL; /* publish frees it in any case */
+        status = clv_file_publish(temporary, o->target);
+    }
+    clv_output_abandon(o);
+    return status;
+}
+
+void clv_output_abandon(clv_output *o)
+{
+    if (o->file) fclose(o->file);
+    clv_file_abandon(o->temporary);
+    clv_free(o->target);
+    *o = (clv_output){ 0 };
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What BERT's normaliser and splitter make of one code point.
+ *
+ * The reference (the Rust library tokenizers) takes its character classes from Unicode 8: what came
+ * later is an ordinary character there, whatever it is today. Vocabularies were trained with that,
+ * so `young` keeps it. */
+#include "host/model/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/unicode.h"
+
+typedef struct range {
+    uint32_t first, last;
+} range;
+
+/* Marks, punctuation and controls that came after Unicode 8, with ordinary characters between. */
+static const range young[] = {
+    { 0x61D, 0x61D },     { 0x7FD, 0x7FD },     { 0x890, 0x8E2 },     { 0x9FD, 0x9FE },
+    { 0xA76, 0xA76 },     { 0xAFA, 0xAFF },     { 0xB55, 0xB55 },     { 0xC04, 0xC04 },
+    { 0xC3C, 0xC3C },     { 0xC77, 0xC77 },     { 0xC84, 0xC84 },     { 0xD00, 0xD00 },
+    { 0xD3B, 0xD3C },     { 0xD81, 0xD81 },     { 0xEBA, 0xEBA },     { 0xECE, 0xECE },
+    { 0x180F, 0x180F },   { 0x1885, 0x1886 },   { 0x1ABF, 0x1ACE },   { 0x1B7D, 0x1B7E },
+    { 0x1DF6, 0x1DFB },   { 0x2E43, 0x2E5D },   { 0xA82C, 0xA82C },   { 0xA8C5, 0xA8C5 },
+    { 0xA8FF, 0xA8FF },   { 0xA9BD, 0xA9BD },   { 0x10D24, 0x10D27 }, { 0x10EAB, 0x10F89 },
+    { 0x11070, 0x11074 }, { 0x110C2, 0x110CD }, { 0x111CF, 0x111CF }, { 0x1123E, 0x11241 },
+    { 0x1133B, 0x1133B }, { 0x11438, 0x1145E }, { 0x11660, 0x1166C }, { 0x116B9, 0x116B9 },
+    { 0x1182F, 0x1183B }, { 0x11938, 0x11FFF }, { 0x12FF1, 0x13455 }, { 0x16E97, 0x16E9A },
+    { 0x16F4F, 0x16F4F }, { 0x16FE2, 0x16FE4 }, { 0x1CF00, 0x1CF46 }, { 0x1E000, 0x1E4EF },
+    { 0x1E944, 0x1E95F },
+};
+
+/* NFD is that of Unicode 9 there, which knows the classes of these; of the other young ones, and of
+ * `unsorted`, none. */
+static const range nine[] = {
+    { 0x8D4, 0x8E1 },     { 0x1DFB, 0x1DFB },   { 0x11442, 0x11446 },
+    { 0x11C3F, 0x11C3F }, { 0x1E000, 0x1E02A }, { 0x1E944, 0x1E94A },
+};
+static const range unsorted[] = { { 0x1715, 0x1715 }, { 0x16FF0, 0x16FF1 } };
+
+/* Written as one ideograph a word by those who made the vocabularies; kana and Hangul are not. */
+static const range ideographs[] = {
+    { 0x3400, 0x4DBF },   { 0x4E00, 0x9FFF },   { 0xF900, 0xFAFF },   { 0x20000, 0x2A6DF },
+    { 0x2A700, 0x2B73F }, { 0x2B740, 0x2B81F }, { 0x2B920, 0x2CEAF }, { 0x2F800, 0x2FA1F },
+};
+
+/* What left its class, and lower case that the installed tables may not know yet. */
+static const struct {
+    uint32_t c;
+    clv_char_class was;
+} moved[] = { { 0x166D, CLV_CHAR_PUNCTUATION },
+              { 0x111C9, CLV_CHAR_PUNCTUATION },
+              { 0x1734, CLV_CHAR_MARK } };
+static const struct {
+    uint32_t upper, lower;
+} late[] = { { 0xA7CB, 0x264 }, { 0xA7DC, 0x19B } };
+
+static bool within(const range *ranges, size_t count, uint32_t c)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (c > ranges[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && c >= ranges[low].first;
+}
+
+static bool is_space(uint32_t c)
+{
+    return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+           c == 0x205F || c == 0x3000;
+}
+
+static bool is_ascii_punctuation(uint32_t c)
+{
+    return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) ||
+           (c >= 123 && c <= 126);
+}
+
+static clv_char_class class_of(uint32_t c)
+{
+    if (within(young, CLV_LEN(young), c)) return CLV_CHAR_OTHER;
+    for (size_t i = 0; i < CLV_LEN(moved); ++i)
+        if (moved[i].c == c) return moved[i].was;
+    return clv_char_classify(c);
+}
+
+static uint32_t lower_of(uint32_t c)
+{
+    for (size_t i = 0; i < CLV_LEN(late); ++i)
+        if (late[i].upper == c) return late[i].lower;
+    return clv_char_lower(c);
+}
+
+static unsigned combining_of(uint32_t c)
+{
+    if (within(unsorted, CLV_LEN(unsorted), c)) return 0;
+    if (within(young, CLV_LEN(young), c) && !within(nine, CLV_LEN(nine), c)) return 0;
+    return clv_char_combining(c);
+}
+
+static clv_spelled spelled(uint32_t c, unsigned combining)
+{
+    clv_spelled out = { .c = c, .rule = CLV_RULE_LETTER, .combining = combining };
+    if (is_space(c))
+        out.rule = CLV_RULE_SPACE;
+    else if (is_ascii_punctuation(c) || class_of(c) == CLV_CHAR_PUNCTUATION)
+        out.rule = CLV_RULE_ALONE;
+    return out;
+}
+
+size_t clv_char_spell(clv_char_flags flags, uint32_t c, clv_spelled out[CLV_SPELLED_MAX])
+{
+    static const clv_spelled space = { .c = ' ', .rule = CLV_RULE_SPACE };
+    const bool kept = c == '\t' || c == '\n' || c == '\r';
+    if (c == 0 || c == 0xFFFD || (!kept && class_of(c) == CLV_CHAR_CONTROL)) return 0;
+    if (is_space(c)) {
+        out[0] = space;
+        return 1;
+    }
+    const bool apart = flags.cjk && within(ideographs, CLV_LEN(ideographs), c);
+    uint32_t parts[CLV_DECOMPOSED_MAX] = { c };
+    size_t count = 1, used = 0;
+    if (flags.strip && !within(young, CLV_LEN(young), c)) count = clv_char_decompose(c, parts);
+    if (apart) out[used++] = space;
+    for (size_t i = 0; i < count; ++i) {
+        const unsigned combining = flags.strip ? combining_of(parts[i]) : 0;
+        if (flags.strip && class_of(parts[i]) == CLV_CHAR_MARK) {
+            out[used++] = (clv_spelled){ parts[i], CLV_RULE_MARK, combining };
+        } else if (flags.lower && parts[i] == 0x130) { /* full mapping: i and a dot */
+            out[used++] = spelled('i', 0);
+            out[used++] = spelled(0x307, 0);
+        } else {
+            out[used++] = spelled(flags.lower ? lower_of(parts[i]) : parts[i], combining);
+        }
+    }
+    if (apart) out[used++] = space;
+    return used;
+}
+
+uint32_t clv_char_rule(clv_char_flags flags, uint32_t c)
+{
+    clv_spelled s[CLV_SPELLED_MAX];
+    const size_t count = clv_char_spell(flags, c, s);
+    uint32_t rule = CLV_RULE_SPELL;
+    if (!count)
+        rule = CLV_RULE_DROP;
+    else if (count == 1 && (s[0].rule != CLV_RULE_LETTER || !s[0].combining))
+        rule = s[0].rule;
+    else if (count == 2 && s[0].rule == CLV_RULE_LETTER && !s[0].combining &&
+             s[1].rule == CLV_RULE_MARK && s[1].combining)
+        rule = CLV_RULE_LETTER; /* an accent that goes: the run goes on behind a base */
+    if (rule == CLV_RULE_MARK) rule = s[0].combining ? CLV_RULE_DROP : CLV_RULE_SPELL;
+    return rule << CLV_RULE_SHIFT | (count ? s[0].c : 0);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Model folders: weights by name into one block of memory, and back into a file. */
+#include "host/model/model.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "host/model/folder.h"
+
+#include <cleave/tensors.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what the weights are called ----------------------------------------------------------- */
+
+enum { ONE_D, D_D, F_D, D_F, ONE_F, V_D, P_D, T_D }; /* shapes */
+
+typedef struct named {
+    const char *name;
+    int shape;
+    size_t slot; /* offset of the pointer in its struct */
+} named;
+
+#define OF_LAYER(member) offsetof(clv_model_layer, member)
+#define OF_ALL(member) offsetof(clv_model_weights, member)
+
+static const named fixed[CLV_WEIGHTS_FIXED] = {
+    { "embeddings.word_embeddings.weight", V_D, OF_ALL(word) },
+    { "embeddings.position_embeddings.weight", P_D, OF_ALL(position) },
+    { "embeddings.token_type_embeddings.weight", T_D, OF_ALL(type) },
+    { "embeddings.LayerNorm.weight", ONE_D, OF_ALL(norm_weight) },
+    { "embeddings.LayerNorm.bias", ONE_D, OF_ALL(norm_bias) },
+    { "pooler.dense.weight", D_D, OF_ALL(pooler_weight) },
+    { "pooler.dense.bias", ONE_D, OF_ALL(pooler_bias) },
+};
+
+/* In the order in which they lie in memory: q, k, v side by side. */
+static const named layered[CLV_WEIGHTS_A_LAYER] = {
+    { "attention.self.query.weight", D_D, OF_LAYER(q_weight) },
+    { "attention.self.key.weight", D_D, OF_LAYER(k_weight) },
+    { "attention.self.value.weight", D_D, OF_LAYER(v_weight) },
+    { "attention.self.query.bias", ONE_D, OF_LAYER(q_bias) },
+    { "attention.self.key.bias", ONE_D, OF_LAYER(k_bias) },
+    { "attention.self.value.bias", ONE_D, OF_LAYER(v_bias) },
+    { "attention.output.dense.weight", D_D, OF_LAYER(out_weight) },
+    { "attention.output.dense.bias", ONE_D, OF_LAYER(out_bias) },
+    { "attention.output.LayerNorm.weight", ONE_D, OF_LAYER(norm1_weight) },
+    { "attention.output.LayerNorm.bias", ONE_D, OF_LAYER(norm1_bias) },
+    { "intermediate.dense.weight", F_D, OF_LAYER(up_weight) },
+    { "intermediate.dense.bias", ONE_F, OF_LAYER(up_bias) },
+    { "output.dense.weight", D_F, OF_LAYER(down_weight) },
+    { "output.dense.bias", ONE_D, OF_LAYER(down_bias) },
+    { "output.LayerNorm.weight", ONE_D, OF_LAYER(norm2_weight) },
+    { "output.LayerNorm.bias", ONE_D, OF_LAYER(norm2_bias) },
+};
+
+size_t clv_weights_count(const clv_model_config *config)
+{
+    return CLV_WEIGHTS_FIXED + config->layers * CLV_WEIGHTS_A_LAYER;
+}
+
+void clv_weights_at(const clv_model_config *c, clv_model_weights *weights, clv_model_layer *layers,
+                    size_t index, clv_weight *out)
+{
+    const size_t shapes[][3] = { [ONE_D] = { 1, c->width, 0 },
+                                 [D_D] = { 2, c->width, c->width },
+                                 [F_D] = { 2, c->ffn, c->width },
+                                 [D_F] = { 2, c->width, c->ffn },
+                                 [ONE_F] = { 1, c->ffn, 0 },
+                                 [V_D] = { 2, c->vocabulary, c->width },
+                                 [P_D] = { 2, c->positions, c->width },
+                                 [T_D] = { 2, c->types, c->width } };
+    const size_t behind = index - CLV_WEIGHTS_FIXED; /* where it is not one of the fixed */
+    const named *n =
+        index < CLV_WEIGHTS_FIXED ? &fixed[index] : &layered[behind % CLV_WEIGHTS_A_LAYER];
+    const size_t layer = index < CLV_WEIGHTS_FIXED ? 0 : behind / CLV_WEIGHTS_A_LAYER;
+    char *base = index < CLV_WEIGHTS_FIXED ? (char *)weights : (char *)&layers[layer];
+    if (index < CLV_WEIGHTS_FIXED)
+        snprintf(out->name, sizeof out->name, "%s", n->name);
+    else
+        snprintf(out->name, sizeof out->name, "encoder.layer.%zu.%s", layer, n->name);
+    out->rank = shapes[n->shape][0];
+    out->shape[0] = shapes[n->shape][1];
+    out->shape[1] = shapes[n->shape][2];
+    out->optional = strncmp(out->name, "pooler.", 7) == 0;
+    out->slot = (const float **)(void *)(base + n->slot);
+}
+
+static size_t elements(const clv_weight *w) /* extents are below 2^24 */
+{
+    return w->rank == 2 ? w->shape[0] * w->shape[1] : w->shape[0];
+}
+
+/* ---- finding them in a file ---------------------------------------------------------------- */
+
+/* Under its own name, with a prefix, or with the old words for a layer norm's two. */
+static const clv_tensor *find(const clv_tensors *file, const char *name)
+{
+    static const char *const prefixes[] = { "", "bert.", "0.auto_model.", "model." };
+    char full[160];
+    for (size_t i = 0; i < CLV_LEN(prefixes); ++i) {
+        const int length = snprintf(full, sizeof full, "%s%s", prefixes[i], name);
+        const clv_tensor *tensor = clv_tensors_find(file, full);
+        char *norm = strstr(full, "LayerNorm.");
+        if (!tensor && norm && length > 0) {
+            norm += strlen("LayerNorm.");
+            const char *old = strcmp(norm, "weight") == 0 ? "gamma" : "beta";
+            snprintf(norm, sizeof full - (size_t)(norm - full), "%s", old);
+            tensor = clv_tensors_find(file, full);
+        }
+        if (tensor) return tensor;
+    }
+    return NULL;
+}
+
+static const char *shape_text(size_t rank, const size_t *shape, char out[160])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < rank; ++i)
+        used += (size_t)snprintf(out + used, 160 - used, i ? ",%zu" : "%zu", shape[i]);
+    return out;
+}
+
+static clv_status check(const char *path, const clv_weight *w, const clv_tensor *tensor)
+{
+    char wanted[160], found[160];
+    if (!tensor)
+        return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\", expected one of shape [%s]", path,
+                        w->name, shape_text(w->rank, w->shape, wanted));
+    if (tensor->rank != w->rank || memcmp(tensor->shape, w->shape, w->rank * sizeof *w->shape) != 0)
+        return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is [%s], config.json says [%s]", path,
+                        tensor->name, shape_text(tensor->rank, tensor->shape, found),
+                        shape_text(w->rank, w->shape, wanted));
+    if (tensor->type > CLV_TENSOR_BF16)
+        return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is %s, expected F32, F16, BF16 or F64",
+                        path, tensor->name, tensor->type_name);
+    return CLV_OK;
+}
+
+static void warn_not_finite(const char *path, const char *name, const float *values, size_t count)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        found |= (bits & 0x7F800000) == 0x7F800000;
+    }
+    if (found)
+        clv_log(CLV_LOG_WARN, "%s: tensor \"%s\" holds values that are not finite", path, name);
+}
+
+/* Memory for all weights that the file has (`file` NULL: for all), and the pointers into it. */
+static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
+{
+    clv_weight w;
+    size_t total = 0, at = 0;
+    m->layers = clv_zalloc(m->config.layers, sizeof *m->layers);
+    if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    m->weights.layer = m->layers;
+    const size_t count = clv_weights_count(&m->config);
+    for (size_t i = 0; i < count; ++i) { /* first all checks, then the memory */
+        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
+        const clv_tensor *tensor = file ? find(file, w.name) : NULL;
+        if (file && !tensor && w.optional) continue;
+        if (file) CLV_TRY(check(path, &w, tensor));
+        if (!clv_size_add(total, elements(&w), &total))
+            return clv_fail(CLV_E_MEMORY, "%s: weights larger than any memory", path);
+    }
+    size_t bytes;
+    if (!clv_size_mul(total, sizeof(float), &bytes) || !(m->block = clv_alloc_pages(bytes)))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, total);
+    m->block_count = total;
+    for (size_t i = 0; i < count; ++i) {
+        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
+        if (file && !find(file, w.name)) continue;
+        *w.slot = m->block + at;
+        at += elements(&w);
+    }
+    return CLV_OK;
+}
+
+static clv_status read_weights(clv_model *m, const char *folder, const char *path)
+{
+    clv_tensors *file = NULL;
+    clv_weight w;
+    if (!clv_folder_has(folder, "model.safetensors")) {
+        if (clv_folder_has(folder, "model.safetensors.index.json"))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: weights in several files (model.safetensors.index.json)"
+                            ", expected one model.safetensors",
+                            folder);
+        if (clv_folder_has(folder, "pytorch_model.bin"))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: pytorch_model.bin is a pickle, which is not read; "
+                            "expected model.safetensors",
+                            folder);
+    }
+    clv_status status = clv_tensors_open(path, &file);
+    if (!status) status = place(m, file, path);
+    for (size_t i = 0; !status && i < clv_weights_count(&m->config); ++i) {
+        clv_weights_at(&m->config, &m->weights, m->layers, i, &w);
+        if (!*w.slot) continue;
+        float *values = m->block + (*w.slot - m->block);
+        status = clv_tensors_read_f32(file, find(file, w.name), 0, elements(&w), values);
+        if (!status) warn_not_finite(path, w.name, values, elements(&w));
+    }
+    clv_tensors_close(file);
+    return status;
+}
+
+clv_status clv_model_open(const char *folder, clv_model **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_model_open: out is NULL");
+    *out = NULL;
+    if (!folder) return clv_fail(CLV_E_ARGUMENT, "clv_model_open: folder is NULL");
+    clv_json *root = NULL;
+    clv_model *m = clv_zalloc(1, sizeof *m);
+    char *config = clv_folder_path(folder, "config.json");
+    char *weights = clv_folder_path(folder, "model.safetensors");
+    clv_status status =
+        m && config && weights ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
+    if (!status) status = clv_model_config_parse(config, root, &m->config);
+    if (!status) status = clv_model_modules(folder, &m->config);
+    if (!status) status = read_weights(m, folder, weights);
+    clv_json_free(root);
+    clv_free(config), clv_free(weights);
+    if (status)
+        clv_model_close(m);
+    else
+        *out = m;
+    return status;
+}
+
+void clv_model_close(clv_model *m)
+{
+    if (!m) return;
+    clv_free(m->layers);
+    clv_free(m->block);
+    clv_free(m);
+}
+
+const clv_model_config *clv_model_get_config(const clv_model *m)
+{
+    return &m->config;
+}
+
+const clv_model_weights *clv_model_get_weights(const clv_model *m)
+{
+    return &m->weights;
+}
+
+size_t clv_model_parameters(const clv_model *m, const float **first)
+{
+    if (first) *first = m->block;
+    return m->block_count;
+}
+
+/* ---- made and written ---------------------------------------------------------------------- */
+
+/* SplitMix64, two uniform numbers to one normal one. */
+static float normal(uint64_t *state)
+{
+    double u[2];
+    for (int i = 0; i < 2; ++i) {
+        uint64_t z = *state += 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        u[i] = ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+    }
+    return (float)(sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]));
+}
+
+clv_status clv_model_create_random(const clv_model_config *config, unsigned seed, clv_model **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: out is NULL");
+    *out = NULL;
+    const clv_model_config *c = config;
+    enum { MOST = 1 << 24 };
+    if (!c || !c->width || !c->heads || c->width % c->heads || !c->layers || !c->ffn ||
+        !c->vocabulary || !c->types || c->max_length < 2 || c->max_length > c->positions ||
+        !(c->eps > 0) || c->width > MOST || c->ffn > MOST || c->vocabulary > MOST ||
+        c->positions > MOST || c->types > MOST || c->layers > 4096)
+        return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: sizes that do not fit together");
+    clv_model *m = clv_zalloc(1, sizeof *m);
+    if (!m) return clv_fail(CLV_E_MEMORY, "no memory for a model");
+    m->config = *config;
+    const clv_status status = place(m, NULL, "random model");
+    if (status) {
+        clv_model_close(m);
+        return status;
+    }
+    uint64_t state = seed;
+    clv_weight w;
+    for (size_t i = 0; i < clv_weights_count(c); ++i) {
+        clv_weights_at(c, &m->weights, m->layers, i, &w);
+        float *values = m->block + (*w.slot - m->block);
+        const bool norm = strstr(w.name, "LayerNorm") != NULL;
+        for (size_t k = 0; k < elements(&w); ++k)
+            values[k] = !norm ? 0.02f * normal(&state) : strstr(w.name, "bias") ? 0.0f : 1.0f;
+    }
+    *out = m;
+    return CLV_OK;
+}
+
+clv_status clv_model_write(const clv_model *m, const clv_model_weights *weights, const char *path,
+                           const char *const *metadata)
+{
+    if (!m || !path) return clv_fail(CLV_E_ARGUMENT, "clv_model_write: a NULL");
+    const size_t count = clv_weights_count(&m->config);
+    clv_weight *named_ones = clv_alloc(count, sizeof *named_ones);
+    clv_tensor_source *sources = clv_zalloc(count, sizeof *sources);
+    clv_model_layer *layers = clv_alloc(m->config.layers, sizeof *layers);
+    clv_status status = CLV_OK;
+    size_t used = 0;
+    if (!named_ones || !sources || !layers) {
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+        goto cleanup;
+    }
+    clv_model_weights all = weights ? *weights : m->weights;
+    memcpy(layers, all.layer, m->config.layers * sizeof *layers);
+    for (size_t i = 0; i < count; ++i) {
+        clv_weight *w = &named_ones[i];
+        clv_weights_at(&m->config, &all, layers, i, w);
+        if (!*w->slot && w->optional) continue;
+        sources[used++] = (clv_tensor_source){ .name = w->name,
+                                               .type = CLV_TENSOR_F32,
+                                               .rank = w->rank,
+                                               .shape = { w->shape[0], w->shape[1] },
+                                               .data = *w->slot };
+    }
+    status = clv_tensors_write(path, sources, used, metadata);
+cleanup:
+    clv_free(named_ones), clv_free(sources), clv_free(layers);
+    return status;
+}

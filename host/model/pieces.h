@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pieces of a vocabulary: text to id, by hash, and back. */
+#ifndef CLEAVE_HOST_MODEL_PIECES_H
+#define CLEAVE_HOST_MODEL_PIECES_H
+
+#include <cleave/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLV_PIECE_ID_MAX = (1 << 24) - 1 };
+
+/* The hash of a piece is made byte by byte, so that all beginnings of a word cost one pass. A piece
+ * that continues a word ("##ing") is filed without its mark and under another start value. */
+enum { CLV_PIECE_HEAD = 0, CLV_PIECE_TAIL = 1 };
+
+static inline uint64_t clv_piece_start(int kind)
+{
+    return kind == CLV_PIECE_HEAD ? 0x9E3779B97F4A7C15u : 0xC2B2AE3D27D4EB4Fu;
+}
+
+static inline uint64_t clv_piece_step(uint64_t hash, unsigned char byte)
+{
+    return (hash ^ byte) * 0xFF51AFD7ED558CCDu;
+}
+
+typedef struct clv_piece_slot {
+    uint32_t tag; /* upper half of the hash */
+    int32_t id;   /* -1: free */
+    uint32_t text, length;
+} clv_piece_slot;
+
+typedef struct clv_pieces {
+    char *texts; /* every piece, NUL-terminated */
+    size_t text_used, text_room;
+    size_t *start; /* [ids]: where in texts; SIZE_MAX: no such id */
+    size_t ids, id_room;
+    clv_piece_slot *slots;
+    size_t slot_count; /* a power of two */
+    size_t longest[2]; /* bytes of the longest head and tail */
+
+    char tail_mark[16]; /* "##" */
+} clv_pieces;
+
+/* Adds a piece; a text that comes again takes the later id, as in a dictionary. CLV_E_FORMAT: the id
+ * is taken or out of range, the text holds a NUL. `what` names the file. */
+clv_status clv_pieces_add(clv_pieces *pieces, const char *what, const char *text, size_t length,
+                          int64_t id);
+/* Builds the hash; call once, after the last piece. `mark` is what begins a tail. */
+clv_status clv_pieces_finish(clv_pieces *pieces, const char *what, const char *mark);
+void clv_pieces_clear(clv_pieces *pieces);
+
+const char *clv_pieces_text(const clv_pieces *pieces, int32_t id); /* NULL: no such id */
+int32_t clv_pieces_find(const clv_pieces *pieces, const char *text, size_t length); /* as filed */
+
+static inline int32_t clv_pieces_match(const clv_pieces *p, uint64_t hash, const char *text,
+                                       size_t length)
+{
+    const size_t mask = p->slot_count - 1;
+    for (size_t at = (size_t)(hash >> 20) & mask;; at = (at + 1) & mask) {
+        const clv_piece_slot *slot = &p->slots[at];
+        if (slot->id < 0) return -1;
+        if (slot->tag != (uint32_t)(hash >> 32) || slot->length != length) continue;
+        const char *stored = p->texts + slot->text;
+        size_t i = 0;
+        while (i < length && stored[i] == text[i])
+            ++i;
+        if (i == length) return slot->id;
+    }
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many texts to tokens: ragged rows, shared among threads. */
+#include "host/model/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+
+#include <string.h>
+
+enum { MAX_THREADS = 64, LEAST_BYTES = 16384 }; /* less than that is not worth a thread */
+
+typedef struct share {
+    const clv_tokenizer *t;
+    const char *const *texts;
+    const size_t *lengths;
+    size_t first, last; /* texts of this share */
+    const clv_tokenize_options *options;
+    clv_token_rows rows;
+    clv_error error;
+    bool threaded;
+} share;
+
+static size_t length_of(const share *s, size_t i)
+{
+    return s->lengths ? s->lengths[i] : strlen(s->texts[i]);
+}
+
+static bool push(clv_token_rows *rows, int32_t id)
+{
+    if (!clv_reserve(&rows->ids, &rows->id_room, rows->tokens + 1, sizeof *rows->ids)) return false;
+    rows->ids[rows->tokens++] = id;
+    return true;
+}
+
+static clv_status tokenize_share(share *s)
+{
+    const clv_tokenizer *t = s->t;
+    clv_token_rows *rows = &s->rows;
+    const size_t count = s->last - s->first;
+    const char *what = s->options->what ? s->options->what : "text";
+    if (!clv_reserve(&rows->offsets, &rows->row_room, count + 1, sizeof *rows->offsets))
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu rows of tokens", count);
+    rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    rows->offsets[0] = 0;
+    const size_t most = t->max_length == SIZE_MAX ? SIZE_MAX : t->max_length - 2;
+    for (size_t i = s->first; i < s->last; ++i) {
+        size_t bad = 0;
+        const size_t length = length_of(s, i);
+        clv_status status = push(rows, t->cls) ? CLV_OK : CLV_E_MEMORY;
+        if (!status) status = clv_wordpiece(t, s->texts[i], length, most, rows, &bad);
+        if (!status && !push(rows, t->sep)) status = CLV_E_MEMORY;
+        if (status == CLV_E_FORMAT)
+            return clv_fail(status, "%s %zu: byte %zu (0x%02X) is not UTF-8", what,
+                            s->options->first + i, bad, (unsigned char)s->texts[i][bad]);
+        if (status) return clv_fail(status, "no memory for %zu tokens", rows->tokens);
+        rows->offsets[++rows->rows] = rows->tokens;
+    }
+    return CLV_OK;
+}
+
+static void *thread_body(void *argument)
+{
+    share *s = argument;
+    const clv_status status = tokenize_share(s);
+    if (status) clv_error_take(&s->error, status);
+    return NULL;
+}
+
+/* Borders between shares of about the same number of bytes. */
+static size_t make_shares(const clv_tokenizer *t, const char *const *texts, const size_t *lengths,
+                          size_t count, const clv_tokenize_options *options, share *shares)
+{
+    const share all = {
+        .t = t, .texts = texts, .lengths = lengths, .last = count, .options = options
+    };
+    size_t bytes = 0, parts = CLV_MIN(CLV_MAX(options->threads, (size_t)1), (size_t)MAX_THREADS);
+    shares[0] = all;
+    if (parts == 1 || count < 2) return 1;
+    for (size_t i = 0; i < count; ++i)
+        bytes += length_of(&all, i) + 1;
+    parts = CLV_MIN(parts, bytes / LEAST_BYTES + 1);
+    size_t used = 0, part = 0;
+    for (size_t i = 0; i < count; ++i) {
+        used += length_of(&all, i) + 1;
+        if (part + 1 < parts && used >= bytes / parts * (part + 1)) {
+            shares[part].last = i + 1;
+            shares[++part] = all;
+            shares[part].first = i + 1;
+        }
+    }
+    return part + 1;
+}
+
+/* The rows of the shares behind the first are appended to the first's. */
+static clv_status join(share *shares, size_t parts, clv_token_rows *rows)
+{
+    size_t tokens = 0, count = 0;
+    for (size_t i = 0; i < parts; ++i) {
+        tokens += shares[i].rows.tokens;
+        count += shares[i].rows.rows;
+    }
+    if (!clv_reserve(&rows->ids, &rows->id_room, tokens, sizeof *rows->ids) ||
+        !clv_reserve(&rows->offsets, &rows->row_room, count + 1, sizeof *rows->offsets))
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", tokens);
+    for (size_t i = 1; i < parts; ++i) {
+        const clv_token_rows *more = &shares[i].rows;
+        if (more->tokens)
+            memcpy(rows->ids + rows->tokens, more->ids, more->tokens * sizeof *more->ids);
+        for (size_t k = 1; k <= more->rows; ++k)
+            rows->offsets[rows->rows + k] = rows->tokens + more->offsets[k];
+        rows->rows += more->rows;
+        rows->tokens += more->tokens;
+        rows->truncated += more->truncated;
+        rows->unknown += more->unknown;
+        rows->replaced += more->replaced;
+    }
+    return CLV_OK;
+}
+
+clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const size_t *lengths,
+                        size_t count, const clv_tokenize_options *options, clv_token_rows *rows)
+{
+    static const clv_tokenize_options none = { 0 };
+    share shares[MAX_THREADS];
+    clv_thread threads[MAX_THREADS];
+    if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: rows is NULL");
+    rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    if (!t || (!texts && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: a NULL");
+    const size_t parts = make_shares(t, texts, lengths, count, options ? options : &none, shares);
+    shares[0].rows = *rows;
+    for (size_t i = 1; i < parts; ++i) {
+        shares[i].threaded = clv_thread_start(&threads[i], "clv-tokenize", thread_body, &shares[i]);
+    }
+    thread_body(&shares[0]);
+    clv_status status = shares[0].error.status;
+    if (status) clv_error_give(&shares[0].error);
+    *rows = shares[0].rows;
+    for (size_t i = 1; i < parts; ++i) { /* the first failure counts, as without threads */
+        if (shares[i].threaded)
+            pthread_join(threads[i], NULL);
+        else
+            thread_body(&shares[i]);
+        if (!status && shares[i].error.status) status = clv_error_give(&shares[i].error);
+    }
+    if (!status && parts > 1) status = join(shares, parts, rows);
+    for (size_t i = 0; i < parts; ++i) {
+        clv_error_clear(&shares[i].error);
+        if (i) clv_token_rows_clear(&shares[i].rows);
+    }
+    if (status) rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    return status;
+}
+
+void clv_token_rows_clear(clv_token_rows *rows)
+{
+    if (!rows) return;
+    clv_free(rows->ids);
+    clv_free(rows->offsets);
+    *rows = (clv_token_rows){ 0 };
+}
+
+void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
+{
+    *info = (clv_tokenizer_info){ .size = sizeof *info,
+                                  .vocabulary = t->pieces.ids,
+                                  .max_length = t->max_length,
+                                  .unk = t->unk,
+                                  .cls = t->cls,
+                                  .sep = t->sep,
+                                  .pad = t->pad,
+                                  .mask = t->mask,
+                                  .lower_case = t->flags.lower };
+}
+
+const char *clv_tokenizer_piece(const clv_tokenizer *t, int32_t id)
+{
+    return t ? clv_pieces_text(&t->pieces, id) : NULL;
+}
+
+int32_t clv_tokenizer_find(const clv_tokenizer *t, const char *piece)
+{
+    return t && piece ? clv_pieces_find(&t->pieces, piece, strlen(piece)) : -1;
+}
+
+void clv_tokenizer_discard(clv_tokenizer *t)
+{
+    clv_pieces_clear(&t->pieces);
+    for (size_t i = 0; i < t->special_count; ++i)
+        clv_free(t->specials[i].text);
+    clv_free(t->specials);
+    t->specials = NULL;
+    t->special_count = t->special_room = 0;
+}
+
+void clv_tokenizer_close(clv_tokenizer *t)
+{
+    if (t) clv_tokenizer_discard(t);
+    clv_free(t);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokenizer.json, and vocab.txt with tokenizer_config.json: rules and pieces. A rule that is not
+ * known is refused by name, because it would change ids silently. */
+#include "host/model/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/model/folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const char *text,
+                                     int64_t id)
+{
+    const size_t length = strlen(text);
+    if (!length) return clv_fail(CLV_E_FORMAT, "%s: an added token without text", what);
+    for (size_t i = 0; i < t->special_count; ++i)
+        if (strcmp(t->specials[i].text, text) == 0) {
+            if (t->specials[i].id == id) return CLV_OK;
+            return clv_fail(CLV_E_FORMAT, "%s: the token \"%.60s\" has the ids %d and %lld", what,
+                            text, t->specials[i].id, (long long)id);
+        }
+    if (t->special_count >= CLV_SPECIALS_MAX)
+        return clv_fail(CLV_E_FORMAT, "%s: more than %d added tokens", what, CLV_SPECIALS_MAX);
+    const char *there = clv_pieces_text(&t->pieces, id <= CLV_PIECE_ID_MAX ? (int32_t)id : -1);
+    if (!there) /* beyond the vocabulary, or a gap in it */
+        CLV_TRY(clv_pieces_add(&t->pieces, what, text, length, id));
+    else if (strcmp(there, text) != 0)
+        return clv_fail(CLV_E_FORMAT, "%s: token \"%.60s\" has the id %lld of \"%.60s\"", what,
+                        text, (long long)id, there);
+    if (!clv_reserve(&t->specials, &t->special_room, t->special_count + 1, sizeof *t->specials))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    char *copy = clv_strdup(text);
+    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    t->specials[t->special_count++] = (clv_special){ copy, length, (int32_t)id };
+    return CLV_OK;
+}
+
+static int longest_first(const void *left, const void *right)
+{
+    const clv_special *a = left, *b = right;
+    if (a->length != b->length) return a->length > b->length ? -1 : 1;
+    return strcmp(a->text, b->text);
+}
+
+clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *tail_mark)
+{
+    CLV_TRY(clv_pieces_finish(&t->pieces, what, tail_mark));
+    if (t->special_count) qsort(t->specials, t->special_count, sizeof *t->specials, longest_first);
+    for (size_t i = 0; i < t->special_count; ++i)
+        t->special_start[(unsigned char)t->specials[i].text[0]] = true;
+    for (uint32_t c = 0; c < CLV_CHAR_TABLE; ++c)
+        t->rules[c] = clv_char_rule(t->flags, c);
+    return CLV_OK;
+}
+
+/* ---- tokenizer.json ------------------------------------------------------------------------ */
+
+static clv_status refuse(const char *what, const char *part, const clv_json *found,
+                         const char *expected)
+{
+    return clv_fail(CLV_E_FORMAT, "%s: %s is %.60s, expected %s", what, part,
+                    clv_json_string(found, clv_folder_kind(found)), expected);
+}
+
+static clv_status take_flag(const char *what, const clv_json *object, const char *key,
+                            bool fallback, bool *out)
+{
+    const clv_json *value = clv_json_get(object, key);
+    *out = clv_json_bool(value, fallback);
+    if (clv_json_is_bool(value) || !value || strcmp(clv_folder_kind(value), "null") == 0)
+        return CLV_OK;
+    return refuse(what, key, value, "true or false");
+}
+
+static clv_status take_normalizer(clv_tokenizer *t, const char *what, const clv_json *root)
+{
+    const clv_json *n = clv_json_get(root, "normalizer"), *type = clv_json_get(n, "type");
+    bool clean;
+    if (strcmp(clv_json_string(type, ""), "BertNormalizer") != 0)
+        return refuse(what, "the type of the normalizer", type, "BertNormalizer");
+    CLV_TRY(take_flag(what, n, "clean_text", true, &clean));
+    CLV_TRY(take_flag(what, n, "handle_chinese_chars", true, &t->flags.cjk));
+    CLV_TRY(take_flag(what, n, "lowercase", true, &t->flags.lower));
+    CLV_TRY(take_flag(what, n, "strip_accents", t->flags.lower, &t->flags.strip));
+    if (!clean) return clv_fail(CLV_E_FORMAT, "%s: clean_text is false, expected true", what);
+    const clv_json *split = clv_json_get(clv_json_get(root, "pre_tokenizer"), "type");
+    if (strcmp(clv_json_string(split, ""), "BertPreTokenizer") != 0)
+        return refuse(what, "the type of the pre_tokenizer", split, "BertPreTokenizer");
+    return CLV_OK;
+}
+
+static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json *root,
+                             const char **unk)
+{
+    const clv_json *model = clv_json_get(root, "model"), *type = clv_json_get(model, "type");
+    int64_t chars;
+    if (!clv_json_is_object(model)) return refuse(what, "model", model, "an object");
+    if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 ||
+        !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
+        return refuse(what, "the type of the model", type, "WordPiece");
+    CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX, 100,
+                           &chars));
+    t->max_word_chars = (size_t)chars;
+    *unk = clv_json_string(clv_json_get(model, "unk_token"), NULL);
+    if (!*unk) return refuse(what, "unk_token", clv_json_get(model, "unk_token"), "text");
+    const clv_json *vocabulary = clv_json_get(model, "vocab");
+    if (!clv_json_is_object(vocabulary)) return refuse(what, "vocab", vocabulary, "an object");
+    for (const char *piece = NULL; (piece = clv_json_next_key(vocabulary, piece));) {
+        const clv_json *id = clv_json_get(vocabulary, piece);
+        if (!clv_json_is_int(id))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the id of piece \"%.60s\" is %s, expected a whole "
+                            "number",
+                            what, piece, clv_folder_kind(id));
+        CLV_TRY(clv_pieces_add(&t->pieces, what, piece, strlen(piece), clv_json_int(id, -1)));
+    }
+    return CLV_OK;
+}
+
+static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json *list)
+{
+    for (size_t i = 0; i < clv_json_count(list); ++i) {
+        const clv_json *token = clv_json_at(list, i);
+        const char *text = clv_json_string(clv_json_get(token, "content"), NULL);
+        bool single, normalized;
+        int64_t id;
+        if (!text)
+            return refuse(what, "the content of an added token", clv_json_get(token, "content"),
+                          "text");
+        CLV_TRY(clv_folder_int(what, token, "id", 0, CLV_PIECE_ID_MAX, -1, &id));
+        CLV_TRY(take_flag(what, token, "single_word", false, &single));
+        CLV_TRY(take_flag(what, token, "normalized", false, &normalized));
+        if (single || normalized)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: added token \"%.60s\" has %s, which is not supported", what, text,
+                            single ? "single_word" : "normalized");
+        CLV_TRY(clv_tokenizer_add_special(t, what, text, id));
+    }
+    return CLV_OK;
+}
+
+/* [CLS] text [SEP], written in one of two ways; their names. */
+static clv_status take_frame(const char *what, const clv_json *p, const char **cls,
+                             const char **sep)
+{
+    const char *type = clv_json_string(clv_json_get(p, "type"), "");
+    *cls = *sep = NULL;
+    if (strcmp(type, "BertProcessing") == 0) {
+        *cls = clv_json_string(clv_json_at(clv_json_get(p, "cls"), 0), NULL);
+        *sep = clv_json_string(clv_json_at(clv_json_get(p, "sep"), 0), NULL);
+    } else if (strcmp(type, "TemplateProcessing") == 0) {
+        const clv_json *single = clv_json_get(p, "single");
+        const clv_json *first = clv_json_get(clv_json_at(single, 0), "SpecialToken");
+        const clv_json *last = clv_json_get(clv_json_at(single, 2), "SpecialToken");
+        if (clv_json_count(single) == 3 && clv_json_get(clv_json_at(single, 1), "Sequence")) {
+            *cls = clv_json_string(clv_json_get(first, "id"), NULL);
+            *sep = clv_json_string(clv_json_get(last, "id"), NULL);
+        }
+    } else {
+        return refuse(what, "the type of the post_processor", clv_json_get(p, "type"),
+                      "TemplateProcessing or BertProcessing");
+    }
+    if (!*cls || !*sep)
+        return clv_fail(CLV_E_FORMAT, "%s: the post_processor is not [CLS] text [SEP]", what);
+    return CLV_OK;
+}
+
+static clv_status find_needed(const clv_tokenizer *t, const char *what, const char *name,
+                              int32_t *out)
+{
+    *out = clv_pieces_find(&t->pieces, name, strlen(name));
+    if (*out >= 0) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT, "%s: the vocabulary of %zu pieces has no \"%.60s\"", what,
+                    t->pieces.ids, name);
+}
+
+clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const char *text,
+                                   size_t length)
+{
+    clv_json *root;
+    const char *unk = NULL, *cls, *sep;
+    CLV_TRY(clv_json_parse(what, text, length, &root));
+    clv_status status = take_model(t, what, root, &unk);
+    if (!status) status = take_normalizer(t, what, root);
+    if (!status) status = take_added(t, what, clv_json_get(root, "added_tokens"));
+    if (!status) status = take_frame(what, clv_json_get(root, "post_processor"), &cls, &sep);
+    if (!status)
+        status = clv_tokenizer_finish(
+            t, what,
+            clv_json_string(clv_json_get(clv_json_get(root, "model"), "continuing_subword_prefix"),
+                            ""));
+    if (!status) status = find_needed(t, what, unk, &t->unk);
+    if (!status) status = find_needed(t, what, cls, &t->cls);
+    if (!status) status = find_needed(t, what, sep, &t->sep);
+    t->pad = status ? -1 : clv_pieces_find(&t->pieces, "[PAD]", 5);
+    t->mask = status ? -1 : clv_pieces_find(&t->pieces, "[MASK]", 6);
+    clv_json_free(root);
+    return status;
+}
+
+/* ---- vocab.txt ----------------------------------------------------------------------------- */
+
+static clv_status take_lines(clv_tokenizer *t, const char *what, const char *text, size_t length)
+{
+    int64_t id = 0;
+    for (size_t at = 0; at < length; ++id) {
+        const char *line = text + at, *end = memchr(line, '\n', length - at);
+        size_t used = end ? (size_t)(end - line) : length - at;
+        at += used + 1;
+        if (used && line[used - 1] == '\r') --used; /* written on Windows */
+        CLV_TRY(clv_pieces_add(&t->pieces, what, line, used, id));
+    }
+    return CLV_OK;
+}
+
+/* A special token of tokenizer_config.json: text, or an object with the text. */
+static const char *named(const clv_json *config, const char *key, const char *fallback)
+{
+    const clv_json *value = clv_json_get(config, key);
+    if (clv_json_is_object(value)) value = clv_json_get(value, "content");
+    return clv_json_string(value, fallback);
+}
+
+static clv_status apply_config(clv_tokenizer *t, const char *what, const char *config_name,
+                               const clv_json *config)
+{
+    static const char *const keys[5] = { "unk_token", "cls_token", "sep_token", "pad_token",
+                                         "mask_token" };
+    static const char *const defaults[5] = { "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]" };
+    int32_t *const ids[5] = { &t->unk, &t->cls, &t->sep, &t->pad, &t->mask };
+    const char *kind = clv_json_string(clv_json_get(config, "tokenizer_class"), "BertTokenizer");
+    if (!strstr(kind, "Bert") || strstr(kind, "Roberta") || strstr(kind, "Albert") ||
+        strstr(kind, "Camembert"))
+        return clv_fail(CLV_E_FORMAT, "%s: tokenizer_class is %.60s, expected BertTokenizer",
+                        config_name, kind);
+    CLV_TRY(take_flag(config_name, config, "do_lower_case", true, &t->flags.lower));
+    CLV_TRY(take_flag(config_name, config, "tokenize_chinese_chars", true, &t->flags.cjk));
+    CLV_TRY(take_flag(config_name, config, "strip_accents", t->flags.lower, &t->flags.strip));
+    CLV_TRY(clv_pieces_finish(&t->pieces, what, "##"));
+    for (int i = 0; i < 5; ++i) {
+        const char *name = named(config, keys[i], defaults[i]);
+        *ids[i] = clv_pieces_find(&t->pieces, name, strlen(name));
+        if (*ids[i] >= 0)
+            CLV_TRY(clv_tokenizer_add_special(t, what, name, *ids[i]));
+        else if (i < 3)
+            return clv_fail(CLV_E_FORMAT, "%s: the vocabulary of %zu pieces has no \"%.60s\"", what,
+                            t->pieces.ids, name);
+    }
+    clv_free(t->pieces.slots); /* clv_tokenizer_finish makes it again */
+    t->pieces.slots = NULL;
+    return clv_tokenizer_finish(t, what, "##");
+}
+
+clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, const char *text,
+                                         size_t length, const char *config_name, const char *config,
+                                         size_t config_length)
+{
+    clv_json *root = NULL;
+    if (config) CLV_TRY(clv_json_parse(config_name, config, config_length, &root));
+    t->max_word_chars = 100;
+    clv_status status = take_lines(t, what, text, length);
+    if (!status) status = apply_config(t, what, config_name ? config_name : what, root);
+    clv_json_free(root);
+    return status;
+}

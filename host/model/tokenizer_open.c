@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which files of a folder make its tokenizer, and how long a text may be. */
+#include "host/model/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "host/model/folder.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* Folder and file of what the caller named; both owned. */
+static clv_status locate(const char *path, char **folder, const char **file)
+{
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    *file = NULL;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        *folder = clv_strdup(path);
+        if (clv_folder_has(path, "tokenizer.json"))
+            *file = "tokenizer.json";
+        else if (clv_folder_has(path, "vocab.txt"))
+            *file = "vocab.txt";
+        else
+            return clv_fail(CLV_E_IO, "%s: neither tokenizer.json nor vocab.txt is there", path);
+    } else {
+        const char *name = slash ? slash + 1 : path;
+        clv_text text = { 0 };
+        clv_text_add(&text, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+        *folder = text.data;
+        *file = clv_ends_with(name, ".json") ? "tokenizer.json" : "vocab.txt";
+        if (strcmp(name, *file) != 0)
+            return clv_fail(CLV_E_ARGUMENT,
+                            "%s: expected a model folder, its tokenizer.json or its vocab.txt",
+                            path);
+    }
+    return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+}
+
+static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *file)
+{
+    char *path = clv_folder_path(folder, file), *text = NULL, *config = NULL;
+    char *config_path = clv_folder_path(folder, "tokenizer_config.json");
+    size_t length = 0, config_length = 0;
+    const bool json = strcmp(file, "tokenizer.json") == 0;
+    clv_status status =
+        path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!status) status = clv_file_read(path, CLV_FOLDER_FILE_MAX, &text, &length);
+    if (!status && !json && clv_folder_has(folder, "tokenizer_config.json"))
+        status = clv_file_read(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
+    if (!status && json) status = clv_tokenizer_from_json(t, path, text, length);
+    if (!status && !json)
+        status = clv_tokenizer_from_vocabulary(t, path, text, length, config_path, config,
+                                               config_length);
+    clv_free(text), clv_free(config), clv_free(path), clv_free(config_path);
+    return status;
+}
+
+/* A number that may be missing, or so large that it means none. */
+static size_t limit_in(const clv_json *object, const char *key)
+{
+    const double value = clv_json_number(clv_json_get(object, key), 0);
+    return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
+}
+
+static clv_status take_limits(clv_tokenizer *t, const char *folder,
+                              const clv_tokenizer_options *options)
+{
+    clv_json *sentence = NULL, *tokenizer = NULL, *model = NULL;
+    clv_status status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
+    if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
+    if (!status) status = clv_folder_json(folder, "config.json", false, &model);
+    const size_t positions = limit_in(model, "max_position_embeddings");
+    if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s/sentence_bert_config.json: do_lower_case is true, and the tokenizer "
+                          "keeps capitals: not supported",
+                          folder);
+    if (!status && options->max_length && !options->unlimited &&
+        (options->max_length < 2 || options->max_length > positions))
+        status =
+            clv_fail(CLV_E_ARGUMENT,
+                     "%s: at most %zu tokens asked for, expected 2 to %zu, which the model has "
+                     "places for",
+                     folder, options->max_length, positions);
+    t->max_length = limit_in(sentence, "max_seq_length");
+    if (t->max_length == SIZE_MAX) t->max_length = limit_in(tokenizer, "model_max_length");
+    t->max_length = CLV_MIN(t->max_length, positions);
+    if (options->max_length) t->max_length = options->max_length;
+    if (options->unlimited) t->max_length = SIZE_MAX;
+    clv_json_free(sentence), clv_json_free(tokenizer), clv_json_free(model);
+    return status;
+}
+
+clv_status clv_tokenizer_open(const char *path, const clv_tokenizer_options *options,
+                              clv_tokenizer **out)
+{
+    static const clv_tokenizer_options none = { 0 };
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: out is NULL");
+    *out = NULL;
+    if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: path is NULL");
+    if (!options) options = &none;
+    char *folder = NULL;
+    const char *file;
+    clv_tokenizer *t = clv_zalloc(1, sizeof *t);
+    clv_status status = t ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    if (!status) status = locate(path, &folder, &file);
+    if (!status) status = read_rules(t, folder, file);
+    if (!status) status = take_limits(t, folder, options);
+    clv_free(folder);
+    if (status) {
+        clv_tokenizer_close(t);
+        return status;
+    }
+    t->replace_invalid = options->replace_invalid;
+    *out = t;
+    return CLV_OK;
+}

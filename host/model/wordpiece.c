@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tokens of one text: characters to words, words to pieces. One pass, no copy of the text. */
+#include "host/model/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/unicode.h"
+
+#include <string.h>
+
+enum { WORD_BYTES = 4 * CLV_WORD_CHARS_MAX };
+
+/* A word as it grows. */
+typedef struct word {
+    char bytes[WORD_BYTES + 8];
+    size_t length, chars; /* chars may exceed the limit, length does not */
+    /* The combining marks at its end, which NFD sorts by class: almost always none. */
+    size_t run_at, run_count;
+    struct {
+        uint32_t c;
+        unsigned combining;
+    } run[CLV_WORD_CHARS_MAX];
+} word;
+
+typedef struct work {
+    const clv_tokenizer *t;
+    clv_token_rows *rows;
+    size_t begin, most; /* where the text's ids begin, and how many there may be */
+    bool full, failed;
+    word w;
+} work;
+
+/* False: the text has as many as it may have. */
+static bool emit(work *k, int32_t id)
+{
+    clv_token_rows *r = k->rows;
+    if (r->tokens - k->begin >= k->most) {
+        k->full = true;
+        return false;
+    }
+    if (r->tokens == r->id_room &&
+        !clv_reserve(&r->ids, &r->id_room, r->tokens + 1, sizeof *r->ids)) {
+        k->failed = true;
+        return false;
+    }
+    r->ids[r->tokens++] = id;
+    return true;
+}
+
+/* The longest piece with which `text` begins; its length. */
+static int32_t longest_piece(const clv_pieces *p, const char *text, size_t length, int kind,
+                             size_t *taken)
+{
+    uint64_t hashes[WORD_BYTES + 1];
+    const size_t most = CLV_MIN(length, p->longest[kind]);
+    hashes[0] = clv_piece_start(kind);
+    for (size_t i = 0; i < most; ++i)
+        hashes[i + 1] = clv_piece_step(hashes[i], (unsigned char)text[i]);
+    for (size_t n = most; n; --n) {
+        if (n < length && ((unsigned char)text[n] & 0xC0) == 0x80)
+            continue; /* inside a character */
+        const int32_t id = clv_pieces_match(p, hashes[n], text, n);
+        if (id >= 0) {
+            *taken = n;
+            return id;
+        }
+    }
+    return -1;
+}
+
+static void split_word(work *k)
+{
+    const clv_pieces *p = &k->t->pieces;
+    int32_t ids[WORD_BYTES];
+    size_t count = 0, taken = 0;
+    for (size_t at = 0; at < k->w.length; at += taken) {
+        const int32_t id = longest_piece(p, k->w.bytes + at, k->w.length - at,
+                                         at ? CLV_PIECE_TAIL : CLV_PIECE_HEAD, &taken);
+        if (id < 0) { /* a rest that is no piece: the whole word is unknown */
+            k->rows->unknown += emit(k, k->t->unk);
+            return;
+        }
+        ids[count++] = id;
+    }
+    for (size_t i = 0; i < count; ++i)
+        emit(k, ids[i]);
+}
+
+static void end_word(work *k)
+{
+    word *w = &k->w;
+    w->run_count = 0;
+    if (!w->chars) return;
+    if (w->chars > k->t->max_word_chars) {
+        k->rows->unknown += emit(k, k->t->unk);
+    } else {
+        uint64_t hash = clv_piece_start(CLV_PIECE_HEAD);
+        for (size_t i = 0; i < w->length; ++i)
+            hash = clv_piece_step(hash, (unsigned char)w->bytes[i]);
+        const int32_t id = clv_pieces_match(&k->t->pieces, hash, w->bytes, w->length);
+        if (id >= 0)
+            emit(k, id);
+        else
+            split_word(k);
+    }
+    w->length = w->chars = 0;
+}
+
+static void add_letter(work *k, uint32_t c)
+{
+    word *w = &k->w;
+    w->run_count = 0;
+    if (w->chars++ >= k->t->max_word_chars) return; /* unknown anyway */
+    w->length += clv_utf8_encode(c, w->bytes + w->length);
+}
+
+/* A combining mark that stays goes behind those of its run with the same class or a lower one. */
+static void add_combining(work *k, uint32_t c, unsigned combining)
+{
+    word *w = &k->w;
+    if (w->chars++ >= k->t->max_word_chars) return;
+    if (!w->run_count) w->run_at = w->length;
+    size_t at = w->run_count++;
+    for (; at && w->run[at - 1].combining > combining; --at)
+        w->run[at] = w->run[at - 1];
+    w->run[at].c = c;
+    w->run[at].combining = combining;
+    w->length = w->run_at;
+    for (size_t i = 0; i < w->run_count; ++i)
+        w->length += clv_utf8_encode(w->run[i].c, w->bytes + w->length);
+}
+
+static void add_alone(work *k, uint32_t c)
+{
+    end_word(k);
+    add_letter(k, c);
+    end_word(k);
+}
+
+static void add_spelled(work *k, uint32_t c)
+{
+    clv_spelled s[CLV_SPELLED_MAX];
+    const size_t count = clv_char_spell(k->t->flags, c, s);
+    for (size_t i = 0; i < count; ++i) {
+        if (s[i].rule == CLV_RULE_SPACE)
+            end_word(k);
+        else if (s[i].rule == CLV_RULE_ALONE)
+            add_alone(k, s[i].c);
+        else if (s[i].rule == CLV_RULE_MARK)
+            k->w.run_count = s[i].combining ? k->w.run_count : 0;
+        else if (s[i].combining)
+            add_combining(k, s[i].c, s[i].combining);
+        else
+            add_letter(k, s[i].c);
+    }
+}
+
+/* The special token that begins here; 0 bytes: none. */
+static size_t take_special(work *k, const char *text, size_t length)
+{
+    for (size_t i = 0; i < k->t->special_count; ++i) { /* longest first */
+        const clv_special *s = &k->t->specials[i];
+        if (s->length <= length && memcmp(s->text, text, s->length) == 0) {
+            end_word(k);
+            emit(k, s->id);
+            return s->length;
+        }
+    }
+    return 0;
+}
+
+static void take_char(work *k, uint32_t c)
+{
+    if (c >= CLV_CHAR_TABLE) {
+        add_spelled(k, c);
+        return;
+    }
+    const uint32_t rule = k->t->rules[c], becomes = rule & CLV_CODE_POINT;
+    switch ((clv_rule)(rule >> CLV_RULE_SHIFT)) {
+    case CLV_RULE_LETTER:
+        add_letter(k, becomes);
+        break;
+    case CLV_RULE_SPACE:
+        end_word(k);
+        break;
+    case CLV_RULE_ALONE:
+        add_alone(k, becomes);
+        break;
+    case CLV_RULE_DROP:
+        break;
+    default:
+        add_spelled(k, c);
+        break;
+    }
+}
+
+clv_status clv_wordpiece(const clv_tokenizer *t, const char *text, size_t length, size_t most,
+                         clv_token_rows *rows, size_t *bad)
+{
+    work k;
+    k.t = t, k.rows = rows, k.begin = rows->tokens, k.most = most;
+    k.full = k.failed = false;
+    k.w.length = k.w.chars = k.w.run_count = 0;
+    size_t at = 0;
+    while (at < length && !k.full && !k.failed) {
+        const unsigned char byte = (unsigned char)text[at];
+        if (t->special_start[byte]) {
+            const size_t step = take_special(&k, text + at, length - at);
+            at += step;
+            if (step) continue;
+        }
+        uint32_t c = byte;
+        if (byte < 0x80) {
+            take_char(&k, c);
+            ++at;
+            continue;
+        }
+        const size_t step = clv_utf8_decode(text + at, length - at, &c);
+        if (!step && !t->replace_invalid) {
+            *bad = at;
+            return CLV_E_FORMAT;
+        }
+        if (step)
+            take_char(&k, c);
+        else
+            ++rows->replaced; /* U+FFFD is dropped */
+        at += step ? step : 1;
+    }
+    if (!k.full && !k.failed) end_word(&k);
+    rows->truncated += k.full;
+    return k.failed ? CLV_E_MEMORY : CLV_OK;
+}

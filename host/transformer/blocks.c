@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The blocks of a transformer as launches on a queue. */
+#include "host/transformer/blocks.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <math.h>
+
+clv_block_form clv_block_form_of(const clv_device *device)
+{
+    switch (clv_device_facts(device)->device_class) {
+    case CLV_CLASS_CPU:
+        return (clv_block_form){ .lanes = 16, .local = 1, .tile = 16, .each = 8 };
+    case CLV_CLASS_SOFTWARE:
+        return (clv_block_form){ .lanes = 1, .local = 16, .tile = 4, .each = 1 };
+    default:
+        return (clv_block_form){ .lanes = 1, .local = 64, .tile = 4, .each = 1 };
+    }
+}
+
+static size_t groups(size_t count, size_t side)
+{
+    return (count + side - 1) / side;
+}
+
+clv_status clv_norm_enqueue(clv_queue *queue, const clv_norm *n)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    if (!n->rows) return CLV_OK;
+    const clv_launch launch = {
+        .source = &clv_cl_transformer_norm,
+        .kernel = "clv_norm",
+        .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
+        .global = { groups(n->rows, f.each * f.local) * f.local },
+        .local = { f.local },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(n->x.buffer),
+        clv_arg_u64(n->x.offset),
+        clv_arg_u64(n->x.stride),
+        clv_arg_buffer(n->y.buffer),
+        clv_arg_u64(n->y.offset),
+        clv_arg_u64(n->y.stride),
+        clv_arg_buffer(n->parameters),
+        clv_arg_u64(n->weight),
+        clv_arg_u64(n->bias),
+        clv_arg_buffer(n->moments ? n->moments : n->y.buffer),
+        clv_gemm_u32(n->moments != NULL),
+        clv_gemm_u32(n->rows),
+        clv_gemm_u32(n->width),
+        clv_arg_f32(n->eps),
+        clv_gemm_u32(n->rms),
+        clv_gemm_u32(f.each),
+    };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *e)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    if (!e->rows) return CLV_OK;
+    const clv_launch launch = {
+        .source = &clv_cl_transformer_norm,
+        .kernel = "clv_embed",
+        .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
+        .global = { groups(e->rows, f.each * f.local) * f.local },
+        .local = { f.local },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(e->tokens),     clv_arg_u64(e->first),    clv_arg_buffer(e->word),
+        clv_arg_buffer(e->parameters), clv_arg_u64(e->position), clv_arg_u64(e->type),
+        clv_arg_u64(e->weight),        clv_arg_u64(e->bias),     clv_arg_buffer(e->y),
+        clv_gemm_u32(e->rows),         clv_gemm_u32(e->width),   clv_arg_f32(e->eps),
+        clv_gemm_u32(e->norm),         clv_gemm_u32(f.each),
+    };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+size_t clv_attention_block_count(const clv_block_form *form, size_t queries)
+{
+    return groups(queries, form->lanes * form->local);
+}
+
+void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence,
+                        clv_attention_block *blocks)
+{
+    const size_t side = form->lanes * form->local;
+    const size_t count = clv_attention_block_count(form, (size_t)sequence.queries);
+    for (size_t i = 0; i < count; ++i) {
+        blocks[i] = sequence;
+        blocks[i].first = (int32_t)(i * side);
+    }
+}
+
+clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    if (!a->block_count || !a->heads) return CLV_OK;
+    const clv_launch launch = {
+        .source = &clv_cl_transformer_attention,
+        .kernel = "clv_attention",
+        .defines = { { "LANES", (long)f.lanes },
+                     { "LOCAL", (long)f.local },
+                     { "DH", (long)a->width },
+                     { "TILE", (long)f.tile } },
+        .global = { a->block_count * f.local, a->heads },
+        .local = { f.local, 1 },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(a->q.buffer),
+        clv_arg_u64(a->q.offset),
+        clv_arg_u64(a->q.row),
+        clv_arg_u64(a->q.head),
+        clv_arg_buffer(a->k.buffer),
+        clv_arg_u64(a->k.offset),
+        clv_arg_u64(a->k.row),
+        clv_arg_u64(a->k.head),
+        clv_arg_buffer(a->v.buffer),
+        clv_arg_u64(a->v.offset),
+        clv_arg_u64(a->v.row),
+        clv_arg_u64(a->v.head),
+        clv_arg_buffer(a->o.buffer),
+        clv_arg_u64(a->o.offset),
+        clv_arg_u64(a->o.row),
+        clv_arg_u64(a->o.head),
+        clv_arg_buffer(a->blocks),
+        clv_arg_u64(a->first_block),
+        clv_arg_i32((int32_t)a->base),
+        clv_arg_buffer(a->mask ? a->mask : a->blocks),
+        clv_gemm_u32(a->mask != NULL),
+        clv_gemm_u32(a->causal),
+        clv_gemm_u32(a->heads / a->kv_heads),
+        clv_arg_f32(a->scale),
+        clv_arg_buffer(a->lse ? a->lse : a->o.buffer),
+        clv_arg_u64(a->lse_head),
+        clv_gemm_u32(a->lse != NULL),
+    };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    if (!p->sequences) return CLV_OK;
+    const clv_launch launch = {
+        .source = &clv_cl_transformer_pool,
+        .kernel = "clv_pool",
+        .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
+        .global = { clv_round_up(p->sequences, f.local) },
+        .local = { f.local },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(p->x),
+        clv_arg_buffer(p->rows),
+        clv_arg_u64(p->first_row),
+        clv_arg_i32((int32_t)p->base),
+        clv_arg_buffer(p->weight ? p->weight : p->rows),
+        clv_gemm_u32(p->weight != NULL),
+        clv_arg_buffer(p->out),
+        clv_arg_u64(p->out_offset),
+        clv_gemm_u32(p->sequences),
+        clv_gemm_u32(p->width),
+        clv_gemm_u32(p->kind),
+        clv_gemm_u32(p->divide),
+    };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A decoder block: x += attention(rms(x)) with rotary positions and a cache of keys and values, then
+ * x += (silu(h Wg) * (h Wu)) Wd with h = rms(x). */
+#ifndef CLEAVE_HOST_TRANSFORMER_DECODER_H
+#define CLEAVE_HOST_TRANSFORMER_DECODER_H
+
+#include "host/transformer/blocks.h"
+
+/* One layer of one sequence. Matrices [out, in] lie in `weights`, unpacked, at these floats; `gate`
+ * and `up` follow each other: one matrix [2 ffn, width]. */
+typedef struct clv_decoder_layer {
+    size_t width, heads, kv_heads, ffn;
+    float eps;
+    const clv_gemm_form *form;
+    clv_buffer *weights;
+    size_t norm1, q, k, v, out, norm2, gate_up, down;
+    const clv_buffer *turns;   /* of clv_rope_turns, for head width / 2 */
+    clv_buffer *keys, *values; /* [positions, kv_heads * head]: rows before `first` are there */
+} clv_decoder_layer;
+
+/* Memory of a call, for `rows` tokens. */
+typedef struct clv_decoder_room {
+    clv_buffer *h, *q, *seen; /* [rows, width] */
+    clv_buffer *inner;        /* [rows, 2 ffn] */
+    clv_buffer *gated;        /* [rows, ffn] */
+    clv_buffer *scratch;      /* clv_decoder_scratch floats */
+} clv_decoder_room;
+
+size_t clv_decoder_scratch(const clv_decoder_layer *layer, size_t rows);
+
+/* Tokens first .. first + rows - 1 of the sequence: x [rows, width] in place; their keys and values
+ * join the cache. `blocks` are the attention blocks of rows queries and first + rows keys. */
+clv_status clv_decoder_layer_enqueue(clv_queue *queue, const clv_decoder_layer *layer,
+                                     const clv_decoder_room *room, const clv_buffer *blocks,
+                                     size_t first, size_t rows, clv_buffer *x);
+
+#endif

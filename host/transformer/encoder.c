@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_encode: what a call needs is made ready, then the texts are a job. */
+#include "host/transformer/encoder.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_BATCH = 768 };
+
+clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
+                            const clv_model_weights *weights, const clv_encoder_options *given,
+                            clv_encoder **out)
+{
+    clv_encoder_options o = { 0 };
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "encoder: nowhere to put it");
+    *out = NULL;
+    if (!context || !config || !weights)
+        return clv_fail(CLV_E_ARGUMENT, "encoder: context, config or weights is NULL");
+    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    if (!config->heads || !config->width || config->width % config->heads)
+        return clv_fail(CLV_E_SHAPE, "encoder: width %zu is not a multiple of %zu heads",
+                        config->width, config->heads);
+    clv_encoder *e = clv_zalloc(1, sizeof *e);
+    if (!e) return clv_fail(CLV_E_MEMORY, "encoder: no memory");
+    e->context = context;
+    e->config = *config;
+    e->weights = *weights;
+    e->batch_tokens = o.batch_tokens ? o.batch_tokens : DEFAULT_BATCH;
+    e->hidden = o.hidden;
+    clv_mutex_init(&e->lock);
+    *out = e;
+    return CLV_OK;
+}
+
+void clv_encoder_close(clv_encoder *e)
+{
+    if (!e) return;
+    for (size_t i = 0; i < e->device_count; ++i)
+        clv_encoder_device_free(e->devices[i]);
+    pthread_mutex_destroy(&e->lock);
+    clv_free(e);
+}
+
+static clv_status check(const clv_encoder *e, const int32_t *ids, const size_t *offsets,
+                        size_t texts)
+{
+    const clv_model_config *c = &e->config;
+    for (size_t i = 0; i < texts; ++i) {
+        if (offsets[i + 1] < offsets[i])
+            return clv_fail(CLV_E_ARGUMENT, "encode: text %zu ends at token %zu and begins at %zu",
+                            i, offsets[i + 1], offsets[i]);
+        const size_t length = offsets[i + 1] - offsets[i];
+        if (length > c->positions)
+            return clv_fail(CLV_E_SHAPE, "encode: text %zu has %zu tokens, the model takes %zu", i,
+                            length, c->positions);
+        for (size_t t = offsets[i]; t < offsets[i + 1]; ++t)
+            if (ids[t] < 0 || (size_t)ids[t] >= c->vocabulary)
+                return clv_fail(CLV_E_ARGUMENT,
+                                "encode: token %zu of text %zu is %d, the vocabulary has %zu",
+                                t - offsets[i], i, (int)ids[t], c->vocabulary);
+    }
+    return offsets[texts] - offsets[0] < INT32_MAX / 2
+               ? CLV_OK
+               : clv_fail(CLV_E_SHAPE, "encode: %zu tokens in one call", offsets[texts]);
+}
+
+static void plan_clear(clv_encode_plan *p)
+{
+    clv_free(p->tokens);
+    clv_free(p->rows);
+    clv_free(p->squares);
+    for (size_t i = 0; i < CLV_ENCODER_SIDES; ++i) {
+        clv_free(p->sides[i].blocks);
+        clv_free(p->sides[i].first);
+    }
+}
+
+static bool plan_side(clv_encode_plan *p, size_t side)
+{
+    const clv_block_form form = { .lanes = side ? 64 : 16, .local = 1 };
+    size_t count = 0;
+    size_t *first = p->sides[side].first = clv_alloc(p->texts + 1, sizeof *first);
+    if (!first) return false;
+    for (size_t i = 0; i < p->texts; ++i) {
+        first[i] = count;
+        count += clv_attention_block_count(&form, p->offsets[i + 1] - p->offsets[i]);
+    }
+    first[p->texts] = count;
+    clv_attention_block *blocks = p->sides[side].blocks = clv_zalloc(count + 1, sizeof *blocks);
+    if (!blocks) return false;
+    for (size_t i = 0; i < p->texts; ++i) {
+        const int32_t at = (int32_t)p->offsets[i];
+        const int32_t length = (int32_t)(p->offsets[i + 1] - p->offsets[i]);
+        clv_attention_fill(
+            &form,
+            (clv_attention_block){ .query = at, .queries = length, .key = at, .keys = length },
+            blocks + first[i]);
+    }
+    return true;
+}
+
+static clv_status plan_make(clv_encode_plan *p)
+{
+    const size_t tokens = p->offsets[p->texts];
+    p->tokens = clv_alloc(tokens + 1, 2 * sizeof *p->tokens);
+    p->rows = clv_alloc(p->texts + 1, 2 * sizeof *p->rows);
+    p->squares = clv_alloc(p->texts + 1, sizeof *p->squares);
+    if (!p->tokens || !p->rows || !p->squares || !plan_side(p, 0) || !plan_side(p, 1))
+        return clv_fail(CLV_E_MEMORY, "encode: no memory for %zu tokens", tokens);
+    p->squares[0] = 0;
+    for (size_t i = 0; i < p->texts; ++i) {
+        const size_t length = p->offsets[i + 1] - p->offsets[i];
+        p->rows[2 * i] = (int32_t)p->offsets[i];
+        p->rows[2 * i + 1] = (int32_t)length;
+        p->squares[i + 1] = p->squares[i] + (double)length * (double)length;
+        for (size_t t = 0; t < length; ++t) {
+            p->tokens[2 * (p->offsets[i] + t)] = p->ids[p->offsets[i] + t];
+            p->tokens[2 * (p->offsets[i] + t) + 1] = (int32_t)t;
+        }
+    }
+    return CLV_OK;
+}
+
+clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *offsets, size_t texts,
+                      float *out, clv_report *report)
+{
+    if (!encoder || (texts && (!offsets || !out || (offsets[texts] && !ids))))
+        return clv_fail(CLV_E_ARGUMENT, "encode: encoder, ids, offsets or out is NULL");
+    if (!texts) return CLV_OK;
+    CLV_TRY(check(encoder, ids, offsets, texts));
+    const clv_model_config *c = &encoder->config;
+    clv_encode_plan plan = {
+        .encoder = encoder, .ids = ids, .offsets = offsets, .texts = texts, .out = out
+    };
+    char signature[96];
+    const size_t mean = CLV_MAX((offsets[texts] - offsets[0]) / texts, (size_t)1);
+    snprintf(signature, sizeof signature, "D%zu F%zu L%zu tokens %zu", c->width, c->ffn, c->layers,
+             mean);
+    const clv_job job = { .size = sizeof job,
+                          .name = "encode",
+                          .signature = signature,
+                          .units = texts,
+                          .min_chunk =
+                              CLV_MIN(CLV_MAX(encoder->batch_tokens / mean, (size_t)1), texts),
+                          .cost = clv_encode_cost,
+                          .setup = clv_encode_setup,
+                          .enqueue = clv_encode_enqueue,
+                          .commit = clv_encode_commit,
+                          .reference = clv_encode_reference };
+    clv_status status = plan_make(&plan);
+    if (!status) status = clv_job_run(encoder->context, &job, &plan, report);
+    plan_clear(&plan);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An encoder as a job: unit u is text u. */
+#ifndef CLEAVE_HOST_TRANSFORMER_ENCODER_H
+#define CLEAVE_HOST_TRANSFORMER_ENCODER_H
+
+#include "base/thread.h"
+#include "host/transformer/blocks.h"
+
+/* Where the parts of a layer begin, in floats. */
+typedef struct clv_layer_place {
+    size_t qkv, out, up, down;                     /* in `weights` */
+    size_t qkv_bias, out_bias, up_bias, down_bias; /* in `parameters` */
+    size_t norm1_weight, norm1_bias, norm2_weight, norm2_bias;
+} clv_layer_place;
+
+/* A model on one device. */
+typedef struct clv_encoder_device {
+    clv_device *device;
+    clv_gemm_form form;
+    clv_buffer *word, *parameters, *weights;
+    size_t position, type, norm_weight, norm_bias; /* in `parameters` */
+    clv_layer_place *layers;
+} clv_encoder_device;
+
+struct clv_encoder {
+    clv_context *context;
+    clv_model_config config;
+    clv_model_weights weights;
+    size_t batch_tokens;
+    bool hidden;
+    clv_mutex lock; /* of the table below */
+    clv_encoder_device *devices[CLV_MAX_WORKERS];
+    size_t device_count;
+};
+
+/* The model on the queue's device, brought there by the first call. */
+clv_status clv_encoder_on_device(clv_encoder *encoder, clv_queue *queue, clv_encoder_device **out);
+void clv_encoder_device_free(clv_encoder_device *device);
+
+enum { CLV_ENCODER_SIDES = 2 }; /* attention blocks of 16 and of 64 queries */
+
+/* One call of clv_encode. */
+typedef struct clv_encode_plan {
+    clv_encoder *encoder;
+    const int32_t *ids;
+    const size_t *offsets;
+    size_t texts;
+    float *out;
+    int32_t *tokens; /* [tokens][2]: id, position */
+    int32_t *rows;   /* [texts][2]: first token, number */
+    double *squares; /* [texts + 1]: sum of squared lengths before text i */
+    struct {
+        clv_attention_block *blocks;
+        size_t *first; /* [texts + 1] */
+    } sides[CLV_ENCODER_SIDES];
+} clv_encode_plan;
+
+clv_cost clv_encode_cost(size_t first, size_t count, void *plan);
+clv_status clv_encode_setup(clv_worker *worker, void *plan);
+clv_status clv_encode_enqueue(clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_encode_commit(const clv_slot *slot, size_t first, size_t count, void *plan);
+clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void *plan);
+
+enum { CLV_ENCODE_OUT = 0 }; /* result memory: the chunk's part of `out` */
+
+/* Floats of `out` before text i. */
+size_t clv_encode_out(const clv_encode_plan *plan, size_t text);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model's weights on a device: tables and vectors as they are, matrices packed for its GEMM. */
+#include "host/transformer/encoder.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <string.h>
+
+/* The rows of C that a batch of texts usually has decide which form packs the weights. */
+enum { USUAL_ROWS = 512 };
+
+/* Floats of a matrix [n,k] that stands for W in x W^T. */
+static size_t matrix_floats(const clv_gemm_form *form, size_t n, size_t k)
+{
+    const size_t packed = clv_gemm_packed_b(form, n, k);
+    return clv_round_up(packed ? packed : n * k, 16);
+}
+
+static size_t take(size_t *used, size_t floats)
+{
+    const size_t at = *used;
+    *used += clv_round_up(floats, 16);
+    return at;
+}
+
+/* Where everything goes; the sums are the sizes of the two buffers. */
+static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters,
+                    size_t *weights)
+{
+    const size_t width = c->width, ffn = c->ffn;
+    *parameters = *weights = 0;
+    d->position = take(parameters, c->positions * width);
+    d->type = take(parameters, width);
+    d->norm_weight = take(parameters, width);
+    d->norm_bias = take(parameters, width);
+    for (size_t i = 0; i < c->layers; ++i) {
+        clv_layer_place *l = &d->layers[i];
+        l->qkv = take(weights, matrix_floats(&d->form, 3 * width, width));
+        l->out = take(weights, matrix_floats(&d->form, width, width));
+        l->up = take(weights, matrix_floats(&d->form, ffn, width));
+        l->down = take(weights, matrix_floats(&d->form, width, ffn));
+        l->qkv_bias = take(parameters, 3 * width);
+        l->out_bias = take(parameters, width);
+        l->up_bias = take(parameters, ffn);
+        l->down_bias = take(parameters, width);
+        l->norm1_weight = take(parameters, width);
+        l->norm1_bias = take(parameters, width);
+        l->norm2_weight = take(parameters, width);
+        l->norm2_bias = take(parameters, width);
+    }
+}
+
+/* All parameters side by side on the host; NULL without memory. */
+static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t floats)
+{
+    const clv_model_config *c = &e->config;
+    const clv_model_weights *w = &e->weights;
+    const size_t bytes = c->width * sizeof(float);
+    float *all = clv_zalloc(floats, sizeof *all);
+    if (!all) return NULL;
+    memcpy(all + d->position, w->position, c->positions * bytes);
+    memcpy(all + d->type, w->type, bytes);
+    memcpy(all + d->norm_weight, w->norm_weight, bytes);
+    memcpy(all + d->norm_bias, w->norm_bias, bytes);
+    for (size_t i = 0; i < c->layers; ++i) {
+        const clv_layer_place *p = &d->layers[i];
+        const clv_model_layer *l = &w->layer[i];
+        memcpy(all + p->qkv_bias, l->q_bias, bytes);
+        memcpy(all + p->qkv_bias + c->width, l->k_bias, bytes);
+        memcpy(all + p->qkv_bias + 2 * c->width, l->v_bias, bytes);
+        memcpy(all + p->out_bias, l->out_bias, bytes);
+        memcpy(all + p->up_bias, l->up_bias, c->ffn * sizeof(float));
+        memcpy(all + p->down_bias, l->down_bias, bytes);
+        memcpy(all + p->norm1_weight, l->norm1_weight, bytes);
+        memcpy(all + p->norm1_bias, l->norm1_bias, bytes);
+        memcpy(all + p->norm2_weight, l->norm2_weight, bytes);
+        memcpy(all + p->norm2_bias, l->norm2_bias, bytes);
+    }
+    return all;
+}
+
+/* W [n,k] to floats [at, ...) of the weights: `part` of them, from column `column` of W^T on. */
+static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, const float *host,
+                               size_t n, size_t k, size_t at)
+{
+    clv_buffer *raw = NULL;
+    const size_t bytes = n * k * sizeof(float);
+    if (!clv_gemm_packed_b(&d->form, n, k)) {
+        CLV_TRY(clv_write_enqueue(queue, d->weights, at * sizeof(float), host, bytes, NULL));
+        return clv_queue_wait(queue);
+    }
+    CLV_TRY(clv_buffer_create(d->device, bytes, CLV_BUFFER_DEVICE, &raw));
+    const clv_matrix b = { raw, 0, 1, k, 0 };
+    clv_status status = clv_write(queue, raw, 0, host, bytes);
+    if (!status) status = clv_gemm_pack_b_enqueue(queue, &d->form, n, k, 1, &b, d->weights, at);
+    const clv_status waited = clv_queue_wait(queue);
+    clv_buffer_free(raw);
+    return status ? status : waited;
+}
+
+/* The three of q, k and v are one matrix [3 D, D] where they lie one after the other. */
+static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, const clv_model_layer *l,
+                            size_t width, size_t at)
+{
+    const size_t floats = width * width;
+    if (l->k_weight == l->q_weight + floats && l->v_weight == l->k_weight + floats)
+        return bring_matrix(queue, d, l->q_weight, 3 * width, width, at);
+    float *joined = clv_alloc(3 * floats, sizeof *joined);
+    if (!joined) return clv_fail(CLV_E_MEMORY, "encoder: no memory to join q, k and v");
+    memcpy(joined, l->q_weight, floats * sizeof *joined);
+    memcpy(joined + floats, l->k_weight, floats * sizeof *joined);
+    memcpy(joined + 2 * floats, l->v_weight, floats * sizeof *joined);
+    const clv_status status = bring_matrix(queue, d, joined, 3 * width, width, at);
+    clv_free(joined);
+    return status;
+}
+
+static clv_status bring_parameters(const clv_encoder *e, clv_queue *queue, clv_encoder_device *d,
+                                   size_t floats)
+{
+    float *all = gather(e, d, floats);
+    if (!all) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu parameters", floats);
+    clv_status status =
+        clv_buffer_create(d->device, floats * sizeof(float), CLV_BUFFER_DEVICE, &d->parameters);
+    if (!status) status = clv_write(queue, d->parameters, 0, all, floats * sizeof(float));
+    clv_free(all);
+    return status;
+}
+
+static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_device *d)
+{
+    const clv_model_config *c = &e->config;
+    const size_t word_bytes = c->vocabulary * c->width * sizeof(float);
+    size_t parameters, weights;
+    d->device = clv_queue_device(queue);
+    d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
+    if (!d->layers) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu layers", c->layers);
+    CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, c->width, c->width, &d->form));
+    lay_out(c, d, &parameters, &weights);
+    CLV_TRY(bring_parameters(e, queue, d, parameters));
+    /* in place where the device shares the host's memory: the table is the largest of all */
+    if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word)) {
+        CLV_TRY(clv_buffer_create(d->device, word_bytes, CLV_BUFFER_DEVICE, &d->word));
+        CLV_TRY(clv_write(queue, d->word, 0, e->weights.word, word_bytes));
+    }
+    CLV_TRY(clv_buffer_create(d->device, CLV_MAX(weights, (size_t)1) * sizeof(float),
+                              CLV_BUFFER_DEVICE, &d->weights));
+    for (size_t i = 0; i < c->layers; ++i) {
+        const clv_model_layer *l = &e->weights.layer[i];
+        const clv_layer_place *p = &d->layers[i];
+        CLV_TRY(bring_qkv(queue, d, l, c->width, p->qkv));
+        CLV_TRY(bring_matrix(queue, d, l->out_weight, c->width, c->width, p->out));
+        CLV_TRY(bring_matrix(queue, d, l->up_weight, c->ffn, c->width, p->up));
+        CLV_TRY(bring_matrix(queue, d, l->down_weight, c->width, c->ffn, p->down));
+    }
+    return CLV_OK;
+}
+
+void clv_encoder_device_free(clv_encoder_device *d)
+{
+    if (!d) return;
+    clv_buffer_free(d->word);
+    clv_buffer_free(d->parameters);
+    clv_buffer_free(d->weights);
+    clv_free(d->layers);
+    clv_free(d);
+}
+
+static clv_encoder_device *find(clv_encoder *e, const clv_device *device)
+{
+    clv_encoder_device *found = NULL;
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < e->device_count && !found; ++i)
+        if (e->devices[i]->device == device) found = e->devices[i];
+    pthread_mutex_unlock(&e->lock);
+    return found;
+}
+
+clv_status clv_encoder_on_device(clv_encoder *e, clv_queue *queue, clv_encoder_device **out)
+{
+    *out = find(e, clv_queue_device(queue));
+    if (*out) return CLV_OK;
+    clv_encoder_device *d = clv_zalloc(1, sizeof *d);
+    clv_status status = d ? bring(e, queue, d) : clv_fail(CLV_E_MEMORY, "encoder: no memory");
+    pthread_mutex_lock(&e->lock);
+    if (!status && e->device_count == CLV_LEN(e->devices))
+        status = clv_fail(CLV_E_INTERNAL, "encoder: more devices than a job can have");
+    if (!status) e->devices[e->device_count++] = *out = d;
+    pthread_mutex_unlock(&e->lock);
+    if (status) clv_encoder_device_free(d);
+    return status;
+}

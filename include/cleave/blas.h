@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices on plain memory: flat calls that a code generator can emit. */
+#ifndef CLEAVE_BLAS_H
+#define CLEAVE_BLAS_H
+
+#include <cleave/runtime.h>
+
+CLV_BEGIN_DECLS
+
+/** What follows a linear layer. GELU is x * Phi(x), Phi the normal distribution. */
+typedef enum clv_activation {
+    CLV_ACTIVATION_NONE = 0,
+    CLV_ACTIVATION_GELU,      /**< exact (erf) */
+    CLV_ACTIVATION_GELU_TANH, /**< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    CLV_ACTIVATION_SILU,      /**< x / (1 + exp(-x)) */
+} clv_activation;
+
+/** Options of clv_matmul; all-zero: C = A B, dense row major. */
+typedef struct clv_matmul_options {
+    size_t size;             /**< sizeof(clv_matmul_options), or 0 for version 1 */
+    size_t a_row, a_col;     /**< strides of A in elements; both 0: k, 1 */
+    size_t b_row, b_col;     /**< of B; both 0: n, 1. W [n,k] as B: 1, k */
+    size_t c_row, c_col;     /**< of C; both 0: n, 1; one of them must be 1 */
+    size_t batch;            /**< matrices; 0: one */
+    size_t a_batch, b_batch; /**< elements from one to the next; 0: the same one for all */
+    size_t c_batch;          /**< 0: m * n */
+    bool with_scale;         /**< alpha and beta count; else C = A B */
+    float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
+} clv_matmul_options;
+
+/**
+ * C = alpha A B + beta C, A [m,k], B [k,n], C [m,n], float32 with float32 sums.
+ *
+ * On the context's best device; small products stay on the host, where they are faster than a launch.
+ * A sum of 0 terms is 0. Sums run over k upwards by fused multiply-add on every device and on the
+ * host: the bits of a row do not depend on the other rows (where CLBlast is the provider: 2e-6 of the
+ * sum of |a b| instead).
+ *
+ * @param context  its first device that works is used; without one the host computes.
+ * @param options  NULL means all-zero.
+ * @param c        out; must not overlap a or b.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
+ *         more); CLV_E_MEMORY.
+ * Threads: any; calls with one context wait for each other.
+ */
+CLV_API clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
+                              const float *b, const clv_matmul_options *options, float *c);
+
+/** C = A B of dense row-major matrices: clv_matmul without options. */
+CLV_API clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size_t k,
+                                  const float *a, const float *b, float *c);
+
+/** Waits until the context's flat calls are complete, on all its devices. They block today, so
+ *  this returns at once; code generators emit it where results are read. */
+CLV_API clv_status clv_sync(clv_context *context);
+
+CLV_END_DECLS
+
+#endif

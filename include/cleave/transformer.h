@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transformers: attention and feed-forward blocks on plain memory, and encoders of texts. */
+#ifndef CLEAVE_TRANSFORMER_H
+#define CLEAVE_TRANSFORMER_H
+
+#include <cleave/blas.h>
+#include <cleave/job.h>
+#include <cleave/model.h>
+
+CLV_BEGIN_DECLS
+
+/** Sizes of clv_attention_f32; zero-initialise. */
+typedef struct clv_attention_shape {
+    size_t batch, heads;
+    size_t kv_heads;      /**< divides heads; 0: heads */
+    size_t queries, keys; /**< of each sequence */
+    size_t width;         /**< of a head */
+    bool causal;          /**< query i sees keys j <= i + keys - queries */
+    float scale;          /**< 0: 1 / sqrt(width) */
+} clv_attention_shape;
+
+/**
+ * o = softmax(q k^T * scale + mask) v for every sequence and head, float32.
+ *
+ * @param q     [batch, heads, queries, width].
+ * @param k, v  [batch, kv_heads, keys, width]; head h uses h / (heads / kv_heads).
+ * @param mask  [batch, keys], keys that are 0 are not seen; NULL: all are.
+ * @param o     out, as q. A query that sees no key gives 0.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (kv_heads does not divide heads, width 0 or
+ *         above 256, 2^31 elements or more); CLV_E_MEMORY; CLV_E_DEVICE.
+ * Accuracy: 3e-6 of the largest |v| for scores of ordinary size. Threads: any.
+ */
+CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *shape,
+                                     const float *q, const float *k, const float *v,
+                                     const int32_t *mask, float *o);
+
+/**
+ * A feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
+ * W2 [width, inner], row major; b1 and b2 may be NULL.
+ * @return as clv_matmul.
+ */
+CLV_API clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t inner,
+                               clv_activation activation, const float *x, const float *w1,
+                               const float *b1, const float *w2, const float *b2, float *y);
+
+/** An encoder: a model's weights on the devices of a context, packed once for each. */
+typedef struct clv_encoder clv_encoder;
+
+typedef struct clv_encoder_options {
+    size_t size;         /**< sizeof(clv_encoder_options), or 0 for version 1 */
+    size_t batch_tokens; /**< worked on together, at least one text; 0: 768 */
+    bool hidden;         /**< clv_encode gives the rows of all tokens, not one vector a text */
+} clv_encoder_options;
+
+/**
+ * @param config, weights  borrowed until clv_encoder_close (a clv_model's own, for instance).
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (heads do not divide the width); CLV_E_MEMORY.
+ *         Devices are looked at by the first clv_encode.
+ */
+CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
+                                    const clv_model_weights *weights,
+                                    const clv_encoder_options *options, clv_encoder **encoder);
+CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; accepts NULL */
+
+/**
+ * Vectors of texts: embeddings, layers, pooling. No padding: a text costs its own tokens.
+ *
+ * @param ids      token numbers of all texts, one after the other.
+ * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1].
+ * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens, width].
+ * @param report   NULL, or what the run is added to.
+ * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that fall); CLV_E_SHAPE (a
+ *         text longer than the model's positions: names it); what clv_job_run returns.
+ *
+ * The bits of a text's vector do not depend on the texts beside it nor on the split, on one device.
+ * Threads: one call at a time for an encoder.
+ */
+CLV_API clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *offsets,
+                              size_t texts, float *out, clv_report *report);
+
+CLV_END_DECLS
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which forms a device has, and the way to the provider. */
+#include "runtime/blas/gemm.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/device.h"
+
+clv_arg clv_gemm_u32(size_t value)
+{
+    return clv_arg_u32((uint32_t)value);
+}
+
+/* 12 x 32 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
+static const clv_gemm_form for_cores[] = {
+    { CLV_GEMM_ROWS, "rows12x32", .lanes = 16, .rows = 12, .vectors = 2, .block = 384,
+      .fetch = true },
+    { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
+};
+static const clv_gemm_form for_gpus[] = {
+    { CLV_GEMM_TILE, "tile64", .tx = 16, .ty = 16, .rm = 4, .rn = 4, .kt = 16 },
+    { CLV_GEMM_TILE, "tile128", .tx = 16, .ty = 16, .rm = 8, .rn = 8, .kt = 16 },
+    { CLV_GEMM_TILE, "tile32", .tx = 8, .ty = 8, .rm = 4, .rn = 4, .kt = 16 },
+};
+static const clv_gemm_form for_rasterisers[] = {
+    /* they take groups of 32 of such kernels */
+    { CLV_GEMM_TILE, "tile16x32", .tx = 8, .ty = 4, .rm = 4, .rn = 4, .kt = 16 },
+};
+
+typedef struct forms {
+    const clv_gemm_form *forms;
+    size_t count;
+} forms;
+
+static forms forms_of(const clv_probe_device *facts)
+{
+    switch (facts->device_class) {
+    case CLV_CLASS_CPU:
+        return (forms){ for_cores, CLV_LEN(for_cores) };
+    case CLV_CLASS_SOFTWARE:
+        return (forms){ for_rasterisers, CLV_LEN(for_rasterisers) };
+    default: /* a device that takes no groups of 256 has the last one only */
+        return facts->max_work_group < 256 ? (forms){ for_gpus + 2, 1 }
+                                           : (forms){ for_gpus, CLV_LEN(for_gpus) };
+    }
+}
+
+/* Behind our own: CLBlast, where it is installed and the device is a GPU. */
+static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 16, .ty = 16,
+                                       .rm = 4,          .rn = 4,   .kt = 16 };
+
+static bool takes_clblast(const clv_probe_device *facts)
+{
+    return facts->device_class != CLV_CLASS_CPU && facts->device_class != CLV_CLASS_SOFTWARE &&
+           facts->max_work_group >= 256 && clv_gemm_clblast_is_here();
+}
+
+size_t clv_gemm_form_count(const clv_device *device)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    return forms_of(facts).count + takes_clblast(facts);
+}
+
+clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    const forms own = forms_of(facts);
+    clv_gemm_form form = nth < own.count ? own.forms[nth] : clblast;
+    form.units = CLV_MAX(facts->compute_units, 1u);
+    form.most_terms = SIZE_MAX;
+    /* a term is an unrolled turn, and its share of the loads: stay well below the limit */
+    if (device->loop_limit != CLV_UNKNOWN && form.kt)
+        form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
+    return form;
+}
+
+size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)
+{
+    const size_t floats = form->provider == CLV_GEMM_ROWS ? clv_gemm_rows_scratch(form, gemm)
+                                                          : clv_gemm_tile_scratch(gemm, form);
+    return CLV_MAX(floats, (size_t)1);
+}
+
+clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                            clv_buffer *scratch, clv_event **done)
+{
+    if (done) *done = NULL;
+    if (gemm->m > UINT32_MAX || gemm->n > UINT32_MAX || gemm->k > UINT32_MAX)
+        return clv_fail(CLV_E_SHAPE, "gemm: %zu x %zu x %zu given, extents end below 2^32", gemm->m,
+                        gemm->n, gemm->k);
+    if (gemm->c.col != 1)
+        return clv_fail(CLV_E_SHAPE, "gemm: columns of C are %zu apart, 1 expected", gemm->c.col);
+    if ((gemm->a_packed || gemm->b_packed) && form->provider != CLV_GEMM_ROWS)
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes no packed matrices", form->name);
+    if (!gemm->m || !gemm->n) return CLV_OK;
+    if (form->provider == CLV_GEMM_ROWS)
+        return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
+    if (form->provider == CLV_GEMM_CLBLAST && clv_gemm_clblast_can(gemm))
+        return clv_gemm_clblast_enqueue(queue, gemm, done);
+    return clv_gemm_tile_enqueue(queue, form, gemm, scratch, done);
+}

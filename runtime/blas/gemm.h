@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
+ *
+ * One interface, several providers: tiles in registers (CPUs), tiles in local memory (GPUs), CLBlast.
+ * Our own add up every element over k upwards by fma from 0, whatever the tiles: they give the same
+ * bits, for any m and n. CLBlast promises 2e-6 of the sum of |a b| instead. */
+#ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
+#define CLEAVE_RUNTIME_BLAS_GEMM_H
+
+#include <cleave/blas.h>
+#include <cleave/runtime.h>
+
+/* Element (i, j) of matrix t of a batch lies at offset + t * batch + i * row + j * col. */
+typedef struct clv_matrix {
+    clv_buffer *buffer;
+    size_t offset, row, col, batch;
+} clv_matrix;
+
+typedef struct clv_gemm {
+    size_t m, n, k;
+    size_t batch;            /* 0: one */
+    clv_matrix a, b, c;      /* c.col is 1; a packed one has an offset and a batch stride only */
+    bool a_packed, b_packed; /* in the form's own way; only forms that pack */
+    float alpha, beta;
+    clv_matrix add;         /* R; buffer NULL: C as it was */
+    const clv_buffer *bias; /* [n]; NULL: none */
+    size_t bias_offset;
+    clv_activation activation;
+} clv_gemm;
+
+typedef enum clv_gemm_provider {
+    CLV_GEMM_ROWS, /* cl/blas/gemm_rows.cl; packs B */
+    CLV_GEMM_TILE, /* cl/blas/gemm_tile.cl */
+    CLV_GEMM_CLBLAST,
+} clv_gemm_provider;
+
+/* A provider and its tiles, for one device. */
+typedef struct clv_gemm_form {
+    clv_gemm_provider provider;
+    const char *name;
+    size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC */
+    bool fetch;                         /* ROWS: asks for memory ahead; not every compiler can */
+    size_t tx, ty, rm, rn, kt;          /* TILE */
+    size_t units;                       /* cores to share the work among */
+    size_t most_terms;                  /* of a sum in one launch */
+} clv_gemm_form;
+
+/* Forms that make sense on the device, default first. */
+size_t clv_gemm_form_count(const clv_device *device);
+clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
+
+/* The fastest of them for products like m x n x k whose results agree with the host's: measured at
+ * the first use of device and class of shapes, then noted in tuning.txt. `context` is the one of the
+ * queue's device. CLV_E_WRONG_RESULT: none agrees. */
+clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
+                           clv_gemm_form *form);
+
+/* Floats of one packed matrix; 0: the form does not pack. */
+size_t clv_gemm_packed_a(const clv_gemm_form *form, size_t m, size_t k);
+size_t clv_gemm_packed_b(const clv_gemm_form *form, size_t n, size_t k);
+/* B [k,n] into `packed` from `packed_offset` on; matrices of a batch follow each other. */
+clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n, size_t k,
+                                   size_t batch, const clv_matrix *b, clv_buffer *packed,
+                                   size_t packed_offset);
+clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t m, size_t k,
+                                   size_t batch, const clv_matrix *a, clv_buffer *packed);
+
+/* Floats of scratch that the product needs, at least 1. */
+size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm);
+/* Enqueues the product. `scratch` is free for the next command of the same queue. CLV_E_SHAPE (an
+ * extent of 2^32 or more, c.col not 1); CLV_E_ARGUMENT (packed for a form that does not). */
+clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                            clv_buffer *scratch, clv_event **done);
+
+/* ---- on the host --------------------------------------------------------------------------------- */
+
+/* The same on plain memory, one thread, the same bits. */
+typedef struct clv_host_gemm {
+    size_t m, n, k;
+    const float *a, *b;
+    size_t a_row, a_col, b_row, b_col;
+    float *c;
+    size_t c_row, c_col;
+    float alpha, beta;
+    const float *bias; /* NULL: none */
+} clv_host_gemm;
+void clv_gemm_host(const clv_host_gemm *gemm);
+
+/* ---- providers: for gemm.c ------------------------------------------------------------------------ */
+
+size_t clv_gemm_rows_scratch(const clv_gemm_form *form, const clv_gemm *gemm);
+clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                                 clv_buffer *scratch, clv_event **done);
+size_t clv_gemm_tile_scratch(const clv_gemm *gemm, const clv_gemm_form *form);
+clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                                 clv_buffer *scratch, clv_event **done);
+bool clv_gemm_clblast_is_here(void);
+bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
+clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
+clv_arg clv_gemm_u32(size_t value);
+
+#endif

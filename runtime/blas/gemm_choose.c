@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The form that a device uses for products of a class: right first, then fast, then noted. */
+#include "runtime/blas/gemm.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/context.h"
+#include "runtime/queue.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Classes by the rows of C: a few rows are bound by memory, many by arithmetic. The products that
+ * stand for a class are small enough to be timed in no time on a CPU. */
+static const struct {
+    const char *name;
+    size_t most_rows;
+    size_t m, n, k;
+} classes[] = {
+    { "few-rows", 16, 8, 512, 512 },
+    { "some-rows", 256, 96, 384, 384 },
+    { "many-rows", SIZE_MAX, 512, 512, 512 },
+};
+
+/* Shapes at which tiles are ragged in every direction. */
+static const size_t ragged[][3] = { { 7, 7, 64 }, { 13, 33, 65 }, { 65, 50, 31 } };
+
+typedef struct trial {
+    clv_queue *queue;
+    const clv_gemm_form *form;
+    clv_buffer *a, *b, *c, *scratch;
+    float *host; /* a, then b, then c, then what c should be */
+    size_t m, n, k;
+} trial;
+
+static float number(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (float)(*state >> 8) * 0x1p-23f - 1.0f;
+}
+
+static void trial_close(trial *t)
+{
+    clv_buffer_free(t->a);
+    clv_buffer_free(t->b);
+    clv_buffer_free(t->c);
+    clv_buffer_free(t->scratch);
+    clv_free(t->host);
+    t->a = t->b = t->c = t->scratch = NULL;
+    t->host = NULL;
+}
+
+static clv_gemm product(const trial *t)
+{
+    return (clv_gemm){ .m = t->m,
+                       .n = t->n,
+                       .k = t->k,
+                       .a = { t->a, 0, t->k, 1, 0 },
+                       .b = { t->b, 0, t->n, 1, 0 },
+                       .c = { t->c, 0, t->n, 1, 0 },
+                       .alpha = 1 };
+}
+
+static clv_status trial_open(trial *t)
+{
+    clv_device *device = clv_queue_device(t->queue);
+    const size_t a = t->m * t->k, b = t->k * t->n, c = t->m * t->n;
+    uint32_t state = 7;
+    const clv_gemm g = product(t);
+    t->host = clv_alloc(a + b + 2 * c, sizeof(float));
+    if (!t->host) return clv_fail(CLV_E_MEMORY, "gemm: no memory to choose");
+    for (size_t i = 0; i < a + b; ++i)
+        t->host[i] = number(&state);
+    CLV_TRY(clv_buffer_create(device, a * sizeof(float), CLV_BUFFER_DEVICE, &t->a));
+    CLV_TRY(clv_buffer_create(device, b * sizeof(float), CLV_BUFFER_DEVICE, &t->b));
+    CLV_TRY(clv_buffer_create(device, c * sizeof(float), CLV_BUFFER_DEVICE, &t->c));
+    CLV_TRY(clv_buffer_create(device, clv_gemm_scratch(t->form, &g) * sizeof(float),
+                              CLV_BUFFER_DEVICE, &t->scratch));
+    CLV_TRY(clv_write(t->queue, t->a, 0, t->host, a * sizeof(float)));
+    return clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float));
+}
+
+static clv_status trial_run(const trial *t, double *seconds)
+{
+    const clv_gemm g = product(t);
+    const double started = clv_now();
+    CLV_TRY(clv_gemm_enqueue(t->queue, t->form, &g, t->scratch, NULL));
+    CLV_TRY(clv_queue_wait(t->queue));
+    *seconds = clv_now() - started;
+    return CLV_OK;
+}
+
+/* Largest difference from the host, relative to the sum of |a b|. */
+static clv_status trial_compare(const trial *t)
+{
+    const size_t a = t->m * t->k, b = t->k * t->n, c = t->m * t->n;
+    float *got = t->host + a + b, *want = got + c;
+    const clv_host_gemm g = { .m = t->m,
+                              .n = t->n,
+                              .k = t->k,
+                              .a = t->host,
+                              .b = t->host + a,
+                              .a_row = t->k,
+                              .a_col = 1,
+                              .b_row = t->n,
+                              .b_col = 1,
+                              .c = want,
+                              .c_row = t->n,
+                              .c_col = 1,
+                              .alpha = 1 };
+    CLV_TRY(clv_read(t->queue, t->c, 0, got, c * sizeof(float)));
+    clv_gemm_host(&g);
+    for (size_t i = 0; i < c; ++i)
+        if (!(fabsf(got[i] - want[i]) <= 2e-6f * (float)t->k))
+            return clv_fail(CLV_E_WRONG_RESULT,
+                            "gemm: %s on %s: %g instead of %g at %zu,%zu of "
+                            "%zu x %zu x %zu",
+                            t->form->name, clv_device_label(clv_queue_device(t->queue)),
+                            (double)got[i], (double)want[i], i / t->n, i % t->n, t->m, t->n, t->k);
+    return CLV_OK;
+}
+
+static clv_status is_right(clv_queue *queue, const clv_gemm_form *form)
+{
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < CLV_LEN(ragged) && !status; ++i) {
+        double seconds;
+        trial t = {
+            .queue = queue, .form = form, .m = ragged[i][0], .n = ragged[i][1], .k = ragged[i][2]
+        };
+        status = trial_open(&t);
+        if (!status) status = trial_run(&t, &seconds);
+        if (!status) status = trial_compare(&t);
+        trial_close(&t);
+    }
+    return status;
+}
+
+/* Best of four, the first one not counted; negative when it fails. */
+static double seconds_of(clv_queue *queue, const clv_gemm_form *form, size_t class_index)
+{
+    double best = -1;
+    trial t = { .queue = queue,
+                .form = form,
+                .m = classes[class_index].m,
+                .n = classes[class_index].n,
+                .k = classes[class_index].k };
+    clv_status status = trial_open(&t);
+    for (int i = 0; i < 5 && !status; ++i) {
+        double seconds;
+        status = trial_run(&t, &seconds);
+        if (!status && i > 0 && (best < 0 || seconds < best)) best = seconds;
+    }
+    trial_close(&t);
+    return status ? -1 : best;
+}
+
+static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *form, char *note,
+                          size_t room)
+{
+    const clv_device *device = clv_queue_device(queue);
+    clv_text figures = { 0 };
+    double best = -1;
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
+        const clv_gemm_form candidate = clv_gemm_form_of(device, i);
+        const clv_status wrong = is_right(queue, &candidate);
+        const double seconds = wrong ? -1 : seconds_of(queue, &candidate, class_index);
+        if (wrong) status = wrong;
+        if (seconds < 0)
+            clv_text_add(&figures, " %s: failed", candidate.name);
+        else
+            clv_text_add(&figures, " %s: %.3g ms", candidate.name, seconds * 1e3);
+        if (seconds > 0 && (best < 0 || seconds < 0.97 * best)) *form = candidate, best = seconds;
+    }
+    if (best > 0) snprintf(note, room, "%s  #%s", form->name, clv_text_get(&figures));
+    clv_text_clear(&figures);
+    return best > 0 ? CLV_OK
+           : status ? status
+                    : clv_fail(CLV_E_DEVICE, "gemm: no form works on %s", clv_device_label(device));
+}
+
+/* Without measuring: the first one that is right. */
+static clv_status first_right(clv_queue *queue, clv_gemm_form *form)
+{
+    const clv_device *device = clv_queue_device(queue);
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
+        *form = clv_gemm_form_of(device, i);
+        status = is_right(queue, form);
+        if (!status) return CLV_OK;
+    }
+    return status;
+}
+
+clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
+                           clv_gemm_form *form)
+{
+    const clv_device *device = clv_queue_device(queue);
+    char key[300], note[300];
+    size_t c = 0;
+    (void)n, (void)k;
+    while (m > classes[c].most_rows)
+        ++c;
+    snprintf(key, sizeof key, "gemm %s on %s", classes[c].name, device->key);
+    if (clv_notes_get(&context->tuned, key, note, sizeof note)) {
+        note[strcspn(note, " ")] = '\0'; /* the figures behind the name are for people */
+        for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
+            *form = clv_gemm_form_of(device, i);
+            if (strcmp(form->name, note) == 0) return CLV_OK;
+        }
+    }
+    if (!context->tuning || !clv_notes_are_kept(&context->tuned)) {
+        CLV_TRY(first_right(queue, form));
+        clv_notes_set(&context->tuned, key, form->name); /* of this process */
+        return CLV_OK;
+    }
+    CLV_TRY(measure(queue, c, form, note, sizeof note));
+    clv_notes_set(&context->tuned, key, note);
+    clv_notes_save(&context->tuned);
+    clv_log(CLV_LOG_INFO, "%s: %s: %s", device->label, key, note);
+    return CLV_OK;
+}

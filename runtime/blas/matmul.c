@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_matmul: on the host when small, else on the context's best device. */
+#include "runtime/blas/gemm.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/context.h"
+#include "runtime/engine.h"
+
+#include <string.h>
+
+enum { A, B, C, SCRATCH };
+
+/* Below it one thread of the host is done before a launch would be. */
+static const double host_flops = 4e6;
+
+/* The call with every stride spelled out, and C's columns neighbours. */
+typedef struct call {
+    size_t m, n, k, batch;
+    const float *a, *b;
+    float *c;
+    size_t a_row, a_col, a_batch, b_row, b_col, b_batch, c_row, c_batch;
+    float alpha, beta;
+} call;
+
+/* Elements from the first to one past the last; false: beyond what can be addressed. */
+static bool span(size_t rows, size_t row, size_t cols, size_t col, size_t batch, size_t step,
+                 size_t *out)
+{
+    size_t r, c, t;
+    if (!rows || !cols) {
+        *out = 0;
+        return true;
+    }
+    return clv_size_mul(rows - 1, row, &r) && clv_size_mul(cols - 1, col, &c) &&
+           clv_size_mul(batch - 1, step, &t) && clv_size_add(r, c, &r) && clv_size_add(r, t, &r) &&
+           clv_size_add(r, 1, out) && *out <= SIZE_MAX / 8;
+}
+
+static void swap(size_t *x, size_t *y)
+{
+    const size_t kept = *x;
+    *x = *y, *y = kept;
+}
+
+/* C^T = B^T A^T, where C lies column by column. */
+static void transpose(call *t)
+{
+    const float *a = t->a;
+    t->a = t->b, t->b = a;
+    swap(&t->m, &t->n);
+    swap(&t->a_row, &t->b_col);
+    swap(&t->a_col, &t->b_row);
+    swap(&t->a_batch, &t->b_batch);
+}
+
+static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const float *b,
+                            const clv_matmul_options *given, float *c, call *out)
+{
+    clv_matmul_options o = { 0 };
+    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
+        return clv_fail(CLV_E_SHAPE, "matmul: %zu x %zu x %zu given, extents end below 2^32", m, n,
+                        k);
+    *out = (call){ .m = m,
+                   .n = n,
+                   .k = k,
+                   .batch = CLV_MAX(o.batch, (size_t)1),
+                   .a = a,
+                   .b = b,
+                   .c = c,
+                   .a_row = o.a_row || o.a_col ? o.a_row : k,
+                   .a_col = o.a_row || o.a_col ? o.a_col : 1,
+                   .a_batch = o.a_batch,
+                   .b_row = o.b_row || o.b_col ? o.b_row : n,
+                   .b_col = o.b_row || o.b_col ? o.b_col : 1,
+                   .b_batch = o.b_batch,
+                   .c_row = o.c_row || o.c_col ? o.c_row : n,
+                   .c_batch = o.c_batch ? o.c_batch : m * n,
+                   .alpha = o.with_scale ? o.alpha : 1,
+                   .beta = o.with_scale ? o.beta : 0 };
+    size_t c_col = o.c_row || o.c_col ? o.c_col : 1;
+    if (c_col != 1 && n > 1) {
+        if (out->c_row != 1 && m > 1)
+            return clv_fail(CLV_E_SHAPE, "matmul: C has strides %zu and %zu, one of them must be 1",
+                            out->c_row, c_col);
+        transpose(out);
+        swap(&out->c_row, &c_col);
+    }
+    const size_t rows = out->m, columns = out->n; /* elements of C may not share a place */
+    if (rows > 1 && out->c_row < columns)
+        return clv_fail(CLV_E_SHAPE, "matmul: rows of C are %zu apart and %zu long", out->c_row,
+                        columns);
+    return CLV_OK;
+}
+
+static clv_status on_host(const call *t)
+{
+    const bool copy = t->b_col != 1 && t->n > 1;
+    float *dense = copy ? clv_alloc(t->k * t->n, sizeof *dense) : NULL;
+    if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: no memory for B");
+    for (size_t i = 0; i < t->batch; ++i) {
+        const float *b = t->b + i * t->b_batch;
+        if (copy)
+            for (size_t q = 0; q < t->k; ++q)
+                for (size_t j = 0; j < t->n; ++j)
+                    dense[q * t->n + j] = b[q * t->b_row + j * t->b_col];
+        const clv_host_gemm g = { .m = t->m,
+                                  .n = t->n,
+                                  .k = t->k,
+                                  .a = t->a + i * t->a_batch,
+                                  .a_row = t->a_row,
+                                  .a_col = t->a_col,
+                                  .b = copy ? dense : b,
+                                  .b_row = copy ? t->n : t->b_row,
+                                  .b_col = 1,
+                                  .c = t->c + i * t->c_batch,
+                                  .c_row = t->c_row,
+                                  .c_col = 1,
+                                  .alpha = t->alpha,
+                                  .beta = t->beta };
+        clv_gemm_host(&g);
+    }
+    clv_free(dense);
+    return CLV_OK;
+}
+
+static clv_status on_device(clv_engine *engine, const call *t)
+{
+    size_t a, b, c;
+    clv_gemm_form form;
+    clv_gemm g = { .m = t->m,
+                   .n = t->n,
+                   .k = t->k,
+                   .batch = t->batch,
+                   .a = { NULL, 0, t->a_row, t->a_col, t->a_batch },
+                   .b = { NULL, 0, t->b_row, t->b_col, t->b_batch },
+                   .c = { NULL, 0, t->c_row, 1, t->c_batch },
+                   .alpha = t->alpha,
+                   .beta = t->beta };
+    clv_buffer *scratch;
+    if (!span(t->m, t->a_row, t->k, t->a_col, t->batch, t->a_batch, &a) ||
+        !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
+        !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c))
+        return clv_fail(CLV_E_SHAPE, "matmul: strides reach beyond what can be addressed");
+    CLV_TRY(clv_gemm_choose(engine->context, engine->queue, t->m, t->n, t->k, &form));
+    CLV_TRY(clv_engine_bring(engine, A, t->a, a * sizeof(float), true, false, &g.a.buffer));
+    CLV_TRY(clv_engine_bring(engine, B, t->b, b * sizeof(float), true, false, &g.b.buffer));
+    /* what lies between the rows of C is the caller's: it comes and goes with them */
+    const bool whole = t->c_row == t->n && (t->batch == 1 || t->c_batch == t->m * t->n);
+    CLV_TRY(clv_engine_bring(engine, C, t->c, c * sizeof(float), t->beta != 0 || !whole, true,
+                             &g.c.buffer));
+    CLV_TRY(
+        clv_engine_scratch(engine, SCRATCH, clv_gemm_scratch(&form, &g) * sizeof(float), &scratch));
+    return clv_gemm_enqueue(engine->queue, &form, &g, scratch, NULL);
+}
+
+clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
+                      const float *b, const clv_matmul_options *options, float *c)
+{
+    call t;
+    if (!context || ((!a || !b) && m && n && k) || (!c && m && n))
+        return clv_fail(CLV_E_ARGUMENT, "matmul: context, a, b or c is NULL");
+    CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
+    if (!m || !n) return CLV_OK;
+    const double flops = 2.0 * (double)m * (double)n * (double)k * (double)t.batch;
+    clv_engine *engine = flops < host_flops || !k ? NULL : clv_engine_lock(context);
+    if (!engine) return on_host(&t);
+    const clv_status status = clv_engine_finish(engine, on_device(engine, &t));
+    clv_engine_unlock(engine);
+    /* beta * C may have been added already: then a second attempt would add it twice */
+    if (!status || status == CLV_E_SHAPE || t.beta != 0) return status;
+    clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
+    return on_host(&t);
+}
+
+clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size_t k, const float *a,
+                          const float *b, float *c)
+{
+    return clv_matmul(context, m, n, k, a, b, NULL, c);
+}
+
+clv_status clv_sync(clv_context *context)
+{
+    if (!context) return clv_fail(CLV_E_ARGUMENT, "sync: context is NULL");
+    clv_engine *engine = clv_engine_lock(context);
+    const clv_status status = engine ? clv_queue_wait(engine->queue) : CLV_OK;
+    clv_engine_unlock(engine);
+    return status;
+}

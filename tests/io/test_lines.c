@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host/io/lines.c, output.c, npy_stream.c: texts in and rows out, bit by bit. */
+#define _XOPEN_SOURCE 700
+#include "io_test.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "host/io/lines.h"
+#include "host/io/npy.h"
+#include "host/io/npy_stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char sample[] = "one\n\ntwo\r\nthree\xE2\x80\xA8same\n\0nul\n   \nlast";
+static const struct {
+    const char *text;
+    size_t length;
+} wanted[] = { { "one", 3 },   { "", 0 },    { "two\r", 4 }, { "three\xE2\x80\xA8same", 12 },
+               { "\0nul", 4 }, { "   ", 3 }, { "last", 4 } };
+
+static void lines_do_not_depend_on_the_chunk(void **state)
+{
+    (void)state;
+    const char *path = io_make("sample.txt", sample, sizeof sample - 1);
+    for (size_t lines = 1; lines < 9; ++lines)
+        for (size_t bytes = 1; bytes < 40; bytes += 3) {
+            clv_lines l;
+            size_t seen = 0;
+            EXPECT_OK(clv_lines_open(&l, path));
+            for (;;) {
+                EXPECT_OK(clv_lines_next(&l, lines, bytes));
+                if (!l.count) break;
+                assert_int_equal(l.first, seen + 1);
+                assert_true(l.count <= lines);
+                for (size_t i = 0; i < l.count; ++i, ++seen) {
+                    assert_true(seen < CLV_LEN(wanted));
+                    assert_int_equal(l.lengths[i], wanted[seen].length);
+                    assert_memory_equal(l.texts[i], wanted[seen].text, wanted[seen].length);
+                }
+            }
+            assert_int_equal(seen, CLV_LEN(wanted));
+            clv_lines_close(&l);
+        }
+}
+
+static void many_lines_are_whole(void **state)
+{
+    (void)state;
+    enum { LINES = 300000 };
+    static const size_t chunks[] = { 1000, 1 << 18, 500000 }; /* the second is a read's size */
+    const char *path = io_temp("many.txt");
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (int i = 0; i < LINES; ++i)
+        fprintf(file, "%d\n", i);
+    assert_int_equal(fclose(file), 0);
+    for (size_t c = 0; c < CLV_LEN(chunks); ++c) {
+        const size_t bytes = chunks[c];
+        clv_lines l;
+        size_t seen = 0;
+        EXPECT_OK(clv_lines_open(&l, path));
+        for (;;) {
+            EXPECT_OK(clv_lines_next(&l, SIZE_MAX, bytes));
+            if (!l.count) break;
+            for (size_t i = 0; i < l.count; ++i, ++seen) {
+                char text[16];
+                snprintf(text, sizeof text, "%zu", seen);
+                assert_int_equal(l.lengths[i], strlen(text));
+                assert_memory_equal(l.texts[i], text, l.lengths[i]);
+            }
+        }
+        assert_int_equal(seen, LINES);
+        assert_true(l.room <= 2 * (bytes + (1 << 18))); /* no more than a chunk is kept */
+        clv_lines_close(&l);
+    }
+}
+
+static void columns_are_picked(void **state)
+{
+    (void)state;
+    static const char table[] = "a\tb c\td\n\t\t\nx\ty\n";
+    static const char *const want[3][3] = { { "a", "", "x" },
+                                            { "b c", "", "y" },
+                                            { "d", "", NULL } };
+    const char *path = io_make("table.tsv", table, sizeof table - 1);
+    for (size_t column = 1; column <= 3; ++column) {
+        clv_lines l;
+        EXPECT_OK(clv_lines_open(&l, path));
+        l.column = column;
+        for (size_t i = 0; i < 3; ++i) {
+            if (!want[column - 1][i]) {
+                EXPECT_FAIL(CLV_E_FORMAT, "line 3 has no column 3", clv_lines_next(&l, 1, 100));
+                break;
+            }
+            EXPECT_OK(clv_lines_next(&l, 1, 100));
+            assert_int_equal(l.count, 1);
+            assert_int_equal(l.lengths[0], strlen(want[column - 1][i]));
+            assert_memory_equal(l.texts[0], want[column - 1][i], l.lengths[0]);
+        }
+        clv_lines_close(&l);
+    }
+}
+
+static void nothing_and_what_is_no_file(void **state)
+{
+    (void)state;
+    clv_lines l;
+    EXPECT_OK(clv_lines_open(&l, io_make("empty.txt", "", 0)));
+    EXPECT_OK(clv_lines_next(&l, 10, 10));
+    assert_int_equal(l.count, 0);
+    EXPECT_OK(clv_lines_next(&l, 10, 10));
+    assert_int_equal(l.count, 0);
+    clv_lines_close(&l);
+    EXPECT_FAIL(CLV_E_IO, "cannot open", clv_lines_open(&l, io_temp("none.txt")));
+    EXPECT_FAIL(CLV_E_IO, "is a directory", clv_lines_open(&l, test_temp_dir()));
+}
+
+static void *stop_soon(void *stop)
+{
+    clv_sleep(0.02);
+    *(atomic_bool *)stop = true;
+    return NULL;
+}
+
+static void a_wait_for_a_pipe_can_be_stopped(void **state)
+{
+    (void)state;
+    clv_lines l;
+    pthread_t thread;
+    atomic_bool stop = false;
+    const char *path = io_temp("pipe");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    FILE *writer = fopen(path, "r+"); /* so that neither end waits for the other */
+    assert_non_null(writer);
+    EXPECT_OK(clv_lines_open(&l, path));
+    l.stop = &stop;
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stop), 0);
+    EXPECT_FAIL(CLV_E_CANCELLED, "interrupted", clv_lines_next(&l, 10, 10));
+    pthread_join(thread, NULL);
+    clv_lines_close(&l);
+    fclose(writer);
+}
+
+static void long_lines_are_whole_or_errors(void **state)
+{
+    (void)state;
+    const size_t length = 3 << 20;
+    char *text = malloc(length + 3);
+    memset(text, 'x', length);
+    memcpy(text + length, "\ny", 2);
+    clv_lines l;
+    EXPECT_OK(clv_lines_open(&l, io_make("long.txt", text, length + 2)));
+    EXPECT_OK(clv_lines_next(&l, 10, 1000));
+    assert_int_equal(l.count, 1); /* beyond the bytes of a chunk: alone */
+    assert_int_equal(l.lengths[0], length);
+    EXPECT_OK(clv_lines_next(&l, 10, 1000));
+    assert_int_equal(l.count, 1);
+    assert_int_equal(l.first, 2);
+    assert_int_equal(l.texts[0][0], 'y');
+    clv_lines_close(&l);
+    free(text);
+
+    const char *huge = io_make("huge.txt", "x", 1); /* a hole: no disk is filled */
+    assert_int_equal(truncate(huge, CLV_LINE_MAX + 2), 0);
+    EXPECT_OK(clv_lines_open(&l, huge));
+    EXPECT_FAIL(CLV_E_FORMAT, "line 1 is longer than", clv_lines_next(&l, 10, 1000));
+    clv_lines_close(&l);
+}
+
+enum { WIDTH = 5, ROWS = 11 };
+
+static clv_status write_matrix(const char *path)
+{
+    clv_npy_stream s = { 0 };
+    float row[WIDTH];
+    CLV_TRY(clv_npy_stream_open(&s, path, WIDTH));
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < ROWS && !status; ++i) {
+        for (size_t k = 0; k < WIDTH; ++k)
+            row[k] = (float)(i * WIDTH + k) / 7;
+        status = clv_npy_stream_add(&s, row, 1);
+    }
+    if (!status) return clv_npy_stream_finish(&s);
+    clv_npy_stream_abandon(&s);
+    return status;
+}
+
+static void expect_matrix(const char *path)
+{
+    clv_array array;
+    EXPECT_OK(clv_npy_read(path, &array));
+    assert_true(array.type == CLV_F32 && array.rank == 2);
+    assert_true(array.shape[0] == ROWS && array.shape[1] == WIDTH);
+    for (size_t i = 0; i < ROWS * WIDTH; ++i)
+        assert_true(((const float *)array.data)[i] == (float)i / 7);
+    clv_array_clear(&array);
+}
+
+static void a_matrix_is_written_row_by_row(void **state)
+{
+    (void)state;
+    const char *path = io_temp("matrix.npy");
+    EXPECT_OK(write_matrix(path));
+    expect_matrix(path);
+    clv_npy_stream s = { 0 }; /* not a row: still a file */
+    EXPECT_OK(clv_npy_stream_open(&s, path, 3));
+    EXPECT_OK(clv_npy_stream_finish(&s));
+    clv_array array;
+    EXPECT_OK(clv_npy_read(path, &array));
+    assert_true(array.rank == 2 && array.shape[0] == 0 && array.shape[1] == 3);
+    clv_array_clear(&array);
+    EXPECT_OK(clv_npy_stream_open(&s, path, 3)); /* what was there stays */
+    clv_npy_stream_abandon(&s);
+    EXPECT_OK(clv_npy_read(path, &array));
+    clv_array_clear(&array);
+}
+
+static void standard_output_and_links_are_written(void **state)
+{
+    (void)state;
+    const char *target = io_temp("target.npy"), *link = io_temp("link.npy");
+    const char *caught = io_temp("caught.npy");
+    EXPECT_OK(write_matrix(target));
+    assert_int_equal(symlink(target, link), 0);
+    EXPECT_OK(write_matrix(link));
+    struct stat info;
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    expect_matrix(target);
+
+    fflush(stdout); /* what the tests say must not end in the file */
+    const int kept = dup(STDOUT_FILENO);
+    assert_non_null(freopen(caught, "wb", stdout));
+    const clv_status status = write_matrix("-");
+    fflush(stdout);
+    assert_int_equal(dup2(kept, STDOUT_FILENO), STDOUT_FILENO);
+    close(kept);
+    EXPECT_OK(status);
+    expect_matrix(caught);
+}
+
+static void a_failed_write_leaves_nothing(void **state)
+{
+    (void)state;
+    const char *folder = io_temp("full");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    char path[700];
+    snprintf(path, sizeof path, "%s/matrix.npy", folder);
+    io_limit_files(200);
+    const clv_status status = write_matrix(path);
+    io_limit_files(0);
+    assert_int_equal(status, CLV_E_IO);
+    assert_int_equal(io_files_in(folder), 0);
+    EXPECT_FAIL(CLV_E_IO, "is a directory", write_matrix(folder));
+    snprintf(path, sizeof path, "%s/none/matrix.npy", folder);
+    EXPECT_FAIL(CLV_E_IO, "cannot create", write_matrix(path));
+    EXPECT_FAIL(CLV_E_IO, "cannot write", write_matrix("/dev/full"));
+}
+
+static clv_status read_and_write(void)
+{
+    clv_lines l;
+    CLV_TRY(clv_lines_open(&l, io_temp("sample.txt")));
+    clv_status status = clv_lines_next(&l, 3, 10);
+    clv_lines_close(&l);
+    return status ? status : write_matrix(io_temp("memory.npy"));
+}
+
+static int nothing_left(void)
+{
+    return 1;
+}
+
+static void a_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    assert_true(io_without_memory(read_and_write, nothing_left) >= 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_do_not_depend_on_the_chunk),
+        cmocka_unit_test(many_lines_are_whole),
+        cmocka_unit_test(columns_are_picked),
+        cmocka_unit_test(nothing_and_what_is_no_file),
+        cmocka_unit_test(a_wait_for_a_pipe_can_be_stopped),
+        cmocka_unit_test(long_lines_are_whole_or_errors),
+        cmocka_unit_test(a_matrix_is_written_row_by_row),
+        cmocka_unit_test(standard_output_and_links_are_written),
+        cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(a_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host/model/model*.c: model folders, right and wrong ones. */
+#include "io_test.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/model/model.h"
+
+#include <cleave/log.h>
+#include <cleave/tensors.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const clv_model_config tiny = { .width = 8,
+                                       .heads = 2,
+                                       .layers = 2,
+                                       .ffn = 12,
+                                       .vocabulary = 20,
+                                       .positions = 16,
+                                       .types = 2,
+                                       .eps = 1e-12f,
+                                       .act = CLV_ACTIVATION_GELU,
+                                       .max_length = 16 };
+static const char config_text[] =
+    "{\"hidden_act\": \"gelu\", \"hidden_size\": 8, \"intermediate_size\": 12,\n"
+    "\"layer_norm_eps\": 1e-12, \"max_position_embeddings\": 16, \"model_type\": \"bert\",\n"
+    "\"num_attention_heads\": 2, \"num_hidden_layers\": 2, \"vocab_size\": 20}";
+static const char modules_text[] =
+    "[{\"idx\": 0, \"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},\n"
+    "{\"idx\": 1, \"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},\n"
+    "{\"idx\": 2, \"path\": \"2\", \"type\": \"sentence_transformers.models.Normalize\"}]";
+static const char pooling_text[] =
+    "{\"word_embedding_dimension\": 8, \"pooling_mode_cls_token\": true,\n"
+    "\"pooling_mode_mean_tokens\": false}";
+
+static const char *path_in(const char *folder, const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    FILE *file = fopen(path_in(folder, name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A whole model folder; its weights are those of the random model. */
+static const char *make(const char *name)
+{
+    static char path[1024];
+    clv_model *m;
+    snprintf(path, sizeof path, "%s", io_temp(name));
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(mkdir(path_in(path, "1_Pooling"), 0700), 0);
+    put(path, "config.json", config_text);
+    EXPECT_OK(clv_model_create_random(&tiny, 7, &m));
+    EXPECT_OK(clv_model_write(m, NULL, path_in(path, "model.safetensors"), NULL));
+    clv_model_close(m);
+    return path;
+}
+
+static void expect_same_weights(const clv_model *got, const clv_model *want)
+{
+    const float *a, *b;
+    const size_t count = clv_model_parameters(want, &b);
+    assert_int_equal(clv_model_parameters(got, &a), count);
+    assert_memory_equal(a, b, count * sizeof *a);
+}
+
+static void a_folder_is_read(void **state)
+{
+    (void)state;
+    const char *folder = make("plain");
+    clv_model *m, *want;
+    EXPECT_OK(clv_model_create_random(&tiny, 7, &want));
+    EXPECT_OK(clv_model_open(folder, &m));
+    const clv_model_config *c = clv_model_get_config(m);
+    assert_true(c->width == 8 && c->heads == 2 && c->layers == 2 && c->ffn == 12);
+    assert_true(c->vocabulary == 20 && c->positions == 16 && c->types == 2 && c->eps == 1e-12f);
+    assert_true(c->act == CLV_ACTIVATION_GELU && c->pooling == CLV_MODEL_MEAN && c->normalize);
+    assert_int_equal(c->max_length, 16);
+    expect_same_weights(m, want);
+    const clv_model_weights *w = clv_model_get_weights(m);
+    const clv_model_layer *l = &w->layer[1];
+    assert_true(l->k_weight == l->q_weight + 64 && l->v_weight == l->q_weight + 128);
+    assert_true(l->k_bias == l->q_bias + 8 && l->v_bias == l->q_bias + 16);
+    assert_true(w->norm_weight[3] == 1 && w->norm_bias[3] == 0 && w->pooler_weight != NULL);
+    assert_int_equal((uintptr_t)w->word % 4096, 0);
+    clv_model_close(m), clv_model_close(want);
+}
+
+static void sentence_transformers_files_are_obeyed(void **state)
+{
+    (void)state;
+    const char *folder = make("sentence");
+    clv_model *m;
+    put(folder, "modules.json", modules_text);
+    put(folder, "1_Pooling/config.json", pooling_text);
+    put(folder, "sentence_bert_config.json", "{\"max_seq_length\": 12}");
+    EXPECT_OK(clv_model_open(folder, &m));
+    assert_int_equal(clv_model_get_config(m)->pooling, CLV_MODEL_CLS);
+    assert_true(clv_model_get_config(m)->normalize);
+    assert_int_equal(clv_model_get_config(m)->max_length, 12);
+    clv_model_close(m);
+
+    static const struct {
+        const char *name, *text, *part;
+    } wrong[] = {
+        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 9, \"pooling_mode\": \"mean\"}",
+          "word_embedding_dimension is 9, expected 8 to 8" },
+        { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "0 ways of pooling" },
+        { "1_Pooling/config.json",
+          "{\"word_embedding_dimension\": 8, \"pooling_mode_mean_tokens\": true, "
+          "\"pooling_mode_max_tokens\": true}",
+          "2 ways of pooling" },
+        { "1_Pooling/config.json",
+          "{\"word_embedding_dimension\": 8, \"pooling_mode_lasttoken\": true}",
+          "pooling_mode_lasttoken, expected" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Dense\"}]", "type \"a.Dense\"" },
+        { "modules.json", "[{\"path\": \"../x\", \"type\": \"a.Pooling\"}]", "\"../x\"" },
+        { "modules.json", "[{\"path\": \"0\", \"type\": \"a.Transformer\"}]", "lies in \"0\"" },
+        { "modules.json", "[{\"path\": \"\", \"type\": \"a.Transformer\"}]", "0 poolings" },
+        { "modules.json", "{}", "no list of modules" },
+        { "modules.json", "[", "not JSON" },
+    };
+    for (size_t i = 0; i < CLV_LEN(wrong); ++i) {
+        put(folder, wrong[i].name, wrong[i].text);
+        EXPECT_FAIL(CLV_E_FORMAT, wrong[i].part, clv_model_open(folder, &m));
+        assert_null(m);
+    }
+}
+
+static void wrong_configurations_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *part;
+    } changes[] = {
+        { "\"bert\"", "\"roberta\"", "model_type is roberta, expected bert" },
+        { "\"model_type\": \"bert\"", "\"x\": 1", "model_type is nothing, expected bert" },
+        { "\"gelu\"", "\"relu6\"", "hidden_act is relu6" },
+        { "\"hidden_act\"", "\"position_embedding_type\": \"relative_key\", \"hidden_act\"",
+          "position_embedding_type is relative_key" },
+        { "\"hidden_act\"", "\"is_decoder\": true, \"hidden_act\"", "is_decoder" },
+        { "\"hidden_size\": 8", "\"hidden_size\": 9",
+          "expected a multiple of num_attention_heads" },
+        { "\"hidden_size\": 8", "\"hidden_size\": 0", "hidden_size is 0" },
+        { "\"hidden_size\": 8", "\"hidden_size\": \"8\"", "hidden_size is text" },
+        { "\"hidden_size\": 8", "\"hidden_size\": 8.0", "a number with a fraction" },
+        { "\"hidden_size\": 8", "\"hidden_size\": 99999999", "expected 1 to 16777216" },
+        { "\"vocab_size\": 20", "\"x\": 20", "vocab_size is nothing" },
+        { "1e-12", "0", "layer_norm_eps" },
+        { "1e-12", "\"a\"", "layer_norm_eps" },
+        { "{", "[", "not JSON" },
+    };
+    const char *folder = make("config");
+    clv_model *m;
+    for (size_t i = 0; i < CLV_LEN(changes); ++i) {
+        const char *at = strstr(config_text, changes[i].from);
+        assert_non_null(at);
+        clv_text text = { 0 };
+        clv_text_add(&text, "%.*s%s%s", (int)(at - config_text), config_text, changes[i].to,
+                     at + strlen(changes[i].from));
+        put(folder, "config.json", text.data);
+        EXPECT_FAIL(CLV_E_FORMAT, changes[i].part, clv_model_open(folder, &m));
+        EXPECT_FAIL(CLV_E_FORMAT, "config.json", clv_model_open(folder, &m));
+        clv_text_clear(&text);
+    }
+    unlink(path_in(folder, "config.json"));
+    EXPECT_FAIL(CLV_E_IO, "config.json: cannot open", clv_model_open(folder, &m));
+}
+
+/* The random model's tensors, to be changed and written again. */
+typedef struct sources {
+    clv_tensors *file;
+    clv_tensor_source list[64];
+    float *data[64];
+    char names[64][128];
+    size_t count;
+} sources;
+
+static sources load(const char *folder)
+{
+    static sources s;
+    EXPECT_OK(clv_tensors_open(path_in(folder, "model.safetensors"), &s.file));
+    s.count = clv_tensors_count(s.file);
+    for (size_t i = 0; i < s.count; ++i) {
+        const clv_tensor *t = clv_tensors_at(s.file, i);
+        s.data[i] = malloc(t->bytes + 8);
+        EXPECT_OK(clv_tensors_read_f32(s.file, t, 0, t->count, s.data[i]));
+        snprintf(s.names[i], sizeof s.names[i], "%s", t->name);
+        s.list[i] = (clv_tensor_source){ s.names[i], t->type, t->rank, { 0 }, s.data[i] };
+        memcpy(s.list[i].shape, t->shape, sizeof t->shape);
+    }
+    clv_tensors_close(s.file);
+    return s;
+}
+
+static void save(const char *folder, sources *s)
+{
+    for (size_t i = 0; i < s->count; ++i)
+        s->list[i].name = s->names[i];
+    EXPECT_OK(clv_tensors_write(path_in(folder, "model.safetensors"), s->list, s->count, NULL));
+    for (size_t i = 0; i < s->count; ++i)
+        free(s->data[i]);
+}
+
+static size_t index_of(const sources *s, const char *name)
+{
+    for (size_t i = 0; i < s->count; ++i)
+        if (strcmp(s->names[i], name) == 0) return i;
+    fail_msg("no tensor %s", name);
+    return 0;
+}
+
+static void other_names_and_types_are_taken(void **state)
+{
+    (void)state;
+    static const char *const prefixes[] = { "bert.", "0.auto_model." };
+    clv_model *m, *want;
+    EXPECT_OK(clv_model_create_random(&tiny, 7, &want));
+    for (size_t p = 0; p < CLV_LEN(prefixes); ++p) {
+        const char *folder = make(p ? "auto" : "bert");
+        sources s = load(folder);
+        for (size_t i = 0; i < s.count; ++i) {
+            char name[128];
+            snprintf(name, sizeof name, "%s", s.names[i]);
+            char *norm = strstr(name, "LayerNorm.");
+            if (norm) strcpy(norm + 10, norm[10] == 'w' ? "gamma" : "beta");
+            snprintf(s.names[i], sizeof s.names[i], "%.16s%.96s", prefixes[p], name);
+        }
+        static const int64_t ids[2] = { 0, 1 }; /* what is not needed is ignored */
+        snprintf(s.names[s.count], 128, "bert.embeddings.position_ids");
+        s.data[s.count] = malloc(1);
+        s.list[s.count++] = (clv_tensor_source){ NULL, CLV_TENSOR_I64, 2, { 1, 2 }, ids };
+        save(folder, &s);
+        EXPECT_OK(clv_model_open(folder, &m));
+        expect_same_weights(m, want);
+        clv_model_close(m);
+    }
+    clv_model_close(want);
+}
+
+static void narrow_weights_are_widened_and_the_pooler_may_be_missing(void **state)
+{
+    (void)state;
+    const char *folder = make("half");
+    sources s = load(folder);
+    const size_t at = index_of(&s, "embeddings.LayerNorm.bias");
+    static const uint16_t halves[8] = { 0x3C00, 0xC000, 0, 0x0001, 0x7BFF, 0x3555, 0x8000, 0x3800 };
+    static const float wide[8] = { 1, -2, 0, 0x1p-24f, 65504, 0x1.554p-2f, -0.0f, 0.5f };
+    s.list[at].type = CLV_TENSOR_F16, s.list[at].data = halves;
+    for (size_t i = 0; i < s.count;) {
+        if (strncmp(s.names[i], "pooler.", 7) != 0) {
+            ++i;
+            continue;
+        }
+        free(s.data[i]);
+        --s.count;
+        memmove(s.names[i], s.names[i + 1], (s.count - i) * sizeof *s.names);
+        memmove(&s.list[i], &s.list[i + 1], (s.count - i) * sizeof *s.list);
+        memmove(&s.data[i], &s.data[i + 1], (s.count - i) * sizeof *s.data);
+    }
+    save(folder, &s);
+    clv_model *m;
+    EXPECT_OK(clv_model_open(folder, &m));
+    assert_memory_equal(clv_model_get_weights(m)->norm_bias, wide, sizeof wide);
+    assert_null(clv_model_get_weights(m)->pooler_weight);
+    assert_null(clv_model_get_weights(m)->pooler_bias);
+    EXPECT_OK(clv_model_write(m, NULL, io_temp("half.safetensors"), NULL));
+    clv_model_close(m);
+}
+
+static char warned[512];
+
+static void keep_warning(clv_log_level level, const char *line, void *user)
+{
+    (void)user;
+    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", line);
+}
+
+static void wrong_weights_are_named(void **state)
+{
+    (void)state;
+    clv_model *m;
+    const char *folder = make("weights");
+    sources s = load(folder);
+    strcpy(s.names[index_of(&s, "encoder.layer.1.attention.self.key.weight")], "other");
+    save(folder, &s);
+    EXPECT_FAIL(CLV_E_FORMAT,
+                "no tensor \"encoder.layer.1.attention.self.key.weight\", expected one of shape "
+                "[8,8]",
+                clv_model_open(folder, &m));
+    s = load(folder);
+    strcpy(s.names[index_of(&s, "other")], "encoder.layer.1.attention.self.key.weight");
+    const size_t up = index_of(&s, "encoder.layer.0.intermediate.dense.weight");
+    s.list[up].shape[0] = 8, s.list[up].shape[1] = 12; /* transposed */
+    save(folder, &s);
+    EXPECT_FAIL(CLV_E_FORMAT,
+                "\"encoder.layer.0.intermediate.dense.weight\" is [8,12], config.json says [12,8]",
+                clv_model_open(folder, &m));
+    s = load(folder);
+    s.list[up].shape[0] = 12, s.list[up].shape[1] = 8;
+    const size_t word = index_of(&s, "embeddings.word_embeddings.weight");
+    s.list[word].type = CLV_TENSOR_I32;
+    save(folder, &s);
+    EXPECT_FAIL(CLV_E_FORMAT, "\"embeddings.word_embeddings.weight\" is I32, expected F32",
+                clv_model_open(folder, &m));
+    folder = make("nan");
+    s = load(folder);
+    s.data[index_of(&s, "encoder.layer.1.output.dense.bias")][3] = NAN;
+    save(folder, &s);
+    clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+    EXPECT_OK(clv_model_open(folder, &m));
+    clv_log_set(CLV_LOG_WARN, NULL, NULL);
+    assert_non_null(
+        strstr(warned, "\"encoder.layer.1.output.dense.bias\" holds values that are not"));
+    clv_model_close(m);
+
+    unlink(path_in(folder, "model.safetensors"));
+    EXPECT_FAIL(CLV_E_IO, "model.safetensors: cannot open", clv_model_open(folder, &m));
+    put(folder, "pytorch_model.bin", "PK");
+    EXPECT_FAIL(CLV_E_FORMAT, "pytorch_model.bin is a pickle", clv_model_open(folder, &m));
+    put(folder, "model.safetensors.index.json", "{}");
+    EXPECT_FAIL(CLV_E_FORMAT, "weights in several files", clv_model_open(folder, &m));
+    put(folder, "model.safetensors", "version https://git-lfs.github.com/spec/v1\n");
+    EXPECT_FAIL(CLV_E_FORMAT, "a Git LFS pointer", clv_model_open(folder, &m));
+}
+
+static void made_models_check_their_sizes(void **state)
+{
+    (void)state;
+    clv_model *m;
+    clv_model_config c = tiny;
+    c.heads = 3;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "do not fit", clv_model_create_random(&c, 1, &m));
+    c = tiny, c.max_length = 17;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "do not fit", clv_model_create_random(&c, 1, &m));
+    EXPECT_OK(clv_model_create_random(&tiny, 1, &m));
+    const float *first;
+    double sum = 0, squares = 0;
+    clv_model_parameters(m, &first);
+    for (size_t i = 0; i < 160; ++i) /* the word table */
+        sum += first[i], squares += (double)first[i] * first[i];
+    assert_true(fabs(sum / 160) < 0.006 && fabs(sqrt(squares / 160) - 0.02) < 0.005);
+    clv_model_close(m);
+}
+
+static clv_model *opened;
+static const char *memory_folder;
+
+static clv_status open_and_write(void)
+{
+    clv_status status = clv_model_open(memory_folder, &opened);
+    if (!status) status = clv_model_write(opened, NULL, io_temp("again.safetensors"), NULL);
+    clv_model_close(opened);
+    opened = NULL;
+    return status;
+}
+
+static int nothing_left(void)
+{
+    return 1;
+}
+
+static void a_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    memory_folder = make("memory");
+    put(memory_folder, "modules.json", modules_text);
+    put(memory_folder, "1_Pooling/config.json", pooling_text);
+    assert_true(io_without_memory(open_and_write, nothing_left) >= 12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_is_read),
+        cmocka_unit_test(sentence_transformers_files_are_obeyed),
+        cmocka_unit_test(wrong_configurations_are_named),
+        cmocka_unit_test(other_names_and_types_are_taken),
+        cmocka_unit_test(narrow_weights_are_widened_and_the_pooler_may_be_missing),
+        cmocka_unit_test(wrong_weights_are_named),
+        cmocka_unit_test(made_models_check_their_sizes),
+        cmocka_unit_test(a_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

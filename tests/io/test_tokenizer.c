@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host/model/tokenizer*.c, wordpiece.c, chars.c: ids of the library tokenizers, and bad input. */
+#include "io_test.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/unicode.h"
+#include "host/model/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TINY CLEAVE_MODEL_DATA "/tiny"
+
+typedef struct goldens {
+    clv_json *root;
+    size_t count;
+    char **texts;
+    size_t *lengths;
+} goldens;
+
+static goldens g;
+
+static clv_json *load_json(const char *path)
+{
+    unsigned char *text;
+    size_t length;
+    clv_json *root;
+    io_load(path, &text, &length);
+    EXPECT_OK(clv_json_parse(path, (const char *)text, length, &root));
+    free(text);
+    return root;
+}
+
+/* U+F0000 stands for NUL in the file of goldens. */
+static int load_goldens(void **state)
+{
+    (void)state;
+    static const char stand_in[] = "\xF3\xB0\x80\x80";
+    g.root = load_json(CLEAVE_MODEL_DATA "/tokens.json");
+    const clv_json *texts = clv_json_get(g.root, "texts");
+    g.count = clv_json_count(texts);
+    g.texts = calloc(g.count, sizeof *g.texts);
+    g.lengths = calloc(g.count, sizeof *g.lengths);
+    for (size_t i = 0; i < g.count; ++i) {
+        const char *text = clv_json_string(clv_json_at(texts, i), "");
+        g.texts[i] = malloc(strlen(text) + 1);
+        for (; *text; ++g.lengths[i]) {
+            const int is_nul = strncmp(text, stand_in, 4) == 0;
+            g.texts[i][g.lengths[i]] = is_nul ? '\0' : *text;
+            text += is_nul ? 4 : 1;
+        }
+    }
+    return 0;
+}
+
+static int free_goldens(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < g.count; ++i)
+        free(g.texts[i]);
+    free(g.texts), free(g.lengths);
+    clv_json_free(g.root);
+    return 0;
+}
+
+static void expect_goldens(const char *way, const clv_token_rows *rows, size_t most)
+{
+    const clv_json *all = clv_json_get(g.root, way);
+    assert_int_equal(rows->rows, g.count);
+    for (size_t i = 0; i < g.count; ++i) {
+        const clv_json *want = clv_json_at(all, i);
+        const size_t full = clv_json_count(want), count = CLV_MIN(full, most);
+        const int32_t *got = rows->ids + rows->offsets[i];
+        if (rows->offsets[i + 1] - rows->offsets[i] != count)
+            fail_msg("%s, text %zu: %zu tokens, expected %zu", way, i,
+                     rows->offsets[i + 1] - rows->offsets[i], count);
+        for (size_t k = 0; k < count; ++k) { /* the cut leaves [SEP] at the end */
+            const size_t from = k + 1 == count ? full - 1 : k;
+            if (got[k] != clv_json_int(clv_json_at(want, from), -2))
+                fail_msg("%s, text %zu, token %zu: %d", way, i, k, got[k]);
+        }
+    }
+}
+
+static clv_tokenizer *open_tiny(const char *name, size_t max_length)
+{
+    clv_tokenizer *t;
+    const clv_tokenizer_options options = { .size = sizeof options,
+                                            .max_length = max_length,
+                                            .unlimited = max_length == 0 };
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", TINY, name);
+    EXPECT_OK(clv_tokenizer_open(path, &options, &t));
+    return t;
+}
+
+static clv_status tokenize(const clv_tokenizer *t, size_t threads, clv_token_rows *rows)
+{
+    const clv_tokenize_options options = { .size = sizeof options, .threads = threads };
+    return clv_tokenize(t, (const char *const *)g.texts, g.lengths, g.count, &options, rows);
+}
+
+static void ids_are_those_of_the_reference(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "", "/tokenizer.json", "/vocab.txt" };
+    clv_token_rows rows = { 0 };
+    for (size_t i = 0; i < CLV_LEN(names); ++i) {
+        clv_tokenizer *t = open_tiny(names[i], 0);
+        EXPECT_OK(tokenize(t, 1, &rows));
+        expect_goldens("uncased", &rows, SIZE_MAX);
+        assert_int_equal(rows.truncated, 0);
+        clv_tokenizer_close(t);
+    }
+    clv_token_rows_clear(&rows);
+}
+
+/* tokenizer.json with one part replaced. */
+static clv_status open_changed(const char *from, const char *to, clv_tokenizer *t)
+{
+    unsigned char *bytes;
+    size_t length;
+    io_load(TINY "/tokenizer.json", &bytes, &length);
+    bytes[length] = '\0';
+    char *at = strstr((char *)bytes, from);
+    assert_non_null(at);
+    clv_text text = { 0 };
+    clv_text_bytes(&text, bytes, (size_t)(at - (char *)bytes));
+    clv_text_add(&text, "%s", to);
+    clv_text_bytes(&text, at + strlen(from), strlen(at + strlen(from)));
+    memset(t, 0, sizeof *t);
+    const clv_status status = clv_tokenizer_from_json(t, "changed.json", text.data, text.length);
+    clv_text_clear(&text);
+    free(bytes);
+    return status;
+}
+
+static void other_ways_of_normalising_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *way, *to;
+    } ways[] = { { "cased", "\"strip_accents\": null, \"lowercase\": false" },
+                 { "accents", "\"strip_accents\": false, \"lowercase\": true" },
+                 { "plain", "\"strip_accents\": true, \"lowercase\": false" } };
+    clv_token_rows rows = { 0 };
+    clv_tokenizer *t = malloc(sizeof *t);
+    for (size_t i = 0; i < CLV_LEN(ways); ++i) {
+        EXPECT_OK(open_changed("\"strip_accents\": null, \"lowercase\": true", ways[i].to, t));
+        t->max_length = SIZE_MAX;
+        EXPECT_OK(tokenize(t, 1, &rows));
+        expect_goldens(ways[i].way, &rows, SIZE_MAX);
+        clv_tokenizer_discard(t);
+    }
+    clv_token_rows_clear(&rows);
+    free(t);
+}
+
+static void long_texts_are_cut_and_counted(void **state)
+{
+    (void)state;
+    clv_token_rows rows = { 0 };
+    for (size_t most = 2; most < 12; most += 3) {
+        clv_tokenizer *t = open_tiny("", most);
+        EXPECT_OK(tokenize(t, 1, &rows));
+        expect_goldens("uncased", &rows, most);
+        size_t cut = 0;
+        for (size_t i = 0; i < g.count; ++i)
+            cut += clv_json_count(clv_json_at(clv_json_get(g.root, "uncased"), i)) > most;
+        assert_int_equal(rows.truncated, cut);
+        clv_tokenizer_close(t);
+    }
+    clv_token_rows_clear(&rows);
+}
+
+static void threads_change_nothing(void **state)
+{
+    (void)state;
+    enum { COPIES = 64 }; /* enough bytes for several threads */
+    clv_tokenizer *t = open_tiny("", 0);
+    const size_t count = COPIES * g.count;
+    const char **texts = malloc(count * sizeof *texts);
+    size_t *lengths = malloc(count * sizeof *lengths);
+    for (size_t i = 0; i < count; ++i)
+        texts[i] = g.texts[i % g.count], lengths[i] = g.lengths[i % g.count];
+    clv_token_rows one = { 0 }, many = { 0 };
+    EXPECT_OK(clv_tokenize(t, texts, lengths, count, NULL, &one));
+    for (size_t threads = 2; threads <= 100; threads += 7) {
+        const clv_tokenize_options options = { .size = sizeof options, .threads = threads };
+        EXPECT_OK(clv_tokenize(t, texts, lengths, count, &options, &many));
+        assert_int_equal(many.rows, count);
+        assert_int_equal(many.tokens, one.tokens);
+        assert_int_equal(many.unknown, one.unknown);
+        assert_memory_equal(many.offsets, one.offsets, (count + 1) * sizeof *one.offsets);
+        assert_memory_equal(many.ids, one.ids, one.tokens * sizeof *one.ids);
+    }
+    lengths[count - 1] = 1, texts[count - 1] = "\xFF"; /* the failure of a thread comes through */
+    const clv_tokenize_options options = {
+        .size = sizeof options, .threads = 3, .first = 1, .what = "line"
+    };
+    char part[64];
+    snprintf(part, sizeof part, "line %zu: byte 0 (0xFF) is not UTF-8", count);
+    EXPECT_FAIL(CLV_E_FORMAT, part, clv_tokenize(t, texts, lengths, count, &options, &many));
+    assert_int_equal(many.rows, 0);
+    free(texts), free(lengths);
+    clv_token_rows_clear(&one), clv_token_rows_clear(&many);
+    clv_tokenizer_close(t);
+}
+
+static void what_is_not_utf8_is_named_or_dropped(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "the\x80",         "the\xC0\x80", "the\xE0\x80\x80",    "the\xED\xA0\x80",
+        "the\xF5\x80\x80", "the\xE6\x9D", "the\xF4\x90\x80\x80"
+    };
+    clv_tokenizer *t = open_tiny("", 0), *lenient;
+    const clv_tokenizer_options options = { .size = sizeof options, .replace_invalid = true };
+    clv_token_rows rows = { 0 };
+    EXPECT_OK(clv_tokenizer_open(TINY, &options, &lenient));
+    for (size_t i = 0; i < CLV_LEN(broken); ++i) {
+        EXPECT_FAIL(CLV_E_FORMAT, "text 0: byte 3 (0x",
+                    clv_tokenize(t, &broken[i], NULL, 1, NULL, &rows));
+        EXPECT_OK(clv_tokenize(lenient, &broken[i], NULL, 1, NULL, &rows));
+        assert_int_equal(rows.tokens, 3); /* [CLS] the [SEP] */
+        assert_string_equal(clv_tokenizer_piece(t, rows.ids[1]), "the");
+        assert_int_equal(rows.replaced, strlen(broken[i]) - 3);
+    }
+    EXPECT_OK(clv_tokenize(t, NULL, NULL, 0, NULL, &rows));
+    assert_int_equal(rows.rows + rows.tokens, 0);
+    clv_token_rows_clear(&rows);
+    clv_tokenizer_close(t), clv_tokenizer_close(lenient);
+}
+
+static void pieces_are_found_by_text_and_id(void **state)
+{
+    (void)state;
+    clv_tokenizer *t = open_tiny("", 0);
+    clv_tokenizer_info info;
+    clv_tokenizer_get_info(t, &info);
+    assert_true(info.cls == 2 && info.sep == 3 && info.unk == 1 && info.pad == 0 && info.mask == 4);
+    assert_true(info.lower_case && info.max_length == SIZE_MAX);
+    assert_int_equal(info.vocabulary, 1674);
+    for (int32_t id = 0; id < (int32_t)info.vocabulary; ++id)
+        assert_int_equal(clv_tokenizer_find(t, clv_tokenizer_piece(t, id)), id);
+    assert_null(clv_tokenizer_piece(t, -1));
+    assert_null(clv_tokenizer_piece(t, 1674));
+    assert_int_equal(clv_tokenizer_find(t, "not there"), -1);
+    clv_tokenizer_close(t);
+}
+
+static void the_longest_added_token_wins(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "[MASK]xy[MASK]" };
+    clv_token_rows rows = { 0 };
+    clv_tokenizer *t = malloc(sizeof *t);
+    EXPECT_OK(open_changed("}], \"normalizer\"",
+                           "}, {\"id\": 2000, \"content\": \"[MASK]x\"}, "
+                           "{\"id\": 2001, \"content\": \"[\"}], \"normalizer\"",
+                           t));
+    t->max_length = SIZE_MAX;
+    EXPECT_OK(clv_tokenize(t, texts, NULL, 1, NULL, &rows));
+    assert_int_equal(rows.tokens, 5);
+    assert_true(rows.ids[1] == 2000 && rows.ids[3] == 4);
+    assert_null(clv_tokenizer_piece(t, 1999)); /* a gap between vocabulary and added tokens */
+    assert_string_equal(clv_tokenizer_piece(t, 2000), "[MASK]x");
+    clv_token_rows_clear(&rows);
+    clv_tokenizer_discard(t);
+    free(t);
+}
+
+static void rules_that_are_not_known_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *part;
+    } changes[] = {
+        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"BPE\", \"unk", "model is BPE" },
+        { "BertNormalizer", "NFC", "normalizer is NFC, expected BertNormalizer" },
+        { "BertPreTokenizer", "Metaspace", "pre_tokenizer is Metaspace" },
+        { "TemplateProcessing", "RobertaProcessing", "post_processor is RobertaProcessing" },
+        { "\"clean_text\": true", "\"clean_text\": false", "clean_text is false" },
+        { "\"clean_text\": true", "\"clean_text\": 1", "clean_text is a whole number" },
+        { "\"single_word\": false", "\"single_word\": true", "\"[PAD]\" has single_word" },
+        { "\"normalized\": false", "\"normalized\": true", "\"[PAD]\" has normalized" },
+        { "\"content\": \"[PAD]\"", "\"content\": \"x\"", "token \"x\" has the id 0 of \"[PAD]\"" },
+        { "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 1000", "1 to 256" },
+        { "\"unk_token\": \"[UNK]\"", "\"unk_token\": \"<unk>\"", "has no \"<unk>\"" },
+        { "{\"[PAD]\": 0,", "{\"[PAD]\": 1,", "same id 1" },
+        { "{\"[PAD]\": 0,", "{\"[PAD]\": -1,", "has the id -1" },
+        { "{\"[PAD]\": 0,", "{\"[PAD]\": 0.5,", "a number with a fraction" },
+        { "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"\"",
+          "continuing_subword_prefix" },
+        { "\"single\": [{\"Sp", "\"single\": [{\"Sequence\": 1}, {\"Sp", "not [CLS] text [SEP]" },
+        { "\"model\"", "\"mode\"", "model is nothing, expected an object" },
+        { "{\"version\"", "[\"version\"", "not JSON" },
+    };
+    clv_tokenizer *t = malloc(sizeof *t);
+    for (size_t i = 0; i < CLV_LEN(changes); ++i) {
+        EXPECT_FAIL(CLV_E_FORMAT, changes[i].part, open_changed(changes[i].from, changes[i].to, t));
+        clv_tokenizer_discard(t);
+    }
+    free(t);
+}
+
+static const char *folder(const char *name)
+{
+    const char *path = io_temp(name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    return path;
+}
+
+static void put(const char *in, const char *name, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", in, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_folder_says_how_long_texts_may_be(void **state)
+{
+    (void)state;
+    const char *in = folder("limits");
+    clv_tokenizer *t;
+    clv_tokenizer_info info;
+    clv_tokenizer_options options = { .size = sizeof options };
+    EXPECT_FAIL(CLV_E_IO, "neither tokenizer.json nor vocab.txt", clv_tokenizer_open(in, NULL, &t));
+    put(in, "vocab.txt", "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\nthe\r\nThe\r\n");
+    static const struct {
+        const char *name, *text;
+        size_t want;
+    } steps[] = { { "config.json", "{\"max_position_embeddings\": 64}", 64 },
+                  { "tokenizer_config.json", "{\"model_max_length\": 32}", 32 },
+                  { "sentence_bert_config.json", "{\"max_seq_length\": 48}", 48 },
+                  { "sentence_bert_config.json", "{\"max_seq_length\": 100}", 64 } };
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_true(info.max_length == SIZE_MAX && info.mask == -1 && info.vocabulary == 6);
+    clv_tokenizer_close(t);
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        put(in, steps[i].name, steps[i].text);
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        clv_tokenizer_get_info(t, &info);
+        assert_int_equal(info.max_length, steps[i].want);
+        clv_tokenizer_close(t);
+    }
+    options.max_length = 16;
+    EXPECT_OK(clv_tokenizer_open(in, &options, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_int_equal(info.max_length, 16);
+    clv_tokenizer_close(t);
+    options.max_length = 65;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "at most 65 tokens asked for, expected 2 to 64",
+                clv_tokenizer_open(in, &options, &t));
+    options.max_length = 1;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "at most 1 tokens", clv_tokenizer_open(in, &options, &t));
+    put(in, "tokenizer_config.json", "{\"tokenizer_class\": \"RobertaTokenizer\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "RobertaTokenizer", clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json",
+        "{\"do_lower_case\": false, \"unk_token\": {\"content\": \"the\"}}");
+    put(in, "sentence_bert_config.json", "{\"do_lower_case\": true}");
+    EXPECT_FAIL(CLV_E_FORMAT, "keeps capitals", clv_tokenizer_open(in, NULL, &t));
+    put(in, "sentence_bert_config.json", "{}");
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_int_equal(info.unk, 4);
+    clv_token_rows rows = { 0 };
+    EXPECT_OK(clv_tokenize(t, (const char *const[]){ "The cat" }, NULL, 1, NULL, &rows));
+    assert_memory_equal(rows.ids, ((const int32_t[]){ 2, 5, 4, 3 }), 16);
+    assert_int_equal(rows.unknown, 1);
+    clv_token_rows_clear(&rows);
+    clv_tokenizer_close(t);
+    put(in, "vocab.txt", "[PAD]\n[UNK]\n[SEP]\n");
+    EXPECT_FAIL(CLV_E_FORMAT, "has no \"the\"", clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json", "{}");
+    EXPECT_FAIL(CLV_E_FORMAT, "has no \"[CLS]\"", clv_tokenizer_open(in, NULL, &t));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "expected a model folder",
+                clv_tokenizer_open(CLEAVE_MODEL_DATA "/tokens.json", NULL, &t));
+}
+
+static clv_tokenizer *opened;
+static clv_token_rows made;
+
+static clv_status open_and_tokenize(void)
+{
+    clv_status status = clv_tokenizer_open(TINY "/vocab.txt", NULL, &opened);
+    if (!status) status = tokenize(opened, 2, &made);
+    clv_tokenizer_close(opened);
+    clv_token_rows_clear(&made);
+    return status;
+}
+
+static int nothing_left(void)
+{
+    return made.ids == NULL;
+}
+
+static void a_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    assert_true(io_without_memory(open_and_tokenize, nothing_left) >= 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_those_of_the_reference),
+        cmocka_unit_test(other_ways_of_normalising_are_exact),
+        cmocka_unit_test(long_texts_are_cut_and_counted),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(what_is_not_utf8_is_named_or_dropped),
+        cmocka_unit_test(pieces_are_found_by_text_and_id),
+        cmocka_unit_test(the_longest_added_token_wins),
+        cmocka_unit_test(rules_that_are_not_known_are_refused),
+        cmocka_unit_test(a_folder_says_how_long_texts_may_be),
+        cmocka_unit_test(a_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, load_goldens, free_goldens);
+}

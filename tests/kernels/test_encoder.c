@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoders on every device: against plain C on random weights, the same bits for any neighbours, and
+ * (with CLEAVE_MINILM_DIR and CLEAVE_REFERENCE_DIR) MiniLM's sentences. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+
+#include <cleave/tokenizer.h>
+#include <cleave/transformer.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t lengths[] = { 1, 17, 0, 40, 5, 16, 33, 2 };
+enum { TEXTS = 8 };
+
+static const clv_model_config small = { .width = 48,
+                                        .heads = 3,
+                                        .layers = 2,
+                                        .ffn = 80,
+                                        .vocabulary = 60,
+                                        .positions = 40,
+                                        .types = 2,
+                                        .eps = 1e-12f,
+                                        .act = CLV_ACTIVATION_GELU,
+                                        .pooling = CLV_MODEL_MEAN,
+                                        .normalize = true,
+                                        .max_length = 40 };
+
+static void make_texts(int32_t *ids, size_t offsets[TEXTS + 1])
+{
+    uint64_t seed = 5;
+    offsets[0] = 0;
+    for (size_t i = 0; i < TEXTS; ++i)
+        offsets[i + 1] = offsets[i] + lengths[i];
+    for (size_t t = 0; t < offsets[TEXTS]; ++t)
+        ids[t] = (int32_t)(test_random(&seed) % small.vocabulary);
+}
+
+static void encode(clv_context *context, const clv_model *model, size_t batch, bool hidden,
+                   const int32_t *ids, const size_t *offsets, size_t texts, float *out)
+{
+    const clv_encoder_options options = { .size = sizeof options,
+                                          .batch_tokens = batch,
+                                          .hidden = hidden };
+    clv_encoder *encoder;
+    EXPECT_OK(clv_encoder_open(context, clv_model_get_config(model), clv_model_get_weights(model),
+                               &options, &encoder));
+    EXPECT_OK(clv_encode(encoder, ids, offsets, texts, out, NULL));
+    EXPECT_OK(clv_encode(encoder, ids, offsets, texts, out, NULL)); /* weights are there now */
+    clv_encoder_close(encoder);
+}
+
+static void expect_near(const float *want, const float *got, size_t count, double allowed)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (!(fabs((double)want[i] - (double)got[i]) <= allowed))
+            fail_msg("element %zu: %.9g, expected %.9g", i, (double)got[i], (double)want[i]);
+}
+
+static float plain[2][160 * 48];
+static int32_t ids[160];
+static size_t offsets[TEXTS + 1];
+
+static void check_random(test_device *device)
+{
+    static float got[160 * 48], alone[48];
+    clv_model *model;
+    EXPECT_OK(clv_model_create_random(&small, 3, &model));
+    encode(device->context, model, 0, false, ids, offsets, TEXTS, got);
+    expect_near(plain[0], got, TEXTS * small.width, 2e-6);
+    for (size_t i = 0; i < TEXTS; i += 3) { /* by itself */
+        const size_t own[] = { 0, lengths[i] };
+        encode(device->context, model, 0, false, ids + offsets[i], own, 1, alone);
+        if (memcmp(alone, got + i * small.width, sizeof alone) != 0)
+            fail_msg("text %zu has other bits by itself", i);
+    }
+    encode(device->context, model, 20, true, ids, offsets, TEXTS, got);
+    expect_near(plain[1], got, offsets[TEXTS] * small.width, 2e-5);
+    clv_model_close(model);
+}
+
+static void matches_plain_c(void **state)
+{
+    (void)state;
+    clv_context *context;
+    clv_model *model;
+    const clv_context_options options = { .size = sizeof options,
+                                          .mode = CLV_MODE_REFERENCE,
+                                          .cache_dir = "" };
+    test_isolate();
+    make_texts(ids, offsets);
+    EXPECT_OK(clv_model_create_random(&small, 3, &model));
+    EXPECT_OK(clv_context_create(&options, &context));
+    encode(context, model, 0, false, ids, offsets, TEXTS, plain[0]);
+    encode(context, model, 0, true, ids, offsets, TEXTS, plain[1]);
+    clv_context_free(context);
+    clv_model_close(model);
+    test_each_device(check_random);
+}
+
+static void check_bad(test_device *device)
+{
+    clv_model *model;
+    clv_encoder *encoder;
+    float out[48];
+    const int32_t wrong[] = { 1, 60 };
+    const size_t two[] = { 0, 2 }, falls[] = { 2, 0 }, many[] = { 0, 41 };
+    int32_t zeros[41] = { 0 };
+    EXPECT_OK(clv_model_create_random(&small, 3, &model));
+    const clv_model_config *config = clv_model_get_config(model);
+    const clv_model_weights *weights = clv_model_get_weights(model);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
+                clv_encoder_open(device->context, NULL, weights, NULL, &encoder));
+    EXPECT_OK(clv_encoder_open(device->context, config, weights, NULL, &encoder));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "vocabulary has 60", clv_encode(encoder, wrong, two, 1, out, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "begins at 2", clv_encode(encoder, wrong, falls, 1, out, NULL));
+    EXPECT_FAIL(CLV_E_SHAPE, "41 tokens", clv_encode(encoder, zeros, many, 1, out, NULL));
+    EXPECT_OK(clv_encode(encoder, NULL, NULL, 0, NULL, NULL));
+    clv_encoder_close(encoder);
+    clv_model_close(model);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    test_each_device(check_bad);
+}
+
+/* ---- MiniLM ---------------------------------------------------------------------------------------- */
+
+enum { SENTENCES = 32, WIDTH = 384 };
+static float want[SENTENCES * WIDTH];
+static clv_token_rows rows;
+static clv_model *minilm;
+
+static void check_minilm(test_device *device)
+{
+    static float got[SENTENCES * WIDTH];
+    if (device->slow || device->tiny) return; /* minutes */
+    encode(device->context, minilm, 0, false, rows.ids, rows.offsets, rows.rows, got);
+    double worst = 1;
+    for (size_t i = 0; i < SENTENCES; ++i) {
+        double dot = 0, a = 0, b = 0;
+        for (size_t c = 0; c < WIDTH; ++c) {
+            dot += (double)want[i * WIDTH + c] * (double)got[i * WIDTH + c];
+            a += (double)want[i * WIDTH + c] * (double)want[i * WIDTH + c];
+            b += (double)got[i * WIDTH + c] * (double)got[i * WIDTH + c];
+        }
+        worst = fmin(worst, dot / sqrt(a * b));
+    }
+    printf("%s: cosine of MiniLM's sentences at least 1 - %.2g\n", device->name, 1 - worst);
+    assert_true(worst >= 0.999999);
+}
+
+static void minilm_gives_its_embeddings(void **state)
+{
+    (void)state;
+    const char *folder = getenv("CLEAVE_MINILM_DIR"), *goldens = getenv("CLEAVE_REFERENCE_DIR");
+    if (!folder || !goldens) {
+        printf("SKIPPED: CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set\n");
+        skip();
+    }
+    char path[1024], *lines[SENTENCES], text[16384];
+    clv_tokenizer *tokenizer;
+    snprintf(path, sizeof path, "%s/transformer/sentences.txt", goldens);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char *at = text;
+    for (size_t i = 0; i < SENTENCES; ++i) {
+        lines[i] = at;
+        at = strchr(at, '\n');
+        assert_non_null(at);
+        *at++ = '\0';
+    }
+    snprintf(path, sizeof path, "%s/transformer/embeddings.npy", goldens);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -(long)sizeof want, SEEK_END), 0);
+    assert_int_equal(fread(want, 1, sizeof want, file), sizeof want);
+    fclose(file);
+    EXPECT_OK(clv_tokenizer_open(folder, NULL, &tokenizer));
+    EXPECT_OK(clv_tokenize(tokenizer, (const char *const *)lines, NULL, SENTENCES, NULL, &rows));
+    clv_tokenizer_close(tokenizer);
+    EXPECT_OK(clv_model_open(folder, &minilm));
+    test_each_device(check_minilm);
+    clv_model_close(minilm);
+    clv_token_rows_clear(&rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_plain_c),
+        cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(minilm_gives_its_embeddings),
+    };
+    return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices in every form on every device: the same bits as the host's chain of fma;
+ * clv_matmul against float64. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "runtime/blas/gemm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static float *numbers(size_t count, uint64_t seed)
+{
+    float *out = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *out);
+    assert_non_null(out);
+    for (size_t i = 0; i < count; ++i)
+        out[i] = (float)test_uniform(&seed, -1, 1);
+    return out;
+}
+
+static const struct {
+    size_t m, n, k, batch;
+    bool ta, tb, packed, shared_b;
+    float alpha, beta;
+    bool bias, residual;
+} cases[] = {
+    { 1, 1, 1, 1, false, false, false, false, 1, 0, false, false },
+    { 7, 7, 64, 1, false, true, true, false, 1, 0, true, false },
+    { 13, 33, 65, 3, false, false, false, true, 1, 0, false, false },
+    { 65, 50, 31, 2, true, true, false, false, 0.75f, -1.5f, false, false },
+    { 25, 70, 17, 1, true, false, true, false, 1, 1, true, true },
+    { 30, 40, 800, 1, false, false, false, false, 1, 0.5f, true, false }, /* sums in three blocks */
+    { 14, 97, 5, 1, false, true, true, false, 2, 0, false, false },
+    { 5, 3, 0, 1, false, false, false, false, 1, 0.5f, true, false }, /* no terms */
+};
+
+static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
+{
+    const size_t m = cases[i].m, n = cases[i].n, k = cases[i].k, batch = cases[i].batch;
+    const size_t c_row = n + 3, off = 5, b_count = cases[i].shared_b ? 1 : batch;
+    float *a = numbers(off + batch * m * k, 1), *b = numbers(off + b_count * k * n, 2);
+    float *c = numbers(off + batch * m * c_row, 3), *bias = numbers(n + off, 4);
+    float *add = numbers(batch * m * n, 5);
+    test_array da = test_array_from(device, a, (off + batch * m * k) * sizeof *a);
+    test_array db = test_array_from(device, b, (off + b_count * k * n) * sizeof *b);
+    test_array dc = test_array_from(device, c, (off + batch * m * c_row) * sizeof *c);
+    test_array dbias = test_array_from(device, bias, (n + off) * sizeof *bias);
+    test_array dadd = test_array_from(device, add, batch * m * n * sizeof *add);
+    clv_gemm g = { .m = m,
+                   .n = n,
+                   .k = k,
+                   .batch = batch,
+                   .a = { da.buffer, off, cases[i].ta ? 1 : k, cases[i].ta ? m : 1, m * k },
+                   .b = { db.buffer, off, cases[i].tb ? 1 : n, cases[i].tb ? k : 1,
+                          cases[i].shared_b ? 0 : k * n },
+                   .c = { dc.buffer, off, c_row, 1, m * c_row },
+                   .alpha = cases[i].alpha,
+                   .beta = cases[i].beta,
+                   .bias = cases[i].bias ? dbias.buffer : NULL,
+                   .bias_offset = off };
+    for (size_t t = 0; t < batch; ++t) { /* the host's answer, in c */
+        if (cases[i].residual)
+            for (size_t e = 0; e < m * n; ++e)
+                c[off + t * m * c_row + e / n * c_row + e % n] = add[t * m * n + e];
+        const clv_host_gemm h = { .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .a = a + off + t * m * k,
+                                  .a_row = g.a.row,
+                                  .a_col = g.a.col,
+                                  .b = b + off + (cases[i].shared_b ? 0 : t * k * n),
+                                  .b_row = g.b.row,
+                                  .b_col = g.b.col,
+                                  .c = c + off + t * m * c_row,
+                                  .c_row = c_row,
+                                  .c_col = 1,
+                                  .alpha = g.alpha,
+                                  .beta = g.beta,
+                                  .bias = g.bias ? bias + off : NULL };
+        clv_gemm_host(&h);
+    }
+    if (cases[i].residual) g.add = (clv_matrix){ dadd.buffer, 0, n, 1, m * n };
+    const size_t packed_b = clv_gemm_packed_b(form, n, k);
+    test_array pb = test_array_new(device, (packed_b * b_count + 7) * sizeof(float));
+    if (cases[i].packed && packed_b) {
+        EXPECT_OK(clv_gemm_pack_b_enqueue(device->queue, form, n, k, b_count, &g.b, pb.buffer, 7));
+        g.b = (clv_matrix){ pb.buffer, 7, 0, 0, cases[i].shared_b ? 0 : packed_b };
+        g.b_packed = true;
+    }
+    test_array scratch = test_array_new(device, clv_gemm_scratch(form, &g) * sizeof(float));
+    EXPECT_OK(clv_gemm_enqueue(device->queue, form, &g, scratch.buffer, NULL));
+    test_array_read(&dc);
+    test_array_read(&scratch);
+    test_array_read(&pb);
+    const float *got = (const float *)(void *)dc.host;
+    for (size_t e = 0; e < off + batch * m * c_row; ++e)
+        if (form->provider == CLV_GEMM_CLBLAST ? !(fabsf(got[e] - c[e]) <= 2e-6f * (float)(k + 1))
+                                               : memcmp(&got[e], &c[e], sizeof *c) != 0)
+            fail_msg("%s, case %zu, element %zu: %.9g, expected %.9g", form->name, i, e,
+                     (double)got[e], (double)c[e]);
+    test_array *all[] = { &da, &db, &dc, &dbias, &dadd, &pb, &scratch };
+    for (size_t e = 0; e < CLV_LEN(all); ++e)
+        test_array_free(all[e]);
+    clv_free(a), clv_free(b), clv_free(c), clv_free(bias), clv_free(add);
+}
+
+static void check_forms(test_device *device)
+{
+    for (size_t f = 0; f < clv_gemm_form_count(device->device); ++f) {
+        const clv_gemm_form form = clv_gemm_form_of(device->device, f);
+        if (device->tiny && form.fetch) continue; /* the interpreter's compiler cannot */
+        for (size_t i = 0; i < CLV_LEN(cases); ++i)
+            if (!device->tiny || cases[i].m * cases[i].n * cases[i].k < 10000)
+                check_case(device, &form, i);
+    }
+}
+
+static void every_form_gives_the_hosts_bits(void **state)
+{
+    (void)state;
+    test_each_device(check_forms);
+}
+
+/* The tiles of GPUs, on whatever is here; one of the sizes, since each is a program to compile. */
+static void check_tile(test_device *device)
+{
+    test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    const clv_gemm_form form = clv_gemm_form_of(device->device, 0);
+    for (size_t i = 0; i < CLV_LEN(cases) && !device->slow; ++i)
+        if (!device->tiny || cases[i].m * cases[i].n * cases[i].k < 10000)
+            check_case(device, &form, i);
+}
+
+/* CLBlast and what follows it, on the first device that takes it: its kernels are long to compile.
+ * What it cannot express goes to our tiles. */
+static void check_clblast(test_device *device)
+{
+    static bool seen;
+    if (seen) return;
+    test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    const clv_gemm_form form =
+        clv_gemm_form_of(device->device, clv_gemm_form_count(device->device) - 1);
+    if (form.provider != CLV_GEMM_CLBLAST || device->slow || device->tiny) return;
+    seen = true;
+    check_case(device, &form, 1);
+    check_case(device, &form, 2);
+    check_case(device, &form, 4);
+}
+
+static void clblast_is_near(void **state)
+{
+    (void)state;
+    test_each_device(check_clblast);
+}
+
+static void tiles_give_the_hosts_bits(void **state)
+{
+    (void)state;
+    test_each_device(check_tile);
+}
+
+/* A launch that may take few terms waits with its sums. */
+static void check_cut_sums(test_device *device)
+{
+    if (!device->slow) test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    clv_gemm_form form = clv_gemm_form_of(device->device, 0);
+    form.most_terms = form.kt;
+    check_case(device, &form, 2);
+    check_case(device, &form, 3);
+}
+
+static void cut_sums_change_no_bit(void **state)
+{
+    (void)state;
+    test_each_device(check_cut_sums);
+}
+
+static const struct {
+    size_t m, n, k, batch;
+    bool ta, tb, tc;
+    float alpha, beta;
+} calls[] = {
+    { 7, 7, 64, 1, false, false, false, 1, 0 },
+    { 33, 17, 100, 2, true, true, false, 1, 0 },
+    { 130, 200, 100, 1, false, true, false, 0.75f, -1.5f },
+    { 130, 200, 100, 2, true, false, true, 1, 0.5f },
+    { 4, 5, 0, 1, false, false, false, 1, 0.5f },
+};
+
+static void check_matmul(test_device *device)
+{
+    for (size_t i = 0; i < CLV_LEN(calls); ++i) {
+        const size_t m = calls[i].m, n = calls[i].n, k = calls[i].k, batch = calls[i].batch;
+        if (device->tiny && m * n * k > 100000) continue;
+        float *a = numbers(batch * m * k, 6), *b = numbers(batch * k * n, 7);
+        float *c = numbers(batch * m * n, 8), *was = numbers(batch * m * n, 8);
+        const clv_matmul_options options = { .size = sizeof options,
+                                             .a_row = calls[i].ta ? 1 : k,
+                                             .a_col = calls[i].ta ? m : 1,
+                                             .a_batch = m * k,
+                                             .b_row = calls[i].tb ? 1 : n,
+                                             .b_col = calls[i].tb ? k : 1,
+                                             .b_batch = k * n,
+                                             .c_row = calls[i].tc ? 1 : n,
+                                             .c_col = calls[i].tc ? m : 1,
+                                             .batch = batch,
+                                             .with_scale = true,
+                                             .alpha = calls[i].alpha,
+                                             .beta = calls[i].beta };
+        EXPECT_OK(clv_matmul(device->context, m, n, k, a, b, &options, c));
+        for (size_t e = 0; e < batch * m * n; ++e) {
+            const size_t t = e / (m * n), r = e / n % m, s = e % n;
+            const size_t at = t * m * n + r * options.c_row + s * options.c_col;
+            double sum = 0;
+            for (size_t q = 0; q < k; ++q)
+                sum += (double)a[t * m * k + r * options.a_row + q * options.a_col] *
+                       (double)b[t * k * n + q * options.b_row + s * options.b_col];
+            sum = (double)options.alpha * sum + (double)options.beta * (double)was[at];
+            if (!(fabs(sum - (double)c[at]) <= 1e-6 * (double)(k + 1)))
+                fail_msg("call %zu: [%zu,%zu,%zu] is %g, expected %g", i, t, r, s, (double)c[at],
+                         sum);
+        }
+        clv_free(a), clv_free(b), clv_free(c), clv_free(was);
+    }
+    EXPECT_OK(clv_sync(device->context));
+}
+
+static void matmul_is_right(void **state)
+{
+    (void)state;
+    test_each_device(check_matmul);
+}
+
+static void check_bad_calls(test_device *device)
+{
+    float x[4] = { 0 };
+    const clv_matmul_options holes = { .size = sizeof holes, .c_row = 3, .c_col = 2 };
+    const clv_matmul_options shared = { .size = sizeof shared, .c_row = 1, .c_col = 1 };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_matmul(device->context, 1, 1, 1, NULL, x, NULL, x));
+    EXPECT_FAIL(CLV_E_SHAPE, "one of them must be 1",
+                clv_matmul(device->context, 2, 2, 1, x, x, &holes, x));
+    EXPECT_FAIL(CLV_E_SHAPE, "apart", clv_matmul(device->context, 2, 2, 1, x, x, &shared, x));
+    EXPECT_OK(clv_matmul(device->context, 0, 3, 2, NULL, NULL, NULL, NULL));
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    test_each_device(check_bad_calls);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form_gives_the_hosts_bits),
+        cmocka_unit_test(tiles_give_the_hosts_bits),
+        cmocka_unit_test(clblast_is_near),
+        cmocka_unit_test(cut_sums_change_no_bit),
+        cmocka_unit_test(matmul_is_right),
+        cmocka_unit_test(refuses_what_does_not_fit),
+    };
+    return cmocka_run_group_tests_name("gemm", tests, NULL, NULL);
+}
