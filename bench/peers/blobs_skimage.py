@@ -11,6 +11,8 @@ import numpy as np
 import skimage
 from skimage.feature import blob_log
 
+from truth import judge
+
 SAME_FORMULAS = False  # other taps, no sub-pixel places
 
 
@@ -34,6 +36,10 @@ def warm(movie):
 def compute(movie, _):
     return [blob_log(frame, min_sigma=1, max_sigma=3, num_sigma=5, threshold=None, threshold_rel=0.2)
             for frame in movie]
+
+
+def note(result, case):
+    return judge([spots[:, :2] for spots in result], case["folder"])
 
 
 def main():

@@ -1,13 +1,14 @@
 /* cl/blob/rows.cl -- responses and their maxima in a band of rows, by explicit vectors along x.
  *
  * A work-item walks down a band of a frame. For every level of the ladder it keeps the last rows of
- * the horizontal pass in a ring, makes two rows of responses from it at a time, and looks for
- * maxima in the last four rows of responses of all scales: what it touches stays in the cache.
+ * the horizontal pass in a ring, makes four rows of responses from it at a time, and looks for
+ * maxima in the last eight rows of responses of all scales: what it touches stays in the cache.
  *
  * Launch   3-D: global (tiles in x, bands, frames), local (1, 1, 1).
- * Defines  LANES (8 or 16), PIXEL, DOG.
+ * Defines  LANES (8 or 16), PIXEL, DOG, GROUP (levels of one horizontal pass, at most all), NOISE (1:
+ *          the kernel that counts sizes of responses, 0: the one that looks for maxima).
  * Scratch  a work-item: ITEM_FLOATS(...) floats.
- * Needs    OpenCL C 1.2; int32 global atomics.
+ * Needs    OpenCL C 1.2; int32 global atomics. Vectors at any float's address.
  * Order    taps from the middle outwards, each by one fma: bits do not depend on bands or tiles. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -15,6 +16,24 @@
 
 #define PLANES (DOG ? 1 : 2)
 #define SLACK (4 * LANES)
+#define ROWS 4 /* of responses at a time */
+#define KEPT 8 /* rows of responses: a power of two, ROWS + 2 at least */
+
+/* A vector at any float's address. vloadN would do, but some compilers take sums of two such loads
+ * apart into single floats. */
+typedef fvec __attribute__((aligned(4))) loose_t;
+#define loose(p) (*(__global const loose_t *)(p))
+
+static bool any_of(ivec mask)
+{
+#if LANES == 16
+    const long8 m = as_long8(mask);
+    return (m.s0 | m.s1 | m.s2 | m.s3 | m.s4 | m.s5 | m.s6 | m.s7) != 0;
+#else
+    const long4 m = as_long4(mask);
+    return (m.s0 | m.s1 | m.s2 | m.s3) != 0;
+#endif
+}
 
 /* Where things lie in a work-item's scratch. */
 typedef struct place_t {
@@ -26,8 +45,8 @@ typedef struct place_t {
     int ring, levels, scales;
     __global float *row;   /* pixels: pad + length + pad */
     __global float *rings; /* [level][plane][ring][length] */
-    __global float *L;     /* [scale][4][length] */
-    __global float *G;     /* DoG: [2][length] */
+    __global float *L;     /* [scale][KEPT][length] */
+    __global float *G;     /* DoG: [ROWS][length] */
     __global const int2 *level;
     __global const float2 *taps;
 } place_t;
@@ -39,7 +58,7 @@ static __global float *ring_row(const place_t *p, int l, int plane, int y)
 
 static __global float *response_row(const place_t *p, int k, int y)
 {
-    return p->L + ((size_t)k * 4 + (y & 3)) * p->length;
+    return p->L + ((size_t)k * KEPT + (y & (KEPT - 1))) * p->length;
 }
 
 /* A row of the frame as floats, mirrored at its ends. */
@@ -63,40 +82,48 @@ static void bring_row(const place_t *p, __global const pixel_t *pixels, float pe
         p->row[x - from] = bring(pixels[mirror(x, p->width)], pedestal, gain);
 }
 
-/* The horizontal pass of one level over that row; two vectors at a time. */
+/* The horizontal pass over that row for the levels [l, l + GROUP), two vectors at a time: what lies
+ * i columns off on both sides is added once for all of them. Radii grow with the level. */
 static void across(const place_t *p, int l, int y)
 {
-    const int radius = p->level[l].x;
-    __global const float2 *restrict taps = p->taps + p->level[l].y;
-    __global float *restrict a = ring_row(p, l, 0, y);
-#if !DOG
-    __global float *restrict b = ring_row(p, l, 1, y);
-#endif
     for (int v = p->first; v < p->last; v += 2) {
-        __global const float *restrict in = p->row + p->pad + v * LANES;
-        const float2 t = taps[0];
-        const fvec c0 = lanes_load(in), c1 = lanes_load(in + LANES);
-        fvec a0 = c0 * t.x, a1 = c1 * t.x;
+        __global const float *in = p->row + p->pad + v * LANES;
+        const fvec c0 = loose(in), c1 = loose(in + LANES);
+        fvec a0[GROUP], a1[GROUP], b0[GROUP], b1[GROUP];
+        __global const float2 *taps[GROUP];
+#pragma unroll
+        for (int g = 0; g < GROUP; ++g) {
+            taps[g] = p->taps + p->level[l + g].y;
+            const float2 t = taps[g][0];
+            a0[g] = c0 * t.x, a1[g] = c1 * t.x;
+            b0[g] = c0 * t.y, b1[g] = c1 * t.y;
+        }
+        int i = 1;
+#pragma unroll
+        for (int from = 0; from < GROUP; ++from)
+#pragma unroll 1
+            for (const int radius = p->level[l + from].x; i <= radius; ++i) {
+                const fvec s0 = loose(in - i) + loose(in + i);
+                const fvec s1 = loose(in + LANES - i) + loose(in + LANES + i);
+#pragma unroll
+                for (int g = from; g < GROUP; ++g) {
+                    const fvec wg = taps[g][i].x;
+                    a0[g] = fma(wg, s0, a0[g]), a1[g] = fma(wg, s1, a1[g]);
 #if !DOG
-        fvec b0 = c0 * t.y, b1 = c1 * t.y;
+                    const fvec wq = taps[g][i].y;
+                    b0[g] = fma(wq, s0, b0[g]), b1[g] = fma(wq, s1, b1[g]);
 #endif
-        for (int i = 1; i <= radius; ++i) {
-            const float2 w = taps[i];
-            const fvec s0 = lanes_load(in - i) + lanes_load(in + i);
-            const fvec s1 = lanes_load(in + LANES - i) + lanes_load(in + LANES + i);
-            a0 = fma((fvec)w.x, s0, a0);
-            a1 = fma((fvec)w.x, s1, a1);
+                }
+            }
+#pragma unroll
+        for (int g = 0; g < GROUP; ++g) {
+            __global float *a = ring_row(p, l + g, 0, y) + v * LANES;
+            lanes_store(a0[g], a), lanes_store(a1[g], a + LANES);
 #if !DOG
-            b0 = fma((fvec)w.y, s0, b0);
-            b1 = fma((fvec)w.y, s1, b1);
+            __global float *b = ring_row(p, l + g, 1, y) + v * LANES;
+            lanes_store(b0[g], b), lanes_store(b1[g], b + LANES);
 #endif
         }
-        lanes_store(a0, a + v * LANES);
-        lanes_store(a1, a + (v + 1) * LANES);
-#if !DOG
-        lanes_store(b0, b + v * LANES);
-        lanes_store(b1, b + (v + 1) * LANES);
-#endif
     }
 }
 
@@ -107,80 +134,76 @@ static fvec inside(const place_t *p, int v, fvec value)
     return pick(x >= 0 && x < p->width, value, (fvec)NOTHING);
 }
 
-/* The vertical pass of one level for rows y and y + 1: `up` and `down` walk away from the middle,
- * and what one row has loaded the other uses in the next turn. */
-static void down(const place_t *p, int l, int y, float bias, float scale, float dog)
+/* The vertical pass of one level for rows [y, y + rows), at most ROWS, one vector at a time: `up` and
+ * `dn` walk away from the middle, and what one row has loaded the next uses in the next turn. */
+static inline __attribute__((always_inline)) void
+down(const place_t *p, int l, int y, const int rows, float bias, float scale, float dog)
 {
-    const int radius = p->level[l].x, mask = p->ring - 1;
-    __global const float2 *restrict taps = p->taps + p->level[l].y;
-    __global const float *restrict A = ring_row(p, l, 0, 0);
-#if DOG
-    __global float *restrict out0 = response_row(p, max(l - 1, 0), y);
-    __global float *restrict out1 = response_row(p, max(l - 1, 0), y + 1);
-#else
-    __global const float *restrict B = ring_row(p, l, 1, 0);
-    __global float *restrict out0 = response_row(p, l, y), *restrict out1 = response_row(p, l, y + 1);
-#endif
-    const bool row0 = y >= 0 && y < p->height, row1 = y + 1 >= 0 && y + 1 < p->height;
-    for (int v = p->first; v < p->last; v += 2) {
-        const size_t x = (size_t)v * LANES, n = p->length;
-        const float2 t = taps[0];
-        const size_t m0 = (y & mask) * n + x, m1 = ((y + 1) & mask) * n + x;
-        fvec lowA0 = lanes_load(A + m0), lowA1 = lanes_load(A + m0 + LANES);
-        fvec highA0 = lanes_load(A + m1), highA1 = lanes_load(A + m1 + LANES);
-#if DOG
-        fvec r00 = lowA0 * t.x, r01 = lowA1 * t.x, r10 = highA0 * t.x, r11 = highA1 * t.x;
-#else
-        fvec lowB0 = lanes_load(B + m0), lowB1 = lanes_load(B + m0 + LANES);
-        fvec highB0 = lanes_load(B + m1), highB1 = lanes_load(B + m1 + LANES);
-        fvec r00 = fma((fvec)t.x, lowB0, lowA0 * t.y), r01 = fma((fvec)t.x, lowB1, lowA1 * t.y);
-        fvec r10 = fma((fvec)t.x, highB0, highA0 * t.y), r11 = fma((fvec)t.x, highB1, highA1 * t.y);
-#endif
-        for (int i = 1; i <= radius; ++i) {
-            const float2 w = taps[i];
-            const size_t u = ((y - i) & mask) * n + x, d = ((y + 1 + i) & mask) * n + x;
-            fvec up0 = lanes_load(A + u), up1 = lanes_load(A + u + LANES);
-            fvec dn0 = lanes_load(A + d), dn1 = lanes_load(A + d + LANES);
-#if DOG
-            r00 = fma((fvec)w.x, up0 + highA0, r00);
-            r01 = fma((fvec)w.x, up1 + highA1, r01);
-            r10 = fma((fvec)w.x, lowA0 + dn0, r10);
-            r11 = fma((fvec)w.x, lowA1 + dn1, r11);
-#else
-            r00 = fma((fvec)w.y, up0 + highA0, r00);
-            r01 = fma((fvec)w.y, up1 + highA1, r01);
-            r10 = fma((fvec)w.y, lowA0 + dn0, r10);
-            r11 = fma((fvec)w.y, lowA1 + dn1, r11);
-#endif
-            lowA0 = up0, lowA1 = up1, highA0 = dn0, highA1 = dn1;
+    const int radius = p->level[l].x, mask = p->ring - 1, k = max(l - DOG, 0);
+    const size_t n = p->length;
+    __global const float2 *taps = p->taps + p->level[l].y;
+    for (int v = p->first; v < p->last; ++v) {
+        __global const float *A = ring_row(p, l, 0, 0) + (size_t)v * LANES;
+        fvec upA[ROWS], dnA[ROWS], sum[ROWS];
 #if !DOG
-            up0 = lanes_load(B + u), up1 = lanes_load(B + u + LANES);
-            dn0 = lanes_load(B + d), dn1 = lanes_load(B + d + LANES);
-            r00 = fma((fvec)w.x, up0 + highB0, r00);
-            r01 = fma((fvec)w.x, up1 + highB1, r01);
-            r10 = fma((fvec)w.x, lowB0 + dn0, r10);
-            r11 = fma((fvec)w.x, lowB1 + dn1, r11);
-            lowB0 = up0, lowB1 = up1, highB0 = dn0, highB1 = dn1;
+        __global const float *B = ring_row(p, l, 1, 0) + (size_t)v * LANES;
+        fvec upB[ROWS], dnB[ROWS];
+#endif
+        const float2 t = taps[0];
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            const size_t at = ((y + r) & mask) * n;
+            upA[r] = dnA[r] = loose(A + at);
+#if DOG
+            sum[r] = upA[r] * t.x;
+#else
+            upB[r] = dnB[r] = loose(B + at);
+            sum[r] = fma((fvec)t.x, upB[r], upA[r] * t.y);
 #endif
         }
-#if DOG
-        __global float *restrict g0 = p->G + x, *restrict g1 = p->G + n + x;
-        const fvec d00 = (lanes_load(g0) - r00) * dog, d01 = (lanes_load(g0 + LANES) - r01) * dog;
-        const fvec d10 = (lanes_load(g1) - r10) * dog, d11 = (lanes_load(g1 + LANES) - r11) * dog;
-        lanes_store(r00, g0), lanes_store(r01, g0 + LANES);
-        lanes_store(r10, g1), lanes_store(r11, g1 + LANES);
-        if (l == 0) continue;
-        r00 = d00, r01 = d01, r10 = d10, r11 = d11;
+#pragma unroll 1
+        for (int i = 1; i <= radius; ++i) {
+            const float2 w = taps[i];
+            const size_t u = ((y - i) & mask) * n, d = ((y + rows - 1 + i) & mask) * n;
+#pragma unroll
+            for (int r = rows - 1; r > 0; --r) {
+                upA[r] = upA[r - 1], dnA[rows - 1 - r] = dnA[rows - r];
+#if !DOG
+                upB[r] = upB[r - 1], dnB[rows - 1 - r] = dnB[rows - r];
 #endif
-        r00 = (r00 + bias) * scale, r01 = (r01 + bias) * scale;
-        r10 = (r10 + bias) * scale, r11 = (r11 + bias) * scale;
-        lanes_store(row0 ? inside(p, v, r00) : (fvec)NOTHING, out0 + x);
-        lanes_store(row0 ? inside(p, v + 1, r01) : (fvec)NOTHING, out0 + x + LANES);
-        lanes_store(row1 ? inside(p, v, r10) : (fvec)NOTHING, out1 + x);
-        lanes_store(row1 ? inside(p, v + 1, r11) : (fvec)NOTHING, out1 + x + LANES);
+            }
+            upA[0] = loose(A + u), dnA[rows - 1] = loose(A + d);
+#if !DOG
+            upB[0] = loose(B + u), dnB[rows - 1] = loose(B + d);
+#endif
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+#if DOG
+                sum[r] = fma((fvec)w.x, upA[r] + dnA[r], sum[r]);
+#else
+                sum[r] = fma((fvec)w.y, upA[r] + dnA[r], sum[r]);
+                sum[r] = fma((fvec)w.x, upB[r] + dnB[r], sum[r]);
+#endif
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            fvec value = sum[r];
+#if DOG
+            __global float *G = p->G + r * n + (size_t)v * LANES;
+            value = (loose(G) - sum[r]) * dog;
+            lanes_store(sum[r], G);
+            if (l == 0) continue;
+#endif
+            value = (value + bias) * scale;
+            const bool there = y + r >= 0 && y + r < p->height;
+            lanes_store(there ? inside(p, v, value) : (fvec)NOTHING,
+                        response_row(p, k, y + r) + v * LANES);
+        }
     }
 }
 
+#if !NOISE
 /* value > the three neighbours of an earlier row, or >= those of a later one. */
 #define beats(c, row) \
     ((c) > lanes_load((row) - 1) && (c) > lanes_load(row) && (c) > lanes_load((row) + 1))
@@ -209,16 +232,26 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
                  uint capacity, float low, float relative)
 {
     const float bound = relative > 0.0f ? fmax(low, relative * largest_of(counts)) : low;
+    const int end = min(p->tile, p->width - p->x0) + LANES;
     for (int k = 0; k < p->scales; ++k) {
         __global const float *up = response_row(p, k, y - 1), *here = response_row(p, k, y),
                              *dn = response_row(p, k, y + 1);
-        for (int at = LANES; at <= p->tile && p->x0 - LANES + at < p->width; at += LANES) {
+        for (int at = LANES; at < end; at += LANES) {
+            if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) { /* four at once, mostly for nothing */
+                const fvec a = fmax(lanes_load(here + at), lanes_load(here + at + LANES));
+                const fvec b =
+                    fmax(lanes_load(here + at + 2 * LANES), lanes_load(here + at + 3 * LANES));
+                if (!any_of(fmax(a, b) > bound)) {
+                    at += 3 * LANES;
+                    continue;
+                }
+            }
             const fvec c = lanes_load(here + at);
             ivec top = c > bound;
-            if (!lanes_any(top)) continue;
+            if (!any_of(top)) continue;
             top = top && c > lanes_load(here + at - 1) && c >= lanes_load(here + at + 1) &&
                   beats(c, up + at) && holds(c, dn + at);
-            if (!lanes_any(top)) continue;
+            if (!any_of(top)) continue;
             if (k > 0)
                 top = top && beats(c, response_row(p, k - 1, y - 1) + at) &&
                       beats(c, response_row(p, k - 1, y) + at) &&
@@ -227,7 +260,7 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
                 top = top && holds(c, response_row(p, k + 1, y - 1) + at) &&
                       holds(c, response_row(p, k + 1, y) + at) &&
                       holds(c, response_row(p, k + 1, y + 1) + at);
-            if (!lanes_any(top)) continue;
+            if (!any_of(top)) continue;
             int lane[LANES];
             LANES_JOIN(vstore, LANES)(top, 0, lane);
             for (int i = 0; i < LANES; ++i)
@@ -235,9 +268,12 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
         }
     }
 }
+#endif
 
+/* `counters`: words behind a work-item's scratch. */
 static place_t place_of(__global float *scratch, int width, int height, int tile, int pad, int ring,
-                        int levels, __global const int2 *level, __global const float2 *taps)
+                        int levels, __global const int2 *level, __global const float2 *taps,
+                        int counters)
 {
     place_t p;
     p.x0 = (int)get_global_id(0) * tile;
@@ -248,27 +284,32 @@ static place_t place_of(__global float *scratch, int width, int height, int tile
     p.scales = levels - DOG;
     p.level = level, p.taps = taps;
     const size_t row = p.length + 2 * pad;
-    const size_t item = row + (size_t)p.length * (levels * (PLANES * ring + 4) + 2);
+    const size_t item = row + (size_t)p.length * (levels * (PLANES * ring + KEPT) + ROWS) +
+        counters;
     const size_t number = get_global_id(0) +
         get_global_size(0) * (get_global_id(1) + get_global_size(1) * (size_t)get_global_id(2));
     p.row = scratch + number * item;
     p.rings = p.row + row;
     p.L = p.rings + (size_t)p.length * levels * PLANES * ring;
-    p.G = p.L + (size_t)p.length * levels * 4;
+    p.G = p.L + (size_t)p.length * levels * KEPT;
     return p;
 }
 
-/* Rows of the horizontal pass up to `last`, from `*next` on. */
+/* Rows of the horizontal pass up to `last`, from `*next` on, for responses in rows [from, to]. */
 static void advance(const place_t *p, int *next, int last, int from, int to,
                     __global const pixel_t *pixels, ulong row_stride, float pedestal, float gain)
 {
     for (; *next <= last; ++*next) {
         bring_row(p, pixels + mirror(*next, p->height) * (size_t)row_stride, pedestal, gain);
-        for (int l = 0; l < p->levels; ++l)
-            if (*next >= from - p->level[l].x && *next <= to + p->level[l].x) across(p, l, *next);
+        for (int l = 0; l < p->levels; l += GROUP) {
+            const int first = min(l, p->levels - GROUP); /* the last group may overlap another */
+            const int radius = p->level[first + GROUP - 1].x;
+            if (*next >= from - radius && *next <= to + radius) across(p, first, *next);
+        }
     }
 }
 
+#if !NOISE
 __kernel void clv_blob_rows(__global const pixel_t *restrict pixels, ulong offset,
                             ulong frame_stride, ulong row_stride,
                             __global const float *restrict pedestals,
@@ -282,33 +323,35 @@ __kernel void clv_blob_rows(__global const pixel_t *restrict pixels, ulong offse
 {
     const uint frame = at + get_global_id(2);
     const int y0 = (int)get_global_id(1) * band, y1 = min(y0 + band, height);
-    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps);
+    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, 0);
     if (p.x0 >= width || y0 >= height) return;
 
     pixels += offset + frame * (size_t)frame_stride;
     peaks += (size_t)frame * capacity * PEAK_WORDS;
     counts += 2 * frame;
     const float pedestal = pedestals[frame];
-    for (int i = 0; i < 4 * p.scales; ++i) /* columns that no vector will write */
+    for (int i = 0; i < KEPT * p.scales; ++i) /* columns that no vector will write */
         for (int x = 0; x < p.length; x += LANES)
             lanes_store((fvec)NOTHING, p.L + (size_t)i * p.length + x);
 
     int reach = 0;
     for (int l = 0; l < levels; ++l) reach = max(reach, level[l].x);
     int next = y0 - 1 - reach;
-    for (int y = y0 - 1; y <= y1; y += 2) {
-        advance(&p, &next, y + 1 + reach, y0 - 1, y1 + 1, pixels, row_stride, pedestal, gain);
+    for (int y = y0 - 1; y <= y1; y += ROWS) {
+        advance(&p, &next, y + ROWS - 1 + reach, y0 - 1, y1, pixels, row_stride, pedestal, gain);
         for (int l = 0; l < levels; ++l) {
             const int k = max(l - DOG, 0);
-            down(&p, l, y, leak[l] * pedestal * gain, inverse[frame * p.scales + k], dog);
+            down(&p, l, y, ROWS, leak[l] * pedestal * gain, inverse[frame * p.scales + k], dog);
         }
-        for (int row = y - 1; row <= y; ++row)
+        for (int row = y - 1; row < y + ROWS - 1; ++row)
             if (row >= y0 && row < y1)
                 look(&p, row, peaks, counts, capacity, low, relative);
     }
 }
 
-/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. */
+#else
+/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. A work-item
+ * counts on its own, behind its scratch, and adds what it has at the end. */
 __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong offset,
                                   ulong frame_stride, ulong row_stride,
                                   __global const float *restrict pedestals,
@@ -321,9 +364,12 @@ __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong
 {
     const uint frame = at + get_global_id(2);
     const int y0 = (int)get_global_id(1) * band, y1 = min(y0 + band, height);
-    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps);
+    const int all = (levels - DOG) * NOISE_BINS;
+    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, all);
     if (p.x0 >= width || y0 >= height) return;
 
+    __global uint *own = (__global uint *)(p.G + ROWS * p.length);
+    for (int i = 0; i < all; ++i) own[i] = 0;
     pixels += offset + frame * (size_t)frame_stride;
     const float pedestal = pedestals[frame];
     int reach = 0;
@@ -332,15 +378,18 @@ __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong
     for (int y = y0; y < y1; ++y) {
         if (y % step) continue;
         next = max(next, y - reach);
-        advance(&p, &next, y + 1 + reach, y0, y1, pixels, row_stride, pedestal, gain);
+        advance(&p, &next, y + reach, y0, y1 - 1, pixels, row_stride, pedestal, gain);
         for (int l = 0; l < levels; ++l) {
             const int k = max(l - DOG, 0);
-            down(&p, l, y, leak[l] * pedestal * gain, 1.0f, dog);
+            down(&p, l, y, 1, leak[l] * pedestal * gain, 1.0f, dog);
             if (DOG && l == 0) continue;
             __global const float *here = response_row(&p, k, y);
-            volatile __global uint *bin = bins + ((size_t)frame * p.scales + k) * NOISE_BINS;
             for (int x = LANES; x < tile + LANES && p.x0 - LANES + x < width; ++x)
-                atomic_inc(bin + noise_bin(here[x]));
+                ++own[k * NOISE_BINS + noise_bin(here[x])];
         }
     }
+    bins += (size_t)frame * all;
+    for (int i = 0; i < all; ++i)
+        if (own[i]) atomic_add(bins + i, own[i]);
 }
+#endif

@@ -17,7 +17,7 @@ typedef struct clv_blob_family {
     size_t lanes;
     size_t tile, tiles; /* columns of a work-item; in a row */
     size_t band, bands; /* rows of a work-item; in a frame */
-    size_t pad, ring;
+    size_t pad, ring, level_group;
     size_t group; /* frames of a launch */
     size_t scratch_floats;
 } clv_blob_family;

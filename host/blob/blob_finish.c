@@ -43,22 +43,38 @@ static double overlap_of(double distance, double r1, double r2)
     return shared / (pi * smaller * smaller);
 }
 
-/* Spots by cell, so that only neighbours are compared. */
-typedef struct grid {
-    double side;
-    size_t rows, columns;
-    int32_t *head; /* of each cell; -1: empty */
-    int32_t *next; /* of each spot */
-} grid;
-
-static bool overlaps_kept(const clv_blob_plan *plan, const grid *g, const clv_blob_peak *peaks,
-                          size_t i)
+clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *f)
 {
-    const size_t row = (size_t)(peaks[i].y / g->side), column = (size_t)(peaks[i].x / g->side);
+    enum { MOST_CELLS = 1024 }; /* along a side */
+    const size_t height = plan->shape.height, width = plan->shape.width;
+    *f = (clv_blob_finisher){ 0 };
+    f->side = fmax(2 * sqrt(2) * plan->sigma[plan->scales - 1],
+                   (double)CLV_MAX(height, width) / MOST_CELLS);
+    f->rows = (size_t)((double)height / f->side) + 1;
+    f->columns = (size_t)((double)width / f->side) + 1;
+    f->head = clv_alloc(f->rows * f->columns, sizeof *f->head);
+    if (f->head && clv_reserve(&f->next, &f->next_room, CLV_BLOB_USUAL_SPOTS, sizeof *f->next) &&
+        clv_reserve(&f->spots, &f->room, 3 * CLV_BLOB_USUAL_SPOTS, sizeof *f->spots))
+        return CLV_OK;
+    clv_blob_finisher_clear(f);
+    return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
+}
+
+void clv_blob_finisher_clear(clv_blob_finisher *f)
+{
+    clv_free(f->spots), clv_free(f->head), clv_free(f->next);
+    *f = (clv_blob_finisher){ 0 };
+}
+
+/* Only spots in the same cell and those around it are compared. */
+static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
+                          const clv_blob_peak *peaks, size_t i)
+{
+    const size_t row = (size_t)(peaks[i].y / f->side), column = (size_t)(peaks[i].x / f->side);
     const double r1 = sqrt(2) * plan->sigma[peaks[i].k];
-    for (size_t y = row ? row - 1 : 0; y <= row + 1 && y < g->rows; ++y)
-        for (size_t x = column ? column - 1 : 0; x <= column + 1 && x < g->columns; ++x)
-            for (int32_t j = g->head[y * g->columns + x]; j >= 0; j = g->next[j]) {
+    for (size_t y = row ? row - 1 : 0; y <= row + 1 && y < f->rows; ++y)
+        for (size_t x = column ? column - 1 : 0; x <= column + 1 && x < f->columns; ++x)
+            for (int32_t j = f->head[y * f->columns + x]; j >= 0; j = f->next[j]) {
                 const double dy = (double)peaks[i].y - peaks[j].y,
                              dx = (double)peaks[i].x - peaks[j].x;
                 if (overlap_of(sqrt(dy * dy + dx * dx), r1, sqrt(2) * plan->sigma[peaks[j].k]) >
@@ -69,32 +85,23 @@ static bool overlaps_kept(const clv_blob_plan *plan, const grid *g, const clv_bl
 }
 
 /* Keeps a peak unless it overlaps one that was kept before. `peaks` are sorted by rank. */
-static clv_status prune(const clv_blob_plan *plan, clv_blob_peak *peaks, size_t *count)
+static clv_status prune(const clv_blob_plan *plan, clv_blob_finisher *f, clv_blob_peak *peaks,
+                        size_t *count)
 {
-    const double side = 2 * sqrt(2) * plan->sigma[plan->scales - 1];
-    grid g = { .side = side,
-               .rows = (size_t)((double)plan->shape.height / side) + 1,
-               .columns = (size_t)((double)plan->shape.width / side) + 1 };
-    g.head = clv_alloc(g.rows * g.columns, sizeof *g.head);
-    g.next = clv_alloc(CLV_MAX(*count, (size_t)1), sizeof *g.next);
-    clv_status status = CLV_OK;
-    if (!g.head || !g.next) {
-        status = clv_fail(CLV_E_MEMORY, "blobs: no memory to prune %zu spots", *count);
-    } else {
-        size_t kept = 0;
-        memset(g.head, -1, g.rows * g.columns * sizeof *g.head);
-        for (size_t i = 0; i < *count; ++i) {
-            peaks[kept] = peaks[i];
-            if (overlaps_kept(plan, &g, peaks, kept)) continue;
-            int32_t *head = &g.head[(size_t)(peaks[kept].y / side) * g.columns +
-                                    (size_t)(peaks[kept].x / side)];
-            g.next[kept] = *head;
-            *head = (int32_t)kept++;
-        }
-        *count = kept;
+    if (!clv_reserve(&f->next, &f->next_room, *count, sizeof *f->next))
+        return clv_fail(CLV_E_MEMORY, "blobs: no memory to prune %zu spots", *count);
+    size_t kept = 0;
+    memset(f->head, -1, f->rows * f->columns * sizeof *f->head);
+    for (size_t i = 0; i < *count; ++i) {
+        peaks[kept] = peaks[i];
+        if (overlaps_kept(plan, f, peaks, kept)) continue;
+        int32_t *head = &f->head[(size_t)(peaks[kept].y / f->side) * f->columns +
+                                 (size_t)(peaks[kept].x / f->side)];
+        f->next[kept] = *head;
+        *head = (int32_t)kept++;
     }
-    clv_free(g.head), clv_free(g.next);
-    return status;
+    *count = kept;
+    return CLV_OK;
 }
 
 /* Whether a pixel within `radius` of (y, x) is not finite. */
@@ -134,8 +141,8 @@ static size_t filter(const clv_blob_plan *plan, size_t frame, clv_blob_peak *pea
     return kept;
 }
 
-clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **spots,
-                           size_t *capacity, size_t *count, size_t *dropped_bad)
+clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
+                           size_t *count, size_t *dropped_bad)
 {
     clv_blob_peak *peaks = plan->peaks[frame];
     const float *inverse = plan->inverse_noise + frame * plan->scales;
@@ -143,12 +150,13 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **s
     *count = filter(plan, frame, peaks, plan->found[frame], dropped_bad);
     if (!*count) return CLV_OK;
     qsort(peaks, *count, sizeof *peaks, by_rank);
-    if (!plan->options.keep_overlapping) CLV_TRY(prune(plan, peaks, count));
+    if (!plan->options.keep_overlapping) CLV_TRY(prune(plan, finisher, peaks, count));
     /* the fit wants two more copies */
-    if (!clv_reserve(spots, capacity, 3 * *count, sizeof **spots))
+    if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
+    clv_spot *spots = finisher->spots;
     for (size_t i = 0; i < *count; ++i) {
-        clv_spot *spot = *spots + i;
+        clv_spot *spot = spots + i;
         *spot = (clv_spot){ .frame = (uint32_t)frame };
         clv_blob_refine(plan, &peaks[i], inverse, spot);
         if (plan->bad_pixels[frame] &&
@@ -156,12 +164,12 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **s
             spot->flags |= CLV_SPOT_BAD_PIXEL;
         clv_blob_measure(plan, frame, &peaks[i], spot);
     }
-    qsort(*spots, *count, sizeof **spots, by_place);
+    qsort(spots, *count, sizeof *spots, by_place);
     if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT) {
-        clv_spot *guess = *spots + 2 * *count;
-        memcpy(guess, *spots, *count * sizeof *guess);
-        clv_blob_fit(plan, frame, guess, *spots + *count, *spots, *count);
-        qsort(*spots, *count, sizeof **spots, by_place);
+        clv_spot *guess = spots + 2 * *count;
+        memcpy(guess, spots, *count * sizeof *guess);
+        clv_blob_fit(plan, frame, guess, spots + *count, spots, *count);
+        qsort(spots, *count, sizeof *spots, by_place);
     }
     return CLV_OK;
 }

@@ -26,10 +26,23 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
 
 /* ---- blob_finish.c ---- */
 
-/* The frame's spots from its peaks: filtered, pruned, refined, measured, sorted. Grows *spots.
- * Any thread, different frames at once. */
-clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_spot **spots,
-                           size_t *capacity, size_t *count, size_t *dropped_bad);
+/* What one thread needs to finish frame after frame; grows with the most spots of a frame. */
+typedef struct clv_blob_finisher {
+    clv_spot *spots; /* of the last frame */
+    size_t room;
+    double side; /* of the cells in which neighbours are looked for */
+    size_t rows, columns;
+    int32_t *head; /* the last spot of each cell; -1: empty */
+    int32_t *next; /* of each spot: the one before it in its cell */
+    size_t next_room;
+} clv_blob_finisher;
+
+clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *finisher);
+void clv_blob_finisher_clear(clv_blob_finisher *finisher);
+/* The frame's spots from its peaks: filtered, pruned, refined, measured, sorted.
+ * Any thread, different frames at once, each with a finisher. */
+clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
+                           size_t *count, size_t *dropped_bad);
 
 /* ---- blob_measure.c ---- */
 

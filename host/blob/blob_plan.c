@@ -166,6 +166,10 @@ static clv_status make_results(clv_blob_plan *plan)
     if (!plan->seed || !plan->pedestal || !plan->bad_pixels || !plan->peaks || !plan->room ||
         !plan->found || !plan->max_response || !plan->inverse_noise)
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu frames", n);
+    for (size_t i = 0; i < CLV_MIN(n, (size_t)CLV_BLOB_USUAL_FRAMES); ++i)
+        if (!clv_reserve(&plan->peaks[i], &plan->room[i], CLV_BLOB_USUAL_SPOTS,
+                         sizeof **plan->peaks))
+            return clv_fail(CLV_E_MEMORY, "blobs: no memory for the maxima of %zu frames", n);
     return CLV_OK;
 }
 
@@ -198,7 +202,8 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     plan->relative = plan->by_noise ? 0 : (float)plan->options.threshold_rel;
     const size_t rows = CLV_MAX((size_t)65536 / plan->shape.width, (size_t)1);
     plan->noise_step = (plan->shape.height + rows - 1) / rows;
-    plan->capacity = 1024;
+    /* more maxima than one for 1024 pixels are an exception */
+    plan->capacity = clv_round_up(plan->shape.height * plan->shape.width / 1024 + 1, 1024);
     *out = plan;
     return CLV_OK;
 }

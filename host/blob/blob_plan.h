@@ -5,7 +5,13 @@
 
 #include <cleave/blob.h>
 
-enum { CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1, CLV_BLOB_NOISE_BINS = 4096 };
+enum {
+    CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1,
+    CLV_BLOB_NOISE_BINS = 4096,
+    /* room that is there from the start: spots of a frame, frames of a push */
+    CLV_BLOB_USUAL_SPOTS = 256,
+    CLV_BLOB_USUAL_FRAMES = 256,
+};
 
 /* A maximum as kernels and reference hand it over; 16 words, cl/blob/blob.clh has its twin. */
 typedef struct clv_blob_peak {

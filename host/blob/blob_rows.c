@@ -10,14 +10,16 @@ static clv_arg i32(size_t value)
     return clv_arg_i32((int32_t)value);
 }
 
-static clv_launch describe(const clv_blob_pass *p, const char *kernel, size_t frames)
+static clv_launch describe(const clv_blob_pass *p, bool noise, size_t frames)
 {
     return (clv_launch){
         .source = &clv_cl_blob_rows,
-        .kernel = kernel,
+        .kernel = noise ? "clv_blob_noise_rows" : "clv_blob_rows",
         .defines = { { "LANES", (long)p->f->lanes },
                      { "PIXEL", (long)p->plan->shape.type },
-                     { "DOG", p->plan->options.dog } },
+                     { "DOG", p->plan->options.dog },
+                     { "GROUP", (long)p->f->level_group },
+                     { "NOISE", noise } },
         .global = { p->f->tiles, p->f->bands, frames },
         .local = { 1, 1, 1 },
     };
@@ -53,7 +55,7 @@ clv_status clv_blob_look_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_f32(plan->relative),
         clv_arg_u32((uint32_t)at),
     };
-    const clv_launch launch = describe(p, "clv_blob_rows", frames);
+    const clv_launch launch = describe(p, false, frames);
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
@@ -83,6 +85,6 @@ clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
         i32(plan->noise_step),
         clv_arg_u32((uint32_t)at),
     };
-    const clv_launch launch = describe(p, "clv_blob_noise_rows", frames);
+    const clv_launch launch = describe(p, true, frames);
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }

@@ -12,14 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_HELPERS = 16, FRAMES_A_HELPER = 8 };
+enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400 }; /* fewer are not worth a thread */
 
 /* What one thread finishes: frames [first, last) of a push. */
 typedef struct helper {
     const clv_blob_plan *plan;
     size_t first, last;
-    clv_spot *frame_spots; /* of one frame */
-    size_t frame_room;
+    clv_blob_finisher finisher;
     clv_spot *spots; /* of all its frames */
     size_t count, room, dropped, empty;
     clv_error error;
@@ -39,10 +38,10 @@ static clv_status finish_frames(helper *h)
 {
     for (size_t frame = h->first; frame < h->last; ++frame) {
         size_t count, dropped;
-        CLV_TRY(clv_blob_finish(h->plan, frame, &h->frame_spots, &h->frame_room, &count, &dropped));
+        CLV_TRY(clv_blob_finish(h->plan, frame, &h->finisher, &count, &dropped));
         if (!clv_reserve(&h->spots, &h->room, h->count + count, sizeof *h->spots))
             return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", h->count + count);
-        if (count) memcpy(h->spots + h->count, h->frame_spots, count * sizeof *h->spots);
+        if (count) memcpy(h->spots + h->count, h->finisher.spots, count * sizeof *h->spots);
         h->count += count, h->dropped += dropped, h->empty += count == 0;
     }
     return CLV_OK;
@@ -85,8 +84,11 @@ static clv_status finish(clv_blob_stream *stream, size_t frames)
 {
     clv_thread threads[MOST_HELPERS];
     bool running[MOST_HELPERS] = { false };
-    size_t used = CLV_MIN(stream->helper_count, (frames + FRAMES_A_HELPER - 1) / FRAMES_A_HELPER);
-    used = CLV_MAX(used, (size_t)1);
+    size_t maxima = 0;
+    for (size_t i = 0; i < frames; ++i)
+        maxima += stream->plan->found[i];
+    const size_t used =
+        CLV_MIN(CLV_MIN(stream->helper_count, frames), maxima / MAXIMA_A_HELPER + 1);
     for (size_t i = 0; i < used; ++i) {
         helper *h = &stream->helpers[i];
         h->plan = stream->plan;
@@ -129,26 +131,48 @@ static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *rep
     return clv_job_run(stream->context, &job, stream->plan, report);
 }
 
-/* Frames whose list was full: again, with room for all and the largest response known. */
+/* Frames whose list was full: again, with room for all and the largest response known. The next push
+ * is likely to hold as many. */
 static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *report)
 {
+    enum { MOST_KEPT = 16384 };
     clv_blob_plan *plan = stream->plan;
+    const size_t listed = plan->capacity;
+    size_t longest = listed;
     for (size_t i = 0; i < frames; ++i) {
-        size_t end = i, most = plan->capacity;
-        for (; end < frames && plan->found[end] > plan->capacity; ++end) {
+        size_t end = i, most = listed;
+        for (; end < frames && plan->found[end] > listed; ++end) {
             most = CLV_MAX(most, (size_t)plan->found[end]);
             memcpy(&plan->seed[2 * end + 1], &plan->max_response[end], sizeof(float));
         }
         if (end == i) continue;
-        const size_t before = plan->capacity;
         plan->base = i, plan->capacity = clv_round_up(most, 1024);
+        longest = CLV_MAX(longest, plan->capacity);
         const clv_status status = run_job(stream, end - i, report);
-        plan->base = 0, plan->capacity = before;
+        plan->base = 0, plan->capacity = listed;
         memset(plan->seed + 2 * i, 0, (end - i) * 2 * sizeof *plan->seed);
         if (status) return status;
         stream->summary.reruns += end - i;
         i = end - 1;
     }
+    plan->capacity = CLV_MAX(listed, CLV_MIN(longest, (size_t)MOST_KEPT));
+    return CLV_OK;
+}
+
+/* For usual numbers of spots: a push takes more only when it finds more. */
+static clv_status make_room(clv_blob_stream *stream)
+{
+    const size_t frames = CLV_MIN(stream->plan->shape.frames, (size_t)CLV_BLOB_USUAL_FRAMES),
+                 usual = frames * CLV_BLOB_USUAL_SPOTS;
+    stream->helper_count = CLV_MIN(stream->helper_count, stream->plan->shape.frames);
+    for (size_t i = 0; i < stream->helper_count; ++i) {
+        helper *h = &stream->helpers[i];
+        CLV_TRY(clv_blob_finisher_create(stream->plan, &h->finisher));
+        if (!clv_reserve(&h->spots, &h->room, usual / stream->helper_count + 1, sizeof *h->spots))
+            return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
+    }
+    if (!clv_reserve(&stream->spots, &stream->room, usual, sizeof *stream->spots))
+        return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
     return CLV_OK;
 }
 
@@ -166,7 +190,8 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
     stream->context = context;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     stream->helper_count = (size_t)CLV_MIN(CLV_MAX(cores, 1L), (long)MOST_HELPERS);
-    const clv_status status = clv_blob_plan_create(shape, options, &stream->plan);
+    clv_status status = clv_blob_plan_create(shape, options, &stream->plan);
+    if (!status) status = make_room(stream);
     if (status) {
         clv_blobs_close(stream);
         return status;
@@ -232,7 +257,7 @@ void clv_blobs_close(clv_blob_stream *stream)
 {
     if (!stream) return;
     for (size_t i = 0; i < MOST_HELPERS; ++i)
-        clv_free(stream->helpers[i].spots), clv_free(stream->helpers[i].frame_spots);
+        clv_free(stream->helpers[i].spots), clv_blob_finisher_clear(&stream->helpers[i].finisher);
     clv_free(stream->spots);
     clv_blob_plan_free(stream->plan);
     clv_free(stream);

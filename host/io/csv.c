@@ -55,10 +55,68 @@ static bool add_not_finite(clv_csv *csv, double value)
     return true;
 }
 
+/* Decimal digits of `value` to `text`, most significant first; how many. */
+static size_t put_digits(uint64_t value, char *text)
+{
+    char reversed[20];
+    size_t count = 0;
+    do {
+        reversed[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    for (size_t i = 0; i < count; ++i)
+        text[i] = reversed[count - 1 - i];
+    return count;
+}
+
+static size_t put_fixed(uint64_t digits, int decimals, char *text)
+{
+    while (decimals > 0 && digits % 10 == 0)
+        digits /= 10, --decimals;
+    uint64_t one = 1;
+    for (int i = 0; i < decimals; ++i)
+        one *= 10;
+    size_t length = put_digits(digits / one, text);
+    if (!decimals) return length;
+    text[length++] = '.';
+    for (uint64_t rest = digits % one, unit = one / 10; unit; unit /= 10)
+        text[length++] = (char)('0' + rest / unit % 10);
+    return length;
+}
+
+/* What the loop in clv_csv_float would print, for sizes that printf writes without an exponent.
+ * Below, value * 10^decimals is exact: 24 bits times 5^12 are 52. False: that loop must. */
+static bool add_usual_float(clv_csv *csv, float value)
+{
+    static const double tens[] = { 1e0, 1e1, 1e2, 1e3,  1e4,  1e5, 1e6,
+                                   1e7, 1e8, 1e9, 1e10, 1e11, 1e12 };
+    const double size = fabs((double)value);
+    if (!(size >= 1e-4 && size < 1e5)) return false;
+    int before = -3; /* digits in front of the point; 0.00x: negative */
+    while (before <= 0 ? size * tens[-before] >= 1 : size >= tens[before])
+        ++before;
+    for (int precision = 6; precision <= 9; ++precision) {
+        const int decimals = precision - before;
+        const double digits = rint(size * tens[decimals]), back = digits / tens[decimals];
+        uint64_t bits;
+        memcpy(&bits, &back, sizeof bits);
+        /* halfway between two floats, as far as a double can tell */
+        if ((bits & 0x1FFFFFFF) == 0x10000000) return false;
+        if ((double)(float)back != size) continue;
+        char text[32];
+        size_t length = 0;
+        if (value < 0) text[length++] = '-';
+        length += put_fixed((uint64_t)digits, decimals, text + length);
+        add_cell(csv, text, length);
+        return true;
+    }
+    return false;
+}
+
 void clv_csv_float(clv_csv *csv, float value)
 {
     char digits[32];
-    if (add_not_finite(csv, value)) return;
+    if (add_not_finite(csv, value) || add_usual_float(csv, value)) return;
     for (int precision = 6; precision <= 9; ++precision) { /* 9 always reads back */
         snprintf(digits, sizeof digits, "%.*g", precision, (double)value);
         if (precision == 9 || strtof(digits, NULL) == value) break;
@@ -76,9 +134,11 @@ void clv_csv_number(clv_csv *csv, double value)
 
 void clv_csv_int(clv_csv *csv, int64_t value)
 {
-    char digits[32];
-    const int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
-    add_cell(csv, digits, (size_t)length);
+    char text[24];
+    size_t length = 0;
+    if (value < 0) text[length++] = '-';
+    length += put_digits(value < 0 ? 0 - (uint64_t)value : (uint64_t)value, text + length);
+    add_cell(csv, text, length);
 }
 
 void clv_csv_string(clv_csv *csv, const char *value)

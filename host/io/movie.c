@@ -65,6 +65,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     unsigned char start[8] = { 0 };
     char found[40];
     clv_input input;
+    if (options->raw.given) return clv_movie_open_raw(movie, options);
     CLV_TRY(clv_input_open(&input, movie->path));
     const size_t there = input.length < sizeof start ? (size_t)input.length : sizeof start;
     const clv_status status = clv_input_read(&input, start, there);
@@ -76,7 +77,8 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         return clv_movie_open_tiff(movie, options);
     if (!there)
         return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF or NPY movie", movie->path);
-    return clv_fail(CLV_E_FORMAT, "%s: begins with \"%s\", expected a TIFF or NPY movie",
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: begins with \"%s\", expected a TIFF or NPY movie (raw pixels need --raw)",
                     movie->path,
                     clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
 }

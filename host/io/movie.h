@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in a file, read frame by frame: NPY or TIFF, known by content. */
+/* A movie in a file, read frame by frame: NPY or TIFF, known by content, or raw pixels. */
 #ifndef CLEAVE_HOST_IO_MOVIE_H
 #define CLEAVE_HOST_IO_MOVIE_H
 
 #include "host/io/array.h"
+
+/* What a file without a header holds. */
+typedef struct clv_raw_layout {
+    bool given, big_endian;
+    size_t frames, height, width; /* frames 0: as many as there are */
+    clv_type type;
+    uint64_t offset; /* of the first frame, bytes */
+} clv_raw_layout;
+
+/* "T,H,W,TYPE[,OFFSET]", TYPE u8 u16 i16 u32 f32 f64 or NumPy's names, > in front: big-endian. */
+bool clv_raw_parse(const char *text, clv_raw_layout *layout);
 
 /* Zero-initialise for the defaults. */
 typedef struct clv_movie_options {
     bool channel_given, z_given;
     size_t channel, z; /* 0-based */
     bool partial;      /* what can be read of a damaged file */
+    clv_raw_layout raw;
 } clv_movie_options;
 
 typedef struct clv_movie_facts {
     clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
     size_t frames, height, width;
-    char format[16];                    /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF" */
+    char format[16];                    /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "raw" */
     char stored[16];                    /* type in the file: "uint16" */
     char notices[400];                  /* lines for the user, each ends with LF */
     double pixel_size, interval;        /* 0: not told */
@@ -54,6 +66,7 @@ void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out);
 clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
 
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
+clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Movies in NPY files: frames in C order are read one by one, everything else at once. */
-#define _GNU_SOURCE
 #include "host/io/movie.h"
 
 #include "base/alloc.h"
@@ -9,10 +8,8 @@
 #include "host/io/npy_header.h"
 #include "host/io/stream.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct npy_movie {
     clv_input input;
@@ -32,21 +29,6 @@ static void close_npy(void *state)
     clv_free(npy);
 }
 
-static clv_status read_at(const npy_movie *npy, uint64_t offset, void *out, size_t length)
-{
-    char *at = out;
-    while (length) {
-        const ssize_t got = pread(npy->input.descriptor, at, length, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            return clv_fail(CLV_E_IO, "%s: cannot read: %s", npy->input.path, strerror(errno));
-        if (got == 0)
-            return clv_fail(CLV_E_FORMAT, "%s: ends %zu bytes too early", npy->input.path, length);
-        at += got, offset += (uint64_t)got, length -= (size_t)got;
-    }
-    return CLV_OK;
-}
-
 static clv_status read_npy(clv_movie *movie, size_t frame, void *pixels)
 {
     npy_movie *npy = movie->state;
@@ -57,7 +39,7 @@ static clv_status read_npy(clv_movie *movie, size_t frame, void *pixels)
     }
     const size_t bytes = npy->pixels * npy->header.dtype->size;
     void *to = npy->row ? npy->row : pixels;
-    CLV_TRY(read_at(npy, npy->data + (uint64_t)frame * bytes, to, bytes));
+    CLV_TRY(clv_input_read_at(&npy->input, npy->data + (uint64_t)frame * bytes, to, bytes));
     if (npy->header.swap) clv_npy_swap(to, bytes, npy->header.dtype->size);
     if (npy->row) clv_movie_narrow(npy->header.dtype->type, npy->row, npy->pixels, pixels);
     return CLV_OK;

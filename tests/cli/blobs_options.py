@@ -7,6 +7,7 @@
 import csv
 import io
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,12 @@ import tempfile
 import paco_kit as kit
 
 WRONG = []
+
+# As TrackMate 7 exports spots: key, name, short name, unit.
+TRACKMATE = ["LABEL,ID,TRACK_ID,QUALITY,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS,VISIBILITY",
+             "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility",
+             "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility",
+             ",,,(quality),(um),(um),(um),(sec),,(um),"]
 
 
 def say(ok, text):
@@ -80,6 +87,23 @@ def formats(run, folder, work):
                 say(partial.returncode == 0 and "warning" in partial.stderr, f"{name}: --partial")
 
 
+def records(run, movie, rows, work):
+    """The same numbers as NumPy records, read without NumPy."""
+    for options, names, layout in (([], 9, "2I7f"), (["--link", "4"], 10, "2I7fq")):
+        path = os.path.join(work, "spots.npy")
+        done = run(movie, "-o", path, "--threshold", "60", "-q", *options)
+        with open(path, "rb") as file:
+            data = file.read()
+        start = 10 + int.from_bytes(data[8:10], "little")
+        header = eval(data[10:start])  # pylint: disable=eval-used
+        say(done.returncode == 0 and start % 64 == 0 and len(header["descr"]) == names and
+            header["shape"] == (len(rows),), f".npy: {names} fields")
+        first = struct.unpack_from("=" + layout, data, start)
+        say(len(data) == start + len(rows) * struct.calcsize("=" + layout) and
+            [f"{v:.5g}" for v in first[2:9]] == [f"{float(rows[0][n]):.5g}" for n in (
+                "y", "x", "sigma", "response", "mass", "background", "snr")], "  and their numbers")
+
+
 def outputs(run, folder, work):
     movie = os.path.join(folder, "e_border_u16.npy")
     plain = run(movie, "-o", "-", "--threshold", "60")
@@ -91,17 +115,19 @@ def outputs(run, folder, work):
     say(" spots, " in plain.stderr and "frames/s" in plain.stderr, "a summary")
     part = run(movie, "-o", "-", "--threshold", "60", "--frames", "2:5", "-q")
     want = [r for r in rows if 2 <= int(r["frame"]) < 5]
-    say(list(csv.DictReader(io.StringIO(part.stdout))) == want and not part.stderr, "--frames 2:5")
+    say(list(csv.DictReader(io.StringIO(part.stdout))) == want and not part.stderr,
+        f"--frames 2:5 {part.stderr.strip()}")
     border = run(movie, "-o", "-", "--threshold", "60", "--exclude-border", "4", "-q")
     say(all(3 < float(r["y"]) < 56 and 3 < float(r["x"]) < 68
             for r in csv.DictReader(io.StringIO(border.stdout))), "--exclude-border")
     mate = run(movie, "-o", "-", "--threshold", "60", "--format", "trackmate", "--pixel-size", "0.5um",
                "--interval", "2", "-q").stdout.splitlines()
-    say(mate[0].startswith("LABEL,ID,TRACK_ID,QUALITY") and "(um)" in mate[3], "TrackMate's header")
+    say(mate[:4] == TRACKMATE, "TrackMate's header")
     first = mate[4].split(",")
     say(abs(float(first[4]) - float(rows[0]["x"]) / 2) < 1e-5, "TrackMate's positions in units")
     seed = run(movie, "-o", "-", "--threshold", "60", "--format", "seed", "-q").stdout.splitlines()
     say(seed[0] == "frame,x,y,intensity,sigma,snr,id" and len(seed) == len(rows) + 1, "--format seed")
+    records(run, movie, rows, work)
     picture = os.path.join(work, "overlay.png")
     done = run(movie, "-o", os.path.join(work, "a.csv"), "--overlay", picture, "--link", "4", "-T",
                os.path.join(work, "tracks.csv"))
@@ -121,6 +147,55 @@ def outputs(run, folder, work):
     say(fixed.returncode in (1, 2) and "/nonexistent" in fixed.stderr, "an output that cannot be")
 
 
+def raw_pixels(run, folder, work):
+    """The pixels of an NPY file without its header; v1 header of 128 bytes."""
+    movie, out = os.path.join(folder, "e_border_u16.npy"), os.path.join(work, "raw.csv")
+    with open(movie, "rb") as file:
+        data = file.read()
+    start = 10 + int.from_bytes(data[8:10], "little")
+    shape = eval(data[10:start])["shape"]  # pylint: disable=eval-used
+    size = ",".join(map(str, shape))
+    want = run(movie, "-o", "-", "-q").stdout
+    for name, content, layout in (
+            ("le", data[start:], f"{size},u16"), ("offset", data, f"{size},uint16,{start}"),
+            ("all", data[start:], f"0,{shape[1]},{shape[2]},<u2"),
+            ("be", b"".join(data[i + 1:i + 2] + data[i:i + 1] for i in range(start, len(data), 2)),
+             f"{size},>u2")):
+        path = os.path.join(work, f"{name}.bin")
+        with open(path, "wb") as file:
+            file.write(content)
+        done = run(path, "-o", "-", "-q", "--raw", layout)
+        say(done.returncode == 0 and done.stdout == want and want.count("\n") > 50, f"--raw {layout}")
+    short = os.path.join(work, "short.bin")
+    with open(short, "wb") as file:
+        file.write(data[start:-100])
+    done = run(short, "-o", out, "--raw", f"{size},u16")
+    say(done.returncode == 2 and f"last readable frame is {shape[0] - 2}" in done.stderr,
+        "--raw of a file that ends early")
+    say(run(short, "-o", out, "--raw", f"{size},u16", "--partial").returncode == 0, "  --partial")
+    for layout in ("4,5", "1,2,3,u7", "1,0,3,u8", "1,2,3,u8,x", "-1,2,3,u8", f"{size},u16,0,0"):
+        done = run(short, "-o", out, "--raw", layout)
+        say(done.returncode == 2 and "--raw" in done.stderr, f"--raw {layout} is refused")
+
+
+def jumps(run, work):
+    """Frames with 20 spots, then one with 200: told."""
+    side, frames = 128, bytearray()
+    for number in range(8):
+        frame = bytearray(b"\x0a" * side * side)
+        for i in range(200 if number == 5 else 20):
+            at = (i * 7919 + number * 911) % (side * side)
+            frame[at] = 255
+        frames += frame
+    path = os.path.join(work, "jump.bin")
+    with open(path, "wb") as file:
+        file.write(frames)
+    done = run(path, "-o", os.path.join(work, "jump.csv"), "--raw", f"0,{side},{side},u8")
+    say(done.returncode == 0 and "jumps: frame 5" in done.stderr, "a jump of the spots is told")
+    done = run(path, "-o", os.path.join(work, "jump.csv"), "--raw", f"5,{side},{side},u8")
+    say(done.returncode == 0 and "jumps" not in done.stderr, "no jump, no word")
+
+
 def main():
     command, folder = sys.argv[1:]
     with tempfile.TemporaryDirectory() as work:
@@ -128,6 +203,8 @@ def main():
         usage(run, os.path.join(folder, "e_border_u16.npy"))
         formats(run, folder, work)
         outputs(run, folder, work)
+        raw_pixels(run, folder, work)
+        jumps(run, work)
         say(not [n for n in os.listdir(work) if n.startswith(".")], "no temporary file is left")
     return 1 if WRONG else 0
 

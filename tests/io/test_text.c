@@ -137,21 +137,36 @@ static void the_decimal_point_is_a_point_everywhere(void **state)
     clv_csv_clear(&csv);
 }
 
+/* Any float, or one of a usual size. */
+static float some_float(uint64_t *seed, int number)
+{
+    const uint32_t bits = (uint32_t)test_random(seed);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    if (number % 3 == 1) return (float)(bits % 100000000) * (bits & 1 ? -1e-5f : 1e-3f);
+    if (number % 3 == 2) return (float)(bits % 1000000) / (float)(bits >> 20);
+    return value;
+}
+
 static void floats_are_as_short_as_they_can_be(void **state)
 {
     (void)state;
     static const char *const names[] = { "x" };
     uint64_t seed = 1;
-    for (int i = 0; i < 20000; ++i) {
-        const uint32_t bits = (uint32_t)test_random(&seed);
-        float value;
-        memcpy(&value, &bits, sizeof value);
+    for (int i = 0; i < 60000; ++i) {
+        const float value = some_float(&seed, i);
+        char want[40];
         if (!isfinite(value)) continue;
+        for (int digits = 6; digits <= 9; ++digits) {
+            snprintf(want, sizeof want, "x\n%.*g\n", digits, (double)value);
+            if (strtof(want + 2, NULL) == value) break;
+        }
         clv_csv csv;
         clv_csv_begin(&csv, names, 1);
         clv_csv_float(&csv, value);
         clv_csv_end_row(&csv);
         assert_true(strtof(csv.text.data + 2, NULL) == value);
+        assert_string_equal(csv.text.data, want);
         clv_csv_clear(&csv);
     }
 }

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct form {
@@ -41,7 +42,10 @@ static void make_frames(bench *b)
     for (size_t i = 0; i < CLV_LEN(b->pixels); ++i)
         b->pixels[i] = (uint16_t)(100 + test_random(&state) % 40);
     b->pixels[OFFSET + 5 * ROW + 7] = 900;
-    b->pixels[OFFSET + HEIGHT * ROW + 0] = 700;            /* in a corner */
+    b->pixels[OFFSET + HEIGHT * ROW + 0] = 700; /* in a corner */
+    for (size_t y = 0; y < HEIGHT; ++y)         /* nothing around them that would tell them apart */
+        for (size_t x = 9; x < WIDTH; ++x)
+            b->pixels[OFFSET + (HEIGHT + y) * ROW + x] = 120;
     b->pixels[OFFSET + HEIGHT * ROW + 6 * ROW + 16] = 800; /* two equal neighbours */
     b->pixels[OFFSET + HEIGHT * ROW + 6 * ROW + 17] = 800;
     for (size_t row = 0; row < FRAMES * HEIGHT; ++row)
@@ -147,6 +151,28 @@ static const clv_blob_peak *listed(const clv_blob_peak *peaks, size_t count, int
     return NULL;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A scale's noise is 1.4826 times the median size of its responses, to a part of a bin. */
+static void check_noise(const double *L, size_t scales, const float *inverse, const char *what)
+{
+    enum { PLANE = HEIGHT * WIDTH };
+    static double size[PLANE];
+    for (size_t k = 0; k < scales; ++k) {
+        for (size_t i = 0; i < PLANE; ++i)
+            size[i] = fabs(L[k * PLANE + i]);
+        qsort(size, PLANE, sizeof *size, by_size);
+        const double want = 1 / (1.4826 * size[PLANE / 2]);
+        if (!(fabs((double)inverse[k] - want) < 0.04 * want))
+            fail_msg("%s: scale %zu is multiplied by %g, expected %g", what, k, (double)inverse[k],
+                     want);
+    }
+}
+
 /* Every maximum of the frame is in the list, once, with its neighbourhood. */
 static void check_frame(const bench *b, size_t frame, const float *inverse, const char *what)
 {
@@ -159,6 +185,7 @@ static void check_frame(const bench *b, size_t frame, const float *inverse, cons
     for (size_t i = 0; i < HEIGHT * WIDTH; ++i)
         pixels[i] = clv_blob_pixel_at(plan, frame, i / WIDTH, i % WIDTH) - pedestal;
     clv_blob_responses(plan, pixels, pedestal, scratch, L);
+    if (plan->by_noise) check_noise(L, plan->scales, inverse, what);
     for (size_t i = 0; i < plan->scales * HEIGHT * WIDTH; ++i)
         L[i] *= (double)inverse[i / (HEIGHT * WIDTH)];
     const volume v = { L, plan->scales };

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 36 };
+enum { OWN_OPTIONS = 37 };
 
 static void make_table(blobs_args *a, cli_option *table)
 {
     const cli_option rows[] = {
-        { "o,output", CLI_TEXT, &a->output, "FILE", "spots as CSV; - is standard output" },
+        { "o,output", CLI_TEXT, &a->output, "FILE",
+          "spots as CSV, or as records: .npy; - is standard output" },
         { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
         { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
         { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
@@ -45,6 +46,8 @@ static void make_table(blobs_args *a, cli_option *table)
         { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
           &a->channel_given },
         { "z", CLI_UINT, &a->z, "Z", "plane of a file with several, from 0", &a->z_given },
+        { "raw", CLI_TEXT, &a->raw, "T,H,W,TYPE[,OFFSET]",
+          "MOVIE has no header: frames of u8, u16, i16, f32 ..." },
         { "partial", CLI_FLAG, &a->partial, NULL, "take what can be read of a damaged file" },
         { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
           &a->link_given },
@@ -146,6 +149,34 @@ clv_blob_options blobs_options(const blobs_args *a)
     };
 }
 
+/* Watches the number of spots of frame after frame: a focus that is lost, a lamp that flickers. */
+typedef struct watch {
+    uint32_t frame;         /* the one that is being counted */
+    size_t now, seen;       /* its spots; frames with spots before it */
+    double usual;           /* running mean */
+    size_t jumps, first_of; /* how often it jumped; the first frame that did */
+    double first_usual, first_now;
+} watch;
+
+static void end_frame(watch *w)
+{
+    const double now = (double)w->now, usual = w->usual;
+    if (!w->now) return; /* frames without spots are told apart */
+    /* threefold, and more than chance does to small numbers */
+    const bool jumps = w->seen >= 3 && (now > 3 * usual + 10 || 3 * now + 10 < usual);
+    if (jumps && !w->jumps++) w->first_of = w->frame, w->first_usual = usual, w->first_now = now;
+    w->usual += (now - usual) / (double)CLV_MIN(w->seen + 1, (size_t)16);
+    ++w->seen, w->now = 0;
+}
+
+static void count_spots(watch *w, const clv_spot *spots, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        if (spots[i].frame != w->frame) end_frame(w), w->frame = spots[i].frame;
+        ++w->now;
+    }
+}
+
 /* What a run carries along. */
 typedef struct task {
     const blobs_args *a;
@@ -164,6 +195,7 @@ typedef struct task {
     size_t tracks;
     blobs_projection projection;
     clv_blob_summary summary;
+    watch watch;
     double read_s;
 } task;
 
@@ -189,6 +221,7 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
         if (!count) return CLV_OK;
         for (size_t i = 0; i < count; ++i)
             some[i].frame += (uint32_t)t->first;
+        count_spots(&t->watch, some, count);
         if (t->writing && !t->a->link_given)
             CLV_TRY(blobs_writer_add(&t->writer, some, NULL, count));
         if (!keeps_spots(t->a)) continue;
@@ -313,6 +346,11 @@ static void summarize(const task *t, double seconds)
     if (s->bad_pixels)
         cli_warn(&cli_blobs, "%zu pixels are NaN or inf; %zu spots beside them are left out",
                  s->bad_pixels, s->dropped_bad);
+    if (t->watch.jumps)
+        cli_warn(&cli_blobs,
+                 "the number of spots jumps: frame %zu has %.0f, those before it about %.0f "
+                 "(%zu such frames)",
+                 t->watch.first_of, t->watch.first_now, t->watch.first_usual, t->watch.jumps);
     if (s->empty_frames)
         cli_warn(&cli_blobs, "%zu of %zu frames hold no spot", s->empty_frames, s->frames);
 }
@@ -334,6 +372,7 @@ static int work(task *t)
     cli_bar_start(&t->bar, &a->common, "frames");
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
+    end_frame(&t->watch);
     if (!status) status = finish(t);
     if (status)
         return status == CLV_E_FORMAT || status == CLV_E_IO ? cli_input_status(&cli_blobs, status)
@@ -370,11 +409,16 @@ static int run(int argc, char **argv)
     if ((code = check_args(&a)) >= 0) return code;
     a.movie = argv[1];
 
+    clv_raw_layout raw = { 0 };
+    if (a.raw && !clv_raw_parse(a.raw, &raw))
+        return wrong("--raw: \"%s\" given, expected T,H,W,TYPE[,OFFSET], such as 1000,512,512,u16",
+                     a.raw);
     const clv_movie_options how = { .channel_given = a.channel_given,
                                     .channel = (size_t)a.channel,
                                     .z_given = a.z_given,
                                     .z = (size_t)a.z,
-                                    .partial = a.partial };
+                                    .partial = a.partial,
+                                    .raw = raw };
     task t = { .a = &a };
     code = cli_input_status(&cli_blobs, clv_movie_open(a.movie, &how, &t.movie));
     if (code) return code;

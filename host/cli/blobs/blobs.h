@@ -12,7 +12,7 @@
 #include <cleave/track.h>
 
 typedef struct blobs_args {
-    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size;
+    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *raw;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
     int scope, taps, normalize, subpixel, prune, format;
@@ -58,10 +58,11 @@ typedef struct blobs_writer {
     clv_csv csv;
     int format;
     blobs_units units;
-    bool tracks;
+    bool tracks, npy; /* npy: records in place of lines */
     size_t row;
 } blobs_writer;
 
+/* A path that ends in .npy gets NumPy records with the same names, in place of CSV. */
 clv_status blobs_writer_open(blobs_writer *writer, const char *path, int format,
                              const blobs_units *units, bool tracks);
 /* `particle` (of each spot) may be NULL. */

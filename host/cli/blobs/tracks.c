@@ -136,7 +136,8 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
     *units = (blobs_units){ .pixel_size = facts->pixel_size, .interval = facts->interval };
     clv_copy_string(units->space, sizeof units->space,
                     facts->pixel_unit[0] ? facts->pixel_unit : "pixel");
-    clv_copy_string(units->time, sizeof units->time, facts->time_unit[0] ? facts->time_unit : "s");
+    clv_copy_string(units->time, sizeof units->time,
+                    facts->time_unit[0] ? facts->time_unit : "sec");
     if (a->pixel_size) {
         char number[40];
         const size_t length = strspn(a->pixel_size, "0123456789.eE+-");
@@ -156,7 +157,7 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
             return cli_error(&cli_blobs, CLI_USAGE, "--interval: %g given, expected more than 0",
                              a->interval);
         units->interval = a->interval;
-        clv_copy_string(units->time, sizeof units->time, "s");
+        clv_copy_string(units->time, sizeof units->time, "sec");
     }
     return -1;
 }

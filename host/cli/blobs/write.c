@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots as CSV: Cleave's own columns, TrackMate's, and those of founding document 1's package. */
+/* Spots as CSV: Cleave's own columns, TrackMate's, and those of founding document 1's package; or as
+ * NumPy records. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -33,8 +34,54 @@ static void trackmate_header(blobs_writer *w)
                  space, space, space, time, space);
 }
 
+/* ---- NumPy records ------------------------------------------------------------------------------ */
+
+enum { NPY_HEADER = 320 }; /* a multiple of 64; the number of rows is put in at the end */
+
+/* In the order of clv_spot, which is written as it lies in memory. */
+static const char record[] = "('frame', '%cu4'), ('flags', '%cu4'), ('y', '%cf4'), ('x', '%cf4'), "
+                             "('sigma', '%cf4'), ('response', '%cf4'), ('mass', '%cf4'), "
+                             "('background', '%cf4'), ('snr', '%cf4')";
+_Static_assert(sizeof(clv_spot) == 9 * 4, "clv_spot has no holes");
+
+static void npy_header(const blobs_writer *w, char *header)
+{
+    const union {
+        uint16_t value;
+        char bytes[2];
+    } one = { .value = 1 };
+    const char c = one.bytes[0] ? '<' : '>';
+    char fields[240], text[NPY_HEADER];
+    char particle[32] = "";
+    snprintf(fields, sizeof fields, record, c, c, c, c, c, c, c, c, c);
+    if (w->tracks) snprintf(particle, sizeof particle, ", ('particle', '%ci8')", c);
+    snprintf(text, sizeof text, "{'descr': [%s%s], 'fortran_order': False, 'shape': (%zu,), }",
+             fields, particle, w->row);
+    memset(header, ' ', NPY_HEADER);
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)((NPY_HEADER - 10) & 255), header[9] = (char)((NPY_HEADER - 10) >> 8);
+    memcpy(header + 10, text, strlen(text));
+    header[NPY_HEADER - 1] = '\n';
+}
+
+static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+{
+    const int64_t none = -1;
+    clv_text_bytes(&w->csv.text, (const char *)s, sizeof *s);
+    if (w->tracks)
+        clv_text_bytes(&w->csv.text, (const char *)(particle ? particle : &none), sizeof none);
+}
+
+/* ---- all formats ---------------------------------------------------------------------------------- */
+
 static void begin(blobs_writer *w)
 {
+    if (w->npy) {
+        char header[NPY_HEADER];
+        npy_header(w, header);
+        clv_text_bytes(&w->csv.text, header, sizeof header);
+        return;
+    }
     switch (w->format) {
     case BLOBS_TRACKMATE:
         clv_csv_begin(&w->csv, trackmate_columns, CLV_LEN(trackmate_columns));
@@ -55,9 +102,11 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
     struct stat info;
     *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
     if (units) w->units = *units;
+    const size_t length = strlen(path);
+    w->npy = format == BLOBS_CLEAVE && length > 4 && strcmp(path + length - 4, ".npy") == 0;
     begin(w);
     /* what is no plain file (standard output, a pipe, a link) is written at once at the end */
-    if (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+    if (!w->npy && (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))))
         return CLV_OK;
     CLV_TRY(clv_file_begin(path, &w->temporary));
     w->file = fopen(w->temporary, "wb");
@@ -127,13 +176,15 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
 {
     for (size_t i = 0; i < count; ++i, ++w->row) {
         const int64_t *p = particle ? particle + i : NULL;
-        if (w->format == BLOBS_TRACKMATE)
+        if (w->npy)
+            add_record(w, &spots[i], p);
+        else if (w->format == BLOBS_TRACKMATE)
             add_trackmate(w, &spots[i], p);
         else if (w->format == BLOBS_SEED)
             add_seed(w, &spots[i], p);
         else
             add_own(w, &spots[i], p);
-        clv_csv_end_row(&w->csv);
+        if (!w->npy) clv_csv_end_row(&w->csv);
         if (w->csv.text.length >= FLUSH_BYTES) CLV_TRY(flush(w));
     }
     return CLV_OK;
@@ -146,6 +197,13 @@ clv_status blobs_writer_finish(blobs_writer *w)
         if (!status) status = clv_csv_write(&w->csv, w->path);
         clv_csv_clear(&w->csv);
         return status;
+    }
+    if (!status && w->npy) {
+        char header[NPY_HEADER];
+        npy_header(w, header);
+        if (fseek(w->file, 0, SEEK_SET) ||
+            fwrite(header, 1, sizeof header, w->file) != sizeof header)
+            status = clv_fail(CLV_E_IO, "%s: cannot write: %s", w->path, strerror(errno));
     }
     const bool closed = fclose(w->file) == 0;
     w->file = NULL;
