@@ -9,7 +9,8 @@ usage: run.py LIST --patience SECONDS --repeats N    LIST: cases.json of `cleave
 
 Each peer is a file beside this one, WORKLOAD_NAME.py, with `name()`, `can(case)`, `load(folder)`,
 `warm(data)` (what it tunes) and `compute(data, shifted)`, which for PACO gives the maps a and b;
-run as a program it is `FOLDER OUT VARIANT`, from files to files.
+it may have `note(result, case)`: how good the result is, in words. Run as a program it is
+`FOLDER OUT VARIANT`, from files to files.
 """
 import argparse
 import importlib
@@ -22,7 +23,8 @@ import time
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PEERS = ["paco_vip", "paco_torch", "blobs_skimage", "blobs_clesperanto", "blobs_trackpy"]
+PEERS = ["paco_vip", "paco_torch", "blobs_skimage", "blobs_clesperanto", "blobs_trackpy", "link_trackpy",
+         "specfit_rvspecfit"]
 
 
 def say(**line):
@@ -77,7 +79,13 @@ def measure(module, peer, case, options):
     shifted = not case["variant"]
     variant = "shift" if shifted else "fixed"
     party, index = peer.name(), case["case"]
+    if hasattr(peer, "choose"):  # a part of the program
+        peer.choose(case)
     data = peer.load(case["folder"])
+    if hasattr(peer, "is_part") and peer.is_part():
+        say(party=party, case=index, metric="compute",
+            seconds=[peer.part_seconds(data) for _ in range(options.repeats)])
+        return 0
     peer.warm(data)
     kept = {}
 
@@ -90,6 +98,10 @@ def measure(module, peer, case, options):
     say(party=party, case=index, metric="compute", seconds=seconds)
     if case.get("ours") and peer.SAME_FORMULAS:
         say(party=party, case=index, agreement=agreement(kept["maps"][0], case["ours"]))
+    if case.get("ours") and hasattr(peer, "note"):
+        say(party=party, case=index, note=peer.note(kept["maps"], case))
+    if not getattr(peer, "FROM_FILES", True):  # computing reads and writes files already
+        return min(seconds) / case["effort"]
     memory = []
     files = repeat(lambda: memory.append(whole_program(module, case["folder"], variant)),
                    options.repeats, options.patience)

@@ -1,10 +1,11 @@
 /* cl/spectra/ccf.cl -- start values: each template against each star over all lags.
  *
  * clv_spectra_ccf:   chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] of one spectrum, lag
- *                    from -reach, 16 neighbours a work-item; x: lags, y: templates, z: stars.
+ *                    from -reach, 16 neighbours a work-item; x: lags, y: templates, z: STARS stars.
  * clv_spectra_peak:  lowest sum over the spectra on the common grid of velocities; x: templates,
  *                    y: stars.
  * clv_spectra_start: the first point of each item from the best template; x: items.
+ * Defines  STARS that share a template's values (CPUs), 1 (GPUs).
  * Layout   templates [templates][pitch], repeated circularly on both sides by `reach`; data
  *          [star][spectrum][2][points]; chi2 [star][spectrum][templates][lags]. */
 #include "spectra/spectra.clh"
@@ -12,21 +13,32 @@
 __kernel void clv_spectra_ccf(__global const float *restrict templates,
                               __global const float *restrict data, __global float *restrict chi,
                               ulong first_template, int pitch, int points, int room, int lags,
-                              int which, int spectra, int count)
+                              int which, int spectra, int count, int stars)
 {
     const int lag = 16 * (int)get_global_id(0), model = (int)get_global_id(1),
-              star = (int)get_global_id(2);
-    if (lag >= lags || model >= count) return;
+              first = STARS * (int)get_global_id(2);
+    if (lag >= lags || model >= count || first >= stars) return;
     __global const float *t = templates + first_template + (size_t)model * pitch + lag;
-    __global const float *q = data + ((size_t)star * spectra + which) * 2 * room, *w = q + room;
-    float16 cross = 0.0f, power = 0.0f;
-    for (int n = 0; n < points; ++n) {
-        const float16 m = vload16(0, t + n);
-        cross = fma((float16)(q[n]), m, cross);
-        power = fma((float16)(w[n]) * m, m, power);
+    __global const float *q[STARS];
+    float16 cross[STARS], power[STARS];
+#pragma unroll
+    for (int i = 0; i < STARS; ++i) {
+        q[i] = data + ((size_t)min(first + i, stars - 1) * spectra + which) * 2 * room;
+        cross[i] = power[i] = 0.0f;
     }
-    vstore16(power - 2.0f * cross, 0,
-             chi + (((size_t)star * spectra + which) * count + model) * lags + lag);
+    for (int n = 0; n < points; ++n) {
+        const float16 m = vload16(0, t + n), square = m * m;
+#pragma unroll
+        for (int i = 0; i < STARS; ++i) {
+            cross[i] = fma((float16)(q[i][n]), m, cross[i]);
+            power[i] = fma((float16)(q[i][room + n]), square, power[i]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < STARS; ++i)
+        if (first + i < stars)
+            vstore16(power[i] - 2.0f * cross[i], 0,
+                     chi + (((size_t)(first + i) * spectra + which) * count + model) * lags + lag);
 }
 
 /* Sum over the spectra at a velocity; `step` km/s a lag and `reach` of each spectrum. */

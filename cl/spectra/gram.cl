@@ -24,17 +24,22 @@ __kernel void clv_spectra_gram(__global const float *restrict pixels,
     const int item = list[1 + at], star = (int)state[(size_t)item * STATE + S_STAR];
     __global const float *t = pixels + (size_t)item * all_pixels * 8;
     __global const float2 *d = data + (size_t)star * all_pixels;
+    const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const float16 data_column = select((float16)(0.0f), (float16)(1.0f), lane == NPOLY);
     for (int seg = first; seg < last; ++seg) {
         float16 sum[NPOLY];
+#pragma unroll
         for (int i = 0; i < NPOLY; ++i)
             sum[i] = 0.0f;
         for (int k = seg * SEGMENT; k < (seg + 1) * SEGMENT; ++k) {
             const float2 point = d[k];
-            float16 v = vload16(k, basis) * (t[(size_t)k * 8] * fabs(point.x));
-            float *lane = (float *)&v;
-            lane[NPOLY] = point.y;
+            __global const float *p = basis + (size_t)k * 16; /* zero from NPOLY on */
+            const float scale = t[(size_t)k * 8] * fabs(point.x);
+            const float16 v = fma(data_column, (float16)(point.y * scale),
+                                  vload16(0, p) * (scale * scale));
+#pragma unroll
             for (int i = 0; i < NPOLY; ++i)
-                sum[i] = fma((float16)(lane[i]), v, sum[i]);
+                sum[i] = fma((float16)(p[i]), v, sum[i]);
         }
         __global float *o = out + ((size_t)item * segments + seg) * AROUND;
         for (int i = 0; i < NPOLY; ++i)

@@ -6,35 +6,7 @@
  *                    judges the point just evaluated, keeps it or not, sets the next one.
  * clv_spectra_list:  the items that still work, in order; one work-item.
  * Defines  FP64 1 where the device has doubles, else sums are compensated float32; NPOLY. */
-#include "spectra/spectra.clh"
-
-#if FP64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double real;
-#else
-typedef float real;
-#endif
-
-/* value + lost is the sum; `lost` is what rounding took (zero with doubles). */
-typedef struct total {
-    real value, lost;
-} total;
-
-static void total_add(total *sum, float term)
-{
-#if FP64
-    sum->value += (double)term;
-#else
-    const float next = sum->value + term, part = next - sum->value;
-    sum->lost += (sum->value - (next - part)) + (term - part);
-    sum->value = next;
-#endif
-}
-
-static real total_of(const total *sum)
-{
-    return sum->value + sum->lost;
-}
+#include "spectra/small.clh"
 
 /* Sum over the segments of a spectrum, column by column: value and what it lost to rounding. */
 __kernel void clv_spectra_total(__global const float *restrict partial,
@@ -73,42 +45,20 @@ __kernel void clv_spectra_solve(__global const float *restrict totals,
     const int item = list[1 + at];
     __global const float *g = totals + ((size_t)item * spectra + which) * 2 * AROUND;
     __global float *out = solved + ((size_t)item * spectra + which) * SOLVED;
-    real m[NPOLY][NPOLY], u[NPOLY], log_det = 0;
-    bool bad = false;
+    real m[NPOLY][NPOLY], y[NPOLY], a[NPOLY], log_det = 0;
     for (int i = 0; i < NPOLY; ++i) {
         for (int j = 0; j <= i; ++j)
             m[i][j] = sum_at(g, i * 16 + j);
-        u[i] = sum_at(g, i * 16 + NPOLY);
+        y[i] = sum_at(g, i * 16 + NPOLY);
+        a[i] = 0;
     }
-    const bool empty = !(m[0][0] > 0);
-    for (int i = 0; i < NPOLY; ++i) {
-        for (int j = 0; j <= i; ++j) {
-            real v = m[i][j];
-            for (int k = 0; k < j; ++k)
-                v -= m[i][k] * m[j][k];
-            if (j < i) {
-                m[i][j] = v / m[j][j];
-            } else {
-                const real least = m[i][i] * (FP64 ? (real)1e-13 : (real)1e-6f);
-                if (!(v > least)) v = least > 0 ? least : 1, bad = true;
-                m[i][i] = sqrt(v);
-                log_det += 2 * log(m[i][i]);
-            }
-        }
-    }
+    const bool empty = !(m[0][0] > 0), bad = factor(m, &log_det);
     for (int i = 0; i < 16; ++i)
         out[V_A + i] = 0.0f;
     for (int i = 0; i < 256; ++i)
         out[V_INVERSE + i] = 0.0f;
     /* column c of L^-1; a = sum over rows i of (L^-1 u)_i * row i of L^-1 */
-    real y[NPOLY], a[NPOLY];
-    for (int i = 0; i < NPOLY; ++i) {
-        real v = u[i];
-        for (int k = 0; k < i; ++k)
-            v -= m[i][k] * y[k];
-        y[i] = v / m[i][i];
-        a[i] = 0;
-    }
+    forward(m, y);
     for (int c = 0; c < NPOLY; ++c) {
         real x[NPOLY];
         for (int i = c; i < NPOLY; ++i) {

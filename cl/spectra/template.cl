@@ -9,6 +9,7 @@
  * Defines  RUN neighbours of one work-item (CPUs: many, GPUs: 1), WG. */
 #include "spectra/spectra.clh"
 
+#define TAPS 128         /* rows of an item: as far as the fastest rotation reaches */
 #define PREFILTER 14     /* taps on either side: (2 - sqrt 3)^15 = 2.6e-9 */
 #define POLE -0.26794919243112270f
 #define GAIN 1.7320508075688772f
@@ -38,64 +39,78 @@ static float part_of_tap(float k, float radius, int side)
     return sum * half_width;
 }
 
+/* taps [item][room][8]: a row of lanes for each distance, from row 1 on; row 0 begins with the reach
+ * of the point and of its neighbour in vsini, lane 1. */
 __kernel void clv_spectra_taps(__global const float *restrict state,
                                __global const int *restrict list, __global float *restrict taps,
-                               float dln, int room)
+                               float dln)
 {
     const int at = (int)get_global_id(0), which = (int)get_global_id(1);
     if (at >= list[0]) return;
     const int item = list[1 + at];
     __global const float *s = state + (size_t)item * STATE;
-    __global float *out = taps + (size_t)(2 * item + which) * room;
+    __global float *out = taps + (size_t)item * TAPS * 8;
     const float vsini = s[S_TRY + 1] + (which ? s[S_STEP + 1] : 0.0f);
-    const float radius = vsini / LIGHT / dln;
+    const float radius = fmin(vsini / LIGHT / dln, (float)(TAPS - PREFILTER - 4));
     const int wide = radius < 1e-6f ? 0 : (int)ceil(radius + 1.0f);
-    const int reach = min(wide + PREFILTER, room - 2);
-    __global float *w = out + room - 1 - wide; /* the kernel alone, for a while, at the end */
-    float sum = 0.0f;
+    const int reach = wide + PREFILTER;
+    float w[TAPS], sum = 0.0f;
     for (int k = 0; k <= wide; ++k) {
-        const float v = wide ? part_of_tap((float)k, radius, 0) + part_of_tap((float)k, radius, 1) : 1.0f;
-        w[k] = v;
-        sum += k ? 2.0f * v : v;
+        w[k] = wide ? part_of_tap((float)k, radius, 0) + part_of_tap((float)k, radius, 1) : 1.0f;
+        sum += k ? 2.0f * w[k] : w[k];
     }
-    for (int k = 0; k <= wide; ++k)
-        w[k] /= sum;
-    /* out[1 + j], j = 0..reach: tap at distance j; out[0] its reach */
-    for (int j = 0; j <= reach; ++j) {
+    for (int j = 0; j < TAPS - 1; ++j) {
         float tap = 0.0f;
-        for (int k = -wide; k <= wide; ++k) {
-            const int d = abs(j - k);
-            if (d <= PREFILTER) tap = fma(w[abs(k)], GAIN * pown(POLE, d), tap);
+        for (int k = max(-wide, j - PREFILTER); k <= min(wide, j + PREFILTER); ++k)
+            tap = fma(w[abs(k)], GAIN * pown(POLE, abs(j - k)), tap);
+        tap = j <= reach ? tap / sum : 0.0f;
+        if (which) {
+            out[(1 + j) * 8 + 1] = tap;
+            continue;
         }
-        out[1 + j] = tap;
+        out[(1 + j) * 8] = tap;
+        for (int lane = 2; lane < 8; ++lane)
+            out[(1 + j) * 8 + lane] = lane < 6 ? tap : 0.0f;
     }
-    out[0] = (float)reach;
+    out[which] = (float)reach;
 }
 
 __kernel void clv_spectra_spline(__global const float *restrict templates,
                                  __global float *restrict spline, __global const int *restrict list,
-                                 __global const float *restrict taps, int room, int points,
-                                 int pitch)
+                                 __global const float *restrict taps, int points, int pitch)
 {
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
     if (at >= list[0]) return;
     const int item = list[1 + at], last = min(first + RUN, points);
-    __global const float *base = taps + (size_t)(2 * item) * room, *more = base + room;
-    const int reach = (int)fmax(base[0], more[0]), short_base = (int)base[0],
-              short_more = (int)more[0];
+    __global const float *tap = taps + (size_t)item * TAPS * 8;
+    const int reach = (int)fmax(tap[0], tap[1]);
     __global const float *t = templates + (size_t)item * pitch * 8;
     __global float *out = spline + (size_t)item * pitch * 8;
-    for (int n = first; n < last; ++n) {
-        const bool inside = n >= reach && n + reach < points;
-        float8 sum = vload8(n, t);
-        sum *= (float8)(base[1], more[1], base[1], base[1], base[1], base[1], 0.0f, 0.0f);
+    int n = first;
+    for (; n < min(reach, last); ++n) { /* beyond the ends: the last point */
+        float8 sum = vload8(n, t) * vload8(1, tap);
+        for (int k = 1; k <= reach; ++k)
+            sum = fma(vload8(max(n - k, 0), t) + vload8(min(n + k, points - 1), t),
+                      vload8(1 + k, tap), sum);
+        vstore8(sum, n, out);
+    }
+#if RUN > 1 /* two neighbours at once */
+    for (; n + 1 < min(last, points - reach); n += 2) {
+        __global const float *here = t + (size_t)n * 8;
+        const float8 middle = vload8(1, tap);
+        float16 sum = vload16(0, here) * (float16)(middle, middle);
         for (int k = 1; k <= reach; ++k) {
-            const float b = k <= short_base ? base[1 + k] : 0.0f,
-                        m = k <= short_more ? more[1 + k] : 0.0f;
-            const int left = inside ? n - k : max(n - k, 0),
-                      right = inside ? n + k : min(n + k, points - 1);
-            sum = fma(vload8(left, t) + vload8(right, t), (float8)(b, m, b, b, b, b, 0.0f, 0.0f), sum);
+            const float8 w = vload8(1 + k, tap);
+            sum = fma(vload16(0, here - k * 8) + vload16(0, here + k * 8), (float16)(w, w), sum);
         }
+        vstore16(sum, 0, out + (size_t)n * 8);
+    }
+#endif
+    for (; n < last; ++n) {
+        float8 sum = vload8(n, t) * vload8(1, tap);
+        for (int k = 1; k <= reach; ++k)
+            sum = fma(vload8(max(n - k, 0), t) + vload8(min(n + k, points - 1), t),
+                      vload8(1 + k, tap), sum);
         vstore8(sum, n, out);
     }
 }
@@ -108,11 +123,15 @@ static float4 weights_at(float f)
                     f2 * f) * 0.16666666666666667f;
 }
 
-/* Pixels of the template grid that a velocity shifts by. */
-static float shift_of(float v, float dln)
+/* Points of the template that a velocity shifts by, atanh(v / c) / dln: the whole ones, and the rest.
+ * scale.x + scale.y = 1 / (c dln); the product's own rounding is kept, as 40 points have 20 bits
+ * of their float before the point. */
+static float shift_of(float v, float2 scale, float *rest)
 {
-    const float b = v / LIGHT;
-    return b * (1.0f + b * b * 0.33333333333f) / dln;
+    const float b = v / LIGHT, d = v * scale.x, whole = floor(d);
+    const float lost = fma(v, scale.x, -d) + fma(d, b * b * 0.33333333333f, v * scale.y);
+    *rest = (d - whole) + lost;
+    return whole;
 }
 
 __kernel void clv_spectra_sample(__global const float *restrict spline,
@@ -120,7 +139,7 @@ __kernel void clv_spectra_sample(__global const float *restrict spline,
                                  __global const int *restrict list,
                                  __global const int *restrict whole,
                                  __global const float *restrict part, __global float *restrict out,
-                                 float dln, int points, int pitch, int first_pixel, int pixels,
+                                 float2 scale, int points, int pitch, int first_pixel, int pixels,
                                  int all_pixels)
 {
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
@@ -129,12 +148,13 @@ __kernel void clv_spectra_sample(__global const float *restrict spline,
     __global const float *s = state + (size_t)item * STATE;
     __global const float *c = spline + (size_t)item * pitch * 8;
     __global float *o = out + ((size_t)item * all_pixels + first_pixel) * 8;
-    const float d0 = shift_of(s[S_TRY], dln), d6 = shift_of(s[S_TRY] + s[S_STEP], dln);
-    const float w0 = floor(d0), w6 = floor(d6);
+    float rest0, rest6;
+    const float w0 = shift_of(s[S_TRY], scale, &rest0),
+                w6 = shift_of(s[S_TRY] + s[S_STEP], scale, &rest6);
     for (int k = first; k < last; ++k) {
         const float p = part[first_pixel + k];
         const int i = whole[first_pixel + k];
-        const float f0 = p - (d0 - w0), f6 = p - (d6 - w6);
+        const float f0 = p - rest0, f6 = p - rest6;
         const int less0 = f0 < 0.0f, less6 = f6 < 0.0f;
         const int i0 = clamp(i - (int)w0 - less0, 1, points - 3),
                   i6 = clamp(i - (int)w6 - less6, 1, points - 3);

@@ -53,13 +53,19 @@ static size_t width_of(char type)
 void clv_fits_table_begin(clv_fits_table *t, const char *name, const clv_fits_column *columns,
                           size_t count, size_t rows)
 {
-    size_t width = 0;
     card(t, "SIMPLE  = %20s", "T");
     card(t, "BITPIX  = %20d", 8);
     card(t, "NAXIS   = %20d", 0);
     card(t, "EXTEND  = %20s", "T");
     end_header(t);
-    if (!name) return;
+    if (name) clv_fits_table_next(t, name, columns, count, rows);
+}
+
+void clv_fits_table_next(clv_fits_table *t, const char *name, const clv_fits_column *columns,
+                         size_t count, size_t rows)
+{
+    size_t width = 0;
+    finish(t);
     t->count = count < sizeof t->types ? count : sizeof t->types;
     for (size_t i = 0; i < t->count; ++i)
         width += width_of(t->types[i] = columns[i].type);

@@ -33,9 +33,12 @@ typedef struct clv_fits_table {
  * rows must follow at once. */
 void clv_fits_table_begin(clv_fits_table *table, const char *name, const clv_fits_column *columns,
                           size_t count, size_t rows);
+/* A further table. */
+void clv_fits_table_next(clv_fits_table *table, const char *name, const clv_fits_column *columns,
+                         size_t count, size_t rows);
 void clv_fits_table_row(clv_fits_table *table, const clv_fits_value *values);
 
-/* The header of an image extension (BITPIX -32 or -64), shape outermost first; its numbers follow. */
+/* The header of an image extension (BITPIX -32, -64 or 32), shape outermost first; its numbers follow. */
 void clv_fits_table_image(clv_fits_table *table, const char *name, int bitpix, size_t rank,
                           const size_t *shape);
 void clv_fits_table_float(clv_fits_table *table, float value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_specfit: plan, job, and what a fit's end amounts to: errors, warnings. */
-#include "host/spectra/spectra_job.h"
+#include "host/spectra/spectra_pass.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -76,7 +76,7 @@ static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         chi += r->chisq[i], continuum += r->chisq_continuum[i];
     if (!(continuum - chi >= 50)) r->warnings |= CLV_SPECFIT_LOW_CONTRAST;
-    if (fabs(r->velocity) > plan->options.max_velocity_kms - 5)
+    if (near_limit(r->velocity, plan->low[0], plan->high[0], 5))
         r->warnings |= CLV_SPECFIT_VELOCITY_EDGE;
     if (!(r->velocity_error <= 100)) r->warnings |= CLV_SPECFIT_VELOCITY_ERROR;
     if (near_limit(r->teff, plan->low[2], plan->high[2], 10) ||
@@ -141,15 +141,35 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     r->velocity = (double)x[0], r->vsini = (double)x[1], r->teff = (double)x[2];
     r->logg = (double)x[3], r->feh = (double)x[4], r->alpha = (double)x[5];
     r->start_velocity = (double)found[0];
-    r->skewness = r->kurtosis = NAN; /* not computed */
+    r->skewness = r->kurtosis = NAN;
     r->neg2logl = lowest + facts->log_sigmas;
     r->rounds = (unsigned)best[CLV_S_ROUNDS];
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         r->chisq[i] = facts->present[i] ? (double)best[CLV_S_CHI_OF + i] : 0;
     if (best[CLV_S_FLAGS] > 0) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
     set_errors(best + CLV_S_NORMAL, r);
+    if (best[CLV_S_SCAN_TURN] != 0 && isfinite(best[CLV_S_SCAN + 1])) {
+        r->velocity_error = (double)best[CLV_S_SCAN + 1];
+        r->skewness = (double)best[CLV_S_SCAN + 2], r->kurtosis = (double)best[CLV_S_SCAN + 3];
+    }
     set_warnings(plan, r);
     return models ? keep_models(plan, facts, models + which * plan->all_pixels, r) : CLV_OK;
+}
+
+/* Value along velocity of stars [first, first + count). */
+static clv_status keep_scans(const clv_spectra_plan *plan, const clv_slot *slot, size_t first,
+                             size_t count)
+{
+    const float *values = clv_slot_result(slot, CLV_SPECTRA_SCANS);
+    const size_t pitch = clv_scan_velocities(plan), n = plan->scan_count;
+    for (size_t i = 0; i < count; ++i) {
+        const clv_star_facts *facts = &plan->facts[first + i];
+        const float *v = values + i * 2 * pitch;
+        for (size_t k = 0; k < n; ++k)
+            plan->scan_values[(first + i) * n + k] =
+                facts->usable ? (double)v[k] + (double)v[pitch + k] + facts->log_sigmas : NAN;
+    }
+    return CLV_OK;
 }
 
 clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, void *user)
@@ -159,6 +179,12 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
     const float *states = clv_slot_result(slot, CLV_SPECTRA_STATES);
     const float *found = clv_slot_result(slot, CLV_SPECTRA_FOUND);
     const float *models = plan->options.models ? clv_slot_result(slot, CLV_SPECTRA_MODELS) : NULL;
+    if (plan->scan_count) {
+        pthread_mutex_lock(&plan->lock);
+        const clv_status status = keep_scans(plan, slot, first, count);
+        pthread_mutex_unlock(&plan->lock);
+        return status;
+    }
     for (size_t i = 0; i < count; ++i) {
         pthread_mutex_lock(&plan->lock);
         const clv_star_facts facts = plan->facts[first + i];
@@ -177,30 +203,28 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
     return CLV_OK;
 }
 
-static clv_status run(clv_context *context, const clv_spectra_library *library,
-                      const clv_spectra_stars *stars, const double *points, size_t count,
-                      const clv_specfit_options *options, clv_specfit_result *results,
-                      clv_report *report)
+/* What is to be done with the stars: a fit, values at points, or values along velocity. */
+typedef struct order {
+    const char *name;
+    const double *points;
+    size_t count; /* results a star */
+    double scan_from, scan_step;
+    size_t scan_count;
+    double *scan_values;
+} order;
+
+static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const order *o,
+                           clv_report *report)
 {
-    if (!context || !stars || (stars->count && !results))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
-    clv_spectra_plan *plan;
-    memset(results, 0, stars->count * count * sizeof *results);
-    CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
-    if (!stars->count) {
-        clv_spectra_plan_free(plan);
-        return CLV_OK;
-    }
-    plan->results = results;
-    if (points) plan->points = points, plan->options.starts = (unsigned)count;
     char signature[128];
-    snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu", plan->weight_count,
-             plan->longest_template, plan->all_pixels, plan->options.terms, plan->options.starts,
-             library->ccf_count * plan->ccf_room, plan->diagonals);
+    snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu V%zu",
+             plan->weight_count, plan->longest_template, plan->all_pixels, plan->options.terms,
+             plan->options.starts, plan->library->ccf_count * plan->ccf_room, plan->diagonals,
+             plan->scan_count);
     const clv_job job = {
-        .name = points ? "specfit_at" : "specfit",
+        .name = o->name,
         .signature = signature,
-        .units = stars->count,
+        .units = plan->stars.count,
         .cost = clv_spectra_cost,
         .setup = clv_spectra_setup,
         .enqueue = clv_spectra_enqueue,
@@ -209,8 +233,26 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
         .progress = plan->options.progress,
         .progress_user = plan->options.progress_user,
     };
-    const clv_status status = clv_job_run(context, &job, plan, report);
-    if (status) clv_specfit_results_clear(results, stars->count * count);
+    return clv_job_run(context, &job, plan, report);
+}
+
+static clv_status run(clv_context *context, const clv_spectra_library *library,
+                      const clv_spectra_stars *stars, const order *o,
+                      const clv_specfit_options *options, clv_specfit_result *results,
+                      clv_report *report)
+{
+    clv_spectra_plan *plan;
+    if (!context || !stars || (stars->count && !results && !o->scan_values))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
+    if (results) memset(results, 0, stars->count * o->count * sizeof *results);
+    CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
+    plan->results = results;
+    if (o->points) plan->points = o->points, plan->options.starts = (unsigned)o->count;
+    plan->scans = !o->points || o->scan_count;
+    plan->scan_count = o->scan_count, plan->scan_values = o->scan_values;
+    plan->scan_from = (float)o->scan_from, plan->scan_step = (float)o->scan_step;
+    const clv_status status = stars->count ? run_plan(context, plan, o, report) : CLV_OK;
+    if (status) clv_specfit_results_clear(results, stars->count * o->count);
     clv_spectra_plan_free(plan);
     return status;
 }
@@ -219,7 +261,8 @@ clv_status clv_specfit(clv_context *context, const clv_spectra_library *library,
                        const clv_spectra_stars *stars, const clv_specfit_options *options,
                        clv_specfit_result *results, clv_report *report)
 {
-    return run(context, library, stars, NULL, 1, options, results, report);
+    const order fit = { .name = "specfit", .count = 1 };
+    return run(context, library, stars, &fit, options, results, report);
 }
 
 clv_status clv_specfit_at(clv_context *context, const clv_spectra_library *library,
@@ -230,7 +273,30 @@ clv_status clv_specfit_at(clv_context *context, const clv_spectra_library *libra
     if (!points || !count || count > 1024)
         return clv_fail(CLV_E_ARGUMENT, "specfit: %zu points a star given, expected 1 to 1024",
                         points ? count : 0);
-    return run(context, library, stars, points, count, options, results, report);
+    const order at = { .name = "specfit_at", .points = points, .count = count };
+    return run(context, library, stars, &at, options, results, report);
+}
+
+clv_status clv_specfit_scan(clv_context *context, const clv_spectra_library *library,
+                            const clv_spectra_stars *stars, const double *points,
+                            double velocity_kms, double step_kms, size_t count,
+                            const clv_specfit_options *options, double *values, clv_report *report)
+{
+    const double last = velocity_kms + step_kms * (double)count;
+    if (!points || !values || !count || count > 16384 || !(step_kms > 0) ||
+        !(velocity_kms > -10000) || !(last < 10000))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: points, values, and 1 to 16384 rising velocities within "
+                        "+-10000 km/s expected; %zu from %g by %g given",
+                        count, velocity_kms, step_kms);
+    const order scan = { .name = "specfit_scan",
+                         .points = points,
+                         .count = 1,
+                         .scan_from = velocity_kms,
+                         .scan_step = step_kms,
+                         .scan_count = count,
+                         .scan_values = values };
+    return run(context, library, stars, &scan, options, NULL, report);
 }
 
 void clv_specfit_results_clear(clv_specfit_result *results, size_t count)

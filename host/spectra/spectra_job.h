@@ -10,7 +10,8 @@ enum {
     CLV_SPECTRA_STATES, /* [stars,starts,CLV_SPECTRA_STATE] f32 */
     CLV_SPECTRA_FOUND,  /* [stars,2] f32: velocity and template of the start */
     CLV_SPECTRA_MODELS, /* [stars,starts,all_pixels] f32, with options.models */
-    CLV_SPECTRA_SCANS,  /* [stars,starts,CLV_SPECTRA_SCAN] f32: value along velocity */
+    CLV_SPECTRA_SCANS, /* [stars,starts,2,velocities] f32: value along velocity, and what it lost */
+    CLV_SPECTRA_WATCHED,
     CLV_SPECTRA_RESULTS
 };
 

@@ -56,11 +56,11 @@ static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_st
     if (o->terms > CLV_SPECTRA_MAX_TERMS || o->starts > 8)
         return clv_fail(CLV_E_ARGUMENT, "specfit: %u continuum terms (1 to %d), %u starts (1 to 8)",
                         o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
-    const double v[] = { o->max_velocity_kms, o->velocity_step_kms, o->max_vsini_kms,
-                         o->library_sigma };
+    const double v[] = { o->max_velocity_kms - o->min_velocity_kms, o->velocity_step_kms,
+                         o->max_vsini_kms, o->library_sigma };
     for (size_t i = 0; i < CLV_LEN(v); ++i)
         if (!(v[i] > 0) || v[i] > 10000)
-            return clv_fail(CLV_E_ARGUMENT, "specfit: velocity limits, steps and widths must be "
+            return clv_fail(CLV_E_ARGUMENT, "specfit: velocity range, steps and widths must be "
                                             "positive and at most 10000");
     if (!lib->ccf_count || !lib->ccf_parameters)
         return clv_fail(CLV_E_ARGUMENT, "specfit: the library has no start templates");
@@ -76,6 +76,7 @@ static clv_specfit_options defaults_of(const clv_specfit_options *given)
     if (!o.terms) o.terms = 10;
     if (!o.starts) o.starts = 1;
     if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;
+    if (o.min_velocity_kms == 0) o.min_velocity_kms = -o.max_velocity_kms;
     if (o.velocity_step_kms == 0) o.velocity_step_kms = 5;
     if (o.max_vsini_kms == 0) o.max_vsini_kms = 500;
     if (o.library_sigma == 0) o.library_sigma = 0.5;
@@ -84,10 +85,16 @@ static clv_specfit_options defaults_of(const clv_specfit_options *given)
 
 /* ---- grids --------------------------------------------------------------------------------- */
 
+static double fastest(const clv_specfit_options *o)
+{
+    return fmax(fabs(o->min_velocity_kms), fabs(o->max_velocity_kms));
+}
+
 static clv_status check_grid(const clv_spectra_plan *plan, const clv_spectra_grid *g)
 {
     const clv_spectra_arm *arm = &plan->library->arms[g->arm];
-    const double b = plan->options.max_velocity_kms / CLV_LIGHT_KMS;
+    const clv_specfit_options *o = &plan->options;
+    const double b = fastest(o) / CLV_LIGHT_KMS;
     const double low = g->wavelength[0] * sqrt((1 - b) / (1 + b));
     const double high = g->wavelength[g->pixels - 1] * sqrt((1 + b) / (1 - b));
     for (size_t k = 0; k < g->pixels; ++k)
@@ -99,8 +106,7 @@ static clv_status check_grid(const clv_spectra_plan *plan, const clv_spectra_gri
         return clv_fail(CLV_E_SHAPE,
                         "specfit: arm %s of the library covers %.1f to %.1f Angstrom; the spectra "
                         "need %.1f to %.1f at +-%g km/s",
-                        arm->name, arm->first, arm->last, low, high,
-                        plan->options.max_velocity_kms);
+                        arm->name, arm->first, arm->last, low, high, fastest(o));
     return CLV_OK;
 }
 
@@ -140,6 +146,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
         g->first = plan->all_pixels;
         g->padded = clv_round_up(g->pixels, CLV_SPECTRA_SEGMENT);
         plan->all_pixels += g->padded;
+        plan->longest_spectrum = CLV_MAX(plan->longest_spectrum, g->padded);
         if (!g->wavelength) continue;
         CLV_TRY(check_grid(plan, g));
         const clv_spectra_arm *arm = &plan->library->arms[g->arm];
@@ -156,22 +163,30 @@ static clv_status find_grids(clv_spectra_plan *plan)
         g->ccf_points = arm->ccf_points / g->ccf_fold;
         g->ccf_step = lag * (double)g->ccf_fold;
         plan->ccf_room = CLV_MAX(plan->ccf_room, g->ccf_points);
-        g->ccf_reach = (size_t)ceil(plan->options.max_velocity_kms / g->ccf_step) + 1;
+        g->ccf_reach = (size_t)ceil(fastest(&plan->options) / g->ccf_step) + 1;
         if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
             return clv_fail(CLV_E_ARGUMENT,
                             "specfit: arm %s: %g km/s are %zu lags of the start "
                             "templates",
-                            arm->name, plan->options.max_velocity_kms, g->ccf_reach);
+                            arm->name, fastest(&plan->options), g->ccf_reach);
         plan->ccf_lags = CLV_MAX(plan->ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
     }
     plan->widest = clv_round_up(CLV_MAX(plan->widest, (size_t)LANES), LANES);
     return CLV_OK;
 }
 
+/* [columns / (terms + 1)][all_pixels][terms + 1] */
+static float *product_at(clv_spectra_plan *plan, size_t pixel, size_t column)
+{
+    const size_t part = plan->options.terms + 1u;
+    return plan->products + (column / part * plan->all_pixels + pixel) * part + column % part;
+}
+
 static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
 {
     const clv_spectra_arm *arm = &plan->library->arms[g->arm];
     const unsigned terms = plan->options.terms;
+    const size_t columns = clv_scan_columns(terms);
     const double l0 = g->wavelength[0], l1 = g->wavelength[g->pixels - 1];
     g->basis = clv_alloc(g->pixels * terms, sizeof *g->basis);
     g->ccf_left = clv_alloc(arm->ccf_points, sizeof *g->ccf_left);
@@ -179,10 +194,17 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
     if (!g->basis || !g->ccf_left || !g->ccf_right)
         return clv_fail(CLV_E_MEMORY, "specfit: no memory for a grid");
     for (size_t k = 0; k < g->pixels; ++k) {
-        double *b = g->basis + k * terms;
+        double *b = g->basis + k * terms, narrow[CLV_SPECTRA_MAX_TERMS];
         clv_spectra_basis(2 * (g->wavelength[k] - l0) / (l1 - l0) - 1, terms, b);
+        /* the tails of the Gaussians: nothing to float32, but slow, as subnormal numbers are */
         for (unsigned j = 0; j < terms; ++j)
-            plan->basis[(g->first + k) * 16 + j] = (float)b[j];
+            narrow[j] = fabs(b[j]) < 1e-15 ? 0 : b[j];
+        for (unsigned j = 0, e = 0; j < terms; ++j) {
+            plan->basis[(g->first + k) * 16 + j] = (float)narrow[j];
+            *product_at(plan, g->first + k, columns - terms - 1 + j) = (float)narrow[j];
+            for (unsigned i = 0; i <= j; ++i, ++e)
+                *product_at(plan, g->first + k, e) = (float)(narrow[i] * narrow[j]);
+        }
         const double phase = log(g->wavelength[k] / arm->first) / g->dln;
         plan->whole[g->first + k] = (int32_t)floor(phase);
         plan->part[g->first + k] = (float)(phase - floor(phase));
@@ -201,21 +223,32 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
     return clv_continuum_create(g->wavelength, g->pixels, arm->ccf_spline_kms, &g->continuum);
 }
 
+size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
+{
+    if (!plan->grid[spectrum].wavelength) return SIZE_MAX;
+    size_t i = 0;
+    while (!plan->grid[i].wavelength || plan->grid[i].arm != plan->grid[spectrum].arm)
+        ++i;
+    return i;
+}
+
 /* ---- constants of the devices -------------------------------------------------------------- */
 
 static void lay_out_weights(clv_spectra_plan *plan)
 {
     size_t at = 0, ccf = 0;
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
-        const clv_spectra_grid *g = &plan->grid[i];
+        clv_spectra_grid *g = &plan->grid[i];
         clv_spectra_weights *w = &plan->arm[i];
         if (!g->wavelength) continue;
         const clv_spectra_arm *arm = &plan->library->arms[g->arm];
-        bool known = false;
-        for (size_t j = 0; j < i && !known; ++j)
-            if (plan->grid[j].wavelength && plan->grid[j].arm == g->arm)
-                *w = plan->arm[j], known = true;
-        if (known) continue;
+        const size_t lead = clv_spectra_lead(plan, i);
+        if (lead != i) {
+            *w = plan->arm[lead];
+            continue;
+        }
+        g->curve = plan->all_points;
+        plan->all_points += clv_round_up(arm->points, LANES);
         w->scale = at, at += LANES;
         for (size_t l = 0; l < arm->layers; ++l) {
             w->pitch[l] = clv_round_up(arm->width[l + 1], LANES);
@@ -280,7 +313,7 @@ static void make_box(clv_spectra_plan *plan)
     static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };
     static const double longest[6] = { 150, 100, 1500, 1.5, 1, 0.5 };
     const clv_specfit_options *o = &plan->options;
-    double low[6] = { -o->max_velocity_kms, 0, 0, -INFINITY, -INFINITY, -INFINITY };
+    double low[6] = { o->min_velocity_kms, 0, 0, -INFINITY, -INFINITY, -INFINITY };
     double high[6] = {
         o->max_velocity_kms, o->max_vsini_kms, INFINITY, INFINITY, INFINITY, INFINITY
     };
@@ -309,14 +342,15 @@ static clv_status allocate(clv_spectra_plan *p)
     lay_out_weights(p);
     p->weights = clv_zalloc(p->weight_count, sizeof *p->weights);
     p->basis = clv_zalloc(n * 16, sizeof *p->basis);
+    p->products = clv_zalloc(n * clv_scan_columns(p->options.terms), sizeof *p->products);
     p->whole = clv_zalloc(n, sizeof *p->whole), p->part = clv_zalloc(n, sizeof *p->part);
     p->ccf = clv_zalloc(p->ccf_count, sizeof *p->ccf);
     p->ccf_points = clv_zalloc(p->library->ccf_count * 4, sizeof *p->ccf_points);
     p->table = clv_zalloc(3 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->table);
     p->ccf_step = clv_zalloc(s, sizeof *p->ccf_step);
     p->facts = clv_zalloc(CLV_MAX(p->stars.count, (size_t)1), sizeof *p->facts);
-    if (p->weights && p->basis && p->whole && p->part && p->ccf && p->ccf_points && p->table &&
-        p->ccf_step && p->facts)
+    if (p->weights && p->basis && p->products && p->whole && p->part && p->ccf && p->ccf_points &&
+        p->table && p->ccf_step && p->facts)
         return CLV_OK;
     return clv_fail(CLV_E_MEMORY, "specfit: no memory for %zu weights and %zu pixels",
                     p->weight_count, n);
@@ -336,8 +370,9 @@ static clv_status build(clv_spectra_plan *plan)
     fill_table(plan);
     make_box(plan);
     const clv_specfit_options *o = &plan->options;
-    plan->velocities = 2 * (size_t)(o->max_velocity_kms / o->velocity_step_kms) + 1;
-    return plan->velocities < 20000
+    plan->velocities =
+        (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
+    return plan->velocities > 1 && plan->velocities < 20000
                ? CLV_OK
                : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities", plan->velocities);
 }
@@ -371,7 +406,8 @@ void clv_spectra_plan_free(clv_spectra_plan *p)
         clv_free(p->grid[i].basis), clv_free(p->grid[i].ccf_left), clv_free(p->grid[i].ccf_right);
         clv_continuum_clear(&p->grid[i].continuum);
     }
-    clv_free(p->weights), clv_free(p->basis), clv_free(p->whole), clv_free(p->part);
+    clv_free(p->weights), clv_free(p->basis), clv_free(p->products), clv_free(p->whole),
+        clv_free(p->part);
     clv_free(p->ccf), clv_free(p->ccf_points), clv_free(p->table), clv_free(p->ccf_step);
     clv_free(p->facts);
     (void)pthread_mutex_destroy(&p->lock);

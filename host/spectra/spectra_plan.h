@@ -16,6 +16,7 @@ enum {
     CLV_SPECTRA_TAPS = 128, /* of the rotation with the spline's prefilter */
     CLV_SPECTRA_ROUNDS = 24,
     CLV_SPECTRA_MAX_START_LAGS = 2048,
+    CLV_SPECTRA_SCAN = 96, /* velocities around the best one */
 };
 enum {
     CLV_S_BEST = 0,
@@ -27,8 +28,30 @@ enum {
     CLV_S_STAR = 31,
     CLV_S_NORMAL = 32,
     CLV_S_CHI_OF = 66,
-    CLV_S_LOST = 78
+    CLV_S_LOST = 78,
+    CLV_S_SCAN = 80, /* velocity, spread, skewness, kurtosis */
+    CLV_S_SCAN_TURN = 86
 };
+
+/* Stages that a job repeats to be timed. */
+enum {
+    CLV_SPECTRA_STAGE_NETWORK = 1,
+    CLV_SPECTRA_STAGE_SPLINE = 2, /* rotation, spline, its value at the pixels, resolution */
+    CLV_SPECTRA_STAGE_JUDGE = 4,
+    CLV_SPECTRA_STAGE_SHIFT = 8, /* of a scan */
+    CLV_SPECTRA_STAGE_VALUES = 16,
+    CLV_SPECTRA_STAGE_START = 32
+};
+
+/* What a job brings back for tests, as the last arm left it. */
+typedef enum clv_spectra_watch {
+    CLV_WATCH_NOTHING,
+    CLV_WATCH_TEMPLATES, /* [stars,starts,pitch,8] */
+    CLV_WATCH_SPLINE,
+    CLV_WATCH_PIXELS, /* [stars,starts,all_pixels,8] */
+    CLV_WATCH_RESOLVED,
+    CLV_WATCH_START_CHI
+} clv_spectra_watch;
 
 /* Continuum of the start values: a quadratic spline of few nodes; each pixel sees 3 of them. */
 typedef struct clv_continuum {
@@ -51,6 +74,7 @@ typedef struct clv_spectra_grid {
     size_t ccf_points; /* after that */
     size_t ccf_reach;  /* lags on either side */
     double ccf_step;   /* km/s a lag */
+    size_t curve;      /* first of the points that are kept of the arm's template */
 } clv_spectra_grid;
 
 typedef struct clv_spectra_weights {
@@ -85,9 +109,17 @@ typedef struct clv_spectra_plan {
     int32_t *table;    /* ranges [spectra,2], reach [spectra], owner [segments] */
     float *ccf_step;   /* [spectra] */
     size_t widest;     /* hidden layer */
-    size_t longest_template;
+    size_t longest_template, longest_spectrum, all_points;
+    float *products; /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
 
     const double *points; /* [stars,starts,6] to be judged as they are; NULL: fit */
+    bool scans;           /* along velocity, at the end */
+    size_t scan_count;    /* a grid of its own, and where the values go; 0: around the best */
+    float scan_from, scan_step;
+    double *scan_values; /* [stars,scan_count] */
+    unsigned stages;     /* for bench and tests only */
+    size_t repeats;
+    clv_spectra_watch watch;
 
     clv_mutex lock;
     struct clv_star_facts *facts; /* [stars] L */
@@ -121,6 +153,8 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
                                    const clv_spectra_stars *stars,
                                    const clv_specfit_options *options, clv_spectra_plan **plan);
 void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
+/* The first spectrum on the same arm of the library; SIZE_MAX: no star has this spectrum. */
+size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum);
 
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
 void clv_star_data_clear(clv_star_data *data);
@@ -130,6 +164,9 @@ clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_
 /* Flux, sigma and mask of one spectrum as fitted; false: the spectrum is to be left out. */
 bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, double *sigma,
                           unsigned char *bad, double *scratch);
+
+/* Of the table of products: blocks of terms + 1. */
+size_t clv_scan_columns(unsigned terms);
 
 /* ---- spectra_start.c: what the cross-correlation sees ---- */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,

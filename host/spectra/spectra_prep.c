@@ -156,8 +156,10 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
                          d->ccf + (2 * i + 1) * plan->ccf_room, NULL);
     if (!plan->diagonals || !in->resolution) return CLV_OK;
     const double pixel = g->wavelength[1] - g->wavelength[0];
-    CLV_TRY(clv_resolution_rows(in->resolution, plan->diagonals, g->pixels,
-                                plan->options.library_sigma / pixel, d->resolution64));
+    const double of_arm = plan->library->arms[g->arm].sigma;
+    const double width = of_arm > 0 ? of_arm : plan->options.library_sigma;
+    CLV_TRY(clv_resolution_rows(in->resolution, plan->diagonals, g->pixels, width / pixel,
+                                d->resolution64));
     for (size_t k = 0; k < g->pixels * plan->diagonals; ++k)
         d->resolution[g->first * plan->diagonals + k] = (float)d->resolution64[k];
     return CLV_OK;

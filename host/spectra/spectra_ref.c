@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same fit in plain C and float64: start, projected residual, Levenberg and Marquardt. */
-#include "host/spectra/spectra_job.h"
+#include "host/spectra/spectra_pass.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -282,8 +282,7 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
                        double *velocity, size_t *model)
 {
     const size_t count = plan->library->ccf_count;
-    const double most = plan->options.max_velocity_kms,
-                 by = 2 * most / (double)(plan->velocities - 1);
+    const double from = plan->low[0], by = (plan->high[0] - from) / (double)(plan->velocities - 1);
     double best = INFINITY;
     *velocity = 0, *model = 0;
     for (size_t t = 0; t < count; ++t) {
@@ -302,7 +301,7 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
                 }
             }
             for (size_t k = 0; k < plan->velocities; ++k) {
-                const double x = (-most + by * (double)k) / g->ccf_step, f = x - floor(x);
+                const double x = (from + by * (double)k) / g->ccf_step, f = x - floor(x);
                 const size_t at = (size_t)((double)g->ccf_reach - floor(x));
                 sum[k] += lag[at] * (1 - f) + (at ? lag[at - 1] * f : 0);
             }
@@ -311,10 +310,63 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
         for (size_t k = 1; k < plan->velocities; ++k)
             if (sum[k] < sum[low]) low = k;
         if (!(sum[low] < best)) continue;
-        best = sum[low], *model = t, *velocity = -most + by * (double)low;
+        best = sum[low], *model = t, *velocity = from + by * (double)low;
         if (!low || low + 1 == plan->velocities) continue;
         const double bend = sum[low - 1] - 2 * sum[low] + sum[low + 1];
         if (bend > 0) *velocity += by * 0.5 * (sum[low - 1] - sum[low + 1]) / bend;
+    }
+}
+
+/* chi2 + log det M on `count` velocities, all else as in x. */
+static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
+                        work *w, double from, double step, size_t count, double *values)
+{
+    double at[N], a[TERMS], value;
+    memcpy(at, x, sizeof at);
+    memset(values, 0, count * sizeof *values);
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        if (!g->wavelength || !d->facts.present[i]) continue;
+        for (size_t k = 0; k < count; ++k) {
+            at[0] = from + step * (double)k;
+            lane_of(plan, i, at, k > 0, w, w->lane[1]);
+            if (clv_spectra_value(g->basis, plan->options.terms, g->pixels, w->lane[1],
+                                  d->flux + g->first, d->sigma + g->first, a, &value))
+                values[k] += value;
+        }
+    }
+}
+
+/* Moments on as many grids as it needs; as cl/spectra/scan.cl has it. */
+static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
+                        double curvature, work *w, float *s)
+{
+    enum { COUNT = CLV_SPECTRA_SCAN, TURNS = 3, WANTED = 5 };
+    double values[COUNT], speeds[COUNT], moments[4];
+    double error = curvature > 0 ? 1 / sqrt(curvature) : INFINITY;
+    for (int turn = 1; turn <= TURNS; ++turn) {
+        const double most = (plan->high[0] - plan->low[0]) / COUNT;
+        const double step = fmin(fmax(error / WANTED, 1e-4), most);
+        const double from = x[0] - step * (COUNT / 2);
+        size_t first = 0, last = COUNT - 1, low;
+        for (size_t k = 0; k < COUNT; ++k)
+            speeds[k] = from + step * (double)k;
+        while (first < last && speeds[first] < plan->low[0])
+            ++first;
+        while (last > first && speeds[last] > plan->high[0])
+            --last;
+        scan_values(plan, d, x, w, from, step, COUNT, values);
+        clv_velocity_moments(speeds + first, values + first, last - first + 1, moments);
+        for (size_t k = low = first; k <= last; ++k)
+            if (values[k] < values[low]) low = k;
+        for (int i = 0; i < 4; ++i)
+            s[CLV_S_SCAN + i] = (float)moments[i];
+        s[CLV_S_SCAN_TURN] = (float)-turn;
+        const double ends = exp(-0.5 * (fmin(values[0], values[COUNT - 1]) - values[low]));
+        const bool narrow = ends > 1e-4 && last - first + 1 == COUNT;
+        const bool coarse = moments[1] < (WANTED - 1) * step && step > 1e-3;
+        if (!isfinite(moments[1]) || !(narrow || coarse)) break;
+        error = narrow ? 2 * moments[1] : moments[1];
     }
 }
 
@@ -333,6 +385,39 @@ static void write_state(const judged *j, const double x[N], int status, int roun
         s[CLV_S_CHI_OF + i] = (float)j->chi[i];
 }
 
+/* The star's best start, looked at along velocity. */
+static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, work *w, float *states)
+{
+    float *best = NULL;
+    for (size_t k = 0; k < plan->options.starts; ++k) {
+        float *s = states + k * CLV_SPECTRA_STATE;
+        const bool good = s[CLV_S_STATUS] > 0.5f && s[CLV_S_STATUS] < 2.5f;
+        if (good && (!best || s[CLV_S_VALUE] < best[CLV_S_VALUE])) best = s;
+    }
+    if (!best) return;
+    double x[N];
+    for (int a = 0; a < N; ++a)
+        x[a] = (double)best[CLV_S_BEST + a];
+    scan_around(plan, d, x, (double)best[CLV_S_NORMAL], w, best);
+}
+
+/* The values that were asked for, as the kernels leave them: rounded, and what that lost. */
+static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const clv_star_data *d,
+                             work *w, float *out)
+{
+    const size_t n = plan->scan_count, pitch = clv_scan_velocities(plan);
+    double *values = clv_alloc(n, sizeof *values);
+    if (!values) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a scan");
+    scan_values(plan, d, plan->points + star * N, w, (double)plan->scan_from,
+                (double)plan->scan_step, n, values);
+    for (size_t k = 0; k < n; ++k) {
+        out[k] = (float)values[k];
+        out[pitch + k] = (float)(values[k] - (double)out[k]);
+    }
+    clv_free(values);
+    return CLV_OK;
+}
+
 static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d, work *w,
                      double *chi, float *states, float *found, float *models)
 {
@@ -344,8 +429,6 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
     velocity = 0, model = 0;
     if (!points) find_start(plan, d, chi, &velocity, &model);
     found[0] = (float)velocity, found[1] = (float)model;
-    for (size_t k = 0; plan->diagonals && k < plan->all_pixels * plan->diagonals; ++k)
-        w->rows[k] = (double)d->resolution[k];
     for (unsigned start = 0; start < plan->options.starts; ++start) {
         const double *q = plan->library->ccf_parameters + model * 4;
         double x[N] = { velocity, vsini[start & 3], q[0], q[1], q[2], alpha[start & 3] };
@@ -364,18 +447,22 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
         if (models) judge(plan, d, x, w, &best, models + start * plan->all_pixels);
         write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
     }
+    if (plan->scans) scan_best(plan, d, w, states);
 }
 
 clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
     clv_spectra_plan *plan = user;
     const size_t items = count * plan->options.starts;
-    void *states, *found, *models = NULL;
+    void *states, *found, *scans, *models = NULL;
     clv_star_data d = { 0 };
     work w = { 0 };
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_STATES,
                                    items * CLV_SPECTRA_STATE * sizeof(float), &states));
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_FOUND, count * 2 * sizeof(float), &found));
+    const size_t scan = 2 * clv_scan_velocities(plan);
+    CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_SCANS, count * scan * sizeof(float), &scans));
+    memset(scans, 0, count * scan * sizeof(float));
     if (plan->options.models)
         CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_MODELS,
                                        items * plan->all_pixels * sizeof(float), &models));
@@ -393,6 +480,12 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
         plan->facts[first + i] = d.facts;
         pthread_mutex_unlock(&plan->lock);
         if (status || !d.facts.usable) continue;
+        for (size_t k = 0; plan->diagonals && k < plan->all_pixels * plan->diagonals; ++k)
+            w.rows[k] = (double)d.resolution[k];
+        if (plan->scan_count) {
+            status = scan_given(plan, first + i, &d, &w, (float *)scans + i * scan);
+            continue;
+        }
         fit_star(plan, first + i, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
                  (float *)found + 2 * i, models ? (float *)models + item * plan->all_pixels : NULL);
     }

@@ -37,6 +37,8 @@ typedef struct clv_spectra_arm {
     size_t ccf_points;         /**< a power of two */
     double ccf_log0, ccf_log1; /**< ln of the first and of the last point */
     double ccf_spline_kms;     /**< distance of the continuum's nodes */
+
+    double sigma; /**< Angstrom, of the Gaussian in these templates; 0: options.library_sigma */
 } clv_spectra_arm;
 
 /** Templates of one instrument. Borrowed; nothing is written. */
@@ -78,6 +80,7 @@ typedef struct clv_specfit_options {
     bool models;            /**< results point to best fits */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
+    double min_velocity_kms; /**< 0: -max_velocity_kms */
 } clv_specfit_options;
 
 enum {
@@ -93,8 +96,8 @@ enum {
 /** The best fit of a star; velocities in km/s, teff in K, the others in dex. */
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
-    double velocity_error;                          /**< the other parameters fixed */
-    double skewness, kurtosis; /**< along velocity; NaN: not computed in this version */
+    double velocity_error; /**< the other parameters fixed: spread of exp(-L2 / 2) along velocity */
+    double skewness, kurtosis; /**< of the same; NaN from clv_specfit_at */
     double teff_error, logg_error, feh_error, alpha_error; /**< velocity and vsini fixed */
     double covariance[21]; /**< of all six, lower triangle, order as above */
     double start_velocity; /**< before the fit */
@@ -150,6 +153,21 @@ CLV_API clv_status clv_specfit_at(clv_context *context, const clv_spectra_librar
                                   const clv_spectra_stars *stars, const double *points,
                                   size_t count, const clv_specfit_options *options,
                                   clv_specfit_result *results, clv_report *report);
+
+/**
+ * L2 of every star along velocity, its other parameters fixed: the building block of searches.
+ *
+ * @param points   [stars->count,6] as for clv_specfit_at; the velocity in it does not matter.
+ * @param velocity_kms, step_kms, count  the grid: velocity_kms + k * step_kms, 1 to 16384 of them.
+ *                 Beyond options.max_velocity_kms the template may end: values there mean nothing.
+ * @param values   out, [stars->count,count] L2, with 2 sum ln s; NaN for stars without a spectrum.
+ * Everything else as clv_specfit; accuracy as L2 there. values is undefined after an error.
+ */
+CLV_API clv_status clv_specfit_scan(clv_context *context, const clv_spectra_library *library,
+                                    const clv_spectra_stars *stars, const double *points,
+                                    double velocity_kms, double step_kms, size_t count,
+                                    const clv_specfit_options *options, double *values,
+                                    clv_report *report);
 
 /** Frees the models of `count` results and zeroes them. */
 CLV_API void clv_specfit_results_clear(clv_specfit_result *results, size_t count);

@@ -6,10 +6,13 @@ usage: specfit_options.py CLEAVE
 The first part needs nothing; the second $CLEAVE_REFERENCE_DIR/specfit. A wrong call ends with exit
 code 2 and names the mistake; no output is left behind by a run that failed; a file without wanted
 rows gives a table without rows; FITS and CSV, pictures and models are complete."""
+import csv
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def run(cleave, *arguments):
@@ -71,7 +74,8 @@ def with_reference(cleave, reference, folder):
     path = lambda name: os.path.join(folder, name)
     config = path("config.yaml")
     with open(config, "w", encoding="ascii") as file:
-        file.write("template_lib: elsewhere/\nmax_vel: 900 # km/s\nmax_vsini: 400\n")
+        file.write("template_lib: elsewhere/\nmax_vel: 900 # km/s\nmin_vel: -800\nmax_vsini: 400\n"
+                   "lsf_sigma0_angstrom:\n  b: 0.5\n  r: 0.55\n  z: 0.6\n")
     wrong = refuses(cleave, "FITS", path("text.fits"), "--library", library, "-o", path("x.csv"))
     done = run(cleave, coadd, *mode, "-o", path("t.fits"), "--models", path("m.fits"), "--plot",
                path("plots"), "--targets", two, "--config", config)
@@ -96,6 +100,53 @@ def with_reference(cleave, reference, folder):
     return wrong
 
 
+def velocities(path):
+    with open(path, encoding="ascii") as file:
+        return [float(row["VRAD"]) for row in csv.DictReader(file)]
+
+
+def settings_and_options(cleave, reference, folder):
+    """An option wins over the settings; a range of velocities is kept."""
+    coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
+    base = [coadd, "--mode", "reference", "-q", "--library", os.path.join(reference, "lib"),
+            "--targets", "39600000000001"]  # at 812 km/s
+    path = lambda name: os.path.join(folder, name)
+    wrong = []
+    with open(path("narrow.yaml"), "w", encoding="ascii") as file:
+        file.write("max_vel: 500\n")
+    run(cleave, *base, "-o", path("all.csv"))
+    run(cleave, *base, "-o", path("narrow.csv"), "--config", path("narrow.yaml"))
+    run(cleave, *base, "-o", path("wide.csv"), "--config", path("narrow.yaml"), "--max-vel", "950",
+        "--min-vel", "100")
+    everywhere, narrow = velocities(path("all.csv"))[0], velocities(path("narrow.csv"))[0]
+    wide = velocities(path("wide.csv"))[0]
+    if abs(everywhere - 812) > 5 or abs(narrow) > 500 or abs(wide - everywhere) > 0.05:
+        wrong.append(f"velocities {everywhere}, {narrow} below 500, {wide} by option")
+    with open(path("bad.yaml"), "w", encoding="ascii") as file:
+        file.write("lsf_sigma0_angstrom:\n  b: wide\n")
+    return wrong + refuses(cleave, "not a number", *base, "-o", path("x.csv"), "--config",
+                           path("bad.yaml"))
+
+
+def killed_run(cleave, reference, folder):
+    """Killed at once, after a while, or asked to end: the old table is there, or the new one."""
+    coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
+    out, wrong = os.path.join(folder, "kept.csv"), []
+    for signal_number, wait in ((signal.SIGKILL, 0.05), (signal.SIGKILL, 0.5), (signal.SIGTERM, 0.5)):
+        with open(out, "w", encoding="ascii") as file:
+            file.write("old")
+        started = subprocess.Popen([cleave, "specfit", coadd, "--mode", "reference", "-q", "--starts",
+                                    "4", "--library", os.path.join(reference, "lib"), "-o", out])
+        time.sleep(wait)
+        started.send_signal(signal_number)
+        code = started.wait(timeout=300)
+        with open(out, encoding="ascii") as file:
+            text = file.read()
+        if code and text != "old":
+            wrong.append(f"signal {signal_number} after {wait} s: exit code {code}, a half table")
+    return wrong
+
+
 def main():
     cleave, reference = sys.argv[1], os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""),
                                                   "specfit")
@@ -103,6 +154,8 @@ def main():
         wrong = without_reference(cleave, folder)
         if os.path.isdir(reference):
             wrong += with_reference(cleave, reference, folder)
+            wrong += settings_and_options(cleave, reference, folder)
+            wrong += killed_run(cleave, reference, folder)
         else:
             print("no $CLEAVE_REFERENCE_DIR/specfit: only what needs no files was tried")
     print("\n".join(wrong))

@@ -54,6 +54,8 @@ static void expect_same_fit(const synthetic_stars *s, const clv_specfit_result *
     expect_near("start", want->start_velocity, got->start_velocity, 0.5);
     expect_near("velocity", want->velocity, got->velocity, 0.02 * want->velocity_error);
     expect_near("velocity error", 1, got->velocity_error / want->velocity_error, 0.05);
+    expect_near("skewness", want->skewness, got->skewness, 0.02);
+    expect_near("kurtosis", want->kurtosis, got->kurtosis, 0.05);
     expect_near("teff", want->teff, got->teff, 0.02 * want->teff_error);
     expect_near("teff error", 1, got->teff_error / want->teff_error, 0.1);
     for (size_t i = 0; i < s->stars.spectra; ++i) {
@@ -104,6 +106,38 @@ static void cards_form_finds_them_too(test_device *device)
     if (device->slow) return;
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     check(device, false, false);
+}
+
+/* A star at its truth, judged and looked at along velocity: small enough for a simulated device. */
+static void judges_a_point(test_device *device)
+{
+    enum { SPEEDS = 3 };
+    synthetic_stars s;
+    clv_context *plain;
+    clv_specfit_result want[1], got[1];
+    double scan[2][SPEEDS];
+    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(synthetic_stars_create(1, SEED, true, &s));
+    EXPECT_OK(clv_context_create(&o, &plain));
+    for (int k = 0; k < 2; ++k) {
+        clv_context *context = k ? device->context : plain;
+        EXPECT_OK(clv_specfit_at(context, &s.library, &s.stars, s.truth[0], 1, NULL, k ? got : want,
+                                 NULL));
+        EXPECT_OK(clv_specfit_scan(context, &s.library, &s.stars, s.truth[0], s.truth[0][0] - 40,
+                                   40, SPEEDS, NULL, scan[k], NULL));
+    }
+    expect_near("-2 log L", want->neg2logl, got->neg2logl, 0.01);
+    expect_near("in the scan", got->neg2logl, scan[1][1], 0.01);
+    for (int k = 0; k < SPEEDS; ++k)
+        expect_near("along velocity", scan[0][k], scan[1][k], 0.02);
+    clv_context_free(plain);
+    synthetic_stars_clear(&s);
+}
+
+static void a_point_matches(void **state)
+{
+    (void)state;
+    test_each_device(judges_a_point);
 }
 
 static void matches_reference(void **state)
@@ -178,6 +212,7 @@ static void rejects_what_cannot_be(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_point_matches),
         cmocka_unit_test(matches_reference),
         cmocka_unit_test(matches_with_resolution),
         cmocka_unit_test(bad_fibres_are_flagged),

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 static const bench_workload *const workloads[] = { &bench_paco, &bench_blobs, &bench_link,
-                                                   &bench_transformer };
+                                                   &bench_transformer, &bench_specfit };
 
 typedef struct bench_args {
     const char *modes, *device, *sizes, *json, *html, *markdown, *peers, *environments;
@@ -113,7 +113,7 @@ static int choose_workloads(bench *b, int count, char **names)
     if (count && known < (size_t)count)
         return cli_error(
             &cli_bench, CLI_USAGE,
-            "workloads are paco, blobs, link, transformer and runtime, each once");
+            "workloads are paco, blobs, link, transformer, specfit and runtime, each once");
     return -1;
 }
 
@@ -351,7 +351,7 @@ static int run(int argc, char **argv)
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure every device and mode, against plain C and outside programs",
-    .operands = "[paco] [blobs] [link] [transformer] [runtime] [OPTION...]",
+    .operands = "[paco] [blobs] [link] [transformer] [specfit] [runtime] [OPTION...]",
     .description =
         "Measures each device alone and the devices of each mode together: kernels, a computation\n"
         "from memory to memory, the whole command from files to files with warm and with empty\n"

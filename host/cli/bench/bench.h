@@ -73,7 +73,7 @@ typedef struct bench_workload {
     size_t plot_count;
 } bench_workload;
 
-extern const bench_workload bench_paco, bench_blobs, bench_link, bench_transformer;
+extern const bench_workload bench_paco, bench_blobs, bench_link, bench_transformer, bench_specfit;
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
 

@@ -5,12 +5,14 @@
 
 #include "host/cli/cli.h"
 #include "host/io/desi.h"
+#include "host/io/fits_rows.h"
 #include "host/io/speclib.h"
 
 typedef struct specfit_args {
     const char *library, *output, *models, *plots, *config, *gpu_devices, *targets;
     uint64_t starts, npoly, gpu_batch_size;
-    double max_vel, vel_step, max_vsini, sigma0, min_sn;
+    double min_vel, max_vel, vel_step, max_vsini, min_sn;
+    double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom; of an arm: 0, when it is sigma0 */
     bool min_sn_given, use_gpu, zbest;
     int resolution;
     cli_common common;
@@ -32,7 +34,9 @@ typedef struct specfit_table {
 
 /* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */
 int specfit_write(const specfit_args *args, const specfit_table *table);
-int specfit_write_models(const specfit_args *args, const specfit_table *table);
+/* Models go to their file block by block: a coadd of thousands of stars is never in memory. */
+int specfit_models_begin(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
+int specfit_models_put(const specfit_table *table, size_t from, size_t count, clv_fits_rows *file);
 /* A picture of one star; block holds its spectra. */
 int specfit_plot(const specfit_args *args, const specfit_table *table, const specfit_row *row,
                  const clv_desi_block *block);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 16, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 17, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -25,7 +25,8 @@ static void make_table(specfit_args *a, cli_option *table)
         { "models", CLI_TEXT, &a->models, "FILE", "write the best fits as FITS" },
         { "plot", CLI_TEXT, &a->plots, "DIR", "write a picture of each star, and a summary" },
         { "npoly", CLI_UINT, &a->npoly, "N", "continuum terms, 1 to 15 [10]" },
-        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "velocities from -KMS to KMS [1000]" },
+        { "max-vel", CLI_DOUBLE, &a->max_vel, "KMS", "velocities up to KMS [1000]" },
+        { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS", "velocities from KMS [-max-vel]" },
         { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
         { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
         { "targets", CLI_TEXT, &a->targets, "ID,...", "only these TARGETIDs" },
@@ -52,38 +53,68 @@ static int check_args(const specfit_args *a)
     if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
         return cli_error(&cli_specfit, CLI_USAGE, "--npoly: %llu given, expected 1 to %d",
                          (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
-    if (!(a->max_vel > 0) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
+    if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
         return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
     return -1;
 }
 
-/* rvspecfit's config.yaml, as far as it is "key: value" lines; options given later win. */
+/* Where a setting goes; `inside` is the key that the line is indented under, or "". */
+static double *setting(specfit_args *a, const char *inside, const char *key)
+{
+    static const char letters[] = "brz";
+    const struct {
+        const char *key;
+        double *to;
+    } keys[] = { { "max_vel", &a->max_vel },
+                 { "min_vel", &a->min_vel },
+                 { "vel_step0", &a->vel_step },
+                 { "max_vsini", &a->max_vsini },
+                 { "lsf_sigma0_angstrom", &a->sigma0 } };
+    if (strcmp(inside, "lsf_sigma0_angstrom") == 0) {
+        const char *arm = key[0] && !key[1] ? strchr(letters, key[0]) : NULL;
+        return arm ? &a->sigma_of[arm - letters] : NULL;
+    }
+    for (size_t i = 0; !*inside && i < CLV_LEN(keys); ++i)
+        if (strcmp(key, keys[i].key) == 0) return keys[i].to;
+    return NULL;
+}
+
+/* rvspecfit's config.yaml, as far as it is "key: value" lines, and an arm's own below a key. What an
+ * option has set stays. */
 static int read_config(specfit_args *a)
 {
-    char *text = NULL, *line, *rest = NULL;
+    char *text = NULL, *line, *rest = NULL, inside[64] = "";
     size_t length;
     const clv_status status = clv_file_read(a->config, 1 << 20, &text, &length);
     if (status) return cli_input_status(&cli_specfit, status);
-    for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        const struct {
-            const char *key;
-            double *to;
-        } keys[] = { { "max_vel", &a->max_vel },
-                     { "vel_step0", &a->vel_step },
-                     { "max_vsini", &a->max_vsini },
-                     { "lsf_sigma0_angstrom", &a->sigma0 } };
+    int code = CLI_OK;
+    for (line = strtok_r(text, "\n", &rest); line && !code; line = strtok_r(NULL, "\n", &rest)) {
         char key[64], value[128];
-        if (sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value) != 2) continue;
-        for (size_t i = 0; i < CLV_LEN(keys); ++i)
-            if (strcmp(key, keys[i].key) == 0 && !clv_parse_double(value, keys[i].to)) {
-                const int code = cli_error(&cli_specfit, CLI_USAGE,
-                                           "%s: %s: \"%s\" is not a number", a->config, key, value);
-                clv_free(text);
-                return code;
-            }
+        double number;
+        const int found = sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value);
+        if (found > 0 && *line != ' ') *inside = '\0';
+        double *to = found == 2 ? setting(a, inside, key) : NULL;
+        if (found == 1) clv_copy_string(inside, sizeof inside, key);
+        if (to && !clv_parse_double(value, &number))
+            code = cli_error(&cli_specfit, CLI_USAGE, "%s: %s: \"%s\" is not a number", a->config,
+                             key, value);
+        else if (to && isnan(*to))
+            *to = number;
     }
     clv_free(text);
-    return CLI_OK;
+    return code;
+}
+
+/* What neither an option nor the settings have said. */
+static void set_defaults(specfit_args *a)
+{
+    if (isnan(a->max_vel)) a->max_vel = 1000;
+    if (isnan(a->min_vel)) a->min_vel = -a->max_vel;
+    if (isnan(a->vel_step)) a->vel_step = 5;
+    if (isnan(a->max_vsini)) a->max_vsini = 500;
+    if (isnan(a->sigma0)) a->sigma0 = 0.5;
+    for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
+        if (isnan(a->sigma_of[k])) a->sigma_of[k] = a->sigma0;
 }
 
 static bool is_target(const char *list, int64_t id)
@@ -111,7 +142,7 @@ static bool is_wanted(const specfit_args *a, const clv_desi_row *r)
 
 /* Which arms of the file the library has. */
 static int match_arms(const specfit_args *a, const clv_desi *desi, const clv_speclib *lib,
-                      specfit_table *t, size_t arm_of_library[CLV_DESI_ARMS])
+                      specfit_table *t, clv_spectra_arm arms[CLV_DESI_ARMS])
 {
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k) {
         char name[16];
@@ -125,7 +156,8 @@ static int match_arms(const specfit_args *a, const clv_desi *desi, const clv_spe
                      name);
             continue;
         }
-        arm_of_library[t->slots] = arm;
+        arms[t->slots] = lib->library.arms[arm];
+        arms[t->slots].sigma = a->sigma_of[k];
         t->arm_of[t->slots++] = k;
     }
     if (!t->slots)
@@ -173,8 +205,9 @@ typedef struct run_state {
     clv_context *context;
     clv_report *report;
     specfit_table table;
-    size_t arm_of_library[CLV_DESI_ARMS];
+    clv_spectra_arm arms[CLV_DESI_ARMS]; /* by slot: those of the library that the file has */
     progress progress;
+    clv_fits_rows models; /* file < 0: none, or finished */
 } run_state;
 
 static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to)
@@ -191,13 +224,14 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     if (!items || !results) code = cli_error(&cli_specfit, CLI_FAILED, "no memory for a block");
     for (size_t i = 0; !code && i < count; ++i)
         for (size_t k = 0; k < slots; ++k)
-            items[i * slots + k] = spectrum_of(&s->desi, &block, s->table.arm_of[k],
-                                               s->arm_of_library[k], rows[i].row);
+            items[i * slots + k] =
+                spectrum_of(&s->desi, &block, s->table.arm_of[k], k, rows[i].row);
     const clv_spectra_stars stars = { count, slots, items };
     const clv_specfit_options options = {
         .size = sizeof options,
         .terms = (unsigned)a->npoly,
         .starts = (unsigned)a->starts,
+        .min_velocity_kms = a->min_vel,
         .max_velocity_kms = a->max_vel,
         .velocity_step_kms = a->vel_step,
         .max_vsini_kms = a->max_vsini,
@@ -207,15 +241,18 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         .progress_user = &s->progress,
     };
     s->progress.before = from;
+    clv_spectra_library library = s->library.library;
+    library.arms = s->arms, library.arm_count = slots;
     if (!code)
-        code = cli_status(&cli_specfit, clv_specfit(s->context, &s->library.library, &stars,
-                                                    &options, results, s->report));
+        code = cli_status(&cli_specfit,
+                          clv_specfit(s->context, &library, &stars, &options, results, s->report));
     for (size_t i = 0; !code && i < count; ++i)
         rows[i].fit = results[i];
     for (size_t i = 0; !code && a->plots && i < count; ++i)
         code = specfit_plot(a, &s->table, &rows[i], &block);
-    if (!a->models) clv_specfit_results_clear(a->plots ? results : NULL, count);
-    for (size_t i = 0; a->plots && !a->models && i < count; ++i)
+    if (!code && a->models) code = specfit_models_put(&s->table, from, count, &s->models);
+    if (results) clv_specfit_results_clear(results, count);
+    for (size_t i = 0; i < count; ++i)
         memset(rows[i].fit.model, 0, sizeof rows[i].fit.model);
     clv_free(items), clv_free(results);
     clv_desi_block_clear(&block);
@@ -229,6 +266,7 @@ static int fit_all(const specfit_args *a, run_state *s)
     if (!s->table.rows) return cli_error(&cli_specfit, CLI_FAILED, "no memory for the table");
     for (size_t i = 0; i < s->desi.rows; ++i)
         if (is_wanted(a, &s->desi.row[i])) s->table.rows[s->table.count++].row = i;
+    if (a->models && (code = specfit_models_begin(a, &s->table, &s->models))) return code;
     s->progress.total = s->table.count;
     cli_bar_start(&s->progress.bar, &a->common, "stars");
     for (size_t from = 0; from < s->table.count && !code;) {
@@ -318,9 +356,14 @@ static void note(const run_state *s)
 
 static int run(int argc, char **argv)
 {
-    specfit_args a = {
-        .starts = 1, .npoly = 10, .max_vel = 1000, .vel_step = 5, .max_vsini = 500, .sigma0 = 0.5
-    };
+    specfit_args a = { .starts = 1,
+                       .npoly = 10,
+                       .min_vel = NAN,
+                       .max_vel = NAN,
+                       .vel_step = NAN,
+                       .max_vsini = NAN,
+                       .sigma0 = NAN,
+                       .sigma_of = { NAN, NAN, NAN } };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     char batch[24], devices[256];
     make_table(&a, own);
@@ -332,26 +375,26 @@ static int run(int argc, char **argv)
         return cli_error(&cli_specfit, CLI_USAGE, "%d files given, expected one COADD.fits",
                          operands);
     if (a.config && (code = read_config(&a))) return code;
+    set_defaults(&a);
     if ((code = check_args(&a)) >= 0) return code;
 
-    run_state s = { 0 };
+    run_state s = { .models.file = -1 };
     const double started = clv_now();
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
     if (!code) code = cli_input_status(&cli_specfit, clv_desi_open(argv[1], &s.desi));
     s.table.desi = &s.desi;
-    if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arm_of_library);
+    if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arms);
     if (!code) code = make_context(&a, batch, devices, &s);
     if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
     if (!code && a.plots) code = cli_status(&cli_specfit, clv_dir_make(a.plots));
     if (!code) code = fit_all(&a, &s);
     if (!code && a.plots) code = specfit_plot_summary(&a, &s.table);
-    if (!code && a.models) code = specfit_write_models(&a, &s.table);
+    if (!code && a.models) code = cli_status(&cli_specfit, clv_fits_rows_end(&s.models, a.models));
     if (!code) code = specfit_write(&a, &s.table);
     if (!code) note(&s);
     if (!code) code = cli_write_report(&cli_specfit, &a.common, s.context, s.report);
     if (!code) summarize(&a, &s, clv_now() - started);
-    for (size_t i = 0; s.table.rows && i < s.table.count; ++i)
-        clv_specfit_results_clear(&s.table.rows[i].fit, 1);
+    clv_fits_rows_abandon(&s.models);
     clv_free(s.table.rows);
     clv_desi_clear(&s.desi), clv_speclib_clear(&s.library);
     clv_report_free(s.report), clv_context_free(s.context);

@@ -172,26 +172,41 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
     return cli_status(&cli_specfit, (fits ? write_fits : write_csv)(a->output, t));
 }
 
-int specfit_write_models(const specfit_args *a, const specfit_table *t)
+/* Wavelengths, and a row of models for each row of the table, an image an arm. */
+int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
 {
-    clv_fits_table file = { 0 };
-    clv_fits_table_begin(&file, NULL, NULL, 0, 0);
+    clv_fits_image images[2 * CLV_DESI_ARMS];
+    clv_fits_table head = { 0 };
+    clv_fits_table_begin(&head, NULL, NULL, 0, 0);
     for (size_t s = 0; s < t->slots; ++s) {
         const size_t arm = t->arm_of[s], n = t->desi->wavelength[arm].shape[0];
-        const size_t shape[2] = { t->count, n };
-        char name[24];
-        snprintf(name, sizeof name, "%c_WAVELENGTH", clv_desi_arm_letters[arm]);
-        clv_fits_table_image(&file, name, -64, 1, &n);
-        for (size_t k = 0; k < n; ++k)
-            clv_fits_table_double(&file, ((double *)t->desi->wavelength[arm].data)[k]);
-        snprintf(name, sizeof name, "%c_MODEL", clv_desi_arm_letters[arm]);
-        clv_fits_table_image(&file, name, -32, 2, shape);
-        for (size_t i = 0; i < t->count; ++i)
-            for (size_t k = 0; k < n; ++k)
-                clv_fits_table_float(&file,
-                                     t->rows[i].fit.model[s] ? t->rows[i].fit.model[s][k] : NAN);
+        clv_fits_image *i = &images[2 * s];
+        i[0] = (clv_fits_image){ .bitpix = -64, .rank = 1, .shape = { n } };
+        i[1] = (clv_fits_image){ .bitpix = -32, .rank = 2, .shape = { t->count, n } };
+        snprintf(i[0].name, sizeof i[0].name, "%c_WAVELENGTH", clv_desi_arm_letters[arm]);
+        snprintf(i[1].name, sizeof i[1].name, "%c_MODEL", clv_desi_arm_letters[arm]);
     }
-    const clv_status status = clv_fits_table_write(&file, a->models);
-    clv_fits_table_clear(&file);
+    clv_status status = clv_fits_rows_begin(a->models, &head, images, 2 * t->slots, file);
+    clv_fits_table_clear(&head);
+    for (size_t s = 0; s < t->slots && !status; ++s)
+        status = clv_fits_rows_put(file, 2 * s, 0, t->desi->wavelength[t->arm_of[s]].data);
+    return cli_status(&cli_specfit, status);
+}
+
+int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fits_rows *file)
+{
+    clv_status status = CLV_OK;
+    for (size_t s = 0; s < t->slots && !status; ++s) {
+        const size_t n = t->desi->wavelength[t->arm_of[s]].shape[0];
+        float *nothing = clv_alloc(n, sizeof *nothing);
+        if (!nothing) return cli_error(&cli_specfit, CLI_FAILED, "no memory for models");
+        for (size_t k = 0; k < n; ++k)
+            nothing[k] = NAN;
+        for (size_t i = from; i < from + count && !status; ++i) {
+            const float *model = t->rows[i].fit.model[s];
+            status = clv_fits_rows_put(file, 2 * s + 1, i, model ? model : nothing);
+        }
+        clv_free(nothing);
+    }
     return cli_status(&cli_specfit, status);
 }

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launches of a fit: start values, templates at the pixels, normal equations, the next point. */
+#include "host/spectra/spectra_pass.h"
+
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <string.h>
+
+clv_pass_form clv_pass_form_of(const clv_device *device)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    const bool cpu =
+        facts->device_class == CLV_CLASS_CPU || facts->device_class == CLV_CLASS_SOFTWARE;
+    const bool short_loops = facts->device_class != CLV_CLASS_CPU;
+    return cpu ? (clv_pass_form){ 16, 128, 4, 1, facts->fp64, short_loops }
+               : (clv_pass_form){ 1, 1, 1, 64, facts->fp64, short_loops };
+}
+
+clv_arg clv_pass_constant(const clv_pass *p, unsigned key)
+{
+    clv_buffer *buffer = NULL;
+    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
+    return clv_arg_buffer(buffer);
+}
+
+clv_arg clv_pass_int(size_t value)
+{
+    return clv_arg_i32((int32_t)value);
+}
+
+clv_arg clv_pass_shift(const clv_spectra_grid *g)
+{
+    const double points = 1 / (CLV_LIGHT_KMS * g->dln);
+    const float parts[2] = { (float)points, (float)(points - (double)(float)points) };
+    clv_arg arg = { .kind = CLV_ARG_VALUE, .bytes = sizeof parts };
+    memcpy(arg.value, parts, sizeof parts);
+    return arg;
+}
+
+static clv_arg u32(size_t value)
+{
+    return clv_arg_u32((uint32_t)value);
+}
+
+/* Work-groups along x (wide) or along y (tall); a CPU's have one work-item. */
+clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
+                           const clv_define *defines, size_t define_count, size_t x, size_t y,
+                           size_t z, bool tall, const clv_arg *args, size_t count)
+{
+    clv_launch l = { .source = source, .kernel = kernel };
+    for (size_t i = 0; i < define_count; ++i)
+        l.defines[i] = defines[i];
+    l.local[0] = tall ? 1 : p->f.wg, l.local[1] = tall ? p->f.wg : 1, l.local[2] = 1;
+    l.global[0] = clv_round_up(x, l.local[0]), l.global[1] = clv_round_up(y, l.local[1]);
+    l.global[2] = z;
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
+}
+
+clv_status clv_pass_find_starts(const clv_pass *p)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_specfit_options *o = &plan->options;
+    const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count;
+    const size_t together = p->f.lanes > 1 ? 4 : 1;
+    const clv_define defines[1] = { { "STARS", (long)together } };
+    for (size_t i = 0; i < spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        if (!g->wavelength) continue;
+        const clv_arg args[] = {
+            clv_pass_constant(p, CLV_PASS_CCF),
+            clv_arg_buffer(p->start_data),
+            clv_arg_buffer(p->start_chi),
+            clv_arg_u64(plan->arm[i].ccf),
+            clv_pass_int(plan->arm[i].ccf_pitch),
+            clv_pass_int(g->ccf_points),
+            clv_pass_int(plan->ccf_room),
+            clv_pass_int(plan->ccf_lags),
+            clv_pass_int(i),
+            clv_pass_int(spectra),
+            clv_pass_int(templates),
+            clv_pass_int(p->stars),
+        };
+        CLV_TRY(CLV_PASS_LAUNCH(p, ccf, "clv_spectra_ccf", defines, plan->ccf_lags / 16, templates,
+                                (p->stars + together - 1) / together, false, args));
+    }
+    const clv_arg peak[] = {
+        clv_arg_buffer(p->start_chi),
+        clv_pass_constant(p, CLV_PASS_STEP),
+        clv_pass_constant(p, CLV_PASS_REACH),
+        clv_arg_buffer(p->start_best),
+        clv_arg_f32((float)plan->low[0]),
+        clv_arg_f32((float)((plan->high[0] - plan->low[0]) / (double)(plan->velocities - 1))),
+        clv_pass_int(plan->velocities),
+        clv_pass_int(spectra),
+        clv_pass_int(templates),
+        clv_pass_int(plan->ccf_lags),
+    };
+    CLV_TRY(
+        CLV_PASS_LAUNCH(p, ccf, "clv_spectra_peak", defines, templates, p->stars, 1, false, peak));
+    const clv_arg start[] = {
+        clv_arg_buffer(p->start_best),
+        clv_pass_constant(p, CLV_PASS_POINTS),
+        clv_pass_constant(p, CLV_PASS_BOX),
+        clv_arg_buffer(p->usable),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->found),
+        clv_pass_int(templates),
+        clv_pass_int(o->starts),
+        clv_pass_int(p->items),
+    };
+    return CLV_PASS_LAUNCH(p, ccf, "clv_spectra_start", defines, p->items, 1, 1, false, start);
+}
+
+static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
+    const clv_spectra_weights *w = &plan->arm[spectrum];
+    const clv_define defines[] = { { "LANES", p->f.lanes } };
+    for (size_t l = 0; l < arm->layers; ++l) {
+        const bool last = l + 1 == arm->layers;
+        const clv_arg args[] = {
+            clv_arg_buffer(p->hidden[l % 2]),
+            clv_arg_buffer(last ? p->templates : p->hidden[(l + 1) % 2]),
+            clv_arg_buffer(p->list),
+            clv_pass_constant(p, CLV_PASS_WEIGHTS),
+            u32(w->weight[l]),
+            u32(w->bias[l]),
+            clv_pass_int(arm->width[l]),
+            clv_pass_int(w->pitch[l]),
+            clv_pass_int(plan->widest),
+            last ? clv_arg_u64(pitch) : clv_pass_int(1),
+        };
+        CLV_TRY(CLV_PASS_LAUNCH(p, network, last ? "clv_spectra_output" : "clv_spectra_layer",
+                                defines, (p->items + 1) / 2, w->pitch[l] / (size_t)p->f.lanes, 1,
+                                true, args));
+    }
+    return CLV_OK;
+}
+
+static size_t pitch_of(const clv_spectra_plan *plan)
+{
+    return clv_round_up(plan->longest_template, 16) + 16;
+}
+
+/* The templates of the arm that spectrum `lead` belongs to. */
+static clv_status make_templates(const clv_pass *p, size_t lead)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_define lanes[] = { { "LANES", p->f.lanes } };
+    const clv_arg inputs[] = {
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_WEIGHTS),
+        clv_arg_buffer(p->hidden[0]),
+        clv_pass_int(plan->widest),
+        u32(plan->arm[lead].scale),
+    };
+    CLV_TRY(
+        CLV_PASS_LAUNCH(p, network, "clv_spectra_inputs", lanes, p->items, 1, 1, false, inputs));
+    return network(p, lead, pitch_of(plan));
+}
+
+static clv_status make_spline(const clv_pass *p, size_t lead)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_define defines[] = { { "RUN", p->f.run } };
+    const size_t points = plan->library->arms[plan->grid[lead].arm].points, run = (size_t)p->f.run;
+    const clv_arg taps[] = {
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->taps),
+        clv_arg_f32((float)plan->grid[lead].dln),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, template, "clv_spectra_taps", defines, p->items, 2, 1, false, taps));
+    const clv_arg spline[] = {
+        clv_arg_buffer(p->templates), clv_arg_buffer(p->spline), clv_arg_buffer(p->list),
+        clv_arg_buffer(p->taps),      clv_pass_int(points),      clv_pass_int(pitch_of(plan)),
+    };
+    return CLV_PASS_LAUNCH(p, template, "clv_spectra_spline", defines, (points + run - 1) / run,
+                           p->items, 1, false, spline);
+}
+
+static clv_status sample(const clv_pass *p, size_t spectrum)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_grid *g = &plan->grid[spectrum];
+    const clv_define defines[] = { { "RUN", p->f.run } };
+    const size_t run = (size_t)p->f.run, runs = (g->padded + run - 1) / run;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->spline),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_WHOLE),
+        clv_pass_constant(p, CLV_PASS_PART),
+        clv_arg_buffer(p->pixels),
+        clv_pass_shift(g),
+        clv_pass_int(plan->library->arms[g->arm].points),
+        clv_pass_int(pitch_of(plan)),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(plan->all_pixels),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, template, "clv_spectra_sample", defines, runs, p->items, 1, false,
+                            args));
+    if (!plan->diagonals) return CLV_OK;
+    const clv_arg resolve[] = {
+        clv_arg_buffer(p->pixels), clv_arg_buffer(p->resolved), clv_arg_buffer(p->resolution),
+        clv_arg_buffer(p->state),  clv_arg_buffer(p->list),     clv_pass_int(plan->diagonals),
+        clv_pass_int(g->first),    clv_pass_int(g->padded),     clv_pass_int(plan->all_pixels),
+    };
+    return CLV_PASS_LAUNCH(p, template, "clv_spectra_resolve", defines, runs, p->items, 1, false,
+                           resolve);
+}
+
+/* Arm by arm: the templates of one are in memory at a time, and made once for all its spectra. */
+clv_status clv_pass_templates(const clv_pass *p, bool keep)
+{
+    const clv_spectra_plan *plan = p->plan;
+    for (size_t lead = 0; lead < plan->stars.spectra; ++lead) {
+        if (clv_spectra_lead(plan, lead) != lead) continue;
+        if (p->stages & CLV_SPECTRA_STAGE_NETWORK) CLV_TRY(make_templates(p, lead));
+        if (!(p->stages & CLV_SPECTRA_STAGE_SPLINE)) continue;
+        CLV_TRY(make_spline(p, lead));
+        if (keep && plan->scans) CLV_TRY(clv_pass_keep_curve(p, lead));
+        for (size_t i = lead; i < plan->stars.spectra; ++i)
+            if (clv_spectra_lead(plan, i) == lead) CLV_TRY(sample(p, i));
+    }
+    return CLV_OK;
+}
+
+static clv_status add_up(const clv_pass *p, size_t columns)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
+    const clv_arg args[] = {
+        clv_arg_buffer(p->partial),
+        clv_pass_constant(p, CLV_PASS_RANGE),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->totals),
+        clv_pass_int(plan->all_pixels / CLV_SPECTRA_SEGMENT),
+        clv_pass_int(plan->stars.spectra),
+        clv_pass_int(columns),
+    };
+    return CLV_PASS_LAUNCH(p, solve, "clv_spectra_total", defines, CLV_SPECTRA_AROUND / 16,
+                           p->items, plan->stars.spectra, false, args);
+}
+
+/* From pixels to the next point: normal equations, their surroundings, the step. */
+clv_status clv_pass_judge(const clv_pass *p, bool last)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const size_t spectra = plan->stars.spectra, span = (size_t)p->f.span;
+    const size_t segments = plan->all_pixels / CLV_SPECTRA_SEGMENT;
+    clv_buffer *pixels = plan->diagonals ? p->resolved : p->pixels;
+    const clv_define spans[] = { { "NPOLY", (long)plan->options.terms }, { "SPAN", p->f.span } };
+    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
+    const clv_arg gram[] = {
+        clv_arg_buffer(pixels),
+        clv_arg_buffer(p->data),
+        clv_pass_constant(p, CLV_PASS_BASIS),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->partial),
+        clv_pass_int(plan->all_pixels),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_gram", spans, (segments + span - 1) / span,
+                            p->items, 1, false, gram));
+    CLV_TRY(add_up(p, plan->options.terms * 16));
+    const clv_arg solve[] = { clv_arg_buffer(p->totals), clv_arg_buffer(p->list),
+                              clv_arg_buffer(p->solved), clv_pass_int(spectra) };
+    CLV_TRY(CLV_PASS_LAUNCH(p, solve, "clv_spectra_solve", defines, p->items, spectra, 1, false,
+                            solve));
+    const clv_arg around[] = {
+        clv_arg_buffer(pixels),    clv_arg_buffer(p->data),    clv_pass_constant(p, CLV_PASS_BASIS),
+        clv_arg_buffer(p->state),  clv_arg_buffer(p->list),    clv_pass_constant(p, CLV_PASS_OWNER),
+        clv_arg_buffer(p->solved), clv_arg_buffer(p->partial), clv_pass_int(plan->all_pixels),
+        clv_pass_int(spectra),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_around", spans, (segments + span - 1) / span,
+                            p->items, 1, false, around));
+    CLV_TRY(add_up(p, CLV_SPECTRA_AROUND));
+    const clv_arg step[] = {
+        clv_arg_buffer(p->totals), clv_arg_buffer(p->solved), clv_pass_constant(p, CLV_PASS_BOX),
+        clv_arg_buffer(p->list),   clv_arg_buffer(p->state),  clv_pass_int(spectra),
+        clv_pass_int(last),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, solve, "clv_spectra_step", defines, p->items, 1, 1, false, step));
+    if (!last || !plan->options.models) return CLV_OK;
+    const clv_arg model[] = {
+        clv_arg_buffer(pixels),         clv_pass_constant(p, CLV_PASS_BASIS),
+        clv_arg_buffer(p->list),        clv_pass_constant(p, CLV_PASS_OWNER),
+        clv_arg_buffer(p->solved),      clv_arg_buffer(p->models),
+        clv_pass_int(plan->all_pixels), clv_pass_int(spectra),
+    };
+    return CLV_PASS_LAUNCH(p, gram, "clv_spectra_model", spans, (segments + span - 1) / span,
+                           p->items, 1, false, model);
+}
+
+clv_status clv_pass_list(const clv_pass *p, bool last)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
+    const clv_arg list[] = { clv_arg_buffer(p->state), clv_arg_buffer(p->list),
+                             clv_pass_constant(p, CLV_PASS_BOX), clv_pass_int(p->items),
+                             clv_pass_int(last) };
+    return CLV_PASS_LAUNCH(p, solve, "clv_spectra_list", defines, 1, 1, 1, false, list);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches on one chunk of stars; cl/spectra/spectra.clh tells how the arrays lie. */
+#ifndef CLEAVE_HOST_SPECTRA_SPECTRA_PASS_H
+#define CLEAVE_HOST_SPECTRA_SPECTRA_PASS_H
+
+#include "base/alloc.h"
+#include "host/spectra/spectra_job.h"
+
+/* Memory of a worker. */
+enum {
+    CLV_PASS_WEIGHTS,
+    CLV_PASS_BASIS,
+    CLV_PASS_PRODUCTS,
+    CLV_PASS_WHOLE,
+    CLV_PASS_PART,
+    CLV_PASS_CCF,
+    CLV_PASS_POINTS,
+    CLV_PASS_RANGE,
+    CLV_PASS_REACH,
+    CLV_PASS_OWNER,
+    CLV_PASS_STEP,
+    CLV_PASS_BOX,
+    CLV_PASS_CORNERS
+};
+
+/* How the kernels are cut for a device: explicit vectors and long runs for CPUs. */
+typedef struct clv_pass_form {
+    long lanes, run, span;
+    size_t wg;
+    bool fp64, short_loops; /* a kernel's loops should not be longer than they must */
+} clv_pass_form;
+
+/* What the launches of one chunk share. */
+typedef struct clv_pass {
+    clv_spectra_plan *plan;
+    clv_pass_form f;
+    clv_slot *slot;
+    size_t stars, items, batch; /* of a scan: items at a time */
+    unsigned stages;            /* of those that make templates */
+    clv_buffer *data, *resolution, *usable, *hidden[2], *templates, *spline, *taps, *pixels,
+        *resolved, *partial, *totals, *solved, *list, *state, *start_data, *start_chi, *start_best,
+        *found, *models;
+    clv_buffer *curve, *shifted, *blurred, *sums, *along, *values; /* of a scan */
+} clv_pass;
+
+clv_pass_form clv_pass_form_of(const clv_device *device);
+
+/* A worker's memory, made by setup, as an argument. */
+clv_arg clv_pass_constant(const clv_pass *p, unsigned key);
+clv_arg clv_pass_int(size_t value);
+clv_arg
+clv_pass_shift(const clv_spectra_grid *g); /* points a km/s: float2, rounded and what that lost */
+
+/* Work-groups along x (wide) or along y (tall); a CPU's have one work-item. */
+clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
+                           const clv_define *defines, size_t define_count, size_t x, size_t y,
+                           size_t z, bool tall, const clv_arg *args, size_t count);
+
+#define CLV_PASS_LAUNCH(p, source, kernel, defines, x, y, z, tall, args)                           \
+    clv_pass_launch(p, &clv_cl_spectra_##source, kernel, defines, CLV_LEN(defines), x, y, z, tall, \
+                    args, CLV_LEN(args))
+
+/* ---- spectra_pass.c ---- */
+clv_status clv_pass_find_starts(const clv_pass *p);
+clv_status clv_pass_list(const clv_pass *p, bool last); /* the items that still work */
+/* From points to pixels, keeping what a scan needs; then what they amount to, and the next points. */
+clv_status clv_pass_templates(const clv_pass *p, bool keep);
+clv_status clv_pass_judge(const clv_pass *p, bool last);
+
+/* ---- spectra_scan.c ---- */
+size_t clv_scan_velocities(const clv_spectra_plan *plan); /* padded */
+size_t clv_scan_batch(const clv_spectra_plan *plan, size_t items);
+/* Keeps the splines of the arm that spectrum `lead` belongs to. */
+clv_status clv_pass_keep_curve(const clv_pass *p, size_t lead);
+/* Values along velocity; without a given grid the moments too, on as many grids as it needs. */
+clv_status clv_pass_scan(const clv_pass *p);
+
+#endif

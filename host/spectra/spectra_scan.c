@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launches of a velocity scan: one template of an item at many velocities. */
+#include "host/spectra/spectra_pass.h"
+
+#include "base/error.h"
+#include "cl_embedded.h"
+
+enum {
+    LANES = 16,
+    ROUND_TO = 32, /* velocities: whole vectors, and whole work-groups on cards */
+    SCRATCH = 32 << 20,
+    TURNS = 3
+};
+
+size_t clv_scan_columns(unsigned terms)
+{
+    const size_t part = terms + 1u, products = (size_t)terms * (terms + 1u) / 2;
+    return ((products + part - 1) / part + 1) * part;
+}
+
+size_t clv_scan_velocities(const clv_spectra_plan *plan)
+{
+    return clv_round_up(plan->scan_count ? plan->scan_count : CLV_SPECTRA_SCAN, ROUND_TO);
+}
+
+size_t clv_scan_batch(const clv_spectra_plan *plan, size_t items)
+{
+    size_t longest = CLV_SPECTRA_SEGMENT;
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        longest = CLV_MAX(longest, plan->grid[i].padded);
+    const size_t bytes = longest * clv_scan_velocities(plan) * sizeof(float);
+    return CLV_MAX(CLV_MIN(items, SCRATCH / bytes), (size_t)1);
+}
+
+/* One program for all of them. */
+typedef struct scan {
+    clv_define defines[6];
+    size_t velocities, columns, runs, lanes, batch, block_runs;
+} scan;
+
+static scan scan_of(const clv_pass *p)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const size_t columns = clv_scan_columns(plan->options.terms);
+    const size_t blocks = columns / (plan->options.terms + 1u);
+    const bool tall = p->f.lanes > 1, all = tall && !p->f.short_loops;
+    return (scan){
+        .defines = { { "LANES", p->f.lanes },
+                     { "RUN", p->f.run },
+                     { "NPOLY", (long)plan->options.terms },
+                     { "FP64", p->f.fp64 },
+                     { "TILE", tall ? p->f.lanes : ROUND_TO },
+                     { "BLOCKS", all ? (long)blocks : 1 } },
+        .block_runs = all ? 1 : blocks,
+        .velocities = clv_scan_velocities(plan),
+        .columns = columns,
+        .runs = (size_t)p->f.run,
+        .lanes = (size_t)p->f.lanes,
+        .batch = p->batch,
+    };
+}
+
+clv_status clv_pass_keep_curve(const clv_pass *p, size_t lead)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const scan s = scan_of(p);
+    const size_t points = plan->library->arms[plan->grid[lead].arm].points;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->spline),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->curve),
+        clv_pass_int(points),
+        clv_pass_int(clv_round_up(plan->longest_template, LANES) + LANES),
+        clv_pass_int(plan->grid[lead].curve),
+        clv_pass_int(plan->all_points),
+    };
+    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_curve", s.defines, (points + s.runs - 1) / s.runs,
+                           p->items, 1, false, args);
+}
+
+/* t of a spectrum for the items from `base` on. */
+static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_t base)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_grid *g = &plan->grid[spectrum];
+    const size_t vectors = s->velocities / s->lanes, runs = (g->padded + s->runs - 1) / s->runs;
+    const clv_arg args[] = {
+        clv_arg_buffer(p->curve),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_WHOLE),
+        clv_pass_constant(p, CLV_PASS_PART),
+        clv_arg_buffer(p->shifted),
+        clv_pass_shift(g),
+        clv_pass_int(plan->library->arms[g->arm].points),
+        clv_pass_int(plan->grid[clv_spectra_lead(plan, spectrum)].curve),
+        clv_pass_int(plan->all_points),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(s->velocities),
+        clv_pass_int(base),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_shift", s->defines, vectors, runs, s->batch,
+                            false, args));
+    if (!plan->diagonals) return CLV_OK;
+    const clv_arg blur[] = {
+        clv_arg_buffer(p->shifted),  clv_arg_buffer(p->blurred), clv_arg_buffer(p->resolution),
+        clv_arg_buffer(p->state),    clv_arg_buffer(p->list),    clv_pass_int(plan->diagonals),
+        clv_pass_int(g->first),      clv_pass_int(g->padded),    clv_pass_int(plan->all_pixels),
+        clv_pass_int(s->velocities), clv_pass_int(base),
+    };
+    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_blur", s->defines, vectors, runs, s->batch, false,
+                           blur);
+}
+
+/* Adds what a spectrum says of the items from `base` on to the values. */
+static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_t base,
+                        clv_buffer *t)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_grid *g = &plan->grid[spectrum];
+    const size_t vectors = s->velocities / s->lanes;
+    const clv_arg products[] = {
+        clv_arg_buffer(t),
+        clv_arg_buffer(p->data),
+        clv_pass_constant(p, CLV_PASS_PRODUCTS),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->sums),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(plan->all_pixels),
+        clv_pass_int(s->velocities),
+        clv_pass_int(s->columns),
+        clv_pass_int(base),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_products", s->defines, vectors, s->block_runs,
+                            s->batch, false, products));
+    const clv_arg along[] = {
+        clv_arg_buffer(p->sums),   clv_arg_buffer(p->list),     clv_arg_buffer(p->along),
+        clv_arg_buffer(p->values), clv_pass_int(s->velocities), clv_pass_int(s->columns),
+        clv_pass_int(base),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_along", s->defines, s->velocities, s->batch, 1,
+                            false, along));
+    const clv_arg residual[] = {
+        clv_arg_buffer(t),
+        clv_arg_buffer(p->data),
+        clv_pass_constant(p, CLV_PASS_BASIS),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_arg_buffer(p->along),
+        clv_arg_buffer(p->values),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(plan->all_pixels),
+        clv_pass_int(s->velocities),
+        clv_pass_int(base),
+    };
+    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_residual", s->defines, vectors, s->batch, 1, false,
+                           residual);
+}
+
+static clv_status one_turn(const clv_pass *p, const scan *s, size_t items)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_arg grid[] = {
+        clv_arg_buffer(p->state),           clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_BOX), clv_arg_f32(plan->scan_from),
+        clv_arg_f32(plan->scan_step),       clv_pass_int(s->velocities),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_grid", s->defines, items, 1, 1, false, grid));
+    CLV_TRY(clv_fill_enqueue(clv_slot_queue(p->slot), p->values, 0,
+                             p->items * 2 * s->velocities * sizeof(float), 0, NULL));
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        for (size_t base = 0; base < items && plan->grid[i].wavelength; base += s->batch) {
+            clv_buffer *t = plan->diagonals ? p->blurred : p->shifted;
+            if (p->stages & CLV_SPECTRA_STAGE_SHIFT) CLV_TRY(shift(p, s, i, base));
+            if (p->stages & CLV_SPECTRA_STAGE_VALUES) CLV_TRY(judge(p, s, i, base, t));
+        }
+    return CLV_OK;
+}
+
+clv_status clv_pass_scan(const clv_pass *p)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const scan s = scan_of(p);
+    int32_t items = (int32_t)p->stars;
+    for (int turn = 0; turn < TURNS && items; ++turn) {
+        const clv_arg best[] = {
+            clv_arg_buffer(p->state),           clv_arg_buffer(p->list), clv_pass_int(p->stars),
+            clv_pass_int(plan->options.starts), clv_arg_i32(turn > 0),
+        };
+        CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_best", s.defines, 1, 1, 1, false, best));
+        if (turn) CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &items, sizeof items));
+        if (!items) break;
+        CLV_TRY(one_turn(p, &s, (size_t)items));
+        if (plan->scan_count) break; /* the values are what was asked for */
+        const clv_arg moments[] = {
+            clv_arg_buffer(p->state),           clv_arg_buffer(p->list),
+            clv_pass_constant(p, CLV_PASS_BOX), clv_arg_buffer(p->values),
+            clv_pass_int(s.velocities),         clv_arg_i32(TURNS),
+        };
+        CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_moments", s.defines, (size_t)items, 1, 1,
+                                false, moments));
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays, library and coadds of the reference folder. */
+#include "spectra_files.h"
+
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/io/npy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char root[512];
+clv_speclib golden_library;
+
+void golden_begin(void)
+{
+    const char *folder = getenv("CLEAVE_REFERENCE_DIR");
+    char path[600];
+    FILE *file;
+    snprintf(root, sizeof root, "%s/specfit", folder ? folder : "");
+    snprintf(path, sizeof path, "%s/lib", root);
+    if (!folder || !(file = fopen(path, "r"))) test_skip_all("no $CLEAVE_REFERENCE_DIR/specfit");
+    fclose(file);
+    if (clv_speclib_read(path, &golden_library)) test_skip_all(clv_error_message());
+}
+
+const char *golden_path(const char *name)
+{
+    static char path[700];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+void golden_end(void)
+{
+    clv_speclib_clear(&golden_library);
+}
+
+/* An array of numbers of the reference folder as float64. */
+clv_array golden_load(const char *format, ...)
+{
+    char name[128], path[700];
+    clv_array a;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    snprintf(path, sizeof path, "%s/%s.npy", root, name);
+    EXPECT_OK(clv_npy_read(path, &a));
+    if (a.type == CLV_F32) EXPECT_OK(clv_array_convert(&a, path, CLV_F64));
+    return a;
+}
+
+const double *golden_f64(const clv_array *a)
+{
+    assert_int_equal(a->type, CLV_F64);
+    return a->data;
+}
+
+/* Largest |got - want| / (|want| + 1e-3 max |want|). */
+void golden_close(const char *what, const double *want, const double *got, size_t n, double limit)
+{
+    double most = 0, worst = 0;
+    for (size_t i = 0; i < n; ++i)
+        most = fmax(most, fabs(want[i]));
+    for (size_t i = 0; i < n; ++i) {
+        const double off = fabs(got[i] - want[i]) / (fabs(want[i]) + 1e-3 * most);
+        worst = off > worst || isnan(off) ? off : worst;
+    }
+    print_message("%s: %.1e of %.0e\n", what, worst, limit);
+    assert_true(worst <= limit);
+}
+
+golden_coadd golden_open(const char *tag, bool with_resolution)
+{
+    golden_coadd c = { 0 };
+    char path[700];
+    snprintf(path, sizeof path, "%s/data/coadd-synth-%s.fits", root, tag);
+    EXPECT_OK(clv_desi_open(path, &c.desi));
+    EXPECT_OK(clv_desi_read(&c.desi, 0, c.desi.rows, with_resolution, &c.block));
+    c.items = clv_zalloc(c.desi.rows * 3, sizeof *c.items);
+    c.row = clv_zalloc(c.desi.rows, sizeof *c.row);
+    for (size_t i = 0; i < c.desi.rows; ++i) {
+        if (!c.desi.row[i].is_star) continue;
+        for (size_t k = 0; k < 3; ++k) {
+            const char name[] = { 'd', 'e', 's', 'i', '_', "brz"[k], '\0' };
+            const size_t n = c.desi.wavelength[k].shape[0];
+            clv_spectrum *s = &c.items[c.stars.count * 3 + k];
+            *s = (clv_spectrum){ .arm = clv_speclib_arm(&golden_library, name),
+                                 .pixels = n,
+                                 .wavelength = c.desi.wavelength[k].data,
+                                 .flux = (float *)c.block.flux[k].data + i * n,
+                                 .ivar = (float *)c.block.ivar[k].data + i * n,
+                                 .mask = (int32_t *)c.block.mask[k].data + i * n };
+            if (!with_resolution) continue;
+            s->diagonals = c.block.resolution[k].shape[1];
+            s->resolution = (float *)c.block.resolution[k].data + i * n * s->diagonals;
+        }
+        c.row[c.stars.count++] = i;
+    }
+    c.stars.spectra = 3, c.stars.items = c.items;
+    return c;
+}
+
+void golden_close_coadd(golden_coadd *c)
+{
+    clv_desi_block_clear(&c->block), clv_desi_clear(&c->desi);
+    clv_free(c->items), clv_free(c->row);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The goldens of spectral fitting: $CLEAVE_REFERENCE_DIR/specfit. */
+#ifndef CLEAVE_TESTS_SPECTRA_FILES_H
+#define CLEAVE_TESTS_SPECTRA_FILES_H
+
+#include "host/io/desi.h"
+#include "host/io/speclib.h"
+#include "host/spectra/spectra_plan.h"
+
+extern clv_speclib golden_library; /* the small one */
+
+/* Reads the library; ends the program as skipped where there are no goldens. */
+void golden_begin(void);
+void golden_end(void);
+
+/* Of a file of the reference folder; valid until the next call. */
+const char *golden_path(const char *name);
+/* stages/... as float64; the name is a format. */
+clv_array golden_load(const char *format, ...);
+const double *golden_f64(const clv_array *array);
+
+/* Largest |got - want| / (|want| + 1e-3 max |want|), printed, is at most `limit`. */
+void golden_close(const char *what, const double *want, const double *got, size_t n, double limit);
+
+/* The stars of a coadd, with the spectra of all three arms. */
+typedef struct golden_coadd {
+    clv_desi desi;
+    clv_desi_block block;
+    clv_spectrum *items;
+    clv_spectra_stars stars;
+    size_t *row;
+} golden_coadd;
+
+golden_coadd golden_open(const char *tag, bool with_resolution);
+void golden_close_coadd(golden_coadd *coadd);
+
+#endif
