@@ -19,13 +19,26 @@ static const double progress_interval_s = 0.1;
 
 static clv_status check_job(const clv_context *context, const clv_job *job)
 {
-    if (!context || !job || !job->name || !job->enqueue || !job->commit || !job->cost)
+    if (!context || !job || !job->name || !job->enqueue || !job->commit)
+        return clv_fail(CLV_E_ARGUMENT, "job: a context, a name, enqueue and commit are needed");
+    if (!job->cost && ((job->size && job->size < sizeof *job) || !job->unit_cost.memory_bytes))
         return clv_fail(CLV_E_ARGUMENT,
-                        "job: a context, a name, cost, enqueue and commit are needed");
+                        "job %s: cost, or the memory_bytes of unit_cost, are needed", job->name);
     if (job->align && job->min_chunk % job->align)
         return clv_fail(CLV_E_ARGUMENT, "job %s: min_chunk %zu is not a multiple of align %zu",
                         job->name, job->min_chunk, job->align);
     return CLV_OK;
+}
+
+static clv_cost cost_of(const clv_job *job, size_t first, size_t count, void *user)
+{
+    if (job->cost) return job->cost(first, count, user);
+    const clv_cost *unit = &job->unit_cost;
+    return (clv_cost){ .flops = unit->flops * (double)count,
+                       .traffic_bytes = unit->traffic_bytes * (double)count,
+                       .transfer_bytes = unit->transfer_bytes * (double)count,
+                       .memory_bytes = unit->memory_bytes * count,
+                       .buffer_bytes = unit->buffer_bytes * count };
 }
 
 /* The largest chunk whose estimate fits the budget with all slots in flight. */
@@ -39,7 +52,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
         const size_t middle = fits + (beyond - fits) / 2;
         const size_t count =
             CLV_MIN(middle * step, job->units); /* in the middle neighbours weigh most */
-        const clv_cost cost = job->cost((job->units - count) / 2 / step * step, count, user);
+        const clv_cost cost = cost_of(job, (job->units - count) / 2 / step * step, count, user);
         if (cost.memory_bytes <= room && cost.buffer_bytes <= largest)
             fits = middle;
         else
@@ -54,7 +67,7 @@ static double fixed_units(const clv_job *job, void *user)
 {
     const size_t many = job->units;
     if (many < 2) return 0;
-    const clv_cost one = job->cost(0, 1, user), all = job->cost(0, many, user);
+    const clv_cost one = cost_of(job, 0, 1, user), all = cost_of(job, 0, many, user);
     const double per_unit = (all.flops - one.flops) / (double)(many - 1);
     return per_unit > 0 ? fmax(one.flops / per_unit - 1, 0) : 0;
 }
@@ -65,7 +78,7 @@ static double guess_speed(const clv_device *device, const clv_job *job, void *us
     static const double reached = 0.25; /* of the measured peaks, by ordinary kernels */
     const clv_probe_rates *rates = &device->facts->measured;
     if (!(rates->fp32_gflops > 0) || !(rates->global_gb_s > 0)) return 0;
-    const clv_cost all = job->cost(0, job->units, user);
+    const clv_cost all = cost_of(job, 0, job->units, user);
     double seconds = fmax(all.flops / (reached * 1e9 * rates->fp32_gflops),
                           all.traffic_bytes / (reached * 1e9 * rates->global_gb_s));
     if (!device->zero_copy && rates->h2d_gb_s > 0)
@@ -171,7 +184,7 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
     const size_t least = CLV_MIN(CLV_MAX(CLV_MAX(job->min_chunk, job->align), 1), job->units);
     return clv_fail(CLV_E_DEVICE_MEMORY,
                     "job %s: its smallest chunk, %zu units, needs about %s: %s", run->name, least,
-                    clv_format_bytes(job->cost(0, least, run->user).memory_bytes, needed),
+                    clv_format_bytes(cost_of(job, 0, least, run->user).memory_bytes, needed),
                     error->message);
 }
 

@@ -7,6 +7,7 @@
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/job.h>
+#include <cleave/layout.h>
 #include <cleave/log.h>
 #include <cleave/model.h>
 #include <cleave/patch.h>

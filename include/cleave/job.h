@@ -38,7 +38,8 @@ typedef struct clv_job {
     size_t align;     /**< chunks begin at multiples of it; 0 and 1: anywhere */
     size_t min_chunk; /**< smallest useful chunk; 0: align */
 
-    /** Any thread. Called for ranges of all sizes before and while the job runs. */
+    /** Any thread. Called for ranges of all sizes before and while the job runs. NULL: unit_cost
+     *  times the number of units. */
     clv_cost (*cost)(size_t first, size_t count, void *user);
 
     /** Once a device, on its thread, before its first chunk: constants, shared inputs. What it
@@ -58,6 +59,8 @@ typedef struct clv_job {
 
     clv_progress *progress; /**< NULL: none; called from the caller's thread, at most 10 a second */
     void *progress_user;
+
+    clv_cost unit_cost; /**< of one unit, where `cost` is NULL; buffer_bytes as well */
 } clv_job;
 
 /**

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes of the public structures, by name. */
+#include <cleave/array.h>
+#include <cleave/blas.h>
+#include <cleave/blob.h>
+#include <cleave/job.h>
+#include <cleave/layout.h>
+#include <cleave/patch.h>
+#include <cleave/spectra.h>
+#include <cleave/track.h>
+
+#include <string.h>
+
+#define SIZE_OF(structure) .name = #structure, .bytes = sizeof(structure)
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} sizes[] = {
+    { SIZE_OF(clv_arg) },
+    { SIZE_OF(clv_blob_frames) },
+    { SIZE_OF(clv_blob_options) },
+    { SIZE_OF(clv_blob_summary) },
+    { SIZE_OF(clv_box) },
+    { SIZE_OF(clv_cl_source) },
+    { SIZE_OF(clv_context_options) },
+    { SIZE_OF(clv_convolve_options) },
+    { SIZE_OF(clv_cost) },
+    { SIZE_OF(clv_define) },
+    { SIZE_OF(clv_detection) },
+    { SIZE_OF(clv_eigen_options) },
+    { SIZE_OF(clv_job) },
+    { SIZE_OF(clv_launch) },
+    { SIZE_OF(clv_link_options) },
+    { SIZE_OF(clv_matmul_options) },
+    { SIZE_OF(clv_memory_stats) },
+    { SIZE_OF(clv_monte_carlo_options) },
+    { SIZE_OF(clv_paco_counts) },
+    { SIZE_OF(clv_paco_input) },
+    { SIZE_OF(clv_paco_options) },
+    { SIZE_OF(clv_place) },
+    { SIZE_OF(clv_point) },
+    { SIZE_OF(clv_probe_device) },
+    { SIZE_OF(clv_probe_options) },
+    { SIZE_OF(clv_share) },
+    { SIZE_OF(clv_specfit_options) },
+    { SIZE_OF(clv_specfit_result) },
+    { SIZE_OF(clv_spectra_arm) },
+    { SIZE_OF(clv_spectra_library) },
+    { SIZE_OF(clv_spectra_stars) },
+    { SIZE_OF(clv_spectrum) },
+    { SIZE_OF(clv_spot) },
+};
+
+size_t clv_size_of(const char *structure)
+{
+    for (size_t i = 0; structure && i < sizeof sizes / sizeof *sizes; ++i)
+        if (strcmp(sizes[i].name, structure) == 0) return sizes[i].bytes;
+    return 0;
+}

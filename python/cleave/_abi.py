@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures and functions of include/cleave, as ctypes sees them. tests/python/test_abi.py
+compares every size and offset with what a C compiler makes of the headers."""
+from __future__ import annotations
+
+import ctypes as c
+
+size_t, void_p, char_p, double, f32 = c.c_size_t, c.c_void_p, c.c_char_p, c.c_double, c.c_float
+u32, i32, u64, i64, uint, boolean = (c.c_uint32, c.c_int32, c.c_uint64, c.c_int64, c.c_uint,
+                                     c.c_bool)
+enum = c.c_int
+status = c.c_int
+
+Progress = c.CFUNCTYPE(c.c_int, char_p, size_t, size_t, void_p)  # job, done, total, user
+ProbeProgress = c.CFUNCTYPE(c.c_int, char_p, void_p)  # doing, user
+LogSink = c.CFUNCTYPE(None, enum, char_p, void_p)
+
+
+def _struct(name, fields, header):
+    """A structure named as in C; `header` is where the test finds it."""
+    return type(name, (c.Structure,), {"_fields_": fields, "header": header, "__slots__": ()})
+
+
+# ---- probe.h, runtime.h
+
+ProbeOptions = _struct("clv_probe_options", [
+    ("size", size_t), ("mode", enum), ("devices", char_p), ("mode_by", char_p),
+    ("devices_by", char_p), ("isolate", boolean), ("timeout_s", double), ("check", boolean),
+    ("bench", enum), ("measure_free", boolean), ("reproducible", boolean), ("forget", boolean),
+    ("simulate", char_p), ("scenario", char_p), ("helper", char_p), ("progress", ProbeProgress),
+    ("progress_user", void_p)], "probe.h")
+ContextOptions = _struct("clv_context_options", [
+    ("size", size_t), ("mode", enum), ("devices", char_p), ("memory_bytes", u64),
+    ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
+    ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
+    ("no_qualification", boolean)], "runtime.h")
+MemoryStats = _struct("clv_memory_stats", [
+    ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
+    ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64)], "runtime.h")
+Source = _struct("clv_cl_source", [("name", char_p), ("text", char_p), ("length", size_t)],
+                 "runtime.h")
+Define = _struct("clv_define", [("name", char_p), ("value", c.c_long)], "runtime.h")
+MAX_DEFINES = 16
+Launch = _struct("clv_launch", [
+    ("source", c.POINTER(Source)), ("kernel", char_p), ("defines", Define * MAX_DEFINES),
+    ("global", size_t * 3), ("local", size_t * 3)], "runtime.h")
+Arg = _struct("clv_arg", [("kind", enum), ("buffer", void_p), ("value", c.c_ubyte * 16),
+                          ("bytes", size_t)], "runtime.h")
+ARG_BUFFER, ARG_VALUE, ARG_LOCAL = 0, 1, 2
+
+
+class ProbeDeviceHead(c.Structure):
+    """The first members of clv_probe_device: enough to find a device in the JSON report."""
+    _fields_ = [("platform", size_t), ("ordinal", uint), ("id", char_p), ("name", char_p)]
+    header, head_of = "probe.h", "clv_probe_device"
+
+
+# ---- job.h
+
+Cost = _struct("clv_cost", [("flops", double), ("traffic_bytes", double),
+                            ("transfer_bytes", double), ("memory_bytes", u64),
+                            ("buffer_bytes", u64)], "job.h")
+Place = _struct("clv_place", [("buffer", void_p), ("offset", size_t), ("stride", size_t * 3)],
+                "job.h")
+Box = _struct("clv_box", [("host", void_p), ("element_bytes", size_t), ("extent", size_t * 3),
+                          ("stride", size_t * 3)], "job.h")
+Setup = c.CFUNCTYPE(status, void_p, void_p)  # worker, user
+Chunk = c.CFUNCTYPE(status, void_p, size_t, size_t, void_p)  # slot, first, count, user
+Job = _struct("clv_job", [
+    ("size", size_t), ("name", char_p), ("signature", char_p), ("units", size_t),
+    ("align", size_t), ("min_chunk", size_t), ("cost", void_p), ("setup", Setup),
+    ("enqueue", Chunk), ("commit", Chunk), ("reference", Chunk), ("progress", Progress),
+    ("progress_user", void_p), ("unit_cost", Cost)], "job.h")
+Share = _struct("clv_share", [
+    ("device", char_p), ("units", size_t), ("chunks", size_t), ("busy_s", double),
+    ("kernel_s", double), ("bytes_to_device", u64), ("bytes_from_device", u64),
+    ("memory_peak_bytes", u64), ("dropped", size_t), ("failed", size_t), ("left_out", char_p)],
+    "job.h")
+
+# ---- patch.h
+
+PacoInput = _struct("clv_paco_input", [
+    ("cube", void_p), ("frames", size_t), ("height", size_t), ("width", size_t),
+    ("frame_stride", size_t), ("row_stride", size_t), ("angles", void_p), ("psf", void_p),
+    ("psf_size", size_t)], "patch.h")
+PacoOptions = _struct("clv_paco_options", [
+    ("size", size_t), ("radius", uint), ("psf_mode", enum), ("convention", enum),
+    ("rounding", enum), ("reverse_angles", boolean), ("centre_given", boolean),
+    ("centre_x", double), ("centre_y", double), ("psf_vectors", uint), ("progress", Progress),
+    ("progress_user", void_p)], "patch.h")
+PacoCounts = _struct("clv_paco_counts", [
+    ("valid", size_t), ("outside", size_t), ("not_finite", size_t), ("constant", size_t),
+    ("degenerate", size_t)], "patch.h")
+Detection = _struct("clv_detection", [
+    ("x", size_t), ("y", size_t), ("separation_px", double), ("position_angle", double),
+    ("snr", double), ("flux", double), ("sigma", double)], "patch.h")
+
+# ---- blob.h, track.h
+
+BlobOptions = _struct("clv_blob_options", [
+    ("size", size_t), ("min_sigma_px", double), ("max_sigma_px", double), ("num_sigma", uint),
+    ("log_scale", boolean), ("dog", boolean), ("sigma_ratio", double),
+    ("threshold_given", boolean), ("threshold_rel_given", boolean),
+    ("threshold_sigma_given", boolean), ("threshold", double), ("threshold_rel", double),
+    ("threshold_sigma", double), ("movie_scope", boolean), ("taps", enum), ("normalize", boolean),
+    ("invert", boolean), ("subpixel", enum), ("keep_overlapping", boolean), ("overlap", double),
+    ("exclude_border", size_t), ("progress", Progress), ("progress_user", void_p)], "blob.h")
+Spot = _struct("clv_spot", [
+    ("frame", u32), ("flags", u32), ("y", f32), ("x", f32), ("sigma", f32), ("response", f32),
+    ("mass", f32), ("background", f32), ("snr", f32)], "blob.h")
+BlobFrames = _struct("clv_blob_frames", [
+    ("type", enum), ("frames", size_t), ("height", size_t), ("width", size_t),
+    ("frame_stride", size_t), ("row_stride", size_t)], "blob.h")
+BlobSummary = _struct("clv_blob_summary", [
+    ("frames", size_t), ("spots", size_t), ("empty_frames", size_t), ("bad_pixels", size_t),
+    ("dropped_bad", size_t), ("max_response", double), ("reruns", size_t), ("job_s", double),
+    ("finish_s", double)], "blob.h")
+Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
+LinkOptions = _struct("clv_link_options", [
+    ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t)],
+    "track.h")
+
+# ---- spectra.h
+
+MAX_LAYERS, MAX_SPECTRA = 8, 12
+SpectraArm = _struct("clv_spectra_arm", [
+    ("name", char_p), ("points", size_t), ("first", double), ("last", double),
+    ("layers", size_t), ("width", size_t * (MAX_LAYERS + 1)), ("weight", void_p * MAX_LAYERS),
+    ("bias", void_p * MAX_LAYERS), ("mean", double * 4), ("std", double * 4),
+    ("hull_count", size_t), ("hull", void_p), ("ccf", void_p), ("ccf_points", size_t),
+    ("ccf_log0", double), ("ccf_log1", double), ("ccf_spline_kms", double),
+    ("sigma", double)], "spectra.h")
+SpectraLibrary = _struct("clv_spectra_library", [
+    ("arm_count", size_t), ("arms", c.POINTER(SpectraArm)), ("ccf_count", size_t),
+    ("ccf_parameters", void_p)], "spectra.h")
+Spectrum = _struct("clv_spectrum", [
+    ("arm", size_t), ("pixels", size_t), ("wavelength", void_p), ("flux", void_p),
+    ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t)],
+    "spectra.h")
+SpectraStars = _struct("clv_spectra_stars", [
+    ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
+SpecfitOptions = _struct("clv_specfit_options", [
+    ("size", size_t), ("terms", uint), ("starts", uint), ("max_velocity_kms", double),
+    ("velocity_step_kms", double), ("max_vsini_kms", double), ("library_sigma", double),
+    ("models", boolean), ("progress", Progress), ("progress_user", void_p),
+    ("min_velocity_kms", double)], "spectra.h")
+SpecfitResult = _struct("clv_specfit_result", [
+    *((name, double) for name in (
+        "velocity", "vsini", "teff", "logg", "feh", "alpha", "velocity_error", "skewness",
+        "kurtosis", "teff_error", "logg_error", "feh_error", "alpha_error")),
+    ("covariance", double * 21), ("start_velocity", double), ("neg2logl", double),
+    ("chisq", double * MAX_SPECTRA), ("chisq_continuum", double * MAX_SPECTRA),
+    ("pixels", size_t * MAX_SPECTRA), ("signal_to_noise", double * MAX_SPECTRA),
+    ("model", void_p * MAX_SPECTRA), ("starts_agreed", uint), ("rounds", uint),
+    ("warnings", uint)], "spectra.h")
+
+# ---- blas.h
+
+MatmulOptions = _struct("clv_matmul_options", [
+    ("size", size_t), ("a_row", size_t), ("a_col", size_t), ("b_row", size_t), ("b_col", size_t),
+    ("c_row", size_t), ("c_col", size_t), ("batch", size_t), ("a_batch", size_t),
+    ("b_batch", size_t), ("c_batch", size_t), ("with_scale", boolean), ("alpha", f32),
+    ("beta", f32)], "blas.h")
+
+# ---- array.h
+
+MonteCarloOptions = _struct("clv_monte_carlo_options", [
+    ("size", size_t), ("key", u32 * 2), ("progress", Progress), ("progress_user", void_p)],
+    "array.h")
+ConvolveOptions = _struct("clv_convolve_options", [
+    ("size", size_t), ("edge", enum), ("constant", f32), ("input_stride", size_t),
+    ("output_stride", size_t), ("progress", Progress), ("progress_user", void_p)], "array.h")
+EigenOptions = _struct("clv_eigen_options", [
+    ("size", size_t), ("progress", Progress), ("progress_user", void_p)], "array.h")
+
+# ---- functions: name -> (result, arguments)
+
+_OUT = c.POINTER(void_p)
+FUNCTIONS = {
+    "clv_version": (char_p, []),
+    "clv_size_of": (size_t, [char_p]),
+    "clv_status_name": (char_p, [status]),
+    "clv_error_message": (char_p, []),
+    "clv_error_detail": (char_p, []),
+    "clv_log_set": (None, [enum, LogSink, void_p]),
+    "clv_probe_run": (status, [c.POINTER(ProbeOptions), _OUT]),
+    "clv_probe_free": (None, [void_p]),
+    "clv_probe_text": (void_p, [void_p]),
+    "clv_probe_json": (void_p, [void_p]),
+    "clv_mode_name": (char_p, [enum]),
+    "clv_mode_parse": (status, [char_p, c.POINTER(enum)]),
+    "clv_context_create": (status, [c.POINTER(ContextOptions), _OUT]),
+    "clv_context_free": (None, [void_p]),
+    "clv_context_mode": (enum, [void_p]),
+    "clv_context_reason": (char_p, [void_p]),
+    "clv_context_probe": (void_p, [void_p]),
+    "clv_context_device_count": (size_t, [void_p]),
+    "clv_context_device": (void_p, [void_p, size_t]),
+    "clv_context_write_trace": (status, [void_p, char_p]),
+    "clv_device_facts": (c.POINTER(ProbeDeviceHead), [void_p]),
+    "clv_device_label": (char_p, [void_p]),
+    "clv_device_open": (status, [void_p]),
+    "clv_device_memory": (MemoryStats, [void_p]),
+    "clv_device_trim": (None, [void_p]),
+    "clv_write": (status, [void_p, void_p, size_t, void_p, size_t]),
+    "clv_arg_u32": (Arg, [u32]),
+    "clv_launch_enqueue": (status, [void_p, c.POINTER(Launch), c.POINTER(Arg), size_t, _OUT]),
+    "clv_job_run": (status, [void_p, c.POINTER(Job), void_p, void_p]),
+    "clv_worker_queue": (void_p, [void_p]),
+    "clv_worker_buffer": (status, [void_p, uint, size_t, _OUT]),
+    "clv_slot_worker": (void_p, [void_p]),
+    "clv_slot_queue": (void_p, [void_p]),
+    "clv_slot_input": (status, [void_p, uint, c.POINTER(Box), c.POINTER(Place)]),
+    "clv_slot_output": (status, [void_p, uint, size_t, _OUT]),
+    "clv_slot_result": (void_p, [void_p, uint]),
+    "clv_slot_result_create": (status, [void_p, uint, size_t, _OUT]),
+    "clv_report_create": (status, [_OUT]),
+    "clv_report_free": (None, [void_p]),
+    "clv_report_seconds": (double, [void_p]),
+    "clv_report_share_count": (size_t, [void_p]),
+    "clv_report_share": (Share, [void_p, size_t]),
+    "clv_report_json": (void_p, [void_p]),
+    "clv_paco": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), void_p, void_p,
+                          c.POINTER(PacoCounts), void_p]),
+    "clv_paco_maps": (None, [void_p, void_p, size_t, void_p, void_p, void_p]),
+    "clv_paco_detect": (status, [void_p, void_p, void_p, size_t, size_t, double, double, double,
+                                 double, _OUT, c.POINTER(size_t)]),
+    "clv_psf_fwhm": (status, [void_p, size_t, c.POINTER(double)]),
+    "clv_psf_normalize": (status, [void_p, size_t, enum, double]),
+    "clv_blobs": (status, [void_p, c.POINTER(BlobFrames), void_p, c.POINTER(BlobOptions), _OUT,
+                           c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
+    "clv_blobs_open": (status, [void_p, c.POINTER(BlobFrames), c.POINTER(BlobOptions), _OUT]),
+    "clv_blobs_push": (status, [void_p, void_p, size_t, void_p]),
+    "clv_blobs_pull": (status, [void_p, void_p, size_t, c.POINTER(size_t)]),
+    "clv_blobs_summary": (BlobSummary, [void_p]),
+    "clv_blobs_close": (None, [void_p]),
+    "clv_link": (status, [void_p, size_t, c.POINTER(LinkOptions), void_p, c.POINTER(size_t)]),
+    "clv_specfit": (status, [void_p, c.POINTER(SpectraLibrary), c.POINTER(SpectraStars),
+                             c.POINTER(SpecfitOptions), void_p, void_p]),
+    "clv_specfit_results_clear": (None, [void_p, size_t]),
+}
+# Younger than the package: bound where the library has them.
+OPTIONAL = {
+    "clv_matmul": (status, [void_p, size_t, size_t, size_t, void_p, void_p,
+                            c.POINTER(MatmulOptions), void_p]),
+    "clv_monte_carlo_pi": (status, [void_p, u64, c.POINTER(MonteCarloOptions), c.POINTER(u64),
+                                    void_p]),
+    "clv_convolve_2d": (status, [void_p, void_p, size_t, size_t, void_p, size_t, size_t,
+                                 c.POINTER(ConvolveOptions), void_p, void_p]),
+    "clv_gaussian_2d": (status, [double, size_t, void_p]),
+    "clv_eigvalsh": (status, [void_p, void_p, size_t, size_t, c.POINTER(EigenOptions), void_p,
+                              void_p]),
+}
+
+
+def declare(library: c.CDLL) -> None:
+    """Gives every function its types; AttributeError names one that is missing."""
+    for names, needed in ((FUNCTIONS, True), (OPTIONAL, False)):
+        for name, (result, arguments) in names.items():
+            if needed or hasattr(library, name):
+                function = getattr(library, name)
+                function.restype, function.argtypes = result, arguments
+
+
+def structures() -> list[type[c.Structure]]:
+    """Every structure above, for the test of their layouts."""
+    return [thing for thing in globals().values()
+            if isinstance(thing, type) and issubclass(thing, c.Structure)]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on plain arrays: filters, eigenvalues, counting."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address, as_floats, with_strides
+from ._context import Context, default_context
+from ._library import check, has, lib
+from ._probe import choice
+from ._report import Report, report_handle
+from ._watch import Progress, Watch
+from .errors import ArgumentError, LibraryError, ShapeError
+
+_EDGES = {"reflect": 0, "constant": 1, "nearest": 2, "mirror": 3, "wrap": 4}
+
+
+def _needs(function: str) -> None:
+    if not has(function):
+        raise LibraryError(f"this libcleave has no {function}")
+
+
+def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: float = 0.0,
+                context: Context | None = None, report: Report | None = None,
+                progress: Progress = None) -> np.ndarray:
+    """True convolution: out[r,c] = sum_ij kernel[i,j] * image[r + h//2 - i, c + w//2 - j], as
+    scipy.ndimage.convolve has it.
+
+    Parameters
+    ----------
+    image    [H, W]; float32 is used in place, others are converted
+    kernel   [h, w], at most 4096 elements
+    edge     "reflect", "constant" (with `constant`), "nearest", "mirror", "wrap": what lies beyond
+    context, report, progress   see Context, Report; progress=True shows a bar
+
+    Returns float32 [H, W], the same bits however the work is split.
+
+    Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    _needs("clv_convolve_2d")
+    image, strides = with_strides(as_floats("image", image, 2))
+    kernel = np.ascontiguousarray(as_floats("kernel", kernel, 2))
+    out = np.empty(image.shape, np.float32)
+    options = _abi.ConvolveOptions(size=ctypes.sizeof(_abi.ConvolveOptions),
+                                   edge=choice("edge", edge, _EDGES), constant=constant,
+                                   input_stride=strides[0])
+    with (context or default_context()).held() as handle, Watch(progress, "convolve") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_convolve_2d(handle, address(image), *image.shape, address(kernel),
+                                       *kernel.shape, ctypes.byref(options), address(out),
+                                       report_handle(report)))
+    return out
+
+
+def gaussian_2d(sigma: float, radius: int) -> np.ndarray:
+    """Kernel of a Gaussian cut at `radius` in both axes, its sum 1: float32 [2r+1, 2r+1]."""
+    _needs("clv_gaussian_2d")
+    if not 0 <= radius < 1 << 15:
+        raise ArgumentError(f"gaussian_2d: radius {radius}")
+    kernel = np.empty((2 * radius + 1, 2 * radius + 1), np.float32)
+    check(lib.clv_gaussian_2d(sigma, radius, address(kernel)))
+    return kernel
+
+
+def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | None = None,
+             progress: Progress = None) -> np.ndarray:
+    """Eigenvalues of many symmetric matrices, by cyclic Jacobi rotations.
+
+    Parameters
+    ----------
+    matrices  [count, n, n] or [n, n]; the lower triangle is read; n at most 128
+    context, report, progress   see Context, Report; progress=True shows a bar
+
+    Returns float32 [count, n] or [n], ascending; within 4 n 2^-24 of the matrix's Frobenius norm.
+
+    Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    _needs("clv_eigvalsh")
+    given = np.ascontiguousarray(matrices, dtype=np.float32)
+    if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
+        raise ShapeError(f"eigvalsh: [count, n, n] or [n, n] expected, shape {given.shape} given")
+    count = 1 if given.ndim == 2 else len(given)
+    values = np.empty(given.shape[:-1], np.float32)
+    if not count:
+        return values
+    options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
+    with (context or default_context()).held() as handle, Watch(progress, "eigvalsh") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_eigvalsh(handle, address(given), count, given.shape[-1],
+                                    ctypes.byref(options), address(values),
+                                    report_handle(report)))
+    return values
+
+
+def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Context | None = None,
+                   report: Report | None = None, progress: Progress = None) -> int:
+    """How many of `samples` random points of the unit square lie in the quarter circle: 4 * that /
+    samples estimates pi with a standard error of 1.64 / sqrt(samples). Points come from Philox
+    4x32-10 under `key`; the count is exact and the same on every device, in every split.
+
+    Raises ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    _needs("clv_monte_carlo_pi")
+    if not 0 <= samples <= 1 << 63 or any(not 0 <= word < 1 << 32 for word in key) or len(key) != 2:
+        raise ArgumentError(f"monte_carlo_pi: samples {samples}, key {key}: 0 to 2^63, and two of "
+                            "32 bits, expected")
+    options = _abi.MonteCarloOptions(size=ctypes.sizeof(_abi.MonteCarloOptions), key=tuple(key))
+    inside = ctypes.c_uint64()
+    with (context or default_context()).held() as handle, Watch(progress, "monte carlo") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_monte_carlo_pi(handle, samples, ctypes.byref(options),
+                                          ctypes.byref(inside), report_handle(report)))
+    return inside.value

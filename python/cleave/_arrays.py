@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays as the library wants them: typed, in native byte order, addresses of their own."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ._library import libc
+from .errors import ShapeError
+
+
+def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.ndarray:
+    """An array of floats whose last axis is dense; masked elements become NaN. A view where the
+    input already is one, else a copy."""
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.astype(dtype).filled(np.nan)
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ShapeError(f"{what}: numbers expected, {array.dtype} given")
+    array = np.asarray(array, dtype=dtype)
+    if array.ndim != ndim:
+        raise ShapeError(f"{what}: {ndim} axes expected, shape {array.shape} given")
+    return array
+
+
+def with_strides(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """The array, copied if the library cannot walk over it, and its strides in elements."""
+    size = array.itemsize
+    strides = [stride // size for stride in array.strides]
+    rows = all(stride % size == 0 for stride in array.strides) and array.flags.aligned
+    dense = array.shape[-1] <= 1 or strides[-1] == 1
+    inner = array.shape[-1]
+    for extent, stride in zip(reversed(array.shape[:-1]), reversed(strides[:-1])):
+        rows = rows and (extent <= 1 or stride >= inner)
+        inner = max(inner, stride) * extent
+    if not (rows and dense):
+        array = np.ascontiguousarray(array)
+        strides = [stride // size for stride in array.strides]
+    # NumPy's stride of an axis of one element means nothing: 0 is the library's word for dense
+    return array, [stride if extent > 1 else 0 for extent, stride in zip(array.shape, strides)]
+
+
+def address(array: np.ndarray | None) -> int | None:
+    return None if array is None else array.__array_interface__["data"][0]
+
+
+def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype) -> np.ndarray:
+    """Copies an array that the library allocated, and frees it."""
+    try:
+        if not count:
+            return np.empty(0, dtype)
+        raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(pointer.value)
+        return np.frombuffer(raw, dtype).copy()
+    finally:
+        libc.free(pointer)
+        pointer.value = None
+
+
+def dtype_of(structure: type[ctypes.Structure]) -> np.dtype:
+    """The NumPy type of an array of structures."""
+    return np.dtype(structure)

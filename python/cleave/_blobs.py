@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spots in movies: of a whole movie at once, or frame by frame."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address, dtype_of, given_away, with_strides
+from ._context import Context, default_context
+from ._library import check, lib
+from ._probe import choice
+from ._report import Report, report_handle
+from ._watch import Progress, Watch
+from .errors import ArgumentError, ShapeError
+
+#: One spot; see blobs().
+SPOT = dtype_of(_abi.Spot)
+_PIXELS = {"|u1": 0, "<u2": 1, "<i2": 2, "<f4": 3}
+_KERNELS = {"zero-sum": 0, "scipy": 1}
+_SUBPIXEL = {"quad": 0, "fit": 1, "none": 2, None: 2}
+_TABLES = {"auto": 0, "array": 1, "pandas": 2}
+
+
+def _movie_of(movie: Any) -> np.ndarray:
+    """[T, H, W] in one of the library's types."""
+    movie = np.asarray(movie)
+    if movie.ndim == 2:
+        movie = movie[None]
+    if movie.ndim != 3:
+        raise ShapeError(f"movie: [T, H, W] or [H, W] expected, shape {movie.shape} given")
+    movie = movie.astype(movie.dtype.newbyteorder("="), copy=False)
+    if movie.dtype == np.float64 or movie.dtype == np.float16:
+        movie = movie.astype(np.float32)
+    if movie.dtype == np.bool_:
+        movie = movie.view(np.uint8)
+    if movie.dtype.str not in _PIXELS:
+        raise ShapeError(f"movie: uint8, uint16, int16 or floats expected, {movie.dtype} given")
+    return movie
+
+
+def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale: bool, dog: bool,
+                sigma_ratio: float, threshold: float | None, threshold_rel: float | None,
+                threshold_sigma: float | None, threshold_scope: str, kernel: str,
+                normalize: bool, invert: bool, subpixel: str | None, prune: bool, overlap: float,
+                exclude_border: int) -> _abi.BlobOptions:
+    if exclude_border < 0 or num_sigma < 0:
+        raise ArgumentError("blobs: exclude_border and num_sigma are not negative")
+    return _abi.BlobOptions(
+        size=ctypes.sizeof(_abi.BlobOptions), min_sigma_px=min_sigma, max_sigma_px=max_sigma,
+        num_sigma=num_sigma, log_scale=log_scale, dog=dog, sigma_ratio=sigma_ratio,
+        threshold_given=threshold is not None, threshold=threshold or 0.0,
+        threshold_rel_given=threshold_rel is not None, threshold_rel=threshold_rel or 0.0,
+        threshold_sigma_given=threshold_sigma is not None,
+        threshold_sigma=threshold_sigma or 0.0,
+        movie_scope=choice("threshold_scope", threshold_scope, {"frame": 0, "movie": 1}) == 1,
+        taps=choice("kernel", kernel, _KERNELS), normalize=normalize, invert=invert,
+        subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
+        overlap=overlap, exclude_border=exclude_border)
+
+
+def as_table(array: np.ndarray, table: str) -> Any:
+    """A structured array, or a pandas frame of it."""
+    if choice("table", table, _TABLES) == _TABLES["array"]:
+        return array
+    try:
+        import pandas
+    except ImportError:
+        if table == "pandas":
+            raise
+        return array
+    return pandas.DataFrame({name: array[name] for name in array.dtype.names})
+
+
+def _spot_options(function: Any) -> Any:
+    """Adds the options that blobs() and BlobStream share to a docstring."""
+    function.__doc__ = (function.__doc__ or "").replace("{options}", """min_sigma, max_sigma
+                sizes of the spots in pixels; one of sigma s has a radius near sqrt(2) s
+    num_sigma   rungs of the ladder between them, 1 to 64; log_scale: geometric
+    dog         differences of Gaussians, on a ladder min_sigma * sigma_ratio^i
+    threshold, threshold_rel, threshold_sigma
+                in pixel units; as a part of the frame's largest response; in units of the noise
+                of each scale (the one to start with: 4 to 6). None given: threshold_rel = 0.2
+    kernel      "zero-sum", or "scipy" for scikit-image's taps (then normalize=True as well)
+    invert      dark spots
+    subpixel    "quad", "fit" (weighted Gaussian fit) or "none"
+    prune       drop spots that overlap a larger one by more than `overlap`
+    exclude_border  pixels from each edge without spots""")
+    return function
+
+
+@_spot_options
+def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sigma: int = 5,
+          log_scale: bool = False, dog: bool = False, sigma_ratio: float = 1.6,
+          threshold: float | None = None, threshold_rel: float | None = None,
+          threshold_sigma: float | None = None, threshold_scope: str = "frame",
+          kernel: str = "zero-sum", normalize: bool = False, invert: bool = False,
+          subpixel: str | None = "quad", prune: bool = True, overlap: float = 0.5,
+          exclude_border: int = 0, table: str = "auto", context: Context | None = None,
+          report: Report | None = None, progress: Progress = None) -> Any:
+    """Finds bright spots: maxima in y, x and sigma of L = -sigma^2 (d2/dx2 + d2/dy2) of the
+    smoothed frame, pruned by overlap, refined below the pixel, measured.
+
+    Parameters
+    ----------
+    movie       [T, H, W] or [H, W]; uint8, uint16, int16 or float32 (used in place), float64 and
+                float16 are converted. NaN and inf are masks
+    {options}
+    threshold_scope  "frame", or "movie": threshold_rel of the movie's largest response
+    table       "array": structured; "pandas": a DataFrame; "auto": pandas where it is installed
+
+    Returns
+    -------
+    rows by frame, y, x, sigma with the columns frame, flags, y, x (pixels; 0 is the centre of the
+    first one), sigma, response, mass, background, snr. The same bytes on one device however the
+    work is split.
+
+    Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    movie, strides = with_strides(_movie_of(movie))
+    options = _options_of(
+        min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma, log_scale=log_scale,
+        dog=dog, sigma_ratio=sigma_ratio, threshold=threshold, threshold_rel=threshold_rel,
+        threshold_sigma=threshold_sigma, threshold_scope=threshold_scope, kernel=kernel,
+        normalize=normalize, invert=invert, subpixel=subpixel, prune=prune, overlap=overlap,
+        exclude_border=exclude_border)
+    frames = _abi.BlobFrames(_PIXELS[movie.dtype.str], *movie.shape, *strides[:2])
+    spots, count = ctypes.c_void_p(), ctypes.c_size_t()
+    with (context or default_context()).held() as handle, Watch(progress, "blobs") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_blobs(handle, ctypes.byref(frames), address(movie),
+                                 ctypes.byref(options), ctypes.byref(spots),
+                                 ctypes.byref(count), None, report_handle(report)))
+    return as_table(given_away(spots, count.value, SPOT), table)
+
+
+@_spot_options
+class BlobStream:
+    """Frame by frame: for a camera, and for movies that do not fit memory.
+
+    >>> with BlobStream((256, 256), np.uint16, threshold_sigma=5) as stream:   # doctest: +SKIP
+    ...     for frame in camera:
+    ...         spots = stream.push(frame)
+
+    Parameters
+    ----------
+    shape       (height, width) of a frame
+    dtype       uint8, uint16, int16 or float32
+    capacity    frames that one push may bring, at most
+    {options}
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: Any, *, capacity: int = 1,
+                 context: Context | None = None, **options: Any):
+        self._handle, self._context = None, context or default_context()
+        defaults = {name: value for name, value in (blobs.__kwdefaults__ or {}).items()
+                    if name not in ("table", "context", "report", "progress")}
+        unknown = set(options) - set(defaults)
+        if unknown:
+            raise ArgumentError(f"BlobStream: unknown option {sorted(unknown)[0]!r}")
+        self._dtype, self._shape = np.dtype(dtype), tuple(shape)
+        if self._dtype.str not in _PIXELS:
+            raise ShapeError(f"BlobStream: uint8, uint16, int16 or float32 expected, "
+                             f"{self._dtype} given")
+        frames = _abi.BlobFrames(_PIXELS[self._dtype.str], capacity, *self._shape)
+        handle = ctypes.c_void_p()
+        context_handle = self._context.acquire()  # given back by close()
+        try:
+            check(lib.clv_blobs_open(context_handle, ctypes.byref(frames),
+                                     ctypes.byref(_options_of(**{**defaults, **options})),
+                                     ctypes.byref(handle)))
+        except BaseException:
+            self._context.release()
+            raise
+        self._handle = handle.value
+
+    def push(self, frames: Any, report: Report | None = None) -> np.ndarray:
+        """Detects in a frame [H, W], or in several [T, H, W], and returns their spots (see SPOT);
+        frames are counted from the first push."""
+        if not self._handle:
+            raise ArgumentError("BlobStream: it is closed")
+        frames = np.ascontiguousarray(frames)
+        if frames.dtype != self._dtype or frames.shape[-2:] != self._shape or frames.ndim > 3:
+            raise ShapeError(f"BlobStream: {self._dtype} frames {self._shape} expected, "
+                             f"{frames.dtype} {frames.shape} given")
+        count = 1 if frames.ndim == 2 else len(frames)
+        check(lib.clv_blobs_push(self._handle, address(frames), count, report_handle(report)))
+        return self._pull()
+
+    def _pull(self) -> np.ndarray:
+        parts, got = [], ctypes.c_size_t(1)
+        while got.value:
+            part = np.empty(1024, SPOT)
+            check(lib.clv_blobs_pull(self._handle, address(part), len(part), ctypes.byref(got)))
+            parts.append(part[:got.value])
+        return np.concatenate(parts)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Counts so far: frames, spots, empty_frames, bad_pixels, dropped_bad, max_response,
+        reruns; seconds on devices (job_s) and on the host (finish_s)."""
+        if not self._handle:
+            raise ArgumentError("BlobStream: it is closed")
+        summary = lib.clv_blobs_summary(self._handle)
+        return {name: getattr(summary, name) for name, _ in summary._fields_}
+
+    def close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle:
+            lib.clv_blobs_close(handle)
+            self._context.release()
+
+    def __enter__(self) -> "BlobStream":
+        return self
+
+    def __exit__(self, *_unused: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()

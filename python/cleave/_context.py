@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The devices chosen for a caller, and the rules by which they work."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import contextvars
+import ctypes
+import json
+import os
+import threading
+from typing import Any, Iterator, NamedTuple
+
+from . import _abi
+from ._library import check, lib, take_text
+from ._probe import choice, mode_number, text_or_none
+from .errors import ArgumentError
+
+_SCHEDULES = {"adaptive": 0, "static": 1, "dynamic": 2, "hguided": 3}
+_entered: contextvars.ContextVar = contextvars.ContextVar("cleave_contexts", default=())
+_default: "Context | None" = None
+_default_lock = threading.Lock()
+
+
+class MemoryStats(NamedTuple):
+    """Memory of a device, in bytes: what we allow ourselves, what somebody holds, what is kept for
+    reuse, the most of both together so far; then counts of what the driver and the pool gave."""
+    budget_bytes: int
+    used_bytes: int
+    cached_bytes: int
+    peak_bytes: int
+    raw_allocations: int
+    pool_hits: int
+    failures: int
+
+    @property
+    def free_bytes(self) -> int:
+        """What the budget still allows; cached memory counts as free."""
+        return max(self.budget_bytes - self.used_bytes, 0)
+
+
+class Device:
+    """One device of a context; lives as long as it."""
+
+    def __init__(self, context: "Context", index: int):
+        self.context, self.index = context, index
+        with context.held() as handle:
+            self._handle = lib.clv_context_device(handle, index)
+            self.label: str = lib.clv_device_label(self._handle).decode()
+            self.id: str = lib.clv_device_facts(self._handle).contents.id.decode()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the probe says about it: a member of probe()["devices"]."""
+        return next(d for d in self.context.probe()["devices"] if d["id"] == self.id)
+
+    def open(self) -> None:
+        """Starts its driver and qualifies it; otherwise its first job does. Raises DeviceError or
+        WrongResultError when it cannot be used."""
+        with self.context.held():
+            check(lib.clv_device_open(self._handle))
+
+    def memory(self) -> MemoryStats:
+        """How much of its memory this process holds."""
+        with self.context.held():
+            stats = lib.clv_device_memory(self._handle)
+        return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
+
+    def trim(self) -> None:
+        """Gives memory that is kept for reuse back to the driver."""
+        with self.context.held():
+            lib.clv_device_trim(self._handle)
+
+    def __repr__(self) -> str:
+        return f"<cleave.Device {self.index}: {self.label}>"
+
+
+class Context:
+    """Chooses devices; opens none yet (the first use of a device does).
+
+    Inside `with Context(...) as context:` it is what every call without `context=` uses, in this
+    thread; the end of the block closes it.
+
+    Parameters
+    ----------
+    mode            "auto", "cpu", "gpu", "hybrid", "reference" (plain C, no OpenCL); other than
+                    auto it is an order
+    devices         a selection: "gpu,!name~Iris", "0", "P:D", "uuid=..."; an order as well
+    memory          budget on each device: bytes as an int, or a fraction in (0, 1] as a float
+    schedule        "adaptive", "static", "dynamic", "hguided"
+    sub_devices     split every CPU device into that many
+    batch           units in a chunk of a job, at most; 0: automatic
+    cache_dir       None: the usual place; "": no cache on disk
+    tuning          False: take the built-in choice among kernel variants
+    trace           keep records for write_trace()
+    qualification   False: let devices work that were never seen to compute right results
+
+    Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
+
+    Several threads may use a context; jobs in it wait for each other.
+    """
+
+    def __init__(self, mode: str | None = None, devices: str | None = None,
+                 memory: int | float | None = None, *, schedule: str = "adaptive",
+                 sub_devices: int = 0, batch: int = 0,
+                 cache_dir: str | os.PathLike | None = None, tuning: bool = True,
+                 trace: bool = False, qualification: bool = True):
+        self._handle, self._users, self._lock = None, 0, threading.Lock()
+        self._closed, self._pid, self._entries = False, os.getpid(), 0
+        budget, fraction = (0, memory) if isinstance(memory, float) else (memory or 0, 0.0)
+        if budget < 0 or sub_devices < 0 or batch < 0:
+            raise ArgumentError("context: memory, sub_devices and batch are not negative")
+        options = _abi.ContextOptions(
+            size=ctypes.sizeof(_abi.ContextOptions), mode=mode_number(mode),
+            devices=text_or_none(devices), memory_bytes=budget, memory_fraction=fraction,
+            schedule=choice("schedule", schedule, _SCHEDULES), sub_devices=sub_devices,
+            batch=batch, cache_dir=text_or_none(cache_dir), no_tuning=not tuning, trace=trace,
+            no_qualification=not qualification)
+        handle = ctypes.c_void_p()
+        check(lib.clv_context_create(ctypes.byref(options), ctypes.byref(handle)))
+        self._handle = handle.value
+        with self.held():
+            self._devices = [Device(self, i)
+                             for i in range(lib.clv_context_device_count(self._handle))]
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[int]:
+        """The library's pointer, for as long as the block lasts: close() waits for its end."""
+        handle = self.acquire()
+        try:
+            yield handle
+        finally:
+            self.release()
+
+    def acquire(self) -> int:
+        if self._pid != os.getpid():
+            raise ArgumentError("context: made before a fork; make one in this process")
+        with self._lock:
+            if self._closed or not self._handle:
+                raise ArgumentError("context: it is closed")
+            self._users += 1
+            return self._handle
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            last = self._closed and not self._users
+        if last:
+            self._free()
+
+    def _free(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle and self._pid == os.getpid():
+            lib.clv_context_free(handle)
+
+    def close(self) -> None:
+        """Writes what the caches learnt and frees everything, once no call uses it any more."""
+        with self._lock:
+            last = not self._closed and not self._users
+            self._closed = True
+        if last:
+            self._free()
+
+    def __enter__(self) -> "Context":
+        with self._lock:
+            self._entries += 1
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(self, *_unused: Any) -> None:
+        stack = list(_entered.get())
+        if self in stack:
+            del stack[len(stack) - 1 - stack[::-1].index(self)]
+            _entered.set(tuple(stack))
+        with self._lock:
+            self._entries -= 1
+            last = not self._entries
+        if last:
+            self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) and not self._users:
+            self._free()
+
+    @property
+    def mode(self) -> str:
+        """"cpu", "gpu", "hybrid" or "reference"; never "auto"."""
+        with self.held() as handle:
+            return lib.clv_mode_name(lib.clv_context_mode(handle)).decode()
+
+    @property
+    def reason(self) -> str:
+        """Why this mode, in one sentence with the numbers."""
+        with self.held() as handle:
+            return lib.clv_context_reason(handle).decode()
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices that jobs may use, the best one first."""
+        return list(self._devices)
+
+    def probe(self) -> dict[str, Any]:
+        """The report that the choice was made from; see probe()."""
+        with self.held() as handle:
+            return json.loads(take_text(lib.clv_probe_json(lib.clv_context_probe(handle))))
+
+    def describe(self) -> str:
+        """The same for people."""
+        with self.held() as handle:
+            return take_text(lib.clv_probe_text(lib.clv_context_probe(handle)))
+
+    def write_trace(self, path: str | os.PathLike) -> None:
+        """What ran, for chrome://tracing or Perfetto; needs trace=True. FileError."""
+        with self.held() as handle:
+            check(lib.clv_context_write_trace(handle, os.fsencode(path)))
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<cleave.Context closed>"
+        return f"<cleave.Context {self.mode}: {', '.join(d.label for d in self._devices)}>"
+
+
+def default_context() -> Context:
+    """The context of calls that name none: that of the `with Context(...)` around them, else one
+    for the whole process, made at first use."""
+    global _default
+    entered = _entered.get()
+    if entered:
+        return entered[-1]
+    if _default is None or _default._closed or _default._pid != os.getpid():
+        with _default_lock:
+            if _default is None or _default._closed or _default._pid != os.getpid():
+                _default = Context()
+    return _default
+
+
+def devices() -> list[Device]:
+    """The devices of the default context, the best one first; see Context.devices."""
+    return default_context().devices
+
+
+@atexit.register
+def _close_default() -> None:
+    if _default is not None:
+        _default.close()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds libcleave, loads it, and makes sure that it is the one that this package describes."""
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from pathlib import Path
+from typing import Iterator
+
+from . import _abi
+from .errors import BY_STATUS, Error, LibraryError
+from .version import __version__
+
+_HERE = Path(__file__).resolve().parent
+_SONAME = "libcleave.so." + __version__.split(".", maxsplit=1)[0]
+
+
+def candidates() -> Iterator[str]:
+    """Where the library may be, best first: $CLEAVE_LIBRARY alone when it is set."""
+    given = os.environ.get("CLEAVE_LIBRARY")
+    if given:
+        yield given
+        return
+    folders = [_HERE / "bundle" / "lib", _HERE]
+    if (_HERE.parent.parent / "include" / "cleave" / "cleave.h").exists():  # a source tree
+        folders.append(_HERE.parent.parent / "build" / "lib")
+    for folder in folders:
+        if (folder / _SONAME).exists():
+            yield str(folder / _SONAME)
+    yield _SONAME  # the dynamic linker's folders
+    named = ctypes.util.find_library("cleave")
+    if named and named != _SONAME:
+        yield named
+
+
+def _open() -> tuple[ctypes.CDLL, str]:
+    said = []
+    for path in candidates():
+        try:
+            return ctypes.CDLL(path), path
+        except OSError as error:
+            said.append(str(error))
+    raise LibraryError("libcleave is not found: install it, or set CLEAVE_LIBRARY to its path",
+                       "\n".join(said))
+
+
+def _same_layout(library: ctypes.CDLL, path: str) -> None:
+    """One clear error in place of wild pointers: the version, every function, and the size of every
+    structure. The test of the package compares every member with the headers."""
+    try:
+        library.clv_version.restype = ctypes.c_char_p
+        found = library.clv_version().decode()
+    except AttributeError:
+        raise LibraryError(f"{path} is not libcleave: it has no clv_version") from None
+    if found.split(".")[:2] != __version__.split(".")[:2]:
+        raise LibraryError(f"{path} is version {found}, this package is for {__version__}")
+    try:
+        _abi.declare(library)
+    except AttributeError as error:
+        raise LibraryError(f"{path}: {error}: an older {found}?") from None
+    for kind in _abi.structures():
+        size = library.clv_size_of(kind.__name__.encode())
+        if size != ctypes.sizeof(kind) and not hasattr(kind, "head_of"):
+            raise LibraryError(f"{path} is version {found}, but not the one that this package was "
+                               f"made for: {kind.__name__} has {size} bytes there, "
+                               f"{ctypes.sizeof(kind)} expected")
+
+
+def load(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
+    """Checks and declares an opened library."""
+    _same_layout(library, path)
+    return library
+
+
+_opened, LIBRARY_PATH = _open()
+lib = load(_opened, LIBRARY_PATH)
+libc = ctypes.CDLL(None)
+libc.free.argtypes, libc.free.restype = [ctypes.c_void_p], None
+libc.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+libc.memcpy.restype = None
+
+
+def error_of(status: int) -> Error:
+    """The calling thread's last failure as an exception."""
+    message = lib.clv_error_message().decode(errors="replace")
+    detail = lib.clv_error_detail().decode(errors="replace")
+    kind = BY_STATUS.get(status, Error)
+    return kind(message, detail, status, lib.clv_status_name(status).decode())
+
+
+def check(status: int) -> None:
+    """Raises what a status says; CLV_OK is 0."""
+    if status:
+        raise error_of(status)
+
+
+def take_text(pointer: int | None) -> str:
+    """A text that the library gave away, as str; the memory is freed."""
+    if not pointer:
+        raise MemoryError("libcleave: no memory for a text")
+    try:
+        return ctypes.string_at(pointer).decode(errors="replace")
+    finally:
+        libc.free(pointer)
+
+
+def has(name: str) -> bool:
+    """Whether the library has a function: some are younger than others."""
+    return hasattr(lib, name)

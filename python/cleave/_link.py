@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracks: which spots of successive frames are the same particle."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address, dtype_of
+from ._library import check, lib
+from .errors import ArgumentError, ShapeError
+
+_POINT = dtype_of(_abi.Point)
+
+
+def _points_of(spots: Any) -> np.ndarray:
+    names = getattr(getattr(spots, "dtype", None), "names", None)
+    if names is None:
+        names = getattr(spots, "columns", None)  # a pandas frame
+    if names is None and isinstance(spots, dict):
+        names = list(spots)
+    if names is not None:
+        for name in ("frame", "y", "x"):
+            if name not in names:
+                raise ShapeError(f"spots: no column {name!r}")
+        columns = [np.asarray(spots[name]) for name in ("frame", "y", "x")]
+    else:
+        array = np.asarray(spots)
+        if array.ndim != 2 or array.shape[1] != 3:
+            raise ShapeError("spots: columns frame, y, x expected, or an array [N, 3] of them; "
+                             f"shape {array.shape} given")
+        columns = [array[:, 0], array[:, 1], array[:, 2]]
+    if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
+        raise ShapeError("spots: columns of one length expected")
+    points = np.empty(len(columns[0]), _POINT)
+    with np.errstate(invalid="ignore"):  # NaN is found below
+        points["frame"], points["y"], points["x"] = columns
+    if columns[0].dtype.kind == "f" and (points["frame"] != columns[0]).any():
+        raise ArgumentError("spots: a frame is not a whole number")
+    return points
+
+
+def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1) -> np.ndarray:
+    """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
+    `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
+    track costs search_range^2. Solved exactly, however large a group of spots is.
+
+    Parameters
+    ----------
+    spots         what blobs() returns; a DataFrame, a dict or a structured array with the columns
+                  frame, y, x; or an array [N, 3] of them. Any order
+    search_range  longest link, in the unit of y and x
+    memory        frames that a particle may stay unseen
+    min_length    tracks of fewer spots get no identifier
+
+    Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
+    frame, then y, x; -1 for spots of tracks that are too short.
+
+    Raises ArgumentError, ShapeError.
+    """
+    points = _points_of(spots)
+    if memory < 0 or min_length < 0:
+        raise ArgumentError("link: memory and min_length are not negative")
+    options = _abi.LinkOptions(ctypes.sizeof(_abi.LinkOptions), search_range, memory, min_length)
+    particle = np.empty(len(points), np.int64)
+    check(lib.clv_link(address(points), len(points), ctypes.byref(options), address(particle),
+                       None))
+    return particle

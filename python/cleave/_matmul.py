@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address
+from ._context import Context, default_context
+from ._library import check, has, lib
+from .errors import LibraryError, ShapeError
+
+_SIZE = ctypes.sizeof(_abi.MatmulOptions)
+
+
+def _matrices(what: str, value: Any) -> np.ndarray:
+    array = np.asarray(value, dtype=np.float32)
+    if array.ndim not in (2, 3):
+        raise ShapeError(f"matmul: {what}: 2 or 3 axes expected, shape {array.shape} given")
+    return array
+
+
+def _strides(array: np.ndarray) -> tuple[np.ndarray, int, int, int]:
+    """The array and its strides in elements (batch, row, column), copied where one is negative."""
+    if any(stride < 0 or stride % 4 for stride in array.strides) or not array.flags.aligned:
+        array = np.ascontiguousarray(array)
+    rows, columns = array.shape[-2:]
+    row, column = array.strides[-2] // 4, array.strides[-1] // 4
+    if (rows > 1 and not row) or (columns > 1 and not column):  # broadcast
+        array = np.ascontiguousarray(array)
+        row, column = array.strides[-2] // 4, array.strides[-1] // 4
+    batch = array.strides[0] // 4 if array.ndim == 3 and len(array) > 1 else 0
+    return array, batch, row or 1, column or 1
+
+
+def _is_plain(array: Any) -> bool:
+    return (type(array) is np.ndarray and array.ndim == 2 and array.dtype == np.float32 and
+            array.flags.c_contiguous and array.flags.aligned and array.size > 0)
+
+
+def _call(context: Context, m: int, n: int, k: int, a: np.ndarray, b: np.ndarray,
+          options: _abi.MatmulOptions | None, c: np.ndarray) -> np.ndarray:
+    handle = context.acquire()
+    try:
+        check(lib.clv_matmul(handle, m, n, k, address(a), address(b), options, address(c)))
+    finally:
+        context.release()
+    return c
+
+
+def matmul(a: Any, b: Any, *, out: np.ndarray | None = None, alpha: float = 1.0,
+           beta: float = 0.0, context: Context | None = None) -> np.ndarray:
+    """C = alpha A B + beta C in float32, on the context's best device; small products stay on the
+    host, where they are faster than a launch.
+
+    Parameters
+    ----------
+    a       [m, k], or [batch, m, k]; views of any strides (a.T) are used in place
+    b       [k, n], or [batch, k, n]; one with 2 axes serves the whole batch
+    out     where C goes: float32 [m, n] or [batch, m, n], rows or columns dense; None: a new array
+    beta    not 0: `out` is read as well
+
+    Raises ShapeError, ArgumentError; LibraryError where libcleave is older than this function.
+    """
+    if not has("clv_matmul"):
+        raise LibraryError("matmul: this libcleave has no clv_matmul")
+    context = context or default_context()
+    if out is None and not beta and alpha == 1.0 and _is_plain(a) and _is_plain(b) \
+            and a.shape[1] == b.shape[0]:
+        c = np.empty((a.shape[0], b.shape[1]), np.float32)
+        return _call(context, *c.shape, a.shape[1], a, b, None, c)
+    a, a_batch, a_row, a_col = _strides(_matrices("a", a))
+    b, b_batch, b_row, b_col = _strides(_matrices("b", b))
+    (m, k), (k2, n) = a.shape[-2:], b.shape[-2:]
+    batches = {array.shape[0] for array in (a, b) if array.ndim == 3}
+    if k != k2 or len(batches - {1}) > 1:
+        raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit together")
+    batch = max(batches, default=1)
+    shape = (batch, m, n) if batches else (m, n)
+    if out is None:
+        if beta:
+            raise ShapeError("matmul: beta needs `out`")
+        c = np.empty(shape, np.float32)
+    else:
+        c = out
+        if c.dtype != np.float32 or c.shape != shape or not c.flags.writeable:
+            raise ShapeError(f"matmul: out: writeable float32 {shape} expected, "
+                             f"{c.dtype} {c.shape} given")
+        if any(stride < 0 or stride % 4 for stride in c.strides) or not c.flags.aligned:
+            raise ShapeError("matmul: out: strides of whole, positive elements expected")
+        if np.may_share_memory(c, a) or np.may_share_memory(c, b):
+            raise ShapeError("matmul: out overlaps an operand")
+    if not c.size or 0 in batches:
+        return c
+    options = _abi.MatmulOptions(
+        _SIZE, a_row, a_col, b_row, b_col, c.strides[-2] // 4 or n, c.strides[-1] // 4 or 1,
+        batch, a_batch, b_batch, c.strides[0] // 4 if c.ndim == 3 else 0,
+        alpha != 1.0 or beta != 0.0, alpha, beta)
+    return _call(context, m, n, k, a, b, options, c)

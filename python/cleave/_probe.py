@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine can compute with."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from typing import Any, Callable
+
+from . import _abi
+from ._library import check, lib, take_text
+from ._watch import Watch
+from .errors import ArgumentError
+
+_BENCH = {None: 0, False: 0, "quick": 1, True: 1, "full": 2}
+
+
+def choice(what: str, value: Any, names: dict) -> int:
+    """The number of a name; ArgumentError lists the names."""
+    try:
+        return names[value]
+    except (KeyError, TypeError):
+        known = ", ".join(repr(name) for name in names)
+        raise ArgumentError(f"{what}: {value!r} given, expected one of {known}") from None
+
+
+def mode_number(mode: str | None) -> int:
+    number = ctypes.c_int()
+    check(lib.clv_mode_parse((mode or "auto").encode(), ctypes.byref(number)))
+    return number.value
+
+
+def text_or_none(value: str | os.PathLike | None) -> bytes | None:
+    return None if value is None else os.fsencode(value)
+
+
+def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool = False,
+          check: bool = False, bench: str | bool | None = None, timeout: float = 0.0,
+          simulate: str | os.PathLike | None = None, scenario: str | None = None,
+          helper: str | os.PathLike | None = None, reproducible: bool = False,
+          progress: Callable[[str], Any] | None = None) -> dict[str, Any]:
+    """Looks at the machine and decides which mode to take.
+
+    Parameters
+    ----------
+    mode      "auto", "cpu", "gpu", "hybrid", "reference"; other than auto it is an order
+    devices   a selection such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
+    isolate   each driver in a process of its own, so that one that crashes cannot hurt this one
+    check     build and run on every device, compare the results
+    bench     "quick" or "full": measure rates
+    timeout   seconds for each driver; 0: 10 s, for checks 60 s, for the bench 120 s
+    simulate  take the machine from this file (a saved report or device profiles)
+    helper    the helper program for `isolate`, where it is not installed beside the library
+    reproducible  leave out times and free memory
+    progress  called with a line for people; returning False, or raising, gives up
+
+    Returns
+    -------
+    dict      schema "cleave.probe/1": "host", "platforms", "devices", "mode", "warnings", ...
+
+    Raises NoDeviceError (an order that this machine cannot fulfil), ArgumentError, FormatError,
+    FileError, CancelledError.
+    """
+    options = _abi.ProbeOptions(
+        size=ctypes.sizeof(_abi.ProbeOptions), mode=mode_number(mode),
+        devices=text_or_none(devices), mode_by=b"mode=", devices_by=b"devices=", isolate=isolate,
+        timeout_s=timeout, check=check, bench=choice("bench", bench, _BENCH),
+        reproducible=reproducible, simulate=text_or_none(simulate),
+        scenario=text_or_none(scenario), helper=text_or_none(helper))
+    report = ctypes.c_void_p()
+    try:
+        with Watch(progress, "probe", of_probe=True) as watch:
+            options.progress = watch.function
+            watch.done(lib.clv_probe_run(ctypes.byref(options), ctypes.byref(report)))
+        return json.loads(take_text(lib.clv_probe_json(report)))
+    finally:
+        lib.clv_probe_free(report)
+
+

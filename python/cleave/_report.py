@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ran where, and why."""
+from __future__ import annotations
+
+import ctypes
+import json
+from typing import Any, NamedTuple
+
+from ._library import check, lib, take_text
+
+
+class Share(NamedTuple):
+    """What one device did in the last job. Times in seconds; kernel_s is negative where the driver
+    does not tell; left_out says why a device did nothing (None: it worked)."""
+    device: str
+    units: int
+    chunks: int
+    busy_s: float
+    kernel_s: float
+    bytes_to_device: int
+    bytes_from_device: int
+    memory_peak_bytes: int
+    dropped: int
+    failed: int
+    left_out: str | None
+
+
+class Report:
+    """Collects the jobs of the calls it is handed to: `cleave.paco(..., report=report)`.
+
+    >>> report = Report()
+    >>> report.seconds
+    0.0
+    """
+
+    def __init__(self) -> None:
+        handle = ctypes.c_void_p()
+        check(lib.clv_report_create(ctypes.byref(handle)))
+        self._handle = handle.value
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            lib.clv_report_free(handle)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all jobs."""
+        return lib.clv_report_seconds(self._handle)
+
+    @property
+    def shares(self) -> list[Share]:
+        """The devices of the last job."""
+        shares = (lib.clv_report_share(self._handle, i)
+                  for i in range(lib.clv_report_share_count(self._handle)))
+        return [Share(*(value.decode() if isinstance(value, bytes) else value
+                        for value in (getattr(share, name) for name in Share._fields)))
+                for share in shares]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, schema "cleave.report/1": devices, shares, bytes, times, decisions."""
+        return json.loads(take_text(lib.clv_report_json(self._handle)))
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{s.device}: {s.units}" for s in self.shares if s.units)
+        return f"<cleave.Report {self.seconds:.3f} s; {shares or 'no units'}>"
+
+
+def report_handle(report: Report | None) -> int | None:
+    return report._handle if report is not None else None

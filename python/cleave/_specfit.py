@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities and parameters of stars from their spectra."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address, dtype_of
+from ._context import Context, default_context
+from ._library import lib
+from ._report import Report, report_handle
+from ._spectra_library import SpectraLibrary
+from ._watch import Progress, Watch
+from .errors import ShapeError
+
+_RAW = dtype_of(_abi.SpecfitResult)
+_ROWS, _COLUMNS = np.tril_indices(6)
+#: Bits of `warnings`.
+WARNINGS = {1: "low contrast", 2: "velocity at a limit", 4: "velocity error above 100 km/s",
+            8: "parameter at a limit of the library", 16: "vsini above 100 km/s",
+            32: "nothing to fit", 64: "errors are not to be trusted"}
+
+
+class _Spectra:
+    """The spectra of all stars in one arm, as the library wants them."""
+
+    def __init__(self, given: Mapping[str, Any], library: SpectraLibrary):
+        self.arm = library.index(given["arm"])
+        self.wavelength = np.ascontiguousarray(given["wavelength"], np.float64)
+        self.flux = np.ascontiguousarray(np.atleast_2d(given["flux"]), np.float32)
+        self.ivar = np.ascontiguousarray(np.atleast_2d(given["ivar"]), np.float32)
+        mask, resolution = given.get("mask"), given.get("resolution")
+        self.mask = None if mask is None else np.ascontiguousarray(np.atleast_2d(mask), np.int32)
+        self.resolution = None if resolution is None else np.ascontiguousarray(
+            resolution, np.float32)
+        if self.resolution is not None and self.resolution.ndim == 2:
+            self.resolution = self.resolution[None]
+        shape = self.flux.shape
+        if (self.wavelength.shape != shape[1:] or self.ivar.shape != shape or
+                (self.mask is not None and self.mask.shape != shape)):
+            raise ShapeError(f"specfit: arm {given['arm']}: wavelength {self.wavelength.shape}, "
+                             f"flux {shape}, ivar {self.ivar.shape}: [P], [N, P], [N, P] expected")
+        if self.resolution is not None and (
+                self.resolution.ndim != 3 or
+                (len(self.resolution), self.resolution.shape[2]) != shape):
+            raise ShapeError(f"specfit: arm {given['arm']}: resolution {self.resolution.shape}, "
+                             "[N, D, P] expected")
+
+    def fill(self, item: _abi.Spectrum, star: int) -> None:
+        item.arm, item.pixels = self.arm, len(self.wavelength)
+        item.wavelength = address(self.wavelength)
+        item.flux, item.ivar = address(self.flux[star]), address(self.ivar[star])
+        item.mask = None if self.mask is None else address(self.mask[star])
+        if self.resolution is not None:
+            item.resolution = address(self.resolution[star])
+            item.diagonals = self.resolution.shape[1]
+
+
+def _table(raw: np.ndarray, spectra: int) -> np.ndarray:
+    """The rows without pointers and without room for spectra that are not there."""
+    fields = []
+    for name in _RAW.names:
+        base, shape = _RAW[name].base, _RAW[name].shape
+        if name == "covariance":
+            shape = (6, 6)
+        elif shape:
+            shape = (spectra,)
+        if name != "model":
+            fields.append((name, base, shape))
+    rows = np.zeros(len(raw), fields)
+    for name in rows.dtype.names:
+        if name == "covariance":
+            rows[name][:, _ROWS, _COLUMNS] = raw[name]
+            rows[name][:, _COLUMNS, _ROWS] = raw[name]
+        else:
+            rows[name] = raw[name][:, :spectra] if raw[name].ndim == 2 else raw[name]
+    return rows
+
+
+def _models(raw: np.ndarray, spectra: Sequence[_Spectra]) -> list[np.ndarray]:
+    models = []
+    for j, arm in enumerate(spectra):
+        model = np.full(arm.flux.shape, np.nan, np.float32)
+        for star, pointer in enumerate(raw["model"][:, j]):
+            if pointer:
+                kept = (ctypes.c_float * arm.flux.shape[1]).from_address(int(pointer))
+                model[star] = np.frombuffer(kept, np.float32)
+        models.append(model)
+    return models
+
+
+def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: SpectraLibrary, *,
+            terms: int = 10, starts: int = 1, max_velocity: float = 1000.0,
+            velocity_step: float = 5.0, max_vsini: float = 500.0, library_sigma: float = 0.5,
+            min_velocity: float | None = None, models: bool = False, context: Context | None = None, report: Report | None = None,
+            progress: Progress = None) -> Any:
+    """Fits velocity, vsini, teff, logg, feh and alpha of every star: the minimum of
+
+        L2 = sum over spectra of log det M + 2 sum_k ln s_k + |D - a'S|^2,
+        S_jk = P_j(lambda_k) t_k / s_k,  D_k = d_k / s_k,  M = S S',  a = M^-1 S D,
+
+    t the template, rotated, shifted, seen through the resolution matrix; P the continuum's basis.
+
+    Parameters
+    ----------
+    spectra   for each arm a mapping with "arm" (its name in the library), "wavelength" [P]
+              (Angstrom, rising), "flux" [N, P], "ivar" [N, P]; and, where there are such, "mask"
+              [N, P] (above 0: bad) and "resolution" [N, D, P] as DESI has it. N stars in all arms
+    library   SpectraLibrary, see its load()
+    terms     of the continuum, 1 to 15;  starts  of each star, 1 to 8
+    max_velocity, min_velocity, velocity_step, max_vsini   km/s; min_velocity None: -max_velocity
+    library_sigma   Angstrom
+    models    return best fits as well
+    context, report, progress   see Context, Report; progress=True shows a bar
+
+    Returns a structured array [N]: velocity, vsini (km/s), teff (K), logg, feh, alpha (dex), their
+    errors, covariance [6, 6], start_velocity, neg2logl; chisq, chisq_continuum, pixels,
+    signal_to_noise [arms]; starts_agreed, rounds, warnings (see WARNINGS). With models=True a tuple
+    of it and a list of float32 [N, P], one for each arm. A star without data has NaN and bit 32.
+
+    Raises ShapeError (also: the library does not cover a spectrum), ArgumentError, FormatError,
+    CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    if isinstance(spectra, Mapping):
+        spectra = [spectra]
+    arms = [_Spectra(one, library) for one in spectra]
+    counts = {len(arm.flux) for arm in arms}
+    if len(counts) != 1 or len(arms) > _abi.MAX_SPECTRA:
+        raise ShapeError(f"specfit: {len(arms)} arms with {sorted(counts)} stars: at most "
+                         f"{_abi.MAX_SPECTRA} arms with one number of stars expected")
+    count = counts.pop()
+    items = (_abi.Spectrum * max(count * len(arms), 1))()
+    for star in range(count):
+        for j, arm in enumerate(arms):
+            arm.fill(items[star * len(arms) + j], star)
+    stars = _abi.SpectraStars(count, len(arms), items)
+    options = _abi.SpecfitOptions(
+        size=ctypes.sizeof(_abi.SpecfitOptions), terms=terms, starts=starts,
+        max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,
+        library_sigma=library_sigma, models=models,
+        min_velocity_kms=min_velocity or 0.0)
+    raw = np.zeros(count, _RAW)
+    try:
+        with (context or default_context()).held() as handle, Watch(progress, "specfit") as watch:
+            options.progress = watch.function
+            watch.done(lib.clv_specfit(handle, ctypes.byref(library.raw), ctypes.byref(stars),
+                                       ctypes.byref(options), address(raw),
+                                       report_handle(report)))
+        rows = _table(raw, len(arms))
+        return (rows, _models(raw, arms)) if models else rows
+    finally:
+        lib.clv_specfit_results_clear(address(raw), count)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of stellar spectra: networks, and how they lie on disk."""
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Sequence
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address
+from .errors import FormatError, ShapeError
+
+
+@dataclass
+class SpectraArm:
+    """The templates of one arm: exp(net((q - mean) / std)) on `points` wavelengths, equidistant in
+    ln lambda from `first` to `last` (Angstrom); q = (log10 teff, logg, feh, alpha); SiLU after
+    every layer but the last.
+
+    weights   one [out, in] a layer, the first with 4 inputs, the last with `points` outputs
+    biases    one [out] a layer
+    mean, std [4]
+    hull      [N, 4] network inputs that bound the parameters
+    ccf       [K, P] start templates divided by their continuum, P a power of two, on a grid
+              equidistant in ln lambda from ccf_log0 to ccf_log1
+    ccf_spline_kms  distance of the continuum's nodes
+    sigma     Angstrom, of the Gaussian that the templates are convolved with; 0: library_sigma
+    """
+    name: str
+    first: float
+    last: float
+    weights: Sequence[Any]
+    biases: Sequence[Any]
+    mean: Any
+    std: Any
+    hull: Any
+    ccf: Any
+    ccf_log0: float
+    ccf_log1: float
+    ccf_spline_kms: float
+    sigma: float = 0.0
+
+    def _fill(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
+        def kept(value: Any, dtype: Any) -> np.ndarray:
+            keep.append(np.ascontiguousarray(value, dtype))
+            return keep[-1]
+
+        weights = [kept(w, np.float32) for w in self.weights]
+        biases = [kept(b, np.float32) for b in self.biases]
+        if not 0 < len(weights) <= _abi.MAX_LAYERS or len(weights) != len(biases):
+            raise ShapeError(f"arm {self.name}: {len(weights)} layers with {len(biases)} biases; "
+                             f"1 to {_abi.MAX_LAYERS} expected")
+        widths = [4, *(len(b) for b in biases)]
+        for i, (weight, bias) in enumerate(zip(weights, biases)):
+            if weight.shape != (widths[i + 1], widths[i]) or bias.ndim != 1:
+                raise ShapeError(f"arm {self.name}: layer {i}: weight {weight.shape} and bias "
+                                 f"{bias.shape}; [{widths[i + 1]}, {widths[i]}] expected")
+            arm.weight[i], arm.bias[i] = address(weight), address(bias)
+        hull, ccf = kept(self.hull, np.float64), kept(self.ccf, np.float32)
+        mean, std = np.ravel(self.mean).tolist(), np.ravel(self.std).tolist()
+        if len(mean) != 4 or len(std) != 4 or hull.ndim != 2 or hull.shape[1] != 4 or ccf.ndim != 2:
+            raise ShapeError(f"arm {self.name}: mean [4], std [4], hull [N, 4] and ccf [K, P] "
+                             "expected")
+        keep.append(self.name.encode())
+        arm.name, arm.points, arm.first, arm.last = keep[-1], widths[-1], self.first, self.last
+        arm.layers, arm.width[:len(widths)] = len(weights), widths
+        arm.mean[:], arm.std[:] = mean, std
+        arm.hull_count, arm.hull = len(hull), address(hull)
+        arm.ccf, arm.ccf_points = address(ccf), ccf.shape[1]
+        arm.ccf_log0, arm.ccf_log1 = self.ccf_log0, self.ccf_log1
+        arm.ccf_spline_kms, arm.sigma = self.ccf_spline_kms, self.sigma
+
+
+class SpectraLibrary:
+    """Templates of one instrument.
+
+    arms            SpectraArm, one for each
+    ccf_parameters  [K, 4] teff, logg, feh, alpha of the start templates
+    """
+
+    def __init__(self, arms: Sequence[SpectraArm], ccf_parameters: Any):
+        self.arms = list(arms)
+        parameters = np.ascontiguousarray(ccf_parameters, np.float64)
+        if parameters.ndim != 2 or parameters.shape[1] != 4 or not self.arms:
+            raise ShapeError(f"library: {len(self.arms)} arms, ccf_parameters {parameters.shape}; "
+                             "[K, 4] expected")
+        self._keep: list[Any] = [parameters]
+        self._arms = (_abi.SpectraArm * len(self.arms))()
+        for arm, raw in zip(self.arms, self._arms):
+            arm._fill(raw, self._keep)
+            if np.shape(arm.ccf)[0] != len(parameters):
+                raise ShapeError(f"arm {arm.name}: {np.shape(arm.ccf)[0]} start templates, "
+                                 f"{len(parameters)} expected")
+        self.raw = _abi.SpectraLibrary(len(self.arms), self._arms, len(parameters),
+                                       address(parameters))
+
+    def index(self, arm: str | int) -> int:
+        """The number of an arm by its name."""
+        names = [a.name for a in self.arms]
+        if isinstance(arm, int) and 0 <= arm < len(names):
+            return arm
+        if arm in names:
+            return names.index(arm)
+        raise FormatError(f"library: no arm {arm!r}; there is {', '.join(names)}")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike) -> "SpectraLibrary":
+        """Reads lib.json and its .npy files, as packaging/rvspecfit_library.py writes them."""
+        folder = Path(folder)
+
+        def array(*parts: str) -> np.ndarray:
+            return np.load(folder.joinpath(*parts).with_suffix(".npy"), allow_pickle=False)
+
+        try:
+            described = json.loads((folder / "lib.json").read_text(encoding="utf-8"))
+            arms = []
+            for name, about in described["arms"].items():
+                layers = len(about["layers"]) - 1
+                stems = [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
+                ccf = about["ccf"]
+                arms.append(SpectraArm(
+                    name, about["lam0"], about["lam1"],
+                    [array(name, stem + "_weight") for stem in stems],
+                    [array(name, stem + "_bias") for stem in stems],
+                    array(name, "mean"), array(name, "std"), array(name, "hull_pts"),
+                    array(name, "ccf_models"), ccf["logl0"], ccf["logl1"], ccf["splinestep"]))
+            return cls(arms, array("ccf_params"))
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise FormatError(f"{folder / 'lib.json'}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call that takes long: tells how far it is, and ends early when somebody wishes so.
+
+The library calls back some ten times a second on the caller's thread. That is where Python notices
+a Ctrl-C: its handler leaves a note, the callback cancels, and the interrupt is raised once the
+library has let go of the caller's memory.
+"""
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import Any, Callable, Union
+
+from . import _abi
+from ._library import check
+
+ProgressFunction = Callable[[int, int], Any]
+#: None or False: silent. True: a bar (tqdm's where it is installed). A function is called with
+#: (done, total); it cancels by returning False or by raising.
+Progress = Union[None, bool, ProgressFunction]
+
+
+class _Line:
+    """A bar of our own, for where tqdm is not installed: one line on stderr."""
+
+    def __init__(self, name: str):
+        self.name, self.shown = name, ""
+
+    def show(self, done: int, total: int) -> None:
+        text = f"\r{self.name}: {100 * done // max(total, 1)} % of {total}"
+        if text != self.shown:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+            self.shown = text
+
+    def close(self) -> None:
+        if self.shown:
+            sys.stderr.write("\n")
+
+
+class _Tqdm:
+    def __init__(self, name: str, tqdm: Any):
+        self.bar = tqdm(desc=name, total=None)
+
+    def show(self, done: int, total: int) -> None:
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+
+    def close(self) -> None:
+        self.bar.close()
+
+
+def _bar(name: str) -> _Line | _Tqdm:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Line(name)
+    return _Tqdm(name, tqdm)
+
+
+class Watch:
+    """Watches one call: `with Watch(progress, "paco") as watch:` gives `watch.function` to the
+    library and hands the status to `watch.done(status)`."""
+
+    def __init__(self, progress: Progress, name: str, *, of_probe: bool = False):
+        self.failure: BaseException | None = None
+        self.signals: list[tuple[int, Any]] = []
+        self.bar = None
+        self.tell = progress if callable(progress) else None
+        if progress is True:
+            self.bar = _bar(name)
+            self.tell = self.bar.show
+        self.before: Any = None
+        if of_probe:
+            self.function = _abi.ProbeProgress(lambda doing, _user: self._called(doing.decode()))
+        else:
+            self.function = _abi.Progress(
+                lambda _name, done, total, _user: self._called(done, total))
+
+    def _called(self, *arguments: Any) -> int:
+        try:
+            if self.tell and not self.failure and self.tell(*arguments) is False:
+                return 1
+        except BaseException as error:  # raised again by done()
+            self.failure = error
+        return 1 if self.signals or self.failure else 0
+
+    def _interrupted(self, number: int, frame: Any) -> None:
+        self.signals.append((number, frame))
+
+    def __enter__(self) -> "Watch":
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                signal.signal(signal.SIGINT, self._interrupted)
+                self.before = before
+        return self
+
+    def __exit__(self, *_unused: Any) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+        if self.bar:
+            self.bar.close()
+        if self.signals:
+            self.before(*self.signals[0])  # Python's own raises KeyboardInterrupt
+
+    def done(self, status: int) -> None:
+        """Raises what the progress function raised, else what the status says. An interrupt goes
+        before both: it is raised by the end of the `with`."""
+        if self.failure:
+            raise self.failure
+        if not self.signals:
+            check(status)

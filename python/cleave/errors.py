@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong, as exceptions that carry the library's own words."""
+from __future__ import annotations
+
+__all__ = ["Error", "ArgumentError", "ShapeError", "FormatError", "HostMemoryError",
+           "DeviceMemoryError", "NoDeviceError", "DeviceError", "BuildError", "WrongResultError",
+           "FileError", "CancelledError", "InternalError", "LibraryError"]
+
+
+class Error(Exception):
+    """A call of the library failed.
+
+    Attributes
+    ----------
+    status : int     its number, as in cleave/status.h
+    name : str       its name: "CLV_E_SHAPE"
+    message : str    one line: what was given, what was expected
+    detail : str     what does not fit a line, such as a kernel's build log; often ""
+    """
+
+    status = 0
+    name = "CLV_E"
+
+    def __init__(self, message: str = "", detail: str = "", status: int | None = None,
+                 name: str | None = None):
+        super().__init__(f"{message}\n{detail}" if detail else message)
+        self.message, self.detail = message, detail
+        if status is not None:
+            self.status = status
+        if name is not None:
+            self.name = name
+
+    def __reduce__(self):
+        return type(self), (self.message, self.detail, self.status, self.name)
+
+
+class ArgumentError(Error, ValueError):
+    """A value outside its range, an unknown name."""
+    status, name = 1, "CLV_E_ARGUMENT"
+
+
+class ShapeError(Error, ValueError):
+    """Extents or types of arrays that do not fit together."""
+    status, name = 2, "CLV_E_SHAPE"
+
+
+class FormatError(Error, ValueError):
+    """Text or a file that is not what it should be."""
+    status, name = 3, "CLV_E_FORMAT"
+
+
+class HostMemoryError(Error, MemoryError):
+    """No host memory."""
+    status, name = 10, "CLV_E_MEMORY"
+
+
+class DeviceMemoryError(Error, MemoryError):
+    """No device has room for the smallest piece of the work."""
+    status, name = 11, "CLV_E_DEVICE_MEMORY"
+
+
+class NoDeviceError(Error):
+    """A device or mode that was asked for is not on this machine."""
+    status, name = 20, "CLV_E_NO_DEVICE"
+
+
+class DeviceError(Error):
+    """An OpenCL call failed, or a command ended with an error."""
+    status, name = 21, "CLV_E_DEVICE"
+
+
+class BuildError(Error):
+    """A kernel did not compile; `detail` is the build log."""
+    status, name = 22, "CLV_E_BUILD"
+
+
+class WrongResultError(Error):
+    """A device computed something else than the reference."""
+    status, name = 23, "CLV_E_WRONG_RESULT"
+
+
+class FileError(Error, OSError):
+    """Open, read, write, rename."""
+    status, name = 30, "CLV_E_IO"
+
+
+class CancelledError(Error):
+    """The progress function asked for it."""
+    status, name = 40, "CLV_E_CANCELLED"
+
+
+class InternalError(Error):
+    """An invariant of the library broke: please report it."""
+    status, name = 50, "CLV_E_INTERNAL"
+
+
+class LibraryError(Error, ImportError):
+    """libcleave is not found, or is not the one that this package was made for."""
+    status, name = 0, "CLV_E_LIBRARY"
+
+
+BY_STATUS = {kind.status: kind for kind in (
+    ArgumentError, ShapeError, FormatError, HostMemoryError, DeviceMemoryError, NoDeviceError,
+    DeviceError, BuildError, WrongResultError, FileError, CancelledError, InternalError)}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's messages in Python's logging: fallbacks and their reasons, decisions with their
+numbers."""
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from . import _abi
+from ._library import lib
+from ._probe import choice
+
+_LEVELS = {"none": 0, "error": 1, "warn": 2, "info": 3, "debug": 4}
+_AS_PYTHON = {1: logging.ERROR, 2: logging.WARNING, 3: logging.INFO, 4: logging.DEBUG}
+_sink: Any = None
+
+
+def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
+    """Sends messages up to `level` ("none", "error", "warn", "info", "debug") to a logger; None:
+    logging.getLogger("cleave"). Until the first call the environment's CLEAVE_LOG rules."""
+    global _sink
+    number = choice("level", level, _LEVELS)
+    target = logger or logging.getLogger("cleave")
+
+    @_abi.LogSink
+    def sink(of: int, line: bytes, _user: Any) -> None:
+        target.log(_AS_PYTHON.get(of, logging.INFO), "%s", line.decode(errors="replace"))
+
+    before = _sink  # kept until the library has let go of it
+    _sink = sink
+    lib.clv_log_set(number, sink if number else _abi.LogSink(), None)
+    del before

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the package share: contexts, made-up data."""
+import numpy as np
+import pytest
+
+import cleave
+
+
+@pytest.fixture(scope="session")
+def context():
+    """What a user gets who asks for nothing."""
+    made = cleave.Context()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def device_context(context):
+    """A context in which an OpenCL device works."""
+    if not context.devices:
+        pytest.skip("no OpenCL device")
+    return context
+
+
+@pytest.fixture(scope="session")
+def reference():
+    made = cleave.Context(mode="reference")
+    yield made
+    made.close()
+
+
+def star(dy, dx, fwhm=3.5):
+    sigma = fwhm / 2.3548
+    return np.exp(-(dy**2 + dx**2) / (2 * sigma**2))
+
+
+@pytest.fixture(scope="session")
+def sequence():
+    """(cube, angles, psf, row, column): 24 turning frames with one planet."""
+    frames, side, row, column = 24, 40, 12, 26
+    noise = np.random.default_rng(8).uniform(-0.5, 0.5, (frames, side, side))
+    angles = 2.5 * np.arange(frames)
+    y, x = np.mgrid[:side, :side]
+    dy, dx = row - side // 2, column - side // 2
+    cube = np.empty((frames, side, side), np.float32)
+    for t, turn in enumerate(np.radians(angles)):
+        y0 = side // 2 + dy * np.cos(turn) - dx * np.sin(turn)
+        x0 = side // 2 + dx * np.cos(turn) + dy * np.sin(turn)
+        cube[t] = 10 + noise[t] + 0.5 * star(y - y0, x - x0)
+    y, x = np.mgrid[:11, :11] - 5
+    return cube, angles, star(y, x).astype(np.float32), row, column
+
+
+@pytest.fixture(scope="session")
+def movie():
+    """Two spots that move a pixel a frame, one down, one right."""
+    frames, side = 6, 48
+    y, x = np.mgrid[:side, :side]
+    made = np.zeros((frames, side, side), np.float32)
+    for t in range(frames):
+        made[t] = 100 * star(y - 10.25 - t, x - 12.5, 4) + 80 * star(y - 34, x - 15 - t, 4)
+    return made

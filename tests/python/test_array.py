@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters, eigenvalues, counting: what the library computes is what NumPy computes."""
+import numpy as np
+import pytest
+
+import cleave
+
+pytestmark = pytest.mark.skipif(not cleave.has("clv_convolve_2d") or not cleave.has("clv_eigvalsh")
+                                or not cleave.has("clv_monte_carlo_pi"),
+                                reason="this libcleave has no operations on arrays")
+PADS = {"reflect": "symmetric", "nearest": "edge", "mirror": "reflect", "wrap": "wrap",
+        "constant": "constant"}
+
+
+def convolved(image, kernel, edge, constant):
+    """The sum of the definition, in float64."""
+    h, w = kernel.shape
+    more = {"constant_values": constant} if edge == "constant" else {}
+    wide = np.pad(image.astype(float), ((h, h), (w, w)), mode=PADS[edge], **more)
+    out = np.zeros(image.shape)
+    for i in range(h):
+        for j in range(w):
+            y, x = h + h // 2 - i, w + w // 2 - j
+            out += kernel[i, j] * wide[y:y + image.shape[0], x:x + image.shape[1]]
+    return out
+
+
+@pytest.mark.parametrize("edge", list(PADS))
+def test_convolve_is_the_sum_of_its_definition(reference, edge):
+    random = np.random.default_rng(6)
+    image, kernel = random.random((23, 31)), random.random((4, 5))
+    got = cleave.convolve_2d(image, kernel, edge=edge, constant=2.5, context=reference)
+    np.testing.assert_allclose(got, convolved(image, kernel, edge, 2.5), rtol=1e-5)
+    part = np.float32(random.random((23, 40)))[:, 4:35]  # rows with padding
+    got = cleave.convolve_2d(part, kernel, edge=edge, constant=2.5, context=reference)
+    np.testing.assert_allclose(got, convolved(part, kernel, edge, 2.5), rtol=1e-5)
+
+
+def test_gaussians_and_wrong_input(reference):
+    image = np.random.default_rng(7).random((40, 50)).astype(np.float32)
+    gaussian = cleave.gaussian_2d(1.2, 3)
+    assert gaussian.shape == (7, 7) and gaussian.sum() == pytest.approx(1, abs=1e-6)
+    assert gaussian[3, 4] / gaussian[3, 3] == pytest.approx(np.exp(-0.5 / 1.2**2), rel=1e-5)
+    report = cleave.Report()
+    got = cleave.convolve_2d(image, gaussian, context=reference, report=report)
+    np.testing.assert_allclose(got, convolved(image, gaussian, "reflect", 0), rtol=1e-5)
+    assert sum(share.units for share in report.shares) > 0
+    with pytest.raises(cleave.ArgumentError, match="edge: 'round'"):
+        cleave.convolve_2d(image, gaussian, edge="round")
+    with pytest.raises(cleave.ShapeError, match="kernel: 2 axes"):
+        cleave.convolve_2d(image, gaussian[0])
+
+
+def test_eigenvalues_are_numpys(reference):
+    random = np.random.default_rng(8)
+    half = random.standard_normal((9, 6, 6))
+    matrices = half + half.transpose(0, 2, 1)
+    got = cleave.eigvalsh(matrices, context=reference)
+    np.testing.assert_allclose(got, np.linalg.eigvalsh(matrices), atol=2e-5)
+    np.testing.assert_allclose(cleave.eigvalsh(np.tril(matrices[3]), context=reference), got[3],
+                               atol=1e-6)
+    assert cleave.eigvalsh(np.empty((0, 4, 4)), context=reference).shape == (0, 4)
+    with pytest.raises(cleave.ShapeError):
+        cleave.eigvalsh(np.zeros((2, 3)))
+
+
+def test_counts_are_exact(context, reference):
+    samples = 300_001
+    inside = cleave.monte_carlo_pi(samples, key=(1, 2), context=context)
+    assert inside == cleave.monte_carlo_pi(samples, key=(1, 2), context=reference)
+    assert abs(4 * inside / samples - np.pi) < 5 * 1.64 / np.sqrt(samples)
+    assert inside != cleave.monte_carlo_pi(samples, key=(1, 3), context=reference)
+    with pytest.raises(cleave.ArgumentError):
+        cleave.monte_carlo_pi(-1)

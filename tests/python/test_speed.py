@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call costs beside the work: under 20 us where the machine is quiet, ten times that here."""
+import time
+
+import numpy as np
+import pytest
+
+import cleave
+
+LIMIT_S = 200e-6
+
+
+def best(function, turns=300, rounds=7):
+    """Seconds a call, of the best round."""
+    function()
+    found = float("inf")
+    for _ in range(rounds):
+        started = time.perf_counter()
+        for _ in range(turns):
+            function()
+        found = min(found, (time.perf_counter() - started) / turns)
+    return found
+
+
+@pytest.mark.skipif(not cleave.has("clv_matmul"), reason="this libcleave has no clv_matmul")
+def test_a_product_of_tiny_matrices(context, record_property):
+    a = np.ones((2, 2), np.float32)
+    seconds = best(lambda: cleave.matmul(a, a, context=context))
+    print(f"matmul 2x2: {seconds * 1e6:.1f} us a call")
+    assert seconds < LIMIT_S
+
+
+def test_links_of_two_spots():
+    spots = np.array([[0, 1.0, 1.0], [1, 1.0, 1.5]])
+    seconds = best(lambda: cleave.link(spots, 1.0))
+    print(f"link of 2 spots: {seconds * 1e6:.1f} us a call")
+    assert seconds < LIMIT_S
