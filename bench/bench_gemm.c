@@ -5,7 +5,7 @@
  * usage: bench_gemm [ROUNDS]   best of the rounds, in which all take turns */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "probe/bench.h"
+#include "probe/measure/bench.h"
 #include "runtime/blas/gemm.h"
 #include "runtime/context.h"
 

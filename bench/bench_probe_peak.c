@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "probe/bench.h"
+#include "probe/measure/bench.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -7,11 +7,11 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "probe/decide.h"
-#include "probe/host.h"
-#include "probe/icd.h"
-#include "probe/isolate.h"
-#include "probe/measure.h"
+#include "probe/judge/decide.h"
+#include "probe/host/host.h"
+#include "probe/opencl/icd.h"
+#include "probe/helper/isolate.h"
+#include "probe/measure/measure.h"
 #include "probe/verdict.h"
 
 #include <dirent.h>

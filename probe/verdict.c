@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "probe/small_file.h"
+#include "probe/host/small_file.h"
 
 #include <limits.h>
 #include <stdio.h>

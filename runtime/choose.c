@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "probe/select.h"
+#include "probe/judge/select.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include "runtime/cl_status.h"
 
 #include "base/error.h"
-#include "probe/query.h"
+#include "probe/opencl/query.h"
 
 bool clv_cl_is_memory(cl_int code)
 {

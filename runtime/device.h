@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "probe/measure.h"
+#include "probe/measure/measure.h"
 #include "runtime/cache.h"
 #include "runtime/pool.h"
 #include "runtime/program.h"

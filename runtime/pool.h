@@ -3,7 +3,7 @@
 #ifndef CLEAVE_RUNTIME_POOL_H
 #define CLEAVE_RUNTIME_POOL_H
 
-#include "probe/own.h"
+#include "probe/memory/own.h"
 
 #include <cleave/runtime.h>
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/cli/cli.h"
-#include "probe/icd.h"
+#include "probe/opencl/icd.h"
 
 #include <dirent.h>
 #include <errno.h>

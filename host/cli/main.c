@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "host/cli/icd.h"
-#include "probe/child.h"
+#include "probe/helper/child.h"
 
 #include <cleave/version.h>
 

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "probe/child.h"
-#include "probe/report_text.h"
+#include "probe/helper/child.h"
+#include "probe/report/report_text.h"
 
 #include <errno.h>
 #include <signal.h>

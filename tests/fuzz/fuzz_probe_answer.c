@@ -3,10 +3,10 @@
  * the report as it was. */
 #include "fuzz.h"
 
-#include "probe/decide.h"
-#include "probe/isolate.h"
-#include "probe/measure.h"
-#include "probe/report_text.h"
+#include "probe/judge/decide.h"
+#include "probe/helper/isolate.h"
+#include "probe/measure/measure.h"
+#include "probe/report/report_text.h"
 
 #include "base/alloc.h"
 

@@ -2,7 +2,7 @@
 /* Any bytes as an .icd file: one name without control characters, or a reason why not. */
 #include "fuzz.h"
 
-#include "probe/icd.h"
+#include "probe/opencl/icd.h"
 
 #include <string.h>
 

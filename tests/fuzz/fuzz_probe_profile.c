@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "probe/decide.h"
-#include "probe/snapshot.h"
+#include "probe/judge/decide.h"
+#include "probe/report/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "probe/classify.h"
-#include "probe/kernel_text.h"
-#include "probe/select.h"
+#include "probe/judge/classify.h"
+#include "probe/host/kernel_text.h"
+#include "probe/judge/select.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "probe/decide.h"
-#include "probe/snapshot.h"
+#include "probe/judge/decide.h"
+#include "probe/report/snapshot.h"
 
 #include <dirent.h>
 #include <stdio.h>

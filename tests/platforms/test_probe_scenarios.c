@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "probe/classify.h"
-#include "probe/decide.h"
-#include "probe/report_text.h"
-#include "probe/snapshot.h"
+#include "probe/judge/classify.h"
+#include "probe/judge/decide.h"
+#include "probe/report/report_text.h"
+#include "probe/report/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

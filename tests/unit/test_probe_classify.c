@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/classify.c and quirks.c: whose device it is, what kind, what is known about it. */
+/* probe/judge/classify.c and quirks.c: whose device it is, what kind, what is known about it. */
 #include "test.h"
 
 #include "base/alloc.h"
-#include "probe/classify.h"
-#include "probe/quirks.h"
+#include "probe/judge/classify.h"
+#include "probe/judge/quirks.h"
 
 #include <string.h>
 

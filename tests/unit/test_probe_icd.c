@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/icd.c: the drivers that a loader would load, by the variables that this loader reads. */
+/* probe/opencl/icd.c: the drivers that a loader would load, by the variables that this loader reads. */
 #define _GNU_SOURCE
 #include "run.h"
 #include "test.h"
 
 #include "base/text.h"
-#include "probe/icd.h"
+#include "probe/opencl/icd.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "probe/kernel_text.h"
-#include "probe/icd.h"
+#include "probe/host/kernel_text.h"
+#include "probe/opencl/icd.h"
 
 #include <string.h>
 

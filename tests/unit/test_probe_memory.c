@@ -4,8 +4,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "probe/free_memory.h"
-#include "probe/host.h"
+#include "probe/memory/free_memory.h"
+#include "probe/host/host.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/mode.c, select.c, duplicates.c: decisions about machines that are made up here. */
+/* probe/judge/mode.c, select.c, duplicates.c: decisions about machines that are made up here. */
 #include "test.h"
 
 #include "base/alloc.h"
-#include "probe/decide.h"
-#include "probe/mode.h"
-#include "probe/select.h"
+#include "probe/judge/decide.h"
+#include "probe/judge/mode.h"
+#include "probe/judge/select.h"
 
 #include <stdio.h>
 #include <string.h>

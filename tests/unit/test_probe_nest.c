@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/nest.c: what a helper sees of the environment, and that nothing of it stays behind. */
+/* probe/helper/nest.c: what a helper sees of the environment, and that nothing of it stays behind. */
 #include "test.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "probe/nest.h"
+#include "probe/helper/nest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,14 +4,14 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "probe/build.h"
-#include "probe/decide.h"
-#include "probe/isolate.h"
-#include "probe/record.h"
-#include "probe/report.h"
-#include "probe/report_text.h"
-#include "probe/snapshot.h"
-#include "probe/wrap.h"
+#include "probe/report/build.h"
+#include "probe/judge/decide.h"
+#include "probe/helper/isolate.h"
+#include "probe/measure/record.h"
+#include "probe/report/report.h"
+#include "probe/report/report_text.h"
+#include "probe/report/snapshot.h"
+#include "probe/report/wrap.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
-#include "probe/select.h"
+#include "probe/judge/select.h"
 #include "runtime/context.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
 #include "host/cli/grid.h"
-#include "probe/select.h"
+#include "probe/judge/select.h"
 
 #include <cleave/version.h>
 

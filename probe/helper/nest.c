@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private folders that show a loader one driver only, and the environments that point there. */
+#define _GNU_SOURCE
+#include "probe/helper/nest.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "probe/opencl/icd.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+clv_status clv_nest_open(clv_nest *nest)
+{
+    const char *places[] = { getenv("TMPDIR"), "/tmp", "/dev/shm" };
+    for (size_t i = 0; i < CLV_LEN(places); ++i) {
+        if (!places[i] || *places[i] != '/') continue;
+        const int length =
+            snprintf(nest->base, sizeof nest->base, "%s/cleave-probe-XXXXXX", places[i]);
+        if (length > 0 && (size_t)length < sizeof nest->base && mkdtemp(nest->base)) return CLV_OK;
+    }
+    nest->base[0] = '\0';
+    return clv_fail(CLV_E_IO, "probe: no place for a temporary folder: %s", strerror(errno));
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    (void)remove(path);
+    return 0; /* goes on with what can be removed */
+}
+
+void clv_nest_close(clv_nest *nest)
+{
+    if (*nest->base) nftw(nest->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nest->base[0] = '\0';
+}
+
+/* A folder for one helper, with the .icd file of its driver unless that is NULL. */
+static clv_status make_folder(clv_nest *nest, const char *library, char *folder, size_t capacity)
+{
+    char path[PATH_MAX], line[CLV_ICD_NAME + 2];
+    snprintf(folder, capacity, "%s/%zu", nest->base, nest->folders);
+    if (mkdir(folder, 0700))
+        return clv_fail(CLV_E_IO, "%s: cannot make the folder: %s", folder, strerror(errno));
+    ++nest->folders;
+    if (!library) return CLV_OK;
+    snprintf(path, sizeof path, "%s/%zu/driver.icd", nest->base, nest->folders - 1);
+    const int length = snprintf(line, sizeof line, "%s\n", library);
+    return clv_file_write_private(path, line, (size_t)length);
+}
+
+/* ---- environments ---------------------------------------------------------------------------- */
+
+static const char *const loader_variables[] = { "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
+                                                "OPENCL_VENDOR_PATH" };
+/* Where drivers keep what they compiled: PoCL, Mesa, NVIDIA, Intel's two ways, AMD. */
+static const char *const cache_variables[] = { "POCL_CACHE_DIR",  "MESA_SHADER_CACHE_DIR",
+                                               "CUDA_CACHE_PATH", "NEO_CACHE_DIR",
+                                               "cl_cache_dir",    "AMD_COMGR_CACHE_DIR" };
+
+static bool sets_one_of(const char *entry, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        const size_t length = strlen(names[i]);
+        if (strncmp(entry, names[i], length) == 0 && entry[length] == '=') return true;
+    }
+    return false;
+}
+
+/* What is set anew, one string after the other; the number of them. */
+static size_t add_settings(clv_text *out, const char *folder, bool library, bool fresh)
+{
+    size_t count = 1;
+    if (library)
+        clv_text_add(out, "OCL_ICD_VENDORS=%s", folder);
+    else
+        clv_text_add(out, "CLEAVE_HELPER=1");
+    for (size_t i = 0; fresh && i < CLV_LEN(cache_variables); ++i, ++count) {
+        clv_text_bytes(out, "", 1);
+        clv_text_add(out, "%s=%s/cache", cache_variables[i], folder);
+    }
+    return count;
+}
+
+clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
+                                char ***environment)
+{
+    char folder[PATH_MAX - 16] = "";
+    size_t count = 0, used = 0;
+    *environment = NULL;
+    if (library || fresh) CLV_TRY(make_folder(nest, library, folder, sizeof folder));
+    while (environ && environ[count])
+        ++count;
+    clv_text settings = { 0 }; /* [0] is owned, with those after it; the rest is this process's */
+    const size_t set = add_settings(&settings, folder, library != NULL, fresh);
+    char **copy = clv_zalloc(count + set + 1, sizeof *copy);
+    if (!copy || settings.failed) {
+        clv_free(copy);
+        clv_text_clear(&settings);
+        return clv_fail(CLV_E_MEMORY, "probe: no memory for an environment");
+    }
+    for (char *at = settings.data; used < set; at += strlen(at) + 1)
+        copy[used++] = at;
+    for (size_t i = 0; i < count; ++i)
+        if (!(library && sets_one_of(environ[i], loader_variables, CLV_LEN(loader_variables))) &&
+            !(fresh && sets_one_of(environ[i], cache_variables, CLV_LEN(cache_variables))))
+            copy[used++] = environ[i];
+    *environment = copy;
+    return CLV_OK;
+}
+
+void clv_nest_free_environment(char **environment)
+{
+    if (environment) clv_free(environment[0]);
+    clv_free(environment);
+}

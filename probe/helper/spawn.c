@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Helper processes that may crash, hang or babble: started together, watched, ended in time. */
+#define _GNU_SOURCE
+#include "probe/helper/spawn.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RESULT, OUT, ERR, STREAMS };
+enum { HIGH_FD = 10 }; /* above every number that the child gets */
+
+static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
+static const double mourn_s = 0.5;  /* between SIGKILL and giving up */
+static const double tick_s = 0.02;  /* how often a child's end is looked for without a pidfd */
+static const double report_s = 0.1; /* between two calls of the progress function */
+
+typedef struct watch {
+    clv_child *child;
+    pid_t pid;                     /* 0: has ended */
+    int exit_fd, streams[STREAMS]; /* -1: closed */
+    double started;
+    bool timed_out;
+} watch;
+
+static bool open_pipe(int ends[2])
+{
+    int low[2];
+    ends[0] = ends[1] = -1;
+    if (pipe2(low, O_CLOEXEC)) return false;
+    for (int i = 0; i < 2; ++i) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, HIGH_FD);
+        close(low[i]);
+    }
+    if (ends[0] < 0 || ends[1] < 0) return false;
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+static int spawn(const clv_child *child, const int write_ends[STREAMS], pid_t *pid)
+{
+    static const int numbers[STREAMS] = {
+        [RESULT] = CLV_CHILD_RESULT_FD, [OUT] = STDOUT_FILENO, [ERR] = STDERR_FILENO
+    };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    if (posix_spawn_file_actions_init(&files)) return ENOMEM;
+    if (posix_spawnattr_init(&attributes)) {
+        posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE), sigaddset(&defaults, SIGTERM), sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGCHLD);
+    int error = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    for (int i = 0; !error && i < STREAMS; ++i)
+        error = posix_spawn_file_actions_adddup2(&files, write_ends[i], numbers[i]);
+    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!error) error = posix_spawnattr_setsigdefault(&attributes, &defaults);
+    if (!error)
+        error = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (!error)
+        error = posix_spawn(pid, child->argv[0], &files, &attributes,
+                            (char *const *)(uintptr_t)child->argv, child->envp);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+static void start(watch *w)
+{
+    int write_ends[STREAMS] = { -1, -1, -1 };
+    int error = 0;
+    w->started = clv_now();
+    for (int i = 0; i < STREAMS && !error; ++i) {
+        int ends[2];
+        if (!open_pipe(ends)) error = errno ? errno : EMFILE;
+        w->streams[i] = ends[0];
+        write_ends[i] = ends[1];
+    }
+    if (!error) error = spawn(w->child, write_ends, &w->pid);
+    for (int i = 0; i < STREAMS; ++i)
+        close_fd(&write_ends[i]);
+    if (error) {
+        w->pid = 0;
+        w->child->end = CLV_CHILD_NOT_STARTED;
+        w->child->code = error;
+        for (int i = 0; i < STREAMS; ++i)
+            close_fd(&w->streams[i]);
+        return;
+    }
+#ifdef SYS_pidfd_open
+    w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0); /* -1 on old kernels: then by the tick */
+    if (w->exit_fd >= 0) (void)fcntl(w->exit_fd, F_SETFD, FD_CLOEXEC);
+#endif
+}
+
+/* Takes what is there, keeps what fits; false when the other end is closed. */
+static bool drain(clv_child *child, int stream, int fd)
+{
+    char bytes[16384];
+    clv_text *kept = stream == RESULT ? &child->result : &child->output[stream - OUT];
+    const size_t limit =
+        stream == RESULT ? (size_t)CLV_CHILD_RESULT_LIMIT : (size_t)CLV_CHILD_OUTPUT_LIMIT;
+    for (int rounds = 0; rounds < 64; ++rounds) { /* a flood must not keep us from the clock */
+        const ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got < 0) return errno == EAGAIN || errno == EINTR;
+        if (got == 0) return false;
+        const size_t room = limit - CLV_MIN(kept->length, limit);
+        if (room) clv_text_bytes(kept, bytes, CLV_MIN((size_t)got, room));
+        if (stream == RESULT && (size_t)got > room) child->result_too_long = true;
+    }
+    return true;
+}
+
+static void finish(watch *w, clv_child_end end, int code)
+{
+    w->child->end = w->timed_out && end != CLV_CHILD_UNKILLABLE ? CLV_CHILD_TIMEOUT : end;
+    w->child->code = code;
+    w->child->duration_s = clv_now() - w->started;
+    for (int i = 0; i < STREAMS; ++i) {
+        if (w->streams[i] >= 0) drain(w->child, i, w->streams[i]);
+        close_fd(&w->streams[i]);
+    }
+    close_fd(&w->exit_fd);
+    w->pid = 0;
+}
+
+static void reap(watch *w)
+{
+    siginfo_t info = { 0 };
+    int status;
+    if (waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && !info.si_pid)
+        return;
+    kill(-w->pid, SIGKILL); /* what a driver left behind in the group, while the id is still ours */
+    if (waitpid(w->pid, &status, 0) != w->pid)
+        finish(w, CLV_CHILD_EXITED, 0); /* the application ignores SIGCHLD: nobody knows how */
+    else if (WIFSIGNALED(status))
+        finish(w, CLV_CHILD_SIGNALED, WTERMSIG(status));
+    else
+        finish(w, CLV_CHILD_EXITED, WEXITSTATUS(status));
+}
+
+static void wait_for_news(watch *watches, size_t count, struct pollfd *polls, double until,
+                          bool reports)
+{
+    nfds_t used = 0;
+    bool all_have_fd = true;
+    for (size_t i = 0; i < count; ++i) {
+        if (!watches[i].pid) continue;
+        for (int s = 0; s < STREAMS; ++s)
+            if (watches[i].streams[s] >= 0)
+                polls[used++] = (struct pollfd){ .fd = watches[i].streams[s], .events = POLLIN };
+        if (watches[i].exit_fd >= 0)
+            polls[used++] = (struct pollfd){ .fd = watches[i].exit_fd, .events = POLLIN };
+        else
+            all_have_fd = false;
+    }
+    double left = until - clv_now();
+    if (!all_have_fd) left = CLV_MIN(left, tick_s);
+    if (reports) left = CLV_MIN(left, report_s);
+    (void)poll(polls, used, left > 0 ? (int)(CLV_MIN(left, 3600) * 1000) + 1 : 0);
+}
+
+static bool alive(const watch *watches, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (watches[i].pid) return true;
+    return false;
+}
+
+static void look_at_all(watch *watches, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        watch *w = &watches[i];
+        for (int s = 0; w->pid && s < STREAMS; ++s)
+            if (w->streams[s] >= 0 && !drain(w->child, s, w->streams[s])) close_fd(&w->streams[s]);
+        if (w->pid) reap(w);
+    }
+}
+
+static void signal_all(watch *watches, size_t count, int signal)
+{
+    for (size_t i = 0; i < count; ++i) {
+        if (!watches[i].pid) continue;
+        watches[i].timed_out = true;
+        close_fd(&watches[i].exit_fd); /* of one that cannot end it would be readable for ever */
+        kill(-watches[i].pid, signal);
+    }
+}
+
+/* False when the progress function gave up. */
+static bool run_until(watch *watches, size_t count, struct pollfd *polls, double until,
+                      const clv_patience *patience)
+{
+    clv_probe_progress *progress = patience ? patience->progress : NULL;
+    double reported = clv_now();
+    while (alive(watches, count)) {
+        wait_for_news(watches, count, polls, until, progress != NULL);
+        look_at_all(watches, count);
+        const double now = clv_now();
+        if (now >= until) break;
+        if (!progress || now - reported < report_s) continue;
+        reported = now;
+        if (progress(patience->doing, patience->user)) return false;
+    }
+    return true;
+}
+
+bool clv_children_run(clv_child *const *children, size_t count, const clv_patience *patience)
+{
+    watch *watches = clv_zalloc(count, sizeof *watches);
+    struct pollfd *polls = clv_zalloc(count * (STREAMS + 1), sizeof *polls);
+    bool going_on = true;
+    for (size_t i = 0; i < count; ++i) {
+        children[i]->end = CLV_CHILD_NOT_STARTED;
+        children[i]->code = ENOMEM;
+    }
+    if (!watches || !polls) goto cleanup;
+
+    for (size_t i = 0; i < count; ++i) {
+        watches[i] = (watch){ .child = children[i], .exit_fd = -1, .streams = { -1, -1, -1 } };
+        start(&watches[i]);
+    }
+    const double until = clv_now() + patience->timeout_s;
+    if (patience->meanwhile) patience->meanwhile(patience->meanwhile_with);
+    going_on = run_until(watches, count, polls, until, patience);
+    signal_all(watches, count, SIGTERM);
+    if (going_on) run_until(watches, count, polls, clv_now() + grace_s, NULL);
+    signal_all(watches, count, SIGKILL);
+    run_until(watches, count, polls, clv_now() + mourn_s, NULL);
+    for (size_t i = 0; i < count; ++i)
+        if (watches[i].pid) finish(&watches[i], CLV_CHILD_UNKILLABLE, SIGKILL);
+cleanup:
+    clv_free(watches), clv_free(polls);
+    return going_on;
+}
+
+void clv_child_clear(clv_child *child)
+{
+    clv_text_clear(&child->result);
+    clv_text_clear(&child->output[0]), clv_text_clear(&child->output[1]);
+}

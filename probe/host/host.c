@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operating system, processor, memory and their limits, from the kernel's text files. */
+#define _GNU_SOURCE
+#include "probe/host/host.h"
+
+#include "base/alloc.h"
+#include "probe/host/kernel_text.h"
+#include "probe/host/small_file.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+static void read_system(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    char text[8192], value[256];
+    struct utsname name;
+    if (uname(&name) == 0) {
+        host->kernel = clv_machine_text(machine, "%s %s", name.sysname, name.release);
+        host->arch = clv_machine_keep(machine, name.machine);
+    }
+    if (!clv_small_read(root, text, sizeof text, "/etc/os-release")) return;
+    if (clv_os_release_value(text, "NAME", value, sizeof value))
+        host->os_name = clv_machine_foreign(machine, value, sizeof value);
+    if (clv_os_release_value(text, "VERSION_ID", value, sizeof value))
+        host->os_version = clv_machine_foreign(machine, value, sizeof value);
+}
+
+static void read_container(clv_machine *machine, const char *root)
+{
+    static const char *const marks[] = { "/.dockerenv", "/run/.containerenv", "/dev/.lxc" };
+    clv_probe_host *host = &machine->report.host;
+    char path[512], text[4096];
+    for (size_t i = 0; i < CLV_LEN(marks); ++i) {
+        snprintf(path, sizeof path, "%s%s", root, marks[i]);
+        if (access(path, F_OK) == 0) host->container = CLV_YES;
+    }
+    if (host->container == CLV_MAYBE && clv_small_read(root, text, sizeof text, "/proc/1/cgroup") &&
+        (strstr(text, "docker") || strstr(text, "kubepods") || strstr(text, "/lxc/")))
+        host->container = CLV_YES;
+    snprintf(path, sizeof path, "%s/run/systemd/system", root);
+    if (host->container == CLV_MAYBE && access(path, F_OK) == 0) host->container = CLV_NO;
+}
+
+static void read_hypervisor(clv_machine *machine)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    static const struct {
+        const char *signature, *name;
+    } known[] = {
+        { "KVMKVMKVM", "KVM" },           { "Microsoft Hv", "Hyper-V" },
+        { "VMwareVMware", "VMware" },     { "XenVMMXenVMM", "Xen" },
+        { "TCGTCGTCGTCG", "QEMU" },       { "bhyve bhyve ", "bhyve" },
+        { "VBoxVBoxVBox", "VirtualBox" },
+    };
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31)) return; /* bit 31: under a hypervisor */
+    __cpuid(0x40000000, a, b, c, d);
+    char signature[13] = { 0 };
+    memcpy(signature, &b, 4), memcpy(signature + 4, &c, 4), memcpy(signature + 8, &d, 4);
+    machine->report.host.hypervisor = clv_machine_foreign(machine, signature, sizeof signature);
+    for (size_t i = 0; i < CLV_LEN(known); ++i)
+        if (strcmp(signature, known[i].signature) == 0)
+            machine->report.host.hypervisor = known[i].name;
+#else
+    (void)machine;
+#endif
+}
+
+/* Without hwloc: distinct (package, core) pairs among the cpus that are online. */
+static void read_plain_topology(clv_machine *machine, const char *root)
+{
+    enum { MOST_CPUS = 4096 };
+    clv_probe_host *host = &machine->report.host;
+    char online[4096];
+    if (!clv_small_read(root, online, sizeof online, "/sys/devices/system/cpu/online")) return;
+    host->threads = clv_cpulist_count(online);
+    unsigned firsts = 0, packages = 0; /* a core is counted by its first thread */
+    for (unsigned cpu = 0; cpu < MOST_CPUS; ++cpu) {
+        char list[256];
+        const char *folder = "/sys/devices/system/cpu/cpu";
+        if (!clv_small_read(root, list, sizeof list, "%s%u/topology/thread_siblings_list", folder,
+                            cpu))
+            break;
+        if ((unsigned)atoi(list) == cpu) ++firsts;
+        if (clv_small_read(root, list, sizeof list, "%s%u/topology/core_siblings_list", folder,
+                           cpu) &&
+            (unsigned)atoi(list) == cpu)
+            ++packages;
+    }
+    host->cores = firsts;
+    host->packages = packages;
+    host->topology_source = "/sys/devices/system/cpu";
+}
+
+static void read_cpu(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    char *text = clv_alloc(CLV_SMALL_FILE, 1), value[4096];
+    if (!text) {
+        machine->failed = true;
+        return;
+    }
+    if (clv_small_read(root, text, CLV_SMALL_FILE, "/proc/cpuinfo")) {
+        if (clv_cpuinfo_value(text, "model name", value, sizeof value))
+            host->cpu_model = clv_machine_foreign(machine, value, sizeof value);
+        if (clv_cpuinfo_value(text, "vendor_id", value, sizeof value))
+            host->cpu_vendor = clv_machine_foreign(machine, value, sizeof value);
+        clv_text isa = { 0 };
+        if (clv_cpuinfo_value(text, "flags", value, sizeof value) ||
+            clv_cpuinfo_value(text, "Features", value, sizeof value))
+            clv_isa_text(value, &isa);
+        host->isa = isa.length ? clv_machine_keep(machine, isa.data) : NULL;
+        clv_text_clear(&isa);
+        double mhz;
+        if (clv_cpuinfo_value(text, "cpu MHz", value, sizeof value) &&
+            clv_parse_double(value, &mhz) && mhz > 0) {
+            host->freq_max_mhz = mhz;
+            host->freq_source = "/proc/cpuinfo, the clock of the moment";
+        }
+    }
+    clv_free(text);
+    const uint64_t khz =
+        clv_small_number(root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    if (khz != CLV_UNKNOWN && khz) {
+        host->freq_max_mhz = (double)khz / 1000;
+        host->freq_source = "cpufreq";
+    }
+}
+
+/* The smallest limit of a cgroup and those above it. `v1` names the hierarchy, "" is v2. */
+static uint64_t smallest_limit(const char *root, const char *cgroup, const char *v1,
+                               const char *file, uint64_t (*read)(const char *text))
+{
+    char path[512], text[128], mount[64];
+    uint64_t least = CLV_UNKNOWN;
+    if (!clv_cgroup_path(cgroup, v1, path, sizeof path)) return least;
+    snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", *v1 ? "/" : "", v1);
+    for (char *end = path + strlen(path);;) {
+        if (clv_small_read(root, text, sizeof text, "%s%s/%s", mount, path, file)) {
+            const uint64_t limit = read(text);
+            least = CLV_MIN(least, limit);
+        }
+        if (end == path) break;
+        end = strrchr(path, '/');
+        *end = '\0';
+    }
+    return least;
+}
+
+static uint64_t threads_of_quota(const char *text)
+{
+    const unsigned threads = clv_cgroup_threads(text);
+    return threads ? threads : CLV_UNKNOWN;
+}
+
+static void read_limits(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    char cgroup[8192], quota[64], period[64], both[140];
+    cpu_set_t set;
+    host->threads_allowed = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0
+                                ? (unsigned)CPU_COUNT(&set)
+                                : CLV_MAX(host->threads, 1u);
+    if (!clv_small_read(root, cgroup, sizeof cgroup, "/proc/self/cgroup")) return;
+    uint64_t bytes = smallest_limit(root, cgroup, "", "memory.max", clv_cgroup_bytes);
+    const uint64_t v1 =
+        smallest_limit(root, cgroup, "memory", "memory.limit_in_bytes", clv_cgroup_bytes);
+    bytes = CLV_MIN(bytes, v1);
+    if (bytes < host->memory_total_bytes) host->memory_limit_bytes = bytes;
+
+    uint64_t threads = smallest_limit(root, cgroup, "", "cpu.max", threads_of_quota);
+    char path[512];
+    if (clv_cgroup_path(cgroup, "cpu", path, sizeof path) &&
+        clv_small_read(root, quota, sizeof quota, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path) &&
+        clv_small_read(root, period, sizeof period, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us",
+                       path)) {
+        snprintf(both, sizeof both, "%s %s", quota, period);
+        threads = CLV_MIN(threads, threads_of_quota(both));
+    }
+    if (threads < host->threads_allowed) host->threads_allowed = (unsigned)threads;
+}
+
+static void read_memory(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    char text[8192];
+    if (!clv_small_read(root, text, sizeof text, "/proc/meminfo")) return;
+    host->memory_total_bytes = clv_meminfo_bytes(text, "MemTotal");
+    host->memory_available_bytes = clv_meminfo_bytes(text, "MemAvailable");
+    host->swap_total_bytes = clv_meminfo_bytes(text, "SwapTotal");
+    host->memory_source = "/proc/meminfo";
+}
+
+/* What a cgroup still gives: its limit less what is in use there (page cache included). */
+static void cap_available(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    if (host->memory_limit_bytes == CLV_UNKNOWN) return;
+    char cgroup[8192], path[512];
+    uint64_t used = CLV_UNKNOWN;
+    if (clv_small_read(root, cgroup, sizeof cgroup, "/proc/self/cgroup")) {
+        if (clv_cgroup_path(cgroup, "", path, sizeof path))
+            used = clv_small_number(root, "/sys/fs/cgroup%s/memory.current", path);
+        if (used == CLV_UNKNOWN && clv_cgroup_path(cgroup, "memory", path, sizeof path))
+            used = clv_small_number(root, "/sys/fs/cgroup/memory%s/memory.usage_in_bytes", path);
+    }
+    uint64_t left = host->memory_limit_bytes;
+    if (used != CLV_UNKNOWN) left -= CLV_MIN(left, used);
+    if (left < host->memory_available_bytes) host->memory_available_bytes = left;
+}
+
+void clv_host_facts(clv_machine *machine, const char *root)
+{
+    clv_probe_host *host = &machine->report.host;
+    read_system(machine, root);
+    read_container(machine, root);
+    read_hypervisor(machine);
+    read_cpu(machine, root);
+    read_memory(machine, root);
+    if (!*root) clv_topology_facts(machine);
+    if (!host->threads) read_plain_topology(machine, root);
+    read_limits(machine, root);
+    cap_available(machine, root);
+    clv_pci_facts(machine, root);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What checks and measurements found, kept on disk for each device and driver. */
+#include "probe/measure/record.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "probe/report/report.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RECORD_LIMIT = 1 << 20, FAILURE_HOLDS_S = 3600 };
+
+/* New when the check or the bench changes its mind about what they mean. */
+static const char protocol_version[] = "1";
+
+/* Everything that a new driver, another card or another processor would change. */
+static clv_json *make_key(const clv_probe_host *host, const clv_probe_platform *platform,
+                          const clv_probe_device *device)
+{
+    clv_json *key = clv_json_object();
+    clv_json_add_string(key, "protocol", protocol_version);
+    clv_json_add_string(key, "platform", platform->name);
+    clv_json_add_string(key, "platform_version", platform->version);
+    clv_json_add_string(key, "device", device->name);
+    clv_json_add_string(key, "vendor", device->vendor);
+    clv_json_add_string(key, "version", device->version);
+    clv_json_add_string(key, "driver", device->driver_version);
+    clv_json_add_string(key, "pci", device->pci_address);
+    clv_json_add_int(key, "ordinal", device->ordinal);
+    clv_json_add_string(key, "kernel", host->kernel);
+    clv_json_add_string(key, "cpu", host->cpu_model);
+    clv_json_add_int(key, "threads", host->threads_allowed);
+    clv_json_add_string(key, "layers", getenv("OPENCL_LAYERS")); /* they may change results */
+    return key;
+}
+
+/* "" when there is no cache directory. */
+static void record_path(const char *key, char *folder, size_t folder_capacity, char *path,
+                        size_t capacity)
+{
+    char cache[PATH_MAX - 16], hex[65];
+    folder[0] = path[0] = '\0';
+    clv_cache_dir(cache, sizeof cache);
+    if (!*cache) return;
+    const clv_digest digest = clv_sha256(key, strlen(key));
+    clv_digest_hex(&digest, hex);
+    const int length = snprintf(folder, folder_capacity, "%s/devices", cache);
+    if (length < 0 || (size_t)length >= folder_capacity)
+        folder[0] = '\0';
+    else
+        snprintf(path, capacity, "%s/%.32s.json", folder, hex);
+}
+
+/* A failure may have been of the moment, such as memory that others held: it is believed for an
+ * hour. A crash is, until something changes: another try would cost the process. */
+static bool is_stale(const clv_probe_check *check, const char *path)
+{
+    struct stat info;
+    if (!check->done || check->ok || check->crashed) return false;
+    return stat(path, &info) || time(NULL) - info.st_mtime > FAILURE_HOLDS_S;
+}
+
+static void load(clv_machine *machine, clv_probe_device *device)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 64], *text = NULL, *found = NULL;
+    clv_json *root = NULL;
+    size_t length;
+    clv_json *key = make_key(&machine->report.host, &machine->platforms[device->platform], device);
+    char *wanted = clv_json_text(key, true);
+    if (wanted) record_path(wanted, folder, sizeof folder, path, sizeof path);
+    if (!wanted || !*path || access(path, R_OK) || clv_dir_make_private(folder) ||
+        clv_file_read(path, RECORD_LIMIT, &text, &length) ||
+        clv_json_parse(path, text, length, &root))
+        goto cleanup;
+    found = clv_json_text(clv_json_get(root, "key"), true);
+    if (!found || strcmp(found, wanted) != 0) goto cleanup;
+    if (!device->check.done)
+        (void)clv_report_read_check(machine, clv_json_get(root, "check"), &device->check);
+    if (is_stale(&device->check, path)) device->check = clv_device_unknown().check;
+    if (!device->measured.date)
+        (void)clv_report_read_rates(machine, clv_json_get(root, "measured"), &device->measured);
+cleanup:
+    clv_json_text_free(found), clv_json_text_free(wanted);
+    clv_json_free(root), clv_json_free(key);
+    clv_free(text);
+}
+
+void clv_records_load(clv_machine *machine)
+{
+    for (size_t i = 0; i < machine->report.device_count; ++i)
+        load(machine, &machine->devices[i]);
+}
+
+clv_status clv_record_save(const clv_probe_host *host, const clv_probe_platform *platform,
+                           const clv_probe_device *device)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 64];
+    clv_json *root = clv_json_object(), *key = make_key(host, platform, device);
+    char *name = clv_json_text(key, true), *text = NULL;
+    clv_status status = CLV_OK;
+    if (!name)
+        status = clv_fail(CLV_E_MEMORY, "record: no memory");
+    else
+        record_path(name, folder, sizeof folder, path, sizeof path);
+    if (status || !*path) {
+        clv_json_free(key);
+        goto cleanup;
+    }
+    clv_json_add_string(root, "schema", "cleave.device-record/1");
+    clv_json_add(root, "key", key);
+    clv_report_write_check(root, &device->check);
+    clv_report_write_rates(root, &device->measured);
+    text = clv_json_text(root, false);
+    if (!text) status = clv_fail(CLV_E_MEMORY, "record: no memory");
+    if (!status) status = clv_dir_make_private(folder);
+    if (!status) status = clv_file_write_private(path, text, strlen(text));
+cleanup:
+    clv_json_text_free(name), clv_json_text_free(text);
+    clv_json_free(root);
+    return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of a report for people share: how something unknown is written. */
+#include "probe/report/report_page.h"
+
+const char *clv_known(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+/* "12.3 GB", or "unknown" spelt out. */
+const char *clv_known_bytes(uint64_t bytes, char *out)
+{
+    if (bytes == CLV_UNKNOWN)
+        clv_copy_string(out, 16, "unknown");
+    else
+        clv_format_bytes(bytes, out);
+    return out;
+}
