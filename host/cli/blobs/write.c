@@ -51,7 +51,7 @@ static void npy_header(const blobs_writer *w, char *header)
         char bytes[2];
     } one = { .value = 1 };
     const char c = one.bytes[0] ? '<' : '>';
-    char fields[240], text[NPY_HEADER];
+    char fields[210], text[NPY_HEADER];
     char particle[32] = "";
     snprintf(fields, sizeof fields, record, c, c, c, c, c, c, c, c, c);
     if (w->tracks) snprintf(particle, sizeof particle, ", ('particle', '%ci8')", c);
