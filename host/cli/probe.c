@@ -47,7 +47,7 @@ static void make_table(probe_args *a, cli_option *table)
         { "in-process", CLI_FLAG, &a->in_process, NULL,
           "load the drivers here, not in helpers (to debug)" },
         { "v,verbose", CLI_FLAG, &a->verbose, NULL, "quirks with reasons, whole paths" },
-        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress on stderr" },
+        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress, no warnings on stderr" },
         { NULL },
     };
     memcpy(table, rows, sizeof rows);
@@ -115,6 +115,14 @@ static int save(const probe_args *args, const clv_probe_report *report)
     return cli_status(&cli_probe, status);
 }
 
+/* The report has them too; who writes it to a file or a pipe sees them so. */
+static void warn(const probe_args *args, const clv_probe_report *report)
+{
+    if (args->quiet || isatty(STDOUT_FILENO)) return;
+    for (size_t i = 0; i < report->warning_count; ++i)
+        fprintf(stderr, "cleave probe: warning: %s\n", report->warnings[i].message);
+}
+
 static int show(const probe_args *args, const clv_probe_report *report)
 {
     const clv_report_style style = style_of(args);
@@ -133,6 +141,7 @@ static int show(const probe_args *args, const clv_probe_report *report)
     text = args->list ? clv_report_list(report) : clv_report_text(report, &style);
     code = print(text);
     clv_free(text);
+    if (!args->list) warn(args, report);
     return code;
 }
 

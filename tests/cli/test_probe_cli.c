@@ -81,6 +81,7 @@ static void a_machine_without_opencl_is_a_good_report(void **state)
     expect(PROBE("--print-mode"), 0, "cpu\n", NULL);
     expect(PROBE("--list"), 0, "", NULL);
     expect(PROBE("--quiet"), 0, "apt install pocl-opencl-icd", NULL);
+    expect(PROBE("--verbose"), 0, "apt install pocl-opencl-icd", "cleave probe: warning: ");
 }
 
 static void what_is_not_there_is_exit_code_3(void **state)
