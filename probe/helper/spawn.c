@@ -19,7 +19,7 @@ enum { RESULT, OUT, ERR, STREAMS };
 enum { HIGH_FD = 10 }; /* above every number that the child gets */
 
 static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
-static const double mourn_s = 0.5;  /* between SIGKILL and giving up */
+static const double mourn_s = 0.3;  /* between SIGKILL and giving up; with grace_s well below 1 s */
 static const double tick_s = 0.02;  /* how often a child's end is looked for without a pidfd */
 static const double report_s = 0.1; /* between two calls of the progress function */
 

@@ -172,7 +172,7 @@ static void a_full_disk_is_noticed(void **state)
 {
     (void)state;
     char line[4300];
-    if (access("/dev/full", W_OK)) skip();
+    if (access("/dev/full", W_OK)) test_skip("no /dev/full");
     snprintf(line, sizeof line, "%s probe --print-mode > /dev/full", test_command());
     const char *const argv[] = { "sh", "-c", line, NULL };
     const char *const changes[] = { no_drivers, NULL };
@@ -193,7 +193,8 @@ static bool colours(const char *term, const char *no_colour)
     char bytes[65536];
     size_t length = 0;
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    if (terminal < 0 || grantpt(terminal) || unlockpt(terminal)) skip();
+    if (terminal < 0 || grantpt(terminal) || unlockpt(terminal))
+        test_skip("no pseudo-terminal can be opened");
     const pid_t pid = fork();
     if (pid == 0) {
         const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
@@ -244,7 +245,7 @@ static void an_interrupt_leaves_nothing_behind(void **state)
     char line[4300];
     int status;
     const char *hanging = getenv("CLEAVE_HANGING_ICD");
-    if (!hanging) skip();
+    if (!hanging) test_skip("CLEAVE_HANGING_ICD is not set");
     snprintf(line, sizeof line, "%s\n", hanging);
     test_write(line, "hanging/a.icd");
     const pid_t pid = fork();

@@ -33,6 +33,19 @@ void test_skip_all(const char *reason)
     exit(77);
 }
 
+void test_skip(const char *reason)
+{
+    printf("SKIPPED: %s\n", reason);
+    skip();
+}
+
+void test_skip_without_device(void)
+{
+    const char *promised = getenv("CLEAVE_TEST_PLATFORMS");
+    if (promised && *promised) fail_msg("no OpenCL device, %s promised", promised);
+    test_skip("no OpenCL device");
+}
+
 static char temp_dir[256];
 static pid_t temp_owner;
 

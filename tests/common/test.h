@@ -26,6 +26,12 @@ void test_expect_failure(clv_status want, const char *part, clv_status got, cons
 /* Exit code 77 with the reason on stdout: the runner shows it as skipped. */
 void test_skip_all(const char *reason) __attribute__((noreturn));
 
+/* Ends the calling test alone, with the reason on stdout. */
+void test_skip(const char *reason);
+
+/* Likewise for want of a device, which is a failure where $CLEAVE_TEST_PLATFORMS promises one. */
+void test_skip_without_device(void);
+
 /* A fresh directory for this process, removed at exit; borrowed. */
 const char *test_temp_dir(void);
 

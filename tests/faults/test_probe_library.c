@@ -126,7 +126,7 @@ static void what_the_process_holds_is_counted(void **state)
     clv_buffer *buffer;
     EXPECT_OK(clv_context_create(&options, &context));
     clv_device *device = clv_context_device(context, 0);
-    if (!device) skip();
+    if (!device) test_skip_without_device();
     const char *id = clv_device_facts(device)->id;
     EXPECT_OK(clv_buffer_create(device, 1 << 20, CLV_BUFFER_DEVICE, &buffer));
     for (int isolate = 0; isolate < 2; ++isolate) {

@@ -160,10 +160,7 @@ static void minilm_gives_its_embeddings(void **state)
 {
     (void)state;
     const char *folder = getenv("CLEAVE_MINILM_DIR"), *goldens = getenv("CLEAVE_REFERENCE_DIR");
-    if (!folder || !goldens) {
-        printf("SKIPPED: CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set\n");
-        skip();
-    }
+    if (!folder || !goldens) test_skip("CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set");
     char path[1024], *lines[SENTENCES], text[16384];
     clv_tokenizer *tokenizer;
     snprintf(path, sizeof path, "%s/transformer/sentences.txt", goldens);

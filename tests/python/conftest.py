@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the package share: contexts, made-up data."""
+import os
+
 import numpy as np
 import pytest
 
 import cleave
+
+
+def need_devices(made):
+    """Skips without an OpenCL device, but fails where $CLEAVE_TEST_PLATFORMS promises one."""
+    if made.devices:
+        return
+    promised = os.environ.get("CLEAVE_TEST_PLATFORMS")
+    if promised:
+        pytest.fail(f"no OpenCL device, {promised} promised")
+    pytest.skip("no OpenCL device")
 
 
 @pytest.fixture(scope="session")
@@ -17,8 +29,7 @@ def context():
 @pytest.fixture(scope="session")
 def device_context(context):
     """A context in which an OpenCL device works."""
-    if not context.devices:
-        pytest.skip("no OpenCL device")
+    need_devices(context)
     return context
 
 

@@ -5,9 +5,6 @@ import pytest
 
 import cleave
 
-pytestmark = pytest.mark.skipif(not cleave.has("clv_convolve_2d") or not cleave.has("clv_eigvalsh")
-                                or not cleave.has("clv_monte_carlo_pi"),
-                                reason="this libcleave has no operations on arrays")
 PADS = {"reflect": "symmetric", "nearest": "edge", "mirror": "reflect", "wrap": "wrap",
         "constant": "constant"}
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cleave
+from conftest import need_devices
 
 # Each item keeps a device busy for a while, so that a job of many lasts minutes.
 SLOW = cleave.Kernel("""
@@ -25,8 +26,7 @@ __kernel void slow(__global float *out, uint turns)
 @pytest.fixture(name="chunks", scope="module")
 def small_chunks():
     made = cleave.Context(batch=64)
-    if not made.devices:
-        pytest.skip("no OpenCL device")
+    need_devices(made)
     yield made
     made.close()
 

@@ -27,8 +27,6 @@ def test_probe_is_the_commands_report(tmp_path):
 
 def test_probe_tells_what_it_does_and_stops():
     helper = os.path.join(os.environ["CLEAVE_TEST_BINARY"], "bin", "cleave-probe-helper")
-    if not os.access(helper, os.X_OK):
-        pytest.skip("no helper program was built")
     seen = []
     cleave.probe(isolate=True, helper=helper, progress=seen.append)
     assert all(isinstance(line, str) for line in seen)

@@ -175,7 +175,6 @@ def test_link_takes_tables_of_all_kinds():
 
 # ---- matmul
 
-@pytest.mark.skipif(not cleave.has("clv_matmul"), reason="this libcleave has no clv_matmul")
 def test_matmul_is_numpys(context):
     random = np.random.default_rng(3)
 
@@ -200,7 +199,6 @@ def test_matmul_is_numpys(context):
     close(cleave.matmul(stack, same, context=context), stack, same)
 
 
-@pytest.mark.skipif(not cleave.has("clv_matmul"), reason="this libcleave has no clv_matmul")
 def test_matmul_writes_where_it_is_told(context):
     a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
     room = np.full((2, 6), 5, np.float32)
