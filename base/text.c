@@ -57,6 +57,12 @@ void clv_text_clear(clv_text *text)
     *text = (clv_text){ 0 };
 }
 
+void clv_text_restart(clv_text *text)
+{
+    text->length = 0, text->failed = false;
+    if (text->data) text->data[0] = '\0';
+}
+
 bool clv_parse_u64(const char *text, uint64_t *out)
 {
     uint64_t value = 0;

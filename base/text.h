@@ -23,6 +23,7 @@ void clv_text_vadd(clv_text *text, const char *format, va_list args);
 void clv_text_bytes(clv_text *text, const void *bytes, size_t length);
 const char *clv_text_get(const clv_text *text); /* "" when empty; never NULL */
 void clv_text_clear(clv_text *text);
+void clv_text_restart(clv_text *text); /* empty, and keeps its memory */
 
 /* Each reads the whole text, else returns false and leaves *out alone. No locale. */
 bool clv_parse_double(const char *text, double *out); /* finite only */

@@ -4,10 +4,13 @@
 
 usage: rvspecfit_library.py TEMPLATE_LIB OUT_DIR [ARM...]
 
-TEMPLATE_LIB holds interp_ARM.h5, the network's state NNstate_ARM.sav (by torch) and the start
-templates ccf_ARM.h5 and ccfmod_ARM.npy. ARM: desi_b and so on; without one, all that are there.
-OUT_DIR gets lib.json, ccf_params.npy, ccf_vsinis.npy and a folder of .npy files an arm. Regular
-grids are not converted: cleave specfit needs a network. Needs rvspecfit, torch and numpy."""
+TEMPLATE_LIB holds interp_ARM.h5, the network's state NNstate_ARM.sav (by torch) or the spectra of a
+regular grid interpdat_ARM.npy, and the start templates ccf_ARM.h5 and ccfmod_ARM.npy. ARM: desi_b and
+so on; without one, all that are there. OUT_DIR gets lib.json, ccf_params.npy, ccf_vsinis.npy and a
+folder of .npy files an arm: of a network lam, mean, std, hull_pts and the layers; of a grid lam,
+axis_0 to axis_3 (nodes of log10 teff, logg, feh, alpha), grid (the row of log_flux of every node, -1
+where there is none) and log_flux; of both ccf_models. Triangulations are not converted. Needs rvspecfit and numpy, for networks
+torch as well."""
 import glob
 import json
 import os
@@ -15,6 +18,8 @@ import re
 import sys
 
 import numpy as np
+
+PARAMETERS = ["teff", "logg", "feh", "alpha"]
 
 
 def save(folder, name, array, dtype):
@@ -43,14 +48,7 @@ def layers_of(state):
     return [hidden[i] for i in sorted(hidden)] + last
 
 
-def convert_arm(source, target, arm):
-    from rvspecfit import serializer
-    info = serializer.load_dict_from_hdf5(os.path.join(source, f"interp_{arm}.h5"))
-    kind = info.get("interpolation_type", "")
-    if kind != "generic" and "nn_file" not in info and "class_kwargs" not in info:
-        sys.exit(f"{arm}: a library of type \"{kind}\": only networks are converted")
-    folder = os.path.join(target, arm)
-    os.makedirs(folder, exist_ok=True)
+def convert_network(info, source, folder, arm):
     state = state_of(os.path.join(source, f"NNstate_{arm}.sav"))
     names = layers_of(state)
     widths = [int(state[names[0] + ".weight"].shape[1])]
@@ -60,7 +58,6 @@ def convert_arm(source, target, arm):
         save(folder, label + "_weight", weight, np.float32)
         save(folder, label + "_bias", bias, np.float32)
         widths.append(int(weight.shape[0]))
-    lam = np.asarray(info["lam"], float)
     mapper = info.get("mapper_kwargs") or info.get("mapper_args")
     mean, std = (mapper["mean"], mapper["std"]) if isinstance(mapper, dict) else mapper[:2]
     outside = info.get("outside_kwargs") or {}
@@ -68,21 +65,64 @@ def convert_arm(source, target, arm):
     if points is None:
         points = info["vec"] if "vec" in info else np.array(
             [[(-2.0, 2.0)[i >> k & 1] for k in range(4)] for i in range(16)])
-    save(folder, "lam", lam, float)
     save(folder, "mean", mean, float)
     save(folder, "std", std, float)
     save(folder, "hull_pts", points, float)
+    return {"layers": widths}
+
+
+def convert_grid(info, source, folder, arm):
+    """Nodes in rvspecfit's own variables; log10 of teff is the only one that it maps."""
+    if list(info["parnames"]) != PARAMETERS:
+        sys.exit(f"{arm}: a grid of {', '.join(info['parnames'])}; {', '.join(PARAMETERS)} expected")
+    axes, grid = [np.asarray(u, float) for u in info["uvecs"]], np.asarray(info["idgrid"])
+    from rvspecfit import make_interpol
+    mapper = make_interpol.get_mapper(info["mapper_module"], info["mapper_class_name"],
+                                      info["mapper_args"])
+    probe = np.array([5000.0, 3.0, -1.0, 0.2])
+    if not np.allclose(mapper.forward(probe), [np.log10(5000.0), 3.0, -1.0, 0.2]):
+        sys.exit(f"{arm}: its parameters are not log10 teff, logg, feh and alpha")
+    if min(map(len, axes)) < 2:
+        sys.exit(f"{arm}: an axis with one node")
+    # ln flux: rvspecfit 0.9 takes every grid for such, whatever log_spec says
+    flux = np.load(os.path.join(source, f"interpdat_{arm}.npy"), mmap_mode="r")
+    for k, axis in enumerate(axes):
+        save(folder, f"axis_{k}", axis, float)
+    save(folder, "grid", grid, np.int32)
+    save(folder, "log_flux", flux, np.float32)
+    return {"nodes": [len(axis) for axis in axes]}
+
+
+def convert_arm(source, target, arm):
+    from rvspecfit import serializer
+    info = serializer.load_dict_from_hdf5(os.path.join(source, f"interp_{arm}.h5"))
+    kind = info.get("interpolation_type") or ("regulargrid" if "regular" in info else "")
+    folder = os.path.join(target, arm)
+    os.makedirs(folder, exist_ok=True)
+    lam = np.asarray(info["lam"], float)
+    if not info.get("log_step", True) or not np.allclose(np.diff(np.log(lam)),
+                                                         np.log(lam[-1] / lam[0]) / (len(lam) - 1)):
+        sys.exit(f"{arm}: its wavelengths are not equidistant in their logarithm")
+    if kind == "regulargrid":
+        described = convert_grid(info, source, folder, arm)
+    elif kind == "generic" or "nn_file" in info or "class_kwargs" in info:
+        described = convert_network(info, source, folder, arm)
+    else:
+        sys.exit(f"{arm}: a library of type \"{kind}\": only networks and regular grids are "
+                 "converted")
+    save(folder, "lam", lam, float)
     ccf = serializer.load_dict_from_hdf5(os.path.join(source, f"ccf_{arm}.h5"))
     models = np.load(os.path.join(source, f"ccfmod_{arm}.npy"))
     save(folder, "ccf_models", models, np.float32)
     conf = ccf["ccfconf"]
-    described = {
-        "npix": len(lam), "lam0": float(lam[0]), "lam1": float(lam[-1]), "layers": widths,
+    described.update({
+        "npix": len(lam), "lam0": float(lam[0]), "lam1": float(lam[-1]),
+        "revision": str(info.get("revision") or ""),
         "ccf": {"logl0": float(conf["logl0"]), "logl1": float(conf["logl1"]),
                 "npoints": int(conf["npoints"]), "splinestep": float(conf["splinestep"]),
-                "maxcontpts": int(conf["maxcontpts"]), "continuum": bool(conf["continuum"])}}
+                "maxcontpts": int(conf["maxcontpts"]), "continuum": bool(conf["continuum"])}})
     vsinis = [0.0 if v is None else float(v) for v in ccf["vsinis"]]
-    return described, np.asarray(ccf["params"], float), vsinis, mean, std
+    return described, np.asarray(ccf["params"], float), vsinis
 
 
 def main():
@@ -96,13 +136,11 @@ def main():
     if not arms:
         sys.exit(f"{source}: no interp_ARM.h5")
     os.makedirs(target, exist_ok=True)
-    library = {"arms": {}, "parnames": ["teff", "logg", "feh", "alpha"], "log10_params": [0],
+    library = {"arms": {}, "parnames": PARAMETERS, "log10_params": [0],
                "activation": "SiLU", "output": "exp(clip(y,-300,300))", "log_step": True}
     for arm in arms:
-        described, params, vsinis, mean, std = convert_arm(source, target, arm)
+        described, params, vsinis = convert_arm(source, target, arm)
         library["arms"][arm] = described
-        library["input_mean"], library["input_std"] = [float(v) for v in mean], [
-            float(v) for v in std]
         save(target, "ccf_params", params, float)
         save(target, "ccf_vsinis", vsinis, float)
     with open(os.path.join(target, "lib.json"), "w", encoding="ascii") as file:

@@ -27,7 +27,7 @@ from rvspecfit.nn.NNInterpolator import NNInterpolator, save_checkpoint
 SAME_FORMULAS = False  # other optimiser; tests compare what both find
 FROM_FILES = False  # proc_desi reads and writes: that is in the time
 PROCESSES = 2
-WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START = range(7)
+WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE = range(8)
 chosen = {"variant": WHOLE}
 pools = {}
 
@@ -37,7 +37,7 @@ def name():
 
 
 def can(case):
-    return case["variant"] != LARGE and case["size"][0] > 2
+    return case["variant"] not in (LARGE, PREPARE) and case["size"][0] > 2
 
 
 def choose(case):
@@ -80,8 +80,10 @@ def make_starts(source, target, arm, described):
                                    npoints=told["npoints"], splinestep=told["splinestep"])
     params, models = load_array(source, "ccf_params"), load_array(source, arm, "ccf_models")
     models = models.astype(float)
+    vsinis = os.path.join(source, "ccf_vsinis.npy")
+    vsinis = np.load(vsinis).astype(float) if os.path.exists(vsinis) else np.zeros(len(params))
     serializer.save_dict_to_hdf5(os.path.join(target, make_ccf.get_ccf_info_name(arm)), {
-        "params": params, "ccfconf": conf, "vsinis": np.zeros(len(params)),
+        "params": params, "ccfconf": conf, "vsinis": vsinis,
         "parnames": ["teff", "logg", "feh", "alpha"], "revision": "", "cmdline": ""})
     np.save(os.path.join(target, make_ccf.get_ccf_mod_name(arm)), models)
     np.savez(os.path.join(target, make_ccf.get_ccf_dat_name(arm)), fft=np.fft.rfft(models, axis=1),
@@ -126,6 +128,12 @@ def fit_some(work):
     return len(targets)
 
 
+def errors_of(ivar, flux):
+    """As its own preparation has them: pixels without weight get a huge error."""
+    good = ivar > 0
+    return np.where(good, ivar, (1000 * np.median(flux[good]))**-2.)**-0.5
+
+
 def load(folder):
     import astropy.io.fits as fits
     coadd = os.path.join(folder, "coadd.fits")
@@ -134,7 +142,8 @@ def load(folder):
         targets = [int(t) for t in file["FIBERMAP"].data["TARGETID"]]
         spectra = [(arm, file[arm.upper() + "_WAVELENGTH"].data.astype(float),
                     file[arm.upper() + "_FLUX"].data[0].astype(float),
-                    file[arm.upper() + "_IVAR"].data[0].astype(float)**-0.5) for arm in "brz"]
+                    errors_of(file[arm.upper() + "_IVAR"].data[0].astype(float),
+                              file[arm.upper() + "_FLUX"].data[0])) for arm in "brz"]
     settings = library(folder)
     return {"coadd": coadd, "settings": settings, "targets": targets, "out": folder,
             "spectra": [spec_fit.SpecData("desi_" + arm, lam, flux, error)

@@ -1,4 +1,6 @@
-/* cl/spectra/ccf.cl -- start values: each template against each star over all lags.
+/* cl/spectra/ccf.cl -- start values: each template against each star over all lags. Directly: of the
+ * lags of a transform only some 60 are wanted, and clFFT's inverse transforms alone take more than
+ * twice as long (bench/bench_lags.c).
  *
  * clv_spectra_ccf:   chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] of one spectrum, lag
  *                    from -reach, 16 neighbours a work-item; x: lags, y: templates, z: STARS stars.

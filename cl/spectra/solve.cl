@@ -226,9 +226,13 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
               solved + ((size_t)item * spectra + i) * SOLVED, s + S_CHI_OF + i);
     const real value = total_of(&now.chi);
     const bool first = s[S_STATUS] == 0.0f, usable = isfinite((float)value);
+    float penalty = 0.0f; /* of points that a grid of templates does not have */
+    for (int i = 0; i < spectra; ++i)
+        penalty = fma(s[S_OUTSIDE + i], box[24], penalty);
     const float drop = first ? 1e30f
                              : (float)(((real)s[S_VALUE] - now.chi.value) +
-                                       ((real)s[S_LOST] - now.chi.lost));
+                                       ((real)s[S_LOST] - now.chi.lost)) +
+                                   (s[S_PENALTY] - penalty);
     s[S_ROUNDS] += last ? 0.0f : 1.0f;
     s[S_FLAGS] = now.bad > 0.0f;
     if (last || (usable && drop >= 0.0f)) {
@@ -242,6 +246,7 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
         s[S_VALUE] = (float)now.chi.value;
         s[S_LOST] = (float)((now.chi.value - (real)s[S_VALUE]) + now.chi.lost);
         s[S_LOGDET] = now.log_det;
+        s[S_PENALTY] = penalty;
         s[S_CHI] = (float)(value - (real)now.log_det);
         if (last) return;
         s[S_LAMBDA] = first ? s[S_LAMBDA] : s[S_LAMBDA] * 0.1f;

@@ -1,8 +1,9 @@
 /* cl/spectra/template.cl -- rotation, spline and resolution: from templates to pixels.
  *
- * clv_spectra_taps:    taps of the rotation's kernel and the spline's prefilter in one, for vsini
- *                      and for vsini + step; a work-item an item.
- * clv_spectra_spline:  coefficients c = taps (*) template of the cubic B-spline in ln lambda.
+ * clv_spectra_taps:    taps of the rotation's kernel, for vsini and for vsini + step, where RUN is 1
+ *                      with the spline's prefilter in them; a work-item an item.
+ * clv_spectra_spline:  coefficients of the cubic B-spline in ln lambda through the rotated template:
+ *                      c = taps (*) template; runs filter by recursion, from both ends at once.
  * clv_spectra_sample:  t[k] = sum_i B_i(phase_k - delta) c[i]; phase and delta are whole + part.
  * clv_spectra_resolve: t[k] = sum_m R[k][m] t[k + m - half].
  * Launch   x: RUN neighbours, y: items; local (WG, 1).
@@ -11,6 +12,7 @@
 
 #define TAPS 128         /* rows of an item: as far as the fastest rotation reaches */
 #define PREFILTER 14     /* taps on either side: (2 - sqrt 3)^15 = 2.6e-9 */
+#define WARM 16          /* points that a recursion begins earlier */
 #define POLE -0.26794919243112270f
 #define GAIN 1.7320508075688772f
 #define EPSILON 0.6f     /* limb darkening */
@@ -53,17 +55,26 @@ __kernel void clv_spectra_taps(__global const float *restrict state,
     const float vsini = s[S_TRY + 1] + (which ? s[S_STEP + 1] : 0.0f);
     const float radius = fmin(vsini / LIGHT / dln, (float)(TAPS - PREFILTER - 4));
     const int wide = radius < 1e-6f ? 0 : (int)ceil(radius + 1.0f);
-    const int reach = wide + PREFILTER;
+    const int reach = RUN > 1 ? wide : wide + PREFILTER;
     float w[TAPS], sum = 0.0f;
     for (int k = 0; k <= wide; ++k) {
         w[k] = wide ? part_of_tap((float)k, radius, 0) + part_of_tap((float)k, radius, 1) : 1.0f;
         sum += k ? 2.0f * w[k] : w[k];
     }
-    for (int j = 0; j < TAPS - 1; ++j) {
+#if RUN == 1
+    float decay[PREFILTER + 1];
+    for (int k = 0; k <= PREFILTER; ++k)
+        decay[k] = k ? decay[k - 1] * POLE : GAIN;
+#endif
+    for (int j = 0; j <= reach; ++j) {
+#if RUN == 1
         float tap = 0.0f;
         for (int k = max(-wide, j - PREFILTER); k <= min(wide, j + PREFILTER); ++k)
-            tap = fma(w[abs(k)], GAIN * pown(POLE, abs(j - k)), tap);
-        tap = j <= reach ? tap / sum : 0.0f;
+            tap = fma(w[abs(k)], decay[abs(j - k)], tap);
+#else
+        float tap = w[j];
+#endif
+        tap /= sum;
         if (which) {
             out[(1 + j) * 8 + 1] = tap;
             continue;
@@ -72,7 +83,23 @@ __kernel void clv_spectra_taps(__global const float *restrict state,
         for (int lane = 2; lane < 8; ++lane)
             out[(1 + j) * 8 + lane] = lane < 6 ? tap : 0.0f;
     }
+    for (int j = reach + 1; j < TAPS - 1; ++j) { /* the neighbour's may reach further */
+        out[(1 + j) * 8 + which] = 0.0f;
+        for (int lane = 2; lane < 8 && !which; ++lane)
+            out[(1 + j) * 8 + lane] = 0.0f;
+    }
     out[which] = (float)reach;
+}
+
+/* taps (*) t at point n; beyond the ends: the last point */
+static float8 filtered(__global const float *restrict t, __global const float *restrict tap,
+                       int reach, int n, int points)
+{
+    float8 sum = vload8(clamp(n, 0, points - 1), t) * vload8(1, tap);
+    for (int k = 1; k <= reach; ++k)
+        sum = fma(vload8(clamp(n - k, 0, points - 1), t) + vload8(clamp(n + k, 0, points - 1), t),
+                  vload8(1 + k, tap), sum);
+    return sum;
 }
 
 __kernel void clv_spectra_spline(__global const float *restrict templates,
@@ -81,38 +108,41 @@ __kernel void clv_spectra_spline(__global const float *restrict templates,
 {
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
     if (at >= list[0]) return;
-    const int item = list[1 + at], last = min(first + RUN, points);
+    const int item = list[1 + at];
     __global const float *tap = taps + (size_t)item * TAPS * 8;
     const int reach = (int)fmax(tap[0], tap[1]);
     __global const float *t = templates + (size_t)item * pitch * 8;
     __global float *out = spline + (size_t)item * pitch * 8;
-    int n = first;
-    for (; n < min(reach, last); ++n) { /* beyond the ends: the last point */
-        float8 sum = vload8(n, t) * vload8(1, tap);
-        for (int k = 1; k <= reach; ++k)
-            sum = fma(vload8(max(n - k, 0), t) + vload8(min(n + k, points - 1), t),
-                      vload8(1 + k, tap), sum);
-        vstore8(sum, n, out);
-    }
-#if RUN > 1 /* two neighbours at once */
-    for (; n + 1 < min(last, points - reach); n += 2) {
-        __global const float *here = t + (size_t)n * 8;
-        const float8 middle = vload8(1, tap);
-        float16 sum = vload16(0, here) * (float16)(middle, middle);
+#if RUN == 1
+    if (first < points) vstore8(filtered(t, tap, reach, first, points), first, out);
+#else
+    float8 x[RUN + 2 * WARM], up[RUN + 2 * WARM], down[RUN + 2 * WARM];
+    const int from = first - WARM, count = min(first + RUN, points) + WARM - from;
+    int i = 0;
+    for (; i < min(max(reach - from, 0), count); ++i)
+        x[i] = filtered(t, tap, reach, from + i, points);
+    const float8 middle = vload8(1, tap);
+    for (; i + 3 < min(count, points - reach - from); i += 4) { /* four neighbours at once */
+        __global const float *here = t + (size_t)(from + i) * 8;
+        float16 a = vload16(0, here) * (float16)(middle, middle),
+                b = vload16(1, here) * (float16)(middle, middle);
         for (int k = 1; k <= reach; ++k) {
             const float8 w = vload8(1 + k, tap);
-            sum = fma(vload16(0, here - k * 8) + vload16(0, here + k * 8), (float16)(w, w), sum);
+            a = fma(vload16(0, here - k * 8) + vload16(0, here + k * 8), (float16)(w, w), a);
+            b = fma(vload16(1, here - k * 8) + vload16(1, here + k * 8), (float16)(w, w), b);
         }
-        vstore16(sum, 0, out + (size_t)n * 8);
+        x[i] = a.lo, x[i + 1] = a.hi, x[i + 2] = b.lo, x[i + 3] = b.hi;
     }
+    for (; i < count; ++i)
+        x[i] = filtered(t, tap, reach, from + i, points);
+    float8 above = x[0] / (1.0f - POLE), below = x[count - 1] / (1.0f - POLE);
+    for (int k = 0; k < count; ++k) { /* sums of the powers of POLE to either side */
+        above = fma(above, (float8)(POLE), x[k]), up[k] = above;
+        below = fma(below, (float8)(POLE), x[count - 1 - k]), down[count - 1 - k] = below;
+    }
+    for (int k = WARM; k < count - WARM; ++k)
+        vstore8((up[k] + down[k] - x[k]) * GAIN, from + k, out);
 #endif
-    for (; n < last; ++n) {
-        float8 sum = vload8(n, t) * vload8(1, tap);
-        for (int k = 1; k <= reach; ++k)
-            sum = fma(vload8(max(n - k, 0), t) + vload8(min(n + k, points - 1), t),
-                      vload8(1 + k, tap), sum);
-        vstore8(sum, n, out);
-    }
 }
 
 /* The four weights of the cubic B-spline at part f in [0, 1). */

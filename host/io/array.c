@@ -28,17 +28,17 @@ const char *clv_type_name(clv_type type)
     return types[type].name;
 }
 
-size_t clv_array_count(const clv_array *array)
+size_t clv_file_array_count(const clv_file_array *array)
 {
-    size_t count = 1; /* cannot overflow: clv_array_create checked it */
+    size_t count = 1; /* cannot overflow: clv_file_array_create checked it */
     for (size_t i = 0; i < array->rank; ++i)
         count *= array->shape[i];
     return count;
 }
 
-size_t clv_array_bytes(const clv_array *array)
+size_t clv_file_array_bytes(const clv_file_array *array)
 {
-    return clv_array_count(array) * clv_type_size(array->type);
+    return clv_file_array_count(array) * clv_type_size(array->type);
 }
 
 bool clv_shape_size(clv_type type, size_t rank, const size_t *shape, size_t *count, size_t *bytes)
@@ -52,12 +52,12 @@ bool clv_shape_size(clv_type type, size_t rank, const size_t *shape, size_t *cou
     return true;
 }
 
-clv_status clv_array_create(clv_array *array, const char *what, clv_type type, size_t rank,
-                            const size_t *shape)
+clv_status clv_file_array_create(clv_file_array *array, const char *what, clv_type type,
+                                 size_t rank, const size_t *shape)
 {
     char text[CLV_SHAPE_TEXT], size[16];
     size_t count, bytes;
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     if (rank > CLV_MAX_RANK)
         return clv_fail(CLV_E_SHAPE, "%s: %zu axes, at most %d expected", what, rank, CLV_MAX_RANK);
     if (!clv_shape_size(type, rank, shape, &count, &bytes))
@@ -82,7 +82,7 @@ clv_status clv_array_create(clv_array *array, const char *what, clv_type type, s
         out[i] = (to)((const from *)array->data)[i]; \
     break
 
-static void convert_to_f32(const clv_array *array, size_t count, float *restrict out)
+static void convert_to_f32(const clv_file_array *array, size_t count, float *restrict out)
 {
     typedef float to;
     switch (array->type) {
@@ -105,7 +105,7 @@ static void convert_to_f32(const clv_array *array, size_t count, float *restrict
     }
 }
 
-static void convert_to_f64(const clv_array *array, size_t count, double *restrict out)
+static void convert_to_f64(const clv_file_array *array, size_t count, double *restrict out)
 {
     typedef double to;
     switch (array->type) {
@@ -128,28 +128,28 @@ static void convert_to_f64(const clv_array *array, size_t count, double *restric
     }
 }
 
-clv_status clv_array_convert(clv_array *array, const char *what, clv_type type)
+clv_status clv_file_array_convert(clv_file_array *array, const char *what, clv_type type)
 {
     if (array->type == type) return CLV_OK;
     if (type != CLV_F32 && type != CLV_F64)
         return clv_fail(CLV_E_ARGUMENT, "%s: arrays are converted to float32 or float64, not to %s",
                         what, clv_type_name(type));
-    clv_array converted;
-    CLV_TRY(clv_array_create(&converted, what, type, array->rank, array->shape));
-    const size_t count = clv_array_count(array);
+    clv_file_array converted;
+    CLV_TRY(clv_file_array_create(&converted, what, type, array->rank, array->shape));
+    const size_t count = clv_file_array_count(array);
     if (type == CLV_F32)
         convert_to_f32(array, count, converted.data);
     else
         convert_to_f64(array, count, converted.data);
-    clv_array_clear(array);
+    clv_file_array_clear(array);
     *array = converted;
     return CLV_OK;
 }
 
-void clv_array_clear(clv_array *array)
+void clv_file_array_clear(clv_file_array *array)
 {
     clv_free(array->data);
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
 }
 
 const char *clv_shape_text(size_t rank, const size_t *shape, char *out)

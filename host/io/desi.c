@@ -21,12 +21,12 @@ static const char *hdu_name(size_t arm, const char *what, char out[32])
 
 /* One column as numbers into rows; what is missing keeps its value. */
 static clv_status read_numbers(const clv_desi *d, const char *table, const char *column,
-                               clv_type type, clv_array *out, bool *found)
+                               clv_type type, clv_file_array *out, bool *found)
 {
     CLV_TRY(clv_fits_read_column(d->path, table, column, type, out, found));
     if (*found && out->shape[0] != d->rows && d->rows) {
         const size_t rows = out->shape[0];
-        clv_array_clear(out);
+        clv_file_array_clear(out);
         return clv_fail(CLV_E_FORMAT, "%s: %s has %zu rows, FIBERMAP has %zu", d->path, table, rows,
                         d->rows);
     }
@@ -35,7 +35,7 @@ static clv_status read_numbers(const clv_desi *d, const char *table, const char 
 
 static clv_status read_texts(clv_desi *d, bool *is_bad)
 {
-    clv_array types = { 0 }, catalogues = { 0 };
+    clv_file_array types = { 0 }, catalogues = { 0 };
     bool found, known;
     clv_status status =
         clv_fits_read_column(d->path, "FIBERMAP", "OBJTYPE", CLV_U8, &types, &found);
@@ -48,7 +48,7 @@ static clv_status read_texts(clv_desi *d, bool *is_bad)
             clv_copy_string(d->row[i].catalogue, CLV_DESI_CATALOGUE,
                             (const char *)catalogues.data + i * catalogues.shape[1]);
     }
-    clv_array_clear(&types), clv_array_clear(&catalogues);
+    clv_file_array_clear(&types), clv_file_array_clear(&catalogues);
     return status;
 }
 
@@ -56,9 +56,9 @@ static clv_status read_texts(clv_desi *d, bool *is_bad)
 static clv_status read_fibermap(clv_desi *d)
 {
     static const char *const ints[] = { "FIBER", "BRICKID", "REF_ID", "EXPID" };
-    static const char *const status_names[] = { "COADD_FIBERSTATUS", "FIBERSTATUS" };
+    static const char *const status_names[] = { "FIBERSTATUS", "COADD_FIBERSTATUS" };
     static const char *const places[] = { "TARGET_RA", "TARGET_DEC" };
-    clv_array a = { 0 };
+    clv_file_array a = { 0 };
     bool found;
     CLV_TRY(clv_fits_read_column(d->path, "FIBERMAP", "TARGETID", CLV_I64, &a, &found));
     if (!found)
@@ -80,7 +80,7 @@ static clv_status read_fibermap(clv_desi *d)
         for (int k = 0; k < CLV_DESI_ARMS; ++k)
             r->snr[k] = NAN;
     }
-    clv_array_clear(&a);
+    clv_file_array_clear(&a);
     for (size_t c = 0; c < CLV_LEN(ints) && !status; ++c) {
         status = read_numbers(d, "FIBERMAP", ints[c], CLV_I64, &a, &found);
         for (size_t i = 0; i < d->rows && !status && found; ++i) {
@@ -91,20 +91,20 @@ static clv_status read_fibermap(clv_desi *d)
             if (c == 2) r->reference = v;
             if (c == 3) r->expid = v;
         }
-        clv_array_clear(&a);
+        clv_file_array_clear(&a);
     }
     for (size_t c = 0; c < CLV_LEN(places) && !status; ++c) {
         status = read_numbers(d, "FIBERMAP", places[c], CLV_F64, &a, &found);
         for (size_t i = 0; i < d->rows && !status && found; ++i)
             *(c ? &d->row[i].dec : &d->row[i].ra) = ((double *)a.data)[i];
-        clv_array_clear(&a);
+        clv_file_array_clear(&a);
     }
     found = false;
     for (size_t c = 0; c < CLV_LEN(status_names) && !status && !found; ++c) {
         status = read_numbers(d, "FIBERMAP", status_names[c], CLV_I64, &a, &found);
         for (size_t i = 0; i < d->rows && !status && found; ++i)
             d->row[i].status = (int32_t)((int64_t *)a.data)[i];
-        clv_array_clear(&a);
+        clv_file_array_clear(&a);
     }
     if (!status) status = read_texts(d, is_bad);
     for (size_t i = 0; i < d->rows && !status; ++i)
@@ -115,12 +115,12 @@ static clv_status read_fibermap(clv_desi *d)
 
 static clv_status read_scores(clv_desi *d)
 {
-    static const char *const forms[] = { "MEDIAN_COADD_FLUX_SNR_%c", "MEDIAN_COADD_SNR_%c",
-                                         "MEDIAN_CALIB_SNR_%c" };
+    static const char *const forms[] = { "MEDIAN_CALIB_SNR_%c", "MEDIAN_COADD_SNR_%c",
+                                         "MEDIAN_COADD_FLUX_SNR_%c" };
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k) {
         bool found = false;
         for (size_t f = 0; f < CLV_LEN(forms) && !found; ++f) {
-            clv_array a = { 0 };
+            clv_file_array a = { 0 };
             char column[48];
             const char *under = strchr(forms[f], '%');
             snprintf(column, sizeof column, "%.*s%c", (int)(under - forms[f]), forms[f],
@@ -128,7 +128,7 @@ static clv_status read_scores(clv_desi *d)
             CLV_TRY(read_numbers(d, "SCORES", column, CLV_F64, &a, &found));
             for (size_t i = 0; i < d->rows && found; ++i)
                 d->row[i].snr[k] = ((double *)a.data)[i];
-            clv_array_clear(&a);
+            clv_file_array_clear(&a);
         }
     }
     return CLV_OK;
@@ -145,10 +145,10 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
     if (!status) status = read_scores(d);
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
         char name[32];
-        clv_array *w = &d->wavelength[k];
+        clv_file_array *w = &d->wavelength[k];
         status =
             clv_fits_read_named(path, hdu_name(k, "WAVELENGTH", name), 0, 0, w, &d->present[k]);
-        if (!status && d->present[k]) status = clv_array_convert(w, path, CLV_F64);
+        if (!status && d->present[k]) status = clv_file_array_convert(w, path, CLV_F64);
         if (!status && d->present[k] && w->rank != 1)
             status = clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", path, name);
         any |= d->present[k];
@@ -164,15 +164,15 @@ void clv_desi_clear(clv_desi *d)
 {
     clv_free(d->path), clv_free(d->row);
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
-        clv_array_clear(&d->wavelength[k]);
+        clv_file_array_clear(&d->wavelength[k]);
     for (size_t k = 0; k < 3; ++k)
-        clv_array_clear(&d->one[k]);
+        clv_file_array_clear(&d->one[k]);
     *d = (clv_desi){ 0 };
 }
 
 /* An image of the block as `type`; required unless `may_miss`. */
 static clv_status read_image(const clv_desi *d, size_t arm, const char *what, clv_type type,
-                             bool may_miss, const clv_desi_block *b, clv_array *out)
+                             bool may_miss, const clv_desi_block *b, clv_file_array *out)
 {
     char name[32], shape[CLV_SHAPE_TEXT];
     bool found;
@@ -184,15 +184,15 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
         out->shape[rank - 1] != d->wavelength[arm].shape[0])
         return clv_fail(CLV_E_FORMAT, "%s: %s has shape %s, its wavelengths are %zu", d->path, name,
                         clv_shape_text(out->rank, out->shape, shape), d->wavelength[arm].shape[0]);
-    if (type == CLV_F32) return clv_array_convert(out, d->path, CLV_F32);
+    if (type == CLV_F32) return clv_file_array_convert(out, d->path, CLV_F32);
     if (out->type == CLV_I32 || out->type == CLV_U32) return CLV_OK; /* above 0 is bad */
-    clv_array read = *out;
-    *out = (clv_array){ 0 };
-    clv_status status = clv_array_convert(&read, d->path, CLV_F64);
-    if (!status) status = clv_array_create(out, d->path, CLV_I32, read.rank, read.shape);
-    for (size_t i = 0; !status && i < clv_array_count(out); ++i)
+    clv_file_array read = *out;
+    *out = (clv_file_array){ 0 };
+    clv_status status = clv_file_array_convert(&read, d->path, CLV_F64);
+    if (!status) status = clv_file_array_create(out, d->path, CLV_I32, read.rank, read.shape);
+    for (size_t i = 0; !status && i < clv_file_array_count(out); ++i)
         ((int32_t *)out->data)[i] = ((double *)read.data)[i] > 0;
-    clv_array_clear(&read);
+    clv_file_array_clear(&read);
     return status;
 }
 
@@ -217,8 +217,8 @@ clv_status clv_desi_read(const clv_desi *d, size_t first, size_t count, bool res
 void clv_desi_block_clear(clv_desi_block *b)
 {
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k) {
-        clv_array_clear(&b->flux[k]), clv_array_clear(&b->ivar[k]);
-        clv_array_clear(&b->mask[k]), clv_array_clear(&b->resolution[k]);
+        clv_file_array_clear(&b->flux[k]), clv_file_array_clear(&b->ivar[k]);
+        clv_file_array_clear(&b->mask[k]), clv_file_array_clear(&b->resolution[k]);
     }
     *b = (clv_desi_block){ 0 };
 }

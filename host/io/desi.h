@@ -5,7 +5,7 @@
 
 #include "host/io/array.h"
 
-enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 8 };
+enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16 };
 
 /* What a row of the file is. */
 typedef struct clv_desi_row {
@@ -21,18 +21,18 @@ typedef struct clv_desi {
     char *path;
     size_t rows;
     clv_desi_row *row;
-    bool present[CLV_DESI_ARMS];         /* b, r, z */
-    clv_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
-    bool sdss;                           /* one spectrum, in the place of arm b */
-    clv_array one[3];                    /* its flux, ivar and mask */
+    bool present[CLV_DESI_ARMS];              /* b, r, z */
+    clv_file_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
+    bool sdss;                                /* one spectrum, in the place of arm b */
+    clv_file_array one[3];                    /* its flux, ivar and mask */
 } clv_desi;
 
 /* Rows [first, first + count) of the arms that are present. */
 typedef struct clv_desi_block {
     size_t first, count;
-    clv_array flux[CLV_DESI_ARMS], ivar[CLV_DESI_ARMS]; /* f32 [count,pixels] */
-    clv_array mask[CLV_DESI_ARMS];                      /* i32 [count,pixels]; may be empty */
-    clv_array resolution[CLV_DESI_ARMS]; /* f32 [count,diagonals,pixels]; may be empty */
+    clv_file_array flux[CLV_DESI_ARMS], ivar[CLV_DESI_ARMS]; /* f32 [count,pixels] */
+    clv_file_array mask[CLV_DESI_ARMS];                      /* i32 [count,pixels]; may be empty */
+    clv_file_array resolution[CLV_DESI_ARMS]; /* f32 [count,diagonals,pixels]; may be empty */
 } clv_desi_block;
 
 extern const char clv_desi_arm_letters[CLV_DESI_ARMS + 1]; /* "BRZ" */

@@ -26,7 +26,7 @@ enum { CLV_FITS_FIRST_IMAGE = -1 };
  *
  * CLV_E_IO; CLV_E_FORMAT (no FITS, damaged, no image, too short for its sizes); CLV_E_SHAPE
  * (rank, overflow); CLV_E_MEMORY. Outputs are zero after a failure. */
-clv_status clv_fits_read(const char *path, int hdu, clv_array *array, clv_fits_cards *cards);
+clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards);
 
 /* A vector, of angles for instance: the first HDU that is an image with one axis longer than 1
  * ([T], [1,T], [T,1]), or a table with a column PA, PARANG or ANGLE..., else its first column of
@@ -36,16 +36,17 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 /* Rows [first, first + rows) of the outermost axis of the image that is called `name` (EXTNAME), all
  * of it when `rows` is 0. Without such an HDU *found is false and the array zero: no failure. */
 clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
-                               clv_array *array, bool *found);
+                               clv_file_array *array, bool *found);
 
 /* A column of scalars of a table: CLV_I64 or CLV_F64 [rows], or, for text, CLV_U8 [rows,width + 1],
  * each terminated. Blank floats are NaN. Without such a table or column *found is false. */
 clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
-                                clv_type type, clv_array *array, bool *found);
+                                clv_type type, clv_file_array *array, bool *found);
 
 /* float32 or float64, rank 1 to 4, into the primary HDU; NaN stays NaN; the same input gives the
  * same bytes. `cards` may be NULL. Complete or absent, see clv_parts_write. CLV_E_IO,
  * CLV_E_MEMORY, CLV_E_ARGUMENT (type, rank). */
-clv_status clv_fits_write(const char *path, const clv_array *array, const clv_fits_cards *cards);
+clv_status clv_fits_write(const char *path, const clv_file_array *array,
+                          const clv_fits_cards *cards);
 
 #endif

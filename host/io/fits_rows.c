@@ -57,6 +57,7 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
             images[i].rank > 1 && images[i].shape[0] ? numbers / images[i].shape[0] : numbers;
         at += (numbers * width_of(&images[i]) + BLOCK - 1) / BLOCK * BLOCK;
     }
+    r->end = at;
     if (!status && ftruncate(r->file, (off_t)at))
         status = clv_fail(CLV_E_IO, "%s: %s", r->temporary, strerror(errno));
     if (status) clv_fits_rows_abandon(r);
@@ -76,6 +77,15 @@ clv_status clv_fits_rows_put(clv_fits_rows *r, size_t image, size_t row, const v
         CLV_TRY(put_bytes(r, r->start[image] + row * length + done, chunk, n));
         done += n;
     }
+    return CLV_OK;
+}
+
+clv_status clv_fits_rows_append(clv_fits_rows *r, clv_fits_table *tail)
+{
+    clv_fits_table_finish(tail);
+    if (tail->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->temporary);
+    CLV_TRY(put_bytes(r, r->end, tail->bytes.data, tail->bytes.length));
+    r->end += tail->bytes.length;
     return CLV_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct clv_fits_rows {
     int file;
     size_t count;
     clv_fits_image image[CLV_FITS_MOST_IMAGES];
+    size_t end;                                                           /* of the last image */
     size_t start[CLV_FITS_MOST_IMAGES], row_length[CLV_FITS_MOST_IMAGES]; /* bytes; numbers */
 } clv_fits_rows;
 
@@ -28,6 +29,8 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
                                size_t count, clv_fits_rows *rows);
 /* One row of an image: floats, doubles or int32 as BITPIX has it. */
 clv_status clv_fits_rows_put(clv_fits_rows *rows, size_t image, size_t row, const void *numbers);
+/* HDUs behind the images; `tail` holds whole ones. */
+clv_status clv_fits_rows_append(clv_fits_rows *rows, clv_fits_table *tail);
 /* The file takes its name. After a failure nothing is left. */
 clv_status clv_fits_rows_end(clv_fits_rows *rows, const char *path);
 void clv_fits_rows_abandon(clv_fits_rows *rows); /* accepts one that has ended */

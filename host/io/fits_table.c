@@ -34,7 +34,7 @@ static void pad(clv_fits_table *t, char with)
     if (over) clv_text_bytes(&t->bytes, fill, BLOCK - over);
 }
 
-static void finish(clv_fits_table *t)
+void clv_fits_table_finish(clv_fits_table *t)
 {
     pad(t, '\0');
 }
@@ -45,30 +45,44 @@ static void end_header(clv_fits_table *t)
     pad(t, ' ');
 }
 
-static size_t width_of(char type)
+static unsigned width_of(const clv_fits_column *column)
 {
-    return type == 'A' ? CLV_FITS_TEXT_WIDTH : type == 'L' ? 1 : type == 'J' ? 4 : 8;
+    switch (column->type) {
+    case 'A':
+        return column->width ? column->width : CLV_FITS_TEXT_WIDTH;
+    case 'L':
+        return 1;
+    case 'I':
+        return 2;
+    case 'J':
+    case 'E':
+        return 4;
+    default:
+        return 8;
+    }
 }
 
-void clv_fits_table_begin(clv_fits_table *t, const char *name, const clv_fits_column *columns,
-                          size_t count, size_t rows)
+void clv_fits_table_primary(clv_fits_table *t, const char *cards, size_t count)
 {
     card(t, "SIMPLE  = %20s", "T");
     card(t, "BITPIX  = %20d", 8);
     card(t, "NAXIS   = %20d", 0);
     card(t, "EXTEND  = %20s", "T");
+    if (count) clv_text_bytes(&t->bytes, cards, count * CARD);
     end_header(t);
+}
+
+void clv_fits_table_begin(clv_fits_table *t, const char *name, const clv_fits_column *columns,
+                          size_t count, size_t rows)
+{
+    clv_fits_table_primary(t, NULL, 0);
     if (name) clv_fits_table_next(t, name, columns, count, rows);
 }
 
-void clv_fits_table_next(clv_fits_table *t, const char *name, const clv_fits_column *columns,
-                         size_t count, size_t rows)
+void clv_fits_table_head(clv_fits_table *t, const char *name, size_t width, size_t rows,
+                         size_t columns, const char *cards, size_t count)
 {
-    size_t width = 0;
-    finish(t);
-    t->count = count < sizeof t->types ? count : sizeof t->types;
-    for (size_t i = 0; i < t->count; ++i)
-        width += width_of(t->types[i] = columns[i].type);
+    clv_fits_table_finish(t);
     card(t, "XTENSION= 'BINTABLE'");
     card(t, "BITPIX  = %20d", 8);
     card(t, "NAXIS   = %20d", 2);
@@ -76,17 +90,34 @@ void clv_fits_table_next(clv_fits_table *t, const char *name, const clv_fits_col
     card(t, "NAXIS2  = %20zu", rows);
     card(t, "PCOUNT  = %20d", 0);
     card(t, "GCOUNT  = %20d", 1);
-    card(t, "TFIELDS = %20zu", t->count);
+    card(t, "TFIELDS = %20zu", columns);
     card(t, "EXTNAME = '%s'", name);
-    for (size_t i = 0; i < t->count; ++i) {
-        char form[8];
-        snprintf(form, sizeof form, columns[i].type == 'A' ? "%d%c" : "%.0d%c",
-                 columns[i].type == 'A' ? CLV_FITS_TEXT_WIDTH : 0, columns[i].type);
-        card(t, "TTYPE%-3zu= '%s'", i + 1, columns[i].name);
-        card(t, "TFORM%-3zu= '%s'", i + 1, form);
-        if (columns[i].unit) card(t, "TUNIT%-3zu= '%s'", i + 1, columns[i].unit);
-    }
+    if (count) clv_text_bytes(&t->bytes, cards, count * CARD);
     end_header(t);
+}
+
+void clv_fits_table_next(clv_fits_table *t, const char *name, const clv_fits_column *columns,
+                         size_t count, size_t rows)
+{
+    clv_fits_table described = { 0 }; /* cards of the columns */
+    size_t width = 0;
+    t->count = count < sizeof t->types ? count : sizeof t->types;
+    for (size_t i = 0; i < t->count; ++i) {
+        const clv_fits_column *c = &columns[i];
+        char form[16];
+        width += t->widths[i] = width_of(c);
+        t->types[i] = c->type;
+        snprintf(form, sizeof form, c->type == 'A' ? "%u%c" : "%.0u%c",
+                 c->type == 'A' ? t->widths[i] : 0, c->type);
+        card(&described, "TTYPE%-3zu= '%s'", i + 1, c->name);
+        card(&described, "TFORM%-3zu= '%s'", i + 1, form);
+        if (c->unit) card(&described, "TUNIT%-3zu= '%s'", i + 1, c->unit);
+        if (c->comment) card(&described, "TCOMM%-3zu= '%s'", i + 1, c->comment);
+    }
+    clv_fits_table_head(t, name, width, rows, t->count, described.bytes.data,
+                        described.bytes.length / CARD);
+    t->bytes.failed |= described.bytes.failed;
+    clv_fits_table_clear(&described);
 }
 
 static void put(clv_fits_table *t, uint64_t bits, int bytes)
@@ -115,15 +146,21 @@ void clv_fits_table_row(clv_fits_table *t, const clv_fits_value *values)
 {
     for (size_t i = 0; i < t->count; ++i) {
         const clv_fits_value *v = &values[i];
-        char text[CLV_FITS_TEXT_WIDTH] = { 0 };
         switch (t->types[i]) {
         case 'A':
-            for (size_t k = 0; k < sizeof text && v->text[k]; ++k)
-                text[k] = v->text[k];
-            clv_text_bytes(&t->bytes, text, sizeof text);
+            for (size_t k = 0, end = 0; k < t->widths[i]; ++k) {
+                end = end || !v->text[k];
+                put(t, end ? 0 : (unsigned char)v->text[k], 1);
+            }
             break;
         case 'L':
             clv_text_bytes(&t->bytes, v->whole ? "T" : "F", 1);
+            break;
+        case 'E':
+            clv_fits_table_float(t, (float)v->real);
+            break;
+        case 'I':
+            put(t, (uint64_t)v->whole, 2);
             break;
         case 'J':
             put(t, (uint64_t)v->whole, 4);
@@ -140,7 +177,7 @@ void clv_fits_table_row(clv_fits_table *t, const clv_fits_value *values)
 void clv_fits_table_image(clv_fits_table *t, const char *name, int bitpix, size_t rank,
                           const size_t *shape)
 {
-    finish(t);
+    clv_fits_table_finish(t);
     card(t, "XTENSION= 'IMAGE   '");
     card(t, "BITPIX  = %20d", bitpix);
     card(t, "NAXIS   = %20zu", rank);
@@ -154,7 +191,7 @@ void clv_fits_table_image(clv_fits_table *t, const char *name, int bitpix, size_
 
 clv_status clv_fits_table_write(clv_fits_table *t, const char *path)
 {
-    finish(t);
+    clv_fits_table_finish(t);
     if (t->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory for the table", path);
     const clv_part part = { t->bytes.data, t->bytes.length };
     return clv_parts_write(path, &part, 1);

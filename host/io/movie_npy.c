@@ -17,14 +17,14 @@ typedef struct npy_movie {
     uint64_t data; /* where it begins */
     size_t pixels; /* of a frame */
     void *row;     /* a frame as it is in the file, where that differs */
-    clv_array whole;
+    clv_file_array whole;
 } npy_movie;
 
 static void close_npy(void *state)
 {
     npy_movie *npy = state;
     clv_input_close(&npy->input);
-    clv_array_clear(&npy->whole);
+    clv_file_array_clear(&npy->whole);
     clv_free(npy->row);
     clv_free(npy);
 }
@@ -70,7 +70,7 @@ static clv_status load(clv_movie *movie, npy_movie *npy)
 {
     CLV_TRY(clv_npy_read(movie->path, &npy->whole));
     if (npy->whole.type != movie->facts.type)
-        return clv_array_convert(&npy->whole, movie->path, movie->facts.type);
+        return clv_file_array_convert(&npy->whole, movie->path, movie->facts.type);
     return CLV_OK;
 }
 

@@ -122,10 +122,10 @@ static inline void transpose(const char *restrict in, char *restrict out, const 
 }
 
 /* Replaces the array's data by its transpose. */
-static clv_status to_c_order(const char *path, clv_array *array)
+static clv_status to_c_order(const char *path, clv_file_array *array)
 {
-    clv_array ordered;
-    CLV_TRY(clv_array_create(&ordered, path, array->type, array->rank, array->shape));
+    clv_file_array ordered;
+    CLV_TRY(clv_file_array_create(&ordered, path, array->type, array->rank, array->shape));
     const size_t rank = array->rank, *shape = array->shape;
     const size_t s[4] = { shape[0], rank > 2 ? shape[1] : 1, rank > 3 ? shape[2] : 1,
                           shape[rank - 1] };
@@ -143,16 +143,16 @@ static clv_status to_c_order(const char *path, clv_array *array)
         transpose(array->data, ordered.data, s, 8);
         break;
     }
-    clv_array_clear(array);
+    clv_file_array_clear(array);
     *array = ordered;
     return CLV_OK;
 }
 
 static clv_status read_data(clv_input *input, const clv_npy_header *header, size_t bytes,
-                            clv_array *array)
+                            clv_file_array *array)
 {
     /* Narrow types go to the end of the memory, from where they are widened. */
-    char *at = (char *)array->data + (clv_array_bytes(array) - bytes);
+    char *at = (char *)array->data + (clv_file_array_bytes(array) - bytes);
     const size_t step = header->swap ? CHUNK : bytes;
     for (size_t done = 0; done < bytes;) {
         const size_t now = CLV_MIN(step, bytes - done);
@@ -160,7 +160,7 @@ static clv_status read_data(clv_input *input, const clv_npy_header *header, size
         if (header->swap) clv_npy_swap(at + done, now, header->dtype->size);
         done += now;
     }
-    const size_t count = clv_array_count(array);
+    const size_t count = clv_file_array_count(array);
     if (header->dtype->widen == CLV_NPY_FROM_HALF) widen_halves(array->data, count);
     if (header->dtype->widen == CLV_NPY_FROM_INT8) widen_int8(array->data, count);
     return CLV_OK;
@@ -182,33 +182,33 @@ static clv_status check_length(const clv_input *input, const clv_npy_header *hea
     return CLV_OK;
 }
 
-clv_status clv_npy_read(const char *path, clv_array *array)
+clv_status clv_npy_read(const char *path, clv_file_array *array)
 {
     clv_npy_header header;
-    clv_array read = { 0 };
+    clv_file_array read = { 0 };
     clv_input input;
     size_t bytes = 0;
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     CLV_TRY(clv_input_open(&input, path));
 
     clv_status status = clv_npy_header_read(&input, &header);
     if (!status) status = check_length(&input, &header, &bytes);
     if (!status)
-        status = clv_array_create(&read, path, header.dtype->type, header.rank, header.shape);
+        status = clv_file_array_create(&read, path, header.dtype->type, header.rank, header.shape);
     if (!status) status = read_data(&input, &header, bytes, &read);
     if (!status && header.fortran && header.rank > 1) status = to_c_order(path, &read);
     if (!status) {
         *array = read;
-        read = (clv_array){ 0 };
+        read = (clv_file_array){ 0 };
     }
-    clv_array_clear(&read);
+    clv_file_array_clear(&read);
     clv_input_close(&input);
     return status;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-clv_status clv_npy_write(const char *path, const clv_array *array)
+clv_status clv_npy_write(const char *path, const clv_file_array *array)
 {
     char shape[CLV_SHAPE_TEXT] = "", head[4 * ALIGNMENT];
     size_t used = 0;
@@ -226,6 +226,7 @@ clv_status clv_npy_write(const char *path, const clv_array *array)
     head[8] = (char)(length - 10);
     head[9] = (char)((length - 10) >> 8);
 
-    const clv_part parts[] = { { head, (size_t)length }, { array->data, clv_array_bytes(array) } };
+    const clv_part parts[] = { { head, (size_t)length },
+                               { array->data, clv_file_array_bytes(array) } };
     return clv_parts_write(path, parts, CLV_LEN(parts));
 }

@@ -79,11 +79,11 @@ static clv_status recognise(const char *path, file_format *out, const char **nam
     return CLV_OK;
 }
 
-clv_status clv_array_read(const char *path, clv_array *array, clv_fits_cards *cards)
+clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_cards *cards)
 {
     file_format format;
     const char *name;
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     CLV_TRY(recognise(path, &format, &name));
     if (format == NPY) return clv_npy_read(path, array);
     if (format == FITS) return clv_fits_read(path, CLV_FITS_FIRST_IMAGE, array, cards);
@@ -96,22 +96,22 @@ clv_status clv_array_read(const char *path, clv_array *array, clv_fits_cards *ca
 static clv_status read_npy_vector(const char *path, double **values, size_t *count)
 {
     char shape[CLV_SHAPE_TEXT];
-    clv_array array;
+    clv_file_array array;
     size_t long_axes = 0;
     CLV_TRY(clv_npy_read(path, &array));
     clv_status status = CLV_OK;
     for (size_t i = 0; i < array.rank; ++i)
         long_axes += array.shape[i] > 1;
-    if (long_axes > 1 || !clv_array_count(&array))
+    if (long_axes > 1 || !clv_file_array_count(&array))
         status = clv_fail(CLV_E_SHAPE, "%s: shape %s is not a vector; expected [T], [T,1] or [1,T]",
                           path, clv_shape_text(array.rank, array.shape, shape));
-    if (!status) status = clv_array_convert(&array, path, CLV_F64);
+    if (!status) status = clv_file_array_convert(&array, path, CLV_F64);
     if (!status) {
-        *count = clv_array_count(&array);
+        *count = clv_file_array_count(&array);
         *values = array.data;
         array.data = NULL;
     }
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
     return status;
 }
 

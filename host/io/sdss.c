@@ -13,7 +13,7 @@
 clv_status clv_sdss_open(const char *path, clv_desi *d, bool *found)
 {
     static const char *const columns[] = { "flux", "ivar", "and_mask" };
-    clv_array log_wave = { 0 };
+    clv_file_array log_wave = { 0 };
     *found = false;
     *d = (clv_desi){ 0 };
     CLV_TRY(clv_fits_read_column(path, "COADD", "loglam", CLV_F64, &log_wave, found));
@@ -25,23 +25,23 @@ clv_status clv_sdss_open(const char *path, clv_desi *d, bool *found)
                                       &d->one[i], &there);
         if (!status && !there && i < 2)
             status = clv_fail(CLV_E_FORMAT, "%s: table COADD has no column %s", path, columns[i]);
-        if (!status && i < 2) status = clv_array_convert(&d->one[i], path, CLV_F32);
+        if (!status && i < 2) status = clv_file_array_convert(&d->one[i], path, CLV_F32);
     }
     const size_t n = log_wave.shape[0];
     if (!status && d->one[2].data) { /* 64 bits to the sign and the rest */
-        clv_array mask = { 0 };
-        status = clv_array_create(&mask, path, CLV_I32, 1, &n);
+        clv_file_array mask = { 0 };
+        status = clv_file_array_create(&mask, path, CLV_I32, 1, &n);
         for (size_t i = 0; i < n && !status; ++i)
             ((int32_t *)mask.data)[i] = ((int64_t *)d->one[2].data)[i] > 0;
-        clv_array_clear(&d->one[2]);
+        clv_file_array_clear(&d->one[2]);
         d->one[2] = mask;
     }
-    if (!status) status = clv_array_create(&d->wavelength[0], path, CLV_F64, 1, &n);
+    if (!status) status = clv_file_array_create(&d->wavelength[0], path, CLV_F64, 1, &n);
     for (size_t i = 0; i < n && !status; ++i)
         ((double *)d->wavelength[0].data)[i] = pow(10, ((double *)log_wave.data)[i]);
     if (!status && (!(d->path = clv_strdup(path)) || !(d->row = clv_zalloc(1, sizeof *d->row))))
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    clv_array_clear(&log_wave);
+    clv_file_array_clear(&log_wave);
     if (status) {
         clv_desi_clear(d);
         return status;

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ARMS = 64, MAX_ARRAYS = 32, MAX_JSON = 1 << 20, MAX_NAME = 128 };
+enum { MAX_ARMS = 64, MAX_ARRAYS = 32, MAX_JSON = 1 << 20, MAX_NAME = 128, MAX_NODES = 1 << 24 };
 
 typedef struct arm_memory {
     char name[MAX_NAME];
-    clv_array arrays[MAX_ARRAYS];
+    clv_file_array arrays[MAX_ARRAYS];
     size_t count;
 } arm_memory;
 
@@ -25,7 +25,7 @@ typedef struct clv_speclib_memory {
     clv_spectra_arm *arms;
     arm_memory *of;
     size_t count;
-    clv_array parameters;
+    clv_file_array parameters;
 } clv_speclib_memory;
 
 void clv_speclib_clear(clv_speclib *lib)
@@ -34,8 +34,8 @@ void clv_speclib_clear(clv_speclib *lib)
     if (m) {
         for (size_t i = 0; m->of && i < m->count; ++i)
             for (size_t k = 0; k < m->of[i].count; ++k)
-                clv_array_clear(&m->of[i].arrays[k]);
-        clv_array_clear(&m->parameters);
+                clv_file_array_clear(&m->of[i].arrays[k]);
+        clv_file_array_clear(&m->parameters);
         clv_free(m->arms), clv_free(m->of), clv_free(m);
     }
     *lib = (clv_speclib){ 0 };
@@ -62,19 +62,19 @@ static bool is_plain(const char *name)
 
 /* folder/part/file.npy as `type`, of the shape [rows,columns] ([rows] with columns 0). */
 static clv_status read_array(const char *folder, const char *part, const char *file, clv_type type,
-                             size_t rows, size_t columns, clv_array *array)
+                             size_t rows, size_t columns, clv_file_array *array)
 {
     clv_text path = { 0 };
     char shape[CLV_SHAPE_TEXT];
     clv_text_add(&path, "%s/%s%s%s.npy", folder, part, *part ? "/" : "", file);
     clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder)
                                     : clv_npy_read(path.data, array);
-    if (!status) status = clv_array_convert(array, path.data, type);
+    if (!status) status = clv_file_array_convert(array, path.data, type);
     if (!status && (array->rank != (columns ? 2u : 1u) || (rows && array->shape[0] != rows) ||
                     (columns && array->shape[1] != columns)))
         status = clv_fail(CLV_E_SHAPE, "%s: shape %s, expected %zu rows (0: any) of %zu", path.data,
                           clv_shape_text(array->rank, array->shape, shape), rows, columns);
-    if (status) clv_array_clear(array);
+    if (status) clv_file_array_clear(array);
     clv_text_clear(&path);
     return status;
 }
@@ -116,13 +116,105 @@ static clv_status read_layers(const char *folder, const char *path, const clv_js
                 snprintf(file, sizeof file, "pc_layer_%s", kind);
             else
                 snprintf(file, sizeof file, "model_lin_%zu_%s", l, kind);
-            clv_array *a = &m->arrays[m->count];
+            clv_file_array *a = &m->arrays[m->count];
             CLV_TRY(read_array(folder, m->name, file, CLV_F32, arm->width[l + 1],
                                bias ? 0 : arm->width[l], a));
             ++m->count;
             *(bias ? &arm->bias[l] : &arm->weight[l]) = a->data;
         }
     }
+    return CLV_OK;
+}
+
+/* The row of every node: whole numbers of any type as int32. */
+static clv_status read_rows(const char *folder, const char *part, const size_t nodes[4],
+                            clv_file_array *array)
+{
+    clv_text path = { 0 };
+    clv_file_array read = { 0 };
+    clv_text_add(&path, "%s/%s/grid.npy", folder, part);
+    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder)
+                                    : clv_npy_read(path.data, &read);
+    if (!status) status = clv_file_array_convert(&read, path.data, CLV_F64);
+    if (!status && (read.rank != 4 || memcmp(read.shape, nodes, 4 * sizeof *nodes) != 0)) {
+        char shape[CLV_SHAPE_TEXT];
+        status = clv_fail(CLV_E_SHAPE, "%s: shape %s, expected [%zu,%zu,%zu,%zu]", path.data,
+                          clv_shape_text(read.rank, read.shape, shape), nodes[0], nodes[1],
+                          nodes[2], nodes[3]);
+    }
+    if (!status) status = clv_file_array_create(array, path.data, CLV_I32, 4, nodes);
+    for (size_t i = 0; !status && i < clv_file_array_count(&read); ++i) {
+        const double row = ((const double *)read.data)[i];
+        if (!(row >= -1 && row < MAX_NODES) || row != floor(row))
+            status = clv_fail(CLV_E_FORMAT, "%s: number %zu is %g, a row or -1 expected", path.data,
+                              i, row);
+        else
+            ((int32_t *)array->data)[i] = (int32_t)row;
+    }
+    if (status) clv_file_array_clear(array);
+    clv_file_array_clear(&read), clv_text_clear(&path);
+    return status;
+}
+
+/* A regular grid: axis_0.npy to axis_3.npy, the row of every node, and the rows. */
+static clv_status read_grid(const char *folder, const char *path, const clv_json *json,
+                            arm_memory *m, clv_spectra_arm *arm)
+{
+    const clv_json *nodes = clv_json_get(json, "nodes");
+    size_t all = 1;
+    if (!clv_json_is_array(nodes) || clv_json_count(nodes) != 4)
+        return clv_fail(CLV_E_FORMAT, "%s: \"nodes\" of %s: four numbers expected", path, m->name);
+    for (size_t k = 0; k < 4; ++k) {
+        const int64_t n = clv_json_int(clv_json_at(nodes, k), 0);
+        if (n < 2 || n > MAX_NODES / (int64_t)all)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: \"nodes\" of %s: %lld; at least 2, and no more than 2^24 in all "
+                            "expected",
+                            path, m->name, (long long)n);
+        arm->nodes[k] = (size_t)n, all *= (size_t)n;
+    }
+    for (size_t k = 0; k < 4; ++k) {
+        char file[32];
+        snprintf(file, sizeof file, "axis_%zu", k);
+        clv_file_array *axis = &m->arrays[m->count];
+        CLV_TRY(read_array(folder, m->name, file, CLV_F64, arm->nodes[k], 0, axis));
+        ++m->count;
+        arm->axis[k] = axis->data;
+    }
+    clv_file_array *rows = &m->arrays[m->count];
+    CLV_TRY(read_rows(folder, m->name, arm->nodes, rows));
+    ++m->count;
+    arm->grid = rows->data;
+    clv_file_array *spectra = &m->arrays[m->count];
+    CLV_TRY(read_array(folder, m->name, "log_flux", CLV_F32, 0, arm->points, spectra));
+    ++m->count;
+    arm->grid_log_flux = spectra->data, arm->grid_spectra = spectra->shape[0];
+    for (size_t i = 0; i < all; ++i)
+        if (arm->grid[i] >= 0 && (size_t)arm->grid[i] >= arm->grid_spectra)
+            return clv_fail(CLV_E_SHAPE, "%s: node %zu of %s has spectrum %d of %zu", path, i,
+                            m->name, (int)arm->grid[i], arm->grid_spectra);
+    return CLV_OK;
+}
+
+/* What only a network has. */
+static clv_status read_network(const char *folder, const char *path, const clv_json *json,
+                               arm_memory *m, clv_spectra_arm *arm)
+{
+    CLV_TRY(read_layers(folder, path, json, m, arm));
+    if (arm->width[0] != 4 || arm->width[arm->layers] != arm->points)
+        return clv_fail(CLV_E_FORMAT, "%s: layers of %s: from 4 to %zu expected", path, m->name,
+                        arm->points);
+    static const char *const inputs[] = { "mean", "std" };
+    for (int i = 0; i < 2; ++i) {
+        clv_file_array a = { 0 };
+        CLV_TRY(read_array(folder, m->name, inputs[i], CLV_F64, 4, 0, &a));
+        memcpy(i ? arm->std : arm->mean, a.data, sizeof arm->mean);
+        clv_file_array_clear(&a);
+    }
+    clv_file_array *hull = &m->arrays[m->count];
+    CLV_TRY(read_array(folder, m->name, "hull_pts", CLV_F64, 0, 4, hull));
+    ++m->count;
+    arm->hull = hull->data, arm->hull_count = hull->shape[0];
     return CLV_OK;
 }
 
@@ -135,28 +227,17 @@ static clv_status read_arm(const char *folder, const char *path, const clv_json 
     CLV_TRY(number_of(json, path, "lam0", 1, 1e7, &arm->first));
     CLV_TRY(number_of(json, path, "lam1", 1, 1e7, &arm->last));
     arm->points = (size_t)points;
-    CLV_TRY(read_layers(folder, path, json, m, arm));
-    if (arm->width[0] != 4 || arm->width[arm->layers] != arm->points)
-        return clv_fail(CLV_E_FORMAT, "%s: layers of %s: from 4 to %zu expected", path, m->name,
-                        arm->points);
-    static const char *const inputs[] = { "mean", "std" };
-    for (int i = 0; i < 2; ++i) {
-        clv_array a = { 0 };
-        CLV_TRY(read_array(folder, m->name, inputs[i], CLV_F64, 4, 0, &a));
-        memcpy(i ? arm->std : arm->mean, a.data, sizeof arm->mean);
-        clv_array_clear(&a);
-    }
-    clv_array *hull = &m->arrays[m->count];
-    CLV_TRY(read_array(folder, m->name, "hull_pts", CLV_F64, 0, 4, hull));
-    ++m->count;
-    arm->hull = hull->data, arm->hull_count = hull->shape[0];
+    if (clv_json_get(json, "nodes"))
+        CLV_TRY(read_grid(folder, path, json, m, arm));
+    else
+        CLV_TRY(read_network(folder, path, json, m, arm));
     const clv_json *ccf = clv_json_get(json, "ccf");
     CLV_TRY(number_of(ccf, path, "npoints", 64, 1 << 24, &ccf_points));
     CLV_TRY(number_of(ccf, path, "logl0", 0, 20, &arm->ccf_log0));
     CLV_TRY(number_of(ccf, path, "logl1", 0, 20, &arm->ccf_log1));
     CLV_TRY(number_of(ccf, path, "splinestep", 1, 1e6, &arm->ccf_spline_kms));
     arm->ccf_points = (size_t)ccf_points;
-    clv_array *models = &m->arrays[m->count];
+    clv_file_array *models = &m->arrays[m->count];
     CLV_TRY(read_array(folder, m->name, "ccf_models", CLV_F32, templates, arm->ccf_points, models));
     ++m->count;
     arm->ccf = models->data;

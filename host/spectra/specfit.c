@@ -153,6 +153,7 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
         r->skewness = (double)best[CLV_S_SCAN + 2], r->kurtosis = (double)best[CLV_S_SCAN + 3];
     }
     set_warnings(plan, r);
+    if (best[CLV_S_PENALTY] > 0) r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     return models ? keep_models(plan, facts, models + which * plan->all_pixels, r) : CLV_OK;
 }
 
@@ -218,9 +219,9 @@ static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const o
 {
     char signature[128];
     snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu V%zu",
-             plan->weight_count, plan->longest_template, plan->all_pixels, plan->options.terms,
-             plan->options.starts, plan->library->ccf_count * plan->ccf_room, plan->diagonals,
-             plan->scan_count);
+             plan->weight_count + plan->grid_count, plan->longest_template, plan->all_pixels,
+             plan->options.terms, plan->options.starts, plan->library->ccf_count * plan->ccf_room,
+             plan->diagonals, plan->scan_count);
     const clv_job job = {
         .name = o->name,
         .signature = signature,
@@ -247,6 +248,7 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
     if (results) memset(results, 0, stars->count * o->count * sizeof *results);
     CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
     plan->results = results;
+    plan->threads = clv_context_probe(context)->host.threads_allowed;
     if (o->points) plan->points = o->points, plan->options.starts = (unsigned)o->count;
     plan->scans = !o->points || o->scan_count;
     plan->scan_count = o->scan_count, plan->scan_values = o->scan_values;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk of stars on a device: what it costs, constants, preparation, rounds, results. */
+#include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_pass.h"
 
 #include "base/alloc.h"
@@ -65,11 +66,22 @@ static sizes sizes_of(const clv_spectra_plan *p)
     };
 }
 
+/* Stars that a chunk's memory is made for: chunks of all sizes come, and memory that is given back is
+ * kept for the next of its size. */
+static size_t room_for(size_t stars)
+{
+    size_t room = 1;
+    while (room < stars && room < 16)
+        room *= 2;
+    return clv_round_up(stars, room);
+}
+
 clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
 {
     (void)first;
     const clv_spectra_plan *p = user;
     const sizes s = sizes_of(p);
+    const size_t room = room_for(count);
     const double n = (double)count, starts = p->options.starts;
     double network = 0, lags = 0;
     for (size_t i = 0; i < p->stars.spectra; ++i) {
@@ -77,6 +89,7 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
         const clv_spectra_arm *a = &p->library->arms[p->grid[i].arm];
         for (size_t l = 0; l < a->layers; ++l)
             network += 2 * (double)a->width[l] * (double)a->width[l + 1];
+        if (clv_is_grid(a)) network += 2 * CLV_GRID_CORNERS * (double)a->points;
         lags += 5.0 * (double)p->grid[i].ccf_points * (double)p->ccf_lags *
                 (double)p->library->ccf_count;
     }
@@ -84,8 +97,8 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
     const size_t star = s.data + s.resolution + 2 * s.hidden + 2 * s.template_ + s.taps +
                         s.pixels * (p->diagonals ? 2 : 1) + s.partial + s.totals + s.solved +
                         s.start + s.start_chi + s.curve + s.values + 4096;
-    const size_t batch = clv_scan_batch(p, count * p->options.starts);
-    const size_t constants = (p->weight_count + p->ccf_count +
+    const size_t batch = clv_scan_batch(p, room);
+    const size_t constants = (p->weight_count + p->grid_count + p->ccf_count +
                               p->all_pixels * (18 + clv_scan_columns(p->options.terms))) *
                                  sizeof(float) +
                              batch * (s.scratch * (p->diagonals ? 2 : 1) + 2 * s.scratch_solution);
@@ -94,9 +107,10 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
         .flops = n * (lags + starts * 10 * round),
         .traffic_bytes = n * starts * 10 * 3 * (double)(s.template_ + s.pixels),
         .transfer_bytes = n * (double)(s.data + s.resolution + s.start),
-        .memory_bytes = count * star + constants,
-        .buffer_bytes = CLV_MAX(count * CLV_MAX(largest, s.resolution),
-                                CLV_MAX(p->weight_count, p->ccf_count) * sizeof(float)),
+        .memory_bytes = room * star + constants,
+        .buffer_bytes =
+            CLV_MAX(room * CLV_MAX(largest, s.resolution),
+                    CLV_MAX(CLV_MAX(p->weight_count, p->grid_count), p->ccf_count) * sizeof(float)),
     };
 }
 
@@ -107,9 +121,27 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
+/* The spectra of all grids, from where the library has them; zeros behind the last. */
+static clv_status upload_grids(clv_worker *worker, const clv_spectra_plan *p)
+{
+    static const float zeros[16];
+    clv_buffer *buffer;
+    const size_t end = p->grid_count * sizeof(float);
+    CLV_TRY(clv_worker_buffer(worker, CLV_PASS_GRID, end + sizeof zeros, &buffer));
+    for (size_t i = 0; i < p->stars.spectra; ++i) {
+        if (clv_spectra_lead(p, i) != i) continue;
+        const clv_spectra_arm *arm = &p->library->arms[p->grid[i].arm];
+        if (clv_is_grid(arm))
+            CLV_TRY(clv_write(clv_worker_queue(worker), buffer, p->arm[i].grid * sizeof(float),
+                              arm->grid_log_flux, arm->grid_spectra * arm->points * sizeof(float)));
+    }
+    return clv_write(clv_worker_queue(worker), buffer, end, zeros, sizeof zeros);
+}
+
 clv_status clv_spectra_setup(clv_worker *worker, void *user)
 {
     const clv_spectra_plan *p = user;
+    if (p->grid_count) CLV_TRY(upload_grids(worker, p));
     const size_t spectra = p->stars.spectra, n = p->all_pixels;
     CLV_TRY(upload(worker, CLV_PASS_WEIGHTS, p->weights, p->weight_count * sizeof *p->weights));
     CLV_TRY(upload(worker, CLV_PASS_BASIS, p->basis, n * 16 * sizeof *p->basis));
@@ -128,29 +160,76 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
     return upload(worker, CLV_PASS_BOX, p->box, sizeof p->box);
 }
 
-/* Prepares the stars one by one and hands them over; the queue is idle, so nothing waits long. */
+/* Stars on their way: a few are written at once, as a transfer has its own cost. */
+typedef struct bringer {
+    const clv_pass *pass;
+    sizes bytes;
+    size_t first, held; /* first of the plan's; stars in the arrays */
+    float *pairs, *ccf, *resolution, *usable;
+} bringer;
+
+enum { TOGETHER = 16 };
+
+/* Those up to star `end` of the chunk. */
+static clv_status hand_over(bringer *b, size_t end)
+{
+    const clv_pass *p = b->pass;
+    clv_queue *queue = clv_slot_queue(p->slot);
+    const sizes *s = &b->bytes;
+    const size_t n = b->held, at = end - n;
+    b->held = 0;
+    CLV_TRY(clv_write(queue, p->data, at * s->data, b->pairs, n * s->data));
+    CLV_TRY(clv_write(queue, p->start_data, at * s->start, b->ccf, n * s->start));
+    CLV_TRY(clv_write(queue, p->usable, at * sizeof(float), b->usable, n * sizeof(float)));
+    if (!p->plan->diagonals) return CLV_OK;
+    return clv_write(queue, p->resolution, at * s->resolution, b->resolution, n * s->resolution);
+}
+
+static clv_status take_star(const clv_star_pack *pack, size_t i, void *user)
+{
+    bringer *b = user;
+    clv_spectra_plan *plan = b->pass->plan;
+    const sizes *s = &b->bytes;
+    const size_t at = b->held++;
+    memcpy(b->pairs + at * s->data / sizeof(float), pack->pairs, s->data);
+    memcpy(b->ccf + at * s->start / sizeof(float), pack->ccf, s->start);
+    if (plan->diagonals)
+        memcpy(b->resolution + at * s->resolution / sizeof(float), pack->resolution, s->resolution);
+    b->usable[at] = pack->facts.usable;
+    pthread_mutex_lock(&plan->lock);
+    plan->facts[b->first + i] = pack->facts;
+    pthread_mutex_unlock(&plan->lock);
+    return b->held == TOGETHER || i + 1 == b->pass->stars ? hand_over(b, i + 1) : CLV_OK;
+}
+
+static clv_status feed_of(clv_spectra_plan *plan, clv_star_feed **feed)
+{
+    pthread_mutex_lock(&plan->lock);
+    clv_status status = CLV_OK;
+    if (!plan->feed)
+        status = clv_star_feed_create(plan, CLV_MAX(plan->threads, (size_t)1), &plan->feed);
+    *feed = plan->feed;
+    pthread_mutex_unlock(&plan->lock);
+    return status;
+}
+
+/* Brings the prepared stars; while a card works on them, the host prepares as many again. A CPU
+ * has no cores to spare for that. */
 static clv_status bring_stars(const clv_pass *p, size_t first)
 {
-    clv_spectra_plan *plan = p->plan;
-    clv_queue *queue = clv_slot_queue(p->slot);
-    const sizes s = sizes_of(plan);
-    clv_star_data d;
-    CLV_TRY(clv_star_data_create(plan, &d));
-    clv_status status = CLV_OK;
-    for (size_t i = 0; i < p->stars && !status; ++i) {
-        status = clv_star_prepare(plan, first + i, &d);
-        const float usable = d.facts.usable;
-        if (!status) status = clv_write(queue, p->data, i * s.data, d.pairs, s.data);
-        if (!status) status = clv_write(queue, p->start_data, i * s.start, d.ccf, s.start);
-        if (!status)
-            status = clv_write(queue, p->usable, i * sizeof usable, &usable, sizeof usable);
-        if (!status && plan->diagonals)
-            status = clv_write(queue, p->resolution, i * s.resolution, d.resolution, s.resolution);
-        pthread_mutex_lock(&plan->lock);
-        plan->facts[first + i] = d.facts;
-        pthread_mutex_unlock(&plan->lock);
-    }
-    clv_star_data_clear(&d);
+    clv_star_feed *feed;
+    CLV_TRY(feed_of(p->plan, &feed));
+    bringer b = { .pass = p, .bytes = sizes_of(p->plan), .first = first };
+    const size_t n = CLV_MIN(p->stars, (size_t)TOGETHER);
+    b.pairs = clv_alloc(n, b.bytes.data), b.ccf = clv_alloc(n, b.bytes.start);
+    b.usable = clv_alloc(n, sizeof *b.usable);
+    if (p->plan->diagonals) b.resolution = clv_alloc(n, b.bytes.resolution);
+    const size_t ahead = p->f.lanes > 1 ? 0 : p->stars;
+    const clv_status status =
+        b.pairs && b.ccf && b.usable && (b.resolution || !p->plan->diagonals)
+            ? clv_star_feed_bring(feed, first, p->stars, ahead, take_star, &b)
+            : clv_fail(CLV_E_MEMORY, "specfit: no memory for stars on their way");
+    clv_free(b.pairs), clv_free(b.ccf), clv_free(b.usable), clv_free(b.resolution);
     return status;
 }
 
@@ -189,7 +268,8 @@ static clv_status make_buffers(clv_pass *p)
 {
     const clv_spectra_plan *plan = p->plan;
     const sizes s = sizes_of(plan);
-    const size_t n = p->stars, templates = plan->library->ccf_count;
+    const size_t n = room_for(p->stars), templates = plan->library->ccf_count;
+    const size_t batch = clv_scan_batch(plan, n);
     const struct {
         unsigned key;
         size_t bytes;
@@ -208,15 +288,15 @@ static clv_status make_buffers(clv_pass *p)
         { PARTIAL, n * s.partial, &p->partial },
         { TOTALS, n * s.totals, &p->totals },
         { SOLVED, n * s.solved, &p->solved },
-        { LIST, (p->items + 2) * sizeof(int32_t), &p->list },
+        { LIST, (n * plan->options.starts + 2) * sizeof(int32_t), &p->list },
         { START_DATA, n * s.start, &p->start_data },
         { START_CHI, n * s.start_chi, &p->start_chi },
         { START_BEST, n * templates * 2 * sizeof(float), &p->start_best },
         { CURVE, CLV_MAX(n * s.curve, (size_t)64), &p->curve },
-        { SHIFTED, CLV_MAX(p->batch * s.scratch, (size_t)64), &p->shifted },
-        { BLURRED, plan->diagonals && plan->scans ? p->batch * s.scratch : 64, &p->blurred },
-        { SUMS, CLV_MAX(p->batch * s.scratch_solution, (size_t)64), &p->sums },
-        { ALONG, CLV_MAX(p->batch * s.scratch_solution, (size_t)64), &p->along },
+        { SHIFTED, CLV_MAX(batch * s.scratch, (size_t)64), &p->shifted },
+        { BLURRED, plan->diagonals && plan->scans ? batch * s.scratch : 64, &p->blurred },
+        { SUMS, CLV_MAX(batch * s.scratch_solution, (size_t)64), &p->sums },
+        { ALONG, CLV_MAX(batch * s.scratch_solution, (size_t)64), &p->along },
     };
     for (size_t i = 0; i < CLV_LEN(rows); ++i) {
         const bool watched = plan->watch && rows[i].key == watched_key(plan->watch);
@@ -224,11 +304,11 @@ static clv_status make_buffers(clv_pass *p)
                     ? clv_slot_output(p->slot, CLV_SPECTRA_WATCHED, rows[i].bytes, rows[i].buffer)
                     : clv_slot_buffer(p->slot, rows[i].key, rows[i].bytes, rows[i].buffer));
     }
-    CLV_TRY(
-        clv_slot_output(p->slot, CLV_SPECTRA_SCANS, CLV_MAX(n * s.values, (size_t)64), &p->values));
+    CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_SCANS, CLV_MAX(p->stars * s.values, (size_t)64),
+                            &p->values));
     CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_STATES,
                             p->items * CLV_SPECTRA_STATE * sizeof(float), &p->state));
-    CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND, n * 2 * sizeof(float), &p->found));
+    CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND, p->stars * 2 * sizeof(float), &p->found));
     if (!plan->options.models) return CLV_OK;
     return clv_slot_output(p->slot, CLV_SPECTRA_MODELS, p->items * plan->all_pixels * sizeof(float),
                            &p->models);

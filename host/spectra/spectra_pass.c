@@ -144,10 +144,41 @@ static size_t pitch_of(const clv_spectra_plan *plan)
     return clv_round_up(plan->longest_template, 16) + 16;
 }
 
+/* The same from a regular grid. */
+static clv_status blend(const clv_pass *p, size_t lead)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
+    const clv_define lanes[] = { { "LANES", p->f.lanes } };
+    const clv_arg corners[] = {
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_WEIGHTS),
+        clv_arg_buffer(p->hidden[0]),
+        clv_pass_int(plan->widest),
+        u32(plan->arm[lead].scale),
+        clv_pass_int(arm->nodes[0]),
+        clv_pass_int(arm->nodes[1]),
+        clv_pass_int(arm->nodes[2]),
+        clv_pass_int(arm->nodes[3]),
+        clv_pass_int(lead),
+    };
+    CLV_TRY(CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", lanes, p->items, 1, 1, false, corners));
+    const clv_arg args[] = {
+        clv_arg_buffer(p->hidden[0]),      clv_arg_buffer(p->templates),
+        clv_arg_buffer(p->list),           clv_pass_constant(p, CLV_PASS_GRID),
+        clv_arg_u64(plan->arm[lead].grid), clv_pass_int(arm->points),
+        clv_pass_int(plan->widest),        clv_arg_u64(pitch_of(plan)),
+    };
+    const size_t vectors = (arm->points + (size_t)p->f.lanes - 1) / (size_t)p->f.lanes;
+    return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", lanes, p->items, vectors, 1, true, args);
+}
+
 /* The templates of the arm that spectrum `lead` belongs to. */
 static clv_status make_templates(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
+    if (clv_is_grid(&plan->library->arms[plan->grid[lead].arm])) return blend(p, lead);
     const clv_define lanes[] = { { "LANES", p->f.lanes } };
     const clv_arg inputs[] = {
         clv_arg_buffer(p->state),

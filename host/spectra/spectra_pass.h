@@ -20,6 +20,7 @@ enum {
     CLV_PASS_OWNER,
     CLV_PASS_STEP,
     CLV_PASS_BOX,
+    CLV_PASS_GRID,
     CLV_PASS_CORNERS
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of library, stars and options; tables for the kernels. */
-#include "host/spectra/spectra_plan.h"
+#include "host/spectra/spectra_feed.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -19,10 +19,27 @@ enum {
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
+static clv_status check_rest(const clv_spectra_arm *a, const char *name)
+{
+    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: wavelengths %g to %g", name, a->first,
+                        a->last);
+    if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
+        !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
+    return CLV_OK;
+}
+
 static clv_status check_arm(const clv_spectra_library *lib, size_t index)
 {
     const clv_spectra_arm *a = &lib->arms[index];
     const char *name = a->name ? a->name : "?";
+    const bool grid = clv_is_grid(a);
+    if (grid) CLV_TRY(clv_grid_check(a));
+    if (grid && (a->layers || a->points < MIN_POINTS || a->points > MAX_SIDE))
+        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a grid with %zu layers and %zu points", name,
+                        a->layers, a->points);
+    if (grid) return check_rest(a, name);
     if (!a->layers || a->layers > CLV_SPECTRA_MAX_LAYERS)
         return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has %zu layers, expected 1 to %d", name,
                         a->layers, CLV_SPECTRA_MAX_LAYERS);
@@ -33,16 +50,10 @@ static clv_status check_arm(const clv_spectra_library *lib, size_t index)
     for (size_t i = 0; i < a->layers; ++i)
         if (!a->weight[i] || !a->bias[i] || !a->width[i] || a->width[i] > MAX_SIDE)
             return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: layer %zu is empty", name, i);
-    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: wavelengths %g to %g", name, a->first,
-                        a->last);
     for (int k = 0; k < 4; ++k)
         if (!(a->std[k] > 0) || !isfinite(a->std[k]) || !isfinite(a->mean[k]))
             return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: mean and std of the inputs", name);
-    if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
-        !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
-    return CLV_OK;
+    return check_rest(a, name);
 }
 
 static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_stars *stars,
@@ -154,6 +165,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
         plan->longest_template = CLV_MAX(plan->longest_template, arm->points);
         for (size_t l = 0; l < arm->layers; ++l)
             plan->widest = CLV_MAX(plan->widest, arm->width[l]);
+        if (clv_is_grid(arm)) plan->widest = CLV_MAX(plan->widest, (size_t)2 * LANES);
         const double lag = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
         g->ccf_fold = 1; /* a start needs no finer grid than lines are wide */
         while (arm->ccf_points % (2 * g->ccf_fold) == 0 &&
@@ -250,6 +262,10 @@ static void lay_out_weights(clv_spectra_plan *plan)
         g->curve = plan->all_points;
         plan->all_points += clv_round_up(arm->points, LANES);
         w->scale = at, at += LANES;
+        if (clv_is_grid(arm)) {
+            w->grid = plan->grid_count, plan->grid_count += arm->grid_spectra * arm->points;
+            at += clv_round_up(clv_grid_table_size(arm), LANES);
+        }
         for (size_t l = 0; l < arm->layers; ++l) {
             w->pitch[l] = clv_round_up(arm->width[l + 1], LANES);
             w->weight[l] = at, at += w->pitch[l] * arm->width[l];
@@ -267,16 +283,20 @@ static void fill_weights(clv_spectra_plan *plan, size_t i)
     const clv_spectra_grid *g = &plan->grid[i];
     const clv_spectra_arm *arm = &plan->library->arms[g->arm];
     const clv_spectra_weights *w = &plan->arm[i];
-    for (size_t k = 0; k < 4; ++k) {
+    if (clv_is_grid(arm)) clv_grid_table_fill(arm, plan->weights + w->scale);
+    for (size_t k = 0; k < 4 && !clv_is_grid(arm); ++k) {
         plan->weights[w->scale + k] = (float)arm->mean[k];
         plan->weights[w->scale + 4 + k] = (float)(1 / arm->std[k]);
     }
     for (size_t l = 0; l < arm->layers; ++l)
-        for (size_t o = 0; o < arm->width[l + 1]; ++o) {
-            plan->weights[w->bias[l] + o] = arm->bias[l][o];
+        for (size_t first = 0; first < arm->width[l + 1]; first += LANES) {
+            const size_t end = CLV_MIN(first + LANES, arm->width[l + 1]);
+            memcpy(plan->weights + w->bias[l] + first, arm->bias[l] + first,
+                   (end - first) * sizeof(float));
             for (size_t in = 0; in < arm->width[l]; ++in)
-                plan->weights[w->weight[l] + in * w->pitch[l] + o] =
-                    arm->weight[l][o * arm->width[l] + in];
+                for (size_t o = first; o < end; ++o)
+                    plan->weights[w->weight[l] + in * w->pitch[l] + o] =
+                        arm->weight[l][o * arm->width[l] + in];
         }
     for (size_t m = 0; m < plan->library->ccf_count; ++m) {
         float *to = plan->ccf + w->ccf + m * w->ccf_pitch;
@@ -324,6 +344,7 @@ static void make_box(clv_spectra_plan *plan)
             for (size_t n = 0; n < a->hull_count; ++n)
                 least = fmin(least, a->hull[4 * n + k]), most = fmax(most, a->hull[4 * n + k]);
             least = a->mean[k] + a->std[k] * least, most = a->mean[k] + a->std[k] * most;
+            if (clv_is_grid(a)) least = a->axis[k][0], most = a->axis[k][a->nodes[k] - 1];
             if (k == 0) least = pow(10, least), most = pow(10, most);
             low[2 + k] = fmax(low[2 + k], least), high[2 + k] = fmin(high[2 + k], most);
         }
@@ -334,6 +355,10 @@ static void make_box(clv_spectra_plan *plan)
         plan->box[k] = (float)low[k], plan->box[6 + k] = (float)high[k];
         plan->box[12 + k] = (float)longest[k], plan->box[18 + k] = (float)step[k];
     }
+    size_t pixels = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i)
+        pixels += plan->grid[i].pixels;
+    plan->box[24] = 10 * (float)pixels;
 }
 
 static clv_status allocate(clv_spectra_plan *p)
@@ -402,6 +427,7 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
 void clv_spectra_plan_free(clv_spectra_plan *p)
 {
     if (!p) return;
+    clv_star_feed_free(p->feed);
     for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i) {
         clv_free(p->grid[i].basis), clv_free(p->grid[i].ccf_left), clv_free(p->grid[i].ccf_right);
         clv_continuum_clear(&p->grid[i].continuum);

@@ -5,6 +5,7 @@
 #define CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
 
 #include "base/thread.h"
+#include "host/spectra/spectra_grid.h"
 #include "host/spectra/spectra_math.h"
 
 /* As cl/spectra/spectra.clh has them. */
@@ -30,7 +31,8 @@ enum {
     CLV_S_CHI_OF = 66,
     CLV_S_LOST = 78,
     CLV_S_SCAN = 80, /* velocity, spread, skewness, kurtosis */
-    CLV_S_SCAN_TURN = 86
+    CLV_S_SCAN_TURN = 86,
+    CLV_S_PENALTY = 112
 };
 
 /* Stages that a job repeats to be timed. */
@@ -80,7 +82,8 @@ typedef struct clv_spectra_grid {
 typedef struct clv_spectra_weights {
     size_t weight[CLV_SPECTRA_MAX_LAYERS], bias[CLV_SPECTRA_MAX_LAYERS],
         pitch[CLV_SPECTRA_MAX_LAYERS];
-    size_t scale; /* mean and 1 / std */
+    size_t scale; /* mean and 1 / std; of a grid: its table */
+    size_t grid;  /* into the spectra of all grids */
     size_t ccf;   /* into the start templates */
     size_t ccf_pitch;
 } clv_spectra_weights;
@@ -92,13 +95,14 @@ typedef struct clv_spectra_plan {
     clv_spectra_grid grid[CLV_SPECTRA_MAX_SPECTRA];
     size_t all_pixels, diagonals; /* padded pixels of a star; diagonals 0: no resolution */
     double low[6], high[6], step[6], longest[6]; /* of the unknowns */
-    float box[24];                               /* the same for the kernels */
-    size_t velocities;                           /* of the start */
-    size_t ccf_room, ccf_lags;                   /* points and lags of the largest arm */
+    float box[25]; /* the same for the kernels, and the price of a distance from the nearest node */
+    size_t velocities;         /* of the start */
+    size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
 
     /* constants of the devices */
     float *weights;
-    size_t weight_count;
+    size_t weight_count,
+        grid_count; /* grid_count: numbers of all grids; they stay where they are */
     clv_spectra_weights arm[CLV_SPECTRA_MAX_SPECTRA]; /* by grid */
     float *basis;                                     /* [all_pixels,16] */
     int32_t *whole; /* [all_pixels] template pixel of a pixel, and the part */
@@ -121,7 +125,9 @@ typedef struct clv_spectra_plan {
     size_t repeats;
     clv_spectra_watch watch;
 
+    size_t threads; /* of the host that prepare stars; 0: the devices' own */
     clv_mutex lock;
+    struct clv_star_feed *feed;   /* L; made when it is first needed */
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;
     unsigned char variant[CLV_MAX_WORKERS];

@@ -129,7 +129,7 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
                                    clv_star_data *d)
 {
     const clv_spectra_grid *g = &plan->grid[i];
-    double *flux = d->flux + g->first, *sigma = d->sigma + g->first, sum = 0;
+    double *flux = d->flux + g->first, *sigma = d->sigma + g->first, sum = 0, product = 1;
     unsigned char *bad = d->bad + g->first;
     size_t good = 0;
     if (!clv_spectrum_prepare(in, plan->diagonals > 0, flux, sigma, bad, d->scratch)) {
@@ -143,7 +143,8 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
         float *pair = d->pairs + 2 * (g->first + k);
         pair[0] = (float)(bad[k] ? -inverse : inverse);
         pair[1] = (float)(flux[k] * inverse);
-        sum += log(sigma[k]);
+        product *= sigma[k]; /* a logarithm for a few: float32 errors cannot leave the range */
+        if (k % 4 == 3 || k + 1 == g->pixels) sum += log(product), product = 1;
         if (!bad[k]) d->scratch[good++] = flux[k] * inverse;
     }
     d->facts.log_sigmas += 2 * sum;

@@ -21,6 +21,7 @@ typedef struct work {
 /* A point and what it amounts to. */
 typedef struct judged {
     double value, log_det, chi[CLV_SPECTRA_MAX_SPECTRA];
+    double penalty; /* of a point that a grid of templates does not have; not in value */
     double normal[N][N], slope[N], det[N];
     bool bad;
 } judged;
@@ -56,14 +57,18 @@ static double step_at(const clv_spectra_plan *plan, const double x[N], int k)
     return x[k] + plan->step[k] > plan->high[k] ? -plan->step[k] : plan->step[k];
 }
 
-/* One lane of one spectrum: a template, rotated, at the pixels. `same` keeps the spline. */
-static void lane_of(const clv_spectra_plan *plan, size_t i, const double x[N], bool same, work *w,
-                    double *out)
+/* One lane of one spectrum: a template, rotated, at the pixels. `same` keeps the spline; `home` is
+ * the point whose neighbour this is. */
+static void lane_of(const clv_spectra_plan *plan, size_t i, const double home[N], const double x[N],
+                    bool same, work *w, double *out)
 {
     const clv_spectra_grid *g = &plan->grid[i];
     const clv_spectra_arm *arm = &plan->library->arms[g->arm];
     if (!same) {
-        clv_spectra_network(arm, x + 2, w->network, w->raw);
+        if (clv_is_grid(arm))
+            (void)clv_grid_template(arm, home + 2, x + 2, w->raw);
+        else
+            clv_spectra_network(arm, x + 2, w->network, w->raw);
         for (size_t n = 0; n < arm->points; ++n)
             w->wave[n] = arm->first * exp(g->dln * (double)n);
         clv_rotate(w->raw, arm->points, x[1] / CLV_LIGHT_KMS / g->dln, w->turned);
@@ -185,9 +190,14 @@ static void judge(const clv_spectra_plan *plan, const clv_star_data *d, const do
             const int unknown = order[lane] == 6 ? 0 : order[lane];
             memcpy(at, x, sizeof at);
             if (order[lane]) at[unknown] += step[unknown];
-            lane_of(plan, i, at, order[lane] == 6, w, w->lane[order[lane]]);
+            lane_of(plan, i, x, at, order[lane] == 6, w, w->lane[order[lane]]);
         }
         judge_spectrum(plan, i, d, step, w, now, model);
+    }
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
+        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
+            now->penalty += clv_grid_outside(arm, x + 2) * (double)plan->box[24];
     }
     now->value += now->log_det;
 }
@@ -265,7 +275,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double 
            rounds < CLV_SPECTRA_ROUNDS) {
         judge(plan, d, next, w, &now, NULL);
         ++rounds;
-        if (isfinite(now.value) && now.value <= best->value) {
+        if (isfinite(now.value) && now.value + now.penalty <= best->value + best->penalty) {
             *best = now;
             memcpy(x, next, sizeof now.slope);
             damping *= 0.1;
@@ -329,7 +339,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
         if (!g->wavelength || !d->facts.present[i]) continue;
         for (size_t k = 0; k < count; ++k) {
             at[0] = from + step * (double)k;
-            lane_of(plan, i, at, k > 0, w, w->lane[1]);
+            lane_of(plan, i, at, at, k > 0, w, w->lane[1]);
             if (clv_spectra_value(g->basis, plan->options.terms, g->pixels, w->lane[1],
                                   d->flux + g->first, d->sigma + g->first, a, &value))
                 values[k] += value;
@@ -380,6 +390,7 @@ static void write_state(const judged *j, const double x[N], int status, int roun
     s[CLV_S_VALUE] = (float)j->value;
     s[CLV_S_LOST] = (float)(j->value - (double)s[CLV_S_VALUE]);
     s[CLV_S_STATUS] = (float)status, s[CLV_S_ROUNDS] = (float)rounds;
+    s[CLV_S_PENALTY] = (float)j->penalty;
     s[CLV_S_LOGDET] = (float)j->log_det, s[CLV_S_FLAGS] = (float)j->bad;
     for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i)
         s[CLV_S_CHI_OF + i] = (float)j->chi[i];

@@ -64,24 +64,29 @@ static double model_at(const clv_continuum *c, size_t k, const double *p)
 {
     const double *w = c->weight + 3 * k, *at = p + c->first[k];
     const double v = w[0] * at[0] + w[1] * at[1] + w[2] * at[2];
-    return exp(fmin(fmax(v, -100), 100));
+    return exp(v < -100 ? -100 : v > 100 ? 100 : v);
 }
 
-/* Sum of soft-L1 losses; with `band` also the normal equations, [nodes][3] of the upper band. */
+/* The normal equations at some nodes: the upper band, and the right side. */
+typedef struct normal {
+    double band[MAX_NODES][3], right[MAX_NODES];
+} normal;
+
+/* Sum of soft-L1 losses, and their normal equations. */
 static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
-                      const double *sigma, const double *p, double (*band)[3], double *right)
+                      const double *sigma, const double *p, normal *n)
 {
     double loss = 0;
-    if (band) memset(band, 0, c->nodes * sizeof *band), memset(right, 0, c->nodes * sizeof *right);
+    memset(n->band, 0, c->nodes * sizeof *n->band);
+    memset(n->right, 0, c->nodes * sizeof *n->right);
     for (size_t k = 0; k < pixels; ++k) {
-        const double m = model_at(c, k, p), r = (m - flux[k]) / sigma[k];
-        const double root = sqrt(1 + r * r);
+        const double weight = 1 / sigma[k], m = model_at(c, k, p), r = (m - flux[k]) * weight;
+        const double root = sqrt(1 + r * r), slope = m * weight, steep = slope / root;
         loss += 2 * (root - 1);
-        if (!band) continue;
-        const double *w = c->weight + 3 * k, slope = m / sigma[k];
-        const double g = slope * r / root, h = slope * slope / root;
-        double(*b)[3] = band + c->first[k];
-        double *u = right + c->first[k];
+        const double *w = c->weight + 3 * k;
+        const double g = steep * r, h = steep * slope;
+        double(*b)[3] = n->band + c->first[k];
+        double *u = n->right + c->first[k];
         u[0] -= g * w[0], u[1] -= g * w[1], u[2] -= g * w[2];
         b[0][0] += h * w[0] * w[0], b[0][1] += h * w[0] * w[1], b[0][2] += h * w[0] * w[2];
         b[1][0] += h * w[1] * w[1], b[1][1] += h * w[1] * w[2];
@@ -113,13 +118,14 @@ static bool solve_band(double (*band)[3], double *x, size_t n, double damping)
     return true;
 }
 
+/* `level`: the flux's median. */
 static void fit_continuum(const clv_continuum *c, const double *wavelength, size_t pixels,
-                          const double *flux, const double *sigma, double *scratch, double *p)
+                          const double *flux, const double *sigma, double level, double *scratch,
+                          double *p)
 {
-    double band[MAX_NODES][3], copy[MAX_NODES][3], right[MAX_NODES], x[MAX_NODES], next[MAX_NODES];
-    memcpy(scratch, flux, pixels * sizeof *flux);
-    double middle = fabs(clv_median(scratch, pixels));
-    if (!(middle > 0)) middle = 1;
+    normal two[2], *here = &two[0], *there = &two[1];
+    double copy[MAX_NODES][3], x[MAX_NODES], next[MAX_NODES];
+    const double middle = fabs(level) > 0 ? fabs(level) : 1;
     for (size_t i = 0, k = 0; i < c->nodes; ++i) {
         size_t n = 0;
         for (; k < pixels && wavelength[k] < c->edge[i + 1]; ++k)
@@ -127,15 +133,15 @@ static void fit_continuum(const clv_continuum *c, const double *wavelength, size
         const double v = n ? clv_median(scratch, n) : middle;
         p[i] = log(fmax(v, 1e-3 * middle));
     }
-    double damping = 1e-3, best = loss_of(c, pixels, flux, sigma, p, band, right);
+    double damping = 1e-3, best = loss_of(c, pixels, flux, sigma, p, here);
     for (int round = 0; round < MAX_ROUNDS && damping < 1e6; ++round) {
-        memcpy(copy, band, c->nodes * sizeof *band);
-        memcpy(x, right, c->nodes * sizeof *x);
+        memcpy(copy, here->band, c->nodes * sizeof *copy);
+        memcpy(x, here->right, c->nodes * sizeof *x);
         double now = INFINITY;
         if (solve_band(copy, x, c->nodes, damping)) {
             for (size_t i = 0; i < c->nodes; ++i)
                 next[i] = p[i] + fmin(fmax(x[i], -3), 3);
-            now = loss_of(c, pixels, flux, sigma, next, NULL, NULL);
+            now = loss_of(c, pixels, flux, sigma, next, there);
         }
         if (!(now <= best)) {
             damping = damping * 8;
@@ -144,7 +150,8 @@ static void fit_continuum(const clv_continuum *c, const double *wavelength, size
         const double gain = best - now;
         memcpy(p, next, c->nodes * sizeof *p);
         if (gain < 1e-5 * best) return;
-        best = loss_of(c, pixels, flux, sigma, p, band, right);
+        normal *const kept = here;
+        here = there, there = kept, best = now;
         damping *= 0.1;
     }
 }
@@ -165,14 +172,23 @@ static double window_median(const double *flux, size_t k, size_t n)
     return v[FILTER / 2];
 }
 
-/* A median above 0 needs no sorting where enough of the window is. */
-static bool sinks(const double *flux, size_t k, size_t n)
+/* Marks pixels around which the median flux is not above 0: where more than half of the window is
+ * positive, nothing needs sorting. */
+static void mark_sunk(const double *flux, size_t n, unsigned char *sunk)
 {
-    if (k < FILTER / 2 || k + FILTER / 2 >= n) return window_median(flux, k, n) <= 0;
     int above = 0;
-    for (size_t i = 0; i < FILTER; ++i)
-        above += flux[k - FILTER / 2 + i] > 0;
-    return above <= FILTER / 2;
+    for (size_t k = 0; k < n; ++k) {
+        if (k < FILTER / 2 || k + FILTER / 2 >= n) {
+            sunk[k] = window_median(flux, k, n) <= 0;
+            continue;
+        }
+        if (k == FILTER / 2)
+            for (size_t i = 0; i < FILTER; ++i)
+                above += flux[i] > 0;
+        else
+            above += (flux[k + FILTER / 2] > 0) - (flux[k - FILTER / 2 - 1] > 0);
+        sunk[k] = above <= FILTER / 2;
+    }
 }
 
 void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,
@@ -180,15 +196,16 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
                       float *ivar, double *plain)
 {
     const clv_spectra_grid *g = &plan->grid[spectrum];
-    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
     const size_t n = g->pixels;
     double *error = scratch + n, *filled = scratch + 2 * n, *weight = scratch + 3 * n;
     double p[MAX_NODES];
     memcpy(scratch, sigma, n * sizeof *sigma);
     const double middle = clv_median(scratch, n);
+    unsigned char *sunk = (unsigned char *)scratch;
+    mark_sunk(flux, n, sunk);
     size_t good = 0, last = 0;
     for (size_t k = 0; k < n; ++k) {
-        const bool off = bad[k] || sigma[k] > 10 * middle || sinks(flux, k, n);
+        const bool off = bad[k] || sigma[k] > 10 * middle || sunk[k];
         error[k] = off ? 1e9 * middle : sigma[k];
         filled[k] = flux[k];
         if (off) continue;
@@ -201,24 +218,27 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
     }
     for (size_t i = last + 1; good && i < n; ++i)
         filled[i] = flux[last];
-    fit_continuum(&g->continuum, g->wavelength, n, filled, error, scratch, p);
     memcpy(scratch, filled, n * sizeof *filled);
     const double level = clv_median(scratch, n);
+    fit_continuum(&g->continuum, g->wavelength, n, filled, error, level, scratch, p);
     for (size_t k = 0; k < n; ++k) {
         const double c = fmax(model_at(&g->continuum, k, p), level > 0 ? 0.01 * level : 1);
         const bool off = error[k] > 1e8 * middle;
         filled[k] = off ? 0 : flux[k] / c;
         weight[k] = off ? 0 : c * c / (error[k] * error[k]);
     }
-    for (size_t i = 0; i < arm->ccf_points; ++i) {
-        const size_t at = g->ccf_left[i];
-        double s = 0, w = 0;
-        if (at != SIZE_MAX) {
-            const double r = (double)g->ccf_right[i], l = 1 - r, a = weight[at], b = weight[at + 1];
-            s = l * filled[at] + r * filled[at + 1];
-            if (a > 0 && b > 0) w = a * b / (l * l * b + r * r * a);
+    const size_t fold = g->ccf_fold;
+    for (size_t i = 0; i < g->ccf_points; ++i)
+        for (size_t j = i * fold; j < (i + 1) * fold; ++j) {
+            const size_t at = g->ccf_left[j];
+            double s = 0, w = 0;
+            if (at != SIZE_MAX) {
+                const double r = (double)g->ccf_right[j], l = 1 - r;
+                const double a = weight[at], b = weight[at + 1];
+                s = l * filled[at] + r * filled[at + 1];
+                if (a > 0 && b > 0) w = a * b / (l * l * b + r * r * a);
+            }
+            q[i] += (float)(s * w), ivar[i] += (float)w;
+            if (plain) plain[j] = s;
         }
-        q[i / g->ccf_fold] += (float)(s * w), ivar[i / g->ccf_fold] += (float)w;
-        if (plain) plain[i] = s;
-    }
 }

@@ -16,8 +16,8 @@ enum {
 };
 
 /**
- * The templates of one arm: a network that makes exp(net(q)) on a grid of `points` wavelengths,
- * equidistant in ln lambda from `first` to `last`. q = (log10 teff, logg, feh, alpha), inputs are
+ * The templates of one arm, on a grid of `points` wavelengths, equidistant in ln lambda from `first`
+ * to `last`: a network that makes exp(net(q)), or a regular grid of parameters (`nodes`). q = (log10 teff, logg, feh, alpha), inputs are
  * (q - mean) / std; SiLU after every layer but the last. All pointers are borrowed.
  */
 typedef struct clv_spectra_arm {
@@ -39,6 +39,19 @@ typedef struct clv_spectra_arm {
     double ccf_spline_kms;     /**< distance of the continuum's nodes */
 
     double sigma; /**< Angstrom, of the Gaussian in these templates; 0: options.library_sigma */
+
+    /**
+     * A regular grid in place of the network (layers, hull and std are not looked at): ln flux at
+     * nodes of log10 teff, logg, feh and alpha, linear in each of them between nodes. Fits stay
+     * within the axes. Where a corner of a cell is missing the nearest node stands for all of it,
+     * and its distance (in units of the axes' lengths) times ten times the number of pixels is added
+     * to what a fit minimises, so that it turns back; neg2logl never includes that.
+     */
+    size_t nodes[CLV_SPECTRA_PARAMETERS];       /**< of each axis, at least 2; 0: a network */
+    const double *axis[CLV_SPECTRA_PARAMETERS]; /**< [nodes[k]], rising */
+    const int32_t *grid; /**< [nodes[0],nodes[1],nodes[2],nodes[3]] a node's row; negative: none */
+    size_t grid_spectra;
+    const float *grid_log_flux; /**< [grid_spectra,points] */
 } clv_spectra_arm;
 
 /** Templates of one instrument. Borrowed; nothing is written. */

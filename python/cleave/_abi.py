@@ -129,7 +129,8 @@ SpectraArm = _struct("clv_spectra_arm", [
     ("bias", void_p * MAX_LAYERS), ("mean", double * 4), ("std", double * 4),
     ("hull_count", size_t), ("hull", void_p), ("ccf", void_p), ("ccf_points", size_t),
     ("ccf_log0", double), ("ccf_log1", double), ("ccf_spline_kms", double),
-    ("sigma", double)], "spectra.h")
+    ("sigma", double), ("nodes", size_t * 4), ("axis", void_p * 4), ("grid", void_p),
+    ("grid_spectra", size_t), ("grid_log_flux", void_p)], "spectra.h")
 SpectraLibrary = _struct("clv_spectra_library", [
     ("arm_count", size_t), ("arms", c.POINTER(SpectraArm)), ("ccf_count", size_t),
     ("ccf_parameters", void_p)], "spectra.h")

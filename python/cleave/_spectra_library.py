@@ -29,6 +29,13 @@ class SpectraArm:
               equidistant in ln lambda from ccf_log0 to ccf_log1
     ccf_spline_kms  distance of the continuum's nodes
     sigma     Angstrom, of the Gaussian that the templates are convolved with; 0: library_sigma
+
+    Or, in place of the network (weights and biases empty), a regular grid: ln flux that is linear in
+    each parameter between nodes.
+
+    axes      four rising lists of nodes: log10 teff, logg, feh, alpha
+    grid      [n0, n1, n2, n3] rows of log_flux, -1 where there is no spectrum
+    log_flux  [M, points]
     """
     name: str
     first: float
@@ -43,6 +50,21 @@ class SpectraArm:
     ccf_log1: float
     ccf_spline_kms: float
     sigma: float = 0.0
+    axes: Sequence[Any] = ()
+    grid: Any = None
+    log_flux: Any = None
+
+    def _fill_grid(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
+        axes = [np.ascontiguousarray(axis, np.float64) for axis in self.axes]
+        grid = np.ascontiguousarray(self.grid, np.int32)
+        flux = np.ascontiguousarray(self.log_flux, np.float32)
+        if len(axes) != 4 or grid.shape != tuple(map(len, axes)) or flux.ndim != 2:
+            raise ShapeError(f"arm {self.name}: four axes, grid {grid.shape} of their lengths and "
+                             "log_flux [M, points] expected")
+        keep += [*axes, grid, flux]
+        arm.nodes[:], arm.axis[:] = grid.shape, [address(axis) for axis in axes]
+        arm.grid, arm.grid_spectra = address(grid), len(flux)
+        arm.grid_log_flux, arm.points = address(flux), flux.shape[1]
 
     def _fill(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
         def kept(value: Any, dtype: Any) -> np.ndarray:
@@ -51,7 +73,9 @@ class SpectraArm:
 
         weights = [kept(w, np.float32) for w in self.weights]
         biases = [kept(b, np.float32) for b in self.biases]
-        if not 0 < len(weights) <= _abi.MAX_LAYERS or len(weights) != len(biases):
+        if self.grid is not None and (weights or biases):
+            raise ShapeError(f"arm {self.name}: a network and a grid")
+        if self.grid is None and not 0 < len(weights) <= _abi.MAX_LAYERS or len(weights) != len(biases):
             raise ShapeError(f"arm {self.name}: {len(weights)} layers with {len(biases)} biases; "
                              f"1 to {_abi.MAX_LAYERS} expected")
         widths = [4, *(len(b) for b in biases)]
@@ -67,7 +91,10 @@ class SpectraArm:
                              "expected")
         keep.append(self.name.encode())
         arm.name, arm.points, arm.first, arm.last = keep[-1], widths[-1], self.first, self.last
-        arm.layers, arm.width[:len(widths)] = len(weights), widths
+        if self.grid is not None:
+            self._fill_grid(arm, keep)
+        else:
+            arm.layers, arm.width[:len(widths)] = len(weights), widths
         arm.mean[:], arm.std[:] = mean, std
         arm.hull_count, arm.hull = len(hull), address(hull)
         arm.ccf, arm.ccf_points = address(ccf), ccf.shape[1]
@@ -119,9 +146,16 @@ class SpectraLibrary:
             described = json.loads((folder / "lib.json").read_text(encoding="utf-8"))
             arms = []
             for name, about in described["arms"].items():
+                ccf = about["ccf"]
+                if "nodes" in about:
+                    arms.append(SpectraArm(
+                        name, about["lam0"], about["lam1"], [], [], np.zeros(4), np.ones(4),
+                        np.zeros((0, 4)), array(name, "ccf_models"), ccf["logl0"], ccf["logl1"],
+                        ccf["splinestep"], axes=[array(name, f"axis_{k}") for k in range(4)],
+                        grid=array(name, "grid"), log_flux=array(name, "log_flux")))
+                    continue
                 layers = len(about["layers"]) - 1
                 stems = [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
-                ccf = about["ccf"]
                 arms.append(SpectraArm(
                     name, about["lam0"], about["lam1"],
                     [array(name, stem + "_weight") for stem in stems],

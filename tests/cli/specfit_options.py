@@ -58,6 +58,7 @@ def without_reference(cleave, folder):
     wrong = refuses(cleave, "--library", text, "-o", out)
     wrong += refuses(cleave, "-o FILE", text, "--library", folder)
     wrong += refuses(cleave, "--starts", text, "--library", folder, "-o", out, "--starts", "9")
+    wrong += refuses(cleave, "--save-every", text, "--library", folder, "-o", out, "--save-every", "0")
     wrong += refuses(cleave, "--npoly", text, "--library", folder, "-o", out, "--npoly", "16")
     wrong += refuses(cleave, "lib.json", text, "--library", folder, "-o", out)
     wrong += refuses(cleave, "COADD", "--library", folder, "-o", out)
@@ -85,7 +86,7 @@ def with_reference(cleave, reference, folder):
     if table[1][0] != "RVTAB" or table[1][1][1] != 2:
         wrong.append(f"table {table}")
     if [name for name, _ in models[1:]] != ["B_WAVELENGTH", "B_MODEL", "R_WAVELENGTH", "R_MODEL",
-                                            "Z_WAVELENGTH", "Z_MODEL"]:
+                                            "Z_WAVELENGTH", "Z_MODEL", "FIBERMAP"]:
         wrong.append(f"models {models}")
     if len([p for p in os.listdir(path("plots")) if p.endswith(".png")]) != 3:
         wrong.append(f"pictures {os.listdir(path('plots'))}")

@@ -87,6 +87,39 @@ size_t test_device_count(void)
     return usable_count;
 }
 
+/* What a claim that failed leaves open is closed before the drivers go: they do not expect threads and
+ * queues of ours while they take themselves apart. */
+static struct open_device {
+    clv_context *context;
+    clv_queue *queue;
+} open_devices[MOST_DEVICES];
+
+static void close_what_is_left(void)
+{
+    for (size_t i = 0; i < MOST_DEVICES; ++i) {
+        clv_queue_free(open_devices[i].queue);
+        clv_context_free(open_devices[i].context);
+        open_devices[i] = (struct open_device){ NULL, NULL };
+    }
+}
+
+static void remember(const test_device *device)
+{
+    static bool registered; /* after the drivers' own: the last one is called first */
+    if (!registered) registered = atexit(close_what_is_left) == 0;
+    size_t i = 0;
+    while (i < MOST_DEVICES && open_devices[i].context)
+        ++i;
+    if (i < MOST_DEVICES) open_devices[i] = (struct open_device){ device->context, device->queue };
+}
+
+static void forget(const test_device *device)
+{
+    for (size_t i = 0; i < MOST_DEVICES; ++i)
+        if (open_devices[i].context == device->context)
+            open_devices[i] = (struct open_device){ NULL, NULL };
+}
+
 void test_device_open(size_t nth, const clv_context_options *options, test_device *device)
 {
     static unsigned contexts;
@@ -109,10 +142,12 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
     device->slow = device->facts->device_class == CLV_CLASS_SOFTWARE;
     device->tiny = strstr(device->facts->name, "Oclgrind") != NULL;
     EXPECT_OK(clv_queue_create(device->device, &device->queue));
+    remember(device);
 }
 
 void test_device_close(test_device *device)
 {
+    forget(device);
     clv_queue_free(device->queue);
     clv_context_free(device->context);
     *device = (test_device){ 0 };

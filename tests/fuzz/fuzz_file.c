@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include "fuzz.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,4 +29,41 @@ void fuzz_touch(const void *data, size_t size)
     const volatile unsigned char *bytes = data;
     for (size_t i = 0; i < size; ++i)
         (void)bytes[i];
+}
+
+/* ---- FITS -------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 2880, CARD = 80, MAX_FILE = 64 * BLOCK };
+
+static size_t pad(uint8_t *file, size_t used, uint8_t with)
+{
+    const size_t end = clv_round_up(used, BLOCK);
+    memset(file + used, with, end - used);
+    return end;
+}
+
+const uint8_t *fuzz_cook(const uint8_t *at, size_t size, size_t *length)
+{
+    static uint8_t file[MAX_FILE];
+    const uint8_t *end = at + size;
+    size_t used = 0;
+    while (at < end && used + 4 * BLOCK < MAX_FILE) {
+        const uint8_t *line = at;
+        while (at < end && *at != '\n')
+            ++at;
+        const size_t width = (size_t)(at - line);
+        const size_t kept = CLV_MIN(width, (size_t)CARD);
+        memcpy(file + used, line, kept);
+        memset(file + used + kept, ' ', CARD - kept);
+        used += CARD;
+        if (at < end) ++at;
+        if (width != 3 || memcmp(line, "END", 3) != 0) continue;
+        used = pad(file, used, ' ');
+        const size_t data = at < end ? CLV_MIN((size_t)*at, (size_t)(end - at - 1)) : 0;
+        if (at < end) memcpy(file + used, at + 1, data);
+        at += at < end ? 1 + data : 0;
+        used = pad(file, used + data, 0);
+    }
+    *length = used;
+    return file;
 }

@@ -81,9 +81,9 @@ double io_golden(clv_type type, size_t i)
     }
 }
 
-void io_expect_golden(const clv_array *array, clv_type type, size_t rank, const size_t *shape)
+void io_expect_golden(const clv_file_array *array, clv_type type, size_t rank, const size_t *shape)
 {
-    clv_array copy = *array;
+    clv_file_array copy = *array;
     assert_string_equal(clv_type_name(array->type), clv_type_name(type));
     assert_int_equal(array->rank, rank);
     for (size_t i = 0; i < rank; ++i)
@@ -91,17 +91,17 @@ void io_expect_golden(const clv_array *array, clv_type type, size_t rank, const 
     assert_int_equal((uintptr_t)array->data % 4096, 0);
 
     /* convert, on a copy of its own data */
-    const size_t count = clv_array_count(array);
-    EXPECT_OK(clv_array_create(&copy, "copy", type, rank, shape));
-    memcpy(copy.data, array->data, clv_array_bytes(array));
-    EXPECT_OK(clv_array_convert(&copy, "copy", CLV_F64));
+    const size_t count = clv_file_array_count(array);
+    EXPECT_OK(clv_file_array_create(&copy, "copy", type, rank, shape));
+    memcpy(copy.data, array->data, clv_file_array_bytes(array));
+    EXPECT_OK(clv_file_array_convert(&copy, "copy", CLV_F64));
     for (size_t i = 0; i < count; ++i) {
         const double got = ((const double *)copy.data)[i], want = io_golden(type, i);
         if (got == want) continue;
         print_error("element %zu is %g, expected %g\n", i, got, want);
         fail();
     }
-    clv_array_clear(&copy);
+    clv_file_array_clear(&copy);
 }
 
 unsigned long io_without_memory(clv_status (*call)(void), int (*empty)(void))

@@ -23,7 +23,7 @@ size_t io_files_in(const char *directory); /* hidden ones too */
 /* Element i of a golden array of that type, see tests/data/io/make_goldens.py. */
 double io_golden(clv_type type, size_t i);
 /* Type, shape and every element are the golden ones. */
-void io_expect_golden(const clv_array *array, clv_type type, size_t rank, const size_t *shape);
+void io_expect_golden(const clv_file_array *array, clv_type type, size_t rank, const size_t *shape);
 
 /* Fails the k-th allocation for k = 1, 2, ... until `call` succeeds: before that it must return
  * CLV_E_MEMORY and `empty` must hold. Returns how many allocations could fail. */

@@ -18,7 +18,7 @@
 static void every_call_says_that_fits_is_missing(void **state)
 {
     (void)state;
-    clv_array array = { 0 };
+    clv_file_array array = { 0 };
     double *values;
     size_t count;
     EXPECT_FAIL(CLV_E_FORMAT, "built without FITS", clv_fits_read("x.fits", -1, &array, NULL));
@@ -36,15 +36,15 @@ static void every_pixel_type_is_read(void **state)
     static const clv_type types[] = { CLV_U8,  CLV_I16, CLV_I32, CLV_I64, CLV_F32,
                                       CLV_F64, CLV_I16, CLV_U16, CLV_U32 };
     const size_t shape[] = { 2, 3 };
-    clv_array array;
+    clv_file_array array;
     for (size_t i = 0; i < CLV_LEN(types); ++i) {
         EXPECT_OK(clv_fits_read(io_data("images.fits"), (int)i + 1, &array, NULL));
         io_expect_golden(&array, types[i], 2, shape);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
     EXPECT_OK(clv_fits_read(io_data("images.fits"), CLV_FITS_FIRST_IMAGE, &array, NULL));
     io_expect_golden(&array, CLV_U8, 2, shape);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 
     EXPECT_FAIL(CLV_E_FORMAT, "HDU 0 is not an image with data",
                 clv_fits_read(io_data("images.fits"), 0, &array, NULL));
@@ -59,13 +59,13 @@ static void every_rank_is_read_in_c_order(void **state)
 {
     (void)state;
     static const size_t shapes[5][4] = { { 0 }, { 5 }, { 5, 3 }, { 2, 5, 3 }, { 2, 3, 4, 5 } };
-    clv_array array;
+    clv_file_array array;
     for (size_t rank = 1; rank <= 4; ++rank) {
         char name[32];
         snprintf(name, sizeof name, "rank%zu.fits", rank);
         EXPECT_OK(clv_fits_read(io_data(name), 0, &array, NULL));
         io_expect_golden(&array, CLV_F32, rank, shapes[rank]);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
     EXPECT_FAIL(CLV_E_SHAPE, "5 axes, at most 4",
                 clv_fits_read(io_data("rank5.fits"), 0, &array, NULL));
@@ -84,10 +84,10 @@ static void scaled_and_blank_pixels_are_floats(void **state)
                   { "blank16.fits", CLV_F32, 1, 0, 1 },
                   { "blank32.fits", CLV_F64, 1, 0, 1 } };
     for (size_t c = 0; c < CLV_LEN(cases); ++c) {
-        clv_array array;
+        clv_file_array array;
         EXPECT_OK(clv_fits_read(io_data(cases[c].name), 0, &array, NULL));
         assert_int_equal(array.type, cases[c].type);
-        EXPECT_OK(clv_array_convert(&array, "x", CLV_F64));
+        EXPECT_OK(clv_file_array_convert(&array, "x", CLV_F64));
         for (size_t i = 0; i < 6; ++i) {
             const double got = ((const double *)array.data)[i];
             if (i == cases[c].blank)
@@ -95,11 +95,11 @@ static void scaled_and_blank_pixels_are_floats(void **state)
             else
                 assert_true(got == io_golden(CLV_I16, i) * cases[c].scale + cases[c].zero);
         }
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
 }
 
-static void expect_cube(const clv_array *array)
+static void expect_cube(const clv_file_array *array)
 {
     static const size_t shape[] = { 3, 4, 5 };
     assert_int_equal(array->type, CLV_F32);
@@ -119,7 +119,7 @@ static void a_cube_brings_its_cards(void **state)
     (void)state;
     static const char *const names[] = { "cube.fits", "cube.fits.gz" };
     for (size_t n = 0; n < CLV_LEN(names); ++n) {
-        clv_array array;
+        clv_file_array array;
         clv_fits_cards cards = { 0 };
         EXPECT_OK(clv_fits_read(io_data(names[n]), CLV_FITS_FIRST_IMAGE, &array, &cards));
         expect_cube(&array);
@@ -128,7 +128,7 @@ static void a_cube_brings_its_cards(void **state)
         assert_string_equal(clv_fits_card_find(&cards, "OBJECT"), "OBJECT  = 'beta Pic'");
         assert_non_null(clv_fits_card_find(&cards, "CD3_3"));
         assert_null(clv_fits_card_find(&cards, "EXPTIME"));
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
         clv_fits_cards_clear(&cards);
     }
 }
@@ -136,25 +136,25 @@ static void a_cube_brings_its_cards(void **state)
 static void the_primary_hdu_names_the_target_of_extensions(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     clv_fits_cards cards = { 0 };
     EXPECT_OK(clv_fits_read(io_data("images.fits"), 5, &array, &cards));
     io_expect_golden(&array, CLV_F32, 2, (const size_t[]){ 2, 3 });
     assert_string_equal(clv_fits_card_find(&cards, "OBJECT"), "OBJECT  = 'named once'");
     assert_null(clv_fits_card_find(&cards, "CRPIX1"));
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
     clv_fits_cards_clear(&cards);
 }
 
 static void compressed_images_are_read(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     clv_fits_cards cards = { 0 };
     EXPECT_OK(clv_fits_read(io_data("tiles.fits.fz"), CLV_FITS_FIRST_IMAGE, &array, &cards));
     io_expect_golden(&array, CLV_I16, 2, (const size_t[]){ 12, 10 });
     assert_non_null(clv_fits_card_find(&cards, "OBJECT"));
-    clv_array_clear(&array), clv_fits_cards_clear(&cards);
+    clv_file_array_clear(&array), clv_fits_cards_clear(&cards);
 
     for (int hdu = 2; hdu <= 3; ++hdu) { /* 2: exact; 3: quantised */
         EXPECT_OK(clv_fits_read(io_data("tiles.fits.fz"), hdu, &array, NULL));
@@ -166,7 +166,7 @@ static void compressed_images_are_read(void **state)
             else
                 assert_true(fabs(got - io_golden(CLV_F32, i)) <= (hdu == 2 ? 0 : 1.0));
         }
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
 }
 
@@ -180,19 +180,19 @@ static void a_path_is_a_path(void **state)
     unsigned char *bytes;
     size_t length;
     char before[4096];
-    clv_array array;
+    clv_file_array array;
     io_load(io_data("cube.fits"), &bytes, &length);
     assert_non_null(getcwd(before, sizeof before));
     for (size_t i = 0; i < CLV_LEN(names); ++i) {
         const char *path = io_make(names[i], bytes, length);
         EXPECT_OK(clv_fits_read(path, 0, &array, NULL));
         expect_cube(&array);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
         assert_int_equal(chdir(test_temp_dir()), 0);
         const clv_status status = clv_fits_read(names[i], 0, &array, NULL);
         assert_int_equal(chdir(before), 0);
         EXPECT_OK(status);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
         unlink(path);
     }
     free(bytes);
@@ -256,9 +256,9 @@ static void what_is_written_is_read_back(void **state)
     for (int wide = 0; wide < 2; ++wide)
         for (size_t rank = 1; rank <= 4; ++rank) {
             const clv_type type = wide ? CLV_F64 : CLV_F32;
-            clv_array array, back;
-            EXPECT_OK(clv_array_create(&array, "a", type, rank, shape));
-            const size_t count = clv_array_count(&array);
+            clv_file_array array, back;
+            EXPECT_OK(clv_file_array_create(&array, "a", type, rank, shape));
+            const size_t count = clv_file_array_count(&array);
             for (size_t i = 0; i < count; ++i) {
                 const double v = i < 2 ? (double)odd[(i + rank) % 4] : io_golden(type, i);
                 if (wide)
@@ -271,8 +271,8 @@ static void what_is_written_is_read_back(void **state)
             assert_int_equal(back.type, type);
             assert_int_equal(back.rank, rank);
             assert_memory_equal(back.shape, array.shape, rank * sizeof(size_t));
-            assert_memory_equal(back.data, array.data, clv_array_bytes(&array));
-            clv_array_clear(&array), clv_array_clear(&back);
+            assert_memory_equal(back.data, array.data, clv_file_array_bytes(&array));
+            clv_file_array_clear(&array), clv_file_array_clear(&back);
         }
     struct stat info;
     assert_int_equal(stat(io_temp("round.fits"), &info), 0);
@@ -289,7 +289,7 @@ static bool holds_card(const unsigned char *header, const char *card)
 static void cards_are_carried_to_results(void **state)
 {
     (void)state;
-    clv_array cube;
+    clv_file_array cube;
     clv_fits_cards cards = { 0 };
     EXPECT_OK(clv_fits_read(io_data("cube.fits"), -1, &cube, &cards));
     clv_fits_card_string(&cards, "OBJECT", "changed", NULL);
@@ -299,7 +299,7 @@ static void cards_are_carried_to_results(void **state)
         float data[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
         unsigned char *bytes, *again;
         size_t length, same;
-        const clv_array map = { CLV_F32, rank, { 2, 2, 2 }, data };
+        const clv_file_array map = { CLV_F32, rank, { 2, 2, 2 }, data };
         EXPECT_OK(clv_fits_write(io_temp("map.fits"), &map, &cards));
         io_load(io_temp("map.fits"), &bytes, &length);
         assert_true(holds_card(bytes, "OBJECT  = 'changed '"));
@@ -316,7 +316,7 @@ static void cards_are_carried_to_results(void **state)
         assert_memory_equal(bytes, again, length);
         free(bytes), free(again);
     }
-    clv_array_clear(&cube);
+    clv_file_array_clear(&cube);
     clv_fits_cards_clear(&cards);
 }
 
@@ -324,14 +324,15 @@ static void a_failed_write_leaves_nothing(void **state)
 {
     (void)state;
     float data[4096] = { 0 };
-    const clv_array array = { CLV_F32, 1, { 4096 }, data };
+    const clv_file_array array = { CLV_F32, 1, { 4096 }, data };
     mkdir(io_temp("out"), 0700);
     io_limit_files(5000);
     EXPECT_FAIL(CLV_E_IO, "a.fits: cannot write",
                 clv_fits_write(io_temp("out/a.fits"), &array, NULL));
     io_limit_files(0);
     EXPECT_FAIL(CLV_E_IO, "cannot create", clv_fits_write(io_temp("nowhere/a.fits"), &array, NULL));
-    const clv_array integers = { CLV_I16, 1, { 4096 }, data }, number = { CLV_F32, 0, { 0 }, data };
+    const clv_file_array integers = { CLV_I16, 1, { 4096 }, data },
+                         number = { CLV_F32, 0, { 0 }, data };
     EXPECT_FAIL(CLV_E_ARGUMENT, "not int16",
                 clv_fits_write(io_temp("out/a.fits"), &integers, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "without axes",
@@ -344,7 +345,7 @@ static void a_failed_write_leaves_nothing(void **state)
 
 /* ---- memory and threads -------------------------------------------------------------------- */
 
-static clv_array subject;
+static clv_file_array subject;
 static clv_fits_cards subject_cards;
 static double *subject_values;
 static size_t subject_count;
@@ -358,7 +359,7 @@ static clv_status read_subject(void)
 {
     const clv_status status = clv_fits_read(io_data("cube.fits"), -1, &subject, &subject_cards);
     if (status) return status;
-    clv_array_clear(&subject);
+    clv_file_array_clear(&subject);
     clv_fits_cards_clear(&subject_cards);
     return CLV_OK;
 }
@@ -366,7 +367,7 @@ static clv_status read_subject(void)
 static clv_status read_unpacked(void)
 {
     const clv_status status = clv_fits_read(io_data("cube.fits.gz"), -1, &subject, NULL);
-    if (!status) clv_array_clear(&subject);
+    if (!status) clv_file_array_clear(&subject);
     return status;
 }
 
@@ -384,7 +385,7 @@ static clv_status read_vector(void)
 static clv_status write_subject(void)
 {
     float data[6] = { 0 };
-    const clv_array array = { CLV_F32, 2, { 2, 3 }, data };
+    const clv_file_array array = { CLV_F32, 2, { 2, 3 }, data };
     clv_fits_cards cards = { 0 };
     clv_fits_card_int(&cards, "A", 1, NULL);
     const clv_status status = clv_fits_write(io_temp("memory/a.fits"), &array, &cards);
@@ -410,11 +411,11 @@ static void every_failed_allocation_is_reported(void **state)
 static void *read_often(void *failed)
 {
     for (int i = 0; i < 100; ++i) {
-        clv_array array;
+        clv_file_array array;
         const bool good = clv_fits_read(io_data("cube.fits"), -1, &array, NULL) == CLV_OK &&
                           ((const float *)array.data)[59] == (float)io_golden(CLV_F32, 59);
         if (!good) *(bool *)failed = true;
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
     return NULL;
 }

@@ -22,7 +22,7 @@ static void a_cut_file_is_an_error(void **state)
         io_load(io_data(files[f].name), &bytes, &length);
         const size_t needed = files[f].needed ? files[f].needed : length;
         for (size_t cut = 0; cut < needed; cut += cut < 100 ? 1 : 37) {
-            clv_array array;
+            clv_file_array array;
             clv_fits_cards cards = { 0 };
             EXPECT_FAIL(CLV_E_FORMAT, "cut.fits",
                         clv_fits_read(io_make("cut.fits", bytes, cut), -1, &array, &cards));
@@ -53,7 +53,7 @@ static void gzip_files_have_members_and_sums(void **state)
     char text[] = "no FITS at all";
     unsigned char *bytes, packed[ROOM];
     size_t length;
-    clv_array array, expected;
+    clv_file_array array, expected;
     io_load(io_data("cube.fits"), &bytes, &length);
     EXPECT_OK(clv_fits_read(io_data("cube.fits"), -1, &expected, NULL));
     /* one member, two, three with an empty one, and what a tape adds */
@@ -68,9 +68,9 @@ static void gzip_files_have_members_and_sums(void **state)
         for (size_t t = 0; t < CLV_LEN(tails); ++t) {
             EXPECT_OK(clv_fits_read(io_make("m.fits", packed, used + tails[t]), -1, &array, NULL));
             assert_int_equal(array.type, expected.type);
-            assert_int_equal(clv_array_bytes(&array), clv_array_bytes(&expected));
-            assert_memory_equal(array.data, expected.data, clv_array_bytes(&array));
-            clv_array_clear(&array);
+            assert_int_equal(clv_file_array_bytes(&array), clv_file_array_bytes(&expected));
+            assert_memory_equal(array.data, expected.data, clv_file_array_bytes(&array));
+            clv_file_array_clear(&array);
         }
         packed[used - 8] ^= 1; /* the sum of the last member */
         EXPECT_FAIL(CLV_E_FORMAT, "damaged gzip file: incorrect data check",
@@ -82,7 +82,7 @@ static void gzip_files_have_members_and_sums(void **state)
     const size_t nothing = gzip_append(packed, 0, ROOM, text, 0);
     EXPECT_FAIL(CLV_E_FORMAT, "begins with \"\"",
                 clv_fits_read(io_make("m.fits", packed, nothing), -1, &array, NULL));
-    clv_array_clear(&expected);
+    clv_file_array_clear(&expected);
     free(bytes);
 }
 
@@ -93,7 +93,7 @@ static void a_name_without_quotes_does_not_reach_the_library(void **state)
     unsigned char *bytes, packed[8192];
     size_t length, count;
     double *values;
-    clv_array array;
+    clv_file_array array;
     bool found;
     io_load(io_data("angles_named.fits"), &bytes, &length);
     for (size_t at = 0; at + 80 <= length; at += 80)
@@ -172,7 +172,7 @@ static void claimed_sizes_are_checked(void **state)
     };
 #undef START
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        clv_array array;
+        clv_file_array array;
         EXPECT_FAIL(cases[i].status, cases[i].part,
                     clv_fits_read(make_fits(cases[i].cards, 2880), -1, &array, NULL));
         assert_non_null(strstr(clv_error_message(), "made.fits"));

@@ -192,13 +192,13 @@ static clv_status write_matrix(const char *path)
 
 static void expect_matrix(const char *path)
 {
-    clv_array array;
+    clv_file_array array;
     EXPECT_OK(clv_npy_read(path, &array));
     assert_true(array.type == CLV_F32 && array.rank == 2);
     assert_true(array.shape[0] == ROWS && array.shape[1] == WIDTH);
     for (size_t i = 0; i < ROWS * WIDTH; ++i)
         assert_true(((const float *)array.data)[i] == (float)i / 7);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void a_matrix_is_written_row_by_row(void **state)
@@ -210,14 +210,14 @@ static void a_matrix_is_written_row_by_row(void **state)
     clv_npy_stream s = { 0 }; /* not a row: still a file */
     EXPECT_OK(clv_npy_stream_open(&s, path, 3));
     EXPECT_OK(clv_npy_stream_finish(&s));
-    clv_array array;
+    clv_file_array array;
     EXPECT_OK(clv_npy_read(path, &array));
     assert_true(array.rank == 2 && array.shape[0] == 0 && array.shape[1] == 3);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
     EXPECT_OK(clv_npy_stream_open(&s, path, 3)); /* what was there stays */
     clv_npy_stream_abandon(&s);
     EXPECT_OK(clv_npy_read(path, &array));
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void standard_output_and_links_are_written(void **state)

@@ -30,10 +30,10 @@ static void every_type_order_and_byte_order_is_read(void **state)
                 char name[64];
                 const char *order = types[i].code[1] == '1' ? "byte" : orders[o];
                 snprintf(name, sizeof name, "%s_%s_%s.npy", types[i].code, order, layouts[l]);
-                clv_array array;
+                clv_file_array array;
                 EXPECT_OK(clv_npy_read(io_data(name), &array));
                 io_expect_golden(&array, types[i].type, 3, (const size_t[]){ 2, 3, 4 });
-                clv_array_clear(&array);
+                clv_file_array_clear(&array);
             }
 }
 
@@ -46,42 +46,42 @@ static void every_rank_is_read(void **state)
         for (size_t l = 0; l < (rank ? 2 : 1); ++l) {
             char name[64];
             snprintf(name, sizeof name, "rank%zu_%s.npy", rank, layouts[l]);
-            clv_array array;
+            clv_file_array array;
             EXPECT_OK(clv_npy_read(io_data(name), &array));
             io_expect_golden(&array, CLV_F32, rank, shapes[rank]);
-            clv_array_clear(&array);
+            clv_file_array_clear(&array);
         }
 }
 
 static void fortran_order_is_right_across_tiles(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     EXPECT_OK(clv_npy_read(io_data("tiles_fortran.npy"), &array));
     io_expect_golden(&array, CLV_I16, 3, (const size_t[]){ 70, 3, 35 });
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void bool_empty_and_versions_are_read(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     EXPECT_OK(clv_npy_read(io_data("b1_byte_c.npy"), &array));
     assert_int_equal(array.type, CLV_U8);
     for (size_t i = 0; i < 24; ++i)
         assert_int_equal(((const uint8_t *)array.data)[i], i % 3 == 0);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 
     EXPECT_OK(clv_npy_read(io_data("empty.npy"), &array));
-    assert_int_equal(clv_array_count(&array), 0);
+    assert_int_equal(clv_file_array_count(&array), 0);
     assert_int_equal(array.rank, 2);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 
     static const char *const names[] = { "version1.npy", "version2.npy", "version3.npy" };
     for (size_t i = 0; i < CLV_LEN(names); ++i) {
         EXPECT_OK(clv_npy_read(io_data(names[i]), &array));
         io_expect_golden(&array, CLV_F32, 2, (const size_t[]){ 2, 3 });
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
 }
 
@@ -90,9 +90,9 @@ static void halves_widen_exactly(void **state)
     (void)state;
     static const float want[] = { 0,        -0.0f,    1,         -2,  65504,      0x1p-14f,
                                   0x1p-24f, INFINITY, -INFINITY, NAN, 0x1.998p-4f };
-    clv_array array;
+    clv_file_array array;
     EXPECT_OK(clv_npy_read(io_data("half_special.npy"), &array));
-    assert_int_equal(clv_array_count(&array), CLV_LEN(want));
+    assert_int_equal(clv_file_array_count(&array), CLV_LEN(want));
     for (size_t i = 0; i < CLV_LEN(want); ++i) {
         const float got = ((const float *)array.data)[i];
         if (isnan(want[i]))
@@ -100,7 +100,7 @@ static void halves_widen_exactly(void **state)
         else
             assert_true(got == want[i] && !signbit(got) == !signbit(want[i]));
     }
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 /* ---- headers made by hand ------------------------------------------------------------------ */
@@ -130,13 +130,13 @@ static void headers_may_be_written_in_other_ways(void **state)
         "{'descr': '=f4', 'fortran_order': False, 'shape': (2L, 3L)}",
     };
     for (size_t i = 0; i < CLV_LEN(dicts); ++i) {
-        clv_array array;
+        clv_file_array array;
         EXPECT_OK(clv_npy_read(make_npy(dicts[i], 24), &array));
         assert_int_equal(array.rank, 2);
         assert_int_equal(array.shape[0], 2);
         assert_int_equal(array.shape[1], 3);
         assert_int_equal(((const unsigned char *)array.data)[23], 23);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
 }
 
@@ -201,7 +201,7 @@ static void wrong_headers_are_named(void **state)
           "nothing after" },
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        clv_array array = { .rank = 3 };
+        clv_file_array array = { .rank = 3 };
         EXPECT_FAIL(cases[i].status, cases[i].part,
                     clv_npy_read(make_npy(cases[i].dict, cases[i].data), &array));
         assert_non_null(strstr(clv_error_message(), "made.npy"));
@@ -222,7 +222,7 @@ static void other_dtypes_are_refused_by_name(void **state)
                   { "bad_u8.npy", "'<u8' (unsigned integers) cannot be read; expected bool, i1" },
                   { "bad_rank5.npy", "more than 4 axes" } };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        clv_array array;
+        clv_file_array array;
         const clv_status want = strstr(cases[i].part, "axes") ? CLV_E_SHAPE : CLV_E_FORMAT;
         EXPECT_FAIL(want, cases[i].part, clv_npy_read(io_data(cases[i].name), &array));
     }
@@ -238,7 +238,7 @@ static void a_file_cut_anywhere_is_an_error(void **state)
         size_t length;
         io_load(io_data(names[i]), &bytes, &length);
         for (size_t cut = 0; cut < length; ++cut) {
-            clv_array array;
+            clv_file_array array;
             EXPECT_FAIL(CLV_E_FORMAT, "cut.npy",
                         clv_npy_read(io_make("cut.npy", bytes, cut), &array));
             assert_null(array.data);
@@ -252,7 +252,7 @@ static void wrong_beginnings_are_errors(void **state)
     (void)state;
     unsigned char *bytes;
     size_t length;
-    clv_array array;
+    clv_file_array array;
     io_load(io_data("version2.npy"), &bytes, &length);
     for (size_t i = 0; i < 6; ++i) {
         bytes[i] ^= 1;
@@ -277,7 +277,7 @@ static void wrong_beginnings_are_errors(void **state)
 static void what_is_no_file_is_an_error(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     EXPECT_FAIL(CLV_E_IO, "absent.npy: cannot open", clv_npy_read(io_temp("absent.npy"), &array));
     EXPECT_FAIL(CLV_E_IO, "is a directory", clv_npy_read(test_temp_dir(), &array));
     EXPECT_FAIL(CLV_E_IO, "pipe or device", clv_npy_read("/dev/null", &array));
@@ -289,9 +289,9 @@ static void what_is_no_file_is_an_error(void **state)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static void fill_golden(clv_array *array)
+static void fill_golden(clv_file_array *array)
 {
-    for (size_t i = 0; i < clv_array_count(array); ++i) {
+    for (size_t i = 0; i < clv_file_array_count(array); ++i) {
         const double v = io_golden(array->type, i);
         switch (array->type) {
         case CLV_U8:
@@ -328,14 +328,14 @@ static void what_is_written_is_read_back(void **state)
     static const size_t shape[] = { 2, 3, 4, 3 };
     for (int type = CLV_U8; type <= CLV_F64; ++type)
         for (size_t rank = 0; rank <= 4; ++rank) {
-            clv_array array, back;
-            EXPECT_OK(clv_array_create(&array, "a", (clv_type)type, rank, shape));
+            clv_file_array array, back;
+            EXPECT_OK(clv_file_array_create(&array, "a", (clv_type)type, rank, shape));
             fill_golden(&array);
             EXPECT_OK(clv_npy_write(io_temp("round.npy"), &array));
             EXPECT_OK(clv_npy_read(io_temp("round.npy"), &back));
             io_expect_golden(&back, (clv_type)type, rank, shape);
-            clv_array_clear(&array);
-            clv_array_clear(&back);
+            clv_file_array_clear(&array);
+            clv_file_array_clear(&back);
         }
 }
 
@@ -345,7 +345,7 @@ static void the_bytes_are_those_of_numpy(void **state)
     static const char *const names[] = { "f4_little_c.npy", "i8_little_c.npy", "u1_byte_c.npy",
                                          "rank0_c.npy",     "rank1_c.npy",     "rank4_c.npy" };
     for (size_t i = 0; i < CLV_LEN(names); ++i) {
-        clv_array array;
+        clv_file_array array;
         unsigned char *ours, *theirs;
         size_t length, expected;
         EXPECT_OK(clv_npy_read(io_data(names[i]), &array));
@@ -356,16 +356,16 @@ static void the_bytes_are_those_of_numpy(void **state)
         assert_int_equal(length, expected);
         assert_memory_equal(ours, theirs, length);
         free(ours), free(theirs);
-        clv_array_clear(&array);
+        clv_file_array_clear(&array);
     }
 }
 
 static void a_failed_write_leaves_nothing(void **state)
 {
     (void)state;
-    clv_array array;
-    EXPECT_OK(clv_array_create(&array, "a", CLV_F64, 1, (const size_t[]){ 4096 }));
-    memset(array.data, 0, clv_array_bytes(&array));
+    clv_file_array array;
+    EXPECT_OK(clv_file_array_create(&array, "a", CLV_F64, 1, (const size_t[]){ 4096 }));
+    memset(array.data, 0, clv_file_array_bytes(&array));
     mkdir(io_temp("out"), 0700);
 
     io_make("out/old.npy", "old", 3);
@@ -389,30 +389,30 @@ static void a_failed_write_leaves_nothing(void **state)
         chmod(io_temp("out"), 0700);
     }
     assert_int_equal(io_files_in(io_temp("out")), 1);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void a_device_is_written_to_and_stays(void **state)
 {
     (void)state;
     struct stat info;
-    clv_array array;
+    clv_file_array array;
     if (stat("/dev/full", &info) || !S_ISCHR(info.st_mode)) test_skip("no /dev/full");
-    EXPECT_OK(clv_array_create(&array, "a", CLV_F64, 1, (const size_t[]){ 4096 }));
-    memset(array.data, 0, clv_array_bytes(&array));
+    EXPECT_OK(clv_file_array_create(&array, "a", CLV_F64, 1, (const size_t[]){ 4096 }));
+    memset(array.data, 0, clv_file_array_bytes(&array));
     EXPECT_FAIL(CLV_E_IO, "/dev/full: cannot write: No space left",
                 clv_npy_write("/dev/full", &array));
     EXPECT_OK(clv_npy_write("/dev/null", &array));
     assert_true(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode));
     assert_true(stat("/dev/null", &info) == 0 && S_ISCHR(info.st_mode));
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void a_link_stays_a_link(void **state)
 {
     (void)state;
     struct stat info;
-    clv_array array, back;
+    clv_file_array array, back;
     mkdir(io_temp("links"), 0700);
     assert_int_equal(symlink("../target.npy", io_temp("links/a.npy")), 0);
     io_make("target.npy", "old", 3);
@@ -421,13 +421,13 @@ static void a_link_stays_a_link(void **state)
     assert_true(lstat(io_temp("links/a.npy"), &info) == 0 && S_ISLNK(info.st_mode));
     EXPECT_OK(clv_npy_read(io_temp("target.npy"), &back));
     assert_int_equal(io_files_in(io_temp("links")), 1);
-    clv_array_clear(&array), clv_array_clear(&back);
+    clv_file_array_clear(&array), clv_file_array_clear(&back);
 }
 
 static void standard_output_is_a_dash(void **state)
 {
     (void)state;
-    clv_array array, back;
+    clv_file_array array, back;
     EXPECT_OK(clv_npy_read(io_data("rank2_c.npy"), &array));
     fflush(stdout);
     const int saved = dup(STDOUT_FILENO);
@@ -439,17 +439,17 @@ static void standard_output_is_a_dash(void **state)
     EXPECT_OK(status);
     EXPECT_OK(clv_npy_read(io_temp("stdout.npy"), &back));
     io_expect_golden(&back, CLV_F32, 2, (const size_t[]){ 5, 3 });
-    clv_array_clear(&array), clv_array_clear(&back);
+    clv_file_array_clear(&array), clv_file_array_clear(&back);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static clv_array subject;
+static clv_file_array subject;
 
 static clv_status read_subject(void)
 {
     const clv_status status = clv_npy_read(io_data("f4_big_fortran.npy"), &subject);
-    if (!status) clv_array_clear(&subject);
+    if (!status) clv_file_array_clear(&subject);
     return status;
 }
 
@@ -461,7 +461,7 @@ static int subject_is_empty(void)
 static clv_status write_subject(void)
 {
     float data[6] = { 0 };
-    const clv_array array = { CLV_F32, 2, { 2, 3 }, data };
+    const clv_file_array array = { CLV_F32, 2, { 2, 3 }, data };
     return clv_npy_write(io_temp("memory/a.npy"), &array);
 }
 
@@ -478,15 +478,15 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(io_without_memory(write_subject, nothing_written) >= 1);
     assert_int_equal(io_files_in(io_temp("memory")), 1);
 
-    clv_array array;
-    EXPECT_OK(clv_array_create(&array, "a", CLV_I32, 1, (const size_t[]){ 3 }));
+    clv_file_array array;
+    EXPECT_OK(clv_file_array_create(&array, "a", CLV_I32, 1, (const size_t[]){ 3 }));
     void *data = array.data;
     clv_alloc_fail_at(1);
     EXPECT_FAIL(CLV_E_MEMORY, "a: no memory for [3] float32 (12 B)",
-                clv_array_convert(&array, "a", CLV_F32));
+                clv_file_array_convert(&array, "a", CLV_F32));
     clv_alloc_fail_at(0);
     assert_true(array.type == CLV_I32 && array.data == data); /* as it was */
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 /* ---- arrays -------------------------------------------------------------------------------- */
@@ -494,20 +494,21 @@ static void every_failed_allocation_is_reported(void **state)
 static void arrays_check_their_sizes(void **state)
 {
     (void)state;
-    clv_array array;
+    clv_file_array array;
     const size_t huge[] = { SIZE_MAX / 2, 3, 1, 1, 1 };
-    EXPECT_FAIL(CLV_E_SHAPE, "x: [", clv_array_create(&array, "x", CLV_U8, 2, huge));
-    EXPECT_FAIL(CLV_E_SHAPE, "5 axes", clv_array_create(&array, "x", CLV_U8, 5, huge));
-    EXPECT_FAIL(CLV_E_SHAPE, "any memory", clv_array_create(&array, "x", CLV_F64, 1, huge));
+    EXPECT_FAIL(CLV_E_SHAPE, "x: [", clv_file_array_create(&array, "x", CLV_U8, 2, huge));
+    EXPECT_FAIL(CLV_E_SHAPE, "5 axes", clv_file_array_create(&array, "x", CLV_U8, 5, huge));
+    EXPECT_FAIL(CLV_E_SHAPE, "any memory", clv_file_array_create(&array, "x", CLV_F64, 1, huge));
     clv_alloc_fail_at(1);
-    EXPECT_FAIL(CLV_E_MEMORY, "x: no memory for [", clv_array_create(&array, "x", CLV_U8, 1, huge));
+    EXPECT_FAIL(CLV_E_MEMORY, "x: no memory for [",
+                clv_file_array_create(&array, "x", CLV_U8, 1, huge));
     clv_alloc_fail_at(0);
     assert_null(array.data);
-    EXPECT_OK(clv_array_create(&array, "x", CLV_U8, 0, NULL));
-    assert_int_equal(clv_array_count(&array), 1);
-    EXPECT_FAIL(CLV_E_ARGUMENT, "not to int16", clv_array_convert(&array, "x", CLV_I16));
-    clv_array_clear(&array);
-    clv_array_clear(&array); /* twice does no harm */
+    EXPECT_OK(clv_file_array_create(&array, "x", CLV_U8, 0, NULL));
+    assert_int_equal(clv_file_array_count(&array), 1);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "not to int16", clv_file_array_convert(&array, "x", CLV_I16));
+    clv_file_array_clear(&array);
+    clv_file_array_clear(&array); /* twice does no harm */
 
     char text[CLV_SHAPE_TEXT];
     const size_t most[] = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
@@ -519,19 +520,19 @@ static void arrays_check_their_sizes(void **state)
 static void conversion_rounds_once(void **state)
 {
     (void)state;
-    clv_array array;
-    EXPECT_OK(clv_array_create(&array, "x", CLV_I64, 1, (const size_t[]){ 1 }));
+    clv_file_array array;
+    EXPECT_OK(clv_file_array_create(&array, "x", CLV_I64, 1, (const size_t[]){ 1 }));
     *(int64_t *)array.data = 0x1000001000000001; /* by way of double it would round down */
-    EXPECT_OK(clv_array_convert(&array, "x", CLV_F32));
+    EXPECT_OK(clv_file_array_convert(&array, "x", CLV_F32));
     assert_true(*(float *)array.data == 0x1.000002p60f);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 
-    EXPECT_OK(clv_array_create(&array, "x", CLV_F64, 1, (const size_t[]){ 3 }));
+    EXPECT_OK(clv_file_array_create(&array, "x", CLV_F64, 1, (const size_t[]){ 3 }));
     memcpy(array.data, (const double[]){ 1e300, NAN, -0.1 }, 24);
-    EXPECT_OK(clv_array_convert(&array, "x", CLV_F32));
+    EXPECT_OK(clv_file_array_convert(&array, "x", CLV_F32));
     const float *f = array.data;
     assert_true(isinf(f[0]) && isnan(f[1]) && f[2] == -0.1f);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
 }
 
 static void found_text_is_made_printable(void **state)

@@ -332,13 +332,13 @@ static void arrays_are_known_by_content(void **state)
     (void)state;
     unsigned char *bytes;
     size_t length;
-    clv_array array;
+    clv_file_array array;
     clv_fits_cards cards = { 0 };
     io_load(io_data("rank2_c.npy"), &bytes, &length);
     EXPECT_OK(clv_array_read(io_make("lies.fits", bytes, length), &array, &cards));
     io_expect_golden(&array, CLV_F32, 2, (const size_t[]){ 5, 3 });
     assert_int_equal(cards.count, 0);
-    clv_array_clear(&array);
+    clv_file_array_clear(&array);
     free(bytes);
 
     static const struct {

@@ -50,7 +50,7 @@ static void every_form_equals_its_array(void **unused)
         { "fmt_u8.npy", "fmt_u8.npy" },
     };
     for (size_t i = 0; i < CLV_LEN(forms); ++i) {
-        clv_array want;
+        clv_file_array want;
         clv_movie *movie;
         EXPECT_OK(clv_npy_read(golden(forms[i].array), &want));
         EXPECT_OK(clv_movie_open(golden(forms[i].file), NULL, &movie));
@@ -59,17 +59,17 @@ static void every_form_equals_its_array(void **unused)
         assert_int_equal(f->frames, want.shape[0]);
         assert_int_equal(f->height, want.shape[1]);
         assert_int_equal(f->width, want.shape[2]);
-        unsigned char *pixels = malloc(clv_array_bytes(&want));
-        const size_t frame = clv_array_bytes(&want) / want.shape[0];
+        unsigned char *pixels = malloc(clv_file_array_bytes(&want));
+        const size_t frame = clv_file_array_bytes(&want) / want.shape[0];
         for (size_t t = want.shape[0]; t-- > 0;) /* in any order */
             EXPECT_OK(clv_movie_read(movie, t, 1, pixels + t * frame));
-        if (memcmp(pixels, want.data, clv_array_bytes(&want)) != 0)
+        if (memcmp(pixels, want.data, clv_file_array_bytes(&want)) != 0)
             fail_msg("%s is not %s", forms[i].file, forms[i].array);
         const bool white = strstr(forms[i].file, "miniswhite") != NULL;
         assert_true(white == (strstr(f->notices, "--invert") != NULL));
         free(pixels);
         clv_movie_close(movie);
-        clv_array_clear(&want);
+        clv_file_array_clear(&want);
     }
 }
 

@@ -40,21 +40,21 @@ void golden_end(void)
 }
 
 /* An array of numbers of the reference folder as float64. */
-clv_array golden_load(const char *format, ...)
+clv_file_array golden_load(const char *format, ...)
 {
     char name[128], path[700];
-    clv_array a;
+    clv_file_array a;
     va_list args;
     va_start(args, format);
     vsnprintf(name, sizeof name, format, args);
     va_end(args);
     snprintf(path, sizeof path, "%s/%s.npy", root, name);
     EXPECT_OK(clv_npy_read(path, &a));
-    if (a.type == CLV_F32) EXPECT_OK(clv_array_convert(&a, path, CLV_F64));
+    if (a.type == CLV_F32) EXPECT_OK(clv_file_array_convert(&a, path, CLV_F64));
     return a;
 }
 
-const double *golden_f64(const clv_array *a)
+const double *golden_f64(const clv_file_array *a)
 {
     assert_int_equal(a->type, CLV_F64);
     return a->data;

@@ -16,8 +16,8 @@ void golden_end(void);
 /* Of a file of the reference folder; valid until the next call. */
 const char *golden_path(const char *name);
 /* stages/... as float64; the name is a format. */
-clv_array golden_load(const char *format, ...);
-const double *golden_f64(const clv_array *array);
+clv_file_array golden_load(const char *format, ...);
+const double *golden_f64(const clv_file_array *array);
 
 /* Largest |got - want| / (|want| + 1e-3 max |want|), printed, is at most `limit`. */
 void golden_close(const char *what, const double *want, const double *got, size_t n, double limit);

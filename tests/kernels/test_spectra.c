@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "host/cli/synthetic/stars.h"
+#include "host/spectra/spectra_feed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,40 +135,87 @@ static void judges_a_point(test_device *device)
     synthetic_stars_clear(&s);
 }
 
+/* All contexts of this file share what was compiled: the kernels are the same in each test. */
+static const char *compiled(void)
+{
+    static char folder[300];
+    snprintf(folder, sizeof folder, "%s/compiled", test_temp_dir());
+    return folder;
+}
+
+static void each_device(void (*claim)(test_device *device))
+{
+    const clv_context_options options = { .cache_dir = compiled() };
+    for (size_t i = 0; i < test_device_count(); ++i) {
+        test_device device;
+        test_device_open(i, &options, &device);
+        claim(&device);
+        test_device_close(&device);
+    }
+}
+
 static void a_point_matches(void **state)
 {
     (void)state;
-    test_each_device(judges_a_point);
+    each_device(judges_a_point);
 }
 
 static void matches_reference(void **state)
 {
     (void)state;
-    test_each_device(finds_the_stars);
+    each_device(finds_the_stars);
 }
 
 static void matches_with_resolution(void **state)
 {
     (void)state;
-    test_each_device(sees_through_the_resolution);
+    each_device(sees_through_the_resolution);
 }
 
 static void bad_fibres_are_flagged(void **state)
 {
     (void)state;
-    test_each_device(keeps_bad_fibres_apart);
+    each_device(keeps_bad_fibres_apart);
 }
 
 static void cards_form_matches(void **state)
 {
     (void)state;
-    test_each_device(cards_form_finds_them_too);
+    each_device(cards_form_finds_them_too);
+}
+
+static void forget_models(clv_specfit_result *r)
+{
+    clv_specfit_result kept = *r;
+    memset(kept.model, 0, sizeof kept.model);
+    clv_specfit_results_clear(r, 1);
+    *r = kept;
+}
+
+/* Names the star, and where in it the first difference is. */
+static void expect_same_bits(const clv_specfit_result *want, const clv_specfit_result *got)
+{
+    for (size_t i = 0; i < STARS; ++i) {
+        const unsigned char *a = (const void *)&want[i], *b = (const void *)&got[i];
+        size_t at = 0;
+        while (at < sizeof *want && a[at] == b[at])
+            ++at;
+        if (at == sizeof *want) continue;
+        print_error("star %zu differs from byte %zu on: -2 log L %.17g and %.17g, velocity %.17g "
+                    "and %.17g, %u and %u rounds\n",
+                    i, at, want[i].neg2logl, got[i].neg2logl, want[i].velocity, got[i].velocity,
+                    want[i].rounds, got[i].rounds);
+        fail();
+    }
 }
 
 static void bits_do_not_depend_on_the_split(void **state)
 {
     (void)state;
-    const clv_context_options splits[] = { { 0 }, { .batch = 1 }, { .batch = 4 } };
+    const char *cache = compiled();
+    const clv_context_options splits[] = { { .cache_dir = cache },
+                                           { .cache_dir = cache, .batch = 1 },
+                                           { .cache_dir = cache, .batch = 4 } };
     synthetic_stars s;
     EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
     for (size_t n = 0; n < test_device_count(); ++n) {
@@ -175,14 +223,60 @@ static void bits_do_not_depend_on_the_split(void **state)
         for (size_t k = 0; k < sizeof splits / sizeof *splits; ++k) {
             test_device device;
             test_device_open(n, &splits[k], &device);
-            const clv_specfit_options options = { .size = sizeof options };
             if (!device.slow) {
-                EXPECT_OK(clv_specfit(device.context, &s.library, &s.stars, &options,
-                                      k ? now : first, NULL));
-                if (k) assert_memory_equal(first, now, sizeof first);
+                fit_with(device.context, &s, k ? now : first);
+                for (size_t i = 0; i < STARS; ++i) /* the pointers are not the results */
+                    forget_models(k ? &now[i] : &first[i]);
+                if (k) expect_same_bits(first, now);
             }
             test_device_close(&device);
         }
+    }
+    synthetic_stars_clear(&s);
+}
+
+/* What the star looks like when this very thread prepares it. */
+typedef struct prepared {
+    clv_spectra_plan *plan;
+    clv_star_data data;
+    size_t first, seen;
+} prepared;
+
+static clv_status compare_star(const clv_star_pack *pack, size_t index, void *user)
+{
+    prepared *p = user;
+    const clv_spectra_plan *plan = p->plan;
+    const size_t pixels = plan->all_pixels, starts = plan->stars.spectra * 2 * plan->ccf_room;
+    const clv_star_data *d = &p->data;
+    assert_int_equal(index, p->seen++);
+    EXPECT_OK(clv_star_prepare(plan, p->first + index, &p->data));
+    assert_memory_equal(pack->pairs, d->pairs, 2 * pixels * sizeof(float));
+    assert_memory_equal(pack->ccf, d->ccf, starts * sizeof(float));
+    assert_memory_equal(pack->resolution, d->resolution, pixels * plan->diagonals * sizeof(float));
+    assert_true(pack->facts.log_sigmas == d->facts.log_sigmas);
+    return CLV_OK;
+}
+
+static void stars_are_prepared_alike_by_any_thread(void **state)
+{
+    (void)state;
+    static const size_t ranges[][3] = { { 0, 2, 3 }, { 2, 4, 0 }, { 1, 3, 2 }, { 0, 6, 6 } };
+    synthetic_stars s;
+    EXPECT_OK(synthetic_stars_create(STARS, SEED, true, &s));
+    for (size_t threads = 1; threads <= 4; threads += 3) {
+        prepared p = { 0 };
+        clv_star_feed *feed;
+        EXPECT_OK(clv_spectra_plan_create(&s.library, &s.stars, NULL, &p.plan));
+        EXPECT_OK(clv_star_data_create(p.plan, &p.data));
+        EXPECT_OK(clv_star_feed_create(p.plan, threads, &feed));
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; ++i) { /* some stars again */
+            p.first = ranges[i][0], p.seen = 0;
+            EXPECT_OK(
+                clv_star_feed_bring(feed, p.first, ranges[i][1], ranges[i][2], compare_star, &p));
+            assert_int_equal(p.seen, ranges[i][1]);
+        }
+        clv_star_feed_free(feed);
+        clv_star_data_clear(&p.data), clv_spectra_plan_free(p.plan);
     }
     synthetic_stars_clear(&s);
 }
@@ -218,6 +312,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_fibres_are_flagged),
         cmocka_unit_test(cards_form_matches),
         cmocka_unit_test(bits_do_not_depend_on_the_split),
+        cmocka_unit_test(stars_are_prepared_alike_by_any_thread),
         cmocka_unit_test(rejects_what_cannot_be),
     };
     test_isolate();

@@ -15,26 +15,26 @@
 static void network(void **state)
 {
     (void)state;
-    clv_array params = golden_load("stages/1_nn/params");
+    clv_file_array params = golden_load("stages/1_nn/params");
     for (size_t a = 0; a < golden_library.library.arm_count; ++a) {
         const clv_spectra_arm *arm = &golden_library.library.arms[a];
-        clv_array want = golden_load("stages/1_nn/spec_%c", arm->name[5]);
+        clv_file_array want = golden_load("stages/1_nn/spec_%c", arm->name[5]);
         double *work = clv_alloc(2 * clv_spectra_widest(arm), sizeof *work);
         double *got = clv_alloc(arm->points, sizeof *got);
         for (size_t i = 0; i < params.shape[0]; ++i) {
             clv_spectra_network(arm, golden_f64(&params) + 4 * i, work, got);
             golden_close("network", golden_f64(&want) + i * arm->points, got, arm->points, 2e-5);
         }
-        clv_free(work), clv_free(got), clv_array_clear(&want);
+        clv_free(work), clv_free(got), clv_file_array_clear(&want);
     }
-    clv_array_clear(&params);
+    clv_file_array_clear(&params);
 }
 
 static void outside_flag(void **state)
 {
     (void)state;
-    clv_array q = golden_load("stages/1_nn/outside_params"),
-              want = golden_load("stages/1_nn/outside_flag");
+    clv_file_array q = golden_load("stages/1_nn/outside_params"),
+                   want = golden_load("stages/1_nn/outside_flag");
     const clv_spectra_arm *arm = &golden_library.library.arms[0];
     clv_spectra_hull hull;
     EXPECT_OK(clv_spectra_hull_create(arm->hull, arm->hull_count, &hull));
@@ -47,14 +47,15 @@ static void outside_flag(void **state)
         assert_true(fabs(clv_spectra_outside(&hull, x) - golden_f64(&want)[i]) < 1e-5);
     }
     clv_spectra_hull_clear(&hull);
-    clv_array_clear(&q), clv_array_clear(&want);
+    clv_file_array_clear(&q), clv_file_array_clear(&want);
 }
 
 static void rotation(void **state)
 {
     (void)state;
-    clv_array lam = golden_load("stages/2_vsini/lam"), y = golden_load("stages/2_vsini/spec"),
-              v = golden_load("stages/2_vsini/vsini"), want = golden_load("stages/2_vsini/result");
+    clv_file_array lam = golden_load("stages/2_vsini/lam"), y = golden_load("stages/2_vsini/spec"),
+                   v = golden_load("stages/2_vsini/vsini"),
+                   want = golden_load("stages/2_vsini/result");
     const size_t n = y.shape[0];
     const double dln = log(golden_f64(&lam)[1] / golden_f64(&lam)[0]);
     double *got = clv_alloc(n, sizeof *got);
@@ -63,15 +64,17 @@ static void rotation(void **state)
         golden_close("rotation", golden_f64(&want) + i * n, got, n, 1e-9);
     }
     clv_free(got);
-    clv_array_clear(&lam), clv_array_clear(&y), clv_array_clear(&v), clv_array_clear(&want);
+    clv_file_array_clear(&lam), clv_file_array_clear(&y), clv_file_array_clear(&v),
+        clv_file_array_clear(&want);
 }
 
 static void spline(void **state)
 {
     (void)state;
-    clv_array x = golden_load("stages/3_spline/knots"), y = golden_load("stages/3_spline/y"),
-              w = golden_load("stages/3_spline/obs_lam"), v = golden_load("stages/3_spline/vel"),
-              want = golden_load("stages/3_spline/result");
+    clv_file_array x = golden_load("stages/3_spline/knots"), y = golden_load("stages/3_spline/y"),
+                   w = golden_load("stages/3_spline/obs_lam"),
+                   v = golden_load("stages/3_spline/vel"),
+                   want = golden_load("stages/3_spline/result");
     const size_t n = x.shape[0], k = w.shape[0];
     double *z = clv_alloc(n, sizeof *z), *work = clv_alloc(n, sizeof *work),
            *got = clv_alloc(k, sizeof *got);
@@ -84,16 +87,17 @@ static void spline(void **state)
         golden_close("spline", golden_f64(&want) + i * k, got, k, 1e-9);
     }
     clv_free(z), clv_free(work), clv_free(got);
-    clv_array_clear(&x), clv_array_clear(&y), clv_array_clear(&w), clv_array_clear(&v);
-    clv_array_clear(&want);
+    clv_file_array_clear(&x), clv_file_array_clear(&y), clv_file_array_clear(&w),
+        clv_file_array_clear(&v);
+    clv_file_array_clear(&want);
 }
 
 static void resolution(void **state)
 {
     (void)state;
-    clv_array raw = golden_load("stages/4_resolution/raw"),
-              vec = golden_load("stages/4_resolution/vec"),
-              want = golden_load("stages/4_resolution/result");
+    clv_file_array raw = golden_load("stages/4_resolution/raw"),
+                   vec = golden_load("stages/4_resolution/vec"),
+                   want = golden_load("stages/4_resolution/result");
     const size_t nd = raw.shape[0], n = raw.shape[1];
     float *narrow = clv_alloc(nd * n, sizeof *narrow);
     double *rows = clv_alloc(nd * n, sizeof *rows), *got = clv_alloc(n, sizeof *got);
@@ -107,10 +111,10 @@ static void resolution(void **state)
     for (size_t i = 0; i < nd * n; ++i)
         assert_true(rows[i] == 0);
     clv_free(narrow), clv_free(rows), clv_free(got);
-    clv_array_clear(&raw), clv_array_clear(&vec), clv_array_clear(&want);
+    clv_file_array_clear(&raw), clv_file_array_clear(&vec), clv_file_array_clear(&want);
 }
 
-static void basis_of(const clv_array *lam, unsigned terms, double *out)
+static void basis_of(const clv_file_array *lam, unsigned terms, double *out)
 {
     const size_t n = lam->shape[0];
     const double l0 = golden_f64(lam)[0], l1 = golden_f64(lam)[n - 1];
@@ -121,29 +125,31 @@ static void basis_of(const clv_array *lam, unsigned terms, double *out)
 static void basis(void **state)
 {
     (void)state;
-    clv_array lam = golden_load("stages/5_basis/lam");
+    clv_file_array lam = golden_load("stages/5_basis/lam");
     const size_t n = lam.shape[0];
     static const unsigned terms[] = { 1, 3, 5, 10, 15 };
     double *got = clv_alloc(15 * n, sizeof *got), *column = clv_alloc(n, sizeof *column);
     for (size_t t = 0; t < CLV_LEN(terms); ++t) {
-        clv_array want = golden_load("stages/5_basis/rbf_%u", terms[t]);
+        clv_file_array want = golden_load("stages/5_basis/rbf_%u", terms[t]);
         basis_of(&lam, terms[t], got);
         for (size_t j = 0; j < terms[t]; ++j) {
             for (size_t k = 0; k < n; ++k)
                 column[k] = got[k * terms[t] + j];
             golden_close("basis", golden_f64(&want) + j * n, column, n, 1e-10);
         }
-        clv_array_clear(&want);
+        clv_file_array_clear(&want);
     }
-    clv_free(got), clv_free(column), clv_array_clear(&lam);
+    clv_free(got), clv_free(column), clv_file_array_clear(&lam);
 }
 
 static void normal_equations(void **state)
 {
     (void)state;
-    clv_array d = golden_load("stages/7_chisq0/spec"), s = golden_load("stages/7_chisq0/espec"),
-              lam = golden_load("stages/7_chisq0/lam"), t = golden_load("stages/7_chisq0/templ"),
-              want = golden_load("stages/7_chisq0/npoly_chisq");
+    clv_file_array d = golden_load("stages/7_chisq0/spec"),
+                   s = golden_load("stages/7_chisq0/espec"),
+                   lam = golden_load("stages/7_chisq0/lam"),
+                   t = golden_load("stages/7_chisq0/templ"),
+                   want = golden_load("stages/7_chisq0/npoly_chisq");
     const size_t n = lam.shape[0];
     double *b = clv_alloc(15 * n, sizeof *b);
     for (size_t i = 0; i < want.shape[0]; ++i) {
@@ -158,8 +164,9 @@ static void normal_equations(void **state)
         golden_close("normal equations", &golden_f64(&want)[2 * i + 1], &value, 1, 1e-8);
     }
     clv_free(b);
-    clv_array_clear(&d), clv_array_clear(&s), clv_array_clear(&lam), clv_array_clear(&t);
-    clv_array_clear(&want);
+    clv_file_array_clear(&d), clv_file_array_clear(&s), clv_file_array_clear(&lam),
+        clv_file_array_clear(&t);
+    clv_file_array_clear(&want);
 }
 
 static void preparation(void **state)
@@ -172,16 +179,16 @@ static void preparation(void **state)
     for (size_t i = 0; i < 4; ++i)
         for (size_t k = 0; k < 3; ++k) {
             const clv_spectrum *s = &c.items[i * 3 + k];
-            clv_array d = golden_load("stages/6_prep/desi_%c_%zu_spec", "brz"[k], i),
-                      e = golden_load("stages/6_prep/desi_%c_%zu_espec", "brz"[k], i),
-                      m = golden_load("stages/6_prep/desi_%c_%zu_badmask", "brz"[k], i);
+            clv_file_array d = golden_load("stages/6_prep/desi_%c_%zu_spec", "brz"[k], i),
+                           e = golden_load("stages/6_prep/desi_%c_%zu_espec", "brz"[k], i),
+                           m = golden_load("stages/6_prep/desi_%c_%zu_badmask", "brz"[k], i);
             assert_int_equal(c.row[i], i);
             assert_true(clv_spectrum_prepare(s, false, flux, sigma, bad, scratch));
             golden_close("flux", golden_f64(&d), flux, s->pixels, 1e-6);
             golden_close("sigma", golden_f64(&e), sigma, s->pixels, 1e-6);
             for (size_t p = 0; p < s->pixels; ++p)
                 assert_int_equal(bad[p], ((unsigned char *)m.data)[p]);
-            clv_array_clear(&d), clv_array_clear(&e), clv_array_clear(&m);
+            clv_file_array_clear(&d), clv_file_array_clear(&e), clv_file_array_clear(&m);
         }
     clv_free(flux), clv_free(sigma), clv_free(scratch);
     golden_close_coadd(&c);
@@ -211,9 +218,9 @@ static void values_of(clv_context *context, bool fp64, const char *tag, size_t m
 {
     const bool b = *tag == 'b';
     golden_coadd c = golden_open(tag, b);
-    clv_array points = golden_load("stages/8_chisq/combos_%s", tag),
-              want = golden_load("stages/8_chisq/chisq_%s", tag),
-              arms = golden_load("stages/8_chisq/chisq_arm_%s", tag);
+    clv_file_array points = golden_load("stages/8_chisq/combos_%s", tag),
+                   want = golden_load("stages/8_chisq/chisq_%s", tag),
+                   arms = golden_load("stages/8_chisq/chisq_arm_%s", tag);
     const size_t stars = CLV_MIN(want.shape[0], most), per = want.shape[1];
     clv_specfit_result *got = clv_zalloc(stars * per, sizeof *got);
     double worst = 0;
@@ -232,7 +239,7 @@ static void values_of(clv_context *context, bool fp64, const char *tag, size_t m
     print_message("-2 log L of file %s: %.2f of the limit\n", tag, worst);
     assert_true(worst <= 1);
     clv_free(got);
-    clv_array_clear(&points), clv_array_clear(&want), clv_array_clear(&arms);
+    clv_file_array_clear(&points), clv_file_array_clear(&want), clv_file_array_clear(&arms);
     golden_close_coadd(&c);
 }
 
@@ -254,6 +261,22 @@ static void values_on(test_device *device)
     values_of(device->context, device->facts->fp64, "b", device->slow ? 1 : 8);
 }
 
+/* What a device without doubles does with all stars, not only with the few that a slow one is given. */
+static void values_without_doubles_on(test_device *device)
+{
+    if (device->tiny || device->slow || !device->facts->fp64) return;
+    test_device_disguise(device, device->facts->device_class);
+    device->disguise.fp64 = false;
+    values_of(device->context, false, "a", 24);
+    values_of(device->context, false, "b", 8);
+}
+
+static void values_without_doubles(void **state)
+{
+    (void)state;
+    test_each_device(values_without_doubles_on);
+}
+
 static void values_on_devices(void **state)
 {
     (void)state;
@@ -263,8 +286,9 @@ static void values_on_devices(void **state)
 static void moments(void **state)
 {
     (void)state;
-    clv_array v = golden_load("stages/9_scan/vel_grid"), chi = golden_load("stages/9_scan/chisq"),
-              want = golden_load("stages/9_scan/best_chi_vel_err_skew_kurt");
+    clv_file_array v = golden_load("stages/9_scan/vel_grid"),
+                   chi = golden_load("stages/9_scan/chisq"),
+                   want = golden_load("stages/9_scan/best_chi_vel_err_skew_kurt");
     const size_t n = v.shape[0];
     for (size_t i = 0; i < chi.shape[0]; ++i) {
         const double *w = golden_f64(&want) + 5 * i;
@@ -275,7 +299,7 @@ static void moments(void **state)
         assert_true(fabs(got[0] - w[1]) < 1e-4 && fabs(got[1] / w[2] - 1) < 1e-6);
         assert_true(fabs(got[2] - w[3]) < 1e-6 && fabs(got[3] - w[4]) < 1e-6);
     }
-    clv_array_clear(&v), clv_array_clear(&chi), clv_array_clear(&want);
+    clv_file_array_clear(&v), clv_file_array_clear(&chi), clv_file_array_clear(&want);
 }
 
 /* The continuum-divided spectra, and where the cross-correlation peaks. */
@@ -283,7 +307,7 @@ static void start_values(void **state)
 {
     (void)state;
     golden_coadd c = golden_open("a", false);
-    clv_array want = golden_load("stages/10_ccf/vel_vsini_par");
+    clv_file_array want = golden_load("stages/10_ccf/vel_vsini_par");
     clv_spectra_plan *plan;
     clv_star_data d;
     EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, NULL, &plan));
@@ -291,8 +315,8 @@ static void start_values(void **state)
     for (size_t i = 0; i < 4; ++i) {
         EXPECT_OK(clv_star_prepare(plan, i, &d));
         for (size_t k = 0; k < 3; ++k) {
-            clv_array spec = golden_load("stages/10_ccf/proc_spec_%zu_%c", i, "brz"[k]),
-                      ivar = golden_load("stages/10_ccf/proc_ivar_%zu_%c", i, "brz"[k]);
+            clv_file_array spec = golden_load("stages/10_ccf/proc_spec_%zu_%c", i, "brz"[k]),
+                           ivar = golden_load("stages/10_ccf/proc_ivar_%zu_%c", i, "brz"[k]);
             const float *q = d.ccf + 2 * k * plan->ccf_room, *w = q + plan->ccf_room;
             double off = 0, norm = 0;
             for (size_t n = 0; n < spec.shape[0]; ++n) {
@@ -303,7 +327,7 @@ static void start_values(void **state)
                           off / norm);
             (void)w;
             assert_true(off / norm < 0.02);
-            clv_array_clear(&spec), clv_array_clear(&ivar);
+            clv_file_array_clear(&spec), clv_file_array_clear(&ivar);
         }
     }
     clv_star_data_clear(&d), clv_spectra_plan_free(plan);
@@ -319,7 +343,7 @@ static void start_values(void **state)
     print_message("%zu of %zu start velocities off by more than 1 km/s\n", far, c.stars.count);
     assert_true(far <= 2);
     clv_context_free(context);
-    clv_array_clear(&want), golden_close_coadd(&c);
+    clv_file_array_clear(&want), golden_close_coadd(&c);
 }
 
 /* One SDSS spectrum, of a white dwarf: what it says, and a fit that has no template like it. */
@@ -381,8 +405,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(resolution),        cmocka_unit_test(basis),
         cmocka_unit_test(preparation),       cmocka_unit_test(normal_equations),
         cmocka_unit_test(moments),           cmocka_unit_test(values_in_plain_c),
-        cmocka_unit_test(values_on_devices), cmocka_unit_test(start_values),
-        cmocka_unit_test(sdss_spectrum),
+        cmocka_unit_test(values_on_devices), cmocka_unit_test(values_without_doubles),
+        cmocka_unit_test(start_values),      cmocka_unit_test(sdss_spectrum),
     };
     test_isolate();
     golden_begin();

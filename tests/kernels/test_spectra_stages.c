@@ -4,6 +4,7 @@
  * values. Needs $CLEAVE_REFERENCE_DIR/specfit. */
 #include "device.h"
 #include "spectra_files.h"
+#include "spectra_watch.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -49,60 +50,6 @@ static void one_template_create(one_template *o, double first, double last, cons
     o->library = (clv_spectra_library){ 1, &o->arm, 1, o->parameters };
 }
 
-/* ---- a job whose inner arrays come back ------------------------------------------------------- */
-
-static struct {
-    float *watched, *states, *found;
-    size_t per_star;
-} kept;
-
-static clv_status keep(const clv_slot *slot, size_t first, size_t count, void *user)
-{
-    const clv_spectra_plan *plan = user;
-    const size_t state = plan->options.starts * CLV_SPECTRA_STATE;
-    if (plan->watch)
-        memcpy(kept.watched + first * kept.per_star, clv_slot_result(slot, CLV_SPECTRA_WATCHED),
-               count * kept.per_star * sizeof(float));
-    memcpy(kept.states + first * state, clv_slot_result(slot, CLV_SPECTRA_STATES),
-           count * state * sizeof(float));
-    memcpy(kept.found + 2 * first, clv_slot_result(slot, CLV_SPECTRA_FOUND),
-           count * 2 * sizeof(float));
-    return CLV_OK;
-}
-
-/* On the device or not at all; kept.* is to be freed by forget(). */
-static void run_plan(test_device *device, clv_spectra_plan *plan, const double *points,
-                     size_t count, clv_spectra_watch watch, size_t per_star)
-{
-    const clv_job job = { .name = "stages",
-                          .units = plan->stars.count,
-                          .cost = clv_spectra_cost,
-                          .setup = clv_spectra_setup,
-                          .enqueue = clv_spectra_enqueue,
-                          .commit = keep };
-    plan->points = points, plan->watch = watch, kept.per_star = per_star;
-    if (points) plan->options.starts = (unsigned)count;
-    kept.watched = clv_zalloc(plan->stars.count * per_star + 1, sizeof(float));
-    kept.states =
-        clv_zalloc(plan->stars.count * plan->options.starts * CLV_SPECTRA_STATE, sizeof(float));
-    kept.found = clv_zalloc(plan->stars.count * 2, sizeof(float));
-    assert_true(kept.watched && kept.states && kept.found);
-    EXPECT_OK(clv_job_run(device->context, &job, plan, NULL));
-}
-
-static void forget(clv_spectra_plan *plan)
-{
-    clv_free(kept.watched), clv_free(kept.states), clv_free(kept.found);
-    clv_spectra_plan_free(plan);
-}
-
-/* Lane `lane` of points [from, from + n) of item `item`. */
-static void lane_of(size_t item, size_t pitch, size_t from, size_t n, size_t lane, double *out)
-{
-    for (size_t i = 0; i < n; ++i)
-        out[i] = (double)kept.watched[(item * pitch + from + i) * 8 + lane];
-}
-
 /* A spectrum of `n` pixels without features, for stages that do not look at it. */
 static clv_spectrum flat_spectrum(const double *wavelength, size_t n, const float *ones)
 {
@@ -117,12 +64,12 @@ static float ones[4096];
 static void network_on(test_device *device)
 {
     if (device->tiny) return;
-    clv_array params = golden_load("stages/1_nn/params");
+    clv_file_array params = golden_load("stages/1_nn/params");
     const size_t rows = device->slow ? 2 : params.shape[0];
     for (size_t a = 0; a < (device->slow ? 1 : golden_library.library.arm_count); ++a) {
         const clv_spectra_arm *arm = &golden_library.library.arms[a];
         const size_t n = arm->points, pitch = clv_round_up(n, 16) + 16;
-        clv_array want = golden_load("stages/1_nn/spec_%c", arm->name[5]);
+        clv_file_array want = golden_load("stages/1_nn/spec_%c", arm->name[5]);
         double *points = clv_zalloc(rows * 6, sizeof *points), *got = clv_alloc(n, sizeof *got),
                *near = clv_alloc(n, sizeof *near), wave[16];
         double *work = clv_alloc(2 * clv_spectra_widest(arm), sizeof *work);
@@ -135,9 +82,9 @@ static void network_on(test_device *device)
         const clv_spectra_stars stars = { 1, 1, &one };
         clv_spectra_plan *plan;
         EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &stars, NULL, &plan));
-        run_plan(device, plan, points, rows, CLV_WATCH_TEMPLATES, rows * pitch * 8);
+        watch_run(device, plan, points, rows, CLV_WATCH_TEMPLATES, rows * pitch * 8);
         for (size_t i = 0; i < rows; ++i) {
-            lane_of(i, pitch, 0, n, 0, got);
+            watch_lane(i, pitch, 0, n, 0, got);
             golden_close("network", golden_f64(&want) + i * n, got, n, 2e-5);
             for (size_t k = 0; k < 4; ++k) {
                 double q[4];
@@ -145,14 +92,15 @@ static void network_on(test_device *device)
                 q[k] += q[k] + plan->step[2 + k] > plan->high[2 + k] ? -plan->step[2 + k]
                                                                      : plan->step[2 + k];
                 clv_spectra_network(arm, q, work, near);
-                lane_of(i, pitch, 0, n, 2 + k, got);
+                watch_lane(i, pitch, 0, n, 2 + k, got);
                 golden_close("its neighbour", near, got, n, 2e-5);
             }
         }
-        forget(plan);
-        clv_free(points), clv_free(got), clv_free(near), clv_free(work), clv_array_clear(&want);
+        watch_forget(plan);
+        clv_free(points), clv_free(got), clv_free(near), clv_free(work),
+            clv_file_array_clear(&want);
     }
-    clv_array_clear(&params);
+    clv_file_array_clear(&params);
 }
 
 /* Pixels at the template's own points, at rest: what is left is the rotation. */
@@ -160,8 +108,9 @@ static void rotation_on(test_device *device)
 {
     if (device->tiny) return;
     enum { EDGE = 80 };
-    clv_array lam = golden_load("stages/2_vsini/lam"), y = golden_load("stages/2_vsini/spec"),
-              v = golden_load("stages/2_vsini/vsini"), want = golden_load("stages/2_vsini/result");
+    clv_file_array lam = golden_load("stages/2_vsini/lam"), y = golden_load("stages/2_vsini/spec"),
+                   v = golden_load("stages/2_vsini/vsini"),
+                   want = golden_load("stages/2_vsini/result");
     const size_t n = lam.shape[0], k = n - 2 * EDGE, turns = v.shape[0];
     const clv_specfit_options options = { .size = sizeof options, .max_velocity_kms = 100 };
     double points[8 * 6] = { 0 }, *got = clv_alloc(k, sizeof *got);
@@ -174,22 +123,24 @@ static void rotation_on(test_device *device)
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, &options, &plan));
     const size_t all = plan->all_pixels;
-    run_plan(device, plan, points, turns, CLV_WATCH_PIXELS, turns * all * 8);
+    watch_run(device, plan, points, turns, CLV_WATCH_PIXELS, turns * all * 8);
     for (size_t i = 0; i < turns; ++i) {
-        lane_of(i, all, 0, k, 0, got);
+        watch_lane(i, all, 0, k, 0, got);
         golden_close("rotation", golden_f64(&want) + i * n + EDGE, got, k, 3e-6);
     }
-    forget(plan);
+    watch_forget(plan);
     clv_free(o.memory), clv_free(got);
-    clv_array_clear(&lam), clv_array_clear(&y), clv_array_clear(&v), clv_array_clear(&want);
+    clv_file_array_clear(&lam), clv_file_array_clear(&y), clv_file_array_clear(&v),
+        clv_file_array_clear(&want);
 }
 
 static void spline_on(test_device *device)
 {
     if (device->tiny) return;
-    clv_array x = golden_load("stages/3_spline/knots"), y = golden_load("stages/3_spline/y"),
-              w = golden_load("stages/3_spline/obs_lam"), v = golden_load("stages/3_spline/vel"),
-              want = golden_load("stages/3_spline/result");
+    clv_file_array x = golden_load("stages/3_spline/knots"), y = golden_load("stages/3_spline/y"),
+                   w = golden_load("stages/3_spline/obs_lam"),
+                   v = golden_load("stages/3_spline/vel"),
+                   want = golden_load("stages/3_spline/result");
     const size_t n = x.shape[0], k = w.shape[0], speeds = v.shape[0];
     double points[8 * 6] = { 0 }, *got = clv_alloc(k, sizeof *got);
     one_template o;
@@ -201,15 +152,16 @@ static void spline_on(test_device *device)
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
     const size_t all = plan->all_pixels;
-    run_plan(device, plan, points, speeds, CLV_WATCH_PIXELS, speeds * all * 8);
+    watch_run(device, plan, points, speeds, CLV_WATCH_PIXELS, speeds * all * 8);
     for (size_t i = 0; i < speeds; ++i) {
-        lane_of(i, all, 0, k, 0, got);
+        watch_lane(i, all, 0, k, 0, got);
         golden_close("spline", golden_f64(&want) + i * k, got, k, 1.5e-6);
     }
-    forget(plan);
+    watch_forget(plan);
     clv_free(o.memory), clv_free(got);
-    clv_array_clear(&x), clv_array_clear(&y), clv_array_clear(&w), clv_array_clear(&v);
-    clv_array_clear(&want);
+    clv_file_array_clear(&x), clv_file_array_clear(&y), clv_file_array_clear(&w),
+        clv_file_array_clear(&v);
+    clv_file_array_clear(&want);
 }
 
 /* Each pixel reads one point of the template, so that the template at the pixels is known. */
@@ -234,9 +186,9 @@ static void resolution_on(test_device *device)
 {
     if (device->tiny) return;
     enum { MARGIN = 40 };
-    clv_array raw = golden_load("stages/4_resolution/raw"),
-              vec = golden_load("stages/4_resolution/vec"),
-              want = golden_load("stages/4_resolution/result");
+    clv_file_array raw = golden_load("stages/4_resolution/raw"),
+                   vec = golden_load("stages/4_resolution/vec"),
+                   want = golden_load("stages/4_resolution/result");
     const size_t nd = raw.shape[0], n = raw.shape[1];
     double *wave = clv_alloc(n, sizeof *wave), *got = clv_alloc(n, sizeof *got), point[6] = { 0 };
     float *narrow = clv_alloc(nd * n, sizeof *narrow);
@@ -253,24 +205,26 @@ static void resolution_on(test_device *device)
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
     read_points(plan, n, MARGIN);
-    run_plan(device, plan, point, 1, CLV_WATCH_RESOLVED, plan->all_pixels * 8);
-    lane_of(0, plan->all_pixels, 0, n, 0, got);
+    watch_run(device, plan, point, 1, CLV_WATCH_RESOLVED, plan->all_pixels * 8);
+    watch_lane(0, plan->all_pixels, 0, n, 0, got);
     golden_close("resolution", golden_f64(&want), got, n, 1e-5);
-    lane_of(0, plan->all_pixels, 0, n, 6,
-            got); /* the velocity's difference is seen through it too */
+    watch_lane(0, plan->all_pixels, 0, n, 6,
+               got); /* the velocity's difference is seen through it too */
     assert_true(fabs(got[n / 2] - golden_f64(&want)[n / 2]) > 0);
-    forget(plan);
+    watch_forget(plan);
     clv_free(o.memory), clv_free(wave), clv_free(got), clv_free(narrow);
-    clv_array_clear(&raw), clv_array_clear(&vec), clv_array_clear(&want);
+    clv_file_array_clear(&raw), clv_file_array_clear(&vec), clv_file_array_clear(&want);
 }
 
 static void normal_equations_on(test_device *device)
 {
     if (device->tiny) return;
     enum { MARGIN = 40 };
-    clv_array d = golden_load("stages/7_chisq0/spec"), s = golden_load("stages/7_chisq0/espec"),
-              lam = golden_load("stages/7_chisq0/lam"), t = golden_load("stages/7_chisq0/templ"),
-              want = golden_load("stages/7_chisq0/npoly_chisq");
+    clv_file_array d = golden_load("stages/7_chisq0/spec"),
+                   s = golden_load("stages/7_chisq0/espec"),
+                   lam = golden_load("stages/7_chisq0/lam"),
+                   t = golden_load("stages/7_chisq0/templ"),
+                   want = golden_load("stages/7_chisq0/npoly_chisq");
     const size_t n = lam.shape[0];
     float *flux = clv_alloc(2 * n, sizeof *flux), *ivar = flux + n;
     double point[6] = { 0 }, sigmas = 0;
@@ -296,18 +250,19 @@ static void normal_equations_on(test_device *device)
         clv_spectrum real = one;
         real.flux = flux, real.ivar = ivar;
         plan->stars.items = &real;
-        run_plan(device, plan, point, 1, CLV_WATCH_NOTHING, 0);
-        const double got = (double)kept.states[CLV_S_VALUE] + (double)kept.states[CLV_S_LOST];
+        watch_run(device, plan, point, 1, CLV_WATCH_NOTHING, 0);
+        const double got = (double)watched.states[CLV_S_VALUE] + (double)watched.states[CLV_S_LOST];
         const double wanted = golden_f64(&want)[2 * i + 1] - sigmas;
         const double limit = device->facts->fp64 ? 0.02 + 1e-6 * fabs(wanted) : 0.1;
         print_message("%u terms: %.5f, %.5f expected\n", terms, got, wanted);
         assert_true(fabs(got - wanted) <= limit);
-        forget(plan);
+        watch_forget(plan);
         clv_free(o.memory);
     }
     clv_free(flux);
-    clv_array_clear(&d), clv_array_clear(&s), clv_array_clear(&lam), clv_array_clear(&t);
-    clv_array_clear(&want);
+    clv_file_array_clear(&d), clv_file_array_clear(&s), clv_file_array_clear(&lam),
+        clv_file_array_clear(&t);
+    clv_file_array_clear(&want);
 }
 
 /* A masked pixel in a line that is a hundred thousand times the continuum: it is part of L2 and
@@ -354,8 +309,9 @@ static void scan_on(test_device *device)
 {
     if (device->tiny) return;
     golden_coadd c = golden_open("a", false);
-    clv_array v = golden_load("stages/9_scan/vel_grid"), want = golden_load("stages/9_scan/chisq"),
-              best = golden_load("stages/9_scan/best_chi_vel_err_skew_kurt");
+    clv_file_array v = golden_load("stages/9_scan/vel_grid"),
+                   want = golden_load("stages/9_scan/chisq"),
+                   best = golden_load("stages/9_scan/best_chi_vel_err_skew_kurt");
     const size_t n = device->slow ? 40 : v.shape[0];
     const double from = golden_f64(&v)[0], step = golden_f64(&v)[1] - from;
     double points[8 * 6], *values = clv_alloc(8 * n, sizeof *values), worst = 0;
@@ -382,7 +338,8 @@ static void scan_on(test_device *device)
     print_message("scan: %.2f of the limit\n", worst);
     assert_true(worst <= 1);
     clv_free(values);
-    clv_array_clear(&v), clv_array_clear(&want), clv_array_clear(&best), golden_close_coadd(&c);
+    clv_file_array_clear(&v), clv_file_array_clear(&want), clv_file_array_clear(&best),
+        golden_close_coadd(&c);
 }
 
 /* The same through the resolution matrix, against the value at each of the velocities. */
@@ -414,25 +371,26 @@ static void starts_on(test_device *device)
 {
     if (device->tiny) return;
     golden_coadd c = golden_open("a", false);
-    clv_array want = golden_load("stages/10_ccf/vel_vsini_par");
+    clv_file_array want = golden_load("stages/10_ccf/vel_vsini_par");
     clv_spectra_plan *plan;
     size_t far = 0, other = 0;
     assert_true(c.stars.count <= MOST_STARS);
     if (device->slow) c.stars.count = 1;
     EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, NULL, &plan));
     plan->stages = CLV_SPECTRA_STAGE_START; /* a fit would be longer than its start */
-    run_plan(device, plan, NULL, 0, CLV_WATCH_NOTHING, 0);
+    watch_run(device, plan, NULL, 0, CLV_WATCH_NOTHING, 0);
     for (size_t i = 0; i < c.stars.count; ++i) {
         const double *w = golden_f64(&want) + 6 * i;
-        const double *p = golden_library.library.ccf_parameters + 4 * (size_t)kept.found[2 * i + 1];
-        far += fabs((double)kept.found[2 * i] - w[0]) > 1;
+        const double *p =
+            golden_library.library.ccf_parameters + 4 * (size_t)watched.found[2 * i + 1];
+        far += fabs((double)watched.found[2 * i] - w[0]) > 1;
         other += fabs(p[0] - w[2]) > 1 || fabs(p[1] - w[3]) > 1e-6 || fabs(p[2] - w[4]) > 1e-6;
     }
     print_message("of %zu starts %zu are off by more than 1 km/s, %zu with another template\n",
                   c.stars.count, far, other);
     assert_true(far <= 2 && other <= 2);
-    forget(plan);
-    clv_array_clear(&want), golden_close_coadd(&c);
+    watch_forget(plan);
+    clv_file_array_clear(&want), golden_close_coadd(&c);
 }
 
 #define ON_EVERY_DEVICE(claim)        \

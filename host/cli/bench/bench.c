@@ -20,13 +20,14 @@ static const bench_workload *const workloads[] = { &bench_paco, &bench_blobs, &b
                                                    &bench_transformer, &bench_specfit };
 
 typedef struct bench_args {
-    const char *modes, *device, *sizes, *json, *html, *markdown, *peers, *environments;
+    const char *modes, *device, *sizes, *library, *coadd, *json, *html, *markdown, *peers,
+        *environments;
     uint64_t repeats;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
 } bench_args;
 
-enum { OPTION_ROWS = 14 };
+enum { OPTION_ROWS = 16 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -37,6 +38,9 @@ static void make_table(bench_args *a, cli_option *table)
           "these devices: gpu, cpu, all, N, P:D, name~TEXT, ..." },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
+        { "library", CLI_TEXT, &a->library, "DIR",
+          "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
+        { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
         { "full", CLI_FLAG, &a->full, NULL, "larger sizes too (minutes)" },
         { "repeats", CLI_UINT, &a->repeats, "N", "of everything that is quick enough [5]" },
         { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
@@ -119,7 +123,7 @@ static int choose_workloads(bench *b, int count, char **names)
 
 static int read_args(bench_args *a, bench *b)
 {
-    b->plan = (bench_plan){ .sizes.full = a->full,
+    b->plan = (bench_plan){ .sizes = { .full = a->full, .library = a->library, .coadd = a->coadd },
                             .repeats = (size_t)a->repeats,
                             .patience_s = a->patience_given ? a->patience_s
                                           : a->full         ? 120

@@ -50,6 +50,7 @@ typedef struct bench_sizes {
     bool full;
     size_t given[16][3]; /* of --sizes, height, width, frames; instead of the usual ones */
     size_t given_count;
+    const char *library, *coadd; /* of --library and --coadd; NULL: made up */
 } bench_sizes;
 
 struct bench_party;

@@ -75,7 +75,9 @@ static clv_status prepare(const bench_case *c, const char *folder)
     synthetic_movie movie;
     char path[BENCH_PATH];
     CLV_TRY(make_movie(c, &movie));
-    const clv_array array = { CLV_U16, 3, { c->size[2], c->size[0], c->size[1] }, movie.pixels };
+    const clv_file_array array = {
+        CLV_U16, 3, { c->size[2], c->size[0], c->size[1] }, movie.pixels
+    };
     snprintf(path, sizeof path, "%s/movie.npy", folder);
     clv_status status = clv_npy_write(path, &array);
     snprintf(path, sizeof path, "%s/truth.csv", folder);

@@ -76,7 +76,7 @@ static clv_status prepare(const bench_case *c, const char *folder)
     CLV_TRY(synthetic_adi_create(c->size[2], c->size[0], c->size[1], SEED, &adi));
     const struct {
         const char *name;
-        clv_array array;
+        clv_file_array array;
     } files[] = {
         { "cube.npy", { CLV_F32, 3, { adi.frames, adi.height, adi.width }, adi.cube } },
         { "angles.npy", { CLV_F64, 1, { adi.frames }, adi.angles } },

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spectral fitting in `cleave bench`: whole fits of stars as DESI has them, and the parts of a fit. */
-#include "host/cli/bench/bench.h"
-#include "host/cli/synthetic/stars.h"
+#include "host/cli/bench/specfit_stars.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "host/spectra/spectra_job.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { SEED = 1, MOST_MADE = 64, REPEATS = 9 };
+enum { REPEATS = 9 };
 
 /* Parts of a fit: what a job repeats, on how many stars, and what that amounts to. */
-enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START };
+enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE };
 static const struct part {
     const char *name;
     unsigned stages;
@@ -30,6 +27,7 @@ static const struct part {
     [SCAN] = { "velocity scan of 416, a star", CLV_SPECTRA_STAGE_SHIFT | CLV_SPECTRA_STAGE_VALUES,
                8, 416, 1.0 / 8 },
     [START] = { "start values, a star", CLV_SPECTRA_STAGE_START, 32, 0, 1.0 / 32 },
+    [PREPARE] = { "preparation, a star", 0, 16, 0, 1.0 / 16 }, /* host work */
 };
 
 static void add_case(size_t stars, int variant, bench_case *cases, size_t room, size_t *count)
@@ -52,11 +50,18 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
 {
     size_t count = 0;
     if (sizes->given_count) return 0; /* those are of images */
-    add_case(2, WHOLE, cases, room, &count);
-    add_case(32, WHOLE, cases, room, &count);
-    if (sizes->full) add_case(256, WHOLE, cases, room, &count);
-    if (sizes->full) add_case(5000, LARGE, cases, room, &count);
-    for (int part = NETWORK; part <= START; ++part)
+    const size_t given = bench_stars_choose(sizes);
+    if (given) {
+        add_case(given, WHOLE, cases, room, &count);
+    } else if (!sizes->library && !sizes->coadd) {
+        add_case(2, WHOLE, cases, room, &count);
+        add_case(32, WHOLE, cases, room, &count);
+        if (sizes->full) add_case(256, WHOLE, cases, room, &count);
+        if (sizes->full) add_case(5000, LARGE, cases, room, &count);
+    } else {
+        return 0; /* files that cannot be used */
+    }
+    for (int part = NETWORK; part <= PREPARE; ++part)
         add_case(parts[part].stars, part, cases, room, &count);
     return count;
 }
@@ -66,33 +71,11 @@ static double effort(const bench_case *c)
     return (double)c->size[0];
 }
 
-/* The first `count` stars; made once a process, as that takes seconds, and never freed. */
-static clv_status stars_of_process(size_t count, synthetic_stars *out)
-{
-    static synthetic_stars made;
-    if (made.stars.count < count) {
-        const size_t all = CLV_MAX(count, (size_t)32);
-        synthetic_stars_clear(&made);
-        CLV_TRY(synthetic_stars_create_like(&synthetic_stars_desi, all, SEED, false, &made));
-    }
-    *out = made;
-    out->stars.count = count;
-    return CLV_OK;
-}
-
-/* The library lies beside the cases: it is the same for all. */
 static clv_status prepare(const bench_case *c, const char *folder)
 {
-    char library[BENCH_PATH], described[BENCH_PATH + 16], coadd[BENCH_PATH];
-    synthetic_stars s;
-    const bool whole = c->variant <= LARGE;
-    CLV_TRY(stars_of_process(CLV_MIN(whole ? c->size[0] : 2, (size_t)MOST_MADE), &s));
+    char library[BENCH_PATH];
     snprintf(library, sizeof library, "%.4000s/../specfit-library", folder);
-    snprintf(described, sizeof described, "%s/lib.json", library);
-    snprintf(coadd, sizeof coadd, "%.4000s/coadd.fits", folder);
-    clv_status status = CLV_OK;
-    if (access(described, R_OK)) status = synthetic_stars_write_library(&s, library);
-    return status ? status : synthetic_stars_write_coadd(&s, whole ? c->size[0] : 2, coadd);
+    return bench_stars_write(c->variant <= LARGE ? c->size[0] : 2, folder, library);
 }
 
 static const char *const *command(const bench_case *c, const char *folder, const char *output)
@@ -115,7 +98,7 @@ static const char *const *command(const bench_case *c, const char *folder, const
 
 typedef struct trial {
     clv_context *context;
-    const synthetic_stars *s;
+    const bench_stars *s;
     clv_specfit_result *results;
     clv_report *report; /* of the last run */
     double kernel_s[BENCH_MOST_SAMPLES];
@@ -153,7 +136,7 @@ static clv_status once(void *user, double *seconds)
     return CLV_OK;
 }
 
-static clv_status send_cost(bench_run *run, size_t case_index, const synthetic_stars *s)
+static clv_status send_cost(bench_run *run, size_t case_index, const bench_stars *s)
 {
     clv_spectra_plan *plan;
     CLV_TRY(clv_spectra_plan_create(&s->library, &s->stars, NULL, &plan));
@@ -230,44 +213,74 @@ static clv_status part_once(trial *t, double *seconds)
 }
 
 /* Arithmetic that the formulas need, and memory that has to be read and written. */
-static void cost_of_part(trial *t, int which)
+static clv_status cost_of_part(trial *t, int which)
 {
-    double network = 0, weights = 0, points = 0, pixels = 0, lags = 0;
+    double network = 0, weights = 0, points = 0, pixels = 0, lags = 0, starts = 0;
+    clv_spectra_plan *plan;
+    CLV_TRY(clv_spectra_plan_create(&t->s->library, &t->s->stars, NULL, &plan));
+    for (size_t i = 0; i < t->s->stars.spectra; ++i) { /* as a fit folds the start templates */
+        starts += (double)plan->grid[i].ccf_points;
+        lags += (double)plan->grid[i].ccf_points * (double)(2 * plan->grid[i].ccf_reach + 1);
+    }
+    clv_spectra_plan_free(plan);
     for (size_t a = 0; a < t->s->library.arm_count; ++a) {
         const clv_spectra_arm *arm = &t->s->library.arms[a];
         for (size_t l = 0; l < arm->layers; ++l)
             weights += (double)arm->width[l] * (double)arm->width[l + 1];
         points += (double)arm->points, pixels += (double)t->s->stars.items[a].pixels;
-        lags += 2048.0 * 160; /* as it is folded, +-1000 km/s */
     }
     network = 2 * weights;
     const double each = pixels * (2 * 65 + 2 + 2 * 10 + 5), shift = pixels * 30;
-    const double velocities = (double)t->part->velocities, stars = (double)t->part->stars;
+    const double velocities = (double)t->part->velocities;
     if (which == NETWORK)
         t->flops = 128 * network, t->traffic = 4 * weights + 128 * points * 32 / 5;
     if (which == SPLINE)
-        t->flops = 128 * (points * 16 * 3 + pixels * 8),
-        t->traffic = 128 * (3 * points + pixels) * 4;
+        t->flops = 128 * (points * 16 + pixels * 8), /* five taps, and the recursions */
+            t->traffic = 128 * (3 * points + pixels) * 4;
     if (which == VALUES) t->flops = 128 * each, t->traffic = 128 * pixels * 8;
     if (which == SCAN)
         t->flops = velocities * (each + shift), t->traffic = velocities * pixels * 12;
     if (which == START)
-        t->flops = 5 * lags * (double)t->s->library.ccf_count, t->traffic = 4 * lags;
-    (void)stars;
+        t->flops = 5 * lags * (double)t->s->library.ccf_count,
+        t->traffic = starts * (double)t->s->library.ccf_count; /* by four */
+    return CLV_OK;
+}
+
+/* What the host does for a star before any device: one thread. */
+static clv_status prepare_all(void *user, double *seconds)
+{
+    trial *t = user;
+    clv_spectra_plan *plan;
+    clv_star_data data;
+    CLV_TRY(clv_spectra_plan_create(&t->s->library, &t->s->stars, NULL, &plan));
+    clv_status status = clv_star_data_create(plan, &data);
+    const double started = clv_now();
+    for (size_t i = 0; i < t->s->stars.count && !status; ++i)
+        status = clv_star_prepare(plan, i, &data);
+    *seconds = (clv_now() - started) * t->part->share;
+    clv_star_data_clear(&data);
+    clv_spectra_plan_free(plan);
+    return status;
 }
 
 static clv_status measure_part(bench_run *run, size_t case_index, trial *t)
 {
     const bench_case *c = &run->bench->cases[case_index];
+    const bool plain = run->bench->parties[run->party].kind == BENCH_REFERENCE;
     double values[BENCH_MOST_SAMPLES], warm;
     size_t count;
-    if (run->bench->parties[run->party].kind == BENCH_REFERENCE) {
-        bench_send_note(run, case_index, "parts are measured on devices");
+    t->part = &parts[c->variant];
+    if (plain != (c->variant == PREPARE)) {
+        bench_send_note(run, case_index, plain ? "parts are measured on devices" : "host work");
         return CLV_OK;
     }
-    t->part = &parts[c->variant];
+    if (plain) {
+        CLV_TRY(bench_repeat(&run->bench->plan, prepare_all, t, values, &count));
+        bench_send(run, case_index, BENCH_COMPUTE, values, count);
+        return CLV_OK;
+    }
     CLV_TRY(run_part(t, 1, &warm));
-    cost_of_part(t, c->variant);
+    CLV_TRY(cost_of_part(t, c->variant));
     bench_send_cost(run, case_index, t->flops, t->traffic);
     count = CLV_MIN(CLV_MAX(run->bench->plan.repeats, (size_t)5), (size_t)BENCH_MOST_SAMPLES);
     for (size_t i = 0; i < count; ++i) /* what surrounds a sample takes longer than it */
@@ -279,20 +292,19 @@ static clv_status measure_part(bench_run *run, size_t case_index, trial *t)
 
 static clv_status measure(bench_run *run, size_t case_index)
 {
+    static const double point[CLV_SPECTRA_UNKNOWNS] = { 12, 10, 5500, 4, -0.7, 0.1 };
     const bench_case *c = &run->bench->cases[case_index];
-    synthetic_stars s;
+    bench_stars s;
     if (c->variant == LARGE) return CLV_OK;
     if (c->variant == WHOLE && bench_is_too_long(run, case_index)) return CLV_OK;
-    CLV_TRY(stars_of_process(c->size[0], &s));
+    CLV_TRY(bench_stars_get(c->size[0], &s));
     trial t = { .context = run->context,
                 .s = &s,
                 .results = clv_zalloc(c->size[0], sizeof *t.results),
-                .points = clv_zalloc(c->size[0] * CLV_SPECTRA_UNKNOWNS, sizeof *t.points) };
+                .points = clv_zalloc(c->size[0], sizeof point) };
     clv_status status = t.results && t.points ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory");
-    for (size_t i = 0; i < c->size[0] && !status; ++i) {
-        memcpy(t.points + i * CLV_SPECTRA_UNKNOWNS, s.truth[i], sizeof s.truth[i]);
-        t.points[i * CLV_SPECTRA_UNKNOWNS + 1] = 10; /* as the outside programs are asked */
-    }
+    for (size_t i = 0; i < c->size[0] && !status; ++i) /* as the outside programs are asked */
+        memcpy(t.points + i * CLV_SPECTRA_UNKNOWNS, point, sizeof point);
     if (!status)
         status = c->variant == WHOLE ? measure_whole(run, case_index, &t)
                                      : measure_part(run, case_index, &t);

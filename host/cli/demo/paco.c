@@ -112,7 +112,7 @@ static clv_status draw_pictures(const outcome *o, const char *folder, demo_row *
 /* So that the user can do it again with the command. */
 static clv_status write_inputs(const synthetic_adi *adi, const char *folder, demo_row *row)
 {
-    const clv_array arrays[] = {
+    const clv_file_array arrays[] = {
         { CLV_F32, 3, { adi->frames, adi->height, adi->width }, adi->cube },
         { CLV_F64, 1, { adi->frames }, adi->angles },
         { CLV_F32, 2, { adi->psf_size, adi->psf_size }, adi->psf },

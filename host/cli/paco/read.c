@@ -12,17 +12,17 @@
 
 static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
 {
-    clv_array cube = { 0 };
+    clv_file_array cube = { 0 };
     char shape[CLV_SHAPE_TEXT];
     clv_status status = clv_array_read(path, &cube, &in->cards);
-    if (!status) status = clv_array_convert(&cube, path, CLV_F32);
+    if (!status) status = clv_file_array_convert(&cube, path, CLV_F32);
     if (status) {
-        clv_array_clear(&cube);
+        clv_file_array_clear(&cube);
         return cli_input_status(&cli_paco, status);
     }
     if (cube.rank != 3 && cube.rank != 4) {
         clv_shape_text(cube.rank, cube.shape, shape);
-        clv_array_clear(&cube);
+        clv_file_array_clear(&cube);
         return cli_error(&cli_paco, CLI_USAGE,
                          "%s: %s given, expected frames [T,H,W] or channels of frames [C,T,H,W]",
                          path, shape);
@@ -104,12 +104,12 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
 
 static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
 {
-    clv_array psf = { 0 };
+    clv_file_array psf = { 0 };
     char shape[CLV_SHAPE_TEXT];
     clv_status status = clv_array_read(path, &psf, NULL);
-    if (!status) status = clv_array_convert(&psf, path, CLV_F32);
+    if (!status) status = clv_file_array_convert(&psf, path, CLV_F32);
     if (status) {
-        clv_array_clear(&psf);
+        clv_file_array_clear(&psf);
         return cli_input_status(&cli_paco, status);
     }
     in->psf = psf.data;

@@ -82,7 +82,7 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
 static clv_status write_map(const paco_args *a, const paco_inputs *in, const char *name,
                             clv_type type, void *data, clv_fits_cards *cards)
 {
-    clv_array map = { .type = type, .rank = in->channels_used > 1 ? 3 : 2, .data = data };
+    clv_file_array map = { .type = type, .rank = in->channels_used > 1 ? 3 : 2, .data = data };
     size_t *dims = map.shape + map.rank - 2;
     dims[0] = in->height, dims[1] = in->width;
     if (map.rank == 3) map.shape[0] = in->channels_used;

@@ -4,14 +4,18 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
-enum { OWN_OPTIONS = 17, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 25, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -30,8 +34,22 @@ static void make_table(specfit_args *a, cli_option *table)
         { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
         { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
         { "targets", CLI_TEXT, &a->targets, "ID,...", "only these TARGETIDs" },
+        { "targets-file", CLI_TEXT, &a->targets_file, "FILE", "only the TARGETIDs in FILE" },
         { "minsn", CLI_DOUBLE, &a->min_sn, "S/N", "only spectra with some arm above it",
           &a->min_sn_given },
+        { "minexpid", CLI_INT, &a->min_expid, "N", "only exposures after EXPID N",
+          &a->min_expid_given },
+        { "maxexpid", CLI_INT, &a->max_expid, "N", "only exposures up to EXPID N",
+          &a->max_expid_given },
+        { "redshifts", CLI_TEXT, &a->redshifts, "FILE",
+          "redrock's table, for RR_Z, RR_SPECTYPE and RR_SUBTYPE" },
+        { "zbest_include", CLI_FLAG, &a->zbest_include, NULL,
+          "the same from redrock-X or zbest-X beside coadd-X" },
+        { "zbest_select", CLI_FLAG, &a->zbest_select, NULL,
+          "only what redrock says is a star or below 1500 km/s" },
+        { "resume", CLI_FLAG, &a->resume, NULL,
+          "keep finished stars in OUTPUT.journal; go on after a run that was killed" },
+        { "save-every", CLI_UINT, &a->save_every, "N", "with --resume: after N stars [512]" },
         { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "on GPUs, on the rest where there is none" },
         { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N", "stars at once, as --batch" },
         { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3" },
@@ -53,6 +71,12 @@ static int check_args(const specfit_args *a)
     if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
         return cli_error(&cli_specfit, CLI_USAGE, "--npoly: %llu given, expected 1 to %d",
                          (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
+    if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
+        return cli_error(&cli_specfit, CLI_USAGE, "--save-every: %llu given, expected 1 to %d",
+                         (unsigned long long)a->save_every, BLOCK_ROWS);
+    if (a->resume && strcmp(a->output, "-") == 0)
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "--resume needs -o FILE: the journal is beside it");
     if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
         return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
     return -1;
@@ -115,29 +139,6 @@ static void set_defaults(specfit_args *a)
     if (isnan(a->sigma0)) a->sigma0 = 0.5;
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
         if (isnan(a->sigma_of[k])) a->sigma_of[k] = a->sigma0;
-}
-
-static bool is_target(const char *list, int64_t id)
-{
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)id);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        const size_t n = strcspn(at, ",");
-        if (n == strlen(name) && strncmp(at, name, n) == 0) return true;
-        if (!at[n]) break;
-        at += n;
-    }
-    return false;
-}
-
-static bool is_wanted(const specfit_args *a, const clv_desi_row *r)
-{
-    if (!r->is_star || (a->targets && !is_target(a->targets, r->target))) return false;
-    bool bright = !a->min_sn_given;
-    for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
-        bright |= r->snr[k] >= a->min_sn;
-    return bright;
 }
 
 /* Which arms of the file the library has. */
@@ -208,6 +209,7 @@ typedef struct run_state {
     clv_spectra_arm arms[CLV_DESI_ARMS]; /* by slot: those of the library that the file has */
     progress progress;
     clv_fits_rows models; /* file < 0: none, or finished */
+    specfit_journal journal;
 } run_state;
 
 static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to)
@@ -251,6 +253,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     for (size_t i = 0; !code && a->plots && i < count; ++i)
         code = specfit_plot(a, &s->table, &rows[i], &block);
     if (!code && a->models) code = specfit_models_put(&s->table, from, count, &s->models);
+    if (!code && s->journal.file >= 0)
+        code = cli_status(&cli_specfit, specfit_journal_put(&s->journal, &s->table, from, count));
     if (results) clv_specfit_results_clear(results, count);
     for (size_t i = 0; i < count; ++i)
         memset(rows[i].fit.model, 0, sizeof rows[i].fit.model);
@@ -259,24 +263,54 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     return code;
 }
 
+/* The journal beside the table; *done is the number of stars that it holds. */
+static int open_journal(const specfit_args *a, run_state *s, size_t *done)
+{
+    clv_text path = { 0 }, identity = { 0 };
+    clv_spectra_library library = s->library.library;
+    library.arms = s->arms, library.arm_count = s->table.slots;
+    clv_text_add(&path, "%s.journal", a->output);
+    clv_status status = specfit_identity(a, &s->table, &library, s->context, &identity);
+    if (!status && path.failed) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!status)
+        status = specfit_journal_open(path.data, identity.data, a->models != NULL, &s->table,
+                                      a->models ? &s->models : NULL, &s->journal, done);
+    if (!status && *done && !a->common.quiet)
+        fprintf(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
+    clv_text_clear(&path), clv_text_clear(&identity);
+    return cli_input_status(&cli_specfit, status);
+}
+
+/* Blocks come and go: large pieces are the system's again at once, so that memory does not grow with
+ * the number of stars. (glibc would keep them by and by.) */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 static int fit_all(const specfit_args *a, run_state *s)
 {
     int code = CLI_OK;
-    s->table.rows = clv_zalloc(CLV_MAX(s->desi.rows, (size_t)1), sizeof *s->table.rows);
-    if (!s->table.rows) return cli_error(&cli_specfit, CLI_FAILED, "no memory for the table");
-    for (size_t i = 0; i < s->desi.rows; ++i)
-        if (is_wanted(a, &s->desi.row[i])) s->table.rows[s->table.count++].row = i;
+    size_t from = 0;
     if (a->models && (code = specfit_models_begin(a, &s->table, &s->models))) return code;
+    if (a->resume && (code = open_journal(a, s, &from))) return code;
     s->progress.total = s->table.count;
     cli_bar_start(&s->progress.bar, &a->common, "stars");
-    for (size_t from = 0; from < s->table.count && !code;) {
+    const size_t most = a->resume ? (size_t)a->save_every : BLOCK_ROWS;
+    while (from < s->table.count && !code) {
         size_t to = from + 1;
-        while (to < s->table.count && s->table.rows[to].row < s->table.rows[from].row + BLOCK_ROWS)
+        while (to < s->table.count && to - from < most &&
+               s->table.rows[to].row < s->table.rows[from].row + BLOCK_ROWS)
             ++to;
         code = fit_block(a, s, from, to);
-        from = to;
+        if (!code) from = to;
     }
     cli_bar_end(&s->progress.bar);
+    if (code && s->journal.file >= 0 && from)
+        cli_warn(&cli_specfit, "%zu of %zu stars are kept in %s", from, s->table.count,
+                 s->journal.path);
     return code;
 }
 
@@ -321,7 +355,7 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
             char number[24];
             const clv_probe_device *facts = clv_device_facts(clv_context_device(probe, i));
             snprintf(number, sizeof number, "%zu", i);
-            if (a->gpu_devices && !is_target(a->gpu_devices, (int64_t)i)) continue;
+            if (a->gpu_devices && !specfit_is_listed(a->gpu_devices, (int64_t)i)) continue;
             clv_text_add(&list, "%s%zu:%u", list.length ? "," : "", facts->platform,
                          facts->ordinal);
         }
@@ -363,6 +397,7 @@ static int run(int argc, char **argv)
                        .vel_step = NAN,
                        .max_vsini = NAN,
                        .sigma0 = NAN,
+                       .save_every = BLOCK_ROWS,
                        .sigma_of = { NAN, NAN, NAN } };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     char batch[24], devices[256];
@@ -378,24 +413,28 @@ static int run(int argc, char **argv)
     set_defaults(&a);
     if ((code = check_args(&a)) >= 0) return code;
 
-    run_state s = { .models.file = -1 };
+    a.spectra = argv[1];
+    run_state s = { .models.file = -1, .journal.file = -1 };
     const double started = clv_now();
+    give_memory_back();
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
     if (!code) code = cli_input_status(&cli_specfit, clv_desi_open(argv[1], &s.desi));
     s.table.desi = &s.desi;
     if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arms);
+    if (!code) code = specfit_select(&a, &s.table);
     if (!code) code = make_context(&a, batch, devices, &s);
     if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
     if (!code && a.plots) code = cli_status(&cli_specfit, clv_dir_make(a.plots));
     if (!code) code = fit_all(&a, &s);
     if (!code && a.plots) code = specfit_plot_summary(&a, &s.table);
-    if (!code && a.models) code = cli_status(&cli_specfit, clv_fits_rows_end(&s.models, a.models));
+    if (!code && a.models) code = specfit_models_end(&a, &s.table, &s.models);
     if (!code) code = specfit_write(&a, &s.table);
     if (!code) note(&s);
     if (!code) code = cli_write_report(&cli_specfit, &a.common, s.context, s.report);
     if (!code) summarize(&a, &s, clv_now() - started);
+    specfit_journal_close(&s.journal, !code);
     clv_fits_rows_abandon(&s.models);
-    clv_free(s.table.rows);
+    clv_free(s.table.rows), clv_free(s.table.redshifts), clv_free(s.table.redshift_file);
     clv_desi_clear(&s.desi), clv_speclib_clear(&s.library);
     clv_report_free(s.report), clv_context_free(s.context);
     return code;

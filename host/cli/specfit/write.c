@@ -3,56 +3,77 @@
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/error.h"
 #include "host/io/csv.h"
-#include "host/io/fits_table.h"
+#include "host/io/fits.h"
+
+#include <cleave/version.h>
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 96 };
+
+/* The tables of the input that go along, rows as they lie there. */
+typedef struct copies {
+    clv_fits_raw primary, fibermap, scores, exposures;
+    bool has_fibermap, has_scores, has_exposures;
+} copies;
 
 /* The table's columns as numbers and texts, one row at a time. */
 typedef struct cells {
     clv_fits_column column[MAX_COLUMNS];
     clv_fits_value value[MAX_COLUMNS];
     size_t count;
+    const copies *from; /* columns that are copied keep their type */
+    unsigned type_width, subtype_width;
 } cells;
 
-static void add(cells *c, const char *name, char type, const char *unit, clv_fits_value value)
+static void add(cells *c, const char *name, char type, const char *unit, const char *comment,
+                clv_fits_value value)
 {
     clv_fits_column *column = &c->column[c->count];
-    *column = (clv_fits_column){ .type = type, .unit = unit };
+    *column = (clv_fits_column){ .type = type, .unit = unit, .comment = comment };
     clv_copy_string(column->name, sizeof column->name, name);
     c->value[c->count++] = value;
 }
 
-static void add_real(cells *c, const char *name, const char *unit, double value)
+static void add_real(cells *c, const char *name, const char *unit, const char *comment,
+                     double value)
 {
-    add(c, name, 'D', unit, (clv_fits_value){ .real = value });
+    add(c, name, 'D', unit, comment, (clv_fits_value){ .real = value });
 }
 
-static void add_whole(cells *c, const char *name, char type, int64_t value)
+static void add_whole(cells *c, const char *name, char type, const char *comment, int64_t value)
 {
-    add(c, name, type, NULL, (clv_fits_value){ .whole = value });
+    add(c, name, type, NULL, comment, (clv_fits_value){ .whole = value });
+}
+
+static void add_text(cells *c, const char *name, const char *comment, unsigned width,
+                     const char *text)
+{
+    add(c, name, 'A', NULL, comment, (clv_fits_value){ .text = text });
+    c->column[c->count - 1].width = CLV_MAX(width, 1u);
 }
 
 static void add_fit(cells *c, const clv_specfit_result *f)
 {
-    add_real(c, "VRAD", "km/s", f->velocity);
-    add_real(c, "VRAD_ERR", "km/s", f->velocity_error);
-    add_real(c, "VRAD_SKEW", NULL, f->skewness);
-    add_real(c, "VRAD_KURT", NULL, f->kurtosis);
-    add_real(c, "VSINI", "km/s", f->vsini);
-    add_real(c, "LOGG", NULL, f->logg);
-    add_real(c, "LOGG_ERR", NULL, f->logg_error);
-    add_real(c, "TEFF", "K", f->teff);
-    add_real(c, "TEFF_ERR", "K", f->teff_error);
-    add_real(c, "FEH", NULL, f->feh);
-    add_real(c, "FEH_ERR", NULL, f->feh_error);
-    add_real(c, "ALPHAFE", NULL, f->alpha);
-    add_real(c, "ALPHAFE_ERR", NULL, f->alpha_error);
+    static const char km[] = "km s-1";
+    add_real(c, "VRAD", km, "radial velocity", f->velocity);
+    add_real(c, "VRAD_ERR", km, "its error, other parameters fixed", f->velocity_error);
+    add_real(c, "VRAD_SKEW", NULL, "skewness along velocity", f->skewness);
+    add_real(c, "VRAD_KURT", NULL, "kurtosis along velocity", f->kurtosis);
+    add_real(c, "VSINI", km, "rotation", f->vsini);
+    add_real(c, "LOGG", NULL, "log10 of gravity, cgs", f->logg);
+    add_real(c, "LOGG_ERR", NULL, "error of LOGG", f->logg_error);
+    add_real(c, "TEFF", "K", "effective temperature", f->teff);
+    add_real(c, "TEFF_ERR", "K", "error of TEFF", f->teff_error);
+    add_real(c, "FEH", NULL, "[Fe/H]", f->feh);
+    add_real(c, "FEH_ERR", NULL, "error of FEH", f->feh_error);
+    add_real(c, "ALPHAFE", NULL, "[alpha/Fe]", f->alpha);
+    add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE", f->alpha_error);
 }
 
 static void add_chisq(cells *c, const specfit_table *t, const clv_specfit_result *f)
@@ -62,51 +83,95 @@ static void add_chisq(cells *c, const specfit_table *t, const clv_specfit_result
     char name[32];
     for (size_t i = 0; i < t->slots; ++i)
         chi += f->chisq[i], continuum += f->chisq_continuum[i], pixels += f->pixels[i];
-    add_real(c, "CHISQ_TOT", NULL, chi);
-    add_real(c, "CHISQ_C_TOT", NULL, continuum);
-    add_whole(c, "NPIX_TOT", 'K', (int64_t)pixels);
+    add_real(c, "CHISQ_TOT", NULL, "chi2 of unmasked pixels", chi);
+    add_real(c, "CHISQ_C_TOT", NULL, "the same of a continuum alone", continuum);
+    add_whole(c, "NPIX_TOT", 'K', "unmasked pixels", (int64_t)pixels);
     for (size_t i = 0; i < t->slots; ++i) {
         const char letter = clv_desi_arm_letters[t->arm_of[i]];
         snprintf(name, sizeof name, "CHISQ_%c", letter);
-        add_real(c, name, NULL, f->chisq[i]);
+        add_real(c, name, NULL, "chi2 of one arm", f->chisq[i]);
         snprintf(name, sizeof name, "CHISQ_C_%c", letter);
-        add_real(c, name, NULL, f->chisq_continuum[i]);
+        add_real(c, name, NULL, "continuum alone, of one arm", f->chisq_continuum[i]);
     }
+}
+
+/* A number of the fibre map, in the type that it has there; left out where it is not there. */
+static void add_copied(cells *c, const char *name, const char *comment, int64_t whole, double real)
+{
+    char type;
+    unsigned repeat;
+    if (!c->from->has_fibermap || !clv_fits_raw_column(&c->from->fibermap, name, &type, &repeat) ||
+        repeat != 1)
+        return;
+    if (type != 'I' && type != 'J' && type != 'K' && type != 'E' && type != 'D') type = 'K';
+    const clv_fits_value value = { .whole = whole, .real = real };
+    add(c, name, type, NULL, comment, value);
+}
+
+static void add_fibre(cells *c, const specfit_table *t, const specfit_row *r)
+{
+    const clv_desi_row *row = &t->desi->row[r->row];
+    char type;
+    unsigned width;
+    add_copied(c, "FIBER", "fibre", row->fiber, row->fiber);
+    add_copied(c, "REF_ID", "number in REF_CAT", row->reference, (double)row->reference);
+    if (c->from->has_fibermap &&
+        clv_fits_raw_column(&c->from->fibermap, "REF_CAT", &type, &width) && type == 'A')
+        add_text(c, "REF_CAT", "reference catalogue", width, row->catalogue);
+    add_copied(c, "TARGET_RA", "right ascension of the target", 0, row->ra);
+    add_copied(c, "TARGET_DEC", "declination of the target", 0, row->dec);
+    add_whole(c, "TARGETID", 'K', "target", row->target);
+    add_copied(c, "EXPID", "exposure", row->expid, (double)row->expid);
+}
+
+/* The type that SCORES has S/N in. */
+static char signal_type(const copies *from, char letter)
+{
+    static const char *const forms[] = { "MEDIAN_CALIB_SNR_", "MEDIAN_COADD_SNR_",
+                                         "MEDIAN_COADD_FLUX_SNR_" };
+    for (size_t i = 0; from->has_scores && i < CLV_LEN(forms); ++i) {
+        char name[40], type;
+        unsigned repeat;
+        snprintf(name, sizeof name, "%s%c", forms[i], letter);
+        if (clv_fits_raw_column(&from->scores, name, &type, &repeat) && type == 'D') return 'D';
+    }
+    return 'E';
 }
 
 static void add_target(cells *c, const specfit_table *t, const specfit_row *r)
 {
     const clv_desi_row *row = &t->desi->row[r->row];
-    add_real(c, "VRAD_CCF", "km/s", r->fit.start_velocity);
-    add_whole(c, "RVS_WARN", 'K', r->fit.warnings);
-    add_whole(c, "FIBER", 'J', row->fiber);
-    add_whole(c, "REF_ID", 'K', row->reference);
-    add(c, "REF_CAT", 'A', NULL, (clv_fits_value){ .text = row->catalogue });
-    add_real(c, "TARGET_RA", "deg", row->ra);
-    add_real(c, "TARGET_DEC", "deg", row->dec);
-    add_whole(c, "TARGETID", 'K', row->target);
-    add_whole(c, "EXPID", 'K', row->expid);
+    add_real(c, "VRAD_CCF", "km s-1", "velocity of the start", r->fit.start_velocity);
+    add_whole(c, "RVS_WARN", 'K', "warning bits", r->fit.warnings);
+    add_fibre(c, t, r);
     for (size_t i = 0; i < t->slots; ++i) {
         char name[8];
-        snprintf(name, sizeof name, "SN_%c", clv_desi_arm_letters[t->arm_of[i]]);
+        const char letter = clv_desi_arm_letters[t->arm_of[i]];
+        snprintf(name, sizeof name, "SN_%c", letter);
         const double told = row->snr[t->arm_of[i]];
-        add_real(c, name, NULL, isfinite(told) ? told : r->fit.signal_to_noise[i]);
+        add(c, name, signal_type(c->from, letter), NULL, "median S/N of one arm",
+            (clv_fits_value){ .real = isfinite(told) ? told : r->fit.signal_to_noise[i] });
     }
-    add_whole(c, "SUCCESS", 'L', r->fit.warnings == 0);
+    add_whole(c, "SUCCESS", 'L', "no warning bit is set", r->fit.warnings == 0);
+    const clv_redshift none = { .z = NAN }, *z = t->redshifts ? &t->redshifts[r->row] : &none;
+    add_real(c, "RR_Z", NULL, "redshift by redrock", z->z);
+    add_text(c, "RR_SPECTYPE", "class by redrock", c->type_width, t->redshifts ? z->type : "");
+    add_text(c, "RR_SUBTYPE", "subclass by redrock", c->subtype_width,
+             t->redshifts ? z->subtype : "");
 }
 
 /* What rvspecfit does not tell. */
 static void add_own(cells *c, const clv_specfit_result *f)
 {
     static const char *const names[] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
-    add_real(c, "NEG2LOGL", NULL, f->neg2logl);
-    add_whole(c, "STARTS_AGREED", 'J', f->starts_agreed);
-    add_whole(c, "ROUNDS", 'J', f->rounds);
+    add_real(c, "NEG2LOGL", NULL, "-2 log L, what was minimised", f->neg2logl);
+    add_whole(c, "STARTS_AGREED", 'J', "starts that ended here", f->starts_agreed);
+    add_whole(c, "ROUNDS", 'J', "of the optimiser", f->rounds);
     for (size_t a = 0, e = 0; a < CLV_SPECTRA_UNKNOWNS; ++a)
         for (size_t b = 0; b <= a; ++b, ++e) {
             char name[32];
             snprintf(name, sizeof name, "COV_%s_%s", names[a], names[b]);
-            add_real(c, name, NULL, f->covariance[e]);
+            add_real(c, name, NULL, "covariance", f->covariance[e]);
         }
 }
 
@@ -119,25 +184,42 @@ static void make_row(const specfit_table *t, const specfit_row *r, cells *c)
     add_own(c, &r->fit);
 }
 
-static clv_status write_csv(const char *path, const specfit_table *t)
+/* The columns of the table, and of what widths. */
+static void begin_row(const specfit_table *t, const copies *from, cells *c)
+{
+    *c = (cells){ .from = from };
+    for (size_t i = 0; i < t->count && t->redshifts; ++i) {
+        const clv_redshift *z = &t->redshifts[t->rows[i].row];
+        c->type_width = CLV_MAX(c->type_width, (unsigned)strlen(z->type));
+        c->subtype_width = CLV_MAX(c->subtype_width, (unsigned)strlen(z->subtype));
+    }
+}
+
+/* A row that stands for the columns of a table without rows. */
+static void make_empty_row(const specfit_table *t, cells *c)
+{
+    static const specfit_row nothing;
+    clv_desi_row nowhere = { 0 };
+    clv_desi empty = { .row = &nowhere };
+    specfit_table no_rows = *t;
+    no_rows.desi = &empty, no_rows.redshifts = NULL;
+    make_row(&no_rows, &nothing, c);
+}
+
+static clv_status write_csv(const char *path, const specfit_table *t, const copies *from)
 {
     clv_csv csv = { 0 };
     cells c;
     const char *names[MAX_COLUMNS];
-    static const specfit_row nothing;
-    clv_desi_row nowhere = { 0 };
-    const clv_desi empty = { .row = &nowhere };
-    const specfit_table no_rows = { .desi = &empty,
-                                    .slots = t->slots,
-                                    .arm_of = { t->arm_of[0], t->arm_of[1], t->arm_of[2] } };
-    make_row(t->count ? t : &no_rows, t->count ? &t->rows[0] : &nothing, &c);
+    begin_row(t, from, &c);
+    make_empty_row(t, &c);
     for (size_t k = 0; k < c.count; ++k)
         names[k] = c.column[k].name;
     clv_csv_begin(&csv, names, c.count);
     for (size_t i = 0; i < t->count; ++i) {
         make_row(t, &t->rows[i], &c);
         for (size_t k = 0; k < c.count; ++k) {
-            if (c.column[k].type == 'D')
+            if (c.column[k].type == 'D' || c.column[k].type == 'E')
                 clv_csv_number(&csv, c.value[k].real);
             else if (c.column[k].type == 'A')
                 clv_csv_string(&csv, c.value[k].text);
@@ -151,33 +233,133 @@ static clv_status write_csv(const char *path, const specfit_table *t)
     return status;
 }
 
-static clv_status write_fits(const char *path, const specfit_table *t)
+/* ---- what goes along ------------------------------------------------------------------------- */
+
+static void copies_clear(copies *c)
+{
+    clv_fits_raw_clear(&c->primary), clv_fits_raw_clear(&c->fibermap);
+    clv_fits_raw_clear(&c->scores), clv_fits_raw_clear(&c->exposures);
+    *c = (copies){ 0 };
+}
+
+static clv_status copies_read(const char *path, copies *c)
+{
+    static const char *const keys[] = { "SPGRP", "SPGRPVAL", "TILEID",   "SPECTRO",  "PETAL",
+                                        "NIGHT", "EXPID",    "HPXPIXEL", "HPXNSIDE", "HPXNEST" };
+    *c = (copies){ 0 };
+    clv_status status = clv_fits_raw_primary(path, keys, CLV_LEN(keys), &c->primary);
+    if (!status) status = clv_fits_raw_read(path, "FIBERMAP", &c->fibermap, &c->has_fibermap);
+    if (!status) status = clv_fits_raw_read(path, "SCORES", &c->scores, &c->has_scores);
+    if (!status) status = clv_fits_raw_read(path, "EXP_FIBERMAP", &c->exposures, &c->has_exposures);
+    if (status) copies_clear(c);
+    return status;
+}
+
+static clv_status begin_file(const specfit_table *t, const copies *from, clv_fits_table *table)
+{
+    clv_fits_cards cards = { 0 };
+    clv_text text = { 0 };
+    const char *slash = t->redshift_file ? strrchr(t->redshift_file, '/') : NULL;
+    clv_fits_card_string(&cards, "DEPNAM00", "cleave", "Software");
+    clv_fits_card_string(&cards, "DEPVER00", clv_version(), "Version");
+    clv_fits_card_string(&cards, "RR_FILE",
+                         slash              ? slash + 1
+                         : t->redshift_file ? t->redshift_file
+                                            : "",
+                         "Redrock redshift file");
+    for (size_t i = 0; i < cards.count; ++i)
+        clv_text_add(&text, "%-80.80s", cards.items[i].text);
+    clv_text_bytes(&text, from->primary.cards.data, from->primary.cards.length);
+    clv_status status = cards.failed || text.failed
+                            ? clv_fail(CLV_E_MEMORY, "specfit: no memory for a header")
+                            : CLV_OK;
+    if (!status) clv_fits_table_primary(table, text.data, text.length / 80);
+    clv_text_clear(&text), clv_fits_cards_clear(&cards);
+    return status;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Those rows of the single exposures whose target is in the table. */
+static clv_status add_exposures(const specfit_table *t, const copies *c, clv_fits_table *table)
+{
+    clv_file_array targets = { 0 };
+    bool found = false;
+    int64_t *wanted = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *wanted);
+    size_t *rows = clv_alloc(CLV_MAX(c->exposures.rows, (size_t)1), sizeof *rows), count = 0;
+    clv_status status = wanted && rows ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory");
+    if (!status)
+        status = clv_fits_read_column(t->desi->path, "EXP_FIBERMAP", "TARGETID", CLV_I64, &targets,
+                                      &found);
+    for (size_t i = 0; i < t->count && !status; ++i)
+        wanted[i] = t->desi->row[t->rows[i].row].target;
+    if (!status && t->count) qsort(wanted, t->count, sizeof *wanted, by_target);
+    for (size_t i = 0; !status && found && t->count && i < targets.shape[0]; ++i)
+        if (bsearch((const int64_t *)targets.data + i, wanted, t->count, sizeof *wanted, by_target))
+            rows[count++] = i;
+    if (!status && found) clv_fits_raw_write(&c->exposures, "EXP_FIBERMAP", rows, count, table);
+    clv_file_array_clear(&targets), clv_free(wanted), clv_free(rows);
+    return status;
+}
+
+/* The fibre map of the fitted spectra; with `all` their scores and exposures too. */
+static clv_status add_copies(const specfit_table *t, const copies *c, bool all,
+                             clv_fits_table *table)
+{
+    size_t *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
+    if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: no memory for the fibre map");
+    for (size_t i = 0; i < t->count; ++i)
+        rows[i] = t->rows[i].row;
+    if (c->has_fibermap) clv_fits_raw_write(&c->fibermap, "FIBERMAP", rows, t->count, table);
+    if (all && c->has_scores && c->scores.rows == t->desi->rows)
+        clv_fits_raw_write(&c->scores, "SCORES", rows, t->count, table);
+    clv_free(rows);
+    return all && c->has_exposures ? add_exposures(t, c, table) : CLV_OK;
+}
+
+static clv_status write_fits(const char *path, const specfit_table *t, const copies *from)
 {
     clv_fits_table table = { 0 };
     cells c;
+    begin_row(t, from, &c);
+    clv_status status = begin_file(t, from, &table);
+    make_empty_row(t, &c);
+    clv_fits_table_next(&table, "RVTAB", c.column, c.count, t->count);
     for (size_t i = 0; i < t->count; ++i) {
         make_row(t, &t->rows[i], &c);
-        if (!i) clv_fits_table_begin(&table, "RVTAB", c.column, c.count, t->count);
         clv_fits_table_row(&table, c.value);
     }
-    if (!t->count) clv_fits_table_begin(&table, "RVTAB", NULL, 0, 0);
-    const clv_status status = clv_fits_table_write(&table, path);
+    if (!status) status = add_copies(t, from, true, &table);
+    if (!status) status = clv_fits_table_write(&table, path);
     clv_fits_table_clear(&table);
     return status;
 }
 
 int specfit_write(const specfit_args *a, const specfit_table *t)
 {
-    const bool fits = clv_ends_with(a->output, ".fits");
-    return cli_status(&cli_specfit, (fits ? write_fits : write_csv)(a->output, t));
+    copies from;
+    clv_status status = copies_read(t->desi->path, &from);
+    if (!status)
+        status = clv_ends_with(a->output, ".fits") ? write_fits(a->output, t, &from)
+                                                   : write_csv(a->output, t, &from);
+    copies_clear(&from);
+    return cli_status(&cli_specfit, status);
 }
 
-/* Wavelengths, and a row of models for each row of the table, an image an arm. */
+/* ---- models ---------------------------------------------------------------------------------- */
+
 int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
 {
     clv_fits_image images[2 * CLV_DESI_ARMS];
     clv_fits_table head = { 0 };
-    clv_fits_table_begin(&head, NULL, NULL, 0, 0);
+    copies from;
+    clv_status status = copies_read(t->desi->path, &from);
+    if (!status) status = begin_file(t, &from, &head);
+    copies_clear(&from);
     for (size_t s = 0; s < t->slots; ++s) {
         const size_t arm = t->arm_of[s], n = t->desi->wavelength[arm].shape[0];
         clv_fits_image *i = &images[2 * s];
@@ -186,7 +368,7 @@ int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits
         snprintf(i[0].name, sizeof i[0].name, "%c_WAVELENGTH", clv_desi_arm_letters[arm]);
         snprintf(i[1].name, sizeof i[1].name, "%c_MODEL", clv_desi_arm_letters[arm]);
     }
-    clv_status status = clv_fits_rows_begin(a->models, &head, images, 2 * t->slots, file);
+    if (!status) status = clv_fits_rows_begin(a->models, &head, images, 2 * t->slots, file);
     clv_fits_table_clear(&head);
     for (size_t s = 0; s < t->slots && !status; ++s)
         status = clv_fits_rows_put(file, 2 * s, 0, t->desi->wavelength[t->arm_of[s]].data);
@@ -209,4 +391,15 @@ int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fi
         clv_free(nothing);
     }
     return cli_status(&cli_specfit, status);
+}
+
+int specfit_models_end(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
+{
+    clv_fits_table tail = { 0 };
+    copies from;
+    clv_status status = copies_read(t->desi->path, &from);
+    if (!status) status = add_copies(t, &from, false, &tail);
+    if (!status && tail.bytes.length) status = clv_fits_rows_append(file, &tail);
+    clv_fits_table_clear(&tail), copies_clear(&from);
+    return cli_status(&cli_specfit, status ? status : clv_fits_rows_end(file, a->models));
 }

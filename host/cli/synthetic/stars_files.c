@@ -19,10 +19,10 @@ static clv_status save(const char *folder, const char *part, const char *name, c
                        size_t rows, size_t columns, const void *data)
 {
     char path[PATH];
-    const clv_array array = { .type = type,
-                              .rank = columns ? 2 : 1,
-                              .shape = { rows, columns },
-                              .data = (void *)(uintptr_t)data };
+    const clv_file_array array = { .type = type,
+                                   .rank = columns ? 2 : 1,
+                                   .shape = { rows, columns },
+                                   .data = (void *)(uintptr_t)data };
     snprintf(path, sizeof path, "%s/%s%s%s.npy", folder, part, *part ? "/" : "", name);
     return clv_npy_write(path, &array);
 }

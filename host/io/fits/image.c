@@ -190,31 +190,32 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
 
 /* ---- what others call ---------------------------------------------------------------------- */
 
-clv_status clv_fits_read(const char *path, int hdu, clv_array *array, clv_fits_cards *cards)
+clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards)
 {
     clv_fits_source source = { 0 };
     clv_fits_image image;
-    clv_array read = { 0 };
-    *array = (clv_array){ 0 };
+    clv_file_array read = { 0 };
+    *array = (clv_file_array){ 0 };
     clv_status status = clv_fits_open(&source, path);
     if (!status) status = find_image(&source, hdu);
     if (!status) status = clv_fits_image_describe(&source, &image);
-    if (!status) status = clv_array_create(&read, path, image.array_type, image.rank, image.shape);
     if (!status)
-        status = clv_fits_image_read(&source, &image, 0, clv_array_count(&read), read.data);
+        status = clv_file_array_create(&read, path, image.array_type, image.rank, image.shape);
+    if (!status)
+        status = clv_fits_image_read(&source, &image, 0, clv_file_array_count(&read), read.data);
     if (!status && cards) status = read_cards(&source, image.rank, cards);
     if (!status) {
         *array = read;
-        read = (clv_array){ 0 };
+        read = (clv_file_array){ 0 };
     }
     if (status && cards) clv_fits_cards_clear(cards);
-    clv_array_clear(&read);
+    clv_file_array_clear(&read);
     clv_fits_close(&source);
     return status;
 }
 
 static clv_status read_rows(clv_fits_source *source, const char *name, size_t first, size_t rows,
-                            clv_array *array)
+                            clv_file_array *array)
 {
     clv_fits_image image;
     if (!clv_fits_has_image(source))
@@ -228,21 +229,21 @@ static clv_status read_rows(clv_fits_source *source, const char *name, size_t fi
     for (size_t i = 1; i < image.rank; ++i)
         row *= image.shape[i];
     image.shape[0] = rows;
-    CLV_TRY(clv_array_create(array, source->path, image.array_type, image.rank, image.shape));
+    CLV_TRY(clv_file_array_create(array, source->path, image.array_type, image.rank, image.shape));
     return rows ? clv_fits_image_read(source, &image, first * row, rows * row, array->data)
                 : CLV_OK;
 }
 
 clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
-                               clv_array *array, bool *found)
+                               clv_file_array *array, bool *found)
 {
     clv_fits_source source = { 0 };
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     *found = false;
     clv_status status = clv_fits_open(&source, path);
     if (!status) status = clv_fits_goto_name(&source, name, found);
     if (!status && *found) status = read_rows(&source, name, first, rows, array);
-    if (status) clv_array_clear(array);
+    if (status) clv_file_array_clear(array);
     clv_fits_close(&source);
     return status;
 }

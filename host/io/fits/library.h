@@ -33,6 +33,9 @@ clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *f
 /* Fails with what CFITSIO says: "path: cannot <doing>: ..." */
 clv_status clv_fits_error(const char *path, const char *doing, int error);
 
+/* Rows of the current table; fails unless the file holds them. */
+clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows);
+
 /* The current HDU's image. */
 typedef struct clv_fits_image {
     int bitpix, type; /* BITPIX and the CFITSIO type that pixels are read as */

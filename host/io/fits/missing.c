@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A build without CFITSIO: every call says so. */
 #include "host/io/fits.h"
+#include "host/io/fits_copy.h"
 
 #include "base/error.h"
 
@@ -12,10 +13,10 @@ static clv_status missing(const char *path)
                     path);
 }
 
-clv_status clv_fits_read(const char *path, int hdu, clv_array *array, clv_fits_cards *cards)
+clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards)
 {
     (void)hdu, (void)cards;
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     return missing(path);
 }
 
@@ -27,23 +28,39 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 }
 
 clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,
-                               clv_array *array, bool *found)
+                               clv_file_array *array, bool *found)
 {
     (void)name, (void)first, (void)rows;
-    *array = (clv_array){ 0 }, *found = false;
+    *array = (clv_file_array){ 0 }, *found = false;
     return missing(path);
 }
 
 clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
-                                clv_type type, clv_array *array, bool *found)
+                                clv_type type, clv_file_array *array, bool *found)
 {
     (void)table, (void)column, (void)type;
-    *array = (clv_array){ 0 }, *found = false;
+    *array = (clv_file_array){ 0 }, *found = false;
     return missing(path);
 }
 
-clv_status clv_fits_write(const char *path, const clv_array *array, const clv_fits_cards *cards)
+clv_status clv_fits_write(const char *path, const clv_file_array *array,
+                          const clv_fits_cards *cards)
 {
     (void)array, (void)cards;
+    return missing(path);
+}
+
+clv_status clv_fits_raw_read(const char *path, const char *name, clv_fits_raw *raw, bool *found)
+{
+    (void)name;
+    *raw = (clv_fits_raw){ 0 }, *found = false;
+    return missing(path);
+}
+
+clv_status clv_fits_raw_primary(const char *path, const char *const *keys, size_t count,
+                                clv_fits_raw *raw)
+{
+    (void)keys, (void)count;
+    *raw = (clv_fits_raw){ 0 };
     return missing(path);
 }

@@ -45,8 +45,7 @@ static int find_vector_column(fitsfile *file)
     return first;
 }
 
-/* Rows of the current table, and that the file holds them. */
-static clv_status count_rows(clv_fits_source *source, LONGLONG *rows)
+clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
 {
     int error = 0;
     LONGLONG start = 0;
@@ -99,7 +98,7 @@ static clv_status read_vector_table(clv_fits_source *source, vector *out)
     fits_get_num_rowsll(source->file, &rows, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
     if (!repeat || rows < 1 || (rows > 1 && repeat > 1)) return CLV_OK;
-    CLV_TRY(count_rows(source, &rows));
+    CLV_TRY(clv_fits_count_rows(source, &rows));
 
     const size_t length = repeat * (size_t)rows; /* one of them is 1 */
     if (length > (uint64_t)source->file->Fptr->filesize)
@@ -148,7 +147,8 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 /* ---- columns ------------------------------------------------------------------------------- */
 
 /* Terminated texts of a fixed width; the pointers that CFITSIO wants go with the array. */
-static clv_status read_texts(clv_fits_source *source, int column, size_t rows, clv_array *array)
+static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
+                             clv_file_array *array)
 {
     int error = 0, width = 0, any;
     char nothing[] = "";
@@ -156,7 +156,7 @@ static clv_status read_texts(clv_fits_source *source, int column, size_t rows, c
     fits_get_col_display_width(source->file, column, &width, &error);
     if (error || width < 1 || width > 10000) return clv_fits_error(path, "read a column", error);
     const size_t shape[] = { rows, (size_t)width + 1 };
-    CLV_TRY(clv_array_create(array, path, CLV_U8, 2, shape));
+    CLV_TRY(clv_file_array_create(array, path, CLV_U8, 2, shape));
     char **texts = clv_alloc(rows, sizeof *texts);
     if (!texts) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu texts", path, rows);
     for (size_t i = 0; i < rows; ++i)
@@ -168,12 +168,12 @@ static clv_status read_texts(clv_fits_source *source, int column, size_t rows, c
 }
 
 static clv_status read_numbers(clv_fits_source *source, int column, clv_type type, size_t rows,
-                               clv_array *array)
+                               clv_file_array *array)
 {
     int error = 0, any;
     double nan64 = NAN;
     const bool whole = type == CLV_I64;
-    CLV_TRY(clv_array_create(array, source->path, type, 1, &rows));
+    CLV_TRY(clv_file_array_create(array, source->path, type, 1, &rows));
     if (rows)
         fits_read_col(source->file, whole ? TLONGLONG : TDOUBLE, column, 1, 1, (LONGLONG)rows,
                       whole ? NULL : &nan64, array->data, &any, &error);
@@ -182,7 +182,7 @@ static clv_status read_numbers(clv_fits_source *source, int column, clv_type typ
 
 /* *found is false when the current HDU has no such column, or one of another kind. */
 static clv_status read_column(clv_fits_source *source, const char *column, clv_type type,
-                              clv_array *array, bool *found)
+                              clv_file_array *array, bool *found)
 {
     int error = 0, number = 0, kind = ANY_HDU, of = 0;
     LONGLONG rows = 0, repeat = 0;
@@ -194,7 +194,7 @@ static clv_status read_column(clv_fits_source *source, const char *column, clv_t
         fits_clear_errmsg();
         return CLV_OK;
     }
-    CLV_TRY(count_rows(source, &rows));
+    CLV_TRY(clv_fits_count_rows(source, &rows));
     fits_get_coltypell(source->file, number, &of, &repeat, NULL, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
     if ((type == CLV_U8) != (of == TSTRING) || of < 0 || (of != TSTRING && repeat != 1))
@@ -205,15 +205,15 @@ static clv_status read_column(clv_fits_source *source, const char *column, clv_t
 }
 
 clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
-                                clv_type type, clv_array *array, bool *found)
+                                clv_type type, clv_file_array *array, bool *found)
 {
     clv_fits_source source = { 0 };
-    *array = (clv_array){ 0 };
+    *array = (clv_file_array){ 0 };
     *found = false;
     clv_status status = clv_fits_open(&source, path);
     if (!status) status = clv_fits_goto_name(&source, table, found);
     if (!status && *found) status = read_column(&source, column, type, array, found);
-    if (status) clv_array_clear(array);
+    if (status) clv_file_array_clear(array);
     clv_fits_close(&source);
     return status;
 }

@@ -20,14 +20,15 @@ static void write_cards(fitsfile *file, const clv_fits_cards *cards, size_t rank
             fits_write_record(file, cards->items[i].text, error);
 }
 
-clv_status clv_fits_write(const char *path, const clv_array *array, const clv_fits_cards *cards)
+clv_status clv_fits_write(const char *path, const clv_file_array *array,
+                          const clv_fits_cards *cards)
 {
     LONGLONG naxes[CLV_MAX_RANK];
     const bool wide = array->type == CLV_F64;
     if (array->type != CLV_F32 && !wide)
         return clv_fail(CLV_E_ARGUMENT, "%s: FITS images are written as float32 or float64, not %s",
                         path, clv_type_name(array->type));
-    if (!array->rank || !clv_array_count(array))
+    if (!array->rank || !clv_file_array_count(array))
         return clv_fail(CLV_E_ARGUMENT, "%s: an array without axes or elements", path);
     if (cards && cards->failed)
         return clv_fail(CLV_E_MEMORY, "%s: no memory for header cards", path);
@@ -41,12 +42,12 @@ clv_status clv_fits_write(const char *path, const clv_array *array, const clv_fi
     if (!memory) return clv_fail(CLV_E_MEMORY, "%s: no memory for the file", path);
     int error = 0;
     LONGLONG end = 0;
-    fits_create_memfile(&file, &memory, &capacity, clv_array_bytes(array) + 2 * BLOCK, grow,
+    fits_create_memfile(&file, &memory, &capacity, clv_file_array_bytes(array) + 2 * BLOCK, grow,
                         &error);
     fits_create_imgll(file, wide ? DOUBLE_IMG : FLOAT_IMG, (int)array->rank, naxes, &error);
     if (cards) write_cards(file, cards, array->rank, &error);
-    fits_write_img(file, wide ? TDOUBLE : TFLOAT, 1, (LONGLONG)clv_array_count(array), array->data,
-                   &error);
+    fits_write_img(file, wide ? TDOUBLE : TFLOAT, 1, (LONGLONG)clv_file_array_count(array),
+                   array->data, &error);
     fits_flush_file(file, &error);
     fits_get_hduaddrll(file, NULL, NULL, &end, &error);
     clv_status status = error ? clv_fits_error(path, "make the FITS file", error) : CLV_OK;

@@ -1,0 +1,144 @@
+/* cl/spectra/grid.cl -- templates from a regular grid of parameters.
+ *
+ * clv_spectra_corners: the cell of an item's point: the rows of its 16 corners, and their weights for
+ *                      the point and for the four neighbours that the differences need, which stay in
+ *                      the same cell. Without such a cell, or with a corner that is missing: the
+ *                      nearest node for all five, and its distance in S_OUTSIDE. Launch x: items;
+ *                      local (WG, 1).
+ * clv_spectra_blend:   exp(sum over corners of weight * ln flux) as template lanes
+ *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
+ * Table of an arm: for each axis its nodes and 1 / steps (the last one: 1 / its length), axis 0 as
+ * teff with steps in ln; then the row of every node, negative where there is none.
+ * Defines  LANES 16 (CPUs), 1 (GPUs); WG. */
+#include "common/lanes.clh"
+#include "spectra/spectra.clh"
+
+#define ROWS 5
+#define CORNERS 16
+
+/* How far x is from node i of an axis, in the unit that `inverse` makes 1. */
+static float from_node(int axis, float x, float node, float inverse)
+{
+    return (axis ? x - node : log(x / node)) * inverse;
+}
+
+/* Row and distance of the node nearest to q; axes outermost first, so that most are never seen. */
+static float nearest(__global const float *table, const int *nodes, __global const float *rows,
+                     const float *q, int *row)
+{
+    __global const float *axis[4];
+    float best = INFINITY;
+    int at[4];
+    for (int k = 0; k < 4; ++k) {
+        axis[k] = table;
+        table += 2 * nodes[k];
+    }
+    *row = 0;
+    for (at[0] = 0; at[0] < nodes[0]; ++at[0]) {
+        const float d0 = from_node(0, q[0], axis[0][at[0]], axis[0][2 * nodes[0] - 1]);
+        if (!(d0 * d0 < best)) continue;
+        for (at[1] = 0; at[1] < nodes[1]; ++at[1]) {
+            const float d1 = from_node(1, q[1], axis[1][at[1]], axis[1][2 * nodes[1] - 1]);
+            const float s1 = fma(d1, d1, d0 * d0);
+            if (!(s1 < best)) continue;
+            for (at[2] = 0; at[2] < nodes[2]; ++at[2]) {
+                const float d2 = from_node(2, q[2], axis[2][at[2]], axis[2][2 * nodes[2] - 1]);
+                const float s2 = fma(d2, d2, s1);
+                if (!(s2 < best)) continue;
+                for (at[3] = 0; at[3] < nodes[3]; ++at[3]) {
+                    const float d3 = from_node(3, q[3], axis[3][at[3]], axis[3][2 * nodes[3] - 1]);
+                    const float s3 = fma(d3, d3, s2);
+                    const float here =
+                        rows[((at[0] * nodes[1] + at[1]) * nodes[2] + at[2]) * nodes[3] + at[3]];
+                    if (here >= 0.0f && s3 < best) best = s3, *row = (int)here;
+                }
+            }
+        }
+    }
+    return sqrt(best);
+}
+
+__kernel void clv_spectra_corners(__global float *restrict state, __global const int *restrict list,
+                                  __global const float *restrict weights,
+                                  __global float *restrict out, int width, uint table_at, int n0,
+                                  int n1, int n2, int n3, int spectrum)
+{
+    const int item_at = (int)get_global_id(0);
+    if (item_at >= list[0]) return;
+    const int item = list[1 + item_at], nodes[4] = { n0, n1, n2, n3 };
+    __global float *s = state + (size_t)item * STATE;
+    __global float *o = out + (size_t)item * ROWS * width, *share = o + CORNERS;
+    __global const float *table = weights + table_at, *rows = table + 2 * (n0 + n1 + n2 + n3);
+    float q[4], low[4], inverse[4];
+    int cell[4], full = 1;
+    __global const float *axis = table;
+    for (int k = 0; k < 4; ++k) {
+        q[k] = s[S_TRY + 2 + k];
+        int i = 0;
+        while (i + 2 < nodes[k] && q[k] >= axis[i + 1])
+            ++i;
+        full = full && q[k] >= axis[0] && q[k] <= axis[nodes[k] - 1];
+        cell[k] = i, low[k] = axis[i], inverse[k] = axis[nodes[k] + i];
+        axis += 2 * nodes[k];
+    }
+    for (int c = 0; c < CORNERS && full; ++c) {
+        const float row = rows[(((cell[0] + (c & 1)) * n1 + cell[1] + (c >> 1 & 1)) * n2 + cell[2] +
+                                (c >> 2 & 1)) * n3 + cell[3] + (c >> 3 & 1)];
+        full = row >= 0.0f;
+        o[c] = row;
+    }
+    if (!full) {
+        int row;
+        s[S_OUTSIDE + spectrum] = nearest(table, nodes, rows, q, &row);
+        for (int c = 0; c < CORNERS; ++c) {
+            o[c] = (float)row;
+            for (int r = 0; r < ROWS; ++r)
+                share[r * CORNERS + c] = c ? 0.0f : 1.0f;
+        }
+        return;
+    }
+    s[S_OUTSIDE + spectrum] = 0.0f;
+    float x[4];
+    for (int k = 0; k < 4; ++k)
+        x[k] = from_node(k, q[k], low[k], inverse[k]);
+    for (int r = 0; r < ROWS; ++r) {
+        float y[4] = { x[0], x[1], x[2], x[3] };
+        if (r) y[r - 1] = from_node(r - 1, q[r - 1] + s[S_STEP + 1 + r], low[r - 1], inverse[r - 1]);
+        for (int c = 0; c < CORNERS; ++c) {
+            float w = 1.0f;
+            for (int k = 0; k < 4; ++k)
+                w *= c >> k & 1 ? y[k] : 1.0f - y[k];
+            share[r * CORNERS + c] = w;
+        }
+    }
+}
+
+__kernel void clv_spectra_blend(__global const float *restrict in, __global float *restrict out,
+                                __global const int *restrict list,
+                                __global const float *restrict grid, ulong grid_at, int pitch,
+                                int width, ulong points)
+{
+    const int at = (int)get_global_id(0), p = LANES * (int)get_global_id(1);
+    if (at >= list[0] || p >= pitch) return;
+    const int item = list[1 + at];
+    __global const float *o = in + (size_t)item * ROWS * width, *share = o + CORNERS;
+    __global const float *from = grid + grid_at + p;
+    fvec s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f, s4 = 0.0f;
+    for (int c = 0; c < CORNERS; ++c) {
+        const fvec f = lanes_load(from + (size_t)o[c] * pitch);
+        s0 = fma(f, (fvec)(share[c]), s0);
+        s1 = fma(f, (fvec)(share[CORNERS + c]), s1);
+        s2 = fma(f, (fvec)(share[2 * CORNERS + c]), s2);
+        s3 = fma(f, (fvec)(share[3 * CORNERS + c]), s3);
+        s4 = fma(f, (fvec)(share[4 * CORNERS + c]), s4);
+    }
+    fvec sum[ROWS];
+    sum[0] = exp(clamp(s0, -87.0f, 87.0f)), sum[1] = exp(clamp(s1, -87.0f, 87.0f));
+    sum[2] = exp(clamp(s2, -87.0f, 87.0f)), sum[3] = exp(clamp(s3, -87.0f, 87.0f));
+    sum[4] = exp(clamp(s4, -87.0f, 87.0f));
+    const float *v = (const float *)sum;
+    __global float *to = out + ((size_t)item * points + p) * 8;
+    for (int k = 0; k < LANES; ++k)
+        vstore8((float8)(v[k], v[k], v[LANES + k], v[2 * LANES + k], v[3 * LANES + k],
+                         v[4 * LANES + k], 0.0f, 0.0f), k, to);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stars that `cleave bench specfit` fits: made up, or from the files that were given. */
+#ifndef CLEAVE_HOST_CLI_BENCH_SPECFIT_STARS_H
+#define CLEAVE_HOST_CLI_BENCH_SPECFIT_STARS_H
+
+#include "host/cli/bench/bench.h"
+
+#include <cleave/spectra.h>
+
+typedef struct bench_stars {
+    clv_spectra_library library;
+    clv_spectra_stars stars;
+} bench_stars;
+
+/* Takes the files from --library and --coadd, if there are such. How many stars they have, at most 64;
+ * 0: none was given, or none can be used, after a message. */
+size_t bench_stars_choose(const bench_sizes *sizes);
+
+/* The first `count` stars; those that there are, again and again. Made once a process, and never
+ * freed. */
+clv_status bench_stars_get(size_t count, bench_stars *out);
+
+/* coadd.fits of a case with `count` stars, and the library beside the cases: it is the same for all.
+ * Files that were given are linked to. */
+clv_status bench_stars_write(size_t count, const char *folder, const char *library);
+
+#endif

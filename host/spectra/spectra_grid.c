@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates from a regular grid of parameters; in float64. */
+#include "host/spectra/spectra_grid.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+
+enum { AXES = CLV_SPECTRA_PARAMETERS, MOST = 1 << 24 };
+
+static size_t all_nodes(const clv_spectra_arm *a)
+{
+    return a->nodes[0] * a->nodes[1] * a->nodes[2] * a->nodes[3];
+}
+
+clv_status clv_grid_check(const clv_spectra_arm *a)
+{
+    size_t count = 1, there = 0;
+    const char *name = a->name ? a->name : "?";
+    for (int k = 0; k < AXES; ++k) {
+        if (a->nodes[k] < 2 || a->nodes[k] > MOST / count || !a->axis[k])
+            return clv_fail(CLV_E_SHAPE,
+                            "specfit: arm %s: axis %d of its grid has %zu nodes; at least 2, and "
+                            "less than 2^24 in all, expected",
+                            name, k, a->nodes[k]);
+        for (size_t i = 0; i < a->nodes[k]; ++i)
+            if (!isfinite(a->axis[k][i]) || (i && !(a->axis[k][i] > a->axis[k][i - 1])))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: arm %s: axis %d does not rise at node "
+                                "%zu",
+                                name, k, i);
+        count *= a->nodes[k];
+    }
+    if (!a->grid || !a->grid_log_flux || !a->grid_spectra || a->grid_spectra > MOST)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: a grid without spectra", name);
+    for (size_t i = 0; i < count; ++i) {
+        if (a->grid[i] >= 0 && (size_t)a->grid[i] >= a->grid_spectra)
+            return clv_fail(CLV_E_SHAPE, "specfit: arm %s: node %zu has spectrum %d of %zu", name,
+                            i, (int)a->grid[i], a->grid_spectra);
+        there += a->grid[i] >= 0;
+    }
+    return there ? CLV_OK : clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: no node is there", name);
+}
+
+static size_t node_of(const clv_spectra_arm *a, const size_t at[AXES])
+{
+    return ((at[0] * a->nodes[1] + at[1]) * a->nodes[2] + at[2]) * a->nodes[3] + at[3];
+}
+
+/* The row of the node nearest to q. */
+static double nearest(const clv_spectra_arm *a, const double q[AXES], size_t *row)
+{
+    double best = INFINITY, length[AXES];
+    size_t at[AXES];
+    for (int k = 0; k < AXES; ++k)
+        length[k] = a->axis[k][a->nodes[k] - 1] - a->axis[k][0];
+    *row = SIZE_MAX;
+    for (size_t i = 0, n = all_nodes(a); i < n; ++i) {
+        if (a->grid[i] < 0) continue;
+        double d = 0;
+        size_t rest = i;
+        for (int k = AXES; k-- > 0; rest /= a->nodes[k])
+            at[k] = rest % a->nodes[k];
+        for (int k = 0; k < AXES; ++k) {
+            const double x = (q[k] - a->axis[k][at[k]]) / length[k];
+            d += x * x;
+        }
+        if (d < best || *row == SIZE_MAX) best = d, *row = (size_t)a->grid[i];
+    }
+    return sqrt(best);
+}
+
+/* The cell of q, the faces included; false outside. */
+static bool find_cell(const clv_spectra_arm *a, const double q[AXES], size_t cell[AXES])
+{
+    for (int k = 0; k < AXES; ++k) {
+        const double *u = a->axis[k];
+        const size_t n = a->nodes[k];
+        if (!(q[k] >= u[0] && q[k] <= u[n - 1])) return false;
+        cell[k] = 0;
+        while (cell[k] + 2 < n && q[k] >= u[cell[k] + 1])
+            ++cell[k];
+    }
+    return true;
+}
+
+double clv_grid_corners(const clv_spectra_arm *a, const double cell[4], const double q[4],
+                        size_t rows[CLV_GRID_CORNERS], double weights[CLV_GRID_CORNERS])
+{
+    size_t at[AXES];
+    bool full = find_cell(a, cell, at);
+    for (size_t c = 0; c < CLV_GRID_CORNERS && full; ++c) {
+        const size_t corner[AXES] = { at[0] + (c & 1), at[1] + (c >> 1 & 1), at[2] + (c >> 2 & 1),
+                                      at[3] + (c >> 3 & 1) };
+        const int32_t row = a->grid[node_of(a, corner)];
+        full = row >= 0;
+        rows[c] = (size_t)row;
+        weights[c] = 1;
+        for (int k = 0; k < AXES; ++k) {
+            const double *u = a->axis[k] + at[k], x = (q[k] - u[0]) / (u[1] - u[0]);
+            weights[c] *= c >> k & 1 ? x : 1 - x;
+        }
+    }
+    if (full) return 0;
+    const double distance = nearest(a, cell, &rows[0]);
+    for (size_t c = 0; c < CLV_GRID_CORNERS; ++c)
+        rows[c] = rows[0], weights[c] = c == 0;
+    return distance;
+}
+
+static void inputs_of(const double parameters[4], double q[4])
+{
+    q[0] = log10(parameters[0]);
+    for (int k = 1; k < AXES; ++k)
+        q[k] = parameters[k];
+}
+
+double clv_grid_template(const clv_spectra_arm *a, const double cell[4], const double parameters[4],
+                         double *out)
+{
+    double q[AXES], home[AXES], weights[CLV_GRID_CORNERS];
+    size_t rows[CLV_GRID_CORNERS];
+    inputs_of(parameters, q), inputs_of(cell, home);
+    const double distance = clv_grid_corners(a, home, q, rows, weights);
+    for (size_t i = 0; i < a->points; ++i) {
+        double sum = 0;
+        for (size_t c = 0; c < CLV_GRID_CORNERS; ++c)
+            sum += weights[c] * (double)a->grid_log_flux[rows[c] * a->points + i];
+        out[i] = exp(fmin(fmax(sum, -300), 300));
+    }
+    return distance;
+}
+
+double clv_grid_outside(const clv_spectra_arm *a, const double parameters[4])
+{
+    double q[AXES], weights[CLV_GRID_CORNERS];
+    size_t rows[CLV_GRID_CORNERS];
+    inputs_of(parameters, q);
+    return clv_grid_corners(a, q, q, rows, weights);
+}
+
+size_t clv_grid_table_size(const clv_spectra_arm *a)
+{
+    return 2 * (a->nodes[0] + a->nodes[1] + a->nodes[2] + a->nodes[3]) + all_nodes(a);
+}
+
+void clv_grid_table_fill(const clv_spectra_arm *a, float *table)
+{
+    for (int k = 0; k < AXES; ++k) {
+        const double *u = a->axis[k], scale = k ? 1 : log(10.0);
+        const size_t n = a->nodes[k];
+        for (size_t i = 0; i < n; ++i) {
+            const double step = i + 1 < n ? u[i + 1] - u[i] : u[n - 1] - u[0];
+            table[i] = (float)(k ? u[i] : pow(10, u[i]));
+            table[n + i] = (float)(1 / (step * scale));
+        }
+        table += 2 * n;
+    }
+    for (size_t i = 0, n = all_nodes(a); i < n; ++i)
+        table[i] = (float)a->grid[i];
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries of rvspecfit, made by rvspecfit itself, turned into ours: a network and a regular grid.
+
+usage: specfit_library.py CLEAVE CONVERTER PEERS
+Needs a Python with rvspecfit and astropy ($CLEAVE_RVSPECFIT_PYTHON, else this one) and
+$CLEAVE_REFERENCE_DIR/specfit. The network comes back as the numbers that went in. Of the grid, written
+by rvspecfit's own writer: its templates are those that rvspecfit makes of it, one node missing; stars
+made of them are found, and rvspecfit's chi-square at what was found is what `cleave specfit` says."""
+import contextlib
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+# as many of each: rvspecfit 0.9 cannot write others with a recent numpy
+TEFF, LOGG, FEH, ALPHA = [4500, 5000, 5600, 6300], [2, 3, 4, 5], [-2, -1, -0.5, 0], [0, 0.1, 0.2, 0.4]
+STARS = [(120.0, 5300.0, 3.6, -0.7, 0.15), (-75.0, 4700.0, 2.4, -1.4, 0.3),
+         (15.0, 6100.0, 4.3, -0.3, 0.1)]
+
+
+def interpreter():
+    """A Python that knows rvspecfit, or None."""
+    for python in (os.environ.get("CLEAVE_RVSPECFIT_PYTHON"), sys.executable):
+        if python and subprocess.run([python, "-c", "import rvspecfit, astropy, h5py"],
+                                     capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+# ---- what runs in that Python -----------------------------------------------------------------
+
+
+def make_grid(reference, work, arm):
+    """Spectra of the reference's network at the nodes, as rvspecfit's tools leave them; their grid and
+    start templates by rvspecfit."""
+    import numpy as np
+    from rvspecfit import make_ccf, make_nd, serializer
+    folder = os.path.join(reference, "lib", arm)
+
+    def load(name):
+        return np.load(os.path.join(folder, name + ".npy"))
+
+    nodes = np.array(np.meshgrid(TEFF, LOGG, FEH, ALPHA, indexing="ij"), float).reshape(4, -1)
+    nodes = nodes[:, 1:]  # the first one is missing
+    x = nodes.T.copy()
+    x[:, 0] = np.log10(x[:, 0])
+    h = ((x - load("mean")) / load("std")).astype(np.float32)
+    layer = 0
+    while os.path.exists(os.path.join(folder, f"model_lin_{layer}_weight.npy")):
+        h = h @ load(f"model_lin_{layer}_weight").T + load(f"model_lin_{layer}_bias")
+        h = h / (1 + np.exp(-h))
+        layer += 1
+    flux = (h @ load("pc_layer_weight").T + load("pc_layer_bias")).astype(np.float32)
+    serializer.save_dict_to_hdf5(os.path.join(work, f"specs_{arm}.h5"), {
+        "specs": flux, "vec": nodes, "lam": load("lam"),
+        "parnames": ["teff", "logg", "feh", "alpha"], "mapper_module": "rvspecfit.read_grid",
+        "mapper_class_name": "LogParamMapper", "mapper_args": ([0],),
+        "lognorms": np.zeros(len(flux)), "log_spec": True, "log_step": True})
+    make_nd.execute(arm, prefix=work, regular=True, revision="test")
+    told = json.load(open(os.path.join(reference, "lib", "lib.json"), encoding="ascii"))
+    ccf = told["arms"][arm]["ccf"]
+    conf = make_ccf.get_ccf_config(logl0=ccf["logl0"], logl1=ccf["logl1"], npoints=ccf["npoints"])
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_ccf.ccf_executor(arm, conf, work, work, 9, [0.0])
+    return load("lam")
+
+
+def template(ours, arm, parameters):
+    """Of the converted library, by the formula that it promises."""
+    import numpy as np
+
+    def load(name):
+        return np.load(os.path.join(ours, arm, name + ".npy"))
+
+    axes, q = [load(f"axis_{k}") for k in range(4)], np.array(parameters, float)
+    q[0] = np.log10(q[0])
+    cell = [min(int(np.searchsorted(u, x, "right")) - 1, len(u) - 2) for u, x in zip(axes, q)]
+    total = 0
+    for corner in range(16):
+        at = [c + (corner >> k & 1) for k, c in enumerate(cell)]
+        row, weight = load("grid")[tuple(at)], 1.0
+        assert row >= 0
+        for k, (u, c) in enumerate(zip(axes, cell)):
+            x = (q[k] - u[c]) / (u[c + 1] - u[c])
+            weight *= x if corner >> k & 1 else 1 - x
+        total = total + weight * load("log_flux")[row].astype(float)
+    return np.exp(total)
+
+
+def write_coadd(path, config):
+    """Stars of the grid, S/N 60, two arms."""
+    import numpy as np
+    from astropy.io import fits
+    from astropy.table import Table
+    from rvspecfit import spec_fit, spec_inter
+    random = np.random.RandomState(3)
+    hdus = [fits.PrimaryHDU(), fits.BinTableHDU(Table({
+        "TARGETID": np.arange(len(STARS), dtype=np.int64), "OBJTYPE": ["TGT"] * len(STARS),
+        "COADD_FIBERSTATUS": np.zeros(len(STARS), np.int32)}), name="FIBERMAP")]
+    for letter in "RZ":
+        interpolator = spec_inter.getInterpolator("desi_" + letter.lower(), config)
+        lam = interpolator.lam
+        margin = 1 + 1050 / 299792.458
+        wave = np.arange(lam[0] * margin + 1, lam[-1] / margin - 1, 0.8)
+        flux = np.array([
+            spec_fit.evalRV(spec_fit.getRVInterpol(lam, interpolator.eval(star[1:])), star[0], wave)
+            for star in STARS])
+        error = np.median(flux, axis=1)[:, None] / 60 * np.ones_like(flux)
+        flux = flux + random.normal(size=flux.shape) * error
+        for what, data in (("WAVELENGTH", wave), ("FLUX", flux.astype(np.float32)),
+                           ("IVAR", (1 / error**2).astype(np.float32)),
+                           ("MASK", np.zeros(flux.shape, np.int32))):
+            hdus.append(fits.ImageHDU(data, name=f"{letter}_{what}"))
+    fits.HDUList(hdus).writeto(path)
+
+
+def value_of(config, coadd, row):
+    """What rvspecfit says of the point that we found: its L2."""
+    from astropy.io import fits
+    from rvspecfit import spec_fit
+    from rvspecfit.desi import desi_fit
+    with fits.open(coadd) as file:
+        def of(what):
+            return {arm: file[f"{arm.upper()}_{what}"].data.astype(float) for arm in "rz"}
+        masks = {arm: file[f"{arm.upper()}_MASK"].data for arm in "rz"}
+        data = desi_fit.get_specdata(of("WAVELENGTH"), of("FLUX"), of("IVAR"), masks, None,
+                                     int(row["TARGETID"]), ["r", "z"])
+    parameters = [float(row[name]) for name in ("TEFF", "LOGG", "FEH", "ALPHAFE")]
+    return spec_fit.get_chisq(data, float(row["VRAD"]), parameters, (float(row["VSINI"]),),
+                              config=config, options={"npoly": 10})
+
+
+def grid_is_the_same(cleave, converter, reference, folder):
+    import numpy as np
+    from rvspecfit import spec_inter, utils
+    work, ours = os.path.join(folder, "grid"), os.path.join(folder, "ours")
+    os.makedirs(work)
+    for arm in ("desi_r", "desi_z"):
+        make_grid(reference, work, arm)
+    settings = os.path.join(work, "config.yaml")
+    with open(settings, "w", encoding="ascii") as file:
+        file.write(f"template_lib: '{work}/'\nmin_vel: -1000\nmax_vel: 1000\nmin_vel_step: 0.2\n"
+                   "vel_step0: 5\nmin_vsini: 0.1\nmax_vsini: 500\nsecond_minimizer: 1\n")
+    config = utils.read_config(settings)
+    subprocess.run([sys.executable, converter, work, ours], check=True)
+    wrong = []
+    random = np.random.RandomState(5)
+    for arm in ("desi_r", "desi_z"):
+        theirs = spec_inter.getInterpolator(arm, config)
+        for _ in range(6):
+            p = [random.uniform(5050, 6250), random.uniform(3.1, 4.9), random.uniform(-0.9, -0.1),
+                 random.uniform(0.01, 0.39)]
+            off = float(np.max(np.abs(template(ours, arm, p) / theirs.eval(p) - 1)))
+            if not off < 2e-6:
+                wrong.append(f"{arm} at {p}: templates differ by {off}")
+    coadd, out = os.path.join(folder, "coadd.fits"), os.path.join(folder, "out.csv")
+    write_coadd(coadd, config)
+    for mode in (["--mode", "reference"], []):  # plain C, and whatever device is here
+        subprocess.run([cleave, "specfit", coadd, "--library", ours, "-o", out, "-q", *mode],
+                       check=True)
+        with open(out, encoding="ascii") as file:
+            rows = list(csv.DictReader(file))
+        for row, star in zip(rows, STARS):
+            found = [float(row[name]) for name in ("VRAD", "TEFF", "LOGG", "FEH", "ALPHAFE")]
+            print("   ", [f"{v:.3f}" for v in found], star, row["NEG2LOGL"], row["RVS_WARN"])
+            for value, truth, allowed in zip(found, star, (3, 60, 0.15, 0.12, 0.1)):
+                if not abs(value - truth) <= allowed:
+                    wrong.append(f"{mode} star {row['TARGETID']}: {value}, truth {truth}")
+            theirs = value_of(config, coadd, row)
+            if not abs(theirs - float(row["NEG2LOGL"])) <= 0.1:
+                wrong.append(f"{mode} star {row['TARGETID']}: -2 log L {row['NEG2LOGL']}, rvspecfit "
+                             f"says {theirs}")
+    return wrong
+
+
+def network_comes_back(converter, peers, reference, folder):
+    """Ours, written in rvspecfit's formats by rvspecfit's writers, and back."""
+    import numpy as np
+    sys.path.insert(0, peers)
+    import specfit_rvspecfit
+    source = os.path.join(reference, "lib")
+    os.makedirs(os.path.join(folder, "x"))
+    os.symlink(source, os.path.join(folder, "specfit-library"))
+    specfit_rvspecfit.library(os.path.join(folder, "x"))
+    ours = os.path.join(folder, "back")
+    subprocess.run([sys.executable, converter, os.path.join(folder, "specfit-rvspecfit"), ours],
+                   check=True)
+    wrong = []
+    for path, _, names in os.walk(source):
+        for name in names:
+            here, there = os.path.join(path, name), os.path.join(
+                ours, os.path.relpath(path, source), name)
+            if name == "ccf_vsinis.npy":  # the way there does not keep them
+                continue
+            if name.endswith(".npy") and not np.allclose(np.load(here), np.load(there), rtol=1e-12,
+                                                         atol=0):
+                wrong.append(f"{os.path.relpath(here, source)} differs")
+    with open(os.path.join(ours, "lib.json"), encoding="ascii") as one, \
+            open(os.path.join(source, "lib.json"), encoding="ascii") as two:
+        got, want = json.load(one)["arms"], json.load(two)["arms"]
+    for arm, about in want.items():
+        for key in ("npix", "layers"):
+            if about[key] != got[arm][key]:
+                wrong.append(f"{arm}: {key} {got[arm][key]}, {about[key]} expected")
+    return wrong
+
+
+def main():
+    cleave, converter, peers = (os.path.abspath(path) for path in sys.argv[1:4])
+    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
+    if not os.path.isdir(reference):
+        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
+        return SKIP
+    python = interpreter()
+    if not python:
+        print("SKIPPED: no Python with rvspecfit ($CLEAVE_RVSPECFIT_PYTHON)")
+        return SKIP
+    if os.path.realpath(python) != os.path.realpath(sys.executable) or "--inside" not in sys.argv:
+        return subprocess.run([python, __file__, cleave, converter, peers, "--inside"],
+                              check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = network_comes_back(converter, peers, reference, folder)
+        wrong += grid_is_the_same(cleave, converter, reference, folder)
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A run of `cleave specfit --resume` that is killed again and again ends with the bytes of one that
+was not.
+
+usage: specfit_resume.py CLEAVE
+Needs $CLEAVE_REFERENCE_DIR/specfit. Killed in the middle: no table, and a journal; the next run goes
+on behind it. A journal that is cut or damaged costs what was lost; one of another run, or one that is
+being written, is refused. The journal goes when the table is there."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIP = 77
+
+
+class Runs:
+    def __init__(self, cleave, reference, folder):
+        self.base = [cleave, "specfit", os.path.join(reference, "data", "coadd-synth-a.fits"),
+                     "--library", os.path.join(reference, "lib"), "--mode", "reference",
+                     "--no-progress", "--starts", "2", "--targets",
+                     ",".join(str(39600000000000 + i) for i in range(10))]
+        self.folder = folder
+        self.table, self.models = self.path("t.fits"), self.path("m.fits")
+        self.journal = self.table + ".journal"
+        self.resume = ["-o", self.table, "--models", self.models, "--resume", "--save-every", "2"]
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *arguments, code=0):
+        done = subprocess.run([*self.base, *arguments], capture_output=True, text=True, timeout=300)
+        if done.returncode != code:
+            sys.exit(f"{arguments}: exit code {done.returncode}, expected {code}\n{done.stderr}")
+        return done.stderr
+
+    def start(self):
+        """A run, once it has kept something more; it is stopped there."""
+        before = os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
+        running = subprocess.Popen([*self.base, *self.resume], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        begun = 0
+        while running.poll() is None:
+            size = os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
+            begun = begun or size
+            if size > max(before, begun):
+                break
+            time.sleep(0.002)
+        running.send_signal(signal.SIGSTOP)
+        if running.poll() is not None:
+            sys.exit("the run ended before it could be killed: not a test of anything")
+        return running
+
+    def kill(self):
+        running = self.start()
+        running.kill()
+        running.wait(timeout=60)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def main():
+    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
+    if not os.path.isdir(reference):
+        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
+        return SKIP
+    wrong = []
+
+    def expect(what, good):
+        if not good:
+            wrong.append(what)
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(sys.argv[1], reference, folder)
+        runs.run("-o", runs.path("want.fits"), "--models", runs.path("want-models.fits"))
+        want = read(runs.path("want.fits")), read(runs.path("want-models.fits"))
+
+        def expect_same(what):
+            expect(f"{what}: other bytes", (read(runs.table), read(runs.models)) == want)
+            expect(f"{what}: the journal is left", not os.path.exists(runs.journal))
+
+        runs.kill()
+        expect("a table after a kill", not os.path.exists(runs.table))
+        first = read(runs.journal)
+        runs.kill()  # the second run goes on behind the first
+        second = read(runs.journal)
+        expect("the second run began again", second[:len(first)] == first and
+               len(second) > len(first))
+        told = runs.run(*runs.resume)
+        expect(f"no word on going on: {told!r}", "goes on after" in told)
+        expect_same("killed twice")
+        for what, damaged in (("cut", second[:-100]), ("a bit flipped", second[:-100] + bytes(
+                [second[-100] ^ 1]) + second[-99:]), ("only begun", first[:40]), ("empty", b"")):
+            with open(runs.journal, "wb") as file:
+                file.write(damaged)
+            if what == "only begun":
+                expect("half a head", "damaged" in runs.run(*runs.resume, code=2))
+                continue
+            runs.run(*runs.resume)
+            expect_same(what)
+        with open(runs.journal, "wb") as file:
+            file.write(second)
+        told = runs.run(*runs.resume, "--npoly", "9", code=2)
+        expect(f"other options: {told!r}", "another run" in told and "options" in told)
+        told = runs.run(*runs.resume, "--targets", "39600000000001", code=2)
+        expect(f"other stars: {told!r}", "selection" in told)
+        expect("a refused journal is gone", read(runs.journal) == second)
+        with open(runs.journal, "wb") as file:
+            file.write(b"SIMPLE  = a file of the user's own, which nobody may overwrite")
+        expect("a file that is no journal", "not a journal" in runs.run(*runs.resume, code=2))
+        expect("it was overwritten", read(runs.journal).startswith(b"SIMPLE"))
+        os.unlink(runs.journal)
+        os.unlink(runs.table)
+        running = runs.start()
+        told = runs.run(*runs.resume, code=2)
+        expect(f"two at once: {told!r}", "another run writes" in told)
+        running.send_signal(signal.SIGCONT)
+        expect("the first of two", running.wait(timeout=300) == 0)
+        expect_same("the first of two")
+        expect("--resume without a file", "-o FILE" in runs.run("-o", "-", "--resume", code=2))
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

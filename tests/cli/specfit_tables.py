@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of `cleave specfit`: rvspecfit's columns, what goes along, which spectra are chosen.
+
+usage: specfit_tables.py CLEAVE
+Needs $CLEAVE_REFERENCE_DIR/specfit. Names, types and units of RVTAB are those of a table that
+rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP are the chosen rows, byte by byte; redshifts are
+matched by row and by TARGETID; every option that chooses spectra chooses the right ones."""
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import specfit_kit as kit
+
+SKIP = 77
+FIRST = 39600000000000
+WRONG = []
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        WRONG.append(f"{what}: expected {wanted}, got {got}")
+
+
+class Tool:
+    def __init__(self, cleave, reference, folder):
+        self.cleave, self.reference, self.folder = cleave, reference, folder
+        self.coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, coadd, out, *more, code=0):
+        done = subprocess.run(
+            [self.cleave, "specfit", coadd, "--library", os.path.join(self.reference, "lib"),
+             "--mode", "reference", "-q", "-o", self.path(out), *more],
+            capture_output=True, text=True, timeout=300)
+        if done.returncode != code:
+            sys.exit(f"{out}: exit code {done.returncode}\n{done.stderr}")
+        return kit.read(self.path(out)) if out.endswith(".fits") and not code else done.stderr
+
+
+def same_rows(name, source, rows, got):
+    expect(f"{name}: columns", source[name].columns, got[name].columns)
+    expect(f"{name}: rows", b"".join(source[name].row(i) for i in rows), got[name].data)
+
+
+def as_rvspecfit_has_them(tool):
+    """Two stars and the one whose blue arm rvspecfit left out, beside rvspecfit's own table."""
+    theirs = kit.read(os.path.join(tool.reference, "fits", "rvtab_coadd-synth-a.fits"))
+    rows = [0, 1, 5]
+    targets = ",".join(str(FIRST + i) for i in rows)
+    ours = tool.fit(tool.coadd, "table.fits", "--targets", targets, "--models",
+                    tool.path("models.fits"))
+    source = kit.read(tool.coadd)
+    expect("HDUs", ["PRIMARY", "RVTAB", "FIBERMAP", "SCORES"], list(ours))
+    wanted, got = theirs["RVTAB"].columns, ours["RVTAB"].columns
+    expect("names", list(wanted), list(got)[:len(wanted)])
+    for name, about in wanted.items():
+        expect(f"{name}: type and unit", about[:2], got.get(name, (None, None))[:2])
+    for name in ("TARGETID", "FIBER", "REF_ID", "REF_CAT", "TARGET_RA", "TARGET_DEC", "SN_B",
+                 "SN_R", "SN_Z", "NPIX_TOT", "RVS_WARN", "SUCCESS", "RR_SPECTYPE", "RR_SUBTYPE"):
+        expect(name, [theirs["RVTAB"].column(name)[i] for i in rows], ours["RVTAB"].column(name))
+    if not all(math.isnan(z) for z in ours["RVTAB"].column("RR_Z")):
+        WRONG.append("RR_Z without a file of redshifts")
+    for name in ("FIBERMAP", "SCORES"):
+        same_rows(name, source, rows, ours)
+    models = kit.read(tool.path("models.fits"))
+    reference = kit.read(os.path.join(tool.reference, "fits", "rvmod_coadd-synth-a.fits"))
+    expect("HDUs of the models", list(reference), list(models))
+    same_rows("FIBERMAP", source, rows, models)
+    for name in ("B_MODEL", "R_MODEL", "Z_MODEL"):
+        expect(name, (reference[name].get("BITPIX"), reference[name].axes[0]),
+               (models[name].get("BITPIX"), models[name].axes[0]))
+
+
+def chosen(hdus):
+    return [t - FIRST for t in hdus["RVTAB"].column("TARGETID")]
+
+
+def redshifts(tool):
+    """Stars 0 to 7: by class, by velocity, and galaxies."""
+    rows = [(FIRST + i, *about) for i, about in enumerate(
+        [(1e-4, "STAR", "G"), (0.5, "STAR", "CV"), (0.3, "GALAXY", ""), (0.004, "GALAXY", ""),
+         (0.0051, "QSO", "LOZ"), (2.5, "QSO", ""), (-0.0049, "GALAXY", ""), (0.1, "GALAXY", "")])]
+    columns = [("TARGETID", "K", None), ("Z", "D", None), ("SPECTYPE", "6A", None),
+               ("SUBTYPE", "20A", None)]
+    coadd = tool.path("coadd-x.fits")
+    os.symlink(tool.coadd, coadd)
+    count = int(kit.read(tool.coadd)["FIBERMAP"].get("NAXIS2"))
+    some = ["--targets", ",".join(str(FIRST + i) for i in range(9))]
+    primary = kit.read(tool.coadd)["PRIMARY"]
+
+    def save(name, extension, order):
+        kit.write(tool.path(name), {"PRIMARY": primary,
+                                    extension: kit.table(extension, columns, order)})
+
+    def check(label, hdus):
+        table = hdus["RVTAB"]
+        expect(f"{label}: stars", [0, 1, 3, 6], chosen(hdus))
+        expect(f"{label}: z", [rows[i][1] for i in (0, 1, 3, 6)], table.column("RR_Z"))
+        expect(f"{label}: class", ["STAR", "STAR", "GALAXY", "GALAXY"],
+               table.column("RR_SPECTYPE"))
+        expect(f"{label}: subclass", ["G", "CV", "", ""], table.column("RR_SUBTYPE"))
+        expect(f"{label}: widths", ("6A", "2A"),
+               (table.columns["RR_SPECTYPE"][0], table.columns["RR_SUBTYPE"][0]))
+
+    warned = tool.fit(coadd, "none.csv", *some, "--zbest_select")
+    if "redrock-" not in warned:
+        WRONG.append(f"no word on redshifts that are not there: {warned!r}")
+    save("zbest-x.fits", "ZBEST", rows[::-1])  # by TARGETID
+    check("by TARGETID", tool.fit(coadd, "z.fits", *some, "--zbest_select"))
+    every = rows + [(FIRST + i, 1.0, "GALAXY", "") for i in range(8, count)]
+    save("redrock-x.fits", "REDSHIFTS", every)  # row by row, and it comes first
+    hdus = tool.fit(coadd, "z.fits", *some, "--zbest_select")
+    check("row by row", hdus)
+    expect("RR_FILE", "redrock-x.fits", hdus["PRIMARY"].get("RR_FILE"))
+    hdus = tool.fit(coadd, "z.fits", *some, "--zbest_include")
+    expect("only told", list(range(9)), chosen(hdus))
+    expect("only told: z", [row[1] for row in every[:9]], hdus["RVTAB"].column("RR_Z"))
+    hdus = tool.fit(tool.coadd, "z.fits", "--targets", f"{FIRST},{FIRST + 8}", "--redshifts",
+                    tool.path("zbest-x.fits"))
+    expect("by name", [1e-4, True], [hdus["RVTAB"].column("RR_Z")[0],
+                                     math.isnan(hdus["RVTAB"].column("RR_Z")[1])])
+    wrong = tool.fit(tool.coadd, "w.fits", "--redshifts", tool.coadd, code=2)
+    if "REDSHIFTS" not in wrong:
+        WRONG.append(f"a file without redshifts: {wrong!r}")
+
+
+def exposures(tool):
+    """EXPID, the tables of single exposures, and keywords that go along."""
+    source = kit.read(tool.coadd)
+    count = source["FIBERMAP"].axes[1]
+    source["FIBERMAP"] = kit.with_column(source["FIBERMAP"], "EXPID", "J", range(100, 100 + count))
+    source["PRIMARY"].set("TILEID", 42)
+    source["PRIMARY"].set("COLOUR", "red")
+    many = [(FIRST + i // 2, 1000 + i) for i in range(2 * count)]
+    source["EXP_FIBERMAP"] = kit.table("EXP_FIBERMAP", [("TARGETID", "K", None),
+                                                        ("EXPID", "J", None)], many)
+    spectra = tool.path("spectra-y.fits")
+    kit.write(spectra, source)
+    hdus = tool.fit(spectra, "e.fits", "--minexpid", "103", "--maxexpid", "105")
+    expect("exposures after 103 up to 105", [4, 5], chosen(hdus))
+    expect("EXPID", ("J", [104, 105]),
+           (hdus["RVTAB"].columns["EXPID"][0], hdus["RVTAB"].column("EXPID")))
+    same_rows("FIBERMAP", source, [4, 5], hdus)
+    same_rows("EXP_FIBERMAP", source, [8, 9, 10, 11], hdus)
+    expect("keywords", ("42", None), (hdus["PRIMARY"].get("TILEID"),
+                                      hdus["PRIMARY"].get("COLOUR")))
+
+
+def targets_and_signal(tool):
+    with open(tool.path("ids.txt"), "w", encoding="ascii") as file:
+        file.write(f"# wanted\n{FIRST + 7}, {FIRST + 6} # two\n{FIRST + 6}\n123\n")
+    hdus = tool.fit(tool.coadd, "i.fits", "--targets-file", tool.path("ids.txt"), "--targets",
+                    str(FIRST + 9))
+    expect("--targets-file", [6, 7, 9], chosen(hdus))
+    with open(tool.path("ids.txt"), "a", encoding="ascii") as file:
+        file.write("star")
+    wrong = tool.fit(tool.coadd, "i.fits", "--targets-file", tool.path("ids.txt"), code=2)
+    if '"star"' not in wrong:
+        WRONG.append(f"a list with a word: {wrong!r}")
+    source = kit.read(tool.coadd)
+    told = [max(source["SCORES"].column(f"MEDIAN_COADD_FLUX_SNR_{a}")[i] for a in "BRZ")
+            for i in range(source["SCORES"].axes[1])]
+    limit = sorted(told)[-3]
+    bright = [i for i, s in enumerate(told) if s > limit]
+    hdus = tool.fit(tool.coadd, "s.fits", "--minsn", repr(limit))
+    expect("--minsn", bright, chosen(hdus))
+    del source["SCORES"]
+    kit.write(tool.path("coadd-noscores.fits"), source)
+    hdus = tool.fit(tool.path("coadd-noscores.fits"), "s.fits", "--minsn", repr(limit - 1e-3))
+    expect("--minsn, measured", sorted(bright + [told.index(limit)]), chosen(hdus))
+    expect("without scores", ["PRIMARY", "RVTAB", "FIBERMAP"], list(hdus))
+    hdus = tool.fit(tool.coadd, "n.fits", "--targets", "1")
+    expect("no star: rows", (0, 0), (hdus["RVTAB"].axes[1], hdus["FIBERMAP"].axes[1]))
+
+
+def main():
+    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
+    if not os.path.isdir(reference):
+        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
+        return SKIP
+    with tempfile.TemporaryDirectory() as folder:
+        tool = Tool(sys.argv[1], reference, folder)
+        for claim in (as_rvspecfit_has_them, redshifts, exposures, targets_and_signal):
+            claim(tool)
+    print("\n".join(WRONG))
+    return 1 if WRONG else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates from a regular grid: the golden of the reference in plain C and on every device, and whole
+ * fits with a grid that lacks a node. */
+#include "device.h"
+#include "spectra_files.h"
+#include "spectra_watch.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/cli/synthetic/stars.h"
+#include "host/io/npy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CCF_POINTS = 256, QUERIES = 40, STARS = 6, SEED = 11 };
+
+/* ---- the golden ------------------------------------------------------------------------------ */
+
+typedef struct golden_grid {
+    clv_file_array axis[4], grid, spectra, query, want, outside;
+    clv_spectra_arm arm;
+    clv_spectra_library library;
+    double parameters[4], points[QUERIES * 6];
+    float ccf[CCF_POINTS];
+} golden_grid;
+
+static clv_file_array load_as_is(const char *name)
+{
+    char path[128];
+    clv_file_array a;
+    snprintf(path, sizeof path, "stages/1b_gridinterp/%s.npy", name);
+    EXPECT_OK(clv_npy_read(golden_path(path), &a));
+    return a;
+}
+
+static void open_golden(golden_grid *g)
+{
+    *g = (golden_grid){ .parameters = { 5000, 3, -1, 0.2 } };
+    for (int k = 0; k < 4; ++k)
+        g->axis[k] = golden_load("stages/1b_gridinterp/uvec%d", k);
+    g->grid = load_as_is("idgrid"), g->spectra = load_as_is("logspec");
+    g->query = golden_load("stages/1b_gridinterp/query");
+    g->want = golden_load("stages/1b_gridinterp/result");
+    g->outside = golden_load("stages/1b_gridinterp/outside");
+    assert_true(g->grid.type == CLV_I32 && g->spectra.type == CLV_F32);
+    assert_int_equal(g->query.shape[0], QUERIES);
+    g->arm = (clv_spectra_arm){ .name = "grid",
+                                .points = g->spectra.shape[1],
+                                .first = 4000,
+                                .last = 4400,
+                                .grid = g->grid.data,
+                                .grid_spectra = g->spectra.shape[0],
+                                .grid_log_flux = g->spectra.data,
+                                .ccf = g->ccf,
+                                .ccf_points = CCF_POINTS,
+                                .ccf_log0 = log(4000),
+                                .ccf_log1 = log(4000) + CCF_POINTS * 1e-4,
+                                .ccf_spline_kms = 1000 };
+    for (int k = 0; k < 4; ++k) {
+        g->arm.nodes[k] = g->axis[k].shape[0], g->arm.axis[k] = golden_f64(&g->axis[k]);
+        assert_int_equal(g->grid.shape[k], g->arm.nodes[k]);
+    }
+    g->library = (clv_spectra_library){ 1, &g->arm, 1, g->parameters };
+    for (size_t i = 0; i < QUERIES; ++i)
+        for (size_t k = 0; k < 4; ++k) {
+            const double q = golden_f64(&g->query)[4 * i + k];
+            g->points[6 * i + 2 + k] = k ? q : pow(10, q);
+        }
+}
+
+static void close_golden(golden_grid *g)
+{
+    for (int k = 0; k < 4; ++k)
+        clv_file_array_clear(&g->axis[k]);
+    clv_file_array_clear(&g->grid), clv_file_array_clear(&g->spectra);
+    clv_file_array_clear(&g->query), clv_file_array_clear(&g->want);
+    clv_file_array_clear(&g->outside);
+}
+
+static void interpolation_in_plain_c(void **state)
+{
+    (void)state;
+    golden_grid g;
+    open_golden(&g);
+    const size_t n = g.arm.points;
+    double *got = clv_alloc(n, sizeof *got);
+    EXPECT_OK(clv_grid_check(&g.arm));
+    for (size_t i = 0; i < QUERIES; ++i) {
+        const double *p = g.points + 6 * i + 2;
+        const double distance = clv_grid_template(&g.arm, p, p, got);
+        golden_close("grid", golden_f64(&g.want) + i * n, got, n, 1e-6);
+        assert_true(fabs(distance - golden_f64(&g.outside)[i]) < 1e-9);
+        assert_true(clv_grid_outside(&g.arm, p) == distance);
+    }
+    clv_free(got), close_golden(&g);
+}
+
+/* The cell of a point on the upmost face is the last one: nothing jumps there. */
+static void faces_belong_to_the_grid(void **state)
+{
+    (void)state;
+    golden_grid g;
+    open_golden(&g);
+    const size_t n = g.arm.points;
+    double *at = clv_alloc(n, sizeof *at), *near = clv_alloc(n, sizeof *near);
+    const double top[4] = { pow(10, g.arm.axis[0][2]), 5, 0, 0.4 };
+    const double inside[4] = { top[0] * (1 - 1e-9), 5 - 1e-9, -1e-9, 0.4 - 1e-9 };
+    assert_true(clv_grid_template(&g.arm, top, top, at) == 0);
+    assert_true(clv_grid_template(&g.arm, inside, inside, near) == 0);
+    golden_close("face", at, near, n, 1e-7);
+    clv_free(at), clv_free(near), close_golden(&g);
+}
+
+/* The point and its neighbours, which stay in the point's cell. */
+static void interpolation_on(test_device *device)
+{
+    if (device->tiny) return;
+    golden_grid g;
+    open_golden(&g);
+    const size_t n = g.arm.points, pitch = clv_round_up(n, 16) + 16;
+    const size_t queries = device->slow ? 6 : QUERIES;
+    float ones[16];
+    double wave[16], *got = clv_alloc(n, sizeof *got), *near = clv_alloc(n, sizeof *near);
+    for (size_t k = 0; k < 16; ++k)
+        wave[k] = 4200 + (double)k, ones[k] = 1;
+    const clv_spectrum one = { .pixels = 16, .wavelength = wave, .flux = ones, .ivar = ones };
+    const clv_spectra_stars stars = { 1, 1, &one };
+    clv_spectra_plan *plan;
+    EXPECT_OK(clv_spectra_plan_create(&g.library, &stars, NULL, &plan));
+    watch_run(device, plan, g.points, queries, CLV_WATCH_TEMPLATES, queries * pitch * 8);
+    for (size_t i = 0; i < queries; ++i) {
+        const double *p = g.points + 6 * i + 2;
+        const float *s = watched.states + i * CLV_SPECTRA_STATE;
+        watch_lane(i, pitch, 0, n, 0, got);
+        golden_close("grid", golden_f64(&g.want) + i * n, got, n, 2e-5);
+        const double penalty = golden_f64(&g.outside)[i] * (double)plan->box[24];
+        assert_true(fabs((double)s[CLV_S_PENALTY] - penalty) <= 1e-5 * penalty);
+        for (size_t k = 0; k < 4; ++k) {
+            double q[4];
+            memcpy(q, p, sizeof q);
+            q[k] += q[k] + plan->step[2 + k] > plan->high[2 + k] ? -plan->step[2 + k]
+                                                                 : plan->step[2 + k];
+            (void)clv_grid_template(&g.arm, p, q, near);
+            watch_lane(i, pitch, 0, n, 2 + k, got);
+            golden_close("its neighbour", near, got, n, 2e-5);
+        }
+    }
+    watch_forget(plan);
+    clv_free(got), clv_free(near), close_golden(&g);
+}
+
+static void interpolation_on_devices(void **state)
+{
+    (void)state;
+    test_each_device(interpolation_on);
+}
+
+/* ---- whole fits ------------------------------------------------------------------------------ */
+
+/* The made-up library's networks, looked up at the nodes of a grid. */
+typedef struct grid_library {
+    clv_spectra_library library;
+    clv_spectra_arm arms[2];
+    double axis[4][5];
+    int32_t grid[5 * 4 * 4 * 2];
+    float *spectra[2];
+} grid_library;
+
+static void make_grid(const clv_spectra_library *from, grid_library *g)
+{
+    static const size_t nodes[4] = { 5, 4, 4, 2 };
+    const size_t count = nodes[0] * nodes[1] * nodes[2] * nodes[3];
+    *g = (grid_library){ .library = *from };
+    g->library.arms = g->arms;
+    assert_int_equal(from->arm_count, 2);
+    for (int k = 0; k < 4; ++k) { /* from the network's own mean: what the stars were made of */
+        const clv_spectra_arm *a = &from->arms[0];
+        for (size_t i = 0; i < nodes[k]; ++i)
+            g->axis[k][i] =
+                a->mean[k] + 1.6 * a->std[k] * (2.0 * (double)i / (double)(nodes[k] - 1) - 1);
+    }
+    for (size_t i = 0; i < count; ++i)
+        g->grid[i] = i ? (int32_t)(i - 1) : -1; /* the first corner is missing */
+    for (size_t a = 0; a < 2; ++a) {
+        clv_spectra_arm *arm = &g->arms[a];
+        const clv_spectra_arm network = from->arms[a];
+        const size_t n = network.points;
+        double *work = clv_alloc(2 * clv_spectra_widest(&network), sizeof *work);
+        double *out = clv_alloc(n, sizeof *out);
+        g->spectra[a] = clv_alloc(count * n, sizeof(float));
+        for (size_t i = 1; i < count; ++i) {
+            size_t rest = i, at[4];
+            double q[4];
+            for (int k = 4; k-- > 0; rest /= nodes[k])
+                at[k] = rest % nodes[k];
+            for (int k = 0; k < 4; ++k)
+                q[k] = k ? g->axis[k][at[k]] : pow(10, g->axis[k][at[k]]);
+            clv_spectra_network(&network, q, work, out);
+            for (size_t p = 0; p < n; ++p)
+                g->spectra[a][(i - 1) * n + p] = (float)log(out[p]);
+        }
+        clv_free(work), clv_free(out);
+        *arm = network;
+        arm->layers = 0, arm->grid = g->grid, arm->grid_spectra = count - 1;
+        arm->grid_log_flux = g->spectra[a];
+        for (int k = 0; k < 4; ++k)
+            arm->nodes[k] = nodes[k], arm->axis[k] = g->axis[k];
+    }
+}
+
+static void fit_all(clv_context *context, const synthetic_stars *s, const grid_library *g,
+                    clv_specfit_result *out)
+{
+    EXPECT_OK(clv_specfit(context, &g->library, &s->stars, NULL, out, NULL));
+}
+
+static void fits_on(test_device *device)
+{
+    if (device->tiny || device->slow) return;
+    synthetic_stars s;
+    grid_library g;
+    clv_context *plain;
+    clv_specfit_result want[STARS], got[STARS];
+    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
+    make_grid(&s.library, &g);
+    EXPECT_OK(clv_context_create(&o, &plain));
+    fit_all(plain, &s, &g, want);
+    fit_all(device->context, &s, &g, got);
+    clv_context_free(plain);
+    for (size_t i = 0; i < s.stars.count; ++i) {
+        print_message("star %zu: -2 log L %.3f (%.3f), v %.2f +- %.2f (%.2f, truth %.2f), warnings "
+                      "%u (%u)\n",
+                      i, got[i].neg2logl, want[i].neg2logl, got[i].velocity, got[i].velocity_error,
+                      want[i].velocity, s.truth[i][0], got[i].warnings, want[i].warnings);
+        assert_true(fabs(got[i].neg2logl - want[i].neg2logl) < 0.3);
+        assert_true(fabs(got[i].velocity - want[i].velocity) < 0.2 * want[i].velocity_error);
+        assert_true(fabs(got[i].velocity - s.truth[i][0]) < 20);
+        assert_int_equal(got[i].warnings & CLV_SPECFIT_PARAMETER_EDGE,
+                         want[i].warnings & CLV_SPECFIT_PARAMETER_EDGE);
+    }
+    clv_free(g.spectra[0]), clv_free(g.spectra[1]);
+    synthetic_stars_clear(&s);
+}
+
+static void fits_on_devices(void **state)
+{
+    (void)state;
+    test_each_device(fits_on);
+}
+
+static void rejects_what_is_no_grid(void **state)
+{
+    (void)state;
+    golden_grid g;
+    open_golden(&g);
+    const double falling[3] = { 3.6, 3.5, 3.8 };
+    clv_spectra_arm a = g.arm;
+    a.axis[0] = falling;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "rise", clv_grid_check(&a));
+    a = g.arm, a.nodes[2] = 1;
+    EXPECT_FAIL(CLV_E_SHAPE, "axis 2", clv_grid_check(&a));
+    a = g.arm, a.nodes[0] = SIZE_MAX / 2;
+    EXPECT_FAIL(CLV_E_SHAPE, "axis 0", clv_grid_check(&a));
+    a = g.arm, a.grid_spectra = 10;
+    EXPECT_FAIL(CLV_E_SHAPE, "spectrum 10 of 10", clv_grid_check(&a));
+    a = g.arm, a.grid = NULL;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "without spectra", clv_grid_check(&a));
+    close_golden(&g);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interpolation_in_plain_c), cmocka_unit_test(faces_belong_to_the_grid),
+        cmocka_unit_test(rejects_what_is_no_grid),  cmocka_unit_test(interpolation_on_devices),
+        cmocka_unit_test(fits_on_devices),
+    };
+    test_isolate();
+    golden_begin();
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    golden_end();
+    return failed;
+}
