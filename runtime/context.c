@@ -8,6 +8,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "runtime/engine.h"
+#include "runtime/offload.h"
+#include "runtime/texts.h"
+#include "runtime/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +252,9 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
     clv_mutex_init(&context->job_lock);
+    clv_mutex_init(&context->offload_lock);
+    clv_mutex_init(&context->array_lock);
+    clv_mutex_init(&context->shelf_lock);
     open_caches(context, &options);
     context->batch = options.batch;
     context->checks = !options.no_qualification;
@@ -273,15 +279,21 @@ void clv_context_free(clv_context *context)
     if (context->trace && *context->trace_path)
         (void)clv_trace_write(context->trace, context->trace_path);
     clv_engine_free(context->engine);
+    clv_offload_free(context->offload);
     for (size_t i = 0; i < context->device_count; ++i)
         all_closed &= clv_device_close(&context->devices[i]);
     clv_notes_close(&context->speeds);
     clv_notes_close(&context->tuned);
     if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
+    clv_runs_free(context);
+    clv_texts_free(context->texts);
     clv_free(context->devices);
     clv_probe_free(context->probe);
     clv_trace_free(context->trace);
     pthread_mutex_destroy(&context->job_lock);
+    pthread_mutex_destroy(&context->offload_lock);
+    pthread_mutex_destroy(&context->array_lock);
+    pthread_mutex_destroy(&context->shelf_lock);
     clv_free(context);
 }
 

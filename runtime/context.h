@@ -9,6 +9,8 @@
 #include "runtime/notes.h"
 #include "runtime/trace.h"
 
+#include <cleave/array_data.h>
+
 struct clv_context {
     clv_probe_report *probe;
     clv_mode mode;
@@ -30,7 +32,15 @@ struct clv_context {
     char trace_path[1024]; /* CLEAVE_TRACE; "": none */
 
     clv_mutex job_lock;        /* one job at a time */
+    clv_mutex shelf_lock;      /* of the shelf */
+    struct clv_run *shelf;     /* runs that no job uses */
     struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
+    clv_mutex offload_lock;    /* of the next; taken before job_lock */
+    struct clv_offload_table
+        *offload;            /* what is known of host and device; made by the first call */
+    clv_mutex array_lock;    /* of the next two */
+    struct clv_texts *texts; /* generated kernels; live as long as the context */
+    clv_array_stats array_stats;
 };
 
 /* Which probe devices a caller gets; pure. `chosen` has room for report->device_count and is in

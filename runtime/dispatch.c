@@ -117,19 +117,15 @@ static clv_status make_balance(clv_run *run, size_t device_count)
         .chunk_units = fixed_units(job, run->user),
         .schedule = context->schedule,
     };
-    return clv_balance_create(&plan, facts, device_count, run->started, &run->balance);
+    return run->balance
+               ? clv_balance_restart(run->balance, &plan, facts, device_count, run->started)
+               : clv_balance_create(&plan, facts, device_count, run->started, &run->balance);
 }
 
 static clv_status make_run(clv_context *context, const clv_job *job, void *user, clv_run **out)
 {
-    clv_run *run = clv_zalloc(1, sizeof *run);
+    clv_run *run = clv_run_take(context, job, user);
     if (!run) return clv_fail(CLV_E_MEMORY, "job %s: no memory", job->name);
-    *run = (clv_run){ .context = context, .user = user, .holders = 1, .started = clv_now() };
-    memcpy(&run->job, job, job->size ? CLV_MIN(job->size, sizeof *job) : sizeof *job);
-    clv_copy_string(run->name, sizeof run->name, job->name);
-    clv_mutex_init(&run->lock);
-    clv_mutex_init(&run->commit_lock);
-    clv_cond_init(&run->changed);
     for (size_t i = 0; i < context->device_count; ++i) {
         clv_device *device = &context->devices[i];
         if (device->state == CLV_DEVICE_QUARANTINED || atomic_load(&device->hung)) continue;
@@ -300,8 +296,11 @@ static void start(clv_run *run)
         ++run->holders;
         pthread_mutex_unlock(&run->lock);
         clv_status status = clv_feeder_get(worker->device, &feeder);
-        if (!status) status = clv_feeder_submit(feeder, clv_worker_body, worker);
-        if (!status) continue;
+        if (!status) {
+            worker->call = (clv_feeder_call){ .body = clv_worker_body, .argument = worker };
+            clv_feeder_submit(feeder, &worker->call);
+            continue;
+        }
         pthread_mutex_lock(&run->lock);
         --run->holders;
         worker->gone = true;
@@ -323,12 +322,12 @@ static void conclude(clv_run *run, clv_report *report, double ended)
     for (size_t i = 0; i < run->worker_count; ++i) {
         clv_worker *worker = &run->workers[i];
         const clv_balance_stats stats = clv_balance_get_stats(run->balance, i);
-        clv_text why = { 0 };
-        if (!worker->error.status || stats.chunks) clv_balance_explain(run->balance, i, &why);
+        clv_text *why = &run->why;
+        clv_text_restart(why);
+        if (!worker->error.status || stats.chunks) clv_balance_explain(run->balance, i, why);
         if (worker->error.status)
-            clv_text_add(&why, "%s%s", why.length ? "; " : "", worker->error.message);
-        clv_copy_string(worker->left_out, sizeof worker->left_out, clv_text_get(&why));
-        clv_text_clear(&why);
+            clv_text_add(why, "%s%s", why->length ? "; " : "", worker->error.message);
+        clv_copy_string(worker->left_out, sizeof worker->left_out, clv_text_get(why));
         clv_share *share = &worker->share;
         share->device = worker->device->label;
         share->units = stats.units, share->chunks = stats.chunks;

@@ -8,18 +8,12 @@
 
 #include <stdio.h>
 
-typedef struct call {
-    struct call *next;
-    void (*body)(void *);
-    void *argument;
-} call;
-
 struct clv_feeder {
     clv_device *device;
     clv_thread thread;
     clv_mutex lock;
     clv_cond changed;
-    call *first, *last;
+    clv_feeder_call *first, *last;
     bool stop, ended;
     clv_queue *queues[CLV_MAX_DEPTH];
 };
@@ -31,13 +25,12 @@ static void *work(void *argument)
     for (;;) {
         while (!feeder->first && !feeder->stop)
             pthread_cond_wait(&feeder->changed, &feeder->lock);
-        call *c = feeder->first;
-        if (!c) break;
-        feeder->first = c->next;
+        if (!feeder->first) break;
+        const clv_feeder_call c = *feeder->first; /* its body may free it */
+        feeder->first = c.next;
         if (!feeder->first) feeder->last = NULL;
         pthread_mutex_unlock(&feeder->lock);
-        c->body(c->argument);
-        clv_free(c);
+        c.body(c.argument);
         pthread_mutex_lock(&feeder->lock);
     }
     pthread_mutex_unlock(&feeder->lock);
@@ -69,20 +62,17 @@ clv_status clv_feeder_get(clv_device *device, clv_feeder **out)
     return CLV_OK;
 }
 
-clv_status clv_feeder_submit(clv_feeder *feeder, void (*body)(void *), void *argument)
+void clv_feeder_submit(clv_feeder *feeder, clv_feeder_call *call)
 {
-    call *c = clv_zalloc(1, sizeof *c);
-    if (!c) return clv_fail(CLV_E_MEMORY, "%s: no memory for work", feeder->device->label);
-    *c = (call){ .body = body, .argument = argument };
     pthread_mutex_lock(&feeder->lock);
+    call->next = NULL;
     if (feeder->last)
-        feeder->last->next = c;
+        feeder->last->next = call;
     else
-        feeder->first = c;
-    feeder->last = c;
+        feeder->first = call;
+    feeder->last = call;
     pthread_cond_broadcast(&feeder->changed);
     pthread_mutex_unlock(&feeder->lock);
-    return CLV_OK;
 }
 
 clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue)

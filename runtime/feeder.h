@@ -12,8 +12,15 @@ enum { CLV_MAX_DEPTH = 2 };
 /* The device's feeder, started at the first call. CLV_E_MEMORY. */
 clv_status clv_feeder_get(clv_device *device, clv_feeder **feeder);
 
-/* Calls body(argument) on the thread, after what was given to it before. CLV_E_MEMORY. */
-clv_status clv_feeder_submit(clv_feeder *feeder, void (*body)(void *), void *argument);
+/* Something to do; the memory is the caller's, and free again as soon as `body` begins. */
+typedef struct clv_feeder_call {
+    struct clv_feeder_call *next;
+    void (*body)(void *);
+    void *argument;
+} clv_feeder_call;
+
+/* Calls body(argument) on the thread, after what was given to it before. */
+void clv_feeder_submit(clv_feeder *feeder, clv_feeder_call *call);
 
 /* Queue `slot` of the device, kept from job to job with its kernels. On the feeder's thread. */
 clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue);

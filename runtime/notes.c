@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NOTES = 10000, MAX_FILE_BYTES = 4 << 20 };
+enum { MAX_NOTES = 10000, MAX_FILE_BYTES = 4 << 20, USUAL_BYTES = 64 };
 
 typedef struct clv_note {
     char *key, *value;
-    bool mine; /* set by this process: wins over the file */
+    size_t room; /* of the value */
+    bool mine;   /* set by this process: wins over the file */
 } clv_note;
 
 static clv_note *find(clv_notes *notes, const char *key)
@@ -24,25 +25,29 @@ static clv_note *find(clv_notes *notes, const char *key)
     return NULL;
 }
 
+/* A new note with room for a value; NULL without memory. */
+static clv_note *add(clv_notes *notes, const char *key, size_t bytes)
+{
+    clv_note note = { .key = clv_strdup(key) };
+    if (!note.key || notes->count >= MAX_NOTES ||
+        !clv_reserve(&note.value, &note.room, CLV_MAX(bytes, (size_t)USUAL_BYTES), 1) ||
+        !clv_reserve(&notes->items, &notes->capacity, notes->count + 1, sizeof *notes->items)) {
+        clv_free(note.key);
+        clv_free(note.value);
+        return NULL;
+    }
+    notes->items[notes->count] = note;
+    return &notes->items[notes->count++];
+}
+
 static void put(clv_notes *notes, const char *key, const char *value, bool mine)
 {
     clv_note *note = find(notes, key);
     if (note && note->mine && !mine) return;
-    char *copy = clv_strdup(value);
-    if (!copy) return; /* a note that is not kept is no failure */
-    if (!note) {
-        char *name = clv_strdup(key);
-        if (!name || notes->count >= MAX_NOTES ||
-            !clv_reserve(&notes->items, &notes->capacity, notes->count + 1, sizeof *notes->items)) {
-            clv_free(name);
-            clv_free(copy);
-            return;
-        }
-        note = &notes->items[notes->count++];
-        *note = (clv_note){ .key = name };
-    }
-    clv_free(note->value);
-    note->value = copy;
+    const size_t bytes = strlen(value) + 1; /* a note that is not kept is no failure */
+    if (!note) note = add(notes, key, bytes);
+    if (!note || !clv_reserve(&note->value, &note->room, bytes, 1)) return;
+    memcpy(note->value, value, bytes);
     note->mine = note->mine || mine;
 }
 

@@ -32,7 +32,8 @@ static size_t size_class(size_t bytes)
     return clv_round_up(bytes, step);
 }
 
-static void release(clv_buffer *buffer)
+/* All of a buffer but its bookkeeping. */
+static void hollow(clv_buffer *buffer)
 {
     if (buffer->mapped) {
         cl_command_queue queue =
@@ -49,6 +50,11 @@ static void release(clv_buffer *buffer)
     }
     if (buffer->last_use) clReleaseEvent(buffer->last_use);
     if (buffer->mem) clReleaseMemObject(buffer->mem); /* drivers wait for commands that use it */
+}
+
+static void release(clv_buffer *buffer)
+{
+    hollow(buffer);
     clv_free(buffer);
 }
 
@@ -88,6 +94,28 @@ void clv_pool_trim(clv_pool *pool, uint64_t bytes)
 void clv_pool_clear(clv_pool *pool)
 {
     clv_pool_trim(pool, UINT64_MAX);
+    while (pool->shells) {
+        clv_buffer *shell = pool->shells;
+        pool->shells = shell->next;
+        clv_free(shell);
+    }
+}
+
+static clv_buffer *take_shell(clv_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    clv_buffer *shell = device->pool.shells;
+    if (shell) device->pool.shells = shell->next;
+    pthread_mutex_unlock(&device->lock);
+    return shell ? shell : clv_alloc(1, sizeof *shell);
+}
+
+static void put_shell(clv_device *device, clv_buffer *shell)
+{
+    pthread_mutex_lock(&device->lock);
+    shell->next = device->pool.shells;
+    device->pool.shells = shell;
+    pthread_mutex_unlock(&device->lock);
 }
 
 static clv_buffer *take_cached(clv_pool *pool, size_t capacity, clv_buffer_kind kind)
@@ -211,14 +239,14 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
     if (!host || !bytes) return clv_fail(CLV_E_ARGUMENT, "%s: nothing to wrap", device->label);
     if (!device->zero_copy)
         return clv_fail(CLV_E_DEVICE, "%s: does not share the host's memory", device->label);
-    clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
+    clv_buffer *buffer = take_shell(device);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
     cl_int code;
     *buffer = (clv_buffer){ .device = device, .bytes = bytes, .capacity = bytes };
     buffer->mem =
         clCreateBuffer(device->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, host, &code);
     if (code != CL_SUCCESS) {
-        clv_free(buffer);
+        put_shell(device, buffer);
         return clv_cl_fail(device, "clCreateBuffer", "host memory", code);
     }
     *out = buffer;
@@ -230,7 +258,8 @@ void clv_buffer_free(clv_buffer *buffer)
     if (!buffer) return;
     clv_device *device = buffer->device;
     if (!buffer->pooled) {
-        release(buffer);
+        hollow(buffer);
+        put_shell(device, buffer);
         return;
     }
     pthread_mutex_lock(&device->lock);

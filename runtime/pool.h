@@ -15,6 +15,7 @@ typedef struct clv_pool {
     clv_memory_stats stats;
     clv_own own;               /* used and cached, for reports of the probe */
     struct clv_buffer *cached; /* free ones, latest first */
+    struct clv_buffer *shells; /* of wrapped memory that was given back: bookkeeping alone */
 } clv_pool;
 
 struct clv_buffer {

@@ -4,8 +4,8 @@
  * Who may touch what: `lock` guards the balance, the counters and every field marked L; a worker's
  * and a slot's other fields belong to the device's thread. `commit_lock` serialises commits, which
  * may take long, so that they do not hold up whoever asks for work. After `over` is set no thread
- * calls the job's functions again. The run lives until its last holder lets go: a chunk that came
- * too late may outlive the job. */
+ * calls the job's functions again. The run is used until its last holder lets go: a chunk that came
+ * too late may outlive the job. Then it lies on its context's shelf, for a later job. */
 #ifndef CLEAVE_RUNTIME_RUN_H
 #define CLEAVE_RUNTIME_RUN_H
 
@@ -45,6 +45,7 @@ struct clv_worker {
     struct clv_run *run;
     clv_device *device; /* NULL: the host, running the reference */
     size_t index;       /* in the balance */
+    clv_feeder_call call;
     clv_queue *queue;
     clv_keyed keyed[CLV_MAX_KEYS];
     size_t keyed_count;
@@ -73,9 +74,16 @@ typedef struct clv_run {
     clv_error error;      /* L: what ended the job, when something did */
     size_t committed;     /* L: units whose commit has returned */
     double started;
-    clv_worker workers[CLV_BALANCE_MAX_DEVICES + 1]; /* the last one is the host */
-    size_t worker_count;
+    clv_text why;         /* scratch of the report */
+    struct clv_run *next; /* on the shelf */
+    size_t worker_count;  /* devices of this job; behind them comes the host */
+    clv_worker workers[]; /* the devices of the context, and one */
 } clv_run;
+
+/* A run of the job without workers and without balance, or NULL; its first holder is the caller. */
+clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user);
+/* When the context ends, and nobody holds a run any more. */
+void clv_runs_free(clv_context *context);
 
 /* worker.c: the device's side; runs on the feeder's thread, lets go of the run at the end. */
 void clv_worker_body(void *worker);

@@ -178,7 +178,8 @@ clv_status clv_slot_finish(clv_slot *slot)
             k->staging = NULL;
         }
         if (!k->staging)
-            CLV_TRY(clv_buffer_create(device, k->bytes, CLV_BUFFER_STAGING, &k->staging));
+            CLV_TRY(clv_buffer_create(device, clv_buffer_bytes(k->buffer), CLV_BUFFER_STAGING,
+                                      &k->staging));
         k->host = k->staging->mapped;
         CLV_TRY(clv_read_enqueue(slot->queue, k->buffer, 0, k->host, k->bytes, NULL));
     }

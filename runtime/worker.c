@@ -14,29 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void clv_run_fail(clv_run *run, clv_status status)
-{
-    if (!run->over && !run->error.status) clv_error_take(&run->error, status);
-    run->over = true;
-    pthread_cond_broadcast(&run->changed);
-}
-
-void clv_run_let_go(clv_run *run)
-{
-    pthread_mutex_lock(&run->lock);
-    const bool last = --run->holders == 0;
-    pthread_mutex_unlock(&run->lock);
-    if (!last) return;
-    clv_balance_free(run->balance);
-    clv_error_clear(&run->error);
-    for (size_t i = 0; i < CLV_LEN(run->workers); ++i)
-        clv_error_clear(&run->workers[i].error);
-    pthread_cond_destroy(&run->changed);
-    pthread_mutex_destroy(&run->commit_lock);
-    pthread_mutex_destroy(&run->lock);
-    clv_free(run);
-}
-
 static void pause_until(clv_run *run, double until)
 {
     if (isinf(until))

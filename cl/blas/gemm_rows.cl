@@ -1,12 +1,14 @@
 /* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
  *
  * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. A work-item takes
- * `mi` panels of MR rows of A and the panels [its share] of B. For every block of KC of the sum it
+ * `mi` panels of MR rows of A and the panels [its share] of B. For every block of `kb` terms it
  * copies its rows of A into scratch (rows KS apart: constant distances, no two on one cache set),
- * unless A came in that form (`a_packed`), and then walks over B; between blocks sums wait in P.
+ * unless A came in that form (`a_packed`), and then walks over B. Between blocks sums wait in scratch
+ * too, tile after tile: rows of C would lie on few cache sets and many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
- * Defines  LANES (16 or 8), MR rows and NV vectors of a tile, KC, FETCH_AHEAD (0 or 1).
+ * Defines  LANES (16 or 8), MR rows and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
+ *          B_HALF: packed B holds halves.
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
@@ -16,12 +18,27 @@
 
 #define NR (NV * LANES)
 #define KS (KC + 16) /* floats from row to row of packed A */
+#define STEP 8       /* terms between two looks ahead */
+#define LINE 16      /* floats that come at once from memory */
 #define UNROLL _Pragma("unroll")
+
+/* Packed B: floats, or halves that are widened panel by panel. */
+#if B_HALF
+typedef half b_t;
+#define b_load(p) LANES_JOIN(vload_half, LANES)(0, p)
+#define b_store(x, p) LANES_JOIN(LANES_JOIN(vstore_half, LANES), _rte)(x, 0, p)
+#define b_put(x, p) vstore_half_rte(x, 0, p)
+#else
+typedef float b_t;
+#define b_load lanes_load
+#define b_store lanes_store
+#define b_put(x, p) (*(p) = (x))
+#endif
 
 /* Brings a cache line near, where the compiler knows how. */
 #if FETCH_AHEAD && defined(__has_builtin)
 #if __has_builtin(__builtin_prefetch)
-#define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)
+#define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
 #define FETCH_TO_WRITE(p) __builtin_prefetch((const void *)(size_t)(p), 1, 3)
 #endif
 #endif
@@ -34,21 +51,21 @@
  * Launch   3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
-                __global float *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
+                __global b_t *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
                 uint k)
 {
     const uint j0 = get_global_id(0) * NR, k0 = get_global_id(1) * 256, k1 = min(k0 + 256, k);
     __global const float *from = B + offset + get_global_id(2) * batch + (size_t)j0 * col;
-    __global float *to =
+    __global b_t *to =
         packed + packed_offset + get_global_id(2) * packed_batch + (size_t)j0 * k;
     const uint columns = min((uint)NR, n - j0);
     if (columns < NR)
         for (uint i = k0; i < k1; ++i)
-            UNROLL for (int v = 0; v < NV; ++v) lanes_store((fvec)(0.0f), to + (size_t)i * NR + v * LANES);
+            UNROLL for (int v = 0; v < NV; ++v) b_store((fvec)(0.0f), to + (size_t)i * NR + v * LANES);
     if (col == 1 && columns == NR) {
         for (uint i = k0; i < k1; ++i)
             UNROLL for (int v = 0; v < NV; ++v)
-                lanes_store(lanes_load(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
+                b_store(lanes_load(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
         return;
     }
     if (row == 1) { /* columns lie along k: a vector of one after a vector of the next */
@@ -57,16 +74,16 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
             for (uint j = 0; j < columns; ++j) {
                 float part[LANES];
                 lanes_store(lanes_load(from + j * col + i), part);
-                UNROLL for (int l = 0; l < LANES; ++l) to[(size_t)(i + l) * NR + j] = part[l];
+                UNROLL for (int l = 0; l < LANES; ++l) b_put(part[l], to + (size_t)(i + l) * NR + j);
             }
         for (; i < k1; ++i)
             for (uint j = 0; j < columns; ++j)
-                to[(size_t)i * NR + j] = from[j * col + i];
+                b_put(from[j * col + i], to + (size_t)i * NR + j);
         return;
     }
     for (uint i = k0; i < k1; ++i)
         for (uint j = 0; j < columns; ++j)
-            to[(size_t)i * NR + j] = from[i * row + j * col];
+            b_put(from[i * row + j * col], to + (size_t)i * NR + j);
 }
 
 /* Rows [r0, r0 + MR) of the block [k0, k0 + kc): MR rows KS apart, zeros beyond the last row. */
@@ -89,14 +106,14 @@ static void pack_rows(__global const float *restrict A, ulong row, ulong col, ui
     }
 }
 
-/* All of A in that form. Launch 3-D: global (panels, blocks of KC, batch), local (1, 1, 1). */
+/* All of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong col, ulong batch,
-                __global float *restrict packed, ulong packed_batch, uint m, uint k)
+                __global float *restrict packed, ulong packed_batch, uint m, uint k, uint kb)
 {
     const uint panel = get_global_id(0), block = get_global_id(1);
-    pack_rows(A + offset + get_global_id(2) * batch, row, col, panel * MR, m, block * KC,
-              min((uint)KC, k - block * KC),
+    pack_rows(A + offset + get_global_id(2) * batch, row, col, panel * MR, m, block * kb,
+              min(kb, k - block * kb),
               packed + get_global_id(2) * packed_batch +
                   ((size_t)panel * get_global_size(1) + block) * (MR * KS));
 }
@@ -139,7 +156,7 @@ static fvec finish_lanes(fvec x, fvec bias, const finish_t *f)
 }
 
 /* A whole tile, all vectors of a row at once. */
-static void finish_whole(const float *tile, const finish_t *f)
+static void finish_whole(__global const float *tile, const finish_t *f)
 {
     const float alpha = f->alpha, beta = f->beta;
     __global float *to = f->to;
@@ -159,7 +176,7 @@ static void finish_whole(const float *tile, const finish_t *f)
     }
 }
 
-static void finish_part(const float *tile, const finish_t *f, uint rows, uint columns)
+static void finish_part(__global const float *tile, const finish_t *f, uint rows, uint columns)
 {
     for (uint i = 0; i < rows; ++i)
         for (uint c = 0; c < columns; c += LANES) {
@@ -172,91 +189,109 @@ static void finish_part(const float *tile, const finish_t *f, uint rows, uint co
         }
 }
 
-/* Sums on their way from block to block. */
-static void keep_tile(float *tile, __global float *P, ulong row, uint rows, uint columns, bool back)
-{
-    for (uint i = 0; i < rows; ++i)
-        for (uint c = 0; c < columns; c += LANES) {
-            if (back)
-                lanes_store(some_columns(P + i * row + c, columns - c), tile + i * NR + c);
-            else
-                store_columns(lanes_load(tile + i * NR + c), P + i * row + c, columns - c);
-        }
-}
+/* One term of every sum of a tile. */
+#define TERM(k)                                                                        \
+    {                                                                                  \
+        fvec bv[NV];                                                                   \
+        UNROLL for (int v = 0; v < NV; ++v) bv[v] = lanes_load(b + (k) * NR + v * LANES); \
+        UNROLL for (int i = 0; i < MR; ++i) {                                          \
+            const fvec av = (fvec)(a[i * KS + (k)]);                                   \
+            UNROLL for (int v = 0; v < NV; ++v) acc[i][v] = fma(av, bv[v], acc[i][v]); \
+        }                                                                              \
+    }
 
-/* The heart: tile (+)= rows of packed A times a panel of packed B, `kc` terms of every sum. */
+/* The heart: rows of packed A times a panel of packed B, `kc` terms of every sum; sums come from
+ * `from` unless `fresh`, and go to `to`. On the way it asks for where the tile ends up (`out`), for
+ * the sums of the next tile, for a part of the B that comes next, and of the next block's A. */
 static void multiply(__global const float *restrict a, __global const float *restrict b, uint kc,
-                     __global const float *next, bool fresh, float *tile)
+                     __global const float *next, uint next_step, __global const float *row,
+                     __global const float *out, size_t out_row, bool fresh, __global const float *from, __global float *to)
 {
+    __global const float *then = from + MR * NR;
     fvec acc[MR][NV];
     UNROLL for (int i = 0; i < MR; ++i)
         UNROLL for (int v = 0; v < NV; ++v)
-            acc[i][v] = fresh ? (fvec)(0.0f) : lanes_load(tile + i * NR + v * LANES);
-    for (__global const float *const end = a + kc; a != end; ++a, b += NR, next += NR) {
-        fvec bv[NV];
-        UNROLL for (int v = 0; v < NV; ++v) bv[v] = lanes_load(b + v * LANES);
-        UNROLL for (int v = 0; v < NV; ++v) FETCH(next + v * LANES);
-        UNROLL for (int i = 0; i < MR; ++i) {
-            const fvec av = (fvec)(a[i * KS]);
-            UNROLL for (int v = 0; v < NV; ++v) acc[i][v] = fma(av, bv[v], acc[i][v]);
+            acc[i][v] = fresh ? (fvec)(0.0f) : lanes_load(from + i * NR + v * LANES);
+    uint k = 0;
+    for (; k + STEP <= kc; k += STEP, a += STEP, b += STEP * NR, next += next_step) {
+        FETCH(next);
+        FETCH(next + LINE);
+        FETCH(row + k);
+        if (k < MR * STEP) {
+            UNROLL for (int c = 0; c < NR; c += LINE) FETCH_TO_WRITE(out + c);
+            UNROLL for (int c = 0; c < NR; c += LINE) FETCH_TO_WRITE(then + c);
+            out += out_row, then += NR;
         }
+        UNROLL for (int u = 0; u < STEP; ++u) TERM(u)
     }
+    for (; k < kc; ++k, ++a, b += NR)
+        TERM(0)
     UNROLL for (int i = 0; i < MR; ++i)
-        UNROLL for (int v = 0; v < NV; ++v) lanes_store(acc[i][v], tile + i * NR + v * LANES);
+        UNROLL for (int v = 0; v < NV; ++v) lanes_store(acc[i][v], to + i * NR + v * LANES);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
-              ulong a_batch, uint a_packed, __global const float *restrict B, ulong b_offset,
-              ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch, __global float *P,
-              ulong p_offset, ulong p_row, ulong p_batch, __global float *scratch,
+              ulong a_batch, uint a_packed, __global const b_t *restrict B, ulong b_offset,
+              ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
+              __global float *scratch, ulong item_floats, ulong sums_offset, ulong sums_batch,
               __global const float *bias, ulong bias_offset, uint has_bias,
               __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
-              uint k, uint mi, float alpha, float beta, uint act)
+              uint k, uint kb, uint mi, float alpha, float beta, uint act)
 {
     const uint panels_m = (m + MR - 1) / MR, panels_n = (n + NR - 1) / NR;
     const uint shares = get_global_size(0), share = get_global_id(0);
     const uint j0 = (uint)((ulong)panels_n * share / shares);
     const uint j1 = (uint)((ulong)panels_n * (share + 1) / shares);
     const uint p0 = get_global_id(1) * mi, p1 = min(p0 + mi, panels_m);
-    const uint blocks = max((k + KC - 1) / KC, 1u);
+    const uint next_step = p1 - p0 < STEP * NR / LINE ? 2 * LINE : LINE;
+    const uint blocks = max((k + kb - 1) / kb, 1u);
     const size_t batch = get_global_id(2);
     A += a_offset + batch * a_batch, B += b_offset + batch * b_batch, bias += bias_offset;
-    C += c_offset + batch * c_batch, P += p_offset + batch * p_batch;
-    R += r_offset + batch * r_batch;
-    __global float *mine =
-        scratch +
-        ((batch * get_global_size(1) + get_global_id(1)) * shares + share) * mi * (MR * KS);
+    C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
+    /* a tile of its own, then its rows of A, then a widened panel */
+    __global float *tile =
+        scratch + ((batch * get_global_size(1) + get_global_id(1)) * shares + share) * item_floats;
+    __global float *mine = tile + MR * NR;
+    __global float *sums = scratch + sums_offset + batch * sums_batch;
 
     for (uint block = 0; block < blocks; ++block) {
-        const uint k0 = block * KC, kc = min((uint)KC, k - k0);
+        const uint k0 = block * kb, kc = min(kb, k - k0);
         const bool last = block + 1 == blocks;
         if (!a_packed)
             for (uint p = p0; p < p1; ++p)
                 pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (MR * KS));
-        for (uint j = j0; j < j1; ++j)
-            for (uint p = p0; p < p1; ++p) {
+        for (uint j = j0; j < j1; ++j) {
+            __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
+            __global const float *next =
+                (__global const float *)(panel + (size_t)(j + 1 < j1 ? k : kc) * NR);
+#if B_HALF
+            __global float *b = mine + (a_packed ? 0 : mi * (MR * KS));
+            for (uint i = 0; i < kc * NR; i += LANES)
+                lanes_store(b_load(panel + i), b + i);
+#else
+            __global const float *b = panel;
+#endif
+            for (uint p = p0; p < p1; ++p, next += kc / STEP * next_step) {
                 const size_t r = (size_t)p * MR, c = (size_t)j * NR;
                 const uint rows = min((uint)MR, m - p * MR), columns = min((uint)NR, n - j * NR);
-                float tile[MR * NR];
-                if (block) keep_tile(tile, P + r * p_row + c, p_row, rows, columns, true);
-                __global float *to = last ? C + r * c_row + c : P + r * p_row + c;
-                for (uint i = 0; i < rows; ++i, to += last ? c_row : p_row)
-                    UNROLL for (int v = 0; v < NV; ++v) FETCH_TO_WRITE(to + v * LANES);
-                __global const float *b = B + (size_t)j * k * NR + (size_t)k0 * NR;
-                multiply(a_packed ? A + ((size_t)p * blocks + block) * (MR * KS)
-                                  : mine + (p - p0) * (MR * KS),
-                         b, kc, b + (p + 1 == p1 ? (size_t)k * NR : NR * 8), block == 0, tile);
+                __global const float *own = a_packed ? A + ((size_t)p * blocks + block) * (MR * KS)
+                                                     : mine + (p - p0) * (MR * KS);
+                __global const float *row = a_packed ? own + (MR * KS) : A + r * a_row + k0 + kc;
+                if (j - j0 < MR) row += (j - j0) * (a_packed ? KS : a_row);
+                __global float *wait = sums + ((size_t)j * panels_m + p) * (MR * NR);
+                multiply(own, b, kc, next, next_step, row, last ? C + r * c_row + c : wait,
+                         last ? c_row : NR, block == 0, wait, last ? tile : wait);
+                if (!last) continue;
                 const finish_t f = { .to = C + r * c_row + c, .to_row = c_row,
                                      .bias = bias + c, .has_bias = has_bias,
                                      .add = R + r * r_row + c, .add_row = r_row,
                                      .alpha = alpha, .beta = beta, .act = act };
-                if (!last)
-                    keep_tile(tile, P + r * p_row + c, p_row, rows, columns, false);
-                else if (rows == MR && columns == NR)
+                if (rows == MR && columns == NR)
                     finish_whole(tile, &f);
                 else
                     finish_part(tile, &f, rows, columns);
             }
+        }
     }
 }

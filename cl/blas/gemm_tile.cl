@@ -5,7 +5,7 @@
  * takes the terms [k0, k1); sums wait in P between launches.
  *
  * Launch   3-D: global (tiles of n * TX, tiles of m * TY, batch), local (TX, TY, 1).
- * Defines  LANES 1, TX, TY, RM, RN, KT.
+ * Defines  LANES 1, TX, TY, RM, RN, KT, B_HALF.
  * Needs    OpenCL C 1.2; local memory KT * (TY * RM + TX * RN + 2) floats, given as an argument.
  * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -17,10 +17,17 @@
 #define SA (TM + 1) /* floats from k to k in local memory */
 #define SB (TN + 1)
 #define UNROLL _Pragma("unroll")
+#if B_HALF /* elements of B are halves */
+typedef half b_t;
+#define B_AT(i) vload_half(i, B)
+#else
+typedef float b_t;
+#define B_AT(i) B[i]
+#endif
 
 __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void
 clv_gemm_tile(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
-              ulong a_batch, __global const float *restrict B, ulong b_offset, ulong b_row,
+              ulong a_batch, __global const b_t *restrict B, ulong b_offset, ulong b_row,
               ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
               ulong c_batch, __global float *P, ulong p_offset, ulong p_row, ulong p_batch,
               __global const float *bias, ulong bias_offset, uint has_bias,
@@ -48,7 +55,7 @@ clv_gemm_tile(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
         }
         for (uint e = id; e < TN * KT; e += TX * TY) {
             const uint j = b_row == 1 ? e / KT : e % TN, q = b_row == 1 ? e % KT : e / TN;
-            tb[q * SB + j] = n0 + j < n && kb + q < k1 ? B[(kb + q) * b_row + (n0 + j) * b_col] : 0.0f;
+            tb[q * SB + j] = n0 + j < n && kb + q < k1 ? B_AT((kb + q) * b_row + (n0 + j) * b_col) : 0.0f;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         UNROLL for (int q = 0; q < KT; ++q) {

@@ -96,7 +96,7 @@ clv_blob_down(__global float *planes, __global const float2 *restrict taps, int 
 #endif
 }
 
-/* Maxima of one scale: of equal neighbours the first in (k, y, x) wins. */
+/* Maxima of one scale. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_look(__global const float *restrict planes, __global uint *restrict peaks,
               volatile __global uint *counts, int height, int width, int scales, uint capacity,
@@ -105,27 +105,10 @@ clv_blob_look(__global const float *restrict planes, __global uint *restrict pea
     const int x = get_global_id(0), y = get_global_id(1);
     const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
     if (x >= width) return;
-    counts += 2 * (at + n);
     __global const float *L = planes + FRAME(n) + 3 * PLANE;
-    const float value = L[k * PLANE + (size_t)y * width + x];
-    if (!(value > low)) return;
-
-    float around[27];
-    for (int i = 0; i < 27; ++i) {
-        const int kk = k + i / 9 - 1, yy = y + i / 3 % 3 - 1, xx = x + i % 3 - 1;
-        const bool there = kk >= 0 && kk < scales && yy >= 0 && yy < height && xx >= 0 && xx < width;
-        around[i] = there ? L[kk * PLANE + (size_t)yy * width + xx] : NOTHING;
-        if (i < 13 && !(value > around[i])) return;
-        if (i > 13 && !(value >= around[i])) return;
-    }
-    const float largest = as_float(atomic_max(counts + 1, as_uint(value)));
-    if (!(value > relative * largest)) return;
-    const uint index = atomic_inc(counts);
-    if (index >= capacity) return;
-    __global uint *out = peaks + ((size_t)(at + n) * capacity + index) * PEAK_WORDS;
-    out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
-    for (int i = 0; i < 9; ++i) out[4 + i] = as_uint(around[9 + i]);
-    out[13] = as_uint(around[4]), out[14] = as_uint(around[22]), out[15] = 0;
+    if (!(L[k * PLANE + (size_t)y * width + x] > low)) return;
+    consider(L, y, x, k, height, width, scales, 0.0f, relative,
+             peaks + (size_t)(at + n) * capacity * PEAK_WORDS, counts + 2 * (at + n), capacity);
 }
 
 /* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. */

@@ -27,6 +27,24 @@
 #define PART 1
 #endif
 
+#if LANES == 16 && PART == 16
+#define TURN /* rows become lanes in registers */
+#endif
+
+/* Brings a cache line near: for compilers to machine code, not to somebody's intermediate one. */
+#if LANES > 1 && defined(__has_builtin) && !defined(__SPIR__) && !defined(__SPIR64__)
+#if __has_builtin(__builtin_prefetch)
+#define FETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)
+#endif
+#endif
+
+/* Left to itself a compiler makes gathers of it. */
+#if PART > 1
+#define copy_part(from, to) LANES_JOIN(vstore, PART)(LANES_JOIN(vload, PART)(0, from), 0, to)
+#else
+#define copy_part(from, to) (*(to) = *(from))
+#endif
+
 #if LANES == 1
 #define LANE 0
 #else
@@ -40,7 +58,7 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
               __global float *restrict O, ulong o_offset, ulong o_row, ulong o_head,
               __global const int4 *restrict blocks, ulong first_block, int base,
               __global const int *restrict mask, uint has_mask, uint causal, uint group,
-              float scale, __global float *restrict lse, ulong lse_head, uint keep)
+              float scale, __global float2 *restrict tops, ulong top_head, uint keep)
 {
     const size_t h = get_global_id(1);
     const int4 where = blocks[2 * (first_block + get_group_id(0))];
@@ -54,6 +72,16 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
     mask += more.y;
 
     fvec q[DH], o[DH];
+#ifdef TURN
+    for (int c = 0; c < DH; c += 16) {
+        fvec rows[16];
+        UNROLL for (int l = 0; l < 16; ++l)
+            rows[l] = vload16(0, Q + q_offset + (qt + min(i0 + l, queries - 1)) * q_row +
+                                     h * q_head + c);
+        lanes_turn(rows);
+        UNROLL for (int i = 0; i < 16; ++i) q[c + i] = rows[i] * scale, o[c + i] = (fvec)(0.0f);
+    }
+#else
     {
         float part[DH * LANES];
         for (int l = 0; l < LANES; ++l) {
@@ -67,17 +95,25 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
             o[c] = (fvec)(0.0f);
         }
     }
+#endif
     const ivec see = causal ? (ivec)(i0 + keys - queries) + LANE : (ivec)(keys);
     fvec top = (fvec)(-INFINITY), sum = (fvec)(0.0f);
     const int end = causal ? min(keys, i0 + LANES + keys - queries) : keys;
 
     for (int j = 0; j < end; j += TILE) {
         fvec s[TILE];
+#ifdef FETCH
+        for (int t = 0; t < TILE; ++t) /* rows lie far apart: nobody else foresees them */
+            UNROLL for (int c = 0; c < DH; c += 16) {
+                FETCH(K + (size_t)(j + TILE + t) * k_row + c);
+                FETCH(V + (size_t)(j + TILE + t) * v_row + c);
+            }
+#endif
 #if LANES > 1
         float near[TILE * DH]; /* the tile's keys, at constant distances */
         for (int t = 0; t < TILE; ++t) {
             __global const float *from = K + (size_t)min(j + t, keys - 1) * k_row;
-            UNROLL for (int c = 0; c < DH; ++c) near[t * DH + c] = from[c];
+            UNROLL for (int c = 0; c < DH; c += PART) copy_part(from + c, near + t * DH + c);
         }
 #define KEY(t, c) near[(t) * DH + (c)]
 #else
@@ -122,6 +158,16 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
 
     const fvec inverse = pick(sum > 0.0f, 1.0f / sum, (fvec)(0.0f));
     float part[DH * LANES];
+#ifdef TURN
+    for (int c = 0; c < DH; c += 16) {
+        fvec rows[16];
+        UNROLL for (int i = 0; i < 16; ++i) rows[i] = o[c + i] * inverse;
+        lanes_turn(rows);
+        UNROLL for (int l = 0; l < 16; ++l)
+            if (i0 + l < queries)
+                vstore16(rows[l], 0, O + o_offset + (qt + i0 + l) * o_row + h * o_head + c);
+    }
+#else
     for (int c = 0; c < DH; ++c)
         lanes_store(o[c] * inverse, part + c * LANES);
     for (int l = 0; l < LANES && i0 + l < queries; ++l) {
@@ -129,9 +175,12 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
         for (int c = 0; c < DH; ++c)
             to[c] = part[c * LANES + l];
     }
-    if (keep) { /* log of the sum of exponentials: what the way back needs of a row */
-        lanes_store(pick(sum > 0.0f, top + log(sum), (fvec)(INFINITY)), part);
+#endif
+    if (keep) { /* maximum and 1 / sum of each row's exponentials: what the way back needs */
+        float highest[LANES];
+        lanes_store(pick(sum > 0.0f, top, (fvec)(0.0f)), highest);
+        lanes_store(inverse, part);
         for (int l = 0; l < LANES && i0 + l < queries; ++l)
-            lse[h * lse_head + qt + i0 + l] = part[l];
+            tops[h * top_head + qt + i0 + l] = (float2)(highest[l], part[l]);
     }
 }

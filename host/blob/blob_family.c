@@ -113,6 +113,8 @@ clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker 
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
     const bool small = facts->device_class == CLV_CLASS_SOFTWARE;
+    if (strcmp(name, "rows") == 0 && plan->waves.used && turns == UINT64_MAX)
+        return clv_blob_cosine_family(plan, cores, frames);
     if (strcmp(name, "rows") == 0) return clv_blob_rows_family(plan, 16, cores, turns, frames);
     if (strcmp(name, "tile") == 0 && tile_fits(plan, facts))
         return clv_blob_tile_family(plan, small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
@@ -123,5 +125,8 @@ size_t clv_blob_scratch_estimate(const clv_blob_plan *plan)
 {
     const clv_blob_family rows = clv_blob_rows_family(plan, 16, 8, UINT64_MAX, 1),
                           planes = clv_blob_items_family(plan, 64, 1);
-    return CLV_MAX(2 * rows.scratch_floats, planes.scratch_floats) * sizeof(float);
+    const size_t floats = CLV_MAX(2 * rows.scratch_floats, planes.scratch_floats);
+    if (!plan->waves.used) return floats * sizeof(float);
+    const clv_blob_family waves = clv_blob_cosine_family(plan, 8, 1);
+    return CLV_MAX(floats, waves.scratch_floats) * sizeof(float);
 }

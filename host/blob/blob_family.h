@@ -6,16 +6,17 @@
 #include "host/blob/blob_job.h"
 
 typedef enum clv_blob_form {
-    CLV_BLOB_ROWS,  /* cl/blob/rows.cl: explicit vectors along rows, for cores */
-    CLV_BLOB_ITEMS, /* cl/blob/items.cl: a work-item a pixel, planes in global memory */
-    CLV_BLOB_TILE,  /* cl/blob/tile.cl: a work-group a tile, all in local memory */
+    CLV_BLOB_ROWS,   /* cl/blob/rows.cl: explicit vectors along rows, for cores */
+    CLV_BLOB_ITEMS,  /* cl/blob/items.cl: a work-item a pixel, planes in global memory */
+    CLV_BLOB_TILE,   /* cl/blob/tile.cl: a work-group a tile, all in local memory */
+    CLV_BLOB_COSINE, /* cl/blob/cosine.cl: cosine transforms, for cores and large sigmas */
 } clv_blob_form;
 
 typedef struct clv_blob_family {
     clv_blob_form form;
     size_t local; /* work-group of the other two */
     size_t lanes;
-    size_t tile, tiles; /* columns of a work-item; in a row */
+    size_t tile, tiles; /* columns of a work-item; in a row (cosine: work-items) */
     size_t band, bands; /* rows of a work-item; in a frame */
     size_t pad, ring, level_group;
     size_t group; /* frames of a launch */
@@ -32,13 +33,24 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
                                      uint64_t max_turns, size_t frames);
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
 clv_blob_family clv_blob_tile_family(const clv_blob_plan *plan, size_t local, size_t frames);
+clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, size_t frames);
 /* Local memory of a tile. */
 size_t clv_blob_tile_floats(const clv_blob_plan *plan);
 /* Bytes of scratch that no family exceeds. */
 size_t clv_blob_scratch_estimate(const clv_blob_plan *plan);
 
 /* Tables that all chunks of a worker share: clv_worker_buffer keys. */
-enum { CLV_BLOB_TAPS, CLV_BLOB_LEVEL, CLV_BLOB_LEAK, CLV_BLOB_TABLES };
+enum {
+    CLV_BLOB_TAPS,
+    CLV_BLOB_LEVEL,
+    CLV_BLOB_LEAK,
+    CLV_BLOB_WAVES_Y, /* these and those that follow: where plan->waves.used */
+    CLV_BLOB_WAVES_X,
+    CLV_BLOB_QUARTERS_Y,
+    CLV_BLOB_QUARTERS_X,
+    CLV_BLOB_FILTERS,
+    CLV_BLOB_TABLES
+};
 
 /* What the launches of one chunk share. */
 typedef struct clv_blob_pass {
@@ -56,6 +68,7 @@ float clv_blob_dog_factor(const clv_blob_plan *plan);
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_noise_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);
+clv_status clv_blob_look_cosine(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_tile(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_noise_tile(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_noise_medians(const clv_blob_pass *pass, size_t at, size_t frames);

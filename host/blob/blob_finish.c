@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
@@ -149,7 +149,7 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     *dropped_bad = 0;
     *count = filter(plan, frame, peaks, plan->found[frame], dropped_bad);
     if (!*count) return CLV_OK;
-    qsort(peaks, *count, sizeof *peaks, by_rank);
+    clv_sort(peaks, *count, sizeof *peaks, by_rank);
     if (!plan->options.keep_overlapping) CLV_TRY(prune(plan, finisher, peaks, count));
     /* the fit wants two more copies */
     if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
@@ -164,12 +164,12 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
             spot->flags |= CLV_SPOT_BAD_PIXEL;
         clv_blob_measure(plan, frame, &peaks[i], spot);
     }
-    qsort(spots, *count, sizeof *spots, by_place);
+    clv_sort(spots, *count, sizeof *spots, by_place);
     if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT) {
         clv_spot *guess = spots + 2 * *count;
         memcpy(guess, spots, *count * sizeof *guess);
         clv_blob_fit(plan, frame, guess, spots + *count, spots, *count);
-        qsort(spots, *count, sizeof *spots, by_place);
+        clv_sort(spots, *count, sizeof *spots, by_place);
     }
     return CLV_OK;
 }

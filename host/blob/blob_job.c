@@ -49,7 +49,17 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
         level[2 * l] = (int32_t)plan->radius[l], level[2 * l + 1] = (int32_t)plan->first_tap[l];
     CLV_TRY(upload(worker, CLV_BLOB_TAPS, plan->tap_f32, plan->taps * 2 * sizeof(float)));
     CLV_TRY(upload(worker, CLV_BLOB_LEVEL, level, plan->levels * 2 * sizeof *level));
-    return upload(worker, CLV_BLOB_LEAK, plan->leak, plan->levels * sizeof *plan->leak);
+    CLV_TRY(upload(worker, CLV_BLOB_LEAK, plan->leak, plan->levels * sizeof *plan->leak));
+    if (!plan->waves.used) return CLV_OK;
+    const clv_blob_waves *w = &plan->waves;
+    for (unsigned axis = 0; axis < 2; ++axis) {
+        const size_t n = w->along[axis].length;
+        CLV_TRY(
+            upload(worker, CLV_BLOB_WAVES_Y + axis, w->along[axis].waves, n * 2 * sizeof(float)));
+        CLV_TRY(upload(worker, CLV_BLOB_QUARTERS_Y + axis, w->along[axis].quarters,
+                       (n / 2 + 1) * 2 * sizeof(float)));
+    }
+    return upload(worker, CLV_BLOB_FILTERS, w->filters, w->filter_floats * sizeof *w->filters);
 }
 
 float clv_blob_dog_factor(const clv_blob_plan *plan)
@@ -84,6 +94,47 @@ static clv_status in_groups(const clv_blob_pass *p, size_t count,
     return CLV_OK;
 }
 
+/* Frames that a chunk's buffers have room for: where frames are small the same for every chunk, so
+ * that the pool has what a camera's next push asks for, however it is split. */
+static size_t room_of(const clv_blob_plan *plan, clv_device *device, size_t count)
+{
+    enum { MOST_FRAMES = 32 };
+    const uint64_t most_bytes = 8 << 20;
+    if (clv_device_memory(device).budget_bytes < 8 * most_bytes) return count;
+    const size_t each = plan->shape.height * plan->shape.width * plan->pixel_bytes +
+                        plan->capacity * sizeof(clv_blob_peak) +
+                        plan->scales * CLV_BLOB_NOISE_BINS * sizeof(uint32_t);
+    const size_t fits = CLV_MIN((size_t)(most_bytes / each), (size_t)MOST_FRAMES);
+    return CLV_MAX(CLV_MIN(fits, plan->shape.frames), count);
+}
+
+/* Buffers as large as any chunk of up to `room` frames wants them. */
+static clv_status make_room(clv_slot *slot, const clv_blob_plan *plan, size_t room)
+{
+    const clv_worker *worker = clv_slot_worker(slot);
+    const size_t levels = room * plan->scales * sizeof(float);
+    const size_t wanted[][2] = {
+        { PEDESTAL, room * sizeof(float) },
+        { CLV_BLOB_COUNTS, room * 2 * sizeof(uint32_t) },
+        { CLV_BLOB_PEAKS, room * plan->capacity * sizeof(clv_blob_peak) },
+        { plan->by_noise ? CLV_BLOB_INVERSE : ONES, levels },
+        { BINS, plan->by_noise ? levels * CLV_BLOB_NOISE_BINS : 0 },
+        { PIXELS,
+          clv_device_facts(clv_worker_device(worker))->device_class == CLV_CLASS_DISCRETE_GPU
+              ? room * plan->shape.height * plan->shape.width * plan->pixel_bytes
+              : 0 }
+    };
+    clv_buffer *buffer;
+    for (size_t i = 0; i < CLV_LEN(wanted); ++i)
+        if (wanted[i][1])
+            CLV_TRY(clv_slot_buffer(slot, (unsigned)wanted[i][0], wanted[i][1], &buffer));
+    size_t floats = 1;
+    for (size_t n = 1; n <= room && n <= 32; ++n)
+        floats = CLV_MAX(floats, clv_blob_family_for(plan, worker, n).scratch_floats);
+    floats = CLV_MAX(floats, clv_blob_family_for(plan, worker, room).scratch_floats);
+    return clv_slot_buffer(slot, SCRATCH, floats * sizeof(float), &buffer);
+}
+
 static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, size_t count)
 {
     const clv_blob_plan *plan = p->plan;
@@ -94,8 +145,11 @@ static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, s
                           .element_bytes = plan->pixel_bytes,
                           .extent = { count, s->height, s->width },
                           .stride = { s->frame_stride, s->row_stride, 1 } };
-    for (unsigned key = 0; key < CLV_BLOB_TABLES; ++key) /* made by setup */
+    const unsigned tables = plan->waves.used ? CLV_BLOB_TABLES : CLV_BLOB_WAVES_Y;
+    for (unsigned key = 0; key < tables; ++key) /* made by setup */
         CLV_TRY(clv_worker_buffer(clv_slot_worker(slot), key, 0, &p->table[key]));
+    clv_device *device = clv_worker_device(clv_slot_worker(slot));
+    CLV_TRY(make_room(slot, plan, room_of(plan, device, count)));
     CLV_TRY(clv_slot_input(slot, PIXELS, &box, &p->pixels));
     CLV_TRY(clv_slot_buffer(slot, PEDESTAL, count * sizeof(float), &p->pedestal));
     CLV_TRY(clv_write_enqueue(p->queue, p->pedestal, 0, plan->pedestal + frame,
@@ -124,6 +178,7 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
     clv_blob_pass p = { .plan = plan, .f = &f, .queue = clv_slot_queue(slot) };
     CLV_TRY(make_buffers(&p, slot, first, count));
     if (f.form == CLV_BLOB_ITEMS) return in_groups(&p, count, clv_blob_look_items);
+    if (f.form == CLV_BLOB_COSINE) return in_groups(&p, count, clv_blob_look_cosine);
     const bool tile = f.form == CLV_BLOB_TILE;
     if (plan->by_noise) {
         CLV_TRY(in_groups(&p, count, tile ? clv_blob_noise_tile : clv_blob_noise_rows));

@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static clv_status check_options(const clv_blob_options *o)
@@ -202,6 +202,15 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     plan->relative = plan->by_noise ? 0 : (float)plan->options.threshold_rel;
     const size_t rows = CLV_MAX((size_t)65536 / plan->shape.width, (size_t)1);
     plan->noise_step = (plan->shape.height + rows - 1) / rows;
+    if (clv_blob_waves_pay(plan)) {
+        status = clv_blob_waves_create(plan, &plan->waves);
+        /* where nothing is, sums of cosines leave rounding: no maxima there */
+        if (!plan->by_noise) plan->relative = fmaxf(plan->relative, 1e-6f);
+    }
+    if (status) {
+        clv_blob_plan_free(plan);
+        return status;
+    }
     /* more maxima than one for 1024 pixels are an exception */
     plan->capacity = clv_round_up(plan->shape.height * plan->shape.width / 1024 + 1, 1024);
     *out = plan;
@@ -214,6 +223,7 @@ void clv_blob_plan_free(clv_blob_plan *plan)
     if (plan->peaks)
         for (size_t i = 0; i < plan->shape.frames; ++i)
             clv_free(plan->peaks[i]);
+    clv_blob_waves_clear(&plan->waves);
     clv_free(plan->tap), clv_free(plan->tap_f32), clv_free(plan->pedestal);
     clv_free(plan->seed), clv_free(plan->bad_pixels), clv_free(plan->peaks), clv_free(plan->room);
     clv_free(plan->found), clv_free(plan->max_response), clv_free(plan->inverse_noise);
@@ -233,12 +243,6 @@ double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size
     default:
         return (double)((const float *)plan->pixels)[at];
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
 }
 
 float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
@@ -266,6 +270,5 @@ float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
         if (isfinite(v)) sample[taken++] = v;
     }
     if (!taken) return 0;
-    qsort(sample, taken, sizeof *sample, by_value);
-    return sample[taken / 2];
+    return clv_nth_float(sample, taken, taken / 2);
 }

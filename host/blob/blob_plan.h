@@ -3,6 +3,8 @@
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 
+#include "host/blob/blob_waves.h"
+
 #include <cleave/blob.h>
 
 enum {
@@ -36,6 +38,7 @@ typedef struct clv_blob_plan {
     double *tap;    /* [taps][2]: Gaussian, and -sigma^2 times its second derivative; halves */
     float *tap_f32; /* the same */
     float leak[CLV_BLOB_MAX_LEVELS]; /* response to a constant 1 */
+    clv_blob_waves waves;            /* for large sigmas */
 
     float gain;        /* of the pixels: 1, or -1 for dark spots */
     bool by_noise;     /* threshold_sigma */

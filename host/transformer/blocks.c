@@ -133,9 +133,9 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
         clv_gemm_u32(a->causal),
         clv_gemm_u32(a->heads / a->kv_heads),
         clv_arg_f32(a->scale),
-        clv_arg_buffer(a->lse ? a->lse : a->o.buffer),
-        clv_arg_u64(a->lse_head),
-        clv_gemm_u32(a->lse != NULL),
+        clv_arg_buffer(a->tops ? a->tops : a->o.buffer),
+        clv_arg_u64(a->top_head),
+        clv_gemm_u32(a->tops != NULL),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }

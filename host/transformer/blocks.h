@@ -18,6 +18,8 @@ clv_block_form clv_block_form_of(const clv_device *device);
 
 /* On the host, in double precision. */
 double clv_activate(double x, clv_activation kind);
+/* The nearest half, ties to even; too large: infinite. */
+uint16_t clv_half_of(float x);
 
 /* Rows [rows, width] in a buffer: row r begins at offset + r * stride. */
 typedef struct clv_rows {
@@ -74,8 +76,8 @@ typedef struct clv_attention_call {
     bool causal;
     size_t heads, kv_heads, width; /* width: of a head */
     float scale;
-    clv_buffer *lse; /* [heads, lse_head]: log of each row's sum; NULL: not kept */
-    size_t lse_head;
+    clv_buffer *tops; /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
+    size_t top_head;
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);
 

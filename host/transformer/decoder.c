@@ -16,6 +16,7 @@ static clv_gemm product(const clv_decoder_layer *l, size_t rows, size_t n, size_
                        .a = { a, 0, k, 1, 0 },
                        .b = { l->weights, weight, 1, k, 0 },
                        .c = { c, c_offset, n, 1, 0 },
+                       .b_packed = l->packed,
                        .alpha = 1,
                        .beta = adds ? 1 : 0 };
 }

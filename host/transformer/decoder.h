@@ -6,12 +6,13 @@
 
 #include "host/transformer/blocks.h"
 
-/* One layer of one sequence. Matrices [out, in] lie in `weights`, unpacked, at these floats; `gate`
- * and `up` follow each other: one matrix [2 ffn, width]. */
+/* One layer of one sequence. Matrices [out, in] lie in `weights` at these floats, as they are or
+ * packed for `form`; gate and up are one matrix [2 ffn, width]. */
 typedef struct clv_decoder_layer {
     size_t width, heads, kv_heads, ffn;
     float eps;
     const clv_gemm_form *form;
+    bool packed;
     clv_buffer *weights;
     size_t norm1, q, k, v, out, norm2, gate_up, down;
     const clv_buffer *turns;   /* of clv_rope_turns, for head width / 2 */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_BATCH = 768 };
+enum { DEFAULT_BATCH = 1536 };
 
 clv_status clv_encoder_open(clv_context *context, const clv_model_config *config,
                             const clv_model_weights *weights, const clv_encoder_options *given,
@@ -30,6 +30,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     e->weights = *weights;
     e->batch_tokens = o.batch_tokens ? o.batch_tokens : DEFAULT_BATCH;
     e->hidden = o.hidden;
+    e->half = o.half;
     clv_mutex_init(&e->lock);
     *out = e;
     return CLV_OK;
@@ -44,27 +45,26 @@ void clv_encoder_close(clv_encoder *e)
     clv_free(e);
 }
 
-static clv_status check(const clv_encoder *e, const int32_t *ids, const size_t *offsets,
-                        size_t texts)
+clv_status clv_texts_check(const char *what, const clv_model_config *c, const int32_t *ids,
+                           const size_t *offsets, size_t texts)
 {
-    const clv_model_config *c = &e->config;
     for (size_t i = 0; i < texts; ++i) {
         if (offsets[i + 1] < offsets[i])
-            return clv_fail(CLV_E_ARGUMENT, "encode: text %zu ends at token %zu and begins at %zu",
-                            i, offsets[i + 1], offsets[i]);
+            return clv_fail(CLV_E_ARGUMENT, "%s: text %zu ends at token %zu and begins at %zu",
+                            what, i, offsets[i + 1], offsets[i]);
         const size_t length = offsets[i + 1] - offsets[i];
         if (length > c->positions)
-            return clv_fail(CLV_E_SHAPE, "encode: text %zu has %zu tokens, the model takes %zu", i,
-                            length, c->positions);
+            return clv_fail(CLV_E_SHAPE, "%s: text %zu has %zu tokens, the model takes %zu", what,
+                            i, length, c->positions);
         for (size_t t = offsets[i]; t < offsets[i + 1]; ++t)
             if (ids[t] < 0 || (size_t)ids[t] >= c->vocabulary)
                 return clv_fail(CLV_E_ARGUMENT,
-                                "encode: token %zu of text %zu is %d, the vocabulary has %zu",
+                                "%s: token %zu of text %zu is %d, the vocabulary has %zu", what,
                                 t - offsets[i], i, (int)ids[t], c->vocabulary);
     }
     return offsets[texts] - offsets[0] < INT32_MAX / 2
                ? CLV_OK
-               : clv_fail(CLV_E_SHAPE, "encode: %zu tokens in one call", offsets[texts]);
+               : clv_fail(CLV_E_SHAPE, "%s: %zu tokens in one call", what, offsets[texts]);
 }
 
 static void plan_clear(clv_encode_plan *p)
@@ -130,7 +130,7 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
     if (!encoder || (texts && (!offsets || !out || (offsets[texts] && !ids))))
         return clv_fail(CLV_E_ARGUMENT, "encode: encoder, ids, offsets or out is NULL");
     if (!texts) return CLV_OK;
-    CLV_TRY(check(encoder, ids, offsets, texts));
+    CLV_TRY(clv_texts_check("encode", &encoder->config, ids, offsets, texts));
     const clv_model_config *c = &encoder->config;
     clv_encode_plan plan = {
         .encoder = encoder, .ids = ids, .offsets = offsets, .texts = texts, .out = out

@@ -18,6 +18,7 @@ typedef struct clv_encoder_device {
     clv_device *device;
     clv_gemm_form form;
     clv_buffer *word, *parameters, *weights;
+    bool half;                                     /* `weights` holds halves */
     size_t position, type, norm_weight, norm_bias; /* in `parameters` */
     clv_layer_place *layers;
 } clv_encoder_device;
@@ -27,8 +28,8 @@ struct clv_encoder {
     clv_model_config config;
     clv_model_weights weights;
     size_t batch_tokens;
-    bool hidden;
-    clv_mutex lock; /* of the table below */
+    bool hidden, half; /* half: matrices are kept as halves */
+    clv_mutex lock;    /* of the table below */
     clv_encoder_device *devices[CLV_MAX_WORKERS];
     size_t device_count;
 };
@@ -62,6 +63,11 @@ clv_status clv_encode_commit(const clv_slot *slot, size_t first, size_t count, v
 clv_status clv_encode_reference(clv_slot *slot, size_t first, size_t count, void *plan);
 
 enum { CLV_ENCODE_OUT = 0 }; /* result memory: the chunk's part of `out` */
+
+/* Offsets that do not fall, texts within the model's positions, ids within its vocabulary; `what`
+ * begins the message. */
+clv_status clv_texts_check(const char *what, const clv_model_config *config, const int32_t *ids,
+                           const size_t *offsets, size_t texts);
 
 /* Floats of `out` before text i. */
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text);

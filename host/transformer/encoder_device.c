@@ -10,8 +10,8 @@
 /* The rows of C that a batch of texts usually has decide which form packs the weights. */
 enum { USUAL_ROWS = 512 };
 
-/* Floats of a matrix [n,k] that stands for W in x W^T. */
-static size_t matrix_floats(const clv_gemm_form *form, size_t n, size_t k)
+/* Elements of a matrix [n,k] that stands for W in x W^T. */
+static size_t matrix_size(const clv_gemm_form *form, size_t n, size_t k)
 {
     const size_t packed = clv_gemm_packed_b(form, n, k);
     return clv_round_up(packed ? packed : n * k, 16);
@@ -36,10 +36,10 @@ static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *pa
     d->norm_bias = take(parameters, width);
     for (size_t i = 0; i < c->layers; ++i) {
         clv_layer_place *l = &d->layers[i];
-        l->qkv = take(weights, matrix_floats(&d->form, 3 * width, width));
-        l->out = take(weights, matrix_floats(&d->form, width, width));
-        l->up = take(weights, matrix_floats(&d->form, ffn, width));
-        l->down = take(weights, matrix_floats(&d->form, width, ffn));
+        l->qkv = take(weights, matrix_size(&d->form, 3 * width, width));
+        l->out = take(weights, matrix_size(&d->form, width, width));
+        l->up = take(weights, matrix_size(&d->form, ffn, width));
+        l->down = take(weights, matrix_size(&d->form, width, ffn));
         l->qkv_bias = take(parameters, 3 * width);
         l->out_bias = take(parameters, width);
         l->up_bias = take(parameters, ffn);
@@ -80,20 +80,37 @@ static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t f
     return all;
 }
 
-/* W [n,k] to floats [at, ...) of the weights: `part` of them, from column `column` of W^T on. */
+/* As it is, for forms that do not pack. */
+static clv_status bring_halves(clv_queue *queue, const clv_encoder_device *d, const float *host,
+                               size_t count, size_t at)
+{
+    uint16_t *halves = clv_alloc(count, sizeof *halves);
+    if (!halves) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu halves", count);
+    for (size_t i = 0; i < count; ++i)
+        halves[i] = clv_half_of(host[i]);
+    const clv_status status =
+        clv_write(queue, d->weights, at * sizeof *halves, halves, count * sizeof *halves);
+    clv_free(halves);
+    return status;
+}
+
+/* W [n,k] to the elements [at, ...) of the weights. */
 static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, const float *host,
                                size_t n, size_t k, size_t at)
 {
     clv_buffer *raw = NULL;
     const size_t bytes = n * k * sizeof(float);
     if (!clv_gemm_packed_b(&d->form, n, k)) {
+        if (d->half) return bring_halves(queue, d, host, n * k, at);
         CLV_TRY(clv_write_enqueue(queue, d->weights, at * sizeof(float), host, bytes, NULL));
         return clv_queue_wait(queue);
     }
     CLV_TRY(clv_buffer_create(d->device, bytes, CLV_BUFFER_DEVICE, &raw));
     const clv_matrix b = { raw, 0, 1, k, 0 };
     clv_status status = clv_write(queue, raw, 0, host, bytes);
-    if (!status) status = clv_gemm_pack_b_enqueue(queue, &d->form, n, k, 1, &b, d->weights, at);
+    if (!status)
+        status = (d->half ? clv_gemm_pack_b_half_enqueue
+                          : clv_gemm_pack_b_enqueue)(queue, &d->form, n, k, 1, &b, d->weights, at);
     const clv_status waited = clv_queue_wait(queue);
     clv_buffer_free(raw);
     return status ? status : waited;
@@ -134,6 +151,7 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     const size_t word_bytes = c->vocabulary * c->width * sizeof(float);
     size_t parameters, weights;
     d->device = clv_queue_device(queue);
+    d->half = e->half;
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
     if (!d->layers) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu layers", c->layers);
     CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, c->width, c->width, &d->form));
@@ -144,8 +162,9 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
         CLV_TRY(clv_buffer_create(d->device, word_bytes, CLV_BUFFER_DEVICE, &d->word));
         CLV_TRY(clv_write(queue, d->word, 0, e->weights.word, word_bytes));
     }
-    CLV_TRY(clv_buffer_create(d->device, CLV_MAX(weights, (size_t)1) * sizeof(float),
-                              CLV_BUFFER_DEVICE, &d->weights));
+    CLV_TRY(clv_buffer_create(
+        d->device, CLV_MAX(weights, (size_t)1) * (d->half ? sizeof(uint16_t) : sizeof(float)),
+        CLV_BUFFER_DEVICE, &d->weights));
     for (size_t i = 0; i < c->layers; ++i) {
         const clv_model_layer *l = &e->weights.layer[i];
         const clv_layer_place *p = &d->layers[i];

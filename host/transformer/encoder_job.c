@@ -80,6 +80,7 @@ static clv_status linear(const batch *b, size_t n, size_t k, clv_buffer *a, size
                          .b = { m->weights, weight, 1, k, 0 },
                          .c = { c, 0, n, 1, 0 },
                          .b_packed = packed,
+                         .b_half = b->plan->encoder->half,
                          .alpha = 1,
                          .beta = add ? 1 : 0,
                          .add = { add, 0, n, 1, 0 },

@@ -122,8 +122,9 @@ typedef struct clv_blob_stream clv_blob_stream;
 /**
  * Opens a stream of frames; `shape->frames` is the most that one push may bring (at least 1).
  * Options as above; movie_scope is CLV_E_ARGUMENT here. Memory for frames and spots is taken now
- * and by the first push, on the devices; later only when a push finds more spots than any before
- * it. Beyond that a push takes about ten small blocks of bookkeeping and gives them back.
+ * and, on the devices, by the first push of each number of frames. After that a push without a
+ * report allocates nothing, unless it finds more spots than any before it; what the driver takes
+ * for its commands is not ours to say.
  */
 CLV_API clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
                                   const clv_blob_options *options, clv_blob_stream **stream);

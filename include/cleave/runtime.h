@@ -87,6 +87,22 @@ typedef struct clv_memory_stats {
 CLV_API clv_memory_stats clv_device_memory(clv_device *device);
 CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers back to the driver */
 
+/** Room of a device, in bytes: what it has, what we allow ourselves (the budget), what of that nobody
+ *  holds (memory kept for reuse counts as free), and the largest single buffer. */
+typedef struct clv_memory_room {
+    uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
+} clv_memory_room;
+CLV_API clv_memory_room clv_device_room(clv_device *device);
+
+/** Allocates `count` buffers of `bytes` ahead and keeps them for reuse: later buffers of about that
+ *  size come from the pool. CLV_E_DEVICE_MEMORY beyond the budget; CLV_E_ARGUMENT; as
+ *  clv_device_open. Buffers of more than a quarter of the budget are never kept. */
+CLV_API clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count);
+
+/** How busy the device is, 0 to 100 percent, where its driver tells: now, or as the probe found it.
+ *  CLV_E_DEVICE where it does not (*percent is -1). */
+CLV_API clv_status clv_device_utilisation(clv_device *device, double *percent);
+
 /* -------------------------------------------------------------------------------- buffers -- */
 
 typedef enum clv_buffer_kind {

@@ -48,8 +48,9 @@ typedef struct clv_encoder clv_encoder;
 
 typedef struct clv_encoder_options {
     size_t size;         /**< sizeof(clv_encoder_options), or 0 for version 1 */
-    size_t batch_tokens; /**< worked on together, at least one text; 0: 768 */
+    size_t batch_tokens; /**< worked on together, at least one text; 0: 1536 */
     bool hidden;         /**< clv_encode gives the rows of all tokens, not one vector a text */
+    bool half; /**< devices keep matrices as fp16, sums stay fp32; cosine to fp32 0.9999 */
 } clv_encoder_options;
 
 /**

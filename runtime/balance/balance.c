@@ -53,17 +53,28 @@ static clv_balance_job complete(const clv_balance_job *given)
 clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_device *devices,
                               size_t device_count, double now, clv_balance **out)
 {
+    enum { MOST_LEASES = CLV_BALANCE_MAX_DEVICES * CLV_BALANCE_MAX_DEPTH };
     *out = NULL;
-    CLV_TRY(check(job, devices, device_count));
-    size_t slots = 0;
-    for (size_t i = 0; i < device_count; ++i)
-        slots += devices[i].depth;
     clv_balance *balance = clv_zalloc(1, sizeof *balance);
-    if (balance) balance->leases = clv_zalloc(slots, sizeof *balance->leases);
-    if (!balance || !balance->leases || !clv_book_init(&balance->book, job->units)) {
+    if (balance) balance->leases = clv_alloc(MOST_LEASES, sizeof *balance->leases);
+    clv_status status =
+        balance && balance->leases
+            ? clv_balance_restart(balance, job, devices, device_count, now)
+            : clv_fail(CLV_E_MEMORY, "balance: no memory for %zu devices", device_count);
+    if (status)
         clv_balance_free(balance);
+    else
+        *out = balance;
+    return status;
+}
+
+clv_status clv_balance_restart(clv_balance *balance, const clv_balance_job *job,
+                               const clv_balance_device *devices, size_t device_count, double now)
+{
+    CLV_TRY(check(job, devices, device_count));
+    if (!clv_book_restart(&balance->book, job->units))
         return clv_fail(CLV_E_MEMORY, "balance: no memory for %zu devices", device_count);
-    }
+    *balance = (clv_balance){ .leases = balance->leases, .book = balance->book };
     balance->job = complete(job);
     balance->start = balance->finished_at = balance->event_at = now;
     balance->device_count = device_count;
@@ -86,7 +97,6 @@ clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_devi
     }
     clv_balance_choose_owners(balance);
     if (balance->job.schedule == CLV_SCHEDULE_STATIC) clv_balance_share_out(balance);
-    *out = balance;
     return CLV_OK;
 }
 

@@ -45,6 +45,10 @@ typedef struct clv_balance clv_balance;
 /* CLV_E_MEMORY, CLV_E_ARGUMENT. `now` is the start of the job. */
 clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_device *devices,
                               size_t device_count, double now, clv_balance **balance);
+/* The same in the memory of a balance whose job is over: nothing is allocated. After an error it is
+ * good for another restart and for clv_balance_free only. */
+clv_status clv_balance_restart(clv_balance *balance, const clv_balance_job *job,
+                               const clv_balance_device *devices, size_t device_count, double now);
 void clv_balance_free(clv_balance *balance); /* accepts NULL */
 
 typedef enum clv_balance_act {

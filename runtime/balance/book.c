@@ -9,7 +9,13 @@
 
 bool clv_book_init(clv_book *book, size_t units)
 {
-    *book = (clv_book){ .open = units, .free = units };
+    *book = (clv_book){ 0 };
+    return clv_book_restart(book, units);
+}
+
+bool clv_book_restart(clv_book *book, size_t units)
+{
+    book->open = book->free = units, book->count = 0;
     if (!clv_reserve(&book->segments, &book->capacity, 8, sizeof *book->segments)) return false;
     if (units) book->segments[book->count++] = (clv_segment){ .first = 0, .count = units };
     return true;

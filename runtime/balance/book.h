@@ -20,7 +20,8 @@ typedef struct clv_book {
     size_t free; /* of these, units that no lease holds */
 } clv_book;
 
-bool clv_book_init(clv_book *book, size_t units); /* false: no memory */
+bool clv_book_init(clv_book *book, size_t units);    /* false: no memory */
+bool clv_book_restart(clv_book *book, size_t units); /* the same, in the memory it has */
 void clv_book_clear(clv_book *book);
 
 /* The free segment with the lowest units, or NULL. */

@@ -8,6 +8,7 @@
 #define CLEAVE_RUNTIME_BLAS_GEMM_H
 
 #include <cleave/blas.h>
+#include <cleave/offload.h>
 #include <cleave/runtime.h>
 
 /* Element (i, j) of matrix t of a batch lies at offset + t * batch + i * row + j * col. */
@@ -21,6 +22,7 @@ typedef struct clv_gemm {
     size_t batch;            /* 0: one */
     clv_matrix a, b, c;      /* c.col is 1; a packed one has an offset and a batch stride only */
     bool a_packed, b_packed; /* in the form's own way; only forms that pack */
+    bool b_half;             /* B's elements are halves; packed where the form packs */
     float alpha, beta;
     clv_matrix add;         /* R; buffer NULL: C as it was */
     const clv_buffer *bias; /* [n]; NULL: none */
@@ -62,6 +64,11 @@ size_t clv_gemm_packed_b(const clv_gemm_form *form, size_t n, size_t k);
 clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n, size_t k,
                                    size_t batch, const clv_matrix *b, clv_buffer *packed,
                                    size_t packed_offset);
+/* The same in halves, each the nearest: offsets count halves and are multiples of 16 (some drivers
+ * store vectors of halves to aligned places only). */
+clv_status clv_gemm_pack_b_half_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n,
+                                        size_t k, size_t batch, const clv_matrix *b,
+                                        clv_buffer *packed, size_t packed_offset);
 clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t m, size_t k,
                                    size_t batch, const clv_matrix *a, clv_buffer *packed);
 
@@ -85,6 +92,22 @@ typedef struct clv_host_gemm {
     const float *bias; /* NULL: none */
 } clv_host_gemm;
 void clv_gemm_host(const clv_host_gemm *gemm);
+
+/* clv_matmul on plain memory by one thread; shapes are checked. */
+clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
+                           const clv_matmul_options *options, float *c);
+
+/* ---- host or device: matmul_trial.c --------------------------------------------------------------- */
+
+/* Products that stand for a call's kind, in growing sizes. */
+typedef struct clv_matmul_trial {
+    size_t m, n, k, batch;
+    bool a_columns, b_columns; /* lie column by column */
+} clv_matmul_trial;
+/* Calls of one kind share a curve against their flops, measured from `least` to `most`. */
+void clv_matmul_kind(const clv_matmul_trial *shape, char kind[64], double *least, double *most);
+clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
+                          void *shape);
 
 /* ---- providers: for gemm.c ------------------------------------------------------------------------ */
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum { MOST_SHARES = 16, PACK_BLOCK = 256 };
+enum { MOST_ROWS = 24, MOST_SHARES = 16, PACK_BLOCK = 256 };
 
 static size_t tile_columns(const clv_gemm_form *f)
 {
@@ -21,6 +21,12 @@ static size_t panels(size_t extent, size_t side)
 static size_t blocks_of(const clv_gemm_form *f, size_t k)
 {
     return CLV_MAX(panels(k, f->block), (size_t)1);
+}
+
+/* Terms of a block: all about as long. */
+static size_t block_terms(const clv_gemm_form *f, size_t k)
+{
+    return clv_round_up(CLV_MAX(panels(k, blocks_of(f, k)), (size_t)1), 8);
 }
 
 /* Floats of one panel of A for one block: rows lie block + 16 apart. */
@@ -47,53 +53,54 @@ typedef struct split {
 } split;
 
 /* The slowest core's work is what counts. In units of one tile: packing a panel of A costs a sixth,
- * fetching a panel of B a half, an item of its own a half. */
+ * an item of its own a half, fetching a panel of B a third, and more where few rows hide it. */
 static split share_work(const clv_gemm_form *f, const clv_gemm *g)
 {
-    static const size_t rows[] = { 24, 20, 16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1 };
     const size_t pm = panels(g->m, f->rows), pn = panels(g->n, tile_columns(f));
     split best = { 1, 1 };
     double best_cost = -1;
-    for (size_t i = 0; i < CLV_LEN(rows); ++i)
+    for (size_t own = CLV_MIN(pm, (size_t)MOST_ROWS); own; --own)
         for (size_t shares = 1; shares <= CLV_MIN(pn, (size_t)MOST_SHARES); ++shares) {
-            const size_t own = CLV_MIN(rows[i], pm), columns = panels(pn, shares);
+            const size_t columns = panels(pn, shares);
             const size_t items = panels(pm, own) * shares * CLV_MAX(g->batch, (size_t)1);
+            const double fetch = 0.3 + (own < 16 ? 0.06 * (double)(16 - own) : 0);
             const double item = (double)own * ((double)columns + (g->a_packed ? 0 : 0.17)) +
-                                0.5 * (double)columns + 0.5;
+                                fetch * (double)columns + 0.5;
             const double cost = (double)panels(items, f->units) * item;
             if (best_cost < 0 || cost < best_cost) best = (split){ own, shares }, best_cost = cost;
         }
     return best;
 }
 
-/* Scratch: A's rows of every item, then packed B, then waiting sums. */
+/* Scratch: a tile and rows of A for every item, then packed B, then waiting sums. */
 typedef struct layout {
     split split;
-    size_t rows_floats, b_floats, b_batch, sums_floats;
+    size_t item, items_floats, b_floats, b_batch, sums_batch, sums_floats;
 } layout;
 
 static layout lay_out(const clv_gemm_form *f, const clv_gemm *g)
 {
     layout l = { .split = share_work(f, g) };
-    const size_t batch = CLV_MAX(g->batch, (size_t)1);
-    const size_t groups = panels(panels(g->m, f->rows), l.split.rows);
-    if (!g->a_packed)
-        l.rows_floats = groups * l.split.shares * batch * l.split.rows * panel_floats(f);
+    const size_t batch = CLV_MAX(g->batch, (size_t)1), pm = panels(g->m, f->rows);
+    const size_t items = panels(pm, l.split.rows) * l.split.shares * batch;
+    l.item = f->rows * tile_columns(f) + (g->a_packed ? 0 : l.split.rows * panel_floats(f)) +
+             (g->b_half ? f->block * tile_columns(f) : 0);
+    l.items_floats = items * l.item;
     l.b_batch = clv_gemm_packed_b(f, g->n, g->k);
     if (!g->b_packed) l.b_floats = l.b_batch * (g->b.batch ? batch : 1);
-    /* between blocks sums wait in C, unless that is still to be read */
-    if (g->beta != 0 && (!g->add.buffer || g->add.buffer == g->c.buffer) && blocks_of(f, g->k) > 1)
-        l.sums_floats = batch * g->m * g->n;
+    if (blocks_of(f, g->k) > 1) l.sums_batch = pm * f->rows * clv_round_up(g->n, tile_columns(f));
+    l.sums_floats = batch * l.sums_batch;
     return l;
 }
 
 size_t clv_gemm_rows_scratch(const clv_gemm_form *f, const clv_gemm *g)
 {
     const layout l = lay_out(f, g);
-    return l.rows_floats + l.b_floats + l.sums_floats;
+    return l.items_floats + l.b_floats + l.sums_floats;
 }
 
-static clv_launch describe(const clv_gemm_form *f, const char *kernel, size_t x, size_t y, size_t z)
+static clv_launch describe(const clv_gemm_form *f, const char *kernel, bool half, size_t x,
+                           size_t y, size_t z)
 {
     return (clv_launch){ .source = &clv_cl_blas_gemm_rows,
                          .kernel = kernel,
@@ -101,19 +108,23 @@ static clv_launch describe(const clv_gemm_form *f, const char *kernel, size_t x,
                                       { "MR", (long)f->rows },
                                       { "NV", (long)f->vectors },
                                       { "KC", (long)f->block },
-                                      { "FETCH_AHEAD", f->fetch } },
+                                      { "FETCH_AHEAD", f->fetch },
+                                      { "B_HALF", half } },
                          .global = { x, y, z },
                          .local = { 1, 1, 1 } };
 }
 
-clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *f, size_t n, size_t k,
-                                   size_t batch, const clv_matrix *b, clv_buffer *packed,
-                                   size_t packed_offset)
+static clv_status pack_b(clv_queue *queue, const clv_gemm_form *f, bool half, size_t n, size_t k,
+                         size_t batch, const clv_matrix *b, clv_buffer *packed,
+                         size_t packed_offset)
 {
     if (f->provider != CLV_GEMM_ROWS)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes B as it is", f->name);
+    if (half && packed_offset % 16)
+        return clv_fail(CLV_E_ARGUMENT, "gemm: halves packed to %zu, a multiple of 16 expected",
+                        packed_offset);
     if (!n || !k) return CLV_OK;
-    const clv_launch launch = describe(f, "clv_gemm_pack_b", panels(n, tile_columns(f)),
+    const clv_launch launch = describe(f, "clv_gemm_pack_b", half, panels(n, tile_columns(f)),
                                        panels(k, PACK_BLOCK), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
         clv_arg_buffer(b->buffer),
@@ -130,14 +141,28 @@ clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
 
+clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *f, size_t n, size_t k,
+                                   size_t batch, const clv_matrix *b, clv_buffer *packed,
+                                   size_t packed_offset)
+{
+    return pack_b(queue, f, false, n, k, batch, b, packed, packed_offset);
+}
+
+clv_status clv_gemm_pack_b_half_enqueue(clv_queue *queue, const clv_gemm_form *f, size_t n,
+                                        size_t k, size_t batch, const clv_matrix *b,
+                                        clv_buffer *packed, size_t packed_offset)
+{
+    return pack_b(queue, f, true, n, k, batch, b, packed, packed_offset);
+}
+
 clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, size_t m, size_t k,
                                    size_t batch, const clv_matrix *a, clv_buffer *packed)
 {
     if (f->provider != CLV_GEMM_ROWS)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes A as it is", f->name);
     if (!m || !k) return CLV_OK;
-    const clv_launch launch = describe(f, "clv_gemm_pack_a", panels(m, f->rows), blocks_of(f, k),
-                                       CLV_MAX(batch, (size_t)1));
+    const clv_launch launch = describe(f, "clv_gemm_pack_a", false, panels(m, f->rows),
+                                       blocks_of(f, k), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
         clv_arg_buffer(a->buffer),
         clv_arg_u64(a->offset),
@@ -148,6 +173,7 @@ clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
         clv_arg_u64(clv_gemm_packed_a(f, m, k)),
         clv_gemm_u32(m),
         clv_gemm_u32(k),
+        clv_gemm_u32(block_terms(f, k)),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
@@ -157,20 +183,17 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
 {
     const layout l = lay_out(f, g);
     const size_t batch = CLV_MAX(g->batch, (size_t)1);
+    if (g->b_half && !g->b_packed)
+        return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes halves packed only", f->name);
     const clv_buffer *b = g->b_packed ? g->b.buffer : scratch;
-    const size_t b_offset = g->b_packed ? g->b.offset : l.rows_floats;
+    const size_t b_offset = g->b_packed ? g->b.offset : l.items_floats;
     const size_t b_batch = g->b.batch ? (g->b_packed ? g->b.batch : l.b_batch) : 0;
     const size_t a_batch = g->a.batch;
     if (!g->b_packed)
         CLV_TRY(clv_gemm_pack_b_enqueue(queue, f, g->n, g->k, g->b.batch ? batch : 1, &g->b,
-                                        scratch, l.rows_floats));
-    const clv_matrix sums = l.sums_floats ? (clv_matrix){ .buffer = scratch,
-                                                          .offset = l.rows_floats + l.b_floats,
-                                                          .row = g->n,
-                                                          .batch = g->m * g->n }
-                                          : g->c;
+                                        scratch, l.items_floats));
     const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = describe(f, "clv_gemm_rows", l.split.shares,
+    const clv_launch launch = describe(f, "clv_gemm_rows", g->b_half, l.split.shares,
                                        panels(panels(g->m, f->rows), l.split.rows), batch);
     const clv_arg args[] = {
         clv_arg_buffer(g->a.buffer),
@@ -186,11 +209,10 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
         clv_arg_u64(g->c.offset),
         clv_arg_u64(g->c.row),
         clv_arg_u64(g->c.batch),
-        clv_arg_buffer(sums.buffer),
-        clv_arg_u64(sums.offset),
-        clv_arg_u64(sums.row),
-        clv_arg_u64(sums.batch),
         clv_arg_buffer(scratch),
+        clv_arg_u64(l.item),
+        clv_arg_u64(l.items_floats + l.b_floats),
+        clv_arg_u64(l.sums_batch),
         clv_arg_buffer(g->bias ? g->bias : scratch),
         clv_arg_u64(g->bias ? g->bias_offset : 0),
         clv_gemm_u32(g->bias != NULL),
@@ -201,6 +223,7 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
         clv_gemm_u32(g->m),
         clv_gemm_u32(g->n),
         clv_gemm_u32(g->k),
+        clv_gemm_u32(block_terms(f, g->k)),
         clv_gemm_u32(l.split.rows),
         clv_arg_f32(g->alpha),
         clv_arg_f32(g->beta),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_matmul: on the host when small, else on the context's best device. */
+/* clv_matmul: on the host or on the context's best device, whoever is done first. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -7,13 +7,11 @@
 #include "base/log.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
+#include "runtime/offload.h"
 
 #include <string.h>
 
 enum { A, B, C, SCRATCH };
-
-/* Below it one thread of the host is done before a launch would be. */
-static const double host_flops = 4e6;
 
 /* The call with every stride spelled out, and C's columns neighbours. */
 typedef struct call {
@@ -156,6 +154,34 @@ static clv_status on_device(clv_engine *engine, const call *t)
     return clv_gemm_enqueue(engine->queue, &form, &g, scratch, NULL);
 }
 
+clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
+                           const clv_matmul_options *options, float *c)
+{
+    call t;
+    CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
+    return m && n ? on_host(&t) : CLV_OK;
+}
+
+/* Host or device; products of no terms are the host's. */
+static clv_status decide(clv_context *context, const call *t, clv_offload *plan)
+{
+    char kind[64];
+    clv_matmul_trial shape = { t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
+    const double a = (double)t->m * (double)t->k, b = (double)t->k * (double)t->n;
+    const double bytes = 4 * (double)t->batch * (a + b + (double)t->m * (double)t->n);
+    clv_offload_request request = { .operation = "matmul",
+                                    .kind = kind,
+                                    .work = 2 * a * (double)t->n * (double)t->batch,
+                                    .flops = 2 * a * (double)t->n * (double)t->batch,
+                                    .host_flops = 16e9,
+                                    .bytes = bytes,
+                                    .transfer_bytes = bytes,
+                                    .trial = clv_matmul_try,
+                                    .user = &shape };
+    clv_matmul_kind(&shape, kind, &request.least_work, &request.most_work);
+    return clv_offload_decide(context, &request, plan);
+}
+
 clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
                       const float *b, const clv_matmul_options *options, float *c)
 {
@@ -164,14 +190,19 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
         return clv_fail(CLV_E_ARGUMENT, "matmul: context, a, b or c is NULL");
     CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
     if (!m || !n) return CLV_OK;
-    const double flops = 2.0 * (double)m * (double)n * (double)k * (double)t.batch;
-    clv_engine *engine = flops < host_flops || !k ? NULL : clv_engine_lock(context);
-    if (!engine) return on_host(&t);
+    clv_offload plan;
+    CLV_TRY(decide(context, &t, &plan));
+    if (clv_offload_is_dry()) return CLV_OK;
+    if (plan.side == CLV_SIDE_HOST || !k) return on_host(&t);
+    clv_engine *engine = clv_engine_lock(context);
+    if (!engine)
+        return plan.forced ? clv_fail(CLV_E_NO_DEVICE, "matmul: no device works") : on_host(&t);
     const clv_status status = clv_engine_finish(engine, on_device(engine, &t));
     clv_engine_unlock(engine);
     /* beta * C may have been added already: then a second attempt would add it twice */
-    if (!status || status == CLV_E_SHAPE || t.beta != 0) return status;
+    if (!status || status == CLV_E_SHAPE || t.beta != 0 || plan.forced) return status;
     clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
+    clv_offload_fell_back();
     return on_host(&t);
 }
 

@@ -22,7 +22,8 @@ typedef struct form {
 static const form forms[] = { { "rows", CLV_BLOB_ROWS, 5 },
                               { "rows, one band", CLV_BLOB_ROWS, 99 },
                               { "items", CLV_BLOB_ITEMS, 0 },
-                              { "tile", CLV_BLOB_TILE, 0 } };
+                              { "tile", CLV_BLOB_TILE, 0 },
+                              { "cosine", CLV_BLOB_COSINE, 0 } };
 
 enum { FRAMES = 2, HEIGHT = 11, WIDTH = 21, PADDING = 2, ROW = WIDTH + PADDING, OFFSET = 3 };
 enum { CAPACITY = 64 };
@@ -32,6 +33,7 @@ typedef struct bench {
     clv_blob_plan *plan;
     uint16_t pixels[OFFSET + FRAMES * HEIGHT * ROW];
     test_array on_device, taps, level, leak, pedestal, counts, peaks, inverse, bins, scratch;
+    test_array waves[2], quarters[2], filters; /* cosine */
     clv_blob_pass pass;
     clv_blob_family f;
 } bench;
@@ -62,10 +64,12 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
     clv_blob_plan *plan = b->plan;
     plan->pixels = b->pixels + OFFSET;
     plan->frames = FRAMES, plan->capacity = CAPACITY;
+    if (how->form == CLV_BLOB_COSINE) EXPECT_OK(clv_blob_waves_create(plan, &plan->waves));
     const size_t local = device->slow || device->tiny ? 32 : 64;
-    b->f = how->form == CLV_BLOB_ROWS    ? clv_blob_rows_family(plan, 16, 1, UINT64_MAX, FRAMES)
-           : how->form == CLV_BLOB_ITEMS ? clv_blob_items_family(plan, local, FRAMES)
-                                         : clv_blob_tile_family(plan, local, FRAMES);
+    b->f = how->form == CLV_BLOB_ROWS     ? clv_blob_rows_family(plan, 16, 1, UINT64_MAX, FRAMES)
+           : how->form == CLV_BLOB_ITEMS  ? clv_blob_items_family(plan, local, FRAMES)
+           : how->form == CLV_BLOB_COSINE ? clv_blob_cosine_family(plan, 1, FRAMES)
+                                          : clv_blob_tile_family(plan, local, FRAMES);
     if (how->form == CLV_BLOB_ROWS) {
         const size_t each =
             b->f.scratch_floats / (b->f.bands * b->f.tiles * CLV_MIN(b->f.group, (size_t)FRAMES));
@@ -109,6 +113,18 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
         .bins = b->bins.buffer,
         .scratch = b->scratch.buffer,
     };
+    if (!plan->waves.used) return;
+    const clv_blob_waves *w = &plan->waves;
+    for (int i = 0; i < 2; ++i) {
+        const size_t n = w->along[i].length;
+        b->waves[i] = test_array_from(device, w->along[i].waves, n * 2 * sizeof(float));
+        b->quarters[i] =
+            test_array_from(device, w->along[i].quarters, (n / 2 + 1) * 2 * sizeof(float));
+        b->pass.table[CLV_BLOB_WAVES_Y + i] = b->waves[i].buffer;
+        b->pass.table[CLV_BLOB_QUARTERS_Y + i] = b->quarters[i].buffer;
+    }
+    b->filters = test_array_from(device, w->filters, w->filter_floats * sizeof(float));
+    b->pass.table[CLV_BLOB_FILTERS] = b->filters.buffer;
 }
 
 static void close_bench(bench *b)
@@ -118,6 +134,12 @@ static void close_bench(bench *b)
     for (size_t i = 0; i < CLV_LEN(all); ++i) {
         test_array_read(all[i]); /* checks the guard */
         test_array_free(all[i]);
+    }
+    test_array *const more[] = { &b->waves[0], &b->waves[1], &b->quarters[0], &b->quarters[1],
+                                 &b->filters };
+    for (size_t i = 0; b->plan->waves.used && i < CLV_LEN(more); ++i) {
+        test_array_read(more[i]);
+        test_array_free(more[i]);
     }
     clv_blob_plan_free(b->plan);
 }
@@ -233,14 +255,16 @@ static void check_form(test_device *device, const form *how, const clv_blob_opti
         return;
     }
     const size_t levels = FRAMES * b.plan->scales;
-    const bool tile = how->form == CLV_BLOB_TILE, items = how->form == CLV_BLOB_ITEMS;
-    if (!items && b.plan->by_noise) {
+    const bool tile = how->form == CLV_BLOB_TILE, cosine = how->form == CLV_BLOB_COSINE,
+               items = how->form == CLV_BLOB_ITEMS;
+    if (!items && !cosine && b.plan->by_noise) {
         EXPECT_OK((tile ? clv_blob_noise_tile : clv_blob_noise_rows)(&b.pass, 0, FRAMES));
         EXPECT_OK(clv_blob_noise_medians(&b.pass, 0, FRAMES));
     }
-    EXPECT_OK((tile    ? clv_blob_look_tile
-               : items ? clv_blob_look_items
-                       : clv_blob_look_rows)(&b.pass, 0, FRAMES));
+    EXPECT_OK((tile     ? clv_blob_look_tile
+               : items  ? clv_blob_look_items
+               : cosine ? clv_blob_look_cosine
+                        : clv_blob_look_rows)(&b.pass, 0, FRAMES));
     EXPECT_OK(clv_queue_wait(device->queue));
     test_array_read(&b.counts);
     test_array_read(&b.peaks);
@@ -282,7 +306,7 @@ static void lists_every_maximum(test_device *device)
           .taps = CLV_BLOB_TAPS_SCIPY }, /* folded more than once */
     };
     for (size_t f = 0; f < CLV_LEN(forms); ++f) {
-        if (forms[f].form == CLV_BLOB_ROWS && device->slow)
+        if ((forms[f].form == CLV_BLOB_ROWS || forms[f].form == CLV_BLOB_COSINE) && device->slow)
             continue; /* its compiler takes minutes for 16 lanes */
         if (f == 1 && device->tiny) continue;
         for (size_t i = 0; i < CLV_LEN(cases) - (device->tiny ? 1 : 0); ++i)

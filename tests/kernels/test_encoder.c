@@ -65,6 +65,37 @@ static float plain[2][160 * 48];
 static int32_t ids[160];
 static size_t offsets[TEXTS + 1];
 
+/* The least cosine between rows of two encodings. */
+static double least_cosine(const float *a, const float *b, size_t rows, size_t width)
+{
+    double least = 1;
+    for (size_t i = 0; i < rows; ++i, a += width, b += width) {
+        double ab = 0, aa = 0, bb = 0;
+        for (size_t c = 0; c < width; ++c) {
+            ab += (double)a[c] * (double)b[c];
+            aa += (double)a[c] * (double)a[c];
+            bb += (double)b[c] * (double)b[c];
+        }
+        if (aa > 0 || bb > 0) least = fmin(least, ab / sqrt(aa * bb));
+    }
+    return least;
+}
+
+/* Matrices kept as halves: near, and not the same. */
+static void check_halves(test_device *device, const clv_model *model)
+{
+    static float got[160 * 48];
+    const clv_encoder_options options = { .size = sizeof options, .half = true };
+    clv_encoder *encoder;
+    EXPECT_OK(clv_encoder_open(device->context, clv_model_get_config(model),
+                               clv_model_get_weights(model), &options, &encoder));
+    EXPECT_OK(clv_encode(encoder, ids, offsets, TEXTS, got, NULL));
+    clv_encoder_close(encoder);
+    const double cosine = least_cosine(plain[0], got, TEXTS, small.width);
+    if (!(cosine >= 0.9999)) fail_msg("cosine %.7f with matrices in fp16", cosine);
+    assert_memory_not_equal(plain[0], got, TEXTS * small.width * sizeof *got);
+}
+
 static void check_random(test_device *device)
 {
     static float got[160 * 48], alone[48];
@@ -80,6 +111,7 @@ static void check_random(test_device *device)
     }
     encode(device->context, model, 20, true, ids, offsets, TEXTS, got);
     expect_near(plain[1], got, offsets[TEXTS] * small.width, 2e-5);
+    check_halves(device, model);
     clv_model_close(model);
 }
 

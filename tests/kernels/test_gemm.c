@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "runtime/blas/gemm.h"
+#include "host/transformer/blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct {
     size_t m, n, k, batch;
     bool ta, tb, packed, shared_b;
     float alpha, beta;
-    bool bias, residual;
+    bool bias, residual, half;
 } cases[] = {
     { 1, 1, 1, 1, false, false, false, false, 1, 0, false, false },
     { 7, 7, 64, 1, false, true, true, false, 1, 0, true, false },
@@ -34,7 +34,21 @@ static const struct {
     { 30, 40, 800, 1, false, false, false, false, 1, 0.5f, true, false }, /* sums in three blocks */
     { 14, 97, 5, 1, false, true, true, false, 2, 0, false, false },
     { 5, 3, 0, 1, false, false, false, false, 1, 0.5f, true, false }, /* no terms */
+    { 26, 37, 70, 2, false, true, true, false, 1, 0, true, false, true },
+    { 14, 33, 900, 1, false, false, true, false, 1, 0, false, false, true }, /* three blocks */
 };
+
+/* B as halves, for forms that do not pack it. */
+static test_array halves_from(test_device *device, const float *values, size_t count)
+{
+    uint16_t *halves = clv_alloc(count, sizeof *halves);
+    assert_non_null(halves);
+    for (size_t i = 0; i < count; ++i)
+        halves[i] = clv_half_of(values[i]);
+    test_array array = test_array_from(device, halves, count * sizeof *halves);
+    clv_free(halves);
+    return array;
+}
 
 static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
 {
@@ -43,8 +57,12 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
     float *a = numbers(off + batch * m * k, 1), *b = numbers(off + b_count * k * n, 2);
     float *c = numbers(off + batch * m * c_row, 3), *bias = numbers(n + off, 4);
     float *add = numbers(batch * m * n, 5);
+    const size_t b_floats = off + b_count * k * n, packed_b = clv_gemm_packed_b(form, n, k);
+    for (size_t e = 0; cases[i].half && e < b_floats; ++e)
+        b[e] = roundf(b[e] * 1024) / 1024; /* a half as it is */
     test_array da = test_array_from(device, a, (off + batch * m * k) * sizeof *a);
-    test_array db = test_array_from(device, b, (off + b_count * k * n) * sizeof *b);
+    test_array db = cases[i].half && !packed_b ? halves_from(device, b, b_floats)
+                                               : test_array_from(device, b, b_floats * sizeof *b);
     test_array dc = test_array_from(device, c, (off + batch * m * c_row) * sizeof *c);
     test_array dbias = test_array_from(device, bias, (n + off) * sizeof *bias);
     test_array dadd = test_array_from(device, add, batch * m * n * sizeof *add);
@@ -82,11 +100,13 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
         clv_gemm_host(&h);
     }
     if (cases[i].residual) g.add = (clv_matrix){ dadd.buffer, 0, n, 1, m * n };
-    const size_t packed_b = clv_gemm_packed_b(form, n, k);
-    test_array pb = test_array_new(device, (packed_b * b_count + 7) * sizeof(float));
+    test_array pb = test_array_new(device, (packed_b * b_count + 16) * sizeof(float));
+    g.b_half = cases[i].half;
+    const size_t at = g.b_half ? 16 : 7;
     if (cases[i].packed && packed_b) {
-        EXPECT_OK(clv_gemm_pack_b_enqueue(device->queue, form, n, k, b_count, &g.b, pb.buffer, 7));
-        g.b = (clv_matrix){ pb.buffer, 7, 0, 0, cases[i].shared_b ? 0 : packed_b };
+        EXPECT_OK((g.b_half ? clv_gemm_pack_b_half_enqueue : clv_gemm_pack_b_enqueue)(
+            device->queue, form, n, k, b_count, &g.b, pb.buffer, at));
+        g.b = (clv_matrix){ pb.buffer, at, 0, 0, cases[i].shared_b ? 0 : packed_b };
         g.b_packed = true;
     }
     test_array scratch = test_array_new(device, clv_gemm_scratch(form, &g) * sizeof(float));
@@ -115,6 +135,36 @@ static void check_forms(test_device *device)
             if (!device->tiny || cases[i].m * cases[i].n * cases[i].k < 10000)
                 check_case(device, &form, i);
     }
+}
+
+/* To the nearest, ties to even, denormals, ends. */
+static void halves_are_the_nearest(void **state)
+{
+    static const struct {
+        float x;
+        uint16_t half;
+    } pairs[] = { { 0, 0 },
+                  { -0.0f, 0x8000 },
+                  { 1, 0x3c00 },
+                  { -1.5f, 0xbe00 },
+                  { 1 + 0x1p-11f, 0x3c00 },
+                  { 1 + 0x3p-11f, 0x3c02 },
+                  { 65504, 0x7bff },
+                  { 65519.996f, 0x7bff },
+                  { 65520, 0x7c00 },
+                  { -INFINITY, 0xfc00 },
+                  { NAN, 0x7e00 },
+                  { 0x1p-14f, 0x0400 },
+                  { 0x1.ff8p-15f, 0x03ff },
+                  { 0x1.ffcp-15f, 0x0400 },
+                  { 0x1p-24f, 1 },
+                  { 0x1p-25f, 0 },
+                  { 0x1.8p-24f, 2 } };
+    (void)state;
+    for (size_t i = 0; i < CLV_LEN(pairs); ++i)
+        if (clv_half_of(pairs[i].x) != pairs[i].half)
+            fail_msg("%a: %04x, expected %04x", (double)pairs[i].x, clv_half_of(pairs[i].x),
+                     pairs[i].half);
 }
 
 static void every_form_gives_the_hosts_bits(void **state)
@@ -254,6 +304,7 @@ static void refuses_what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(halves_are_the_nearest),
         cmocka_unit_test(every_form_gives_the_hosts_bits),
         cmocka_unit_test(tiles_give_the_hosts_bits),
         cmocka_unit_test(clblast_is_near),

@@ -22,7 +22,7 @@ typedef struct embed_args {
     const char *output, *tokens_output;
     cli_texts texts;
     cli_common common;
-    int format;
+    int format, precision;
     uint64_t batch_tokens;
 } embed_args;
 
@@ -150,7 +150,8 @@ static int embed(const embed_args *a, const char *folder, embed_state *s)
     code = cli_common_context(&cli_embed, &a->common, &s->context);
     if (code >= 0) return code;
     const clv_encoder_options options = { .size = sizeof options,
-                                          .batch_tokens = (size_t)a->batch_tokens };
+                                          .batch_tokens = (size_t)a->batch_tokens,
+                                          .half = a->precision == 1 };
     code = cli_status(&cli_embed, clv_report_create(&s->report));
     if (!code)
         code = cli_status(&cli_embed,
@@ -174,7 +175,9 @@ static int run(int argc, char **argv)
         { "o,output", CLI_TEXT, &a.output, "FILE", "the vectors; - is standard output", NULL },
         { "format", CLI_CHOICE, &a.format, "auto,npy,csv,tsv", "[by the name's end, else npy]",
           NULL },
-        { "batch-tokens", CLI_UINT, &a.batch_tokens, "N", "tokens worked on together [1024]",
+        { "precision", CLI_CHOICE, &a.precision, "fp32,fp16",
+          "of the weights on the device; sums are fp32", NULL },
+        { "batch-tokens", CLI_UINT, &a.batch_tokens, "N", "tokens worked on together [1536]",
           NULL },
         { "tokens-out", CLI_TEXT, &a.tokens_output, "FILE", "write the token numbers as JSON",
           NULL },

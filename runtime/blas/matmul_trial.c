@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which products cost alike, and trials of them on both sides. */
+#include "runtime/blas/gemm.h"
+#include "runtime/offload.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { FIXED = 16 }; /* an extent up to it stays what it is, larger ones grow together */
+
+static double product(const clv_matmul_trial *t)
+{
+    return 2.0 * (double)t->m * (double)t->n * (double)t->k * (double)t->batch;
+}
+
+static int octave(double x)
+{
+    return (int)lrint(floor(log2(x)));
+}
+
+/* "f3" for a small extent, how many times smaller than the largest one for others. */
+static int name_extent(char *out, size_t room, size_t extent, double largest)
+{
+    return extent <= FIXED ? snprintf(out, room, " f%d", octave((double)extent))
+                           : snprintf(out, room, " %ld", lrint(log2(largest / (double)extent) / 2));
+}
+
+void clv_matmul_kind(const clv_matmul_trial *t, char kind[64], double *least, double *most)
+{
+    const double largest = (double)CLV_MAX(CLV_MAX(t->m, t->n), t->k);
+    int used = snprintf(kind, 64, "matmul");
+    used += name_extent(kind + used, 64 - (size_t)used, t->m, largest);
+    used += name_extent(kind + used, 64 - (size_t)used, t->n, largest);
+    used += name_extent(kind + used, 64 - (size_t)used, t->k, largest);
+    used += snprintf(kind + used, 64 - (size_t)used, "%s%s", t->a_columns ? " ta" : "",
+                     t->b_columns ? " tb" : "");
+    const double one = product(t) / (double)t->batch;
+    if (t->batch > 1) snprintf(kind + used, 64 - (size_t)used, " batch %d", octave(one));
+    *least = 2e4;
+    *most = 1e9;
+    if (t->batch > 1) *least = CLV_MAX(*least, one);
+}
+
+typedef struct run {
+    clv_context *context;
+    size_t m, n, k;
+    const float *a, *b;
+    float *c;
+    clv_matmul_options options;
+} run;
+
+static clv_status once(void *user)
+{
+    run *r = user;
+    return clv_matmul(r->context, r->m, r->n, r->k, r->a, r->b, &r->options, r->c);
+}
+
+static void scale(size_t *extent, double times)
+{
+    if (*extent > FIXED) *extent = (size_t)CLV_MAX(lrint((double)*extent * times), 1L);
+}
+
+clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
+                          void *shape)
+{
+    clv_matmul_trial t = *(const clv_matmul_trial *)shape;
+    const double wanted = flops / product(&t);
+    const int free = (t.m > FIXED) + (t.n > FIXED) + (t.k > FIXED);
+    (void)side;
+    if (t.batch > 1 || !free) {
+        t.batch = (size_t)CLV_MAX(lrint((double)t.batch * wanted), 1L);
+    } else {
+        const double times = pow(wanted, 1.0 / free);
+        scale(&t.m, times), scale(&t.n, times), scale(&t.k, times);
+    }
+    const size_t a = t.m * t.k, b = t.k * t.n, c = t.m * t.n;
+    float *memory = clv_alloc_pages((a + b + c) * t.batch * sizeof *memory);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "matmul: no memory for a trial");
+    for (size_t i = 0; i < (a + b) * t.batch; ++i)
+        memory[i] = (float)(i % 13) * 0.125f - 0.75f;
+    run r = { .context = context,
+              .m = t.m,
+              .n = t.n,
+              .k = t.k,
+              .a = memory,
+              .b = memory + a * t.batch,
+              .c = memory + (a + b) * t.batch,
+              .options = { .a_row = t.a_columns ? 1 : t.k,
+                           .a_col = t.a_columns ? t.m : 1,
+                           .b_row = t.b_columns ? 1 : t.n,
+                           .b_col = t.b_columns ? t.k : 1,
+                           .batch = t.batch,
+                           .a_batch = a,
+                           .b_batch = b } };
+    const clv_status status = clv_offload_best(once, &r, seconds);
+    /* extents are whole numbers: to what was asked for */
+    if (!status && product(&t) > 0) *seconds *= flops / product(&t);
+    clv_free(memory);
+    return status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host or device for one call: curves of measured times, and the choice between them. */
+#ifndef CLEAVE_RUNTIME_OFFLOAD_H
+#define CLEAVE_RUNTIME_OFFLOAD_H
+
+#include <cleave/offload.h>
+
+enum { CLV_CURVE_POINTS = 16 };
+
+/* Times of both sides against work, ascending. */
+typedef struct clv_curve {
+    size_t count;
+    struct {
+        double work, host_s, device_s;
+    } at[CLV_CURVE_POINTS];
+} clv_curve;
+
+/* What a call tells. */
+typedef struct clv_offload_request {
+    const char *operation; /* "map" */
+    const char *kind;      /* calls of one kind share a curve: "map 1f3a"; one line, no '=' */
+    double work;           /* the curve's axis, in the operation's own measure */
+    double flops, bytes, transfer_bytes, resident_bytes;
+    bool stays;                   /* an operand lies only on the device: so the device does it */
+    double host_flops;            /* built-in rate of the host; 0: 3e9 */
+    double least_work, most_work; /* between which the curve is measured */
+    /* Seconds of one call of about that work on a side, on memory of its own; NULL: built-in rates.
+     * Runs outside of all locks, with the thread's override set to `side`. */
+    clv_status (*trial)(clv_context *context, double work, clv_side side, double *seconds,
+                        void *user);
+    void *user;
+} clv_offload_request;
+
+/* Decides, and notes the decision as the thread's latest. CLV_E_NO_DEVICE (forced). */
+clv_status clv_offload_decide(clv_context *context, const clv_offload_request *request,
+                              clv_offload *out);
+bool clv_offload_is_dry(void);
+/* The call was done by the host after all. */
+void clv_offload_fell_back(void);
+
+/* Best of several calls of `body` within a short time; for trials. */
+clv_status clv_offload_best(clv_status (*body)(void *user), void *user, double *seconds);
+
+/* ---- parts, for tests ------------------------------------------------------------------------------ */
+
+/* Between neighbours by logarithms, in proportion to work beyond the last, constant before the first. */
+void clv_curve_at(const clv_curve *curve, double work, double *host_s, double *device_s);
+void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s);
+/* "4096:1.2e-06:3.1e-05 ..."; false when it is no curve. */
+bool clv_curve_read(const char *text, clv_curve *curve);
+void clv_curve_write(const clv_curve *curve, char *text, size_t room);
+
+/* For the context. */
+struct clv_offload_table;
+void clv_offload_free(struct clv_offload_table *table);
+
+#endif
