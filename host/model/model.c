@@ -309,10 +309,18 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
 clv_status clv_model_write(const clv_model *m, const clv_model_weights *weights, const char *path,
                            const char *const *metadata)
 {
-    if (!m || !path) return clv_fail(CLV_E_ARGUMENT, "clv_model_write: a NULL");
+    return clv_model_write_with(m, weights, NULL, 0, path, metadata);
+}
+
+clv_status clv_model_write_with(const clv_model *m, const clv_model_weights *weights,
+                                const clv_tensor_source *more, size_t more_count, const char *path,
+                                const char *const *metadata)
+{
+    if (!m || !path || (more_count && !more))
+        return clv_fail(CLV_E_ARGUMENT, "clv_model_write: a NULL");
     const size_t count = clv_weights_count(&m->config);
     clv_weight *named_ones = clv_alloc(count, sizeof *named_ones);
-    clv_tensor_source *sources = clv_zalloc(count, sizeof *sources);
+    clv_tensor_source *sources = clv_zalloc(count + more_count, sizeof *sources);
     clv_model_layer *layers = clv_alloc(m->config.layers, sizeof *layers);
     clv_status status = CLV_OK;
     size_t used = 0;
@@ -332,6 +340,8 @@ clv_status clv_model_write(const clv_model *m, const clv_model_weights *weights,
                                                .shape = { w->shape[0], w->shape[1] },
                                                .data = *w->slot };
     }
+    for (size_t i = 0; i < more_count; ++i)
+        sources[used++] = more[i];
     status = clv_tensors_write(path, sources, used, metadata);
 cleanup:
     clv_free(named_ones), clv_free(sources), clv_free(layers);

@@ -6,6 +6,7 @@
 #include <cleave/array.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
+#include <cleave/generate.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
 #include <cleave/log.h>
@@ -18,6 +19,7 @@
 #include <cleave/tensors.h>
 #include <cleave/tokenizer.h>
 #include <cleave/track.h>
+#include <cleave/train.h>
 #include <cleave/transformer.h>
 #include <cleave/version.h>
 

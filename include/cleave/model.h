@@ -7,6 +7,7 @@
 #include <cleave/blas.h>
 #include <cleave/export.h>
 #include <cleave/status.h>
+#include <cleave/tensors.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,6 +100,11 @@ CLV_API clv_status clv_model_create_random(const clv_model_config *config, unsig
  */
 CLV_API clv_status clv_model_write(const clv_model *model, const clv_model_weights *weights,
                                    const char *path, const char *const *metadata);
+
+/** The same with more tensors beside the model's own (a head that was learnt). */
+CLV_API clv_status clv_model_write_with(const clv_model *model, const clv_model_weights *weights,
+                                        const clv_tensor_source *more, size_t more_count,
+                                        const char *path, const char *const *metadata);
 
 CLV_END_DECLS
 

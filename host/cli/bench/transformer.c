@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#include <cleave/transformer.h>
+#include <cleave/train.h>
 
 #include <stdio.h>
 
-enum { MATMUL, ATTENTION, FFN, INFERENCE, HEADS = 8 };
+enum { MATMUL, ATTENTION, FFN, INFERENCE, TRAINING, HEADS = 8, CLASSES = 4 };
 
-/* size: rows, columns, inner extent; of attention: tokens, width of a head; of inference: texts, tokens */
+/* size: rows, columns, inner extent; of attention: tokens, width of a head; of models: texts, tokens */
 static const struct {
     const char *name;
     int kind;
@@ -29,6 +29,11 @@ static const struct {
     { "feed forward 256, 128 tokens", FFN, { 128, 256, 256 }, false },
     { "feed forward 512 to 2048, 512 tokens", FFN, { 512, 512, 2048 }, false },
     { "encoder of MiniLM's size, 64 texts of 64", INFERENCE, { 64, 64, 1 }, false },
+    { "fine-tuning step of MiniLM's size, 16 texts of 128", TRAINING, { 16, 128, 1 }, false },
+    { "encoder, 1024 texts of 16", INFERENCE, { 1024, 16, 1 }, true },
+    { "encoder, 256 texts of 64", INFERENCE, { 256, 64, 1 }, true },
+    { "encoder, 128 texts of 128", INFERENCE, { 128, 128, 1 }, true },
+    { "encoder, 64 texts of 256", INFERENCE, { 64, 256, 1 }, true },
 };
 
 static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t room)
@@ -51,7 +56,8 @@ static double flops_of(const bench_case *c)
     if (c->variant == MATMUL) return 2 * a * b * k;
     if (c->variant == ATTENTION) return 4 * HEADS * a * a * b;
     if (c->variant == FFN) return 4 * a * b * k;
-    return 6 * a * b * (2 * 384.0 * (4 * 384 + 2 * 1536) + 4 * b * 384);
+    return (c->variant == TRAINING ? 18 : 6) * a * b *
+           (2 * 384.0 * (4 * 384 + 2 * 1536) + 4 * b * 384);
 }
 
 typedef struct trial {
@@ -62,6 +68,8 @@ typedef struct trial {
     size_t *offsets;
     clv_model *model;
     clv_encoder *encoder;
+    clv_trainer *trainer;
+    int32_t *labels;
 } trial;
 
 static clv_status once(void *user, double *seconds)
@@ -80,8 +88,10 @@ static clv_status once(void *user, double *seconds)
     else if (t->c->variant == FFN)
         status = clv_ffn_f32(t->context, s[0], s[1], s[2], CLV_ACTIVATION_GELU, t->x, t->w, NULL,
                              t->w, NULL, t->y);
-    else
+    else if (t->c->variant == INFERENCE)
         status = clv_encode(t->encoder, t->ids, t->offsets, s[0], t->y, NULL);
+    else
+        status = clv_trainer_step(t->trainer, t->ids, t->offsets, s[0], t->labels, 1e-5, NULL);
     *seconds = clv_now() - started;
     return status;
 }
@@ -97,7 +107,8 @@ static float *numbers(size_t count)
     return out;
 }
 
-static clv_status open_encoder(trial *t)
+/* The texts, and an encoder for them, or a trainer. */
+static clv_status open_model(trial *t)
 {
     static const clv_model_config config = { .width = 384,
                                              .heads = 12,
@@ -120,6 +131,14 @@ static clv_status open_encoder(trial *t)
     for (size_t i = 0; i <= texts; ++i)
         t->offsets[i] = i * length;
     CLV_TRY(clv_model_create_random(&config, 1, &t->model));
+    if (t->c->variant == TRAINING) {
+        const clv_trainer_options options = { .size = sizeof options, .classes = CLASSES };
+        t->labels = clv_alloc(texts, sizeof *t->labels);
+        if (!t->labels) return clv_fail(CLV_E_MEMORY, "no memory for labels");
+        for (size_t i = 0; i < texts; ++i)
+            t->labels[i] = (int32_t)(i % CLASSES);
+        return clv_trainer_open(t->context, t->model, &options, &t->trainer);
+    }
     return clv_encoder_open(t->context, clv_model_get_config(t->model),
                             clv_model_get_weights(t->model), NULL, &t->encoder);
 }
@@ -134,12 +153,12 @@ static clv_status measure(bench_run *run, size_t case_index)
     const size_t big =
         CLV_MAX(c->size[0] * CLV_MAX(c->size[1], c->size[2]), c->size[1] * c->size[2]);
     const size_t floats = c->variant == ATTENTION   ? HEADS * c->size[0] * c->size[1]
-                          : c->variant == INFERENCE ? c->size[0] * 384
+                          : c->variant >= INFERENCE ? c->size[0] * 384
                                                     : big;
     t.x = numbers(floats), t.w = numbers(floats), t.y = numbers(floats);
     clv_status status =
         t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %s", c->name);
-    if (!status && c->variant == INFERENCE) status = open_encoder(&t);
+    if (!status && c->variant >= INFERENCE) status = open_model(&t);
     if (!status) status = once(&t, &seconds); /* compiles, packs, learns speeds */
     if (!status) status = bench_repeat(&run->bench->plan, once, &t, values, &count);
     if (!status) {
@@ -148,7 +167,9 @@ static clv_status measure(bench_run *run, size_t case_index)
         run->seconds_per_effort = bench_stat_of(values, count).median / flops_of(c);
     }
     clv_encoder_close(t.encoder);
+    clv_trainer_close(t.trainer);
     clv_model_close(t.model);
+    clv_free(t.labels);
     clv_free(t.x), clv_free(t.w), clv_free(t.y), clv_free(t.ids), clv_free(t.offsets);
     return status;
 }

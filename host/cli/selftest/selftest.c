@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco, selftest_blobs,
-                                              selftest_specfit, selftest_transformer };
+                                              selftest_specfit, selftest_transformer,
+                                              selftest_training };
 
 /* ---- in the process of a device: one line of JSON an event ----------------------------------------- */
 

@@ -32,5 +32,6 @@ void selftest_paco(selftest *test);
 void selftest_specfit(selftest *test);
 void selftest_blobs(selftest *test);
 void selftest_transformer(selftest *test);
+void selftest_training(selftest *test);
 
 #endif

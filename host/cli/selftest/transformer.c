@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <cleave/offload.h>
 #include <cleave/transformer.h>
 
 #include <math.h>
@@ -64,7 +65,9 @@ static void run_flat(selftest *test, clv_context *plain, const float *x, const f
 {
     selftest_begin(test, "matmul %dx%dx%d", ROWS, WIDTH, INNER);
     clv_status status = multiply(plain, x, w, want);
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
     if (!status) status = multiply(test->context, x, w, got);
+    clv_offload_force(before);
     selftest_end(test, status, difference(want->product, got->product, ROWS * WIDTH), 1e-4);
     selftest_begin(test, "attention, causal");
     status = attend(plain, x, w, want);

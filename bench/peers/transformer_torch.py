@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices, attention, feed forward and a BERT encoder of MiniLM's size in PyTorch,
+float32, as its users call them: torch.mm, scaled_dot_product_attention, F.linear, and transformers'
+BertModel in batches of 32 texts, without the tokenizer. Random numbers: only times are compared.
+Uses the GPU where torch has one; results are brought to the host there."""
+import torch
+import torch.nn.functional as F
+
+SAME_FORMULAS = False
+FROM_FILES = False
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+MATMUL, ATTENTION, FFN, INFERENCE, HEADS = 0, 1, 2, 3, 8
+CHOSEN = {}
+
+
+def name():
+    where = "GPU" if DEVICE == "cuda" else f"{torch.get_num_threads()} threads"
+    return f"PyTorch {torch.__version__.split('+')[0]}, {where}"
+
+
+def can(case):
+    return case["workload"] == "transformer" and case["variant"] <= INFERENCE
+
+
+def choose(case):
+    CHOSEN.update(case)
+
+
+def encoder():
+    from transformers import BertConfig, BertModel
+    torch.manual_seed(1)
+    config = BertConfig(vocab_size=30522, hidden_size=384, num_hidden_layers=6,
+                        num_attention_heads=12, intermediate_size=1536)
+    return BertModel(config, add_pooling_layer=False).eval().to(DEVICE)
+
+
+def load(_folder):
+    a, b, k = CHOSEN["size"][:3]
+    torch.manual_seed(1)
+    kind = CHOSEN["variant"]
+    if kind == MATMUL:
+        return torch.randn(a, k), torch.randn(k, b)
+    if kind == ATTENTION:
+        return torch.randn(1, HEADS, a, b), torch.randn(1, HEADS, a, b)
+    if kind == FFN:
+        return torch.randn(a, b), torch.randn(k, b), torch.randn(b, k)
+    return encoder(), torch.randint(30522, (a, b))
+
+
+def embed(model, ids):
+    rows = []
+    for batch in ids.split(32):
+        mask = torch.ones_like(batch)
+        x = model(batch.to(DEVICE), attention_mask=mask.to(DEVICE)).last_hidden_state
+        rows.append(F.normalize(x.mean(1)).cpu())
+    return torch.cat(rows)
+
+
+@torch.inference_mode()
+def compute(data, _shifted):
+    kind = CHOSEN["variant"]
+    if kind == INFERENCE:
+        return [embed(*data)]
+    x, w, *more = (t.to(DEVICE) for t in data)
+    if kind == MATMUL:
+        return [(x @ w).cpu()]
+    if kind == ATTENTION:
+        return [F.scaled_dot_product_attention(x, w, w).cpu()]
+    return [F.linear(F.gelu(F.linear(x, w)), more[0]).cpu()]
+
+
+def warm(data):
+    compute(data, False)

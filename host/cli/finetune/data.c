@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Examples to learn from: a file of lines "text TAB label" or "text TAB text", as tokens. */
+#include "host/cli/finetune/data.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_LINES = 1 << 14, CHUNK_BYTES = 1 << 22, MOST_CLASSES = 4096, SHOWN = 40 };
+
+/* The fields of a chunk of lines: first and second of each. */
+typedef struct fields {
+    const char **text[2];
+    size_t *length[2];
+    size_t room[2], length_room[2];
+} fields;
+
+static clv_status split(const clv_lines *lines, fields *f)
+{
+    for (int k = 0; k < 2; ++k)
+        if (!clv_reserve(&f->text[k], &f->room[k], lines->count, sizeof *f->text[k]) ||
+            !clv_reserve(&f->length[k], &f->length_room[k], lines->count, sizeof *f->length[k]))
+            return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu lines", lines->path, lines->count);
+    for (size_t i = 0; i < lines->count; ++i) {
+        const char *line = lines->texts[i];
+        size_t length = lines->lengths[i];
+        const unsigned long long number = (unsigned long long)(lines->first + i);
+        if (length && line[length - 1] == '\r') --length;
+        const char *tab = length ? memchr(line, '\t', length) : NULL;
+        if (!tab)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: line %llu has no tab, expected a text, a tab and "
+                            "what belongs to it",
+                            lines->path, number);
+        const size_t before = (size_t)(tab - line), behind = length - before - 1;
+        if (behind && memchr(tab + 1, '\t', behind))
+            return clv_fail(CLV_E_FORMAT, "%s: line %llu has more than one tab", lines->path,
+                            number);
+        if (!before || !behind)
+            return clv_fail(CLV_E_FORMAT, "%s: line %llu has nothing %s its tab", lines->path,
+                            number, before ? "behind" : "before");
+        f->text[0][i] = line, f->length[0][i] = before;
+        f->text[1][i] = tab + 1, f->length[1][i] = behind;
+    }
+    return CLV_OK;
+}
+
+static clv_status add_texts(cli_examples *e, const clv_token_rows *rows, size_t each)
+{
+    size_t tokens = e->tokens, texts = e->count * e->texts_each;
+    const size_t count = rows[0].rows;
+    for (size_t k = 0; k < each; ++k)
+        tokens += rows[k].tokens;
+    if (!clv_reserve(&e->ids, &e->id_room, tokens + 1, sizeof *e->ids) ||
+        !clv_reserve(&e->offsets, &e->offset_room, texts + count * each + 1, sizeof *e->offsets))
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", tokens);
+    e->offsets[texts] = e->tokens;
+    for (size_t i = 0; i < count; ++i)
+        for (size_t k = 0; k < each; ++k) {
+            const size_t from = rows[k].offsets[i], length = rows[k].offsets[i + 1] - from;
+            memcpy(e->ids + e->tokens, rows[k].ids + from, length * sizeof *e->ids);
+            e->tokens += length;
+            e->offsets[++texts] = e->tokens;
+        }
+    return CLV_OK;
+}
+
+/* The number of a class, given when it is new. */
+static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line, const char *name,
+                             size_t length, int32_t *out)
+{
+    const unsigned long long number = (unsigned long long)(lines->first + line);
+    for (size_t i = 0; i < c->count; ++i)
+        if (strlen(c->names[i]) == length && memcmp(c->names[i], name, length) == 0) {
+            *out = (int32_t)i;
+            return CLV_OK;
+        }
+    if (c->closed)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: line %llu: no example to learn from has the label \"%.*s\"",
+                        lines->path, number, (int)CLV_MIN(length, (size_t)SHOWN), name);
+    if (memchr(name, '\0', length))
+        return clv_fail(CLV_E_FORMAT, "%s: line %llu: a label with a NUL", lines->path, number);
+    if (c->count == MOST_CLASSES)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: line %llu is the %d. label; texts in pairs need --task "
+                        "pairs",
+                        lines->path, number, MOST_CLASSES + 1);
+    char *copy = clv_alloc(length + 1, 1);
+    if (!copy || !clv_reserve(&c->names, &c->room, c->count + 1, sizeof *c->names)) {
+        clv_free(copy);
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for labels", lines->path);
+    }
+    memcpy(copy, name, length);
+    copy[length] = '\0';
+    *out = (int32_t)c->count;
+    c->names[c->count++] = copy;
+    return CLV_OK;
+}
+
+static clv_status add_labels(cli_examples *e, cli_classes *c, const clv_lines *lines,
+                             const fields *f)
+{
+    if (!clv_reserve(&e->labels, &e->label_room, e->count + lines->count, sizeof *e->labels))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for labels", lines->path);
+    for (size_t i = 0; i < lines->count; ++i)
+        CLV_TRY(find_class(c, lines, i, f->text[1][i], f->length[1][i], &e->labels[e->count + i]));
+    return CLV_OK;
+}
+
+static clv_status add_chunk(const cli_texts *texts, const clv_tokenizer *tokenizer,
+                            const clv_lines *lines, cli_classes *classes, fields *f,
+                            clv_token_rows rows[2], cli_examples *e)
+{
+    char what[300];
+    snprintf(what, sizeof what, "%.280s: line", lines->path);
+    const clv_tokenize_options options = { .size = sizeof options,
+                                           .threads = cli_texts_threads(texts),
+                                           .first = (size_t)lines->first,
+                                           .what = what };
+    CLV_TRY(split(lines, f));
+    for (size_t k = 0; k < e->texts_each; ++k) {
+        CLV_TRY(
+            clv_tokenize(tokenizer, f->text[k], f->length[k], lines->count, &options, &rows[k]));
+        cli_text_count(&e->counts, &rows[k]);
+    }
+    if (classes) CLV_TRY(add_labels(e, classes, lines, f));
+    CLV_TRY(add_texts(e, rows, e->texts_each));
+    e->count += lines->count;
+    return cli_interrupted() ? clv_fail(CLV_E_CANCELLED, "interrupted") : CLV_OK;
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Numbers by the order of the names, whatever the order of the lines. */
+static clv_status close_classes(cli_classes *c, cli_examples *e)
+{
+    char **sorted = clv_alloc(c->count + 1, sizeof *sorted);
+    if (!sorted) return clv_fail(CLV_E_MEMORY, "no memory for labels");
+    if (c->count) memcpy(sorted, c->names, c->count * sizeof *sorted);
+    qsort(sorted, c->count, sizeof *sorted, by_bytes);
+    for (size_t i = 0; i < e->count; ++i) {
+        char **const found =
+            bsearch(&c->names[e->labels[i]], sorted, c->count, sizeof *sorted, by_bytes);
+        e->labels[i] = (int32_t)(found - sorted);
+    }
+    clv_free(c->names);
+    c->names = sorted;
+    c->room = c->count;
+    c->closed = true;
+    return CLV_OK;
+}
+
+clv_status cli_examples_read(const char *path, const cli_texts *texts,
+                             const clv_tokenizer *tokenizer, cli_classes *classes, cli_examples *e)
+{
+    clv_lines lines;
+    fields f = { 0 };
+    clv_token_rows rows[2] = { 0 };
+    *e = (cli_examples){ .texts_each = classes ? 1 : 2 };
+    CLV_TRY(clv_lines_open(&lines, path));
+    clv_status status = clv_lines_next(&lines, CHUNK_LINES, CHUNK_BYTES);
+    while (!status && lines.count) {
+        status = add_chunk(texts, tokenizer, &lines, classes, &f, rows, e);
+        if (!status) status = clv_lines_next(&lines, CHUNK_LINES, CHUNK_BYTES);
+    }
+    if (!status && !e->count) status = clv_fail(CLV_E_FORMAT, "%s: no line", path);
+    if (!status && classes && !classes->closed) {
+        status = close_classes(classes, e);
+        if (!status && classes->count < 2)
+            status = clv_fail(CLV_E_FORMAT, "%s: every line has the label \"%.*s\", two are needed",
+                              path, SHOWN, classes->names[0]);
+    }
+    for (int k = 0; k < 2; ++k) {
+        clv_free(f.text[k]), clv_free(f.length[k]);
+        clv_token_rows_clear(&rows[k]);
+    }
+    clv_lines_close(&lines);
+    return status;
+}
+
+void cli_examples_clear(cli_examples *e)
+{
+    clv_free(e->ids), clv_free(e->labels), clv_free(e->offsets);
+    *e = (cli_examples){ 0 };
+}
+
+void cli_classes_clear(cli_classes *c)
+{
+    while (c->count)
+        clv_free(c->names[--c->count]);
+    clv_free(c->names);
+    *c = (cli_classes){ 0 };
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    for (int i = 0; i < 8; ++i)
+        hash = (hash ^ (value >> 8 * i & 0xFF)) * 0x100000001B3u;
+    return hash;
+}
+
+uint64_t cli_examples_fingerprint(const cli_examples *e)
+{
+    uint64_t hash = mix(0xCBF29CE484222325u, e->texts_each);
+    for (size_t i = 0; i < e->tokens; ++i)
+        hash = mix(hash, (uint64_t)e->ids[i]);
+    for (size_t i = 0; i <= e->count * e->texts_each; ++i)
+        hash = mix(hash, e->offsets[i]);
+    for (size_t i = 0; e->labels && i < e->count; ++i)
+        hash = mix(hash, (uint64_t)e->labels[i]);
+    return hash;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave finetune`: a model learns from examples. */
+#include "host/cli/finetune/folder.h"
+#include "host/cli/finetune/run.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <unistd.h>
+
+enum { MOST_BATCH = 1 << 16, MOST_EPOCHS = 1 << 20 };
+
+typedef struct finetune_args {
+    const char *data, *validation, *output;
+    cli_common common;
+    cli_texts texts;
+    int task, optimizer, schedule;
+    uint64_t epochs, batch_size, seed, freeze, save_every;
+    double rate, warmup, decay, clip, momentum, scale;
+    bool resume;
+} finetune_args;
+
+typedef struct finetune_state {
+    const finetune_args *args;
+    const char *folder;
+    clv_tokenizer *tokenizer;
+    clv_model *model;
+    clv_context *context;
+    clv_trainer *trainer;
+    clv_report *report;
+    cli_classes classes;
+    cli_examples examples, validation;
+    char file[4096]; /* of the state to go on from */
+    cli_train_facts facts;
+} finetune_state;
+
+static int wrong(const char *option, const char *text)
+{
+    return cli_error(&cli_finetune, CLI_USAGE, "%s: expected %s", option, text);
+}
+
+static int check(const finetune_args *a, int operands)
+{
+    if (operands != 1)
+        return cli_error(&cli_finetune, CLI_USAGE, "%d operands given, expected one model folder",
+                         operands);
+    if (!a->data)
+        return cli_error(&cli_finetune, CLI_USAGE, "--data FILE is needed: what to learn from");
+    if (!a->output)
+        return cli_error(&cli_finetune, CLI_USAGE, "-o FOLDER is needed: where the model goes");
+    if (!a->epochs || a->epochs > MOST_EPOCHS) return wrong("--epochs", "1 to 1048576");
+    if (!a->batch_size || a->batch_size > MOST_BATCH) return wrong("--batch-size", "1 to 65536");
+    if (a->task == CLV_TRAIN_PAIRS && a->batch_size < 2)
+        return wrong("--batch-size",
+                     "2 or more: the others of a batch are what a pair differs from");
+    if (!(a->rate > 0) || a->rate > 1e3) return wrong("--lr", "a rate above 0");
+    if (!(a->warmup >= 0 && a->warmup < 1)) return wrong("--warmup", "a part of the steps, 0 to 1");
+    if (!(a->decay >= 0) || a->decay > 1e3) return wrong("--weight-decay", "0 or more");
+    if (!(a->clip >= 0)) return wrong("--clip", "a length above 0, or 0 for never");
+    if (!(a->momentum >= 0 && a->momentum < 1)) return wrong("--momentum", "0 up to 1");
+    if (!(a->scale > 0) || a->scale > 1e3) return wrong("--scale", "a number above 0");
+    return cli_texts_check(&cli_finetune, &a->texts);
+}
+
+/* Ids must lie within the word table. */
+static clv_status check_fit(const finetune_state *s)
+{
+    clv_tokenizer_info info;
+    const clv_model_config *config = clv_model_get_config(s->model);
+    clv_tokenizer_get_info(s->tokenizer, &info);
+    if (s->args->freeze > config->layers)
+        return clv_fail(CLV_E_ARGUMENT, "--freeze %llu: the model has %zu layers",
+                        (unsigned long long)s->args->freeze, config->layers);
+    if (info.vocabulary <= config->vocabulary) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",
+                    s->folder, info.vocabulary - 1, config->vocabulary);
+}
+
+/* A state of an earlier run is gone on from, or in the way. */
+static clv_status check_state(finetune_state *s)
+{
+    const int length =
+        snprintf(s->file, sizeof s->file, "%s/checkpoint.safetensors", s->args->output);
+    if (length < 0 || (size_t)length >= sizeof s->file)
+        return clv_fail(CLV_E_ARGUMENT, "-o: a name of %d bytes", length);
+    CLV_TRY(cli_folder_check(s->folder, s->args->output));
+    const bool there = access(s->file, F_OK) == 0;
+    if (there && !s->args->resume)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s is there, of a run that did not end: --resume goes on from it; "
+                        "remove it to begin again",
+                        s->file);
+    if (!there && s->args->resume)
+        return clv_fail(CLV_E_ARGUMENT, "--resume: there is no %s", s->file);
+    return CLV_OK;
+}
+
+/* All that the user gave, before a device is looked for or a file is written. */
+static clv_status read_input(finetune_state *s)
+{
+    const finetune_args *a = s->args;
+    cli_classes *classes = a->task == CLV_TRAIN_CLASSES ? &s->classes : NULL;
+    CLV_TRY(check_state(s));
+    CLV_TRY(cli_texts_tokenizer(&a->texts, s->folder, false, &s->tokenizer));
+    CLV_TRY(clv_model_open(s->folder, &s->model));
+    CLV_TRY(check_fit(s));
+    CLV_TRY(cli_examples_read(a->data, &a->texts, s->tokenizer, classes, &s->examples));
+    if (!classes && s->examples.count < 2)
+        return clv_fail(CLV_E_FORMAT, "%s: one pair, at least two are needed", a->data);
+    if (a->validation)
+        CLV_TRY(cli_examples_read(a->validation, &a->texts, s->tokenizer, classes, &s->validation));
+    return CLV_OK;
+}
+
+static clv_status open_trainer(finetune_state *s)
+{
+    const finetune_args *a = s->args;
+    const clv_trainer_options options = { .size = sizeof options,
+                                          .task = (clv_train_task)a->task,
+                                          .classes = s->classes.count,
+                                          .optimizer = (clv_optimizer)a->optimizer,
+                                          .momentum = a->momentum,
+                                          .decay = a->decay,
+                                          .clip = a->clip,
+                                          .scale = a->scale,
+                                          .frozen_layers = (size_t)a->freeze,
+                                          .seed = a->seed };
+    return clv_trainer_open(s->context, s->model, &options, &s->trainer);
+}
+
+static clv_status learn(finetune_state *s)
+{
+    const finetune_args *a = s->args;
+    const cli_train_plan plan = { .examples = &s->examples,
+                                  .validation = a->validation ? &s->validation : NULL,
+                                  .seed = a->seed,
+                                  .epochs = a->epochs,
+                                  .batch_size = a->batch_size,
+                                  .save_every = a->save_every,
+                                  .rate = a->rate,
+                                  .warmup = a->warmup,
+                                  .constant = a->schedule == 1,
+                                  .state = s->file,
+                                  .resume = a->resume,
+                                  .quiet = a->common.quiet };
+    cli_bar bar;
+    CLV_TRY(clv_dir_make(a->output));
+    cli_bar_start(&bar, &a->common, "steps");
+    const clv_status status = cli_train_run(&plan, s->trainer, &bar, &s->facts);
+    cli_bar_end(&bar);
+    CLV_TRY(status);
+    CLV_TRY(cli_folder_write(s->folder, a->output, &s->classes, s->trainer));
+    (void)unlink(s->file);
+    return CLV_OK;
+}
+
+static void note(const finetune_state *s)
+{
+    const cli_train_facts *f = &s->facts;
+    const struct {
+        const char *key;
+        double value;
+    } notes[] = { { "examples", (double)s->examples.count },
+                  { "classes", (double)s->classes.count },
+                  { "truncated", (double)s->examples.counts.truncated },
+                  { "steps", (double)f->steps },
+                  { "resumed_at", (double)f->resumed_at },
+                  { "texts", (double)f->texts },
+                  { "tokens", (double)f->tokens },
+                  { "seconds", f->seconds },
+                  { "first_loss", f->first_loss },
+                  { "last_loss", f->last_loss } };
+    for (size_t i = 0; i < CLV_LEN(notes); ++i)
+        clv_report_note(s->report, notes[i].key, notes[i].value);
+    clv_report_note_text(s->report, "device", clv_trainer_device(s->trainer));
+    if (!s->args->validation) return;
+    clv_report_note(s->report, "validation_loss", f->validation.loss);
+    clv_report_note(s->report, "validation_accuracy",
+                    (double)f->validation.right /
+                        (double)CLV_MAX(f->validation.counted, (size_t)1));
+}
+
+static void summarize(const finetune_state *s)
+{
+    char took[24];
+    clv_tokenizer_info info;
+    const cli_train_facts *f = &s->facts;
+    clv_tokenizer_get_info(s->tokenizer, &info);
+    if (s->args->common.quiet) return;
+    cli_text_warn(&cli_finetune, &s->examples.counts, info.max_length);
+    fprintf(stderr, "%llu steps, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
+            (unsigned long long)f->steps, (unsigned long long)f->tokens,
+            clv_format_seconds(f->seconds, took),
+            (double)f->tokens / (f->seconds > 1e-6 ? f->seconds : 1e-6),
+            clv_trainer_device(s->trainer), s->args->output);
+}
+
+static int finetune(finetune_state *s)
+{
+    int code = cli_input_status(&cli_finetune, read_input(s));
+    if (code) return code;
+    code = cli_common_context(&cli_finetune, &s->args->common, &s->context);
+    if (code >= 0) return code;
+    code = cli_status(&cli_finetune, clv_report_create(&s->report));
+    if (!code) code = cli_status(&cli_finetune, open_trainer(s));
+    if (!code) code = cli_status(&cli_finetune, learn(s));
+    if (code) return code;
+    note(s);
+    code = cli_write_report(&cli_finetune, &s->args->common, s->context, s->report);
+    if (!code) summarize(s);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    finetune_args a = { .epochs = 3,
+                        .batch_size = 16,
+                        .rate = 5e-5,
+                        .warmup = 0.1,
+                        .decay = 0.01,
+                        .clip = 1,
+                        .scale = 20 };
+    const cli_option own[] = {
+        { "data", CLI_TEXT, &a.data, "FILE", "examples, one a line: text TAB label, or two texts",
+          NULL },
+        { "o,output", CLI_TEXT, &a.output, "FOLDER", "where the model goes", NULL },
+        { "task", CLI_CHOICE, &a.task, "classes,pairs",
+          "labels, or texts that belong together [classes]", NULL },
+        { "epochs", CLI_UINT, &a.epochs, "N", "how often every example is seen [3]", NULL },
+        { "batch-size", CLI_UINT, &a.batch_size, "N", "examples of a step [16]", NULL },
+        { "lr", CLI_DOUBLE, &a.rate, "RATE", "highest learning rate [5e-5]", NULL },
+        { "warmup", CLI_DOUBLE, &a.warmup, "PART", "of the steps, in which the rate rises [0.1]",
+          NULL },
+        { "schedule", CLI_CHOICE, &a.schedule, "linear,constant",
+          "of the rate behind that [linear]", NULL },
+        { "optimizer", CLI_CHOICE, &a.optimizer, "adamw,sgd", "rule of the steps [adamw]", NULL },
+        { "momentum", CLI_DOUBLE, &a.momentum, "M", "of sgd [0]", NULL },
+        { "weight-decay", CLI_DOUBLE, &a.decay, "D", "of matrices and tables [0.01]", NULL },
+        { "clip", CLI_DOUBLE, &a.clip, "LENGTH", "shorten longer gradients; 0: never [1]", NULL },
+        { "scale", CLI_DOUBLE, &a.scale, "S", "of the cosines of pairs [20]", NULL },
+        { "freeze", CLI_UINT, &a.freeze, "N", "the embeddings and first N layers stay [0: none]",
+          NULL },
+        { "seed", CLI_UINT, &a.seed, "N", "of the order and the first weights [0]", NULL },
+        { "val", CLI_TEXT, &a.validation, "FILE", "examples to test with behind every epoch",
+          NULL },
+        { "checkpoint", CLI_UINT, &a.save_every, "N",
+          "steps from state to state on disk [0: an epoch]", NULL },
+        { "resume", CLI_FLAG, &a.resume, NULL, "go on from the state in FOLDER", NULL },
+        { "max-length", CLI_UINT, &a.texts.max_length, "N",
+          "most tokens of a text, [CLS] and [SEP] included [the model's]", NULL },
+        { "invalid", CLI_CHOICE, &a.texts.invalid, "error,drop",
+          "what becomes of bytes that are not UTF-8 [error]", NULL },
+        { "threads", CLI_UINT, &a.texts.threads, "N", "threads that tokenize [all cores]", NULL },
+        { NULL },
+    };
+    cli_option common[CLI_COMMON_OPTIONS + 1];
+    cli_common_table(&a.common, common);
+    const cli_option *const tables[] = { own, common, NULL };
+    int operands, code = cli_parse(&cli_finetune, tables, argc, argv, &operands);
+    if (code < 0) code = check(&a, operands);
+    if (code >= 0) return code;
+    finetune_state s = { .args = &a, .folder = argv[1] };
+    code = finetune(&s);
+    clv_trainer_close(s.trainer);
+    clv_report_free(s.report), clv_context_free(s.context);
+    cli_examples_clear(&s.examples), cli_examples_clear(&s.validation);
+    cli_classes_clear(&s.classes);
+    clv_model_close(s.model), clv_tokenizer_close(s.tokenizer);
+    return code;
+}
+
+const cli_command cli_finetune = {
+    .name = "finetune",
+    .summary = "a BERT model learns from examples",
+    .operands = "MODEL_DIR --data FILE -o FOLDER [OPTION...]",
+    .description =
+        "All weights of an encoder learn, on the first device that works: a linear layer on the\n"
+        "pooled vector that says the class of a text (--task classes: lines of text, tab, label),\n"
+        "or vectors of texts that belong together (--task pairs: lines of two texts; the second\n"
+        "texts of the other pairs of a batch are what they differ from). One line a step and one\n"
+        "an epoch go to standard output. FOLDER gets what MODEL_DIR has, with new weights: "
+        "`cleave\n"
+        "embed` and PyTorch read it; the classes are classifier.weight and classifier.bias, their\n"
+        "names id2label in config.json. A run that was interrupted leaves checkpoint.safetensors\n"
+        "in FOLDER; --resume goes on from there and ends with the same bytes. Same seed, device\n"
+        "and data: same bytes.",
+    .run = run,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The folder that a fine-tuned model goes to: as its origin, with new weights. */
+#include "host/cli/finetune/folder.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LARGEST = 256 << 20, MOST_PATH = 4096 };
+
+static clv_status path_of(char out[MOST_PATH], const char *folder, const char *name)
+{
+    const int length = snprintf(out, MOST_PATH, "%s/%s", folder, name);
+    return length > 0 && length < MOST_PATH
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT, "%s: a path of more than %d bytes", folder, MOST_PATH);
+}
+
+clv_status cli_folder_check(const char *from, const char *to)
+{
+    struct stat a, b;
+    if (stat(from, &a) == 0 && stat(to, &b) == 0) {
+        if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
+        if (!S_ISDIR(b.st_mode)) return clv_fail(CLV_E_ARGUMENT, "-o %s is not a folder", to);
+    }
+    return CLV_OK;
+}
+
+/* Everything else that readers of the folder want, where it is there. */
+static clv_status copy_files(const char *from, const char *to)
+{
+    static const char *const names[] = { "tokenizer.json",
+                                         "tokenizer_config.json",
+                                         "vocab.txt",
+                                         "special_tokens_map.json",
+                                         "sentence_bert_config.json",
+                                         "config_sentence_transformers.json",
+                                         "modules.json",
+                                         "1_Pooling/config.json" };
+    for (size_t i = 0; i < CLV_LEN(names); ++i) {
+        char source[MOST_PATH], target[MOST_PATH];
+        char *data;
+        size_t length;
+        CLV_TRY(path_of(source, from, names[i]));
+        CLV_TRY(path_of(target, to, names[i]));
+        if (access(source, F_OK) != 0) continue;
+        char *slash = strrchr(target, '/');
+        *slash = '\0';
+        CLV_TRY(clv_dir_make(target));
+        *slash = '/';
+        CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
+        const clv_status status = clv_file_write(target, data, length);
+        clv_free(data);
+        CLV_TRY(status);
+    }
+    return CLV_OK;
+}
+
+/* Members that name classes are ours, all others stay. */
+static bool is_ours(const char *key)
+{
+    return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels");
+}
+
+static clv_status write_config(const char *from, const char *to, const cli_classes *classes)
+{
+    char source[MOST_PATH], target[MOST_PATH], *data;
+    size_t length;
+    clv_json *root = NULL, *out = clv_json_object();
+    CLV_TRY(path_of(source, from, "config.json"));
+    CLV_TRY(path_of(target, to, "config.json"));
+    CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
+    clv_status status = clv_json_parse(source, data, length, &root);
+    for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
+        if (!classes->count || !is_ours(key)) clv_json_add_copy(out, key, clv_json_get(root, key));
+    if (!status && classes->count) {
+        clv_json *names = clv_json_add_object(out, "id2label");
+        clv_json *numbers = clv_json_add_object(out, "label2id");
+        for (size_t i = 0; i < classes->count; ++i) {
+            char number[24];
+            snprintf(number, sizeof number, "%zu", i);
+            clv_json_add_string(names, number, classes->names[i]);
+            clv_json_add_int(numbers, classes->names[i], (int64_t)i);
+        }
+    }
+    if (!status) status = clv_json_write(out, target);
+    clv_json_free(root), clv_json_free(out);
+    clv_free(data);
+    return status;
+}
+
+clv_status cli_folder_write(const char *from, const char *to, const cli_classes *classes,
+                            clv_trainer *trainer)
+{
+    static const char *const metadata[] = { "format", "pt", NULL };
+    char weights[MOST_PATH];
+    CLV_TRY(clv_dir_make(to));
+    CLV_TRY(copy_files(from, to));
+    CLV_TRY(write_config(from, to, classes));
+    CLV_TRY(path_of(weights, to, "model.safetensors"));
+    return clv_trainer_write(trainer, weights, metadata);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A training run: epochs of shuffled batches, validation, states to go on from. */
+#include "host/cli/finetune/run.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <cleave/tensors.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct batch {
+    int32_t *ids, *labels;
+    size_t *offsets;
+    size_t texts, id_room, label_room, offset_room;
+} batch;
+
+static void batch_clear(batch *b)
+{
+    clv_free(b->ids), clv_free(b->labels), clv_free(b->offsets);
+}
+
+/* Examples order[first ...], `count` of them; `order` NULL: as they come. */
+static clv_status batch_fill(batch *b, const cli_examples *e, const uint32_t *order, size_t first,
+                             size_t count)
+{
+    const size_t each = e->texts_each;
+    size_t tokens = 0;
+    b->texts = 0;
+    if (!clv_reserve(&b->offsets, &b->offset_room, count * each + 1, sizeof *b->offsets) ||
+        !clv_reserve(&b->labels, &b->label_room, count, sizeof *b->labels))
+        return clv_fail(CLV_E_MEMORY, "no memory for a batch of %zu", count);
+    b->offsets[0] = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const size_t example = order ? order[first + i] : first + i;
+        if (e->labels) b->labels[i] = e->labels[example];
+        for (size_t k = 0; k < each; ++k) {
+            const size_t from = e->offsets[example * each + k];
+            const size_t length = e->offsets[example * each + k + 1] - from;
+            if (!clv_reserve(&b->ids, &b->id_room, tokens + length, sizeof *b->ids))
+                return clv_fail(CLV_E_MEMORY, "no memory for a batch of %zu", count);
+            memcpy(b->ids + tokens, e->ids + from, length * sizeof *b->ids);
+            b->offsets[++b->texts] = tokens += length;
+        }
+    }
+    return CLV_OK;
+}
+
+/* SplitMix64. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* The order of an epoch depends on seed and epoch alone, so that a run can go on anywhere. */
+static void shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t epoch)
+{
+    uint64_t state = seed * 0xD1342543DE82EF95u + epoch;
+    for (size_t i = 0; i < count; ++i)
+        order[i] = (uint32_t)i;
+    for (size_t i = count; i > 1; --i) {
+        const size_t other = (size_t)(draw(&state) % i);
+        const uint32_t kept = order[i - 1];
+        order[i - 1] = order[other], order[other] = kept;
+    }
+}
+
+static uint64_t steps_an_epoch(const cli_train_plan *p)
+{
+    return (p->examples->count + p->batch_size - 1) / p->batch_size;
+}
+
+uint64_t cli_train_steps(const cli_train_plan *p)
+{
+    return steps_an_epoch(p) * p->epochs;
+}
+
+/* Step 0, 1, ...: up along a line, then down along a line, or constant. */
+static double rate_of(const cli_train_plan *p, uint64_t step)
+{
+    const double total = (double)cli_train_steps(p), at = (double)step;
+    const double rise = p->warmup * total;
+    if (at + 1 <= rise) return p->rate * (at + 1) / rise;
+    return p->constant ? p->rate : p->rate * (total - at) / (total - rise);
+}
+
+/* What a state must have been written with. */
+static void describe(const cli_train_plan *p, char out[200])
+{
+    snprintf(out, 200,
+             "data %016" PRIx64 " seed %" PRIu64 " epochs %" PRIu64 " batch %" PRIu64
+             " rate %.17g warmup %.17g %s",
+             cli_examples_fingerprint(p->examples), p->seed, p->epochs, p->batch_size, p->rate,
+             p->warmup, p->constant ? "constant" : "linear");
+}
+
+static clv_status save(const cli_train_plan *p, clv_trainer *trainer)
+{
+    char run[200];
+    describe(p, run);
+    const char *const metadata[] = { "cleave.run", run, NULL };
+    return clv_trainer_save(trainer, p->state, metadata);
+}
+
+static clv_status resume(const cli_train_plan *p, clv_trainer *trainer)
+{
+    char run[200];
+    clv_tensors *file = NULL;
+    describe(p, run);
+    CLV_TRY(clv_tensors_open(p->state, &file));
+    const char *found = clv_tensors_metadata(file, "cleave.run");
+    clv_status status = CLV_OK;
+    if (!found || strcmp(found, run) != 0)
+        status = clv_fail(CLV_E_FORMAT, "%s belongs to another run: \"%s\", this one is \"%s\"",
+                          p->state, found ? found : "", run);
+    clv_tensors_close(file);
+    return status ? status : clv_trainer_restore(trainer, p->state);
+}
+
+static clv_status validate(const cli_train_plan *p, clv_trainer *trainer, batch *b,
+                           clv_train_result *out)
+{
+    const cli_examples *e = p->validation;
+    double sum = 0;
+    *out = (clv_train_result){ 0 };
+    for (size_t first = 0; first < e->count; first += p->batch_size) {
+        clv_train_result r;
+        CLV_TRY(batch_fill(b, e, NULL, first, CLV_MIN((size_t)p->batch_size, e->count - first)));
+        CLV_TRY(clv_trainer_evaluate(trainer, b->ids, b->offsets, b->texts,
+                                     e->labels ? b->labels : NULL, &r));
+        sum += r.loss * (double)r.counted;
+        out->counted += r.counted;
+        out->right += r.right;
+        if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
+    }
+    out->loss = out->counted ? sum / (double)out->counted : 0;
+    return CLV_OK;
+}
+
+/* A line of results, behind the bar. */
+static void say(const cli_train_plan *p, const cli_bar *bar, const char *line)
+{
+    if (p->quiet) return;
+    if (bar->show) fputs("\r\033[K", stderr);
+    fputs(line, stdout);
+    fflush(stdout);
+}
+
+static clv_status one_step(const cli_train_plan *p, clv_trainer *trainer, const cli_bar *bar,
+                           const uint32_t *order, batch *b, cli_train_facts *facts)
+{
+    char line[160];
+    clv_train_result r;
+    const uint64_t step = clv_trainer_steps(trainer), each = steps_an_epoch(p);
+    const size_t first = (size_t)(step % each * p->batch_size);
+    const double rate = rate_of(p, step);
+    CLV_TRY(batch_fill(b, p->examples, order, first,
+                       CLV_MIN((size_t)p->batch_size, p->examples->count - first)));
+    CLV_TRY(clv_trainer_step(trainer, b->ids, b->offsets, b->texts,
+                             p->examples->labels ? b->labels : NULL, rate, &r));
+    if (step == facts->resumed_at) facts->first_loss = r.loss;
+    facts->last_loss = r.loss;
+    ++facts->steps;
+    facts->texts += b->texts;
+    facts->tokens += b->offsets[b->texts];
+    snprintf(line, sizeof line,
+             "step %" PRIu64 "/%" PRIu64 " epoch %" PRIu64 " loss %.6f rate %.4g\n", step + 1,
+             cli_train_steps(p), step / each + 1, r.loss, rate);
+    say(p, bar, line);
+    return CLV_OK;
+}
+
+static clv_status end_epoch(const cli_train_plan *p, clv_trainer *trainer, const cli_bar *bar,
+                            uint64_t epoch, batch *b, cli_train_facts *facts)
+{
+    char line[160];
+    clv_train_result *v = &facts->validation;
+    if (!p->validation) return CLV_OK;
+    CLV_TRY(validate(p, trainer, b, v));
+    snprintf(line, sizeof line,
+             "epoch %" PRIu64 " validation loss %.6f accuracy %.4f (%zu of %zu)\n", epoch, v->loss,
+             v->counted ? (double)v->right / (double)v->counted : 0, v->right, v->counted);
+    say(p, bar, line);
+    return CLV_OK;
+}
+
+static clv_status run(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar, uint32_t *order,
+                      batch *b, cli_train_facts *facts)
+{
+    const uint64_t total = cli_train_steps(p), each = steps_an_epoch(p);
+    uint64_t shuffled = UINT64_MAX;
+    while (clv_trainer_steps(trainer) < total) {
+        const uint64_t epoch = clv_trainer_steps(trainer) / each;
+        if (epoch != shuffled) shuffle(order, p->examples->count, p->seed, shuffled = epoch);
+        CLV_TRY(one_step(p, trainer, bar, order, b, facts));
+        const uint64_t done = clv_trainer_steps(trainer);
+        if (done % each == 0) CLV_TRY(end_epoch(p, trainer, bar, epoch + 1, b, facts));
+        const bool due = done % each == 0 || (p->save_every && done % p->save_every == 0);
+        const bool stop = cli_progress("finetune", (size_t)done, (size_t)total, bar) != 0;
+        if ((due && done < total) || stop) CLV_TRY(save(p, trainer));
+        if (stop && done < total)
+            return clv_fail(CLV_E_CANCELLED,
+                            "interrupted behind step %" PRIu64 "; --resume goes on from %s", done,
+                            p->state);
+    }
+    return CLV_OK;
+}
+
+clv_status cli_train_run(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar,
+                         cli_train_facts *facts)
+{
+    batch b = { 0 };
+    const double started = clv_now();
+    uint32_t *order = clv_alloc(p->examples->count, sizeof *order);
+    clv_status status =
+        order ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory to shuffle %zu", p->examples->count);
+    if (!status && p->resume) status = resume(p, trainer);
+    facts->resumed_at = clv_trainer_steps(trainer);
+    if (!status) status = run(p, trainer, bar, order, &b, facts);
+    facts->seconds = clv_now() - started;
+    batch_clear(&b);
+    clv_free(order);
+    return status;
+}

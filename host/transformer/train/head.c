@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From pooled vectors to a loss and back: classes by a linear layer, pairs by their cosines. */
+#include "host/transformer/train/trainer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static clv_mem all_of(const clv_room *room)
+{
+    return (clv_mem){ room->memory, 0 };
+}
+
+/* The product that makes scores of vectors, for both tasks. */
+static clv_train_linear scores_of(const clv_trainer *t, size_t texts)
+{
+    const size_t d = t->net.config.width, classes = t->options.classes;
+    clv_train_linear l = { .k = d, .y = all_of(&t->scores), .g = all_of(&t->g_scores) };
+    if (t->options.task == CLV_TRAIN_CLASSES) {
+        l.rows = texts, l.n = classes, l.alpha = 1;
+        l.x = all_of(&t->pooled);
+        l.w = (clv_mem){ t->net.weights, t->head };
+        l.b = (clv_mem){ t->net.weights, t->head_bias };
+        l.dx = all_of(&t->g_pooled);
+        l.dw = (clv_mem){ t->net.gradient, t->head };
+        l.db = (clv_mem){ t->net.gradient, t->head_bias };
+        return l;
+    }
+    l.rows = l.n = texts / 2, l.alpha = (float)t->options.scale;
+    l.x = all_of(&t->unit);
+    l.w = (clv_mem){ t->unit.memory, l.rows * d };
+    l.dx = all_of(&t->g_pooled);
+    l.dw = (clv_mem){ t->g_pooled.memory, l.rows * d };
+    return l;
+}
+
+static clv_status fit(clv_trainer *t, size_t texts, size_t scores)
+{
+    const size_t d = t->net.config.width;
+    CLV_TRY(clv_room_fit(t->ops, &t->pooled, texts * d));
+    CLV_TRY(clv_room_fit(t->ops, &t->unit, texts * d));
+    CLV_TRY(clv_room_fit(t->ops, &t->g_pooled, texts * d));
+    CLV_TRY(clv_room_fit(t->ops, &t->scores, scores));
+    CLV_TRY(clv_room_fit(t->ops, &t->g_scores, scores));
+    CLV_TRY(clv_room_fit(t->ops, &t->labels, texts));
+    return clv_room_fit(t->ops, &t->losses, texts);
+}
+
+/* Losses and hits from what came back. */
+static void count(const int32_t *labels, const float *losses, const float *scores, size_t rows,
+                  size_t classes, clv_train_result *result)
+{
+    double sum = 0;
+    *result = (clv_train_result){ 0 };
+    for (size_t r = 0; r < rows; ++r) {
+        size_t best = 0;
+        if (labels[r] == CLV_LABEL_IGNORED) continue;
+        for (size_t c = 1; c < classes; ++c)
+            if (scores[r * classes + c] > scores[r * classes + best]) best = c;
+        ++result->counted;
+        result->right += best == (size_t)labels[r];
+        sum += (double)losses[r];
+    }
+    result->loss = result->counted ? sum / (double)result->counted : 0;
+}
+
+static clv_status bring_back(clv_trainer *t, const int32_t *labels, size_t rows, size_t classes,
+                             clv_train_result *result)
+{
+    float *host = clv_alloc(rows * (classes + 1) + 1, sizeof *host);
+    if (!host) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu scores", rows * classes);
+    clv_status status = t->ops->get(t->ops, all_of(&t->losses), host, rows);
+    if (!status) status = t->ops->get(t->ops, all_of(&t->scores), host + rows, rows * classes);
+    if (!status) count(labels, host, host + rows, rows, classes, result);
+    clv_free(host);
+    return status;
+}
+
+static clv_status back(clv_trainer *t, const clv_train_linear *scores, size_t texts)
+{
+    CLV_TRY(t->ops->linear_back(t->ops, scores));
+    if (t->options.task == CLV_TRAIN_CLASSES) return CLV_OK;
+    const clv_mem g = all_of(&t->g_pooled);
+    return t->ops->unit(t->ops, all_of(&t->pooled), g, g, texts, t->net.config.width);
+}
+
+clv_status clv_head_run(clv_trainer *t, const int32_t *labels, bool learns,
+                        clv_train_result *result)
+{
+    clv_train_ops *ops = t->ops;
+    const size_t texts = t->batch.batch.texts, d = t->net.config.width;
+    const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
+    const size_t rows = pairs ? texts / 2 : texts, classes = pairs ? rows : t->options.classes;
+    size_t counted = 0;
+    CLV_TRY(fit(t, texts, rows * classes));
+    for (size_t r = 0; r < rows; ++r)
+        counted += labels[r] != CLV_LABEL_IGNORED;
+    const clv_mem none = { 0 };
+    clv_mem hidden;
+    CLV_TRY(clv_net_forward(&t->net, &t->batch.batch, &hidden));
+    clv_train_pool pool = { .batch = &t->batch.batch,
+                            .width = d,
+                            .kind = t->net.config.pooling,
+                            .x = hidden,
+                            .y = all_of(&t->pooled),
+                            .g = all_of(&t->g_pooled) };
+    CLV_TRY(ops->pool(ops, &pool));
+    if (pairs) CLV_TRY(ops->unit(ops, all_of(&t->pooled), none, all_of(&t->unit), texts, d));
+    const clv_train_linear scores = scores_of(t, texts);
+    const clv_train_loss loss = { .rows = rows,
+                                  .classes = classes,
+                                  .x = all_of(&t->scores),
+                                  .g = all_of(&t->g_scores),
+                                  .labels = all_of(&t->labels),
+                                  .loss = all_of(&t->losses),
+                                  .scale = counted ? (float)(1 / (double)counted) : 0 };
+    CLV_TRY(ops->linear(ops, &scores));
+    CLV_TRY(ops->put(ops, loss.labels, labels, rows));
+    CLV_TRY(ops->loss(ops, &loss));
+    if (learns) {
+        CLV_TRY(clv_room_fit(ops, &t->g, t->batch.batch.tokens * d));
+        pool.dx = all_of(&t->g);
+        CLV_TRY(back(t, &scores, texts));
+        CLV_TRY(ops->pool_back(ops, &pool));
+        CLV_TRY(clv_net_backward(&t->net, &t->batch.batch, pool.dx));
+    }
+    return bring_back(t, labels, rows, classes, result);
+}

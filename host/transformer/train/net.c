@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forward and backward through an encoder; the steps themselves are ops. */
+#include "host/transformer/train/net.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static clv_mem all_of(const clv_room *room)
+{
+    return (clv_mem){ room->memory, 0 };
+}
+
+static clv_mem weight(const clv_net *net, size_t at)
+{
+    return (clv_mem){ net->weights, at };
+}
+
+static clv_mem slope(const clv_net *net, size_t at)
+{
+    return (clv_mem){ net->gradient, at };
+}
+
+/* ---- there ------------------------------------------------------------------------------------------ */
+
+static clv_status fit_layer(clv_net *net, clv_net_trace *t, size_t tokens)
+{
+    const size_t d = net->config.width, f = net->config.ffn;
+    struct {
+        clv_room *room;
+        size_t count;
+    } const rooms[] = { { &t->x, d },
+                        { &t->qkv, 3 * d },
+                        { &t->seen, d },
+                        { &t->sum1, d },
+                        { &t->moments1, 2 },
+                        { &t->x1, d },
+                        { &t->up, f },
+                        { &t->inner, f },
+                        { &t->sum2, d },
+                        { &t->moments2, 2 },
+                        { &t->tops, 2 * net->config.heads } };
+    for (size_t i = 0; i < CLV_LEN(rooms); ++i)
+        CLV_TRY(clv_room_fit(net->ops, rooms[i].room, tokens * rooms[i].count));
+    return CLV_OK;
+}
+
+static clv_status linear(clv_net *net, size_t rows, size_t n, size_t k, const clv_room *x, size_t w,
+                         size_t b, const clv_room *add, const clv_room *y)
+{
+    const clv_train_linear call = { .rows = rows,
+                                    .n = n,
+                                    .k = k,
+                                    .alpha = 1,
+                                    .x = all_of(x),
+                                    .w = weight(net, w),
+                                    .b = weight(net, b),
+                                    .add = add ? all_of(add) : (clv_mem){ 0 },
+                                    .y = all_of(y) };
+    return net->ops->linear(net->ops, &call);
+}
+
+static clv_train_norm norm_of(const clv_net *net, size_t rows, const clv_room *x, size_t w,
+                              size_t b, const clv_room *moments)
+{
+    return (clv_train_norm){ .rows = rows,
+                             .width = net->config.width,
+                             .eps = net->config.eps,
+                             .x = all_of(x),
+                             .weight = weight(net, w),
+                             .bias = weight(net, b),
+                             .moments = all_of(moments) };
+}
+
+clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_trace *t,
+                                 const clv_train_batch *batch, clv_mem y)
+{
+    clv_train_ops *ops = net->ops;
+    const size_t rows = batch->tokens, d = net->config.width, f = net->config.ffn;
+    CLV_TRY(fit_layer(net, t, rows));
+    CLV_TRY(linear(net, rows, 3 * d, d, &t->x, l->qkv, l->qkv_bias, NULL, &t->qkv));
+    const clv_train_attention a = { .batch = batch,
+                                    .heads = net->config.heads,
+                                    .width = d,
+                                    .qkv = all_of(&t->qkv),
+                                    .o = all_of(&t->seen),
+                                    .tops = all_of(&t->tops) };
+    CLV_TRY(ops->attend(ops, &a));
+    CLV_TRY(linear(net, rows, d, d, &t->seen, l->out, l->out_bias, &t->x, &t->sum1));
+    clv_train_norm n = norm_of(net, rows, &t->sum1, l->norm1, l->norm1_bias, &t->moments1);
+    n.y = all_of(&t->x1);
+    CLV_TRY(ops->norm(ops, &n));
+    CLV_TRY(linear(net, rows, f, d, &t->x1, l->up, l->up_bias, NULL, &t->up));
+    CLV_TRY(ops->activate(ops, all_of(&t->up), (clv_mem){ 0 }, all_of(&t->inner), rows * f,
+                          net->config.act));
+    CLV_TRY(linear(net, rows, d, f, &t->inner, l->down, l->down_bias, &t->x1, &t->sum2));
+    n = norm_of(net, rows, &t->sum2, l->norm2, l->norm2_bias, &t->moments2);
+    n.y = y;
+    return ops->norm(ops, &n);
+}
+
+/* The trace of layer i; `layers` asks for the one behind the last. Those that stay share one. */
+static clv_net_trace *trace_of(const clv_net *net, size_t i)
+{
+    return &net->traces[i < net->frozen ? 0 : i - net->frozen + (net->frozen > 0)];
+}
+
+static clv_status embed(clv_net *net, const clv_train_batch *batch, clv_mem y)
+{
+    clv_train_ops *ops = net->ops;
+    const size_t d = net->config.width;
+    CLV_TRY(clv_room_fit(ops, &net->embedded, batch->tokens * d));
+    CLV_TRY(clv_room_fit(ops, &net->embed_moments, batch->tokens * 2));
+    const clv_train_embed e = { .batch = batch,
+                                .width = d,
+                                .word = weight(net, net->word),
+                                .position = weight(net, net->position),
+                                .type = weight(net, net->type),
+                                .y = net->bare_embed ? y : all_of(&net->embedded) };
+    CLV_TRY(ops->embed(ops, &e));
+    if (net->bare_embed) return CLV_OK;
+    clv_train_norm n =
+        norm_of(net, batch->tokens, &net->embedded, net->norm, net->norm_bias, &net->embed_moments);
+    n.y = y;
+    return ops->norm(ops, &n);
+}
+
+clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *rows)
+{
+    const size_t layers = net->config.layers, count = batch->tokens * net->config.width;
+    for (size_t i = 0; i <= layers; ++i)
+        CLV_TRY(clv_room_fit(net->ops, &trace_of(net, i)->x, count));
+    CLV_TRY(embed(net, batch, all_of(&trace_of(net, 0)->x)));
+    for (size_t i = 0; i < layers; ++i)
+        CLV_TRY(clv_net_layer_forward(net, &net->layers[i], trace_of(net, i), batch,
+                                      all_of(&trace_of(net, i + 1)->x)));
+    *rows = all_of(&trace_of(net, layers)->x);
+    return CLV_OK;
+}
+
+/* ---- and back --------------------------------------------------------------------------------------- */
+
+/* Gradients of W and its bias from g, and dx (memory NULL: not wanted). */
+static clv_status linear_back(clv_net *net, size_t rows, size_t n, size_t k, clv_mem g,
+                              const clv_room *x, size_t w, size_t b, clv_mem dx, clv_mem dx_add)
+{
+    const clv_train_linear call = { .rows = rows,
+                                    .n = n,
+                                    .k = k,
+                                    .alpha = 1,
+                                    .x = all_of(x),
+                                    .w = weight(net, w),
+                                    .g = g,
+                                    .dx = dx,
+                                    .dx_add = dx_add,
+                                    .dw = slope(net, w),
+                                    .db = slope(net, b) };
+    return net->ops->linear_back(net->ops, &call);
+}
+
+static clv_status norm_back(clv_net *net, clv_train_norm n, size_t w, size_t b, clv_mem g)
+{
+    n.g = n.dx = g;
+    n.dweight = slope(net, w);
+    n.dbias = slope(net, b);
+    return net->ops->norm_back(net->ops, &n);
+}
+
+clv_status clv_net_layer_backward(clv_net *net, const clv_net_layer *l, clv_net_trace *t,
+                                  const clv_train_batch *batch, clv_mem g, bool last)
+{
+    clv_train_ops *ops = net->ops;
+    const size_t rows = batch->tokens, d = net->config.width, f = net->config.ffn;
+    const clv_mem none = { 0 };
+    CLV_TRY(clv_room_fit(ops, &net->g2, rows * d));
+    CLV_TRY(clv_room_fit(ops, &net->wide, rows * CLV_MAX(3 * d, f)));
+    CLV_TRY(clv_room_fit(ops, &net->delta, rows * net->config.heads));
+    const clv_mem g2 = all_of(&net->g2), wide = all_of(&net->wide);
+    CLV_TRY(norm_back(net, norm_of(net, rows, &t->sum2, l->norm2, l->norm2_bias, &t->moments2),
+                      l->norm2, l->norm2_bias, g));
+    CLV_TRY(linear_back(net, rows, d, f, g, &t->inner, l->down, l->down_bias, wide, none));
+    CLV_TRY(ops->activate(ops, all_of(&t->up), wide, wide, rows * f, net->config.act));
+    CLV_TRY(linear_back(net, rows, f, d, wide, &t->x1, l->up, l->up_bias, g, g));
+    CLV_TRY(norm_back(net, norm_of(net, rows, &t->sum1, l->norm1, l->norm1_bias, &t->moments1),
+                      l->norm1, l->norm1_bias, g));
+    CLV_TRY(linear_back(net, rows, d, d, g, &t->seen, l->out, l->out_bias, g2, none));
+    const clv_train_attention a = { .batch = batch,
+                                    .heads = net->config.heads,
+                                    .width = d,
+                                    .qkv = all_of(&t->qkv),
+                                    .o = all_of(&t->seen),
+                                    .tops = all_of(&t->tops),
+                                    .g = g2,
+                                    .dqkv = wide,
+                                    .delta = all_of(&net->delta) };
+    CLV_TRY(ops->attend_back(ops, &a));
+    return linear_back(net, rows, 3 * d, d, wide, &t->x, l->qkv, l->qkv_bias, last ? none : g,
+                       last ? none : g);
+}
+
+static clv_train_embed lookups(const clv_net *net, const clv_train_batch *batch, clv_mem g)
+{
+    return (clv_train_embed){ .batch = batch,
+                              .width = net->config.width,
+                              .g = g,
+                              .dword = slope(net, net->word),
+                              .dposition = slope(net, net->position),
+                              .dtype = net->bare_embed ? (clv_mem){ 0 } : slope(net, net->type) };
+}
+
+static clv_status embed_back(clv_net *net, const clv_train_batch *batch, clv_mem g)
+{
+    clv_train_ops *ops = net->ops;
+    if (!net->bare_embed)
+        CLV_TRY(norm_back(net,
+                          norm_of(net, batch->tokens, &net->embedded, net->norm, net->norm_bias,
+                                  &net->embed_moments),
+                          net->norm, net->norm_bias, g));
+    const clv_train_embed e = lookups(net, batch, g);
+    return ops->embed_back(ops, &e);
+}
+
+clv_status clv_net_forget(clv_net *net, const clv_train_batch *batch)
+{
+    const clv_train_embed e = lookups(net, batch, (clv_mem){ 0 });
+    return net->frozen || net->frozen_embed ? CLV_OK : net->ops->embed_back(net->ops, &e);
+}
+
+clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g)
+{
+    const bool to_embed = !net->frozen && !net->frozen_embed;
+    for (size_t i = net->config.layers; i-- > net->frozen;)
+        CLV_TRY(clv_net_layer_backward(net, &net->layers[i], trace_of(net, i), batch, g,
+                                       i == net->frozen && !to_embed));
+    return to_embed ? embed_back(net, batch, g) : CLV_OK;
+}
+
+/* ---- opened and closed ------------------------------------------------------------------------------- */
+
+clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, clv_net *net)
+{
+    const float *first;
+    const size_t count = clv_model_parameters(model, &first);
+    const clv_model_weights *w = clv_model_get_weights(model);
+    *net = (clv_net){ .ops = ops, .config = *clv_model_get_config(model) };
+    const size_t layers = net->config.layers;
+    net->layers = clv_zalloc(layers + 1, sizeof *net->layers);
+    net->traces = clv_zalloc(layers + 2, sizeof *net->traces);
+    if (!net->layers || !net->traces || !count)
+        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu layers", layers);
+#define AT(pointer) ((size_t)((pointer)-first))
+    net->word = AT(w->word), net->position = AT(w->position), net->type = AT(w->type);
+    net->norm = AT(w->norm_weight), net->norm_bias = AT(w->norm_bias);
+    for (size_t i = 0; i < layers; ++i) {
+        const clv_model_layer *l = &w->layer[i];
+        net->layers[i] = (clv_net_layer){ .qkv = AT(l->q_weight),
+                                          .qkv_bias = AT(l->q_bias),
+                                          .out = AT(l->out_weight),
+                                          .out_bias = AT(l->out_bias),
+                                          .norm1 = AT(l->norm1_weight),
+                                          .norm1_bias = AT(l->norm1_bias),
+                                          .up = AT(l->up_weight),
+                                          .up_bias = AT(l->up_bias),
+                                          .down = AT(l->down_weight),
+                                          .down_bias = AT(l->down_bias),
+                                          .norm2 = AT(l->norm2_weight),
+                                          .norm2_bias = AT(l->norm2_bias) };
+    }
+#undef AT
+    return CLV_OK;
+}
+
+void clv_net_trace_free(clv_train_ops *ops, clv_net_trace *t)
+{
+    clv_room *const rooms[] = { &t->x,  &t->qkv, &t->tops,  &t->seen, &t->sum1,    &t->moments1,
+                                &t->x1, &t->up,  &t->inner, &t->sum2, &t->moments2 };
+    for (size_t k = 0; k < CLV_LEN(rooms); ++k)
+        clv_room_free(ops, rooms[k]);
+}
+
+void clv_net_close(clv_net *net)
+{
+    if (!net->ops) return;
+    for (size_t i = 0; net->traces && i < net->config.layers + 2; ++i)
+        clv_net_trace_free(net->ops, &net->traces[i]);
+    clv_room *const rooms[] = { &net->embedded, &net->embed_moments, &net->g2, &net->wide,
+                                &net->delta };
+    for (size_t k = 0; k < CLV_LEN(rooms); ++k)
+        clv_room_free(net->ops, rooms[k]);
+    clv_free(net->layers), clv_free(net->traces);
+    net->layers = NULL, net->traces = NULL;
+}

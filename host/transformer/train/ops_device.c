@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of training on one device. */
+#include "host/transformer/train/ops.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/context.h"
+
+#include <math.h>
+
+/* The rows of C that a batch of texts usually has. */
+enum { USUAL_ROWS = 1024 };
+
+typedef struct device_ops {
+    clv_train_ops ops; /* first */
+    clv_queue *queue;
+    bool owns_queue;
+    clv_gemm_form form;
+    clv_room scratch; /* of products, and of sums over rows */
+} device_ops;
+
+static clv_device *device_of(clv_train_ops *ops)
+{
+    return clv_queue_device(((device_ops *)ops)->queue);
+}
+
+static clv_queue *queue_of(clv_train_ops *ops)
+{
+    return ((device_ops *)ops)->queue;
+}
+
+static clv_rows rows_of(clv_mem m, size_t stride)
+{
+    return (clv_rows){ m.memory, m.at, stride };
+}
+
+static clv_range range_of(clv_mem m)
+{
+    return (clv_range){ m.memory, m.at };
+}
+
+static clv_status take(clv_train_ops *ops, size_t count, void **memory)
+{
+    clv_buffer *buffer = NULL;
+    size_t bytes;
+    if (!clv_size_mul(CLV_MAX(count, (size_t)1), 4, &bytes))
+        return clv_fail(CLV_E_DEVICE_MEMORY, "training: %zu numbers at once", count);
+    const clv_status status = clv_buffer_create(device_of(ops), bytes, CLV_BUFFER_DEVICE, &buffer);
+    *memory = buffer;
+    return status;
+}
+
+static void drop(clv_train_ops *ops, void *memory)
+{
+    (void)ops;
+    clv_buffer_free(memory);
+}
+
+static clv_status put(clv_train_ops *ops, clv_mem to, const void *from, size_t count)
+{
+    return count ? clv_write(queue_of(ops), to.memory, to.at * 4, from, count * 4) : CLV_OK;
+}
+
+static clv_status get(clv_train_ops *ops, clv_mem from, void *to, size_t count)
+{
+    return count ? clv_read(queue_of(ops), from.memory, from.at * 4, to, count * 4) : CLV_OK;
+}
+
+static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
+{
+    return count ? clv_fill_enqueue(queue_of(ops), what.memory, what.at * 4, count * 4, 0, NULL)
+                 : CLV_OK;
+}
+
+/* The scratch may be in use: it is replaced when nothing runs. */
+static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
+{
+    if (floats > d->scratch.count) CLV_TRY(clv_queue_wait(d->queue));
+    CLV_TRY(clv_room_fit(&d->ops, &d->scratch, floats));
+    *buffer = d->scratch.memory;
+    return CLV_OK;
+}
+
+static clv_status multiply(device_ops *d, const clv_gemm *g)
+{
+    clv_buffer *room;
+    CLV_TRY(scratch(d, clv_gemm_scratch(&d->form, g), &room));
+    return clv_gemm_enqueue(d->queue, &d->form, g, room, NULL);
+}
+
+static clv_status linear(clv_train_ops *ops, const clv_train_linear *l)
+{
+    const clv_gemm g = { .m = l->rows,
+                         .n = l->n,
+                         .k = l->k,
+                         .a = { l->x.memory, l->x.at, l->k, 1, 0 },
+                         .b = { l->w.memory, l->w.at, 1, l->k, 0 },
+                         .c = { l->y.memory, l->y.at, l->n, 1, 0 },
+                         .alpha = l->alpha,
+                         .beta = l->add.memory ? 1 : 0,
+                         .add = { l->add.memory, l->add.at, l->n, 1, 0 },
+                         .bias = l->b.memory,
+                         .bias_offset = l->b.at };
+    return multiply((device_ops *)ops, &g);
+}
+
+static clv_status linear_back(clv_train_ops *ops, const clv_train_linear *l)
+{
+    device_ops *d = (device_ops *)ops;
+    const clv_gemm by_weight = { .m = l->n,
+                                 .n = l->k,
+                                 .k = l->rows,
+                                 .a = { l->g.memory, l->g.at, 1, l->n, 0 },
+                                 .b = { l->x.memory, l->x.at, l->k, 1, 0 },
+                                 .c = { l->dw.memory, l->dw.at, l->k, 1, 0 },
+                                 .alpha = l->alpha };
+    const clv_gemm by_input = { .m = l->rows,
+                                .n = l->k,
+                                .k = l->n,
+                                .a = { l->g.memory, l->g.at, l->n, 1, 0 },
+                                .b = { l->w.memory, l->w.at, l->k, 1, 0 },
+                                .c = { l->dx.memory, l->dx.at, l->k, 1, 0 },
+                                .alpha = l->alpha,
+                                .beta = l->dx_add.memory ? 1 : 0,
+                                .add = { l->dx_add.memory, l->dx_add.at, l->k, 1, 0 } };
+    if (l->dw.memory) CLV_TRY(multiply(d, &by_weight));
+    if (l->db.memory) {
+        clv_column_sums s = {
+            .g = rows_of(l->g, l->n), .sum = range_of(l->db), .rows = l->rows, .width = l->n
+        };
+        CLV_TRY(scratch(d, clv_column_scratch(l->rows, l->n), &s.scratch));
+        CLV_TRY(clv_column_sums_enqueue(d->queue, &s));
+    }
+    return l->dx.memory ? multiply(d, &by_input) : CLV_OK;
+}
+
+/* `weight` and `bias` lie in one buffer. */
+static clv_status norm(clv_train_ops *ops, const clv_train_norm *n)
+{
+    const clv_norm call = { .x = rows_of(n->x, n->width),
+                            .y = rows_of(n->y, n->width),
+                            .parameters = n->weight.memory,
+                            .weight = n->weight.at,
+                            .bias = n->bias.at,
+                            .moments = n->moments.memory,
+                            .rows = n->rows,
+                            .width = n->width,
+                            .eps = n->eps };
+    return clv_norm_enqueue(queue_of(ops), &call);
+}
+
+static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
+{
+    device_ops *d = (device_ops *)ops;
+    const clv_norm_back call = { .g = rows_of(n->g, n->width),
+                                 .x = rows_of(n->x, n->width),
+                                 .dx = rows_of(n->dx, n->width),
+                                 .moments = n->moments.memory,
+                                 .weight = range_of(n->weight),
+                                 .rows = n->rows,
+                                 .width = n->width };
+    if (n->dweight.memory) { /* first: dx may lie on g */
+        clv_column_sums s = { .g = call.g,
+                              .x = call.x,
+                              .moments = call.moments,
+                              .sum = range_of(n->dbias),
+                              .along = range_of(n->dweight),
+                              .rows = n->rows,
+                              .width = n->width };
+        CLV_TRY(scratch(d, clv_column_scratch(n->rows, n->width), &s.scratch));
+        CLV_TRY(clv_column_sums_enqueue(d->queue, &s));
+    }
+    return clv_norm_back_enqueue(d->queue, &call);
+}
+
+static clv_attention_call attention_of(const clv_train_attention *a)
+{
+    const size_t head = a->width / a->heads, row = 3 * a->width;
+    return (clv_attention_call){
+        .q = { a->qkv.memory, a->qkv.at, row, head },
+        .k = { a->qkv.memory, a->qkv.at + a->width, row, head },
+        .v = { a->qkv.memory, a->qkv.at + 2 * a->width, row, head },
+        .o = { a->o.memory, a->o.at, a->width, head },
+        .blocks = a->batch->blocks,
+        .block_count = a->batch->block_count,
+        .mask = a->batch->mask,
+        .heads = a->heads,
+        .kv_heads = a->heads,
+        .width = head,
+        .scale = (float)(1 / sqrt((double)head)),
+        .tops = a->tops.memory,
+        .top_head = a->batch->tokens,
+    };
+}
+
+static clv_status attend(clv_train_ops *ops, const clv_train_attention *a)
+{
+    const clv_attention_call call = attention_of(a);
+    return clv_attention_enqueue(queue_of(ops), &call);
+}
+
+static clv_status attend_back(clv_train_ops *ops, const clv_train_attention *a)
+{
+    const size_t head = a->width / a->heads, row = 3 * a->width;
+    const clv_attention_back call = {
+        .there = attention_of(a),
+        .g = { a->g.memory, a->g.at, a->width, head },
+        .dq = { a->dqkv.memory, a->dqkv.at, row, head },
+        .dk = { a->dqkv.memory, a->dqkv.at + a->width, row, head },
+        .dv = { a->dqkv.memory, a->dqkv.at + 2 * a->width, row, head },
+        .key_blocks = a->batch->blocks,
+        .key_block_count = a->batch->block_count,
+        .delta = a->delta.memory,
+    };
+    return clv_attention_back_enqueue(queue_of(ops), &call);
+}
+
+static clv_status activate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t count,
+                           clv_activation kind)
+{
+    return clv_activation_enqueue(queue_of(ops), x.memory, g.memory, y.memory, count, kind);
+}
+
+static clv_status embed(clv_train_ops *ops, const clv_train_embed *e)
+{
+    const clv_embed_rows call = { .tokens = e->batch->ids,
+                                  .word = e->word.memory,
+                                  .parameters = e->position.memory,
+                                  .position = e->position.at,
+                                  .type = e->type.at,
+                                  .y = e->y.memory,
+                                  .rows = e->batch->tokens,
+                                  .width = e->width };
+    return clv_embed_rows_enqueue(queue_of(ops), &call);
+}
+
+static clv_status embed_back(clv_train_ops *ops, const clv_train_embed *e)
+{
+    device_ops *d = (device_ops *)ops;
+    const clv_train_batch *b = e->batch;
+    CLV_TRY(clv_segment_sums_enqueue(d->queue, e->g.memory, b->list, b->segments, 0,
+                                     b->word_segments, range_of(e->dword), e->width));
+    CLV_TRY(clv_segment_sums_enqueue(d->queue, e->g.memory, b->list, b->segments, b->word_segments,
+                                     b->position_segments, range_of(e->dposition), e->width));
+    if (!e->dtype.memory || !e->g.memory) return CLV_OK;
+    clv_column_sums s = { .g = rows_of(e->g, e->width),
+                          .sum = range_of(e->dtype),
+                          .rows = b->tokens,
+                          .width = e->width };
+    CLV_TRY(scratch(d, clv_column_scratch(b->tokens, e->width), &s.scratch));
+    return clv_column_sums_enqueue(d->queue, &s);
+}
+
+static clv_status pool(clv_train_ops *ops, const clv_train_pool *p)
+{
+    const clv_pool_call call = { .x = p->x.memory,
+                                 .rows = p->batch->rows,
+                                 .weight = p->batch->mask,
+                                 .out = p->y.memory,
+                                 .sequences = p->batch->texts,
+                                 .width = p->width,
+                                 .kind = p->kind };
+    return clv_pool_enqueue(queue_of(ops), &call);
+}
+
+static clv_status pool_back(clv_train_ops *ops, const clv_train_pool *p)
+{
+    const clv_pool_back call = { .g = p->g.memory,
+                                 .x = p->x.memory,
+                                 .rows = p->batch->rows,
+                                 .weight = p->batch->mask,
+                                 .dx = p->dx.memory,
+                                 .sequences = p->batch->texts,
+                                 .width = p->width,
+                                 .kind = p->kind };
+    return clv_pool_back_enqueue(queue_of(ops), &call);
+}
+
+static clv_status unit(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
+                       size_t width)
+{
+    return clv_unit_rows_enqueue(queue_of(ops), x.memory, g.memory, y.memory, rows, width);
+}
+
+static clv_status loss(clv_train_ops *ops, const clv_train_loss *l)
+{
+    return clv_cross_entropy_enqueue(queue_of(ops), l->x.memory, l->labels.memory, l->rows,
+                                     l->classes, l->scale, l->loss.memory, l->g.memory);
+}
+
+static clv_status squares(clv_train_ops *ops, clv_mem x, size_t count, double *sum)
+{
+    device_ops *d = (device_ops *)ops;
+    const size_t items = clv_squares_items(device_of(ops), count);
+    clv_buffer *parts;
+    *sum = 0;
+    if (!count) return CLV_OK;
+    CLV_TRY(scratch(d, items, &parts));
+    float *host = clv_alloc(items, sizeof *host);
+    if (!host) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu sums", items);
+    clv_status status = clv_squares_enqueue(d->queue, x.memory, x.at, count, parts, 0);
+    if (!status) status = clv_read(d->queue, parts, 0, host, items * sizeof *host);
+    for (size_t i = 0; i < items && !status; ++i)
+        *sum += (double)host[i];
+    clv_free(host);
+    return status;
+}
+
+static clv_status update(clv_train_ops *ops, const clv_train_rule *rule, const clv_train_update *u)
+{
+    const clv_step_range range = { .weights = u->weights,
+                                   .gradient = u->gradient,
+                                   .first = u->first,
+                                   .second = u->second,
+                                   .at = u->at,
+                                   .count = u->count,
+                                   .scale = u->scale,
+                                   .rate = u->rate,
+                                   .decay = u->decay,
+                                   .step = u->step };
+    return rule->kind == CLV_OPTIMIZER_SGD
+               ? clv_sgd_enqueue(queue_of(ops), &range, rule->momentum)
+               : clv_adamw_enqueue(queue_of(ops), &range, rule->beta1, rule->beta2, rule->eps);
+}
+
+static void close_ops(clv_train_ops *ops)
+{
+    device_ops *d = (device_ops *)ops;
+    (void)clv_queue_wait(d->queue);
+    clv_room_free(ops, &d->scratch);
+    if (d->owns_queue) clv_queue_free(d->queue);
+    clv_free(d);
+}
+
+static const clv_train_ops table = { .take = take,
+                                     .drop = drop,
+                                     .put = put,
+                                     .get = get,
+                                     .clear = clear,
+                                     .linear = linear,
+                                     .linear_back = linear_back,
+                                     .norm = norm,
+                                     .norm_back = norm_back,
+                                     .attend = attend,
+                                     .attend_back = attend_back,
+                                     .activate = activate,
+                                     .embed = embed,
+                                     .embed_back = embed_back,
+                                     .pool = pool,
+                                     .pool_back = pool_back,
+                                     .unit = unit,
+                                     .loss = loss,
+                                     .squares = squares,
+                                     .update = update,
+                                     .close = close_ops };
+
+clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops)
+{
+    device_ops *d = clv_zalloc(1, sizeof *d);
+    *ops = NULL;
+    if (!d) return clv_fail(CLV_E_MEMORY, "training: no memory");
+    d->ops = table;
+    d->ops.form = clv_block_form_of(clv_queue_device(queue));
+    d->queue = queue;
+    d->form = *form;
+    *ops = &d->ops;
+    return CLV_OK;
+}
+
+static clv_status open_on(clv_context *context, clv_device *device, size_t width,
+                          clv_train_ops **ops)
+{
+    clv_queue *queue;
+    clv_gemm_form form;
+    CLV_TRY(clv_queue_create(device, &queue));
+    pthread_mutex_lock(&context->job_lock); /* choosing measures, and writes notes */
+    clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, width, width, &form);
+    pthread_mutex_unlock(&context->job_lock);
+    if (!status) status = clv_train_ops_on(queue, &form, ops);
+    if (status)
+        clv_queue_free(queue);
+    else
+        ((device_ops *)*ops)->owns_queue = true;
+    return status;
+}
+
+clv_status clv_train_ops_open(clv_context *context, size_t width, char *label, size_t room,
+                              clv_train_ops **ops)
+{
+    *ops = NULL;
+    for (size_t i = 0; i < clv_context_device_count(context); ++i) {
+        clv_device *device = clv_context_device(context, i);
+        clv_copy_string(label, room, clv_device_label(device));
+        if (!open_on(context, device, width, ops)) return CLV_OK;
+        clv_log(CLV_LOG_WARN, "%s does not train: %s", clv_device_label(device),
+                clv_error_message());
+    }
+    clv_copy_string(label, room, "host");
+    return clv_train_ops_plain(ops);
+}
+
+clv_status clv_room_fit(clv_train_ops *ops, clv_room *room, size_t count)
+{
+    if (room->memory && room->count >= count) return CLV_OK;
+    clv_room_free(ops, room);
+    CLV_TRY(ops->take(ops, count, &room->memory));
+    room->count = count;
+    return CLV_OK;
+}
+
+void clv_room_free(clv_train_ops *ops, clv_room *room)
+{
+    if (room->memory) ops->drop(ops, room->memory);
+    *room = (clv_room){ 0 };
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which parameters learn, with or without decay, and the step that changes them. */
+#include "host/transformer/train/trainer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+
+/* Neighbours that are treated alike become one part. */
+static void add(clv_trainer *t, size_t at, size_t count, bool matrix)
+{
+    const bool decays = matrix || t->options.decay_all;
+    clv_trainable *last = t->part_count ? &t->parts[t->part_count - 1] : NULL;
+    if (last && last->decays == decays && last->at + last->count == at)
+        last->count += count;
+    else
+        t->parts[t->part_count++] = (clv_trainable){ at, count, decays };
+}
+
+clv_status clv_trainer_choose_parts(clv_trainer *t)
+{
+    enum { PARTS_A_LAYER = 12, FIXED = 7 };
+    const clv_net *n = &t->net;
+    const clv_model_config *c = &n->config;
+    const size_t d = c->width, f = c->ffn;
+    clv_free(t->parts);
+    t->part_count = 0;
+    t->parts = clv_alloc(c->layers * PARTS_A_LAYER + FIXED, sizeof *t->parts);
+    if (!t->parts) return clv_fail(CLV_E_MEMORY, "training: no memory");
+    if (!n->frozen && !n->frozen_embed) {
+        add(t, n->word, c->vocabulary * d, true);
+        add(t, n->position, c->positions * d, true);
+        if (!n->bare_embed) {
+            add(t, n->type, c->types * d, true);
+            add(t, n->norm, d, false);
+            add(t, n->norm_bias, d, false);
+        }
+    }
+    for (size_t i = n->frozen; i < c->layers; ++i) {
+        const clv_net_layer *l = &n->layers[i];
+        add(t, l->qkv, 3 * d * d, true);
+        add(t, l->qkv_bias, 3 * d, false);
+        add(t, l->out, d * d, true);
+        add(t, l->out_bias, d, false);
+        add(t, l->norm1, d, false);
+        add(t, l->norm1_bias, d, false);
+        add(t, l->up, f * d, true);
+        add(t, l->up_bias, f, false);
+        add(t, l->down, d * f, true);
+        add(t, l->down_bias, d, false);
+        add(t, l->norm2, d, false);
+        add(t, l->norm2_bias, d, false);
+    }
+    if (t->options.task == CLV_TRAIN_CLASSES) {
+        add(t, t->head, t->options.classes * d, true);
+        add(t, t->head_bias, t->options.classes, false);
+    }
+    return CLV_OK;
+}
+
+/* The factor that shortens the gradient to `clip`. */
+static clv_status shorten(clv_trainer *t, clv_train_result *result, float *scale)
+{
+    double squares = 0;
+    for (size_t i = 0; i < t->part_count; ++i) {
+        double sum;
+        CLV_TRY(t->ops->squares(t->ops, (clv_mem){ t->net.gradient, t->parts[i].at },
+                                t->parts[i].count, &sum));
+        squares += sum;
+    }
+    result->gradient_length = sqrt(squares);
+    if (result->gradient_length > t->options.clip)
+        *scale = (float)(t->options.clip / (result->gradient_length + 1e-6));
+    return CLV_OK;
+}
+
+clv_status clv_trainer_update(clv_trainer *t, double rate, clv_train_result *result)
+{
+    const clv_trainer_options *o = &t->options;
+    const clv_train_rule rule = { o->optimizer, o->beta1, o->beta2, o->eps, o->momentum };
+    float scale = 1;
+    if (o->clip > 0) CLV_TRY(shorten(t, result, &scale));
+    ++t->steps;
+    for (size_t i = 0; i < t->part_count; ++i) {
+        const clv_train_update u = { .weights = t->net.weights,
+                                     .gradient = t->net.gradient,
+                                     .first = t->first,
+                                     .second = t->second,
+                                     .at = t->parts[i].at,
+                                     .count = t->parts[i].count,
+                                     .scale = scale,
+                                     .rate = rate,
+                                     .decay = t->parts[i].decays ? o->decay : 0,
+                                     .step = t->steps };
+        CLV_TRY(t->ops->update(t->ops, &rule, &u));
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way back through the blocks of transformers, steps of optimisers and whole fine-tuning runs:
+ * kernels on every device, and plain C, against golden cases. */
+#include "device.h"
+#include "golden.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/transformer/train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The steps under test: of a device, or in plain C (`device` NULL). */
+typedef struct bench {
+    test_device *device;
+    clv_train_ops *ops;
+    void *held[64];
+    size_t held_count;
+} bench;
+
+static bool is_small(const bench *b)
+{
+    return b->device && (b->device->tiny || b->device->slow);
+}
+
+static clv_mem room(bench *b, size_t count)
+{
+    assert_true(b->held_count < CLV_LEN(b->held));
+    clv_mem m = { NULL, 0 };
+    EXPECT_OK(b->ops->take(b->ops, count, &m.memory));
+    b->held[b->held_count++] = m.memory;
+    return m;
+}
+
+static clv_mem bring(bench *b, const char *name, const char *role)
+{
+    const golden_array a = golden_get(name, role);
+    const clv_mem m = room(b, a.count);
+    EXPECT_OK(b->ops->put(b->ops, m, a.f32 ? (const void *)a.f32 : (const void *)a.i32, a.count));
+    return m;
+}
+
+static void expect(bench *b, const char *name, const char *role, clv_mem got)
+{
+    const golden_array want = golden_get(name, role);
+    float *host = clv_alloc(want.count, sizeof *host);
+    assert_non_null(host);
+    EXPECT_OK(b->ops->get(b->ops, got, host, want.count));
+    golden_expect(name, role, host);
+    clv_free(host);
+}
+
+static void drop_all(bench *b)
+{
+    while (b->held_count)
+        b->ops->drop(b->ops, b->held[--b->held_count]);
+}
+
+static void (*current)(bench *b);
+
+static void on_device(test_device *device)
+{
+    const size_t last = clv_gemm_form_count(device->device) - 1;
+    const clv_gemm_form form = clv_gemm_form_of(device->device, device->tiny ? last : 0);
+    bench b = { .device = device };
+    EXPECT_OK(clv_train_ops_on(device->queue, &form, &b.ops));
+    current(&b);
+    drop_all(&b);
+    b.ops->close(b.ops);
+}
+
+static void each(void (*claim)(bench *b))
+{
+    bench plain = { 0 };
+    EXPECT_OK(clv_train_ops_plain(&plain.ops));
+    claim(&plain);
+    drop_all(&plain);
+    plain.ops->close(plain.ops);
+    current = claim;
+    test_each_device(on_device);
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------------- */
+
+static void check_layer_norms(bench *b)
+{
+    char name[32];
+    for (int i = 0; i < 5; ++i) {
+        snprintf(name, sizeof name, "layernorm%d", i);
+        const golden_array x = golden_get(name, "x");
+        const size_t width = x.shape[1];
+        /* one buffer for both, as in a model */
+        clv_mem parameters = room(b, 2 * width), bias = { parameters.memory, width };
+        EXPECT_OK(b->ops->put(b->ops, parameters, golden_get(name, "w").f32, width));
+        EXPECT_OK(b->ops->put(b->ops, bias, golden_get(name, "b").f32, width));
+        const clv_train_norm n = { .rows = x.shape[0],
+                                   .width = width,
+                                   .eps = (float)golden_number(name, "eps", 0),
+                                   .x = bring(b, name, "x"),
+                                   .weight = parameters,
+                                   .bias = bias,
+                                   .y = room(b, x.count),
+                                   .moments = room(b, 2 * x.shape[0]),
+                                   .g = bring(b, name, "g"),
+                                   .dx = room(b, x.count),
+                                   .dweight = room(b, width),
+                                   .dbias = room(b, width) };
+        EXPECT_OK(b->ops->norm(b->ops, &n));
+        EXPECT_OK(b->ops->norm_back(b->ops, &n));
+        expect(b, name, "out.y", n.y);
+        if (golden_has(name, "grad.x")) expect(b, name, "grad.x", n.dx);
+        expect(b, name, "grad.w", n.dweight);
+        expect(b, name, "grad.b", n.dbias);
+        drop_all(b);
+    }
+}
+
+static void layer_norms_go_back(void **state)
+{
+    (void)state;
+    each(check_layer_norms);
+}
+
+static void check_activations(bench *b)
+{
+    static const char *const names[] = { "", "gelu_erf", "gelu_tanh", "silu" };
+    for (clv_activation act = CLV_ACTIVATION_GELU; act <= CLV_ACTIVATION_SILU; ++act) {
+        const size_t count = golden_get(names[act], "x").count;
+        const clv_mem x = bring(b, names[act], "x"), g = bring(b, names[act], "g");
+        const clv_mem y = room(b, count), none = { 0 };
+        EXPECT_OK(b->ops->activate(b->ops, x, none, y, count, act));
+        expect(b, names[act], "out.y", y);
+        EXPECT_OK(b->ops->activate(b->ops, x, g, g, count, act)); /* in place */
+        expect(b, names[act], "grad.x", g);
+        drop_all(b);
+    }
+}
+
+static void activations_go_back(void **state)
+{
+    (void)state;
+    each(check_activations);
+}
+
+static void check_ffns(bench *b)
+{
+    char name[32];
+    for (int i = 0; i < 3; ++i) {
+        snprintf(name, sizeof name, "ffn_gelu%d", i);
+        if (!golden_has(name, "x") || (is_small(b) && i)) continue;
+        const golden_array gx = golden_get(name, "x"), w1 = golden_get(name, "w1");
+        const size_t rows = gx.shape[0], d = gx.shape[1], f = w1.shape[0];
+        const clv_mem none = { 0 }, u = room(b, rows * f), a = room(b, rows * f);
+        const clv_mem g = bring(b, name, "g"), du = room(b, rows * f);
+        clv_train_linear up = { .rows = rows,
+                                .n = f,
+                                .k = d,
+                                .alpha = 1,
+                                .x = bring(b, name, "x"),
+                                .w = bring(b, name, "w1"),
+                                .b = bring(b, name, "b1"),
+                                .y = u,
+                                .g = du,
+                                .dx = room(b, rows * d),
+                                .dw = room(b, f * d),
+                                .db = room(b, f) };
+        clv_train_linear down = { .rows = rows,
+                                  .n = d,
+                                  .k = f,
+                                  .alpha = 1,
+                                  .x = a,
+                                  .w = bring(b, name, "w2"),
+                                  .b = bring(b, name, "b2"),
+                                  .y = room(b, rows * d),
+                                  .g = g,
+                                  .dx = du,
+                                  .dw = room(b, f * d),
+                                  .db = room(b, d) };
+        EXPECT_OK(b->ops->linear(b->ops, &up));
+        EXPECT_OK(b->ops->activate(b->ops, u, none, a, rows * f, CLV_ACTIVATION_GELU));
+        EXPECT_OK(b->ops->linear(b->ops, &down));
+        expect(b, name, "out.y", down.y);
+        EXPECT_OK(b->ops->linear_back(b->ops, &down));
+        EXPECT_OK(b->ops->activate(b->ops, u, du, du, rows * f, CLV_ACTIVATION_GELU));
+        EXPECT_OK(b->ops->linear_back(b->ops, &up));
+        expect(b, name, "grad.x", up.dx);
+        expect(b, name, "grad.b1", up.db);
+        expect(b, name, "grad.b2", down.db);
+        if (golden_has(name, "grad.w1")) expect(b, name, "grad.w1", up.dw);
+        if (golden_has(name, "grad.w2")) expect(b, name, "grad.w2", down.dw);
+        drop_all(b);
+    }
+}
+
+static void feed_forward_goes_back(void **state)
+{
+    (void)state;
+    each(check_ffns);
+}
+
+/* Texts of equal length, as the goldens have them; rows that are masked are there, but not seen. */
+static void batch_of(bench *b, clv_batch_rooms *rooms, const int32_t *ids, const int32_t *mask,
+                     size_t texts, size_t length)
+{
+    size_t offsets[32];
+    int32_t zeros[64] = { 0 };
+    assert_true(texts < 32 && texts * length <= 64);
+    for (size_t i = 0; i <= texts; ++i)
+        offsets[i] = i * length;
+    EXPECT_OK(clv_batch_fill(b->ops, rooms, ids ? ids : zeros, offsets, texts, mask));
+}
+
+static void check_embedding(bench *b)
+{
+    const golden_array ids = golden_get("embedding", "ids"), w = golden_get("embedding", "w");
+    const size_t width = w.shape[1];
+    const clv_mem zeros = room(b, 64 * width), dw = room(b, w.count);
+    clv_batch_rooms rooms = { 0 };
+    batch_of(b, &rooms, ids.i32, NULL, ids.shape[0], ids.shape[1]);
+    EXPECT_OK(b->ops->clear(b->ops, zeros, 64 * width));
+    EXPECT_OK(b->ops->clear(b->ops, dw, w.count));
+    const clv_train_embed e = { .batch = &rooms.batch,
+                                .width = width,
+                                .word = bring(b, "embedding", "w"),
+                                .position = zeros,
+                                .type = zeros,
+                                .y = room(b, ids.count * width),
+                                .g = bring(b, "embedding", "g"),
+                                .dword = dw,
+                                .dposition = zeros,
+                                .dtype = room(b, width) };
+    EXPECT_OK(b->ops->embed(b->ops, &e));
+    expect(b, "embedding", "out.y", e.y);
+    EXPECT_OK(b->ops->embed_back(b->ops, &e));
+    expect(b, "embedding", "grad.w", dw);
+    /* a position's gradient is that of its column, the type's that of all rows */
+    const float *g = golden_get("embedding", "g").f32;
+    float position[8 * 16], type[16];
+    assert_true(ids.shape[1] <= 8 && width <= 16);
+    EXPECT_OK(b->ops->get(b->ops, zeros, position, ids.shape[1] * width));
+    EXPECT_OK(b->ops->get(b->ops, e.dtype, type, width));
+    for (size_t c = 0; c < width; ++c) {
+        double all = 0;
+        for (size_t p = 0; p < ids.shape[1]; ++p) {
+            double sum = 0;
+            for (size_t s = 0; s < ids.shape[0]; ++s)
+                sum += (double)g[(s * ids.shape[1] + p) * width + c];
+            assert_true(fabs(sum - (double)position[p * width + c]) < 1e-6);
+            all += sum;
+        }
+        assert_true(fabs(all - (double)type[c]) < 3e-6);
+    }
+    clv_batch_free(b->ops, &rooms);
+}
+
+static void embeddings_go_back(void **state)
+{
+    (void)state;
+    each(check_embedding);
+}
+
+/* The mean against the golden; CLS and maximum against what they are defined as. */
+static void check_pooling(bench *b)
+{
+    const golden_array x = golden_get("meanpool", "x"), mask = golden_get("meanpool", "mask");
+    const size_t texts = x.shape[0], length = x.shape[1], width = x.shape[2];
+    clv_batch_rooms rooms = { 0 };
+    batch_of(b, &rooms, NULL, mask.i32, texts, length);
+    clv_train_pool p = { .batch = &rooms.batch,
+                         .width = width,
+                         .kind = CLV_MODEL_MEAN,
+                         .x = bring(b, "meanpool", "x"),
+                         .y = room(b, texts * width),
+                         .g = bring(b, "meanpool", "g"),
+                         .dx = room(b, x.count) };
+    EXPECT_OK(b->ops->pool(b->ops, &p));
+    EXPECT_OK(b->ops->pool_back(b->ops, &p));
+    expect(b, "meanpool", "out.y", p.y);
+    expect(b, "meanpool", "grad.x", p.dx);
+    const float *g = golden_get("meanpool", "g").f32;
+    float got[4 * 6 * 10];
+    assert_true(x.count <= CLV_LEN(got));
+    for (p.kind = CLV_MODEL_CLS; p.kind <= CLV_MODEL_MAX; ++p.kind) {
+        EXPECT_OK(b->ops->pool_back(b->ops, &p));
+        EXPECT_OK(b->ops->get(b->ops, p.dx, got, x.count));
+        for (size_t i = 0; i < x.count; ++i) {
+            const size_t c = i % width, t = i / width % length, s = i / width / length;
+            bool mine = mask.i32[s * length + t] && (p.kind == CLV_MODEL_MAX || t == 0);
+            for (size_t k = 0; k < length && p.kind == CLV_MODEL_MAX; ++k)
+                mine = mine && (!mask.i32[s * length + k] ||
+                                x.f32[(s * length + k) * width + c] <= x.f32[i]);
+            if (got[i] != (mine ? g[s * width + c] : 0))
+                fail_msg("pooling %d: element %zu is %g", (int)p.kind, i, (double)got[i]);
+        }
+    }
+    clv_batch_free(b->ops, &rooms);
+}
+
+static void pooling_goes_back(void **state)
+{
+    (void)state;
+    each(check_pooling);
+}
+
+/* Rows divided by their length: the way back by differences in double precision. */
+static void check_unit(bench *b)
+{
+    const golden_array x = golden_get("l2norm", "x");
+    const size_t rows = x.shape[0], width = x.shape[1];
+    const clv_mem dx = bring(b, "l2norm", "x"), y = room(b, x.count), none = { 0 };
+    float g[64], got[64];
+    assert_true(x.count <= 64);
+    uint64_t seed = 3;
+    for (size_t i = 0; i < x.count; ++i)
+        g[i] = (float)test_uniform(&seed, -1, 1);
+    const clv_mem dg = room(b, x.count);
+    EXPECT_OK(b->ops->put(b->ops, dg, g, x.count));
+    EXPECT_OK(b->ops->unit(b->ops, dx, none, y, rows, width));
+    expect(b, "l2norm", "out.y", y);
+    EXPECT_OK(b->ops->unit(b->ops, dx, dg, dg, rows, width));
+    EXPECT_OK(b->ops->get(b->ops, dg, got, x.count));
+    for (size_t r = 0; r < rows; ++r) {
+        double squares = 0, along = 0;
+        for (size_t c = 0; c < width; ++c) {
+            const double v = (double)x.f32[r * width + c];
+            squares += v * v;
+            along += v * (double)g[r * width + c];
+        }
+        for (size_t c = 0; c < width; ++c) {
+            const double v = (double)x.f32[r * width + c], from = (double)g[r * width + c];
+            const double length = sqrt(squares);
+            const double want = length > 0 ? (from - v * along / squares) / length : from / 1e-12;
+            if (!(fabs(want - (double)got[r * width + c]) <= 1e-6 * fmax(1, fabs(want))))
+                fail_msg("row %zu: %g, expected %g", r, (double)got[r * width + c], want);
+        }
+    }
+}
+
+static void unit_rows_go_back(void **state)
+{
+    (void)state;
+    each(check_unit);
+}
+
+/* ---- a BERT layer ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *role;
+    size_t at; /* in clv_net_layer; parts of qkv follow each other */
+    int part;
+} layer_roles[] = {
+#define AT(member) offsetof(clv_net_layer, member)
+    { "wq", AT(qkv), 0 },          { "wk", AT(qkv), 1 },       { "wv", AT(qkv), 2 },
+    { "bq", AT(qkv_bias), 0 },     { "bk", AT(qkv_bias), 1 },  { "bv", AT(qkv_bias), 2 },
+    { "wo", AT(out), 0 },          { "bo", AT(out_bias), 0 },  { "ln1w", AT(norm1), 0 },
+    { "ln1b", AT(norm1_bias), 0 }, { "w1", AT(up), 0 },        { "b1", AT(up_bias), 0 },
+    { "w2", AT(down), 0 },         { "b2", AT(down_bias), 0 }, { "ln2w", AT(norm2), 0 },
+    { "ln2b", AT(norm2_bias), 0 },
+#undef AT
+};
+
+static void check_bert_block(bench *b)
+{
+    const char *name = "bert_block";
+    const golden_array x = golden_get(name, "x"), mask = golden_get(name, "mask");
+    const size_t d = x.shape[2], f = golden_get(name, "w1").shape[0], tokens = x.count / d;
+    clv_net_layer place = { 0 };
+    clv_net_trace trace = { 0 };
+    clv_batch_rooms rooms = { 0 };
+    clv_net net = { .ops = b->ops,
+                    .config = { .width = d,
+                                .heads = (size_t)golden_number(name, "H", 0),
+                                .ffn = f,
+                                .eps = (float)golden_number(name, "eps", 0),
+                                .act = CLV_ACTIVATION_GELU } };
+    const size_t count = 4 * d * d + 2 * d * f + 9 * d + f;
+    const clv_mem weights = room(b, count), gradient = room(b, count);
+    net.weights = weights.memory, net.gradient = gradient.memory;
+    size_t used = 0, where[CLV_LEN(layer_roles)];
+    for (size_t i = 0; i < CLV_LEN(layer_roles); ++i) {
+        const golden_array w = golden_get(name, layer_roles[i].role);
+        size_t *at = (size_t *)(void *)((char *)&place + layer_roles[i].at);
+        if (!layer_roles[i].part) *at = used;
+        where[i] = used;
+        EXPECT_OK(b->ops->put(b->ops, (clv_mem){ weights.memory, used }, w.f32, w.count));
+        used += w.count;
+    }
+    assert_int_equal(used, count);
+    batch_of(b, &rooms, NULL, mask.i32, x.shape[0], x.shape[1]);
+    EXPECT_OK(clv_room_fit(b->ops, &trace.x, x.count));
+    EXPECT_OK(b->ops->put(b->ops, (clv_mem){ trace.x.memory, 0 }, x.f32, x.count));
+    const clv_mem y = room(b, tokens * d), g = bring(b, name, "g");
+    EXPECT_OK(clv_net_layer_forward(&net, &place, &trace, &rooms.batch, y));
+    expect(b, name, "out.y", y);
+    EXPECT_OK(clv_net_layer_backward(&net, &place, &trace, &rooms.batch, g, false));
+    expect(b, name, "grad.x", g);
+    for (size_t i = 0; i < CLV_LEN(layer_roles); ++i) {
+        char role[16];
+        snprintf(role, sizeof role, "grad.%s", layer_roles[i].role);
+        expect(b, name, role, (clv_mem){ gradient.memory, where[i] });
+    }
+    clv_net_trace_free(b->ops, &trace);
+    clv_net_close(&net);
+    clv_batch_free(b->ops, &rooms);
+}
+
+static void a_bert_block_goes_back(void **state)
+{
+    (void)state;
+    each(check_bert_block);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------ */
+
+static void check_optimisers(bench *b)
+{
+    static const struct {
+        const char *name;
+        clv_optimizer kind;
+    } cases[] = { { "sgd", CLV_OPTIMIZER_SGD },
+                  { "sgd_momentum", CLV_OPTIMIZER_SGD },
+                  { "adamw", CLV_OPTIMIZER_ADAMW } };
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        const char *name = cases[i].name;
+        const golden_array grads = golden_get(name, "grads");
+        const size_t steps = grads.shape[0], count = grads.shape[1];
+        const clv_train_rule rule = { .kind = cases[i].kind,
+                                      .beta1 = golden_number(name, "beta1", 0.9),
+                                      .beta2 = golden_number(name, "beta2", 0.999),
+                                      .eps = golden_number(name, "eps", 1e-8),
+                                      .momentum = golden_number(name, "momentum", 0) };
+        const clv_mem w = bring(b, name, "w0"), g = room(b, count);
+        const clv_mem m = room(b, count), v = room(b, count);
+        float path[256];
+        assert_true(grads.count <= CLV_LEN(path));
+        EXPECT_OK(b->ops->clear(b->ops, m, count));
+        EXPECT_OK(b->ops->clear(b->ops, v, count));
+        for (size_t s = 0; s < steps; ++s) {
+            EXPECT_OK(b->ops->put(b->ops, g, grads.f32 + s * count, count));
+            for (size_t at = 0; at < count; at += 5) { /* in parts, as a model has them */
+                const clv_train_update u = { .weights = w.memory,
+                                             .gradient = g.memory,
+                                             .first = m.memory,
+                                             .second = v.memory,
+                                             .at = at,
+                                             .count = CLV_MIN(count - at, (size_t)5),
+                                             .scale = 1,
+                                             .rate = golden_number(name, "lr", 0),
+                                             .decay = golden_number(name, "weight_decay", 0),
+                                             .step = s + 1 };
+                EXPECT_OK(b->ops->update(b->ops, &rule, &u));
+            }
+            EXPECT_OK(b->ops->get(b->ops, w, path + s * count, count));
+        }
+        golden_expect(name, "out.w", path);
+        drop_all(b);
+    }
+}
+
+static void optimisers_step(void **state)
+{
+    (void)state;
+    each(check_optimisers);
+}
+
+/* The squared length of a gradient, at sizes about the share of a work-item. */
+static void check_squares(bench *b)
+{
+    static const size_t counts[] = { 1, 17, 8192, 8193, 20000 };
+    enum { MOST = 20000 };
+    float *x = clv_alloc(MOST, sizeof *x);
+    assert_non_null(x);
+    uint64_t seed = 8;
+    for (size_t i = 0; i < MOST; ++i)
+        x[i] = (float)test_uniform(&seed, -2, 2);
+    const clv_mem dx = room(b, MOST);
+    EXPECT_OK(b->ops->put(b->ops, dx, x, MOST));
+    for (size_t k = 0; k < CLV_LEN(counts); ++k) {
+        double want = 0, got;
+        if (b->device && b->device->tiny && counts[k] > 8193) break;
+        for (size_t i = 0; i < counts[k]; ++i)
+            want += (double)x[i] * (double)x[i];
+        EXPECT_OK(b->ops->squares(b->ops, dx, counts[k], &got));
+        if (!(fabs(got - want) <= 1e-6 * want))
+            fail_msg("%zu: %g, expected %g", counts[k], got, want);
+    }
+    clv_free(x);
+}
+
+static void lengths_of_gradients_are_right(void **state)
+{
+    (void)state;
+    each(check_squares);
+}
+
+static int open_goldens(void **state)
+{
+    (void)state;
+    golden_open();
+    return 0;
+}
+
+static int close_goldens(void **state)
+{
+    (void)state;
+    golden_close();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layer_norms_go_back),
+        cmocka_unit_test(activations_go_back),
+        cmocka_unit_test(feed_forward_goes_back),
+        cmocka_unit_test(embeddings_go_back),
+        cmocka_unit_test(pooling_goes_back),
+        cmocka_unit_test(unit_rows_go_back),
+        cmocka_unit_test(a_bert_block_goes_back),
+        cmocka_unit_test(optimisers_step),
+        cmocka_unit_test(lengths_of_gradients_are_right),
+    };
+    return cmocka_run_group_tests_name("training", tests, open_goldens, close_goldens);
+}
