@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of the public structures, by name. */
 #include <cleave/array.h>
+#include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
 #include <cleave/patch.h>
 #include <cleave/spectra.h>
+#include <cleave/tokenizer.h>
 #include <cleave/track.h>
+#include <cleave/train.h>
 
 #include <string.h>
 
@@ -18,6 +21,7 @@ static const struct {
     size_t bytes;
 } sizes[] = {
     { SIZE_OF(clv_arg) },
+    { SIZE_OF(clv_array_stats) },
     { SIZE_OF(clv_blob_frames) },
     { SIZE_OF(clv_blob_options) },
     { SIZE_OF(clv_blob_summary) },
@@ -29,12 +33,16 @@ static const struct {
     { SIZE_OF(clv_define) },
     { SIZE_OF(clv_detection) },
     { SIZE_OF(clv_eigen_options) },
+    { SIZE_OF(clv_encoder_options) },
     { SIZE_OF(clv_job) },
     { SIZE_OF(clv_launch) },
     { SIZE_OF(clv_link_options) },
+    { SIZE_OF(clv_map_input) },
     { SIZE_OF(clv_matmul_options) },
+    { SIZE_OF(clv_memory_room) },
     { SIZE_OF(clv_memory_stats) },
     { SIZE_OF(clv_monte_carlo_options) },
+    { SIZE_OF(clv_offload) },
     { SIZE_OF(clv_paco_counts) },
     { SIZE_OF(clv_paco_input) },
     { SIZE_OF(clv_paco_options) },
@@ -42,6 +50,7 @@ static const struct {
     { SIZE_OF(clv_point) },
     { SIZE_OF(clv_probe_device) },
     { SIZE_OF(clv_probe_options) },
+    { SIZE_OF(clv_product_options) },
     { SIZE_OF(clv_share) },
     { SIZE_OF(clv_specfit_options) },
     { SIZE_OF(clv_specfit_result) },
@@ -50,6 +59,11 @@ static const struct {
     { SIZE_OF(clv_spectra_stars) },
     { SIZE_OF(clv_spectrum) },
     { SIZE_OF(clv_spot) },
+    { SIZE_OF(clv_token_rows) },
+    { SIZE_OF(clv_tokenize_options) },
+    { SIZE_OF(clv_tokenizer_options) },
+    { SIZE_OF(clv_train_result) },
+    { SIZE_OF(clv_trainer_options) },
 };
 
 size_t clv_size_of(const char *structure)

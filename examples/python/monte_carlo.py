@@ -48,3 +48,9 @@ assert np.array_equal(hits[100:102], want)
 pi = 4 * int(hits.sum()) / (BLOCKS * SAMPLES)
 print(f"pi is about {pi:.5f}, from {BLOCKS * SAMPLES} samples")
 assert abs(pi - np.pi) < 2e-3
+
+# The same as an operation of the library: a thousand million points, the count exact everywhere.
+samples = 1_000_000_000 if cleave.default_context().devices else 10_000_000
+inside = cleave.monte_carlo_pi(samples)
+print(f"{samples:,} points: pi is about {4 * inside / samples:.6f}")
+assert abs(4 * inside / samples - np.pi) < 10 / samples**0.5

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small products stay on the host, large ones go to a device: nobody has to say so."""
-import time
-
+"""Small work stays on the host, large work goes to a device: the library decides, and says why."""
 import numpy as np
 
 import cleave
 
-if not cleave.has("clv_matmul"):
-    raise SystemExit("this libcleave has no clv_matmul")
-
-
-def fastest(function, turns=5):
-    best = float("inf")
-    for _ in range(turns):
-        started = time.perf_counter()
-        function()
-        best = min(best, time.perf_counter() - started)
-    return best
-
-
+random = np.random.default_rng(1)
 for size in (10, 100, 500):
-    a, b = (np.random.default_rng(k).standard_normal((size, size), np.float32) for k in (1, 2))
-    product = cleave.matmul(a, b)
-    assert np.abs(product - a @ b).max() < 1e-3
-    print(f"{size}x{size}: {fastest(lambda: cleave.matmul(a, b)) * 1e6:.0f} us, "
-          f"NumPy {fastest(lambda: a @ b) * 1e6:.0f} us")
+    a, b = (random.standard_normal((size, size), np.float32) for _ in range(2))
+    print(f"{size}x{size}:", cleave.explain(cleave.matmul, a, b))  # decides, computes nothing
+    assert np.abs(cleave.matmul(a, b) - a @ b).max() < 1e-3
+
+x = random.random(1 << 20, np.float32)
+with cleave.offload("host"):  # this thread, until the end of the block
+    plain = cleave.compute("sqrt(x) * exp(-x)", x=x)
+    assert cleave.last_plan().side == "host"
+free = cleave.compute("sqrt(x) * exp(-x)", x=x)
+plan = cleave.last_plan()
+assert np.allclose(plain, free, rtol=1e-5)
+print(f"{x.size} elements: {plan.side}, {plan.host_s * 1e3:.2f} ms predicted on the host, "
+      f"{plan.device_s * 1e3:.2f} ms on {plan.device or 'no device'}")

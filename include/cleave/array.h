@@ -103,6 +103,24 @@ CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, siz
                                 const clv_eigen_options *options, float *values,
                                 clv_report *report);
 
+/**
+ * Eigenvalues of `count` general real matrices [count,n,n], as real and imaginary parts [count,n],
+ * ascending by real, then imaginary part; conjugates stand together. Done in float64 by LAPACK's
+ * dgeev (Hessenberg form, QR) on the host, the matrices spread over its cores: there is no device path.
+ * A matrix with NaN or infinity has NaN values.
+ *
+ * liblapack.so.3 (or libopenblas.so.0) is looked for at the first call.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (n is 0 or above 32767); CLV_E_MEMORY; CLV_E_CANCELLED;
+ *         CLV_E_NO_DEVICE (there is no LAPACK on this machine: says which package has it);
+ *         CLV_E_INTERNAL (QR did not converge: names the matrix).
+ * Threads: any; the number of threads of OpenBLAS is set to 1 meanwhile.
+ */
+CLV_API clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count, size_t n,
+                               const clv_eigen_options *options, float *real, float *imaginary,
+                               clv_report *report);
+/** Whether clv_eigvals finds a LAPACK; its name, or NULL. Static. */
+CLV_API const char *clv_eigvals_provider(void);
+
 CLV_END_DECLS
 
 #endif

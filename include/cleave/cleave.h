@@ -4,6 +4,8 @@
 #define CLEAVE_CLEAVE_H
 
 #include <cleave/array.h>
+#include <cleave/array_data.h>
+#include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/generate.h>
@@ -11,6 +13,7 @@
 #include <cleave/layout.h>
 #include <cleave/log.h>
 #include <cleave/model.h>
+#include <cleave/offload.h>
 #include <cleave/patch.h>
 #include <cleave/probe.h>
 #include <cleave/runtime.h>

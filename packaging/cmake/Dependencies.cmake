@@ -93,6 +93,11 @@ if(CLEAVE_WITH_CLBLAST)
 endif()
 cleave_optional(CLBLAST "CLBlast" "${CLEAVE_CLBLAST_HEADER}" libclblast-dev)
 
+# Eigenvalues of general matrices: the library is loaded where a caller asks for them.
+find_library(CLEAVE_LAPACK_LIBRARY NAMES lapack openblas)
+mark_as_advanced(CLEAVE_LAPACK_LIBRARY)
+cleave_optional(LAPACK "LAPACK" "${CLEAVE_LAPACK_LIBRARY}" libopenblas-dev)
+
 # Files: for the command and the tests, not for libcleave.
 pkg_check_modules(CFITSIO QUIET IMPORTED_TARGET cfitsio)
 pkg_check_modules(ZLIB QUIET IMPORTED_TARGET zlib)

@@ -4,7 +4,11 @@
     probe()                          what this machine can compute with
     Context, devices()               which devices work, and by which rules
     paco(), blobs(), link(), specfit()   operations on observations
-    matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), monte_carlo_pi()   on plain arrays
+    matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
+    array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
+                                     on NumPy's arrays or on such that stay on a device
+    tokenize(), embed(), Encoder, Trainer   texts: tokens, vectors, fine-tuning
+    offload(), explain(), last_plan()   host or device, and why
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
 
@@ -14,14 +18,19 @@ library works, other Python threads run. Errors are subclasses of cleave.Error.
 from __future__ import annotations
 
 from . import errors
-from ._array import convolve_2d, eigvalsh, gaussian_2d, monte_carlo_pi
+from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
 from ._blobs import SPOT, BlobStream, blobs
-from ._context import Context, Device, MemoryStats, default_context, devices
+from ._compute import (Normalized, compute, linear_step, linear_train, normalize, product,
+                       reduce)
+from ._context import Context, Device, MemoryRoom, MemoryStats, default_context, devices
+from ._device_array import Array, ArrayStats, array, array_stats, empty
+from ._encoder import Encoder, Trainer, TrainResult, embed, tokenize
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
 from ._library import LIBRARY_PATH, has
 from ._link import link
 from ._map import map_items as map
 from ._matmul import matmul
+from ._offload import Plan, explain, last_plan, offload
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
@@ -32,8 +41,11 @@ from .log import log_to
 from .version import __version__
 
 __all__ = [
-    "BlobStream", "COUNT", "Context", "Device", "FIRST", "Kernel", "LIBRARY_PATH", "Local",
-    "MemoryStats", "Out", "PacoResult", "Report", "SPOT", "Share", "Shared", "SpectraArm",
-    "SpectraLibrary", "WARNINGS", "__version__", "blobs", "convolve_2d", "default_context",
-    "devices", "eigvalsh", "gaussian_2d", "has", "link", "log_to", "map", "matmul",
-    "monte_carlo_pi", "paco", "probe", "psf_fwhm", "psf_normalize", "specfit", *errors.__all__]
+    "Array", "ArrayStats", "BlobStream", "COUNT", "Context", "Device", "Encoder", "FIRST", "Kernel",
+    "LIBRARY_PATH", "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan",
+    "Report", "SPOT", "Share", "Shared", "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer",
+    "WARNINGS", "__version__",
+    "array", "array_stats", "blobs", "compute", "convolve_2d", "default_context", "devices",
+    "eigvals", "eigvalsh", "embed", "empty", "explain", "gaussian_2d", "has", "last_plan", "linear_step",
+    "linear_train", "link", "log_to", "map", "matmul", "monte_carlo_pi", "normalize", "offload",
+    "paco", "probe", "product", "psf_fwhm", "psf_normalize", "reduce", "specfit", "tokenize", *errors.__all__]

@@ -37,6 +37,9 @@ ContextOptions = _struct("clv_context_options", [
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
     ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64)], "runtime.h")
+MemoryRoom = _struct("clv_memory_room", [
+    ("total_bytes", u64), ("limit_bytes", u64), ("free_bytes", u64), ("largest_bytes", u64)],
+    "runtime.h")
 Source = _struct("clv_cl_source", [("name", char_p), ("text", char_p), ("length", size_t)],
                  "runtime.h")
 Define = _struct("clv_define", [("name", char_p), ("value", c.c_long)], "runtime.h")
@@ -174,6 +177,45 @@ ConvolveOptions = _struct("clv_convolve_options", [
 EigenOptions = _struct("clv_eigen_options", [
     ("size", size_t), ("progress", Progress), ("progress_user", void_p)], "array.h")
 
+# ---- offload.h, array_data.h, array_math.h
+
+Offload = _struct("clv_offload", [
+    ("side", enum), ("forced", boolean), ("measured", boolean), ("flops", double),
+    ("bytes", double), ("transfer_bytes", double), ("resident_bytes", double),
+    ("host_s", double), ("device_s", double), ("launch_s", double), ("host_rate", double),
+    ("kernel_rate", double), ("transfer_rate", double), ("operation", c.c_char * 32),
+    ("device", c.c_char * 96), ("reason", c.c_char * 200)], "offload.h")
+ArrayStats = _struct("clv_array_stats", [
+    ("calls_host", u64), ("calls_device", u64), ("fallbacks", u64), ("uploads", u64),
+    ("downloads", u64), ("bytes_to_device", u64), ("bytes_from_device", u64)], "array_data.h")
+MapInput = _struct("clv_map_input", [("name", char_p), ("array", void_p), ("value", f32)],
+                   "array_math.h")
+ProductOptions = _struct("clv_product_options", [
+    ("size", size_t), ("a_transposed", boolean), ("b_transposed", boolean)], "array_math.h")
+
+# ---- tokenizer.h, transformer.h, train.h
+
+TokenizerOptions = _struct("clv_tokenizer_options", [
+    ("size", size_t), ("max_length", size_t), ("unlimited", boolean),
+    ("replace_invalid", boolean)], "tokenizer.h")
+TokenizeOptions = _struct("clv_tokenize_options", [
+    ("size", size_t), ("threads", size_t), ("first", size_t), ("what", char_p)], "tokenizer.h")
+TokenRows = _struct("clv_token_rows", [
+    ("ids", c.POINTER(i32)), ("offsets", c.POINTER(size_t)), ("rows", size_t), ("tokens", size_t),
+    ("truncated", size_t), ("unknown", size_t), ("replaced", size_t), ("id_room", size_t),
+    ("row_room", size_t)], "tokenizer.h")
+EncoderOptions = _struct("clv_encoder_options", [
+    ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean)],
+    "transformer.h")
+TrainerOptions = _struct("clv_trainer_options", [
+    ("size", size_t), ("task", enum), ("classes", size_t), ("optimizer", enum), ("beta1", double),
+    ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),
+    ("decay_all", boolean), ("clip", double), ("scale", double), ("frozen_layers", size_t),
+    ("frozen_embedding", boolean), ("seed", u64)], "train.h")
+TrainResult = _struct("clv_train_result", [
+    ("loss", double), ("gradient_length", double), ("counted", size_t), ("right", size_t)],
+    "train.h")
+
 # ---- functions: name -> (result, arguments)
 
 _OUT = c.POINTER(void_p)
@@ -251,6 +293,53 @@ OPTIONAL = {
     "clv_gaussian_2d": (status, [double, size_t, void_p]),
     "clv_eigvalsh": (status, [void_p, void_p, size_t, size_t, c.POINTER(EigenOptions), void_p,
                               void_p]),
+    "clv_eigvals": (status, [void_p, void_p, size_t, size_t, c.POINTER(EigenOptions), void_p,
+                             void_p, void_p]),
+    "clv_eigvals_provider": (char_p, []),
+    "clv_device_room": (MemoryRoom, [void_p]),
+    "clv_device_reserve": (status, [void_p, size_t, size_t]),
+    "clv_device_utilisation": (status, [void_p, c.POINTER(double)]),
+    "clv_offload_force": (enum, [enum]),
+    "clv_offload_dry": (boolean, [boolean]),
+    "clv_offload_last": (status, [c.POINTER(Offload)]),
+    "clv_array_create": (status, [void_p, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_from": (status, [void_p, void_p, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_wrap": (status, [void_p, void_p, size_t, c.POINTER(size_t), _OUT]),
+    "clv_array_free": (None, [void_p]),
+    "clv_array_get": (status, [void_p, void_p]),
+    "clv_array_put": (status, [void_p, void_p]),
+    "clv_array_is_on_device": (boolean, [void_p]),
+    "clv_array_reshape": (status, [void_p, size_t, c.POINTER(size_t)]),
+    "clv_array_statistics": (ArrayStats, [void_p]),
+    "clv_map": (status, [void_p, char_p, c.POINTER(MapInput), size_t, void_p]),
+    "clv_map_check": (status, [char_p, c.POINTER(char_p), size_t, c.POINTER(size_t)]),
+    "clv_reduce": (status, [void_p, enum, void_p, c.c_int, void_p]),
+    "clv_product": (status, [void_p, void_p, void_p, c.POINTER(ProductOptions), void_p]),
+    "clv_normalize": (status, [void_p, void_p, void_p, void_p, void_p, void_p]),
+    "clv_linear_step": (status, [void_p, void_p, void_p, void_p, void_p, void_p]),
+    "clv_tokenizer_open": (status, [char_p, c.POINTER(TokenizerOptions), _OUT]),
+    "clv_tokenizer_close": (None, [void_p]),
+    "clv_tokenize": (status, [void_p, c.POINTER(char_p), c.POINTER(size_t), size_t,
+                              c.POINTER(TokenizeOptions), c.POINTER(TokenRows)]),
+    "clv_token_rows_clear": (None, [c.POINTER(TokenRows)]),
+    "clv_model_open": (status, [char_p, _OUT]),
+    "clv_model_close": (None, [void_p]),
+    "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its first member is the width
+    "clv_model_get_weights": (void_p, [void_p]),
+    "clv_encoder_open": (status, [void_p, c.POINTER(size_t), void_p, c.POINTER(EncoderOptions),
+                                  _OUT]),
+    "clv_encoder_close": (None, [void_p]),
+    "clv_encode": (status, [void_p, void_p, void_p, size_t, void_p, void_p]),
+    "clv_trainer_open": (status, [void_p, void_p, c.POINTER(TrainerOptions), _OUT]),
+    "clv_trainer_close": (None, [void_p]),
+    "clv_trainer_step": (status, [void_p, void_p, void_p, size_t, void_p, double,
+                                  c.POINTER(TrainResult)]),
+    "clv_trainer_evaluate": (status, [void_p, void_p, void_p, size_t, void_p,
+                                      c.POINTER(TrainResult)]),
+    "clv_trainer_save": (status, [void_p, char_p, void_p]),
+    "clv_trainer_restore": (status, [void_p, char_p]),
+    "clv_trainer_write": (status, [void_p, char_p, void_p]),
+    "clv_linear_train": (status, [void_p, void_p, void_p, void_p, f32, size_t, void_p]),
 }
 
 

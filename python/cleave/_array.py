@@ -96,6 +96,30 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
     return values
 
 
+def eigvals(matrices: Any, *, context: Context | None = None, report: Report | None = None,
+            progress: Progress = None) -> np.ndarray:
+    """Eigenvalues of general real matrices [count, n, n] or [n, n], by LAPACK on the host, spread
+    over its cores: complex64 [count, n] or [n], ascending by real, then imaginary part.
+
+    Raises ShapeError, NoDeviceError (no LAPACK on this machine), CancelledError. Ctrl-C ends the
+    call.
+    """
+    _needs("clv_eigvals")
+    given = np.ascontiguousarray(matrices, dtype=np.float32)
+    if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
+        raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {given.shape} given")
+    count = 1 if given.ndim == 2 else len(given)
+    real, imaginary = (np.empty(given.shape[:-1], np.float32) for _ in range(2))
+    if count:
+        options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
+        with (context or default_context()).held() as handle, Watch(progress, "eigvals") as watch:
+            options.progress = watch.function
+            watch.done(lib.clv_eigvals(handle, address(given), count, given.shape[-1],
+                                       ctypes.byref(options), address(real), address(imaginary),
+                                       report_handle(report)))
+    return real + 1j * imaginary
+
+
 def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Context | None = None,
                    report: Report | None = None, progress: Progress = None) -> int:
     """How many of `samples` random points of the unit square lie in the quarter circle: 4 * that /

@@ -39,6 +39,15 @@ class MemoryStats(NamedTuple):
         return max(self.budget_bytes - self.used_bytes, 0)
 
 
+class MemoryRoom(NamedTuple):
+    """Bytes of a device: all, what we allow ourselves of them, what of that nobody holds, and the
+    largest single buffer."""
+    total_bytes: int
+    limit_bytes: int
+    free_bytes: int
+    largest_bytes: int
+
+
 class Device:
     """One device of a context; lives as long as it."""
 
@@ -65,6 +74,25 @@ class Device:
         with self.context.held():
             stats = lib.clv_device_memory(self._handle)
         return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
+
+    def room(self) -> MemoryRoom:
+        """How much there is and how much is left."""
+        with self.context.held():
+            room = lib.clv_device_room(self._handle)
+        return MemoryRoom(*(getattr(room, name) for name in MemoryRoom._fields))
+
+    def reserve(self, size: int, count: int = 1) -> None:
+        """Allocates `count` buffers of `size` bytes ahead, for later calls to take from the pool.
+        DeviceMemoryError."""
+        with self.context.held():
+            check(lib.clv_device_reserve(self._handle, size, count))
+
+    def utilisation(self) -> float | None:
+        """How busy it is, in percent; None where its driver does not tell."""
+        percent = ctypes.c_double()
+        with self.context.held():
+            status = lib.clv_device_utilisation(self._handle, ctypes.byref(percent))
+        return None if status else percent.value
 
     def trim(self) -> None:
         """Gives memory that is kept for reuse back to the driver."""

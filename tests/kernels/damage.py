@@ -18,7 +18,8 @@ import time
 
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
-OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra")
+OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
+          "trainer", "generate")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -158,9 +159,11 @@ KERNELS = [
      "to[(size_t)(i + l) * NR + j] = part[0]", "gemm"),
     ("blas/gemm_rows.cl", "+ (size_t)j0 * k;", "+ (size_t)j0 * (k - 1);", "gemm"),
     ("blas/gemm_rows.cl", "add + v * LANES), x[v])", "add), x[v])", "gemm"),
-    ("blas/gemm_rows.cl", "end = a + kc;", "end = a + kc - 1;", "gemm"),
+    ("blas/gemm_rows.cl", "k < kc; ++k, ++a", "k + 1 < kc; ++k, ++a", "gemm"),
+    ("blas/gemm_rows.cl", "UNROLL for (int u = 0; u < STEP", "UNROLL for (int u = 1; u < STEP", "gemm"),
+    ("blas/gemm_rows.cl", "b_load(panel + i), b + i", "b_load(panel), b + i", "gemm"),
     ("blas/gemm_rows.cl", "* alpha + bias[v]", "+ bias[v]", "gemm"),
-    ("blas/gemm_rows.cl", "block == 0, tile", "true, tile", "gemm"),
+    ("blas/gemm_rows.cl", "block == 0, wait", "true, wait", "gemm"),
     ("blas/gemm_tile.cl", "acc[i][j] = k0 &&", "acc[i][j] = !k0 &&", "gemm"),
     ("blas/gemm_tile.cl", "if (has_bias) x += bias[c]", "if (has_bias) x += bias[r]", "gemm"),
     ("common/functions.clh", "return x * normal_below(x)", "return x * sigmoid_lanes(1.702f * x)",
@@ -254,7 +257,7 @@ KERNELS = [
     ("spectra/network.cl", "if (row == k + 1) q +=", "if (row == k) q +=", "spectra_stages"),
     ("spectra/network.cl", "row[2 * LANES]", "row[3 * LANES]", "spectra_stages"),
     ("spectra/network.cl", "v / (1.0f + exp(-v))", "v / (1.0f + exp(v))", "spectra_stages"),
-    ("spectra/template.cl", "#define PREFILTER 14", "#define PREFILTER 8", "spectra_stages"),
+    ("spectra/template.cl", "#define WARM 16", "#define WARM 4", "spectra_stages"),
     ("spectra/template.cl", "#define EPSILON 0.6f", "#define EPSILON 0.61f", "spectra_stages"),
     ("spectra/template.cl", "*rest = (d - whole) + lost", "*rest = d - whole", "spectra_stages"),
     ("spectra/template.cl", "here - k * 8) + vload16(0, here + k * 8)",

@@ -28,6 +28,13 @@ def test_a_product_of_tiny_matrices(context, record_property):
     assert seconds < LIMIT_S
 
 
+def test_an_expression_of_few_numbers(context):
+    a = np.ones(8, np.float32)
+    seconds = best(lambda: cleave.compute("2 * a + 1", a=a, context=context))
+    print(f"compute of 8 numbers: {seconds * 1e6:.1f} us a call")
+    assert seconds < LIMIT_S
+
+
 def test_links_of_two_spots():
     spots = np.array([[0, 1.0, 1.0], [1, 1.0, 1.5]])
     seconds = best(lambda: cleave.link(spots, 1.0))

@@ -20,6 +20,7 @@ static const struct {
     { "paco", demo_paco },
     { "blobs", demo_blobs },
     { "specfit", demo_specfit },
+    { "arrays", demo_arrays },
 };
 
 typedef struct demo_args {

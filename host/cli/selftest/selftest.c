@@ -23,9 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*const groups[])(selftest *) = { selftest_runtime, selftest_paco, selftest_blobs,
-                                              selftest_specfit, selftest_transformer,
-                                              selftest_training };
+static void (*const groups[])(selftest *) = { selftest_runtime,     selftest_paco,
+                                              selftest_blobs,       selftest_specfit,
+                                              selftest_transformer, selftest_training,
+                                              selftest_arrays };
 
 /* ---- in the process of a device: one line of JSON an event ----------------------------------------- */
 

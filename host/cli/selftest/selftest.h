@@ -31,7 +31,8 @@ void selftest_runtime(selftest *test);
 void selftest_paco(selftest *test);
 void selftest_specfit(selftest *test);
 void selftest_blobs(selftest *test);
-void selftest_transformer(selftest *test);
 void selftest_training(selftest *test);
+void selftest_transformer(selftest *test);
+void selftest_arrays(selftest *test);
 
 #endif

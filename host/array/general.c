@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Eigenvalues of general matrices: LAPACK on the host, a matrix a thread at a time. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "runtime/context.h"
+
+#include <cleave/array.h>
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { MOST_THREADS = 64, LARGEST = 32767 };
+
+/* As Fortran has it: everything by address, lengths of texts behind. */
+typedef void dgeev(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda,
+                   double *wr, double *wi, double *vl, const int *ldvl, double *vr, const int *ldvr,
+                   double *work, const int *lwork, int *info, size_t, size_t);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t thread_count_lock = PTHREAD_MUTEX_INITIALIZER; /* of OpenBLAS */
+static const char *provider;
+static dgeev *solve;
+static void (*set_threads)(int);
+static int (*get_threads)(void);
+
+static void load(void)
+{
+    static const char *const names[] = { "liblapack.so.3", "libopenblas.so.0" };
+    for (size_t i = 0; i < CLV_LEN(names) && !solve; ++i) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (!library) continue;
+        *(void **)&solve = dlsym(library, "dgeev_");
+        *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+        *(void **)&get_threads = dlsym(library, "openblas_get_num_threads");
+        if (solve)
+            provider = names[i];
+        else
+            dlclose(library);
+    }
+}
+
+const char *clv_eigvals_provider(void)
+{
+    pthread_once(&once, load);
+    return provider;
+}
+
+typedef struct values {
+    const float *matrices;
+    float *real, *imaginary;
+    size_t count, n;
+    int room; /* doubles that dgeev works in */
+    atomic_size_t next, done;
+    atomic_bool over;
+    pthread_mutex_t lock;
+    clv_error error;
+} values;
+
+typedef struct pair {
+    double re, im;
+} pair;
+
+static int ascending(const void *left, const void *right)
+{
+    const pair *a = left, *b = right;
+    if (a->re != b->re) return a->re < b->re ? -1 : 1;
+    return (a->im > b->im) - (a->im < b->im);
+}
+
+static clv_status do_matrix(const values *v, size_t which, double *room, pair *pairs)
+{
+    const size_t n = v->n;
+    const float *from = v->matrices + which * n * n;
+    double *a = room, *re = a + n * n, *im = re + n, *work = im + n, none = 0;
+    const int extent = (int)n, one = 1;
+    int info = 0;
+    bool finite = true;
+    for (size_t i = 0; i < n * n; ++i) {
+        a[i] = (double)from[i]; /* its transpose to Fortran: the same values */
+        finite = finite && isfinite(from[i]);
+    }
+    if (finite)
+        solve("N", "N", &extent, a, &extent, re, im, &none, &one, &none, &one, work, &v->room,
+              &info, 1, 1);
+    if (info)
+        return clv_fail(CLV_E_INTERNAL, "eigenvalues: matrix %zu: dgeev ends with %d", which, info);
+    for (size_t i = 0; i < n; ++i)
+        pairs[i] = finite ? (pair){ re[i], im[i] } : (pair){ (double)NAN, (double)NAN };
+    if (finite) qsort(pairs, n, sizeof *pairs, ascending);
+    for (size_t i = 0; i < n; ++i) {
+        v->real[which * n + i] = (float)pairs[i].re;
+        v->imaginary[which * n + i] = (float)pairs[i].im;
+    }
+    return CLV_OK;
+}
+
+static void stop(values *v, clv_status status)
+{
+    pthread_mutex_lock(&v->lock);
+    if (!v->error.status) clv_error_take(&v->error, status);
+    pthread_mutex_unlock(&v->lock);
+    atomic_store(&v->over, true);
+}
+
+/* `told` is the caller's own thread's: it also tells how far everybody is. */
+static void work_on(values *v, const clv_eigen_options *told)
+{
+    const size_t n = v->n;
+    double *room = clv_alloc(n * n + 2 * n + (size_t)v->room, sizeof *room);
+    pair *pairs = clv_alloc(n, sizeof *pairs);
+    if (!room || !pairs)
+        stop(v, clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n));
+    while (!atomic_load(&v->over)) {
+        const size_t which = atomic_fetch_add(&v->next, 1);
+        if (which >= v->count) break;
+        const clv_status status = do_matrix(v, which, room, pairs);
+        if (status) stop(v, status);
+        const size_t done = atomic_fetch_add(&v->done, 1) + 1;
+        if (told && told->progress &&
+            told->progress("eigenvalues", done, v->count, told->progress_user))
+            stop(v, clv_fail(CLV_E_CANCELLED, "eigenvalues: cancelled"));
+    }
+    clv_free(room);
+    clv_free(pairs);
+}
+
+static void *helper(void *argument)
+{
+    work_on(argument, NULL);
+    return NULL;
+}
+
+static clv_status run(clv_context *context, values *v, const clv_eigen_options *o,
+                      clv_report *report)
+{
+    size_t threads = CLV_MIN((size_t)context->probe->host.threads_allowed, v->count);
+    threads = CLV_MIN(CLV_MAX(threads, (size_t)1), (size_t)MOST_THREADS);
+    clv_thread started[MOST_THREADS];
+    size_t helpers = 0;
+    pthread_mutex_lock(&thread_count_lock);
+    const int before = set_threads && get_threads && threads > 1 ? get_threads() : 0;
+    if (before) set_threads(1);
+    while (helpers + 1 < threads && clv_thread_start(&started[helpers], "cleave-eigen", helper, v))
+        ++helpers;
+    work_on(v, o);
+    for (size_t i = 0; i < helpers; ++i)
+        pthread_join(started[i], NULL);
+    if (before) set_threads(before);
+    pthread_mutex_unlock(&thread_count_lock);
+    if (report) {
+        clv_report_note(report, "host_threads", (double)(helpers + 1));
+        clv_report_note_text(report, "provider", provider);
+    }
+    const clv_status status = v->error.status ? clv_error_give(&v->error) : CLV_OK;
+    clv_error_clear(&v->error);
+    return status;
+}
+
+clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count, size_t n,
+                       const clv_eigen_options *options, float *real, float *imaginary,
+                       clv_report *report)
+{
+    static const clv_eigen_options none;
+    if (!context || ((!matrices || !real || !imaginary) && count))
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
+    if (!n || n > LARGEST || count > SIZE_MAX / (16 * n * n))
+        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices [%zu,%zu], 1 to %d rows expected",
+                        count, n, n, LARGEST);
+    if (!clv_eigvals_provider())
+        return clv_fail(CLV_E_NO_DEVICE, "eigenvalues of general matrices need LAPACK, and neither "
+                                         "liblapack.so.3 nor libopenblas.so.0 is here (Debian: "
+                                         "libopenblas0, or liblapack3)");
+    if (!count) return CLV_OK;
+    values v = { .matrices = matrices,
+                 .real = real,
+                 .imaginary = imaginary,
+                 .count = count,
+                 .n = n,
+                 .room = (int)(n > 256 ? 66 * n : 34 * n),
+                 .lock = PTHREAD_MUTEX_INITIALIZER };
+    return run(context, &v, options ? options : &none, report);
+}

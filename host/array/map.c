@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_map: an expression as one kernel over broadcast arrays. */
+#include "host/array/call.h"
+#include "host/array/expression.h"
+#include "host/array/map.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/context.h"
+#include "runtime/texts.h"
+
+#include <cleave/array_math.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static const size_t item_elements = 4096; /* of a work-item on a core */
+
+typedef struct map {
+    clv_expression expression;
+    const char *text;
+    const clv_map_input *inputs;
+    size_t count;
+    clv_array *out;
+    clv_spread spread;
+    const clv_cl_source *source;
+} map;
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static void write_kernel(const map *m, clv_text *t)
+{
+    const bool flat = m->spread.axes == 1;
+    clv_text_add(t,
+                 "#include \"array/map.clh\"\n\n__kernel void clv_map(__global float *out, uint n, "
+                 "uint cols");
+    if (!flat) clv_text_add(t, ", uint outer, uint rows, uint e1, uint e2");
+    for (size_t i = 0; i < m->count; ++i) {
+        if (!m->inputs[i].array)
+            clv_text_add(t, ", float v%zu", i);
+        else
+            clv_text_add(t, ", __global const float *p%zu", i);
+        if (!flat && m->inputs[i].array)
+            clv_text_add(t, ", uint a%zu, uint b%zu, uint c%zu", i, i, i);
+    }
+    clv_text_add(
+        t, ")\n{\n    const uint from = get_global_id(0) * cols, to = min(n, from + cols);\n");
+    clv_text_add(t, "    if (from >= n) return;\n");
+    if (flat) {
+        clv_text_add(t, "    const size_t base = 0;\n");
+    } else {
+        clv_text_add(t, "    const uint last = min(outer, (uint)(get_global_id(1) + 1) * rows);\n"
+                        "    for (uint o = get_global_id(1) * rows; o < last; ++o) {\n"
+                        "    const uint o2 = o %% e2, o1 = o / e2 %% e1, o0 = o / e2 / e1;\n"
+                        "    const size_t base = (size_t)o * n;\n");
+    }
+    for (size_t i = 0; i < m->count; ++i)
+        if (m->inputs[i].array && flat)
+            clv_text_add(t, "    __global const float *q%zu = p%zu;\n", i, i);
+        else if (m->inputs[i].array)
+            clv_text_add(t,
+                         "    __global const float *q%zu = p%zu + (size_t)o0 * a%zu + (size_t)o1 * "
+                         "b%zu + (size_t)o2 * c%zu;\n",
+                         i, i, i, i, i);
+    clv_text_add(t, "    for (uint x = from; x < to; x += LANES) {\n"
+                    "        const uint room = to - x;\n        (void)room;\n");
+    for (size_t i = 0; i < m->count; ++i) {
+        if (!m->inputs[i].array)
+            clv_text_add(t, "#define IN%zu ((fvec)(v%zu))\n", i, i);
+        else if (m->spread.stride[i][3])
+            clv_text_add(t, "#define IN%zu LOAD(q%zu, x, room)\n", i, i);
+        else
+            clv_text_add(t, "#define IN%zu ((fvec)(*q%zu))\n", i, i);
+    }
+    clv_expression_write(&m->expression, t);
+    clv_text_add(t, "        STORE(t%u, out + base, x, room);\n    }\n", m->expression.result);
+    clv_text_add(t, flat ? "}\n" : "    }\n}\n");
+}
+
+static clv_status make_source(clv_context *context, map *m)
+{
+    clv_text text = { 0 };
+    write_kernel(m, &text);
+    clv_status status = text.failed ? clv_fail(CLV_E_MEMORY, "map: no memory for a kernel")
+                                    : clv_texts_get(context, "map (generated)", clv_text_get(&text),
+                                                    text.length, &m->source);
+    clv_text_clear(&text);
+    return status;
+}
+
+static clv_status on_device(clv_engine *engine, void *user)
+{
+    map *m = user;
+    const clv_spread *s = &m->spread;
+    const clv_device *device = clv_queue_device(engine->queue);
+    const bool core = clv_array_lanes(device) > 1;
+    const size_t n = s->extent[3], outer = s->extent[0] * s->extent[1] * s->extent[2];
+    const size_t group = 32;
+    const bool by_items = clv_array_lanes(device) == 1;
+    size_t cols = by_items ? 1 : CLV_MIN(clv_round_up(n, 16), item_elements);
+    const size_t rows = by_items ? 1 : CLV_MAX(item_elements / n, (size_t)1);
+    clv_launch launch = { .source = m->source,
+                          .kernel = "clv_map",
+                          .defines = { { "LANES", (long)clv_array_lanes(device) } },
+                          .global = { (n + cols - 1) / cols, (outer + rows - 1) / rows },
+                          .local = { 1, 1 } };
+    if (!core) {
+        launch.global[0] = clv_round_up(launch.global[0], group);
+        launch.local[0] = group;
+    }
+    clv_arg args[7 + 4 * CLV_MAP_INPUTS];
+    size_t used = 0;
+    args[used++] = clv_arg_buffer(m->out->at);
+    args[used++] = clv_arg_u32((uint32_t)n);
+    args[used++] = clv_arg_u32((uint32_t)cols);
+    if (s->axes > 1) {
+        args[used++] = clv_arg_u32((uint32_t)outer);
+        args[used++] = clv_arg_u32((uint32_t)rows);
+        args[used++] = clv_arg_u32((uint32_t)s->extent[1]);
+        args[used++] = clv_arg_u32((uint32_t)s->extent[2]);
+    }
+    for (size_t i = 0; i < m->count; ++i) {
+        if (!m->inputs[i].array) {
+            args[used++] = clv_arg_f32(m->inputs[i].value);
+            continue;
+        }
+        args[used++] = clv_arg_buffer(m->inputs[i].array->at);
+        for (int axis = 0; axis < 3 && s->axes > 1; ++axis)
+            args[used++] = clv_arg_u32((uint32_t)s->stride[i][axis]);
+    }
+    return clv_launch_enqueue(engine->queue, &launch, args, used, NULL);
+}
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+static clv_status on_host(void *user)
+{
+    map *m = user;
+    const clv_spread *s = &m->spread;
+    const float *at[CLV_MAP_INPUTS];
+    size_t stride[CLV_MAP_INPUTS];
+    float *room = clv_alloc(clv_expression_room(&m->expression), sizeof *room);
+    if (!room) return clv_fail(CLV_E_MEMORY, "map: no memory");
+    float *out = m->out->host;
+    for (size_t o0 = 0; o0 < s->extent[0]; ++o0)
+        for (size_t o1 = 0; o1 < s->extent[1]; ++o1)
+            for (size_t o2 = 0; o2 < s->extent[2]; ++o2) {
+                for (size_t i = 0; i < m->count; ++i) {
+                    const clv_map_input *in = &m->inputs[i];
+                    at[i] = in->array ? in->array->host + o0 * s->stride[i][0] +
+                                            o1 * s->stride[i][1] + o2 * s->stride[i][2]
+                                      : &in->value;
+                    stride[i] = s->stride[i][3];
+                }
+                clv_expression_compute(&m->expression, at, stride, s->extent[3], out, room);
+                out += s->extent[3];
+            }
+    clv_free(room);
+    return CLV_OK;
+}
+
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    const char *text;
+    clv_map_input inputs[CLV_MAP_INPUTS];
+    size_t count;
+    clv_array *out;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    trial *t = user;
+    return clv_map(t->context, t->text, t->inputs, t->count, t->out);
+}
+
+/* The same expression on arrays of about `work` elements, spread likewise. */
+static clv_status try_map(clv_context *context, double work, clv_side side, double *seconds,
+                          void *user)
+{
+    const map *m = user;
+    const clv_spread *s = &m->spread;
+    trial t = { .context = context, .text = m->text, .count = m->count };
+    (void)side;
+    const size_t inner = s->axes == 1 ? (size_t)work : s->extent[3];
+    const size_t rows = s->axes == 1 ? 1 : CLV_MAX((size_t)(work / (double)inner), (size_t)1);
+    const size_t shape[2] = { rows, inner };
+    float *memory = NULL;
+    size_t used = 0;
+    const size_t each = clv_round_up(rows * inner, 1024) + 16; /* not all on one page boundary */
+    memory = clv_alloc_pages((m->count + 1) * each * sizeof *memory);
+    clv_status status = memory ? CLV_OK : clv_fail(CLV_E_MEMORY, "map: no memory for a trial");
+    for (size_t i = 0; memory && i < (m->count + 1) * each; ++i)
+        memory[i] = 0.25f + (float)(i * 37 % 997) * 0.03f;
+    for (size_t i = 0; i < m->count && !status; ++i) {
+        t.inputs[i] = m->inputs[i];
+        if (!m->inputs[i].array) continue;
+        size_t has[2] = { 1, s->stride[i][3] ? inner : 1 };
+        if (s->stride[i][0] || s->stride[i][1] || s->stride[i][2]) has[0] = rows;
+        t.inputs[i].array = NULL;
+        status = clv_array_wrap(context, memory + used++ * each, 2, has, &t.inputs[i].array);
+    }
+    if (!status) status = clv_array_wrap(context, memory + used * each, 2, shape, &t.out);
+    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    for (size_t i = 0; i < m->count; ++i)
+        if (t.inputs[i].array != m->inputs[i].array) clv_array_free(t.inputs[i].array);
+    clv_array_free(t.out);
+    clv_free(memory);
+    return status;
+}
+
+/* ---- what others call ------------------------------------------------------------------------ */
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        h = (h ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return h;
+}
+
+/* Expressions that cost the same: one text, spread alike, rows as long to a factor of two. */
+static void name_kind(const map *m, char kind[64])
+{
+    uint64_t h = hash(14695981039346656037u, m->text, strlen(m->text));
+    for (size_t i = 0; i < m->count; ++i) {
+        const size_t *s = m->spread.stride[i];
+        const unsigned char form =
+            m->inputs[i].array ? (unsigned char)(1 + (s[3] != 0) + 2 * (s[0] + s[1] + s[2] != 0))
+                               : 0;
+        h = hash(h, m->inputs[i].name, strlen(m->inputs[i].name) + 1);
+        h = hash(h, &form, 1);
+    }
+    const unsigned octave = m->spread.axes > 1 ? clv_call_octave(m->spread.extent[3]) : 0;
+    snprintf(kind, 64, "map %016llx r%u", (unsigned long long)h, octave);
+}
+
+clv_status clv_map_check(const char *expression, const char *const *names, size_t count,
+                         size_t *position)
+{
+    clv_expression *made = clv_alloc(1, sizeof *made);
+    if (!made) return clv_fail(CLV_E_MEMORY, "expression: no memory");
+    const clv_status status = clv_expression_parse(expression, names, count, made, position);
+    clv_free(made);
+    return status;
+}
+
+static clv_status prepare(clv_context *context, map *m)
+{
+    const char *names[CLV_MAP_INPUTS];
+    const clv_array *arrays[CLV_MAP_INPUTS];
+    for (size_t i = 0; i < m->count; ++i) {
+        names[i] = m->inputs[i].name;
+        arrays[i] = m->inputs[i].array;
+        if (arrays[i]) CLV_TRY(clv_array_check("map", context, arrays[i]));
+    }
+    CLV_TRY(clv_array_check("map", context, m->out));
+    CLV_TRY(clv_expression_parse(m->text, names, m->count, &m->expression, NULL));
+    CLV_TRY(clv_spread_make("map", m->out, arrays, names, m->count, &m->spread));
+    for (size_t i = 0; i < m->count; ++i)
+        if (arrays[i] == m->out && arrays[i]->elements != m->out->elements)
+            return clv_fail(CLV_E_SHAPE, "map: the result is an input that repeats");
+    return CLV_OK;
+}
+
+clv_status clv_map(clv_context *context, const char *expression, const clv_map_input *inputs,
+                   size_t count, clv_array *out)
+{
+    if (!context || !expression || (!inputs && count) || !out)
+        return clv_fail(CLV_E_ARGUMENT, "map: a NULL context, expression, input or result");
+    if (count > CLV_MAP_INPUTS)
+        return clv_fail(CLV_E_ARGUMENT, "map: %zu inputs, at most %d expected", count,
+                        CLV_MAP_INPUTS);
+    map *m = clv_alloc(1, sizeof *m);
+    if (!m) return clv_fail(CLV_E_MEMORY, "map: no memory");
+    m->text = expression, m->inputs = inputs, m->count = count, m->out = out;
+    clv_status status = prepare(context, m);
+    if (!status) status = make_source(context, m);
+    if (!status) {
+        char kind[64];
+        name_kind(m, kind);
+        clv_call call = { .operation = "map",
+                          .kind = kind,
+                          .work = (double)out->elements,
+                          .flops = CLV_MAX(m->expression.flops, 1.0) * (double)out->elements,
+                          .host_flops = 2e9,
+                          .least_work = 1024,
+                          .most_work = 1 << 23,
+                          .trial = try_map,
+                          .device = on_device,
+                          .host = on_host,
+                          .user = m };
+        for (size_t i = 0; i < count; ++i)
+            if (inputs[i].array) clv_call_add(&call, inputs[i].array, true, false);
+        clv_call_add(&call, out, false, true);
+        status = clv_call_run(context, &call);
+    }
+    clv_free(m);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_normalize: columns to mean 0 and deviation 1, and the products of the rows. */
+#include "host/array/call.h"
+#include "host/array/map.h"
+#include "host/array/product.h"
+#include "host/array/reduce.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MEAN = CALL_SCRATCH + REDUCE_KEYS, STD, PRODUCT, GROUP = 32 };
+
+typedef struct normalisation {
+    clv_reduce_shape shape; /* 1, rows, columns */
+    clv_array *x, *z, *gram, *mean, *std;
+} normalisation;
+
+static clv_status scale(clv_engine *engine, const normalisation *t, const clv_buffer *mean,
+                        const clv_buffer *std)
+{
+    const size_t lanes = clv_array_lanes(clv_queue_device(engine->queue));
+    const size_t rows = t->shape.len, width = t->shape.inner;
+    const size_t cols = lanes > 1 ? CLV_MIN(clv_round_up(width, 16), (size_t)4096) : 1;
+    const size_t each = lanes > 1 ? CLV_MAX((size_t)4096 / width, (size_t)1) : 1;
+    clv_launch launch = { .source = &clv_cl_array_normalize,
+                          .kernel = "clv_normalize",
+                          .defines = { { "LANES", (long)lanes } },
+                          .global = { (width + cols - 1) / cols, (rows + each - 1) / each },
+                          .local = { 1, 1 } };
+    if (lanes == 1) {
+        launch.local[0] = GROUP;
+        launch.global[0] = clv_round_up(width, GROUP);
+    }
+    const clv_arg args[] = { clv_arg_buffer(t->x->at),    clv_arg_buffer(mean),
+                             clv_arg_buffer(std),         clv_arg_buffer(t->z->at),
+                             clv_arg_u32((uint32_t)rows), clv_arg_u32((uint32_t)width),
+                             clv_arg_u32((uint32_t)cols), clv_arg_u32((uint32_t)each) };
+    return clv_launch_enqueue(engine->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status on_device(clv_engine *engine, void *user)
+{
+    const normalisation *t = user;
+    const size_t rows = t->shape.len, width = t->shape.inner;
+    clv_buffer *mean = t->mean ? t->mean->at : NULL, *std = t->std ? t->std->at : NULL;
+    if (!mean) CLV_TRY(clv_engine_scratch(engine, MEAN, width * sizeof(float), &mean));
+    if (!std) CLV_TRY(clv_engine_scratch(engine, STD, width * sizeof(float), &std));
+    CLV_TRY(clv_reduce_enqueue(engine, CALL_SCRATCH, CLV_REDUCE_MEAN, &t->shape, t->x->at, mean));
+    CLV_TRY(clv_reduce_enqueue(engine, CALL_SCRATCH, CLV_REDUCE_STD, &t->shape, t->x->at, std));
+    CLV_TRY(scale(engine, t, mean, std));
+    if (!t->gram) return CLV_OK;
+    const clv_matrix a = { t->z->at, 0, width, 1, 0 }, b = { t->z->at, 0, 1, width, 0 };
+    return clv_product_enqueue(engine, PRODUCT, rows, rows, width, 1, &a, &b, t->gram->at);
+}
+
+static clv_status on_host(void *user)
+{
+    const normalisation *t = user;
+    const size_t rows = t->shape.len, width = t->shape.inner;
+    float *own = clv_alloc(2 * width, sizeof *own);
+    if (!own) return clv_fail(CLV_E_MEMORY, "normalize: no memory");
+    float *mean = t->mean ? t->mean->host : own, *std = t->std ? t->std->host : own + width;
+    clv_status status = clv_reduce_host(CLV_REDUCE_MEAN, &t->shape, t->x->host, mean);
+    if (!status) status = clv_reduce_host(CLV_REDUCE_STD, &t->shape, t->x->host, std);
+    for (size_t r = 0; r < rows && !status; ++r)
+        for (size_t c = 0; c < width; ++c)
+            t->z->host[r * width + c] = (t->x->host[r * width + c] - mean[c]) / std[c];
+    if (!status && t->gram) {
+        const clv_matmul_options o = { .b_row = 1, .b_col = width };
+        status = clv_matmul_host(rows, rows, width, t->z->host, t->z->host, &o, t->gram->host);
+    }
+    clv_free(own);
+    return status;
+}
+
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    clv_array *x, *z, *gram;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    trial *t = user;
+    return clv_normalize(t->context, t->x, t->z, t->gram, NULL, NULL);
+}
+
+static clv_status try_normalize(clv_context *context, double work, clv_side side, double *seconds,
+                                void *user)
+{
+    const normalisation *n = user;
+    (void)side;
+    const size_t width = n->shape.inner;
+    const size_t rows = CLV_MAX((size_t)(work / (double)width), (size_t)2);
+    const size_t shape[2] = { rows, width }, square[2] = { rows, rows }, each = rows * width;
+    float *memory = clv_alloc_pages((2 * each + (n->gram ? rows * rows : 0)) * sizeof *memory);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "normalize: no memory for a trial");
+    for (size_t i = 0; i < each; ++i)
+        memory[i] = (float)(i * 37 % 997) * 0.03f;
+    trial t = { .context = context };
+    clv_status status = clv_array_wrap(context, memory, 2, shape, &t.x);
+    if (!status) status = clv_array_wrap(context, memory + each, 2, shape, &t.z);
+    if (!status && n->gram) status = clv_array_wrap(context, memory + 2 * each, 2, square, &t.gram);
+    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    clv_array_free(t.x), clv_array_free(t.z), clv_array_free(t.gram);
+    clv_free(memory);
+    return status;
+}
+
+/* ---- what others call ------------------------------------------------------------------------ */
+
+static clv_status check_shapes(const normalisation *t)
+{
+    const clv_array *x = t->x;
+    if (x->rank != 2 || t->z->rank != 2 || memcmp(x->shape, t->z->shape, sizeof x->shape) != 0)
+        return clv_fail(CLV_E_SHAPE, "normalize: x and z are [rows, columns], both alike");
+    if (t->gram && (t->gram->rank != 2 || t->gram->shape[0] != x->shape[0] ||
+                    t->gram->shape[1] != x->shape[0]))
+        return clv_fail(CLV_E_SHAPE, "normalize: gram is [%zu,%zu]", x->shape[0], x->shape[0]);
+    if ((t->mean && t->mean->elements != x->shape[1]) ||
+        (t->std && t->std->elements != x->shape[1]))
+        return clv_fail(CLV_E_SHAPE, "normalize: mean and std are [%zu]", x->shape[1]);
+    return CLV_OK;
+}
+
+clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *z, clv_array *gram,
+                         clv_array *mean, clv_array *std)
+{
+    clv_array *all[] = { x, z, gram, mean, std };
+    for (size_t i = 0; i < CLV_LEN(all); ++i) {
+        if (i < 2 || all[i]) CLV_TRY(clv_array_check("normalize", context, all[i]));
+        for (size_t k = 0; k < i; ++k)
+            if (all[i] && all[i] == all[k])
+                return clv_fail(CLV_E_ARGUMENT, "normalize: one array twice");
+    }
+    normalisation t = { { 1, x->shape[0], x->shape[1] }, x, z, gram, mean, std };
+    CLV_TRY(check_shapes(&t));
+    const double n = (double)x->shape[0], elements = (double)x->elements;
+    char kind[64];
+    snprintf(kind, sizeof kind, "normalize w%u%s", clv_call_octave(x->shape[1]),
+             gram ? " gram" : "");
+    clv_call call = { .operation = "normalize",
+                      .kind = kind,
+                      .work = elements,
+                      .flops = 25 * elements + (gram ? 2 * n * elements : 0),
+                      .host_flops = gram ? 10e9 : 0,
+                      .least_work = (double)CLV_MAX((size_t)512, 2 * x->shape[1]),
+                      .most_work = gram ? 1 << 20 : 1 << 23,
+                      .trial = try_normalize,
+                      .device = on_device,
+                      .host = on_host,
+                      .user = &t };
+    clv_call_add(&call, x, true, false);
+    for (size_t i = 1; i < CLV_LEN(all); ++i)
+        if (all[i]) clv_call_add(&call, all[i], false, true);
+    return clv_call_run(context, &call);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_reduce: along an axis or over all, in one order everywhere. */
+#include "host/array/reduce.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+#include "host/array/call.h"
+#include "host/array/map.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { P, Q, MEAN, GROUP = 32 };
+
+static const char *const names[] = {
+    "sum", "mean", "var", "std", "min", "max", "argmin", "argmax"
+};
+
+const char *clv_reduction_name(clv_reduction what)
+{
+    return (size_t)what < CLV_LEN(names) ? names[what] : "unknown";
+}
+
+clv_status clv_reduction_parse(const char *name, clv_reduction *what)
+{
+    for (size_t i = 0; name && what && i < CLV_LEN(names); ++i)
+        if (strcmp(name, names[i]) == 0) {
+            *what = (clv_reduction)i;
+            return CLV_OK;
+        }
+    return clv_fail(CLV_E_ARGUMENT,
+                    "reduction \"%s\": expected sum, mean, var, std, min, max, argmin or argmax",
+                    name ? name : "");
+}
+
+/* ---- on a device ----------------------------------------------------------------------------- */
+
+static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what, bool squares,
+                           const clv_reduce_shape *s, const clv_buffer *in, const clv_buffer *mean,
+                           clv_buffer *out)
+{
+    const size_t vector = clv_array_lanes(clv_queue_device(engine->queue));
+    const bool dense = s->inner == 1, ranks = what >= CLV_REDUCE_MIN;
+    const bool largest = what == CLV_REDUCE_MAX || what == CLV_REDUCE_ARGMAX;
+    const size_t lanes = dense ? 16 : s->inner, block = clv_reduce_block(s);
+    const size_t blocks = (s->len + block - 1) / block;
+    const size_t each = vector > 1 ? CLV_MAX((size_t)4096 / s->len, (size_t)1) : 1;
+    const size_t partial = s->outer * blocks * lanes * sizeof(float);
+    clv_buffer *p, *q;
+    CLV_TRY(clv_engine_scratch(engine, key + P, partial, &p));
+    CLV_TRY(clv_engine_scratch(engine, key + Q, partial, &q));
+    clv_launch launch = {
+        .source = &clv_cl_array_reduce,
+        .kernel = "clv_reduce_blocks",
+        .defines = { { "LANES", (long)vector },
+                     { "OP", ranks ? 2 + largest : squares },
+                     { "DENSE", dense } },
+        .global = { (lanes + vector - 1) / vector, blocks, (s->outer + each - 1) / each },
+        .local = { 1, 1, 1 },
+    };
+    if (vector == 1) {
+        launch.local[0] = dense ? 16 : GROUP;
+        launch.global[0] = clv_round_up(lanes, launch.local[0]);
+    }
+    const clv_arg args[] = { clv_arg_buffer(in),
+                             clv_arg_buffer(mean),
+                             clv_arg_buffer(p),
+                             clv_arg_buffer(q),
+                             clv_arg_u32((uint32_t)s->outer),
+                             clv_arg_u32((uint32_t)s->len),
+                             clv_arg_u32((uint32_t)s->inner),
+                             clv_arg_u32((uint32_t)block),
+                             clv_arg_u32((uint32_t)blocks),
+                             clv_arg_u32((uint32_t)each) };
+    CLV_TRY(clv_launch_enqueue(engine->queue, &launch, args, CLV_LEN(args), NULL));
+
+    const size_t outputs = s->outer * s->inner;
+    float high, low;
+    clv_reduce_scale(s->len, &high, &low);
+    const bool index = what == CLV_REDUCE_ARGMIN || what == CLV_REDUCE_ARGMAX;
+    const uint32_t finish = what == CLV_REDUCE_STD                              ? 2
+                            : what == CLV_REDUCE_MEAN || what == CLV_REDUCE_VAR ? 1
+                            : index                                             ? 3
+                                                                                : 0;
+    launch.kernel = "clv_reduce_join";
+    launch.local[0] = GROUP;
+    launch.global[0] = clv_round_up(outputs, GROUP);
+    launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 0;
+    const clv_arg join[] = { clv_arg_buffer(p),
+                             clv_arg_buffer(q),
+                             clv_arg_buffer(out),
+                             clv_arg_u32((uint32_t)outputs),
+                             clv_arg_u32((uint32_t)s->inner),
+                             clv_arg_u32((uint32_t)blocks),
+                             clv_arg_f32(high),
+                             clv_arg_f32(low),
+                             clv_arg_u32(finish) };
+    return clv_launch_enqueue(engine->queue, &launch, join, CLV_LEN(join), NULL);
+}
+
+clv_status clv_reduce_enqueue(clv_engine *engine, unsigned key, clv_reduction what,
+                              const clv_reduce_shape *s, const clv_buffer *in, clv_buffer *out)
+{
+    clv_buffer *mean;
+    if (what != CLV_REDUCE_VAR && what != CLV_REDUCE_STD)
+        return one_pass(engine, key, what, false, s, in, in, out);
+    CLV_TRY(clv_engine_scratch(engine, key + MEAN, s->outer * s->inner * sizeof(float), &mean));
+    CLV_TRY(one_pass(engine, key, CLV_REDUCE_MEAN, false, s, in, in, mean));
+    return one_pass(engine, key, what, true, s, in, mean, out);
+}
+
+/* ---- what others call ------------------------------------------------------------------------ */
+
+typedef struct reduction {
+    clv_reduction what;
+    clv_reduce_shape shape;
+    clv_array *in, *out;
+} reduction;
+
+static clv_status on_device(clv_engine *engine, void *user)
+{
+    const reduction *r = user;
+    return clv_reduce_enqueue(engine, CALL_SCRATCH, r->what, &r->shape, r->in->at, r->out->at);
+}
+
+static clv_status on_host(void *user)
+{
+    const reduction *r = user;
+    return clv_reduce_host(r->what, &r->shape, r->in->host, r->out->host);
+}
+
+typedef struct trial {
+    clv_context *context;
+    clv_reduction what;
+    clv_array *in, *out;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    trial *t = user;
+    return clv_reduce(t->context, t->what, t->in, 1, t->out);
+}
+
+/* Rows of the call's own length and width, as many as `work` needs; one long one when it is long. */
+static clv_status try_reduce(clv_context *context, double work, clv_side side, double *seconds,
+                             void *user)
+{
+    const reduction *r = user;
+    (void)side;
+    size_t shape[3] = { 1, r->shape.len, r->shape.inner };
+    const double row = (double)(r->shape.len * r->shape.inner);
+    if (r->shape.outer > 1 && work > row)
+        shape[0] = (size_t)(work / row);
+    else
+        shape[1] = CLV_MAX((size_t)(work / (double)r->shape.inner), (size_t)1);
+    const size_t elements = shape[0] * shape[1] * shape[2], result[2] = { shape[0], shape[2] };
+    float *memory = clv_alloc_pages((elements + 1024 + result[0] * result[1]) * sizeof *memory);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "reduce: no memory for a trial");
+    for (size_t i = 0; i < elements; ++i)
+        memory[i] = (float)(i * 37 % 997) * 0.03f;
+    trial t = { .context = context, .what = r->what };
+    clv_status status = clv_array_wrap(context, memory, 3, shape, &t.in);
+    if (!status)
+        status = clv_array_wrap(context, memory + clv_round_up(elements, 1024), 2, result, &t.out);
+    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    clv_array_free(t.in);
+    clv_array_free(t.out);
+    clv_free(memory);
+    return status;
+}
+
+static clv_status read_shapes(reduction *r, int axis)
+{
+    const clv_array *in = r->in, *out = r->out;
+    r->shape = (clv_reduce_shape){ 1, in->elements, 1 };
+    if (axis < -1 || axis >= (int)in->rank)
+        return clv_fail(CLV_E_SHAPE, "reduce: axis %d, -1 to %d expected", axis, (int)in->rank - 1);
+    if (axis >= 0) {
+        r->shape.len = in->shape[axis];
+        for (int i = 0; i < axis; ++i)
+            r->shape.outer *= in->shape[i];
+        for (size_t i = (size_t)axis + 1; i < in->rank; ++i)
+            r->shape.inner *= in->shape[i];
+    }
+    const bool keeps = out->rank == in->rank;
+    size_t k = 0;
+    bool fits = axis >= 0 ? keeps || out->rank + 1 == in->rank : true;
+    for (size_t i = 0; i < in->rank && axis >= 0 && fits; ++i) {
+        if ((int)i != axis)
+            fits = out->shape[k++] == in->shape[i];
+        else if (keeps)
+            fits = out->shape[k++] == 1;
+    }
+    if (!fits || out->elements != r->shape.outer * r->shape.inner)
+        return clv_fail(CLV_E_SHAPE,
+                        "reduce: the result has %zu elements and %zu axes, %zu "
+                        "elements and the input's axes without axis %d expected",
+                        out->elements, out->rank, r->shape.outer * r->shape.inner, axis);
+    const bool index = r->what >= CLV_REDUCE_ARGMIN;
+    if (index && r->shape.len > (size_t)1 << 24)
+        return clv_fail(CLV_E_SHAPE, "reduce: places beyond 2^24 are no float32");
+    return CLV_OK;
+}
+
+clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
+                      clv_array *out)
+{
+    CLV_TRY(clv_array_check("reduce", context, in));
+    CLV_TRY(clv_array_check("reduce", context, out));
+    if ((size_t)what >= CLV_LEN(names))
+        return clv_fail(CLV_E_ARGUMENT, "reduce: %d is not one of clv_reduction", (int)what);
+    if (in == out) return clv_fail(CLV_E_ARGUMENT, "reduce: the result is the operand");
+    reduction r = { .what = what, .in = in, .out = out };
+    CLV_TRY(read_shapes(&r, axis));
+    static const double effort[] = { 6, 6, 14, 14, 4, 4, 4, 4 };
+    static const char *const classes[] = { "sum", "sum", "var", "var", "min", "min", "min", "min" };
+    char kind[64];
+    if (r.shape.outer == 1)
+        snprintf(kind, sizeof kind, "reduce %s w%u", classes[what], clv_call_octave(r.shape.inner));
+    else
+        snprintf(kind, sizeof kind, "reduce %s w%u n%u", classes[what],
+                 clv_call_octave(r.shape.inner), clv_call_octave(r.shape.len));
+    clv_call call = { .operation = clv_reduction_name(what),
+                      .kind = kind,
+                      .work = (double)in->elements,
+                      .flops = effort[what] * (double)in->elements,
+                      .least_work = 1024,
+                      .most_work = 1 << 23,
+                      .trial = try_reduce,
+                      .device = on_device,
+                      .host = on_host,
+                      .user = &r };
+    clv_call_add(&call, in, true, false);
+    clv_call_add(&call, out, false, true);
+    return clv_call_run(context, &call);
+}

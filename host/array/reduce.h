@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions along the middle axis of [outer, len, inner], for operations made of them. */
+#ifndef CLEAVE_HOST_ARRAY_REDUCE_H
+#define CLEAVE_HOST_ARRAY_REDUCE_H
+
+#include "runtime/engine.h"
+
+#include <cleave/array_math.h>
+
+typedef struct clv_reduce_shape {
+    size_t outer, len, inner;
+} clv_reduce_shape;
+
+/* Engine keys that the first one takes. */
+enum { REDUCE_KEYS = 3 };
+
+clv_status clv_reduce_enqueue(clv_engine *engine, unsigned key, clv_reduction what,
+                              const clv_reduce_shape *shape, const clv_buffer *in, clv_buffer *out);
+clv_status clv_reduce_host(clv_reduction what, const clv_reduce_shape *shape, const float *in,
+                           float *out);
+
+/* Elements of a block, by the length alone: the order of a sum depends on nothing else. */
+size_t clv_reduce_block(const clv_reduce_shape *shape);
+/* 1 / n as the sum of two. */
+void clv_reduce_scale(size_t n, float *high, float *low);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on arrays on the device under test. */
+#include "host/cli/selftest/selftest.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <cleave/array.h>
+#include <cleave/array_math.h>
+
+#include <math.h>
+
+enum { ROWS = 150, WIDTH = 37, SAMPLES = 500000 };
+
+static float *numbers(size_t count, uint32_t state)
+{
+    float *out = clv_alloc(count, sizeof *out);
+    for (size_t i = 0; out && i < count; ++i) {
+        state = state * 1664525u + 1013904223u;
+        out[i] = (float)(state >> 8) * 0x1p-23f - 1.0f;
+    }
+    return out;
+}
+
+/* Arrays of one side's run. */
+typedef struct side {
+    clv_context *context;
+    clv_array *x, *y, *w, *z, *gram, *part, *one;
+    float *out; /* z, gram, part, one */
+} side;
+
+static clv_status wrap(clv_context *context, float *host, size_t a, size_t b, clv_array **array)
+{
+    const size_t shape[2] = { a, b };
+    return clv_array_wrap(context, host, b ? 2 : a != 0, shape, array);
+}
+
+static clv_status open_side(side *s, clv_context *context, float *x)
+{
+    float *out = s->out;
+    s->context = context;
+    clv_status status = wrap(context, x, ROWS, WIDTH, &s->x);
+    if (!status) status = wrap(context, x + ROWS * WIDTH, ROWS, 0, &s->y);
+    if (!status) status = wrap(context, x + ROWS * WIDTH + ROWS, WIDTH, 0, &s->w);
+    if (!status) status = wrap(context, out, ROWS, WIDTH, &s->z);
+    if (!status) status = wrap(context, out + ROWS * WIDTH, ROWS, ROWS, &s->gram);
+    if (!status) status = wrap(context, out + ROWS * (WIDTH + ROWS), WIDTH, 0, &s->part);
+    if (!status) status = wrap(context, out + ROWS * (WIDTH + ROWS) + WIDTH, 0, 0, &s->one);
+    return status;
+}
+
+static void close_side(side *s)
+{
+    clv_array *all[] = { s->x, s->y, s->w, s->z, s->gram, s->part, s->one };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_array_free(all[i]);
+}
+
+static clv_status map(side *s)
+{
+    const clv_map_input in[] = { { "x", s->x, 0 }, { "w", s->w, 0 }, { "k", NULL, 2.5f } };
+    return clv_map(s->context, "where(x > w, k*x + w*w, sqrt(abs(x)) * exp(-w))", in, 3, s->z);
+}
+
+static clv_status reduce(side *s)
+{
+    CLV_TRY(clv_reduce(s->context, CLV_REDUCE_VAR, s->x, 0, s->part));
+    return clv_reduce(s->context, CLV_REDUCE_SUM, s->x, -1, s->one);
+}
+
+static clv_status normalize(side *s)
+{
+    return clv_normalize(s->context, s->x, s->z, s->gram, s->part, NULL);
+}
+
+static clv_status regress(side *s)
+{
+    return clv_linear_step(s->context, s->x, s->y, s->w, s->one, s->part);
+}
+
+static void compare(selftest *test, const char *name, clv_status (*run)(side *s), side sides[2],
+                    size_t count, double limit)
+{
+    double worst = 0;
+    for (size_t i = 0; i < count; ++i)
+        sides[0].out[i] = sides[1].out[i] = 0;
+    selftest_begin(test, "%s", name);
+    clv_status status = run(&sides[0]);
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
+    if (!status) status = run(&sides[1]);
+    clv_offload_force(before);
+    for (size_t i = 0; i < count && !status; ++i) {
+        const double d = fabs((double)sides[0].out[i] - (double)sides[1].out[i]);
+        if (!(d <= worst)) worst = isnan(d) ? (double)INFINITY : d;
+    }
+    selftest_end(test, status, worst, limit);
+}
+
+static void count_points(selftest *test, clv_context *plain)
+{
+    uint64_t want = 0, got = 0;
+    selftest_begin(test, "Monte Carlo, %d points", SAMPLES);
+    clv_status status = clv_monte_carlo_pi(plain, SAMPLES, NULL, &want, NULL);
+    if (!status) status = clv_monte_carlo_pi(test->context, SAMPLES, NULL, &got, NULL);
+    selftest_end(test, status, want > got ? (double)(want - got) : (double)(got - want), 0);
+}
+
+static void filter(selftest *test, clv_context *plain, const float *x, float *want, float *got)
+{
+    double worst = 0;
+    selftest_begin(test, "convolution %dx%d, 5x3", ROWS, WIDTH);
+    const clv_convolve_options o = { .edge = CLV_EDGE_MIRROR };
+    clv_status status = clv_convolve_2d(plain, x, ROWS, WIDTH, x, 5, 3, &o, want, NULL);
+    if (!status) status = clv_convolve_2d(test->context, x, ROWS, WIDTH, x, 5, 3, &o, got, NULL);
+    for (size_t i = 0; i < (size_t)ROWS * WIDTH && !status; ++i)
+        worst = fmax(worst, fabs((double)want[i] - (double)got[i]));
+    selftest_end(test, status, worst, 1e-5);
+}
+
+static void diagonalise(selftest *test, clv_context *plain, const float *x, float *want, float *got)
+{
+    enum { COUNT = 20, N = 12 };
+    double worst = 0;
+    selftest_begin(test, "eigenvalues of %d matrices", COUNT);
+    clv_status status = clv_eigvalsh(plain, x, COUNT, N, NULL, want, NULL);
+    if (!status) status = clv_eigvalsh(test->context, x, COUNT, N, NULL, got, NULL);
+    for (size_t i = 0; i < (size_t)COUNT * N && !status; ++i)
+        worst = fmax(worst, fabs((double)want[i] - (double)got[i]));
+    selftest_end(test, status, worst, 2e-5);
+}
+
+void selftest_arrays(selftest *test)
+{
+    enum { OUT = ROWS * (WIDTH + ROWS) + WIDTH + 1 };
+    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    clv_context *plain = NULL;
+    float *x = numbers(ROWS * WIDTH + ROWS + WIDTH, 3);
+    side sides[2] = { { .out = clv_zalloc(OUT, sizeof *x) },
+                      { .out = clv_zalloc(OUT, sizeof *x) } };
+    clv_status status = clv_context_create(&options, &plain);
+    if (!status && (!x || !sides[0].out || !sides[1].out))
+        status = clv_fail(CLV_E_MEMORY, "no memory for arrays");
+    if (!status) status = open_side(&sides[0], plain, x);
+    if (!status) status = open_side(&sides[1], test->context, x);
+    if (status) {
+        selftest_begin(test, "arrays");
+        selftest_end(test, status, 0, 0);
+    } else {
+        compare(test, "expression, broadcast", map, sides, ROWS * WIDTH, 1e-5);
+        compare(test, "reductions", reduce, sides, OUT, 0);
+        compare(test, "normalisation and products", normalize, sides, OUT, 1e-3);
+        compare(test, "linear regression", regress, sides, OUT, 0);
+        count_points(test, plain);
+        filter(test, plain, x, sides[0].out, sides[1].out);
+        diagonalise(test, plain, x, sides[0].out, sides[1].out);
+    }
+    close_side(&sides[0]), close_side(&sides[1]);
+    clv_free(sides[0].out), clv_free(sides[1].out);
+    clv_free(x);
+    clv_context_free(plain);
+}

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that take NumPy arrays or arrays of a device: expressions, reductions, products,
+normalisation, linear regression."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _abi
+from ._context import Context
+from ._device_array import Array, Operands
+from ._library import check, lib
+from ._probe import choice
+from .errors import ArgumentError, ShapeError
+
+_REDUCTIONS = {name: number for number, name in enumerate(
+    ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
+
+
+def compute(expression: str, out: Any = None, *, context: Context | None = None,
+            **inputs: Any) -> Any:
+    """One kernel of an expression: compute("a * x + b", a=2, x=data, b=other).
+
+    + - * / % ** < <= > >= == != && || ! ?: and functions such as sin, exp, sqrt, min, where,
+    clamp (include/cleave/array_math.h lists them all). Inputs are numbers, NumPy arrays and
+    Arrays, which broadcast as in NumPy; float32. Nothing but what the grammar knows is compiled.
+
+    Returns an Array where an input is one, else a NumPy array; or writes `out`.
+
+    Raises FormatError (with the position in the expression), ShapeError, ArgumentError.
+    """
+    arrays = [value for value in inputs.values() if isinstance(value, Array)]
+    with Operands(context, *arrays, *([out] if isinstance(out, Array) else [])) as operands:
+        given = (_abi.MapInput * max(len(inputs), 1))()
+        shape: tuple[int, ...] = ()
+        for slot, (name, value) in zip(given, inputs.items()):
+            slot.name = name.encode()
+            if isinstance(value, (int, float, np.number)):
+                slot.value = value
+                continue
+            slot.array, has = operands.operand(value)
+            if has != shape:
+                try:
+                    shape = np.broadcast_shapes(shape, has)
+                except ValueError:
+                    raise ShapeError(f"compute: {name} of shape {has} does not fit {shape}") from None
+        handle, result = operands.result(shape if out is None else out.shape, out)
+        check(lib.clv_map(operands.handle, expression.encode(), given, len(inputs), handle))
+    return result
+
+
+def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
+           context: Context | None = None) -> Any:
+    """Sum, mean, var, std (of the population), min, max, argmin or argmax along an axis, or of all.
+    Sums are compensated, in one order: the same bits on every device. Places are exact below 2^24.
+
+    Raises ShapeError, ArgumentError.
+    """
+    with Operands(context, x) as operands:
+        handle, shape = operands.operand(x)
+        if axis is not None and not -len(shape) <= axis < len(shape):
+            raise ShapeError(f"reduce: axis {axis} of an array of {len(shape)} axes")
+        at = -1 if axis is None else axis % len(shape)
+        to, result = operands.result(() if axis is None else shape[:at] + shape[at + 1:])
+        check(lib.clv_reduce(operands.handle, choice("reduction", what, _REDUCTIONS), handle, at,
+                             to))
+    return result
+
+
+def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False,
+            out: Any = None, context: Context | None = None) -> Any:
+    """A B of [m, k] and [k, n], or of stacks [s, m, k] and [s, k, n], where they lie; matmul() does
+    the same for NumPy arrays of any strides.
+
+    Raises ShapeError, ArgumentError.
+    """
+    with Operands(context, a, b) as operands:
+        ha, sa = operands.operand(a)
+        hb, sb = operands.operand(b)
+        if not 2 <= len(sa) <= 3 or not 2 <= len(sb) <= 3:
+            raise ShapeError(f"product: shapes {sa} and {sb}, 2 or 3 axes expected")
+        m, n = sa[-1 if transpose_a else -2], sb[-2 if transpose_b else -1]
+        stack = max((s[:-2] for s in (sa, sb)), default=())
+        if out is not None:
+            stack = tuple(out.shape[:-2])
+        options = _abi.ProductOptions(ctypes.sizeof(_abi.ProductOptions), transpose_a, transpose_b)
+        hc, result = operands.result((*stack, m, n), out)
+        check(lib.clv_product(operands.handle, ha, hb, ctypes.byref(options), hc))
+    return result
+
+
+class Normalized(NamedTuple):
+    """z, the products of its rows (or None), and the columns' means and deviations."""
+    z: Any
+    gram: Any
+    mean: Any
+    std: Any
+
+
+def normalize(x: Any, *, gram: bool = False, context: Context | None = None) -> Normalized:
+    """z = (x - mean) / std of every column of x [n, d], and z z^T when `gram`. The deviation is the
+    population's; a column of one value gives NaN.
+
+    Raises ShapeError.
+    """
+    with Operands(context, x) as operands:
+        handle, shape = operands.operand(x)
+        if len(shape) != 2:
+            raise ShapeError(f"normalize: 2 axes expected, shape {shape} given")
+        hz, z = operands.result(shape)
+        hg, g = operands.result((shape[0], shape[0])) if gram else (None, None)
+        hm, mean = operands.result(shape[1:])
+        hs, std = operands.result(shape[1:])
+        check(lib.clv_normalize(operands.handle, handle, hz, hg, hm, hs))
+    return Normalized(z, g, mean, std)
+
+
+def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tuple[Any, Any]:
+    """(loss, gradient) of linear regression: mean((x w - y)^2) and 2 x^T (x w - y) / n, for x
+    [n, d], y [n], w [d].
+
+    Raises ShapeError.
+    """
+    with Operands(context, x, y, w) as operands:
+        (hx, _), (hy, _), (hw, shape) = (operands.operand(value) for value in (x, y, w))
+        hl, loss = operands.result(())
+        hg, gradient = operands.result(shape)
+        check(lib.clv_linear_step(operands.handle, hx, hy, hw, hl, hg))
+    return loss, gradient
+
+
+def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
+                 context: Context | None = None) -> Any:
+    """`steps` times w -= rate * gradient, all on one side; w is changed in place. Returns the loss
+    before each step.
+
+    Raises ShapeError, ArgumentError (w is no dense, writeable float32 array).
+    """
+    if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
+                                         w.flags.c_contiguous and w.flags.writeable):
+        raise ArgumentError("linear_train: w: a dense, writeable float32 array expected")
+    with Operands(context, x, y, w) as operands:
+        (hx, _), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
+        hl, losses = operands.result((steps,))
+        check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, steps, hl))
+    return losses

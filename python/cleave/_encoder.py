@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of texts by BERT encoders from a folder of sentence-transformers, and their tokens; steps
+of fine-tuning."""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+from . import _abi
+from ._arrays import address
+from ._context import Context, default_context
+from ._library import check, lib
+from ._probe import choice
+from ._report import Report, report_handle
+from .errors import ArgumentError
+
+
+def _open_tokenizer(folder: Any, max_length: int) -> int:
+    options = _abi.TokenizerOptions(size=ctypes.sizeof(_abi.TokenizerOptions),
+                                    max_length=max_length)
+    made = ctypes.c_void_p()
+    check(lib.clv_tokenizer_open(os.fsencode(folder), ctypes.byref(options), ctypes.byref(made)))
+    return made.value
+
+
+def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """(ids, offsets): text i has ids[offsets[i]:offsets[i + 1]]."""
+    if isinstance(texts, str):
+        raise ArgumentError("texts: a list expected, one str given")
+    raw = [text.encode() for text in texts]
+    pointers = (ctypes.c_char_p * max(len(raw), 1))(*raw)
+    lengths = (ctypes.c_size_t * max(len(raw), 1))(*(len(text) for text in raw))
+    options = _abi.TokenizeOptions(size=ctypes.sizeof(_abi.TokenizeOptions), threads=threads)
+    rows = _abi.TokenRows()
+    try:
+        check(lib.clv_tokenize(tokenizer, pointers, lengths, len(raw), ctypes.byref(options),
+                               ctypes.byref(rows)))
+        ids = np.array(rows.ids[:rows.tokens] if rows.tokens else [], np.int32)
+        offsets = np.array(rows.offsets[:len(raw) + 1] if raw else [0], np.uintp)
+    finally:
+        lib.clv_token_rows_clear(ctypes.byref(rows))
+    return ids, offsets
+
+
+class _Folder:
+    """A model folder: tokenizer, and weights once they are needed."""
+
+    def __init__(self, folder: Any, max_length: int, threads: int):
+        self._tokenizer = self._model = None
+        self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
+        self._tokenizer = _open_tokenizer(folder, max_length)
+
+    def tokenize(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
+        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        return np.split(ids, offsets[1:-1].astype(np.intp)) if len(texts) else []
+
+    def _weights(self) -> int:
+        if not self._model:
+            made = ctypes.c_void_p()
+            check(lib.clv_model_open(os.fsencode(self.folder), ctypes.byref(made)))
+            self._model = made.value
+        return self._model
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector."""
+        return lib.clv_model_get_config(self._weights()).contents.value
+
+    def close(self) -> None:
+        if self._model:
+            lib.clv_model_close(self._model)
+        if self._tokenizer:
+            lib.clv_tokenizer_close(self._tokenizer)
+        self._model = self._tokenizer = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def tokenize(folder: str | os.PathLike, texts: Sequence[str], *, max_length: int = 0,
+             threads: int = 0) -> list[np.ndarray]:
+    """Token numbers of texts by the tokenizer of a model folder; no device is needed.
+
+    Raises FileError, FormatError, ArgumentError.
+    """
+    return _Folder(folder, max_length, threads).tokenize(texts)
+
+
+class Encoder(_Folder):
+    """A BERT encoder from a folder as sentence-transformers writes it (config.json,
+    model.safetensors, tokenizer.json or vocab.txt).
+
+    Parameters
+    ----------
+    folder        the folder
+    max_length    most tokens of a text; 0: as the folder says
+    batch_tokens  worked on together; 0: automatic
+    half          devices keep matrices as fp16: cosine to fp32 0.9999
+    threads       of the tokenizer; 0: all cores
+
+    Raises FileError, FormatError (names what was found and what was expected), MemoryError.
+    """
+
+    def __init__(self, folder: str | os.PathLike, *, max_length: int = 0, batch_tokens: int = 0,
+                 half: bool = False, threads: int = 0, context: Context | None = None):
+        self._encoder = None
+        super().__init__(folder, max_length, threads)
+        self.context = context or default_context()
+        model, made = self._weights(), ctypes.c_void_p()
+        options = _abi.EncoderOptions(size=ctypes.sizeof(_abi.EncoderOptions),
+                                      batch_tokens=batch_tokens, half=half)
+        with self.context.held() as handle:
+            check(lib.clv_encoder_open(handle, lib.clv_model_get_config(model),
+                                       lib.clv_model_get_weights(model), ctypes.byref(options),
+                                       ctypes.byref(made)))
+            self.context.acquire()
+        self._encoder = made.value
+
+    def embed(self, texts: Sequence[str], *, report: Report | None = None) -> np.ndarray:
+        """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
+        depend on its neighbours. Raises DeviceError, CancelledError."""
+        if not self._encoder:
+            raise ArgumentError("encoder: it is closed")
+        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        out = np.empty((len(texts), self.width), np.float32)
+        if len(texts):
+            check(lib.clv_encode(self._encoder, address(ids), address(offsets), len(texts),
+                                 address(out), report_handle(report)))
+        return out
+
+    def close(self) -> None:
+        if self._encoder:
+            lib.clv_encoder_close(self._encoder)
+            self._encoder = None
+            self.context.release()
+        super().close()
+
+
+def embed(folder: str | os.PathLike, texts: Sequence[str], **named: Any) -> np.ndarray:
+    """Encoder(folder, ...).embed(texts): for a single call."""
+    encoder = Encoder(folder, **named)
+    try:
+        return encoder.embed(texts)
+    finally:
+        encoder.close()
+
+
+class TrainResult(NamedTuple):
+    """Mean loss, length of the gradient, texts (or pairs) that counted, and those that were right."""
+    loss: float
+    gradient_length: float
+    counted: int
+    right: int
+
+
+class Trainer(_Folder):
+    """Fine-tunes a model folder: task "classes" (a linear layer says the class) or "pairs" (texts 2i
+    and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
+    classes=3, decay=0.01, frozen_layers=4, optimizer=1 (SGD), seed=1, ..."""
+
+    def __init__(self, folder: str | os.PathLike, task: str = "classes", *, max_length: int = 0,
+                 threads: int = 0, context: Context | None = None, **options: Any):
+        self._trainer = None
+        super().__init__(folder, max_length, threads)
+        self.context = context or default_context()
+        known = {name for name, _ in _abi.TrainerOptions._fields_} - {"size", "task"}
+        if set(options) - known:
+            raise ArgumentError(f"trainer: unknown option {sorted(set(options) - known)[0]!r}")
+        given = _abi.TrainerOptions(size=ctypes.sizeof(_abi.TrainerOptions),
+                                    task=choice("task", task, {"classes": 0, "pairs": 1}),
+                                    **options)
+        made = ctypes.c_void_p()
+        with self.context.held() as handle:
+            check(lib.clv_trainer_open(handle, self._weights(), ctypes.byref(given),
+                                       ctypes.byref(made)))
+            self.context.acquire()
+        self._trainer = made.value
+
+    def _run(self, texts: Sequence[str], labels: Any, rate: float | None) -> TrainResult:
+        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        marks = None if labels is None else np.ascontiguousarray(labels, np.int32)
+        if marks is not None and marks.shape != (len(texts),):
+            raise ArgumentError(f"trainer: {len(texts)} texts, labels of shape {marks.shape}")
+        found = _abi.TrainResult()
+        head = (self._trainer, address(ids), address(offsets), len(texts), address(marks))
+        if rate is None:
+            check(lib.clv_trainer_evaluate(*head, ctypes.byref(found)))
+        else:
+            check(lib.clv_trainer_step(*head, rate, ctypes.byref(found)))
+        return TrainResult(*(getattr(found, name) for name in TrainResult._fields))
+
+    def step(self, texts: Sequence[str], labels: Any = None, *, rate: float) -> TrainResult:
+        """One step of learning on these texts."""
+        return self._run(texts, labels, rate)
+
+    def evaluate(self, texts: Sequence[str], labels: Any = None) -> TrainResult:
+        """Loss and hits, nothing is learnt."""
+        return self._run(texts, labels, None)
+
+    def write(self, path: str | os.PathLike) -> None:
+        """The weights as safetensors, which other tools read."""
+        check(lib.clv_trainer_write(self._trainer, os.fsencode(path), None))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """All that the next step depends on; see restore()."""
+        check(lib.clv_trainer_save(self._trainer, os.fsencode(path), None))
+
+    def restore(self, path: str | os.PathLike) -> None:
+        """Goes on where save() was called."""
+        check(lib.clv_trainer_restore(self._trainer, os.fsencode(path)))
+
+    def close(self) -> None:
+        if self._trainer:
+            lib.clv_trainer_close(self._trainer)
+            self._trainer = None
+            self.context.release()
+        super().close()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host or device: the library's choice, its reasons, and how to override it."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import Any, Callable, Iterator, NamedTuple
+
+from . import _abi
+from ._library import check, lib
+from ._probe import choice
+
+_SIDES = {"auto": 0, "host": 1, "device": 2}
+_NAMES = {number: name for name, number in _SIDES.items()}
+
+
+class Plan(NamedTuple):
+    """One decision and its numbers: seconds predicted for both sides (0: not asked for), what would
+    have to move, and the rates that the prediction comes from."""
+    operation: str
+    side: str
+    device: str
+    reason: str
+    forced: bool
+    measured: bool
+    flops: float
+    bytes: float
+    transfer_bytes: float
+    resident_bytes: float
+    host_s: float
+    device_s: float
+    launch_s: float
+    host_rate: float
+    kernel_rate: float
+    transfer_rate: float
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.reason}"
+
+
+@contextlib.contextmanager
+def offload(side: str) -> Iterator[None]:
+    """Inside the block this thread's matmul, compute, reduce and the like run on "host" or
+    "device", or by the library's own choice ("auto"). "device" is an order: without one that works
+    they raise NoDeviceError."""
+    before = lib.clv_offload_force(choice("offload", side, _SIDES))
+    try:
+        yield
+    finally:
+        lib.clv_offload_force(before)
+
+
+def last_plan() -> Plan:
+    """The decision of this thread's latest call. ArgumentError when there was none."""
+    found = _abi.Offload()
+    check(lib.clv_offload_last(ctypes.byref(found)))
+    values = {name: getattr(found, name) for name in Plan._fields}
+    for name in ("operation", "device", "reason"):
+        values[name] = values[name].decode(errors="replace")
+    values["side"] = _NAMES[values["side"]]
+    return Plan(**values)
+
+
+def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plan:
+    """Which side `function(*arguments)` would be done by, and why, without doing it:
+    print(explain(cleave.matmul, a, b))."""
+    before = lib.clv_offload_dry(True)
+    try:
+        function(*arguments, **named)
+    finally:
+        lib.clv_offload_dry(before)
+    return last_plan()

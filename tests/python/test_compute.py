@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions, reductions, products, learning; arrays that stay on a device; host or device."""
+import threading
+
+import numpy as np
+import pytest
+
+import cleave
+
+
+@pytest.fixture(params=["plain", "host", "device"])
+def side(request, context, reference):
+    """A context, and where its work is forced to be done."""
+    if request.param == "device" and not context.devices:
+        pytest.skip("no OpenCL device")
+    with cleave.offload("auto" if request.param == "plain" else request.param):
+        yield reference if request.param == "plain" else context
+
+
+def test_compute_broadcasts_as_numpy(side):
+    x = np.linspace(-2, 2, 60, dtype=np.float32).reshape(4, 15)
+    row, column = x[1] + 3, x[:, :1]
+    got = cleave.compute("where(x > 0, x ** 2, -x) * row + k * column", x=x, row=row, column=column,
+                         k=2.5, context=side)
+    np.testing.assert_allclose(got, np.where(x > 0, x**2, -x) * row + 2.5 * column, rtol=1e-6)
+    out = np.empty_like(x)
+    assert cleave.compute("x % row", x=x, row=row, out=out, context=side) is out
+    np.testing.assert_allclose(out, x % row, atol=1e-6)
+    assert cleave.compute("2 + 3 * k", k=4, context=side).shape == ()
+    ints = cleave.compute("x + 1", x=np.arange(6).reshape(2, 3)[:, ::-1], context=side)
+    assert ints.tolist() == [[3, 2, 1], [6, 5, 4]]
+
+
+def test_faults_of_expressions_are_placed(reference):
+    with pytest.raises(cleave.FormatError, match='position 4: .* found "\\* y"'):
+        cleave.compute("x + * y", x=1, y=2, context=reference)
+    with pytest.raises(cleave.FormatError, match="name of an input or of a function"):
+        cleave.compute("__import__('os')", context=reference)
+    with pytest.raises(cleave.ShapeError, match="does not fit"):
+        cleave.compute("a + b", a=np.ones(3), b=np.ones(4), context=reference)
+    with pytest.raises(cleave.ShapeError, match="the result"):
+        cleave.compute("a", a=np.ones(3), out=np.empty(4, np.float32), context=reference)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_reductions(side, axis):
+    x = np.random.default_rng(2).standard_normal((37, 11, 3)).astype(np.float32)
+    for what in ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"):
+        want = getattr(x.astype(np.float64), what)(axis)
+        got = cleave.reduce(x, what, axis, context=side)
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    with pytest.raises(cleave.ShapeError):
+        cleave.reduce(x, "sum", 3, context=side)
+    with pytest.raises(cleave.ArgumentError):
+        cleave.reduce(x, "median", context=side)
+
+
+def test_normalize_and_products(side):
+    x = (np.random.default_rng(3).standard_normal((20, 6)) * 3 + 50).astype(np.float32)
+    want = (x - x.mean(0, dtype=float)) / x.std(0, dtype=float)
+    found = cleave.normalize(x, gram=True, context=side)
+    np.testing.assert_allclose(found.z, want, atol=2e-4)
+    np.testing.assert_allclose(found.gram, want @ want.T, atol=5e-3)
+    np.testing.assert_allclose(found.mean, x.mean(0, dtype=float), rtol=1e-6)
+    stack = np.stack([x, 2 * x])
+    np.testing.assert_allclose(cleave.product(stack, x, transpose_b=True, context=side),
+                               stack @ x.T, rtol=1e-5)
+    with pytest.raises(cleave.ShapeError):
+        cleave.product(x, x, context=side)
+
+
+def test_regression(side):
+    random = np.random.default_rng(4)
+    x, y, w = (random.standard_normal(s).astype(np.float32) for s in ((50, 7), 50, 7))
+    loss, gradient = cleave.linear_step(x, y, w, context=side)
+    r = x.astype(float) @ w - y
+    np.testing.assert_allclose(loss, (r**2).mean(), rtol=1e-6)
+    np.testing.assert_allclose(gradient, 2 * x.T.astype(float) @ r / 50, rtol=1e-5, atol=1e-6)
+    losses = cleave.linear_train(x, y, w, rate=0.1, steps=30, context=side)
+    assert losses[0] == loss and losses[-1] < losses[0] / 2
+    with pytest.raises(cleave.ArgumentError, match="w:"):
+        cleave.linear_train(x, y, [0.0] * 7, rate=0.1, steps=3, context=side)
+
+
+def test_eigvals(reference):
+    try:
+        assert cleave.eigvals([[0, 1], [-1, 0]], context=reference).tolist() == [-1j, 1j]
+    except cleave.NoDeviceError as error:
+        assert "LAPACK" in error.message
+    with pytest.raises(cleave.ShapeError):
+        cleave.eigvals(np.ones((2, 3)), context=reference)
+
+
+def test_arrays_stay_on_the_device(device_context):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    with device_context.held():
+        a = cleave.array(x, context=device_context)
+    before = cleave.array_stats(device_context)
+    b = (2 * a + 1 - a / 4) % 3
+    total = b.sum(axis=1)
+    c = a @ cleave.compute("a", a=a).reshape(4, 3)
+    after = cleave.array_stats(device_context)
+    assert b.on_device and total.on_device and c.on_device
+    assert after.downloads == before.downloads and after.uploads == before.uploads
+    assert after.calls_device >= before.calls_device + 7
+    np.testing.assert_allclose(b, (2 * x + 1 - x / 4) % 3, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(c), x @ x.reshape(4, 3))
+    assert float(a.max()) == 11 and float(a.argmax()) == 11 and len(a) == 3 and a.size == 12
+    assert (a > 5).numpy().sum() == 6 and (-a ** 2).numpy()[0, 1] == -1
+    assert np.from_dlpack(a).shape == (3, 4) and np.array_equal(cleave.array(a, context=device_context), x)
+    a.write(7)
+    assert (a.numpy() == 7).all() and "on the device" in repr(a)
+    with pytest.raises(cleave.ShapeError):
+        a.reshape(5, 5)
+    with pytest.raises(TypeError):
+        float(a)
+
+
+def test_arrays_without_a_device(reference):
+    a = cleave.array([1, 2, 3], context=reference)
+    assert not a.on_device and (a + a).numpy().tolist() == [2, 4, 6]
+    with pytest.raises(cleave.ArgumentError, match="different contexts"):
+        with cleave.Context(mode="reference") as other:
+            cleave.compute("a + b", a=a, b=cleave.array([1], context=other))
+    with pytest.raises(cleave.ShapeError):
+        cleave.array(np.ones((1,) * 5), context=reference)
+    made = cleave.empty(3, context=reference)
+    with pytest.raises(cleave.ArgumentError, match="no contents"):
+        made.numpy()
+
+
+def test_the_choice_is_told_and_forced(context, reference):
+    a = np.ones((8, 8), np.float32)
+    plan = cleave.explain(cleave.matmul, a, a, context=context)
+    assert plan.operation == "matmul" and plan.flops == 1024 and plan.side in str(plan)
+    with cleave.offload("host"):
+        cleave.matmul(a, a, context=context)
+        assert cleave.last_plan().side == "host" and cleave.last_plan().forced
+        seen = []
+        thread = threading.Thread(target=lambda: (
+            cleave.compute("1", context=reference), seen.append(cleave.last_plan())))
+        thread.start()
+        thread.join()
+        assert "no device" in seen[0].reason  # an override is of one thread
+    with cleave.offload("device"), pytest.raises(cleave.NoDeviceError):
+        cleave.matmul(a, a, context=reference)
+    with pytest.raises(cleave.ArgumentError):
+        with cleave.offload("gpu"):
+            pass
+    room = np.zeros(3, np.float32)
+    cleave.explain(cleave.compute, "1 + k", k=room, out=room, context=context)
+    assert not room.any()
+
+
+def test_memory_of_a_device(device_context):
+    device = device_context.devices[0]
+    device.reserve(1 << 20, 2)
+    room = device.room()
+    assert 0 < room.free_bytes <= room.limit_bytes and room.total_bytes > 0
+    assert device.memory().cached_bytes >= 2 << 20
+    busy = device.utilisation()
+    assert busy is None or 0 <= busy <= 100
+    device.trim()
+    assert device.memory().cached_bytes == 0
+    with pytest.raises(cleave.ArgumentError):
+        device.reserve(0)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts: tokens, vectors, a few steps of learning, on a small random model."""
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import cleave
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "green", "apple", "stone",
+         "##s", "is", "the"]
+WIDTH, FFN = 16, 32
+
+
+def write_tensors(path, tensors):
+    header, data = {}, b""
+    for name, value in tensors.items():
+        raw = value.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(value.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("model")
+    (made / "config.json").write_text(json.dumps({
+        "model_type": "bert", "hidden_size": WIDTH, "num_attention_heads": 2,
+        "num_hidden_layers": 1, "intermediate_size": FFN, "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12, "max_position_embeddings": 32, "vocab_size": len(WORDS),
+        "type_vocab_size": 2, "position_embedding_type": "absolute"}))
+    (made / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (made / "tokenizer_config.json").write_text(json.dumps({
+        "tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 32}))
+    random = np.random.default_rng(1)
+    shapes = {"embeddings.word_embeddings.weight": (len(WORDS), WIDTH),
+              "embeddings.position_embeddings.weight": (32, WIDTH),
+              "embeddings.token_type_embeddings.weight": (2, WIDTH)}
+    layer = "encoder.layer.0."
+    for name, shape in {"attention.self.query": (WIDTH, WIDTH), "attention.self.key": (WIDTH, WIDTH),
+                        "attention.self.value": (WIDTH, WIDTH),
+                        "attention.output.dense": (WIDTH, WIDTH), "intermediate.dense": (FFN, WIDTH),
+                        "output.dense": (WIDTH, FFN)}.items():
+        shapes[layer + name + ".weight"], shapes[layer + name + ".bias"] = shape, shape[:1]
+    tensors = {name: 0.3 * random.standard_normal(shape) for name, shape in shapes.items()}
+    for name in ("embeddings.LayerNorm", layer + "attention.output.LayerNorm",
+                 layer + "output.LayerNorm"):
+        tensors[name + ".weight"], tensors[name + ".bias"] = np.ones(WIDTH), np.zeros(WIDTH)
+    write_tensors(made / "model.safetensors", tensors)
+    return made
+
+
+def test_tokens(folder):
+    ids = cleave.tokenize(folder, ["The red apples", "", "stone?"])
+    assert [list(row) for row in ids] == [[2, 12, 6, 8, 10, 3], [2, 3], [2, 9, 1, 3]]
+    assert cleave.tokenize(folder, []) == []
+    with pytest.raises(cleave.ArgumentError):
+        cleave.tokenize(folder, "one text")
+    with pytest.raises(cleave.Error):
+        cleave.tokenize(folder / "nothing", ["a"])
+
+
+def test_vectors(folder, reference, context):
+    texts = ["the apple is red", "a stone", "the apple is red", ""]
+    encoder = cleave.Encoder(folder, context=reference)
+    vectors = encoder.embed(texts)
+    assert vectors.shape == (4, WIDTH) and encoder.width == WIDTH
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.array_equal(vectors[0], vectors[2]) and vectors[0] @ vectors[1] < 0.999
+    assert encoder.embed([]).shape == (0, WIDTH)
+    encoder.close()
+    with pytest.raises(cleave.ArgumentError, match="closed"):
+        encoder.embed(texts)
+    np.testing.assert_allclose(cleave.embed(folder, texts, context=context), vectors, atol=1e-5)
+
+
+def test_a_model_learns(folder, reference, tmp_path):
+    texts, labels = ["red apple", "green apple", "red stone", "green stones"], [0, 1, 0, 1]
+    trainer = cleave.Trainer(folder, "classes", classes=2, seed=3, context=reference)
+    first = trainer.step(texts, labels, rate=0.01)
+    trainer.save(tmp_path / "state.safetensors")
+    for _ in range(30):
+        last = trainer.step(texts, labels, rate=0.01)
+    assert first.counted == 4 and last.loss < first.loss / 2 and last.right == 4
+    trainer.write(tmp_path / "model.safetensors")
+    trainer.restore(tmp_path / "state.safetensors")
+    assert last.loss < trainer.evaluate(texts, labels).loss <= first.loss
+    with pytest.raises(cleave.ArgumentError, match="labels of shape"):
+        trainer.step(texts, [0], rate=0.01)
+    with pytest.raises(cleave.ArgumentError, match="unknown option 'speed'"):
+        cleave.Trainer(folder, speed=2)
+    trainer.close()
