@@ -84,7 +84,7 @@ static void products(clv_context *context, bool small)
 {
     for (int i = 0; i < 6; ++i)
         for (int t = 0; t < 4; ++t) {
-            char name[16];
+            char name[48];
             snprintf(name, sizeof name, "gemm%d_%d%d", i, t / 2, t % 2);
             if (!golden_has(name, "a") || (small && i > 3)) continue;
             product_once(context, name);
