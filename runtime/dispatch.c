@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double progress_interval_s = 0.1;
+static const double progress_interval_s = 0.1, look_s = 0.5;
 
 static clv_status check_job(const clv_context *context, const clv_job *job)
 {
@@ -256,7 +256,7 @@ static void watch(clv_run *run)
     pthread_mutex_lock(&run->lock);
     while (!run->over) {
         if (run->committed == run->job.units) break;
-        if (clv_balance_tick(run->balance, clv_now(), &until)) {
+        if (clv_balance_tick(run->balance, clv_run_now(run), &until)) {
             give_up_hung(run);
             pthread_cond_broadcast(&run->changed);
             continue;
@@ -269,11 +269,10 @@ static void watch(clv_run *run)
             clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to go on", run->name));
             break;
         }
-        if (run->job.progress) until = fmin(until, next_progress);
-        if (isinf(until))
-            pthread_cond_wait(&run->changed, &run->lock);
-        else if (until > clv_now())
-            clv_cond_wait_until(&run->changed, &run->lock, until);
+        /* often enough to see when this process does not get to run */
+        if (!isinf(until)) until = fmin(until, clv_run_now(run) + look_s);
+        if (run->job.progress) until = fmin(until, next_progress - run->asleep);
+        if (until > clv_run_now(run)) clv_run_wait(run, until);
         tell_progress(run, &next_progress);
     }
     run->over = true;
@@ -305,7 +304,7 @@ static void start(clv_run *run)
         --run->holders;
         worker->gone = true;
         clv_error_take(&worker->error, status);
-        clv_balance_failed(run->balance, i, 0, clv_now(), CLV_BALANCE_LOST);
+        clv_balance_failed(run->balance, i, 0, clv_run_now(run), CLV_BALANCE_LOST);
         pthread_mutex_unlock(&run->lock);
     }
 }

@@ -7,7 +7,10 @@
 #include "base/clock.h"
 #include "runtime/context.h"
 
+#include <math.h>
 #include <string.h>
+
+static const double late_s = 0.1; /* a wait that lasts so much longer: we were not let run */
 
 /* A run is laid back by its last holder, who may be a device's thread that was late: one more than
  * the devices are made at first, so that the next job need not wait for it. */
@@ -43,10 +46,28 @@ clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user)
     run->over = false;
     run->committed = run->worker_count = 0;
     run->started = clv_now();
+    run->asleep = 0;
     run->job = (clv_job){ 0 };
     memcpy(&run->job, job, job->size ? CLV_MIN(job->size, sizeof *job) : sizeof *job);
     clv_copy_string(run->name, sizeof run->name, job->name);
     return run;
+}
+
+double clv_run_now(const clv_run *run)
+{
+    return clv_now() - run->asleep;
+}
+
+void clv_run_wait(clv_run *run, double until)
+{
+    const double planned = until + run->asleep;
+    if (isinf(planned)) {
+        pthread_cond_wait(&run->changed, &run->lock);
+        return;
+    }
+    clv_cond_wait_until(&run->changed, &run->lock, planned);
+    const double late = clv_now() - planned;
+    if (late > late_s) run->asleep = fmax(run->asleep, planned - until + late);
 }
 
 void clv_run_fail(clv_run *run, clv_status status)

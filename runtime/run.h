@@ -74,6 +74,7 @@ typedef struct clv_run {
     clv_error error;      /* L: what ended the job, when something did */
     size_t committed;     /* L: units whose commit has returned */
     double started;
+    double asleep;        /* L: seconds for which this process was stopped or starved of cores */
     clv_text why;         /* scratch of the report */
     struct clv_run *next; /* on the shelf */
     size_t worker_count;  /* devices of this job; behind them comes the host */
@@ -82,6 +83,11 @@ typedef struct clv_run {
 
 /* A run of the job without workers and without balance, or NULL; its first holder is the caller. */
 clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user);
+/* The balance's clock: clv_now() without the time in which this process could not run, so that no
+ * device is blamed for Ctrl-Z or for a crowded machine. The lock is held. */
+double clv_run_now(const clv_run *run);
+/* Waits for `changed`, at most until that clock says `until`; notes what the wait lasted too long. */
+void clv_run_wait(clv_run *run, double until);
 /* When the context ends, and nobody holds a run any more. */
 void clv_runs_free(clv_context *context);
 

@@ -14,22 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static void pause_until(clv_run *run, double until)
-{
-    if (isinf(until))
-        pthread_cond_wait(&run->changed, &run->lock);
-    else
-        clv_cond_wait_until(&run->changed, &run->lock, until);
-}
-
 static bool is_admitted(clv_worker *worker)
 {
     clv_run *run = worker->run;
     while (!run->over) {
-        const clv_balance_lease answer = clv_balance_admit(run->balance, worker->index, clv_now());
+        const clv_balance_lease answer =
+            clv_balance_admit(run->balance, worker->index, clv_run_now(run));
         if (answer.act == CLV_BALANCE_WORK) return true;
         if (answer.act == CLV_BALANCE_LEAVE) return false;
-        pause_until(run, answer.until);
+        clv_run_wait(run, answer.until);
     }
     return false;
 }
@@ -131,7 +124,8 @@ static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
     clv_error_take(&worker->error, status);
     clv_log(CLV_LOG_WARN, "%s: chunk [%zu, +%zu) of %s: %s", device->label, slot->lease.first,
             slot->lease.count, run->name, clv_error_message());
-    if (!clv_balance_failed(run->balance, worker->index, slot->lease.id, clv_now(), failure)) {
+    if (!clv_balance_failed(run->balance, worker->index, slot->lease.id, clv_run_now(run),
+                            failure)) {
         worker->gone = true;
         if (status == CLV_E_DEVICE) clv_device_quarantine(device, status);
     }
@@ -245,7 +239,8 @@ static void end_chunk(clv_worker *worker, clv_slot *slot)
             verdict = "failed: ";
         } else {
             const bool steady = slot->queue->stats.cold_launches == slot->cold_before;
-            if (clv_balance_done(run->balance, worker->index, slot->lease.id, clv_now(), steady)) {
+            if (clv_balance_done(run->balance, worker->index, slot->lease.id, clv_run_now(run),
+                                 steady)) {
                 commit(worker, slot);
                 verdict = "";
             }
@@ -286,7 +281,7 @@ static void work(clv_worker *worker)
         double until = INFINITY;
         if (slot) {
             const clv_balance_lease lease =
-                clv_balance_next(run->balance, worker->index, clv_now());
+                clv_balance_next(run->balance, worker->index, clv_run_now(run));
             if (lease.act == CLV_BALANCE_WORK) {
                 if (lease.speculative)
                     clv_trace_note(run->context->trace, worker->device, clv_now(),
@@ -302,7 +297,7 @@ static void work(clv_worker *worker)
         else if (leave)
             break;
         else
-            pause_until(run, until);
+            clv_run_wait(run, until);
     }
     for (clv_slot *late; (late = oldest_in_flight(worker));)
         end_chunk(worker, late);
@@ -326,7 +321,7 @@ void clv_worker_body(void *argument)
             clv_error_take(&worker->error, status);
             clv_log(CLV_LOG_WARN, "%s: %s not set up: %s", worker->device->label, run->name,
                     clv_error_message());
-            clv_balance_failed(run->balance, worker->index, 0, clv_now(), CLV_BALANCE_LOST);
+            clv_balance_failed(run->balance, worker->index, 0, clv_run_now(run), CLV_BALANCE_LOST);
         }
     }
     worker->gone = true;

@@ -5,9 +5,13 @@
 
 #include "base/clock.h"
 
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
 
 /* Kernels last a little, and one of them hangs for much longer than everything else takes. */
 static const double hang_s = 4;
@@ -132,6 +136,29 @@ static void a_hung_device_is_given_up_and_comes_back(void **state)
     assert_int_equal(job_test_stats().early, 0);
 }
 
+/* Ctrl-Z, and fg after longer than a chunk may take: the device did nothing wrong. */
+static void a_stopped_process_blames_no_device(void **state)
+{
+    (void)state;
+    char shell[] = "sh", option[] = "-c",
+         command[] = "sleep 0.5; kill -STOP $PPID; sleep 6; kill -CONT $PPID";
+    char *const stop[] = { shell, option, command, NULL };
+    test_job job = { .units = 4000 };
+    clv_context *context = job_test_context(NULL);
+    job_test_expect_ok(context);
+    context->batch = 200;
+    job_test_faults("throttle=1e-6;hang=4:8"); /* 6.5 s without, 1.5 s with us */
+    pid_t pid;
+    assert_int_equal(posix_spawn(&pid, "/bin/sh", NULL, NULL, stop, environ), 0);
+    const double start = clv_now();
+    EXPECT_OK(job_test_run(context, &job, NULL));
+    assert_true(clv_now() - start > 7);
+    assert_int_equal(job.by_reference, 0);
+    job_test_expect_right(&job);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    job_test_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_result_that_comes_second_is_not_committed),
         cmocka_unit_test(the_callers_memory_is_his_own_afterwards),
         cmocka_unit_test(a_hung_device_is_given_up_and_comes_back),
+        cmocka_unit_test(a_stopped_process_blames_no_device),
     };
     job_test_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
