@@ -57,14 +57,14 @@ static clv_status keep_cards(clv_fits_source *source, const char *const *keys, s
 static clv_status read_table(clv_fits_source *source, clv_fits_raw *raw, bool *found)
 {
     int error = 0, kind = ANY_HDU, columns = 0;
-    LONGLONG rows = 0, heap = 0;
+    LONGLONG rows = 0;
     *found = false;
     fits_get_hdu_type(source->file, &kind, &error);
     if (error || kind != BINARY_TBL) return CLV_OK;
-    fits_read_key(source->file, TLONGLONG, "PCOUNT", &heap, NULL, &error);
     fits_get_num_cols(source->file, &columns, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
-    if (heap != 0) return CLV_OK;
+    /* PCOUNT; asked for by its name, a number that is none ends the program inside CFITSIO 4.2 */
+    if (source->file->Fptr->heapsize != 0) return CLV_OK;
     CLV_TRY(clv_fits_count_rows(source, &rows));
     raw->rows = (size_t)rows, raw->columns = (size_t)CLV_MAX(columns, 0);
     raw->width = (size_t)CLV_MAX(source->file->Fptr->rowlength, (LONGLONG)0);
