@@ -26,6 +26,13 @@ static const struct {
     { "many-rows", SIZE_MAX, 512, 512, 512 },
 };
 
+enum {
+    KERNELS = 2, /* counts up when the kernels change their speed: older notes are about others */
+    MOST_FORMS = 4, /* of a device */
+    ROUNDS = 12
+};
+static const double budget_s = 0.3, clearly = 0.93;
+
 /* Shapes at which tiles are ragged in every direction. */
 static const size_t ragged[][3] = { { 7, 7, 64 }, { 13, 33, 65 }, { 65, 50, 31 } };
 
@@ -140,42 +147,60 @@ static clv_status is_right(clv_queue *queue, const clv_gemm_form *form)
     return status;
 }
 
-/* Best of four, the first one not counted; negative when it fails. */
-static double seconds_of(clv_queue *queue, const clv_gemm_form *form, size_t class_index)
+/* All candidates take turns, so that whoever else uses the machine disturbs all of them alike; the
+ * best of each counts, the first round (which builds) does not. Negative: it failed. */
+static void time_all(trial *trials, double *seconds, size_t count)
 {
-    double best = -1;
-    trial t = { .queue = queue,
-                .form = form,
-                .m = classes[class_index].m,
-                .n = classes[class_index].n,
-                .k = classes[class_index].k };
-    clv_status status = trial_open(&t);
-    for (int i = 0; i < 5 && !status; ++i) {
-        double seconds;
-        status = trial_run(&t, &seconds);
-        if (!status && i > 0 && (best < 0 || seconds < best)) best = seconds;
+    const double started = clv_now();
+    for (int round = 0; round < ROUNDS; ++round) {
+        for (size_t i = 0; i < count; ++i) {
+            double s;
+            if (round && seconds[i] < 0) continue;
+            if (trial_run(&trials[i], &s))
+                seconds[i] = -1;
+            else if (round < 2 || s < seconds[i])
+                seconds[i] = s;
+        }
+        if (round > 2 && clv_now() - started > budget_s) break;
     }
-    trial_close(&t);
-    return status ? -1 : best;
 }
 
 static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *form, char *note,
                           size_t room)
 {
     const clv_device *device = clv_queue_device(queue);
+    clv_gemm_form candidates[MOST_FORMS];
+    trial trials[MOST_FORMS] = { 0 };
+    double seconds[MOST_FORMS], best = -1;
     clv_text figures = { 0 };
-    double best = -1;
     clv_status status = CLV_OK;
-    for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
-        const clv_gemm_form candidate = clv_gemm_form_of(device, i);
-        const clv_status wrong = is_right(queue, &candidate);
-        const double seconds = wrong ? -1 : seconds_of(queue, &candidate, class_index);
-        if (wrong) status = wrong;
-        if (seconds < 0)
-            clv_text_add(&figures, " %s: failed", candidate.name);
+    size_t count = 0;
+    for (size_t i = 0; i < CLV_MIN(clv_gemm_form_count(device), (size_t)MOST_FORMS); ++i) {
+        candidates[count] = clv_gemm_form_of(device, i);
+        trials[count] = (trial){ .queue = queue,
+                                 .form = &candidates[count],
+                                 .m = classes[class_index].m,
+                                 .n = classes[class_index].n,
+                                 .k = classes[class_index].k };
+        const clv_status wrong = is_right(queue, &candidates[count]);
+        const clv_status closed = wrong ? wrong : trial_open(&trials[count]);
+        if (!closed) {
+            ++count;
+            continue;
+        }
+        status = closed;
+        trial_close(&trials[count]);
+        clv_text_add(&figures, " %s: failed", candidates[count].name);
+    }
+    time_all(trials, seconds, count);
+    for (size_t i = 0; i < count; ++i) {
+        trial_close(&trials[i]);
+        if (seconds[i] < 0)
+            clv_text_add(&figures, " %s: failed", candidates[i].name);
         else
-            clv_text_add(&figures, " %s: %.3g ms", candidate.name, seconds * 1e3);
-        if (seconds > 0 && (best < 0 || seconds < 0.97 * best)) *form = candidate, best = seconds;
+            clv_text_add(&figures, " %s: %.3g ms", candidates[i].name, seconds[i] * 1e3);
+        if (seconds[i] > 0 && (best < 0 || seconds[i] < clearly * best))
+            *form = candidates[i], best = seconds[i]; /* the first one wins ties */
     }
     if (best > 0) snprintf(note, room, "%s  #%s", form->name, clv_text_get(&figures));
     clv_text_clear(&figures);
@@ -206,7 +231,7 @@ clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, siz
     (void)n, (void)k;
     while (m > classes[c].most_rows)
         ++c;
-    snprintf(key, sizeof key, "gemm %s on %s", classes[c].name, device->key);
+    snprintf(key, sizeof key, "gemm.%d %s on %s", KERNELS, classes[c].name, device->key);
     if (clv_notes_get(&context->tuned, key, note, sizeof note)) {
         note[strcspn(note, " ")] = '\0'; /* the figures behind the name are for people */
         for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
