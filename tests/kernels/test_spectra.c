@@ -5,7 +5,10 @@
 #include "test.h"
 
 #include "host/cli/synthetic/stars.h"
+#include "base/alloc.h"
 #include "host/spectra/spectra_feed.h"
+#include "host/spectra/spectra_job.h"
+#include "runtime/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -160,6 +163,124 @@ static void a_point_matches(void **state)
     each_device(judges_a_point);
 }
 
+/* A chunk of stars on this very thread, without a job: its memory is within reach. */
+typedef struct chunk {
+    clv_spectra_plan *plan;
+    clv_worker *worker;
+    size_t stars, bytes;
+    unsigned char *bits; /* what came out */
+} chunk;
+
+static void chunk_begin(test_device *device, const synthetic_stars *s, chunk *c)
+{
+    const clv_specfit_options options = { .size = sizeof options, .models = true };
+    EXPECT_OK(clv_spectra_plan_create(&s->library, &s->stars, &options, &c->plan));
+    c->plan->threads = 1, c->plan->scans = true, c->stars = s->stars.count;
+    c->worker = clv_zalloc(1, sizeof *c->worker);
+    assert_non_null(c->worker);
+    c->worker->device = device->device, c->worker->queue = device->queue;
+    c->worker->slots[0] = (clv_slot){ .worker = c->worker, .queue = device->queue };
+    EXPECT_OK(clv_spectra_setup(c->worker, c->plan));
+    c->bits = NULL;
+}
+
+/* Results of the chunk, one behind the other. */
+static void chunk_run(chunk *c)
+{
+    static const unsigned keys[] = { CLV_SPECTRA_STATES, CLV_SPECTRA_FOUND, CLV_SPECTRA_MODELS };
+    clv_slot *slot = &c->worker->slots[0];
+    const size_t bytes[] = { c->stars * CLV_SPECTRA_STATE * sizeof(float),
+                             c->stars * 2 * sizeof(float),
+                             c->stars * c->plan->all_pixels * sizeof(float) };
+    clv_slot_begin(slot);
+    EXPECT_OK(clv_spectra_enqueue(slot, 0, c->stars, c->plan));
+    EXPECT_OK(clv_slot_finish(slot));
+    EXPECT_OK(clv_queue_wait(slot->queue));
+    c->bytes = bytes[0] + bytes[1] + bytes[2];
+    if (!c->bits) c->bits = clv_alloc(c->bytes, 1);
+    assert_non_null(c->bits);
+    for (size_t i = 0, at = 0; i < 3; at += bytes[i++])
+        memcpy(c->bits + at, clv_slot_result(slot, keys[i]), bytes[i]);
+    clv_slot_done(slot);
+}
+
+/* Every buffer of the chunk, where it will find it again. */
+static void chunk_poison(chunk *c, uint32_t pattern)
+{
+    clv_slot *slot = &c->worker->slots[0];
+    for (size_t i = 0; i < slot->keyed_count; ++i)
+        EXPECT_OK(clv_fill_enqueue(slot->queue, slot->keyed[i].buffer, 0,
+                                   slot->keyed[i].bytes / 4 * 4, pattern, NULL));
+    EXPECT_OK(clv_queue_wait(slot->queue));
+}
+
+static void chunk_end(chunk *c)
+{
+    clv_keyed_free(c->worker->slots[0].keyed, &c->worker->slots[0].keyed_count);
+    clv_keyed_free(c->worker->keyed, &c->worker->keyed_count);
+    clv_spectra_plan_free(c->plan);
+    clv_free(c->worker), clv_free(c->bits);
+}
+
+/* A point judged and looked at along velocity in the form of cards, on a simulated device too. */
+static void judges_as_a_card(test_device *device)
+{
+    synthetic_stars s;
+    chunk c;
+    if (device->slow) return;
+    EXPECT_OK(synthetic_stars_create(1, SEED, true, &s));
+    test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
+    chunk_begin(device, &s, &c);
+    c.plan->points = s.truth[0], c.plan->scan_count = 3;
+    c.plan->scan_from = (float)s.truth[0][0] - 40, c.plan->scan_step = 40;
+    chunk_run(&c);
+    float value;
+    memcpy(&value, c.bits + CLV_S_VALUE * sizeof value, sizeof value);
+    assert_true(isfinite(value));
+    chunk_end(&c);
+    synthetic_stars_clear(&s);
+}
+
+static void a_card_judges_a_point(void **state)
+{
+    (void)state;
+    each_device(judges_as_a_card);
+}
+
+/* Whole fits of stars, good ones and bad: nothing of what the memory held before comes out. */
+static void leaves_old_memory_alone(test_device *device)
+{
+    const clv_device_class forms[] = { CLV_CLASS_CPU, CLV_CLASS_DISCRETE_GPU };
+    if (device->slow || device->tiny) return;
+    for (size_t f = 0; f < 2; ++f) {
+        synthetic_stars s;
+        chunk c;
+        unsigned char *clean;
+        EXPECT_OK(synthetic_stars_create(STARS, SEED, true, &s));
+        synthetic_stars_damage(&s);
+        test_device_disguise(device, forms[f]);
+        chunk_begin(device, &s, &c);
+        chunk_run(&c);
+        chunk_poison(&c, 0);
+        chunk_run(&c);
+        clean = clv_alloc(c.bytes, 1);
+        assert_non_null(clean);
+        memcpy(clean, c.bits, c.bytes);
+        chunk_poison(&c, 0x7fc0dead); /* a NaN */
+        chunk_run(&c);
+        assert_memory_equal(clean, c.bits, c.bytes);
+        clv_free(clean);
+        chunk_end(&c);
+        synthetic_stars_clear(&s);
+    }
+}
+
+static void old_memory_does_not_matter(void **state)
+{
+    (void)state;
+    each_device(leaves_old_memory_alone);
+}
+
 static void matches_reference(void **state)
 {
     (void)state;
@@ -307,6 +428,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_point_matches),
+        cmocka_unit_test(a_card_judges_a_point),
+        cmocka_unit_test(old_memory_does_not_matter),
         cmocka_unit_test(matches_reference),
         cmocka_unit_test(matches_with_resolution),
         cmocka_unit_test(bad_fibres_are_flagged),
