@@ -34,6 +34,7 @@ int main(void)
     clv_blob_stream *stream = NULL;
     clv_status status = clv_context_create(NULL, &context);
     if (!status) status = clv_blobs_open(context, &shape, &options, &stream);
+    if (!status) status = clv_blobs_warm(stream, 1); /* builds kernels, takes memory: not later */
     size_t right = 0;
     for (int number = 0; number < FRAMES && !status; ++number) {
         clv_spot spots[SPOTS];

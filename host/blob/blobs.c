@@ -237,6 +237,29 @@ clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t co
     return CLV_OK;
 }
 
+clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count)
+{
+    if (!stream) return clv_fail(CLV_E_ARGUMENT, "blobs: stream is NULL");
+    clv_blob_plan *plan = stream->plan;
+    const size_t elements = CLV_MIN(count, plan->shape.frames) * plan->shape.frame_stride;
+    void *dark = clv_zalloc(CLV_MAX(elements, (size_t)1), plan->pixel_bytes);
+    if (!dark) return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu dark frames", count);
+    const clv_blob_summary before = stream->summary;
+    clv_progress *progress = plan->options.progress;
+    clv_status status = CLV_OK;
+    plan->options.progress = NULL;
+    for (int round = 0; round < 2 && !status;
+         ++round) { /* what the first lays back, the second has */
+        const size_t spots = stream->summary.spots;
+        status = clv_blobs_push(stream, dark, count, NULL);
+        stream->count -= stream->summary.spots - spots;
+    }
+    plan->options.progress = progress;
+    stream->summary = before;
+    clv_free(dark);
+    return status;
+}
+
 clv_status clv_blobs_pull(clv_blob_stream *stream, clv_spot *spots, size_t capacity, size_t *count)
 {
     if (count) *count = 0;

@@ -122,12 +122,17 @@ typedef struct clv_blob_stream clv_blob_stream;
 /**
  * Opens a stream of frames; `shape->frames` is the most that one push may bring (at least 1).
  * Options as above; movie_scope is CLV_E_ARGUMENT here. Memory for frames and spots is taken now
- * and, on the devices, by the first push of each number of frames. After that a push without a
- * report allocates nothing, unless it finds more spots than any before it; what the driver takes
- * for its commands is not ours to say.
+ * and, on the devices, by clv_blobs_warm or the first pushes of each number of frames. After that a
+ * push without a report allocates nothing, unless it finds more spots than any before it; what the
+ * driver takes for its commands is not ours to say.
  */
 CLV_API clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
                                   const clv_blob_options *options, clv_blob_stream **stream);
+
+/** Before the camera starts: takes `count` dark frames through the whole way, so that kernels are
+ *  built and memory is at hand, and the first push of `count` frames is as quick as the next ones.
+ *  Frames, spots and summary do not show it. Statuses as clv_blobs. */
+CLV_API clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count);
 
 /** Detects in `count` frames (strides as opened) and returns when their spots can be pulled.
  *  After an error the frames count as not pushed. Statuses as clv_blobs. */

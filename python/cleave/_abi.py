@@ -273,6 +273,7 @@ FUNCTIONS = {
     "clv_blobs": (status, [void_p, c.POINTER(BlobFrames), void_p, c.POINTER(BlobOptions), _OUT,
                            c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
     "clv_blobs_open": (status, [void_p, c.POINTER(BlobFrames), c.POINTER(BlobOptions), _OUT]),
+    "clv_blobs_warm": (status, [void_p, size_t]),
     "clv_blobs_push": (status, [void_p, void_p, size_t, void_p]),
     "clv_blobs_pull": (status, [void_p, void_p, size_t, c.POINTER(size_t)]),
     "clv_blobs_summary": (BlobSummary, [void_p]),
