@@ -8,6 +8,7 @@
 #include "base/file.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,18 @@ void test_each_device(void (*claim)(test_device *device))
         claim(&device);
         test_device_close(&device);
     }
+}
+
+bool test_left_out(const test_device *device, bool when, const char *reason, ...)
+{
+    if (!device || !when) return false;
+    va_list args;
+    va_start(args, reason);
+    printf("left out on %s: ", device->name);
+    vprintf(reason, args);
+    printf("\n");
+    va_end(args);
+    return true;
 }
 
 void test_device_disguise(test_device *device, clv_device_class device_class)

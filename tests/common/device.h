@@ -36,6 +36,11 @@ void test_device_close(test_device *device);
 /* Calls `claim` with every device, opened without options. */
 void test_each_device(void (*claim)(test_device *device));
 
+/* A case that is not run where `when` holds says so with its reason, so that the log shows all that is
+ * left out. Returns `when`; without a device (plain C) false. */
+bool test_left_out(const test_device *device, bool when, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The context's devices take themselves for something else from now on: the forms of a kernel that
  * another kind of hardware would get run here too. To be called before anything ran. */
 void test_device_disguise(test_device *device, clv_device_class device_class);

@@ -71,7 +71,8 @@ void stage_each(const char *wanted, void (*claim)(test_device *device, const sta
             test_device device;
             if (!strstr(form->name, wanted)) continue;
             test_device_open(i, &options, &device);
-            if (has_form(&device, form)) {
+            if (!test_left_out(&device, !has_form(&device, form), "%s: not a form for it",
+                               form->name)) {
                 const double started = clv_now();
                 claim(&device, form);
                 printf("%s: %s in %.1f s\n", device.name, form->name, clv_now() - started);
@@ -89,7 +90,7 @@ void stage_each_item_form(void (*claim)(test_device *device, const stage_form *f
 
 bool stage_is_too_much(const test_device *device, size_t samples)
 {
-    return device->tiny && samples > 2100;
+    return test_left_out(device, device->tiny && samples > 2100, "a case of %zu samples", samples);
 }
 
 void stage_launch_as(const stage *s, clv_paco_kernel kernel, const size_t global[3], size_t local,

@@ -135,6 +135,7 @@ static void matches_at_every_size(test_device *device)
         const movie_kind kind = { CLV_BLOB_U16, 2, sides[i][0], sides[i][1], i % 3, 3, 10 + i };
         check_case(device, "sizes", &kind, &o, sides[i][0] * sides[i][1] > 100 ? 2 : 0);
     }
+    (void)test_left_out(device, device->tiny, "columns after 90");
     const movie_kind wide = { CLV_BLOB_U16, 1, 37, device->tiny ? 90 : 1500, 5, 30, 33 };
     check_case(device, "several tiles", &wide, &o, device->tiny ? 2 : 15);
 }
@@ -179,7 +180,8 @@ static void matches_with_large_sigmas(test_device *device)
         { .max_sigma_px = 60, .dog = true, .threshold_given = true, .threshold = 500 },
         { .max_sigma_px = 14, .threshold_sigma_given = true, .threshold_sigma = 4 },
     };
-    for (size_t i = 0; i < CLV_LEN(cases) && !device->slow; ++i)
+    if (test_left_out(device, device->slow, "large sigmas: no cosine form there")) return;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i)
         for (size_t s = 0; s < CLV_LEN(sides); ++s) {
             char what[40];
             const movie_kind kind = { CLV_BLOB_U16, 2, sides[s][0], sides[s][1], 3, 9, 90 + s };
@@ -264,7 +266,8 @@ static void a_ridge_is_no_row_of_spots(test_device *device)
     for (size_t i = 0; i < SIDE * SIDE; ++i)
         v[i] = labs((long)(i / SIDE) - (long)(i % SIDE)) < HALF ? 40000 : 1000;
     const double largest[] = { 5, 14 }; /* by taps, and where cores take cosine transforms */
-    for (size_t i = 0; i < CLV_LEN(largest) && !device->slow; ++i) {
+    if (test_left_out(device, device->slow, "a ridge: minutes")) return;
+    for (size_t i = 0; i < CLV_LEN(largest); ++i) {
         const clv_blob_options o = { .keep_overlapping = true,
                                      .max_sigma_px = largest[i],
                                      .threshold_rel_given = true,

@@ -172,7 +172,7 @@ static clv_model *minilm;
 static void check_minilm(test_device *device)
 {
     static float got[SENTENCES * WIDTH];
-    if (device->slow || device->tiny) return; /* minutes */
+    if (test_left_out(device, device->slow || device->tiny, "MiniLM: minutes")) return;
     encode(device->context, minilm, 0, false, rows.ids, rows.offsets, rows.rows, got);
     double worst = 1;
     for (size_t i = 0; i < SENTENCES; ++i) {

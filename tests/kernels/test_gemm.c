@@ -126,14 +126,20 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
     clv_free(a), clv_free(b), clv_free(c), clv_free(bias), clv_free(add);
 }
 
+static bool too_large(const test_device *device, size_t i)
+{
+    return test_left_out(device, device->tiny && cases[i].m * cases[i].n * cases[i].k >= 10000,
+                         "case %zu: %zux%zux%zu", i, cases[i].m, cases[i].n, cases[i].k);
+}
+
 static void check_forms(test_device *device)
 {
     for (size_t f = 0; f < clv_gemm_form_count(device->device); ++f) {
         const clv_gemm_form form = clv_gemm_form_of(device->device, f);
-        if (device->tiny && form.fetch) continue; /* the interpreter's compiler cannot */
+        if (test_left_out(device, device->tiny && form.fetch, "form %zu: its compiler cannot", f))
+            continue;
         for (size_t i = 0; i < CLV_LEN(cases); ++i)
-            if (!device->tiny || cases[i].m * cases[i].n * cases[i].k < 10000)
-                check_case(device, &form, i);
+            if (!too_large(device, i)) check_case(device, &form, i);
     }
 }
 
@@ -178,9 +184,9 @@ static void check_tile(test_device *device)
 {
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     const clv_gemm_form form = clv_gemm_form_of(device->device, 0);
-    for (size_t i = 0; i < CLV_LEN(cases) && !device->slow; ++i)
-        if (!device->tiny || cases[i].m * cases[i].n * cases[i].k < 10000)
-            check_case(device, &form, i);
+    if (test_left_out(device, device->slow, "tiles of cards: work-groups are too large")) return;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i)
+        if (!too_large(device, i)) check_case(device, &form, i);
 }
 
 /* CLBlast and what follows it, on the first device that takes it: its kernels are long to compile.
@@ -192,7 +198,9 @@ static void check_clblast(test_device *device)
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     const clv_gemm_form form =
         clv_gemm_form_of(device->device, clv_gemm_form_count(device->device) - 1);
-    if (form.provider != CLV_GEMM_CLBLAST || device->slow || device->tiny) return;
+    if (test_left_out(device, form.provider != CLV_GEMM_CLBLAST, "CLBlast: not a form of it") ||
+        test_left_out(device, device->slow || device->tiny, "CLBlast: compiles for minutes"))
+        return;
     seen = true;
     check_case(device, &form, 1);
     check_case(device, &form, 2);
@@ -243,7 +251,8 @@ static void check_matmul(test_device *device)
 {
     for (size_t i = 0; i < CLV_LEN(calls); ++i) {
         const size_t m = calls[i].m, n = calls[i].n, k = calls[i].k, batch = calls[i].batch;
-        if (device->tiny && m * n * k > 100000) continue;
+        if (test_left_out(device, device->tiny && m * n * k > 100000, "%zux%zux%zu", m, n, k))
+            continue;
         float *a = numbers(batch * m * k, 6), *b = numbers(batch * k * n, 7);
         float *c = numbers(batch * m * n, 8), *was = numbers(batch * m * n, 8);
         const clv_matmul_options options = { .size = sizeof options,

@@ -42,6 +42,7 @@ static void check_decoder(test_device *device)
     int32_t made[80], again[80];
     size_t count;
     const size_t new_tokens = device->tiny ? 3 : MADE;
+    (void)test_left_out(device, new_tokens < MADE, "tokens after %zu", new_tokens);
     clv_generate_options o = { .size = sizeof o, .tokens = new_tokens };
     EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &d));
     assert_int_equal(clv_decoder_get_config(d)->kv_heads, 2);
@@ -70,7 +71,7 @@ static void check_decoder(test_device *device)
     o.seed = 6;
     EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, again, &count));
     if (!device->tiny) assert_memory_not_equal(made, again, new_tokens * sizeof *made);
-    if (!device->tiny && !device->slow) { /* until there is no room left */
+    if (!test_left_out(device, device->tiny || device->slow, "a text until no room is left")) {
         o.tokens = 80, o.temperature = 0;
         EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, made, &count));
         assert_int_equal(count, 40 - PROMPT + 1);
@@ -92,7 +93,7 @@ static void check_drawing(test_device *device)
     enum { DRAWS = 400 };
     size_t often[WORDS] = { 0 }, count;
     double sum = 0;
-    if (device->tiny || device->slow) return;
+    if (test_left_out(device, device->tiny || device->slow, "%d draws", (int)DRAWS)) return;
     EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 0, &d));
     const float *last = want + (size_t)(PROMPT - 1) * WORDS;
     const double temperature = 1.5;

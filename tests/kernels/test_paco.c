@@ -210,16 +210,20 @@ static void check_case(test_device *device, const stage_form *form, const test_c
     test_cube_free(&cube);
 }
 
-/* A device of a rasteriser's kind gets no lanes; to compile them would take it minutes. */
+/* A device of a rasteriser's kind gets no lanes. */
 static bool is_hopeless(const test_device *device, const stage_form *form)
 {
-    return device->slow && form->device_class == CLV_CLASS_CPU;
+    return test_left_out(device, device->slow && form->device_class == CLV_CLASS_CPU,
+                         "%s: its compiler takes minutes for lanes", form->name);
 }
 
 static void check_form(test_device *device, const stage_form *form)
 {
-    for (size_t i = 0; i < CLV_LEN(cases) && !is_hopeless(device, form); ++i)
-        if (cases[i].on_slow || !device->slow) check_case(device, form, &cases[i]);
+    if (is_hopeless(device, form)) return;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i)
+        if (!test_left_out(device, device->slow && !cases[i].on_slow, "%s in form %s: slow",
+                           cases[i].name, form->name))
+            check_case(device, form, &cases[i]);
 }
 
 static void rows_match_the_reference(void **state)
@@ -237,7 +241,10 @@ static void items_match_the_reference(void **state)
 
 static void check_sizes(test_device *device, const stage_form *form)
 {
-    for (size_t i = 0; i < CLV_LEN(sizes) && stage_is_main(form) && !device->slow; ++i)
+    if (!stage_is_main(form)) return;
+    if (test_left_out(device, device->slow, "sizes in form %s: each compiles long", form->name))
+        return;
+    for (size_t i = 0; i < CLV_LEN(sizes); ++i)
         check_case(device, form, &sizes[i]);
 }
 
@@ -256,7 +263,7 @@ static void groups_match_at_every_size(void **state)
 /* The way of a card: copies of boxes, staging memory, two chunks in flight. */
 static void check_card(test_device *device)
 {
-    if (device->slow) return;
+    if (test_left_out(device, device->slow, "the way of a card: work-groups are too large")) return;
     test_device_as_card(device);
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         if (cases[i].cube.width > 40) continue;

@@ -105,7 +105,9 @@ static const struct {
 static void check_form(test_device *device, const stage_form *form)
 {
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        if (device->slow && cases[i].radius > 2) continue;
+        if (test_left_out(device, device->slow && cases[i].radius > 2,
+                          "radius %u: compiles for minutes", cases[i].radius))
+            continue;
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 1, cases[i].frames, cases[i].height, cases[i].width },

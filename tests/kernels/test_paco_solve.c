@@ -237,9 +237,13 @@ static const struct {
 
 static void check_form(test_device *device, const stage_form *form)
 {
-    if (device->slow && form->device_class == CLV_CLASS_CPU) return; /* compiles for minutes */
+    if (test_left_out(device, device->slow && form->device_class == CLV_CLASS_CPU,
+                      "%s: its compiler takes minutes for lanes", form->name))
+        return;
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        if (cases[i].radius > 2 && (device->slow || (!cases[i].all_forms && !stage_is_main(form))))
+        if (cases[i].radius > 2 && !cases[i].all_forms && !stage_is_main(form)) continue;
+        if (test_left_out(device, device->slow && cases[i].radius > 2,
+                          "radius %u: compiles for minutes", cases[i].radius))
             continue;
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {

@@ -78,6 +78,7 @@ static void check(test_device *device, bool resolution, bool damaged)
     EXPECT_OK(synthetic_stars_create(STARS, SEED, resolution, &s));
     if (damaged) synthetic_stars_damage(&s);
     if (device->slow) s.stars.count = damaged ? 4 : 1;
+    (void)test_left_out(device, s.stars.count < STARS, "stars after %zu", s.stars.count);
     fit_reference(&s, want);
     fit_with(device->context, &s, got);
     for (size_t i = 0; i < s.stars.count; ++i)
@@ -107,7 +108,7 @@ static void keeps_bad_fibres_apart(test_device *device)
 /* Work-items for each point, as cards get them, on whatever is here. */
 static void cards_form_finds_them_too(test_device *device)
 {
-    if (device->slow) return;
+    if (test_left_out(device, device->slow, "fits in the form of cards: minutes")) return;
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     check(device, false, false);
 }
@@ -227,7 +228,8 @@ static void judges_as_a_card(test_device *device)
 {
     synthetic_stars s;
     chunk c;
-    if (device->slow) return;
+    if (test_left_out(device, device->slow, "a point in the form of cards: compiles for minutes"))
+        return;
     EXPECT_OK(synthetic_stars_create(1, SEED, true, &s));
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     chunk_begin(device, &s, &c);
@@ -251,7 +253,8 @@ static void a_card_judges_a_point(void **state)
 static void leaves_old_memory_alone(test_device *device)
 {
     const clv_device_class forms[] = { CLV_CLASS_CPU, CLV_CLASS_DISCRETE_GPU };
-    if (device->slow || device->tiny) return;
+    if (test_left_out(device, device->slow || device->tiny, "whole fits in two forms: minutes"))
+        return;
     for (size_t f = 0; f < 2; ++f) {
         synthetic_stars s;
         chunk c;
@@ -344,7 +347,7 @@ static void bits_do_not_depend_on_the_split(void **state)
         for (size_t k = 0; k < sizeof splits / sizeof *splits; ++k) {
             test_device device;
             test_device_open(n, &splits[k], &device);
-            if (!device.slow) {
+            if (!test_left_out(&device, device.slow, "fits in split %zu: minutes", k)) {
                 fit_with(device.context, &s, k ? now : first);
                 for (size_t i = 0; i < STARS; ++i) /* the pointers are not the results */
                     forget_models(k ? &now[i] : &first[i]);

@@ -116,11 +116,12 @@ static void faces_belong_to_the_grid(void **state)
 /* The point and its neighbours, which stay in the point's cell. */
 static void interpolation_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     golden_grid g;
     open_golden(&g);
     const size_t n = g.arm.points, pitch = clv_round_up(n, 16) + 16;
     const size_t queries = device->slow ? 6 : QUERIES;
+    (void)test_left_out(device, queries < QUERIES, "all points but the first %zu", queries);
     float ones[16];
     double wave[16], *got = clv_alloc(n, sizeof *got), *near = clv_alloc(n, sizeof *near);
     for (size_t k = 0; k < 16; ++k)
@@ -218,7 +219,8 @@ static void fit_all(clv_context *context, const synthetic_stars *s, const grid_l
 
 static void fits_on(test_device *device)
 {
-    if (device->tiny || device->slow) return;
+    if (test_left_out(device, device->tiny || device->slow, "whole fits with a grid: minutes"))
+        return;
     synthetic_stars s;
     grid_library g;
     clv_context *plain;

@@ -63,9 +63,10 @@ static float ones[4096];
 /* The point itself and the four neighbours that the differences need. */
 static void network_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     clv_file_array params = golden_load("stages/1_nn/params");
     const size_t rows = device->slow ? 2 : params.shape[0];
+    (void)test_left_out(device, device->slow, "points after %zu, arms after the first", rows);
     for (size_t a = 0; a < (device->slow ? 1 : golden_library.library.arm_count); ++a) {
         const clv_spectra_arm *arm = &golden_library.library.arms[a];
         const size_t n = arm->points, pitch = clv_round_up(n, 16) + 16;
@@ -106,7 +107,7 @@ static void network_on(test_device *device)
 /* Pixels at the template's own points, at rest: what is left is the rotation. */
 static void rotation_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     enum { EDGE = 80 };
     clv_file_array lam = golden_load("stages/2_vsini/lam"), y = golden_load("stages/2_vsini/spec"),
                    v = golden_load("stages/2_vsini/vsini"),
@@ -136,7 +137,7 @@ static void rotation_on(test_device *device)
 
 static void spline_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     clv_file_array x = golden_load("stages/3_spline/knots"), y = golden_load("stages/3_spline/y"),
                    w = golden_load("stages/3_spline/obs_lam"),
                    v = golden_load("stages/3_spline/vel"),
@@ -184,7 +185,7 @@ static void one_template_around(one_template *o, const double *wave, const doubl
 
 static void resolution_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     enum { MARGIN = 40 };
     clv_file_array raw = golden_load("stages/4_resolution/raw"),
                    vec = golden_load("stages/4_resolution/vec"),
@@ -218,7 +219,7 @@ static void resolution_on(test_device *device)
 
 static void normal_equations_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     enum { MARGIN = 40 };
     clv_file_array d = golden_load("stages/7_chisq0/spec"),
                    s = golden_load("stages/7_chisq0/espec"),
@@ -231,7 +232,9 @@ static void normal_equations_on(test_device *device)
     for (size_t i = 0; i < want.shape[0]; ++i) {
         const unsigned terms = (unsigned)golden_f64(&want)[2 * i];
         const clv_specfit_options options = { .size = sizeof options, .terms = terms };
-        if (terms == 5 || (device->slow && i != 1)) continue; /* a program for every number */
+        if (terms == 5 || test_left_out(device, device->slow && i != 1,
+                                        "%u terms: a program for every number", terms))
+            continue;
         one_template o;
         one_template_around(&o, golden_f64(&lam), golden_f64(&t) + i / 3 * n, n, MARGIN);
         memcpy(point + 2, o.parameters, sizeof o.parameters);
@@ -269,7 +272,7 @@ static void normal_equations_on(test_device *device)
  * would be most of chi2, where it must not be. */
 static void masked_pixels_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     enum { PIXELS = 256, POINTS = 700 };
     float flux[PIXELS], ivar[PIXELS];
     int32_t mask[PIXELS] = { 0 };
@@ -307,7 +310,7 @@ static void masked_pixels_on(test_device *device)
 
 static void scan_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     golden_coadd c = golden_open("a", false);
     clv_file_array v = golden_load("stages/9_scan/vel_grid"),
                    want = golden_load("stages/9_scan/chisq"),
@@ -316,6 +319,7 @@ static void scan_on(test_device *device)
     const double from = golden_f64(&v)[0], step = golden_f64(&v)[1] - from;
     double points[8 * 6], *values = clv_alloc(8 * n, sizeof *values), worst = 0;
     c.stars.count = device->slow ? 1 : want.shape[0];
+    (void)test_left_out(device, device->slow, "stars after the first, velocities after %zu", n);
     for (size_t i = 0; i < 8; ++i)
         memcpy(points + 6 * i, (double[]){ 0, 5, 5500, 4, -0.7, 0.1 }, 6 * sizeof *points);
     EXPECT_OK(clv_specfit_scan(device->context, &golden_library.library, &c.stars, points, from,
@@ -328,7 +332,7 @@ static void scan_on(test_device *device)
             const double off = fabs(values[i * n + k] - w) / (0.1 + 1e-6 * fabs(w));
             worst = off > worst || isnan(off) ? off : worst;
         }
-        if (device->slow) continue;
+        if (device->slow) continue; /* moments are of all velocities */
         const double *b = golden_f64(&best) + 5 * i;
         double moments[4];
         clv_velocity_moments(golden_f64(&v), values + i * n, n, moments);
@@ -345,7 +349,7 @@ static void scan_on(test_device *device)
 /* The same through the resolution matrix, against the value at each of the velocities. */
 static void scan_with_resolution_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     enum { SPEEDS = 5 };
     golden_coadd c = golden_open("b", true);
     double points[SPEEDS * 6], values[SPEEDS];
@@ -369,13 +373,13 @@ static void scan_with_resolution_on(test_device *device)
 /* Start velocities, and the start templates that they belong to. */
 static void starts_on(test_device *device)
 {
-    if (device->tiny) return;
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
     golden_coadd c = golden_open("a", false);
     clv_file_array want = golden_load("stages/10_ccf/vel_vsini_par");
     clv_spectra_plan *plan;
     size_t far = 0, other = 0;
     assert_true(c.stars.count <= MOST_STARS);
-    if (device->slow) c.stars.count = 1;
+    if (test_left_out(device, device->slow, "stars after the first")) c.stars.count = 1;
     EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, NULL, &plan));
     plan->stages = CLV_SPECTRA_STAGE_START; /* a fit would be longer than its start */
     watch_run(device, plan, NULL, 0, CLV_WATCH_NOTHING, 0);
