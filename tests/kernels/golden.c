@@ -2,7 +2,7 @@
 /* Golden cases of the blocks of transformers. */
 #include "golden.h"
 
-#include "run.h"
+#include "device.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -66,6 +66,21 @@ void golden_close(void)
         clv_free(held[--held_count].data);
     clv_tensors_close(file);
     clv_json_free(facts);
+}
+
+int golden_setup(void **state)
+{
+    (void)state;
+    test_isolate();
+    golden_open();
+    return 0;
+}
+
+int golden_teardown(void **state)
+{
+    (void)state;
+    golden_close();
+    return 0;
 }
 
 static const clv_tensor *find(const char *name, const char *role, char full[64])

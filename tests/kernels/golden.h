@@ -17,6 +17,9 @@ typedef struct golden_array {
 /* $CLEAVE_REFERENCE_DIR/transformer, else tests/data/transformer. */
 void golden_open(void);
 void golden_close(void);
+/* The same around the tests of a group. */
+int golden_setup(void **state);
+int golden_teardown(void **state);
 
 bool golden_has(const char *name, const char *role);
 golden_array golden_get(const char *name, const char *role); /* fails the test when there is none */

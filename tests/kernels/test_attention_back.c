@@ -1,82 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way back through attention in all its forms, and through a llama block, on every device
  * against golden cases. */
-#include "device.h"
 #include "golden.h"
+#include "ops_bench.h"
 #include "test.h"
 
 #include "base/alloc.h"
-#include "host/transformer/train/ops.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct bench {
-    test_device *device;
-    clv_queue *queue;
-    clv_train_ops *ops;
-    void *held[64];
-    size_t held_count;
-} bench;
-
-static clv_mem room(bench *b, size_t count)
-{
-    assert_true(b->held_count < CLV_LEN(b->held));
-    clv_mem m = { NULL, 0 };
-    EXPECT_OK(b->ops->take(b->ops, count, &m.memory));
-    b->held[b->held_count++] = m.memory;
-    return m;
-}
-
-static clv_mem bring(bench *b, const void *data, size_t count)
-{
-    const clv_mem m = room(b, count);
-    EXPECT_OK(b->ops->put(b->ops, m, data, count));
-    return m;
-}
-
-static clv_mem golden(bench *b, const char *name, const char *role)
-{
-    const golden_array a = golden_get(name, role);
-    return bring(b, a.f32 ? (const void *)a.f32 : (const void *)a.i32, a.count);
-}
-
-static void expect(bench *b, const char *name, const char *role, clv_mem got)
-{
-    const golden_array want = golden_get(name, role);
-    float *host = clv_alloc(want.count, sizeof *host);
-    assert_non_null(host);
-    EXPECT_OK(b->ops->get(b->ops, got, host, want.count));
-    golden_expect(name, role, host);
-    clv_free(host);
-}
-
-static void drop_all(bench *b)
-{
-    while (b->held_count)
-        b->ops->drop(b->ops, b->held[--b->held_count]);
-}
-
-static void (*current)(bench *b);
-
-static void on_device(test_device *device)
-{
-    const size_t last = clv_gemm_form_count(device->device) - 1;
-    const clv_gemm_form form = clv_gemm_form_of(device->device, device->tiny ? last : 0);
-    bench b = { .device = device, .queue = device->queue };
-    EXPECT_OK(clv_train_ops_on(device->queue, &form, &b.ops));
-    current(&b);
-    drop_all(&b);
-    b.ops->close(b.ops);
-}
-
-static void each(void (*claim)(bench *b))
-{
-    current = claim;
-    test_each_device(on_device);
-}
 
 /* ---- attention -------------------------------------------------------------------------------------- */
 
@@ -85,7 +19,7 @@ typedef struct sizes {
 } sizes;
 
 /* Blocks of queries and of keys; token numbers are rows of one head. */
-static void make_blocks(bench *b, const sizes *s, size_t q_step, size_t k_step,
+static void make_blocks(ops_bench *b, const sizes *s, size_t q_step, size_t k_step,
                         clv_attention_call *call, clv_attention_back *back)
 {
     const clv_block_form *form = &b->ops->form;
@@ -104,9 +38,9 @@ static void make_blocks(bench *b, const sizes *s, size_t q_step, size_t k_step,
     }
     call->block_count = s->batch * by_query;
     back->key_block_count = s->batch * by_key;
-    call->blocks = bring(b, list, call->block_count * sizeof *list / 4).memory;
+    call->blocks = bench_bring(b, list, call->block_count * sizeof *list / 4).memory;
     back->key_blocks =
-        bring(b, list + call->block_count, back->key_block_count * sizeof *list / 4).memory;
+        bench_bring(b, list + call->block_count, back->key_block_count * sizeof *list / 4).memory;
     clv_free(list);
 }
 
@@ -121,15 +55,15 @@ typedef struct attention {
     clv_mem o, dq, dk, dv;
 } attention;
 
-static attention attention_of(bench *b, const sizes *s, float scale, bool causal,
+static attention attention_of(ops_bench *b, const sizes *s, float scale, bool causal,
                               const clv_buffer *mask, clv_mem q, clv_mem k, clv_mem v, clv_mem g)
 {
     const size_t rows = s->batch * s->heads * s->queries;
     const size_t q_head = s->queries * s->width, k_head = s->keys * s->width;
-    attention a = { .o = room(b, rows * s->width),
-                    .dq = room(b, rows * s->width),
-                    .dk = room(b, s->batch * s->kv_heads * k_head),
-                    .dv = room(b, s->batch * s->kv_heads * k_head) };
+    attention a = { .o = bench_room(b, rows * s->width),
+                    .dq = bench_room(b, rows * s->width),
+                    .dk = bench_room(b, s->batch * s->kv_heads * k_head),
+                    .dv = bench_room(b, s->batch * s->kv_heads * k_head) };
     a.back = (clv_attention_back){ .there = { .q = heads_of(q, s->width, q_head),
                                               .k = heads_of(k, s->width, k_head),
                                               .v = heads_of(v, s->width, k_head),
@@ -140,52 +74,56 @@ static attention attention_of(bench *b, const sizes *s, float scale, bool causal
                                               .kv_heads = s->kv_heads,
                                               .width = s->width,
                                               .scale = scale,
-                                              .tops = room(b, 2 * s->heads * rows).memory,
+                                              .tops = bench_room(b, 2 * s->heads * rows).memory,
                                               .top_head = rows },
                                    .g = heads_of(g, s->width, q_head),
                                    .dq = heads_of(a.dq, s->width, q_head),
                                    .dk = heads_of(a.dk, s->width, k_head),
                                    .dv = heads_of(a.dv, s->width, k_head),
-                                   .delta = room(b, s->heads * rows).memory };
+                                   .delta = bench_room(b, s->heads * rows).memory };
     make_blocks(b, s, s->heads * s->queries, s->kv_heads * s->keys, &a.back.there, &a.back);
     return a;
 }
 
 /* Every width is a program that drivers compile: two of the five do, but where all goldens are. */
-static void check_attentions(bench *b)
+static void check_attentions(ops_bench *b)
 {
     const bool all = getenv("CLEAVE_REFERENCE_DIR") != NULL;
     char name[32];
     for (int i = 0; i < 8; ++i) {
         snprintf(name, sizeof name, "attention%d", i);
-        if (!golden_has(name, "q") || ((b->device->tiny || b->device->slow) && i >= 2 && i <= 4))
+        if (!golden_has(name, "q") ||
+            test_left_out(b->device, (b->device->tiny || b->device->slow) && i >= 2 && i <= 4,
+                          "%s: large", name))
             continue;
         const golden_array q = golden_get(name, "q"), k = golden_get(name, "k");
         const sizes s = { q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], q.shape[3] };
         if (!all && s.width != 8 && s.width != 64) continue;
-        const clv_buffer *mask = golden_has(name, "mask") ? golden(b, name, "mask").memory : NULL;
-        const attention a = attention_of(
-            b, &s, (float)(1 / sqrt((double)s.width)), golden_number(name, "causal", 0) != 0, mask,
-            golden(b, name, "q"), golden(b, name, "k"), golden(b, name, "v"), golden(b, name, "g"));
+        const clv_buffer *mask =
+            golden_has(name, "mask") ? bench_golden(b, name, "mask").memory : NULL;
+        const attention a = attention_of(b, &s, (float)(1 / sqrt((double)s.width)),
+                                         golden_number(name, "causal", 0) != 0, mask,
+                                         bench_golden(b, name, "q"), bench_golden(b, name, "k"),
+                                         bench_golden(b, name, "v"), bench_golden(b, name, "g"));
         EXPECT_OK(clv_attention_enqueue(b->queue, &a.back.there));
-        expect(b, name, "out.o", a.o);
+        bench_expect(b, name, "out.o", a.o);
         EXPECT_OK(clv_attention_back_enqueue(b->queue, &a.back));
-        expect(b, name, "grad.q", a.dq);
-        expect(b, name, "grad.k", a.dk);
-        expect(b, name, "grad.v", a.dv);
-        drop_all(b);
+        bench_expect(b, name, "grad.q", a.dq);
+        bench_expect(b, name, "grad.k", a.dk);
+        bench_expect(b, name, "grad.v", a.dv);
+        bench_drop_all(b);
     }
 }
 
 static void attention_goes_back(void **state)
 {
     (void)state;
-    each(check_attentions);
+    bench_each_device(check_attentions);
 }
 
 /* Softmax is attention to the rows of the unit matrix: scores are x, and so is what comes back. Rows
  * are as wide as those of another case, with zeros at the end: a kernel less to compile. */
-static void check_softmax(bench *b)
+static void check_softmax(ops_bench *b)
 {
     enum { WIDTH = 64 };
     const char *name = "softmax";
@@ -193,7 +131,9 @@ static void check_softmax(bench *b)
     const size_t rows = x.shape[0], n = x.shape[1];
     float unit[WIDTH * WIDTH] = { 0 }, wide[2][16 * WIDTH] = { { 0 } }, got[16 * WIDTH];
     assert_true(rows <= 16 && n <= WIDTH);
-    if (b->device->tiny || b->device->slow) return;
+    if (test_left_out(b->device, b->device->tiny || b->device->slow,
+                      "softmax as attention: a width of its own"))
+        return;
     for (size_t i = 0; i < n; ++i)
         unit[i * WIDTH + i] = 1;
     for (size_t i = 0; i < rows; ++i) {
@@ -201,9 +141,10 @@ static void check_softmax(bench *b)
         memcpy(wide[1] + i * WIDTH, g.f32 + i * n, n * sizeof(float));
     }
     const sizes s = { 1, 1, 1, rows, n, WIDTH };
-    const attention a = attention_of(b, &s, 1, false, NULL, bring(b, wide[0], rows * WIDTH),
-                                     bring(b, unit, n * WIDTH), bring(b, unit, n * WIDTH),
-                                     bring(b, wide[1], rows * WIDTH));
+    const attention a =
+        attention_of(b, &s, 1, false, NULL, bench_bring(b, wide[0], rows * WIDTH),
+                     bench_bring(b, unit, n * WIDTH), bench_bring(b, unit, n * WIDTH),
+                     bench_bring(b, wide[1], rows * WIDTH));
     float dense[16 * WIDTH];
     for (int back = 0; back < 2; ++back) {
         EXPECT_OK(back ? clv_attention_back_enqueue(b->queue, &a.back)
@@ -218,7 +159,7 @@ static void check_softmax(bench *b)
 static void softmax_goes_back(void **state)
 {
     (void)state;
-    each(check_softmax);
+    bench_each_device(check_softmax);
 }
 
 /* ---- root mean square norms ------------------------------------------------------------------------- */
@@ -230,7 +171,7 @@ typedef struct rms {
     clv_mem x, weight, y, moments, g, dx, add, dweight;
 } rms;
 
-static void rms_there(bench *b, const rms *n)
+static void rms_there(ops_bench *b, const rms *n)
 {
     const clv_norm call = { .x = { n->x.memory, n->x.at, n->width },
                             .y = { n->y.memory, n->y.at, n->width },
@@ -245,7 +186,7 @@ static void rms_there(bench *b, const rms *n)
     EXPECT_OK(clv_norm_enqueue(b->queue, &call));
 }
 
-static void rms_back(bench *b, const rms *n)
+static void rms_back(ops_bench *b, const rms *n)
 {
     const clv_norm_back call = { .g = { n->g.memory, n->g.at, n->width },
                                  .x = { n->x.memory, n->x.at, n->width },
@@ -256,19 +197,20 @@ static void rms_back(bench *b, const rms *n)
                                  .rows = n->rows,
                                  .width = n->width,
                                  .rms = true };
-    const clv_column_sums sums = { .g = call.g,
-                                   .x = call.x,
-                                   .moments = call.moments,
-                                   .along = { n->dweight.memory, n->dweight.at },
-                                   .rows = n->rows,
-                                   .width = n->width,
-                                   .scratch =
-                                       room(b, clv_column_scratch(n->rows, n->width)).memory };
+    const clv_column_sums sums = {
+        .g = call.g,
+        .x = call.x,
+        .moments = call.moments,
+        .along = { n->dweight.memory, n->dweight.at },
+        .rows = n->rows,
+        .width = n->width,
+        .scratch = bench_room(b, clv_column_scratch(n->rows, n->width)).memory
+    };
     EXPECT_OK(clv_column_sums_enqueue(b->queue, &sums));
     EXPECT_OK(clv_norm_back_enqueue(b->queue, &call));
 }
 
-static void check_rms_norms(bench *b)
+static void check_rms_norms(ops_bench *b)
 {
     char name[32];
     for (int i = 0; i < 5; ++i) {
@@ -277,34 +219,34 @@ static void check_rms_norms(bench *b)
         const rms n = { .rows = x.shape[0],
                         .width = x.shape[1],
                         .eps = (float)golden_number(name, "eps", 0),
-                        .x = golden(b, name, "x"),
-                        .weight = golden(b, name, "w"),
-                        .y = room(b, x.count),
-                        .moments = room(b, 2 * x.shape[0]),
-                        .g = golden(b, name, "g"),
-                        .dx = room(b, x.count),
-                        .dweight = room(b, x.shape[1]) };
+                        .x = bench_golden(b, name, "x"),
+                        .weight = bench_golden(b, name, "w"),
+                        .y = bench_room(b, x.count),
+                        .moments = bench_room(b, 2 * x.shape[0]),
+                        .g = bench_golden(b, name, "g"),
+                        .dx = bench_room(b, x.count),
+                        .dweight = bench_room(b, x.shape[1]) };
         rms_there(b, &n);
-        expect(b, name, "out.y", n.y);
+        bench_expect(b, name, "out.y", n.y);
         rms_back(b, &n);
-        expect(b, name, "grad.x", n.dx);
-        expect(b, name, "grad.w", n.dweight);
-        drop_all(b);
+        bench_expect(b, name, "grad.x", n.dx);
+        bench_expect(b, name, "grad.w", n.dweight);
+        bench_drop_all(b);
     }
 }
 
 static void rms_norms_go_back(void **state)
 {
     (void)state;
-    each(check_rms_norms);
+    bench_each_device(check_rms_norms);
 }
 
 /* ---- a llama block ---------------------------------------------------------------------------------- */
 
 enum { TEXTS = 2, LENGTH = 12, TOKENS = TEXTS * LENGTH, D = 32, HQ = 4, HK = 2, HEAD = 8, F = 88 };
 
-static clv_train_linear linear_of(bench *b, size_t rows, size_t n, size_t k, clv_mem x, clv_mem w,
-                                  clv_mem dw)
+static clv_train_linear linear_of(ops_bench *b, size_t rows, size_t n, size_t k, clv_mem x,
+                                  clv_mem w, clv_mem dw)
 {
     return (clv_train_linear){ .rows = rows,
                                .n = n,
@@ -312,16 +254,16 @@ static clv_train_linear linear_of(bench *b, size_t rows, size_t n, size_t k, clv
                                .alpha = 1,
                                .x = x,
                                .w = w,
-                               .y = room(b, rows * n),
-                               .dx = room(b, rows * k),
+                               .y = bench_room(b, rows * n),
+                               .dx = bench_room(b, rows * k),
                                .dw = dw };
 }
 
 /* Gate and up as one matrix [2 inner, k], from the golden `name`. */
-static clv_mem gate_and_up(bench *b, const char *name)
+static clv_mem gate_and_up(ops_bench *b, const char *name)
 {
     const golden_array g = golden_get(name, "wg"), u = golden_get(name, "wu");
-    const clv_mem both = room(b, 2 * g.count), second = { both.memory, g.count };
+    const clv_mem both = bench_room(b, 2 * g.count), second = { both.memory, g.count };
     EXPECT_OK(b->ops->put(b->ops, both, g.f32, g.count));
     EXPECT_OK(b->ops->put(b->ops, second, u.f32, u.count));
     return both;
@@ -334,14 +276,14 @@ typedef struct swiglu {
     size_t rows, width;
 } swiglu;
 
-static swiglu swiglu_there(bench *b, const char *name, size_t rows, clv_mem x, clv_mem add)
+static swiglu swiglu_there(ops_bench *b, const char *name, size_t rows, clv_mem x, clv_mem add)
 {
     const golden_array wd = golden_get(name, "wd");
     const size_t d = wd.shape[0], f = wd.shape[1];
     swiglu s = { .rows = rows, .width = f };
-    s.up = linear_of(b, rows, 2 * f, d, x, gate_and_up(b, name), room(b, 2 * f * d));
-    s.gated = room(b, rows * f), s.dinner = room(b, rows * 2 * f);
-    s.down = linear_of(b, rows, d, f, s.gated, golden(b, name, "wd"), room(b, d * f));
+    s.up = linear_of(b, rows, 2 * f, d, x, gate_and_up(b, name), bench_room(b, 2 * f * d));
+    s.gated = bench_room(b, rows * f), s.dinner = bench_room(b, rows * 2 * f);
+    s.down = linear_of(b, rows, d, f, s.gated, bench_golden(b, name, "wd"), bench_room(b, d * f));
     s.down.add = add;
     EXPECT_OK(b->ops->linear(b->ops, &s.up));
     EXPECT_OK(
@@ -350,7 +292,7 @@ static swiglu swiglu_there(bench *b, const char *name, size_t rows, clv_mem x, c
     return s;
 }
 
-static void swiglu_back(bench *b, const char *name, swiglu *s, clv_mem g)
+static void swiglu_back(ops_bench *b, const char *name, swiglu *s, clv_mem g)
 {
     const clv_mem second = { s->up.dw.memory, s->width * s->up.k };
     s->down.g = g;
@@ -359,29 +301,30 @@ static void swiglu_back(bench *b, const char *name, swiglu *s, clv_mem g)
     EXPECT_OK(clv_gate_back_enqueue(b->queue, s->up.y.memory, s->down.dx.memory, s->dinner.memory,
                                     s->rows, s->width, CLV_ACTIVATION_SILU));
     EXPECT_OK(b->ops->linear_back(b->ops, &s->up));
-    expect(b, name, "grad.wd", s->down.dw);
-    expect(b, name, "grad.wg", s->up.dw);
-    expect(b, name, "grad.wu", second);
+    bench_expect(b, name, "grad.wd", s->down.dw);
+    bench_expect(b, name, "grad.wg", s->up.dw);
+    bench_expect(b, name, "grad.wu", second);
 }
 
-static void check_swiglu(bench *b)
+static void check_swiglu(ops_bench *b)
 {
     const char *name = "ffn_swiglu";
     const clv_mem none = { 0 };
-    swiglu s = swiglu_there(b, name, golden_get(name, "x").shape[0], golden(b, name, "x"), none);
-    expect(b, name, "out.y", s.down.y);
-    swiglu_back(b, name, &s, golden(b, name, "g"));
-    expect(b, name, "grad.x", s.up.dx);
+    swiglu s =
+        swiglu_there(b, name, golden_get(name, "x").shape[0], bench_golden(b, name, "x"), none);
+    bench_expect(b, name, "out.y", s.down.y);
+    swiglu_back(b, name, &s, bench_golden(b, name, "g"));
+    bench_expect(b, name, "grad.x", s.up.dx);
 }
 
 static void gated_feed_forward_goes_back(void **state)
 {
     (void)state;
-    each(check_swiglu);
+    bench_each_device(check_swiglu);
 }
 
 /* Every text has positions of its own. */
-static void turn(bench *b, clv_mem x, size_t heads, clv_mem turns, bool back)
+static void turn(ops_bench *b, clv_mem x, size_t heads, clv_mem turns, bool back)
 {
     for (size_t text = 0; text < TEXTS; ++text) {
         const clv_rows rows = { x.memory, text * LENGTH * heads * HEAD, heads * HEAD };
@@ -390,29 +333,34 @@ static void turn(bench *b, clv_mem x, size_t heads, clv_mem turns, bool back)
     }
 }
 
-static void check_llama(bench *b)
+static void check_llama(ops_bench *b)
 {
     const char *name = "llama_block";
     float angles[LENGTH * HEAD];
-    const clv_mem x = golden(b, name, "x"), g = golden(b, name, "g");
+    const clv_mem x = bench_golden(b, name, "x"), g = bench_golden(b, name, "g");
     clv_rope_turns(LENGTH, HEAD / 2, 1e4, angles);
-    const clv_mem turns = bring(b, angles, CLV_LEN(angles));
-    rms n1 = { .rows = TOKENS, .width = D, .eps = 1e-5f, .x = x, .weight = golden(b, name, "n1") };
-    n1.y = room(b, TOKENS * D), n1.moments = room(b, 2 * TOKENS);
+    const clv_mem turns = bench_bring(b, angles, CLV_LEN(angles));
+    rms n1 = {
+        .rows = TOKENS, .width = D, .eps = 1e-5f, .x = x, .weight = bench_golden(b, name, "n1")
+    };
+    n1.y = bench_room(b, TOKENS * D), n1.moments = bench_room(b, 2 * TOKENS);
     rms_there(b, &n1);
-    clv_train_linear q = linear_of(b, TOKENS, D, D, n1.y, golden(b, name, "wq"), room(b, D * D));
+    clv_train_linear q =
+        linear_of(b, TOKENS, D, D, n1.y, bench_golden(b, name, "wq"), bench_room(b, D * D));
     clv_train_linear k =
-        linear_of(b, TOKENS, D / 2, D, n1.y, golden(b, name, "wk"), room(b, D * D / 2));
+        linear_of(b, TOKENS, D / 2, D, n1.y, bench_golden(b, name, "wk"), bench_room(b, D * D / 2));
     clv_train_linear v =
-        linear_of(b, TOKENS, D / 2, D, n1.y, golden(b, name, "wv"), room(b, D * D / 2));
+        linear_of(b, TOKENS, D / 2, D, n1.y, bench_golden(b, name, "wv"), bench_room(b, D * D / 2));
     EXPECT_OK(b->ops->linear(b->ops, &q));
     EXPECT_OK(b->ops->linear(b->ops, &k));
     EXPECT_OK(b->ops->linear(b->ops, &v));
     turn(b, q.y, HQ, turns, false);
     turn(b, k.y, HK, turns, false);
-    const clv_mem seen = room(b, TOKENS * D);
-    q.g = room(b, TOKENS * D), k.g = room(b, TOKENS * D / 2), v.g = room(b, TOKENS * D / 2);
-    clv_train_linear out = linear_of(b, TOKENS, D, D, seen, golden(b, name, "wo"), room(b, D * D));
+    const clv_mem seen = bench_room(b, TOKENS * D);
+    q.g = bench_room(b, TOKENS * D), k.g = bench_room(b, TOKENS * D / 2),
+    v.g = bench_room(b, TOKENS * D / 2);
+    clv_train_linear out =
+        linear_of(b, TOKENS, D, D, seen, bench_golden(b, name, "wo"), bench_room(b, D * D));
     out.add = x;
     const sizes s = { TEXTS, HQ, HK, LENGTH, LENGTH, HEAD };
     clv_attention_back a = { .there = { .q = heads_of(q.y, D, HEAD),
@@ -424,25 +372,25 @@ static void check_llama(bench *b)
                                         .kv_heads = HK,
                                         .width = HEAD,
                                         .scale = (float)(1 / sqrt((double)HEAD)),
-                                        .tops = room(b, 2 * HQ * TOKENS).memory,
+                                        .tops = bench_room(b, 2 * HQ * TOKENS).memory,
                                         .top_head = TOKENS },
                              .g = heads_of(out.dx, D, HEAD),
                              .dq = heads_of(q.g, D, HEAD),
                              .dk = heads_of(k.g, D / 2, HEAD),
                              .dv = heads_of(v.g, D / 2, HEAD),
-                             .delta = room(b, HQ * TOKENS).memory };
+                             .delta = bench_room(b, HQ * TOKENS).memory };
     make_blocks(b, &s, LENGTH, LENGTH, &a.there, &a);
     EXPECT_OK(clv_attention_enqueue(b->queue, &a.there));
     EXPECT_OK(b->ops->linear(b->ops, &out));
     rms n2 = n1;
-    n2.x = out.y, n2.weight = golden(b, name, "n2");
-    n2.y = room(b, TOKENS * D), n2.moments = room(b, 2 * TOKENS);
+    n2.x = out.y, n2.weight = bench_golden(b, name, "n2");
+    n2.y = bench_room(b, TOKENS * D), n2.moments = bench_room(b, 2 * TOKENS);
     rms_there(b, &n2);
     swiglu f = swiglu_there(b, name, TOKENS, n2.y, out.y);
-    expect(b, name, "out.y", f.down.y);
+    bench_expect(b, name, "out.y", f.down.y);
 
     swiglu_back(b, name, &f, g);
-    n2.g = f.up.dx, n2.add = g, n2.dx = room(b, TOKENS * D), n2.dweight = room(b, D);
+    n2.g = f.up.dx, n2.add = g, n2.dx = bench_room(b, TOKENS * D), n2.dweight = bench_room(b, D);
     rms_back(b, &n2);
     out.g = n2.dx;
     EXPECT_OK(b->ops->linear_back(b->ops, &out));
@@ -453,7 +401,7 @@ static void check_llama(bench *b)
     k.dx = v.dx = k.dx_add = v.dx_add = q.dx;
     EXPECT_OK(b->ops->linear_back(b->ops, &k));
     EXPECT_OK(b->ops->linear_back(b->ops, &v));
-    n1.g = q.dx, n1.add = n2.dx, n1.dx = room(b, TOKENS * D), n1.dweight = room(b, D);
+    n1.g = q.dx, n1.add = n2.dx, n1.dx = bench_room(b, TOKENS * D), n1.dweight = bench_room(b, D);
     rms_back(b, &n1);
     const struct {
         const char *role;
@@ -462,27 +410,13 @@ static void check_llama(bench *b)
                   { "grad.wq", q.dw },  { "grad.wk", k.dw },       { "grad.wv", v.dw },
                   { "grad.wo", out.dw } };
     for (size_t i = 0; i < CLV_LEN(found); ++i)
-        expect(b, name, found[i].role, found[i].got);
+        bench_expect(b, name, found[i].role, found[i].got);
 }
 
 static void a_llama_block_goes_back(void **state)
 {
     (void)state;
-    each(check_llama);
-}
-
-static int open_goldens(void **state)
-{
-    (void)state;
-    golden_open();
-    return 0;
-}
-
-static int close_goldens(void **state)
-{
-    (void)state;
-    golden_close();
-    return 0;
+    bench_each_device(check_llama);
 }
 
 int main(void)
@@ -492,5 +426,5 @@ int main(void)
         cmocka_unit_test(rms_norms_go_back),       cmocka_unit_test(gated_feed_forward_goes_back),
         cmocka_unit_test(a_llama_block_goes_back),
     };
-    return cmocka_run_group_tests_name("attention_back", tests, open_goldens, close_goldens);
+    return cmocka_run_group_tests_name("attention_back", tests, golden_setup, golden_teardown);
 }

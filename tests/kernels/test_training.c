@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way back through the blocks of transformers, steps of optimisers and whole fine-tuning runs:
  * kernels on every device, and plain C, against golden cases. */
-#include "device.h"
 #include "golden.h"
+#include "ops_bench.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -12,79 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The steps under test: of a device, or in plain C (`device` NULL). */
-typedef struct bench {
-    test_device *device;
-    clv_train_ops *ops;
-    void *held[64];
-    size_t held_count;
-} bench;
-
-static bool is_small(const bench *b)
+static bool is_small(const ops_bench *b)
 {
     return b->device && (b->device->tiny || b->device->slow);
 }
 
-static clv_mem room(bench *b, size_t count)
-{
-    assert_true(b->held_count < CLV_LEN(b->held));
-    clv_mem m = { NULL, 0 };
-    EXPECT_OK(b->ops->take(b->ops, count, &m.memory));
-    b->held[b->held_count++] = m.memory;
-    return m;
-}
-
-static clv_mem bring(bench *b, const char *name, const char *role)
-{
-    const golden_array a = golden_get(name, role);
-    const clv_mem m = room(b, a.count);
-    EXPECT_OK(b->ops->put(b->ops, m, a.f32 ? (const void *)a.f32 : (const void *)a.i32, a.count));
-    return m;
-}
-
-static void expect(bench *b, const char *name, const char *role, clv_mem got)
-{
-    const golden_array want = golden_get(name, role);
-    float *host = clv_alloc(want.count, sizeof *host);
-    assert_non_null(host);
-    EXPECT_OK(b->ops->get(b->ops, got, host, want.count));
-    golden_expect(name, role, host);
-    clv_free(host);
-}
-
-static void drop_all(bench *b)
-{
-    while (b->held_count)
-        b->ops->drop(b->ops, b->held[--b->held_count]);
-}
-
-static void (*current)(bench *b);
-
-static void on_device(test_device *device)
-{
-    const size_t last = clv_gemm_form_count(device->device) - 1;
-    const clv_gemm_form form = clv_gemm_form_of(device->device, device->tiny ? last : 0);
-    bench b = { .device = device };
-    EXPECT_OK(clv_train_ops_on(device->queue, &form, &b.ops));
-    current(&b);
-    drop_all(&b);
-    b.ops->close(b.ops);
-}
-
-static void each(void (*claim)(bench *b))
-{
-    bench plain = { 0 };
-    EXPECT_OK(clv_train_ops_plain(&plain.ops));
-    claim(&plain);
-    drop_all(&plain);
-    plain.ops->close(plain.ops);
-    current = claim;
-    test_each_device(on_device);
-}
-
 /* ---- blocks ----------------------------------------------------------------------------------------- */
 
-static void check_layer_norms(bench *b)
+static void check_layer_norms(ops_bench *b)
 {
     char name[32];
     for (int i = 0; i < 5; ++i) {
@@ -92,116 +27,117 @@ static void check_layer_norms(bench *b)
         const golden_array x = golden_get(name, "x");
         const size_t width = x.shape[1];
         /* one buffer for both, as in a model */
-        clv_mem parameters = room(b, 2 * width), bias = { parameters.memory, width };
+        clv_mem parameters = bench_room(b, 2 * width), bias = { parameters.memory, width };
         EXPECT_OK(b->ops->put(b->ops, parameters, golden_get(name, "w").f32, width));
         EXPECT_OK(b->ops->put(b->ops, bias, golden_get(name, "b").f32, width));
         const clv_train_norm n = { .rows = x.shape[0],
                                    .width = width,
                                    .eps = (float)golden_number(name, "eps", 0),
-                                   .x = bring(b, name, "x"),
+                                   .x = bench_golden(b, name, "x"),
                                    .weight = parameters,
                                    .bias = bias,
-                                   .y = room(b, x.count),
-                                   .moments = room(b, 2 * x.shape[0]),
-                                   .g = bring(b, name, "g"),
-                                   .dx = room(b, x.count),
-                                   .dweight = room(b, width),
-                                   .dbias = room(b, width) };
+                                   .y = bench_room(b, x.count),
+                                   .moments = bench_room(b, 2 * x.shape[0]),
+                                   .g = bench_golden(b, name, "g"),
+                                   .dx = bench_room(b, x.count),
+                                   .dweight = bench_room(b, width),
+                                   .dbias = bench_room(b, width) };
         EXPECT_OK(b->ops->norm(b->ops, &n));
         EXPECT_OK(b->ops->norm_back(b->ops, &n));
-        expect(b, name, "out.y", n.y);
-        if (golden_has(name, "grad.x")) expect(b, name, "grad.x", n.dx);
-        expect(b, name, "grad.w", n.dweight);
-        expect(b, name, "grad.b", n.dbias);
-        drop_all(b);
+        bench_expect(b, name, "out.y", n.y);
+        if (golden_has(name, "grad.x")) bench_expect(b, name, "grad.x", n.dx);
+        bench_expect(b, name, "grad.w", n.dweight);
+        bench_expect(b, name, "grad.b", n.dbias);
+        bench_drop_all(b);
     }
 }
 
 static void layer_norms_go_back(void **state)
 {
     (void)state;
-    each(check_layer_norms);
+    bench_each_side(check_layer_norms);
 }
 
-static void check_activations(bench *b)
+static void check_activations(ops_bench *b)
 {
     static const char *const names[] = { "", "gelu_erf", "gelu_tanh", "silu" };
     for (clv_activation act = CLV_ACTIVATION_GELU; act <= CLV_ACTIVATION_SILU; ++act) {
         const size_t count = golden_get(names[act], "x").count;
-        const clv_mem x = bring(b, names[act], "x"), g = bring(b, names[act], "g");
-        const clv_mem y = room(b, count), none = { 0 };
+        const clv_mem x = bench_golden(b, names[act], "x"), g = bench_golden(b, names[act], "g");
+        const clv_mem y = bench_room(b, count), none = { 0 };
         EXPECT_OK(b->ops->activate(b->ops, x, none, y, count, act));
-        expect(b, names[act], "out.y", y);
+        bench_expect(b, names[act], "out.y", y);
         EXPECT_OK(b->ops->activate(b->ops, x, g, g, count, act)); /* in place */
-        expect(b, names[act], "grad.x", g);
-        drop_all(b);
+        bench_expect(b, names[act], "grad.x", g);
+        bench_drop_all(b);
     }
 }
 
 static void activations_go_back(void **state)
 {
     (void)state;
-    each(check_activations);
+    bench_each_side(check_activations);
 }
 
-static void check_ffns(bench *b)
+static void check_ffns(ops_bench *b)
 {
     char name[32];
     for (int i = 0; i < 3; ++i) {
         snprintf(name, sizeof name, "ffn_gelu%d", i);
-        if (!golden_has(name, "x") || (is_small(b) && i)) continue;
+        if (!golden_has(name, "x") || test_left_out(b->device, is_small(b) && i, "%s", name))
+            continue;
         const golden_array gx = golden_get(name, "x"), w1 = golden_get(name, "w1");
         const size_t rows = gx.shape[0], d = gx.shape[1], f = w1.shape[0];
-        const clv_mem none = { 0 }, u = room(b, rows * f), a = room(b, rows * f);
-        const clv_mem g = bring(b, name, "g"), du = room(b, rows * f);
+        const clv_mem none = { 0 }, u = bench_room(b, rows * f), a = bench_room(b, rows * f);
+        const clv_mem g = bench_golden(b, name, "g"), du = bench_room(b, rows * f);
         clv_train_linear up = { .rows = rows,
                                 .n = f,
                                 .k = d,
                                 .alpha = 1,
-                                .x = bring(b, name, "x"),
-                                .w = bring(b, name, "w1"),
-                                .b = bring(b, name, "b1"),
+                                .x = bench_golden(b, name, "x"),
+                                .w = bench_golden(b, name, "w1"),
+                                .b = bench_golden(b, name, "b1"),
                                 .y = u,
                                 .g = du,
-                                .dx = room(b, rows * d),
-                                .dw = room(b, f * d),
-                                .db = room(b, f) };
+                                .dx = bench_room(b, rows * d),
+                                .dw = bench_room(b, f * d),
+                                .db = bench_room(b, f) };
         clv_train_linear down = { .rows = rows,
                                   .n = d,
                                   .k = f,
                                   .alpha = 1,
                                   .x = a,
-                                  .w = bring(b, name, "w2"),
-                                  .b = bring(b, name, "b2"),
-                                  .y = room(b, rows * d),
+                                  .w = bench_golden(b, name, "w2"),
+                                  .b = bench_golden(b, name, "b2"),
+                                  .y = bench_room(b, rows * d),
                                   .g = g,
                                   .dx = du,
-                                  .dw = room(b, f * d),
-                                  .db = room(b, d) };
+                                  .dw = bench_room(b, f * d),
+                                  .db = bench_room(b, d) };
         EXPECT_OK(b->ops->linear(b->ops, &up));
         EXPECT_OK(b->ops->activate(b->ops, u, none, a, rows * f, CLV_ACTIVATION_GELU));
         EXPECT_OK(b->ops->linear(b->ops, &down));
-        expect(b, name, "out.y", down.y);
+        bench_expect(b, name, "out.y", down.y);
         EXPECT_OK(b->ops->linear_back(b->ops, &down));
         EXPECT_OK(b->ops->activate(b->ops, u, du, du, rows * f, CLV_ACTIVATION_GELU));
         EXPECT_OK(b->ops->linear_back(b->ops, &up));
-        expect(b, name, "grad.x", up.dx);
-        expect(b, name, "grad.b1", up.db);
-        expect(b, name, "grad.b2", down.db);
-        if (golden_has(name, "grad.w1")) expect(b, name, "grad.w1", up.dw);
-        if (golden_has(name, "grad.w2")) expect(b, name, "grad.w2", down.dw);
-        drop_all(b);
+        bench_expect(b, name, "grad.x", up.dx);
+        bench_expect(b, name, "grad.b1", up.db);
+        bench_expect(b, name, "grad.b2", down.db);
+        if (golden_has(name, "grad.w1")) bench_expect(b, name, "grad.w1", up.dw);
+        if (golden_has(name, "grad.w2")) bench_expect(b, name, "grad.w2", down.dw);
+        bench_drop_all(b);
     }
 }
 
 static void feed_forward_goes_back(void **state)
 {
     (void)state;
-    each(check_ffns);
+    bench_each_side(check_ffns);
 }
 
 /* Texts of equal length, as the goldens have them; rows that are masked are there, but not seen. */
-static void batch_of(bench *b, clv_batch_rooms *rooms, const int32_t *ids, const int32_t *mask,
+static void batch_of(ops_bench *b, clv_batch_rooms *rooms, const int32_t *ids, const int32_t *mask,
                      size_t texts, size_t length)
 {
     size_t offsets[32];
@@ -212,29 +148,29 @@ static void batch_of(bench *b, clv_batch_rooms *rooms, const int32_t *ids, const
     EXPECT_OK(clv_batch_fill(b->ops, rooms, ids ? ids : zeros, offsets, texts, mask));
 }
 
-static void check_embedding(bench *b)
+static void check_embedding(ops_bench *b)
 {
     const golden_array ids = golden_get("embedding", "ids"), w = golden_get("embedding", "w");
     const size_t width = w.shape[1];
-    const clv_mem zeros = room(b, 64 * width), dw = room(b, w.count);
+    const clv_mem zeros = bench_room(b, 64 * width), dw = bench_room(b, w.count);
     clv_batch_rooms rooms = { 0 };
     batch_of(b, &rooms, ids.i32, NULL, ids.shape[0], ids.shape[1]);
     EXPECT_OK(b->ops->clear(b->ops, zeros, 64 * width));
     EXPECT_OK(b->ops->clear(b->ops, dw, w.count));
     const clv_train_embed e = { .batch = &rooms.batch,
                                 .width = width,
-                                .word = bring(b, "embedding", "w"),
+                                .word = bench_golden(b, "embedding", "w"),
                                 .position = zeros,
                                 .type = zeros,
-                                .y = room(b, ids.count * width),
-                                .g = bring(b, "embedding", "g"),
+                                .y = bench_room(b, ids.count * width),
+                                .g = bench_golden(b, "embedding", "g"),
                                 .dword = dw,
                                 .dposition = zeros,
-                                .dtype = room(b, width) };
+                                .dtype = bench_room(b, width) };
     EXPECT_OK(b->ops->embed(b->ops, &e));
-    expect(b, "embedding", "out.y", e.y);
+    bench_expect(b, "embedding", "out.y", e.y);
     EXPECT_OK(b->ops->embed_back(b->ops, &e));
-    expect(b, "embedding", "grad.w", dw);
+    bench_expect(b, "embedding", "grad.w", dw);
     /* a position's gradient is that of its column, the type's that of all rows */
     const float *g = golden_get("embedding", "g").f32;
     float position[8 * 16], type[16];
@@ -258,11 +194,11 @@ static void check_embedding(bench *b)
 static void embeddings_go_back(void **state)
 {
     (void)state;
-    each(check_embedding);
+    bench_each_side(check_embedding);
 }
 
 /* The mean against the golden; CLS and maximum against what they are defined as. */
-static void check_pooling(bench *b)
+static void check_pooling(ops_bench *b)
 {
     const golden_array x = golden_get("meanpool", "x"), mask = golden_get("meanpool", "mask");
     const size_t texts = x.shape[0], length = x.shape[1], width = x.shape[2];
@@ -271,14 +207,14 @@ static void check_pooling(bench *b)
     clv_train_pool p = { .batch = &rooms.batch,
                          .width = width,
                          .kind = CLV_MODEL_MEAN,
-                         .x = bring(b, "meanpool", "x"),
-                         .y = room(b, texts * width),
-                         .g = bring(b, "meanpool", "g"),
-                         .dx = room(b, x.count) };
+                         .x = bench_golden(b, "meanpool", "x"),
+                         .y = bench_room(b, texts * width),
+                         .g = bench_golden(b, "meanpool", "g"),
+                         .dx = bench_room(b, x.count) };
     EXPECT_OK(b->ops->pool(b->ops, &p));
     EXPECT_OK(b->ops->pool_back(b->ops, &p));
-    expect(b, "meanpool", "out.y", p.y);
-    expect(b, "meanpool", "grad.x", p.dx);
+    bench_expect(b, "meanpool", "out.y", p.y);
+    bench_expect(b, "meanpool", "grad.x", p.dx);
     const float *g = golden_get("meanpool", "g").f32;
     float got[4 * 6 * 10];
     assert_true(x.count <= CLV_LEN(got));
@@ -301,24 +237,24 @@ static void check_pooling(bench *b)
 static void pooling_goes_back(void **state)
 {
     (void)state;
-    each(check_pooling);
+    bench_each_side(check_pooling);
 }
 
 /* Rows divided by their length: the way back by differences in double precision. */
-static void check_unit(bench *b)
+static void check_unit(ops_bench *b)
 {
     const golden_array x = golden_get("l2norm", "x");
     const size_t rows = x.shape[0], width = x.shape[1];
-    const clv_mem dx = bring(b, "l2norm", "x"), y = room(b, x.count), none = { 0 };
+    const clv_mem dx = bench_golden(b, "l2norm", "x"), y = bench_room(b, x.count), none = { 0 };
     float g[64], got[64];
     assert_true(x.count <= 64);
     uint64_t seed = 3;
     for (size_t i = 0; i < x.count; ++i)
         g[i] = (float)test_uniform(&seed, -1, 1);
-    const clv_mem dg = room(b, x.count);
+    const clv_mem dg = bench_room(b, x.count);
     EXPECT_OK(b->ops->put(b->ops, dg, g, x.count));
     EXPECT_OK(b->ops->unit(b->ops, dx, none, y, rows, width));
-    expect(b, "l2norm", "out.y", y);
+    bench_expect(b, "l2norm", "out.y", y);
     EXPECT_OK(b->ops->unit(b->ops, dx, dg, dg, rows, width));
     EXPECT_OK(b->ops->get(b->ops, dg, got, x.count));
     for (size_t r = 0; r < rows; ++r) {
@@ -341,7 +277,7 @@ static void check_unit(bench *b)
 static void unit_rows_go_back(void **state)
 {
     (void)state;
-    each(check_unit);
+    bench_each_side(check_unit);
 }
 
 /* ---- a BERT layer ----------------------------------------------------------------------------------- */
@@ -361,7 +297,7 @@ static const struct {
 #undef AT
 };
 
-static void check_bert_block(bench *b)
+static void check_bert_block(ops_bench *b)
 {
     const char *name = "bert_block";
     const golden_array x = golden_get(name, "x"), mask = golden_get(name, "mask");
@@ -376,7 +312,7 @@ static void check_bert_block(bench *b)
                                 .eps = (float)golden_number(name, "eps", 0),
                                 .act = CLV_ACTIVATION_GELU } };
     const size_t count = 4 * d * d + 2 * d * f + 9 * d + f;
-    const clv_mem weights = room(b, count), gradient = room(b, count);
+    const clv_mem weights = bench_room(b, count), gradient = bench_room(b, count);
     net.weights = weights.memory, net.gradient = gradient.memory;
     size_t used = 0, where[CLV_LEN(layer_roles)];
     for (size_t i = 0; i < CLV_LEN(layer_roles); ++i) {
@@ -391,15 +327,15 @@ static void check_bert_block(bench *b)
     batch_of(b, &rooms, NULL, mask.i32, x.shape[0], x.shape[1]);
     EXPECT_OK(clv_room_fit(b->ops, &trace.x, x.count));
     EXPECT_OK(b->ops->put(b->ops, (clv_mem){ trace.x.memory, 0 }, x.f32, x.count));
-    const clv_mem y = room(b, tokens * d), g = bring(b, name, "g");
+    const clv_mem y = bench_room(b, tokens * d), g = bench_golden(b, name, "g");
     EXPECT_OK(clv_net_layer_forward(&net, &place, &trace, &rooms.batch, y));
-    expect(b, name, "out.y", y);
+    bench_expect(b, name, "out.y", y);
     EXPECT_OK(clv_net_layer_backward(&net, &place, &trace, &rooms.batch, g, false));
-    expect(b, name, "grad.x", g);
+    bench_expect(b, name, "grad.x", g);
     for (size_t i = 0; i < CLV_LEN(layer_roles); ++i) {
         char role[16];
         snprintf(role, sizeof role, "grad.%s", layer_roles[i].role);
-        expect(b, name, role, (clv_mem){ gradient.memory, where[i] });
+        bench_expect(b, name, role, (clv_mem){ gradient.memory, where[i] });
     }
     clv_net_trace_free(b->ops, &trace);
     clv_net_close(&net);
@@ -409,12 +345,12 @@ static void check_bert_block(bench *b)
 static void a_bert_block_goes_back(void **state)
 {
     (void)state;
-    each(check_bert_block);
+    bench_each_side(check_bert_block);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------ */
 
-static void check_optimisers(bench *b)
+static void check_optimisers(ops_bench *b)
 {
     static const struct {
         const char *name;
@@ -431,8 +367,8 @@ static void check_optimisers(bench *b)
                                       .beta2 = golden_number(name, "beta2", 0.999),
                                       .eps = golden_number(name, "eps", 1e-8),
                                       .momentum = golden_number(name, "momentum", 0) };
-        const clv_mem w = bring(b, name, "w0"), g = room(b, count);
-        const clv_mem m = room(b, count), v = room(b, count);
+        const clv_mem w = bench_golden(b, name, "w0"), g = bench_room(b, count);
+        const clv_mem m = bench_room(b, count), v = bench_room(b, count);
         float path[256];
         assert_true(grads.count <= CLV_LEN(path));
         EXPECT_OK(b->ops->clear(b->ops, m, count));
@@ -455,18 +391,18 @@ static void check_optimisers(bench *b)
             EXPECT_OK(b->ops->get(b->ops, w, path + s * count, count));
         }
         golden_expect(name, "out.w", path);
-        drop_all(b);
+        bench_drop_all(b);
     }
 }
 
 static void optimisers_step(void **state)
 {
     (void)state;
-    each(check_optimisers);
+    bench_each_side(check_optimisers);
 }
 
 /* The squared length of a gradient, at sizes about the share of a work-item. */
-static void check_squares(bench *b)
+static void check_squares(ops_bench *b)
 {
     static const size_t counts[] = { 1, 17, 8192, 8193, 20000 };
     enum { MOST = 20000 };
@@ -475,11 +411,13 @@ static void check_squares(bench *b)
     uint64_t seed = 8;
     for (size_t i = 0; i < MOST; ++i)
         x[i] = (float)test_uniform(&seed, -2, 2);
-    const clv_mem dx = room(b, MOST);
+    const clv_mem dx = bench_room(b, MOST);
     EXPECT_OK(b->ops->put(b->ops, dx, x, MOST));
     for (size_t k = 0; k < CLV_LEN(counts); ++k) {
         double want = 0, got;
-        if (b->device && b->device->tiny && counts[k] > 8193) break;
+        if (test_left_out(b->device, b->device && b->device->tiny && counts[k] > 8193,
+                          "squares of %zu", counts[k]))
+            break;
         for (size_t i = 0; i < counts[k]; ++i)
             want += (double)x[i] * (double)x[i];
         EXPECT_OK(b->ops->squares(b->ops, dx, counts[k], &got));
@@ -492,21 +430,7 @@ static void check_squares(bench *b)
 static void lengths_of_gradients_are_right(void **state)
 {
     (void)state;
-    each(check_squares);
-}
-
-static int open_goldens(void **state)
-{
-    (void)state;
-    golden_open();
-    return 0;
-}
-
-static int close_goldens(void **state)
-{
-    (void)state;
-    golden_close();
-    return 0;
+    bench_each_side(check_squares);
 }
 
 int main(void)
@@ -522,5 +446,5 @@ int main(void)
         cmocka_unit_test(optimisers_step),
         cmocka_unit_test(lengths_of_gradients_are_right),
     };
-    return cmocka_run_group_tests_name("training", tests, open_goldens, close_goldens);
+    return cmocka_run_group_tests_name("training", tests, golden_setup, golden_teardown);
 }
