@@ -2,12 +2,12 @@
  *
  * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. A work-item takes
  * `mi` panels of MR rows of A and the panels [its share] of B. For every block of `kb` terms it
- * copies its rows of A into scratch (rows KS apart: constant distances, no two on one cache set),
- * unless A came in that form (`a_packed`), and then walks over B. Between blocks sums wait in scratch
- * too, tile after tile: rows of C would lie on few cache sets and many pages.
+ * copies its rows of A into scratch (k after k, AS floats each), unless A came in that form
+ * (`a_packed`), and then walks over B. Between blocks sums wait in scratch too, tile after tile: rows
+ * of C would lie on few cache sets and many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
- * Defines  LANES (16 or 8), MR rows and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
+ * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
  *          B_HALF: packed B holds halves.
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
@@ -17,9 +17,9 @@
 #include "common/functions.clh"
 
 #define NR (NV * LANES)
-#define KS (KC + 16) /* floats from row to row of packed A */
-#define STEP 8       /* terms between two looks ahead */
-#define LINE 16      /* floats that come at once from memory */
+#define AS 8    /* floats from term to term of packed A: instructions with near places are short */
+#define STEP 4  /* terms between two looks ahead */
+#define LINE 16 /* floats that come at once from memory */
 #define UNROLL _Pragma("unroll")
 
 /* Packed B: floats, or halves that are widened panel by panel. */
@@ -86,24 +86,40 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
             b_put(from[i * row + j * col], to + (size_t)i * NR + j);
 }
 
-/* Rows [r0, r0 + MR) of the block [k0, k0 + kc): MR rows KS apart, zeros beyond the last row. */
+/* Element l of rows[i] becomes number 8 l + i: perfect shuffles, three times. */
+static void turn_eight(fvec *rows)
+{
+    fvec next[8];
+    UNROLL for (int stage = 0; stage < 3; ++stage) {
+        UNROLL for (int i = 0; i < 4; ++i) {
+            next[2 * i].even = rows[i].lo, next[2 * i].odd = rows[i + 4].lo;
+            next[2 * i + 1].even = rows[i].hi, next[2 * i + 1].odd = rows[i + 4].hi;
+        }
+        UNROLL for (int i = 0; i < 8; ++i) rows[i] = next[i];
+    }
+}
+
+/* Rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; beyond the last row anything. */
 static void pack_rows(__global const float *restrict A, ulong row, ulong col, uint r0, uint m,
                       uint k0, uint kc, __global float *restrict to)
 {
-    for (uint i = 0; i < MR; ++i, to += KS) {
-        uint k = 0;
-        if (r0 + i >= m) {
-            for (; k < kc; k += LANES)
-                lanes_store((fvec)(0.0f), to + k);
-            continue;
+    const uint rows = min((uint)MR, m - r0);
+    __global const float *from = A + r0 * row + k0 * col;
+    uint k = 0;
+    if (row == 1 && r0 + AS <= m)
+        for (; k < kc; ++k, from += col)
+            vstore8(vload8(0, from), k, to);
+    if (col == 1)
+        for (; k + LANES <= kc; k += LANES) {
+            fvec x[8];
+            UNROLL for (uint i = 0; i < 8; ++i)
+                x[i] = i < MR ? lanes_load(from + min(i, rows - 1) * row + k) : (fvec)(0.0f);
+            turn_eight(x);
+            UNROLL for (int i = 0; i < 8; ++i) lanes_store(x[i], to + k * AS + i * LANES);
         }
-        __global const float *from = A + (r0 + i) * row + k0 * col;
-        if (col == 1)
-            for (; k + LANES <= kc; k += LANES)
-                lanes_store(lanes_load(from + k), to + k);
-        for (; k < kc; ++k)
-            to[k] = from[k * col];
-    }
+    for (; k < kc; ++k)
+        for (uint i = 0; i < AS; ++i)
+            to[k * AS + i] = i < rows ? from[i * row + k * col] : 0.0f;
 }
 
 /* All of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
@@ -115,7 +131,7 @@ clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong
     pack_rows(A + offset + get_global_id(2) * batch, row, col, panel * MR, m, block * kb,
               min(kb, k - block * kb),
               packed + get_global_id(2) * packed_batch +
-                  ((size_t)panel * get_global_size(1) + block) * (MR * KS));
+                  ((size_t)panel * get_global_size(1) + block) * (AS * KC));
 }
 
 /* Where the sums of a tile go, and what is done to them on the way. */
@@ -195,7 +211,7 @@ static void finish_part(__global const float *tile, const finish_t *f, uint rows
         fvec bv[NV];                                                                   \
         UNROLL for (int v = 0; v < NV; ++v) bv[v] = lanes_load(b + (k) * NR + v * LANES); \
         UNROLL for (int i = 0; i < MR; ++i) {                                          \
-            const fvec av = (fvec)(a[i * KS + (k)]);                                   \
+            const fvec av = (fvec)(a[(k) * AS + i]);                                   \
             UNROLL for (int v = 0; v < NV; ++v) acc[i][v] = fma(av, bv[v], acc[i][v]); \
         }                                                                              \
     }
@@ -213,7 +229,7 @@ static void multiply(__global const float *restrict a, __global const float *res
         UNROLL for (int v = 0; v < NV; ++v)
             acc[i][v] = fresh ? (fvec)(0.0f) : lanes_load(from + i * NR + v * LANES);
     uint k = 0;
-    for (; k + STEP <= kc; k += STEP, a += STEP, b += STEP * NR, next += next_step) {
+    for (; k + STEP <= kc; k += STEP, a += STEP * AS, b += STEP * NR, next += next_step) {
         FETCH(next);
         FETCH(next + LINE);
         FETCH(row + k);
@@ -224,7 +240,7 @@ static void multiply(__global const float *restrict a, __global const float *res
         }
         UNROLL for (int u = 0; u < STEP; ++u) TERM(u)
     }
-    for (; k < kc; ++k, ++a, b += NR)
+    for (; k < kc; ++k, a += AS, b += NR)
         TERM(0)
     UNROLL for (int i = 0; i < MR; ++i)
         UNROLL for (int v = 0; v < NV; ++v) lanes_store(acc[i][v], to + i * NR + v * LANES);
@@ -260,13 +276,13 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
         const bool last = block + 1 == blocks;
         if (!a_packed)
             for (uint p = p0; p < p1; ++p)
-                pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (MR * KS));
+                pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (AS * KC));
         for (uint j = j0; j < j1; ++j) {
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =
                 (__global const float *)(panel + (size_t)(j + 1 < j1 ? k : kc) * NR);
 #if B_HALF
-            __global float *b = mine + (a_packed ? 0 : mi * (MR * KS));
+            __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
             for (uint i = 0; i < kc * NR; i += LANES)
                 lanes_store(b_load(panel + i), b + i);
 #else
@@ -275,10 +291,10 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
             for (uint p = p0; p < p1; ++p, next += kc / STEP * next_step) {
                 const size_t r = (size_t)p * MR, c = (size_t)j * NR;
                 const uint rows = min((uint)MR, m - p * MR), columns = min((uint)NR, n - j * NR);
-                __global const float *own = a_packed ? A + ((size_t)p * blocks + block) * (MR * KS)
-                                                     : mine + (p - p0) * (MR * KS);
-                __global const float *row = a_packed ? own + (MR * KS) : A + r * a_row + k0 + kc;
-                if (j - j0 < MR) row += (j - j0) * (a_packed ? KS : a_row);
+                __global const float *own = a_packed ? A + ((size_t)p * blocks + block) * (AS * KC)
+                                                     : mine + (p - p0) * (AS * KC);
+                __global const float *row = a_packed ? own + (AS * KC) : A + r * a_row + k0 + kc;
+                if (j - j0 < MR) row += (j - j0) * (a_packed ? KC : a_row);
                 __global float *wait = sums + ((size_t)j * panels_m + p) * (MR * NR);
                 multiply(own, b, kc, next, next_step, row, last ? C + r * c_row + c : wait,
                          last ? c_row : NR, block == 0, wait, last ? tile : wait);

@@ -11,9 +11,9 @@ clv_arg clv_gemm_u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-/* 12 x 32 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
+/* 8 x 48 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
 static const clv_gemm_form for_cores[] = {
-    { CLV_GEMM_ROWS, "rows12x32", .lanes = 16, .rows = 12, .vectors = 2, .block = 384,
+    { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
       .fetch = true },
     { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
 };

@@ -27,7 +27,7 @@ static const struct {
 };
 
 enum {
-    KERNELS = 2, /* counts up when the kernels change their speed: older notes are about others */
+    KERNELS = 3, /* counts up when the kernels change their speed: older notes are about others */
     MOST_FORMS = 4, /* of a device */
     ROUNDS = 12
 };

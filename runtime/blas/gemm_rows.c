@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum { MOST_ROWS = 24, MOST_SHARES = 16, PACK_BLOCK = 256 };
+enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256, TERM_FLOATS = 8 };
 
 static size_t tile_columns(const clv_gemm_form *f)
 {
@@ -29,10 +29,10 @@ static size_t block_terms(const clv_gemm_form *f, size_t k)
     return clv_round_up(CLV_MAX(panels(k, blocks_of(f, k)), (size_t)1), 8);
 }
 
-/* Floats of one panel of A for one block: rows lie block + 16 apart. */
+/* Floats of one panel of A for one block. */
 static size_t panel_floats(const clv_gemm_form *f)
 {
-    return f->rows * (f->block + 16);
+    return TERM_FLOATS * f->block;
 }
 
 size_t clv_gemm_packed_a(const clv_gemm_form *f, size_t m, size_t k)
