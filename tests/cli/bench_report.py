@@ -40,7 +40,51 @@ def check(condition, why):
         sys.exit("bench: " + why)
 
 
+PEER = '''
+import json, sys
+with open(sys.argv[1]) as file:
+    cases = json.load(file)["cases"]
+with open(__file__ + ".turns", "a") as file:
+    file.write("x")
+for case in cases:
+    print(json.dumps({"party": "a rival", "case": case["case"], "metric": "compute",
+                      "seconds": [case["effort"] * 1e-9] * int(sys.argv[5])}))
+'''
+
+
+def arrays(cleave):
+    """Operations on arrays, in two turns with an outside program between."""
+    with tempfile.TemporaryDirectory() as folder:
+        report, script = os.path.join(folder, "b.json"), os.path.join(folder, "run.py")
+        os.makedirs(os.path.join(folder, "env", "bin"))
+        os.symlink(sys.executable, os.path.join(folder, "env", "bin", "python"))
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PEER)
+        result = subprocess.run(
+            [cleave, "bench", "arrays", "--device", "0", "--repeats", "4", "--patience", "0.3", "-q",
+             "--peers=" + folder, "--peers-env", os.path.join(folder, "env"), "--json", report],
+            capture_output=True, text=True, check=False)
+        check(result.returncode == 0, result.stderr)
+        with open(report, encoding="utf-8") as file:
+            figures = json.load(file)
+        with open(script + ".turns", encoding="utf-8") as file:
+            check(file.read() == "xx", "the outside program did not have two turns")
+    check(figures["turns"] == 2, "turns are %r" % figures["turns"])
+    check(len(figures["cases"]) >= 14, "%d operations on arrays" % len(figures["cases"]))
+    for case in figures["cases"]:
+        by = {r["party"]: r for r in case["results"]}
+        ours = [r for name, r in by.items() if name not in ("a rival", "plain C, one core")]
+        if len(ours) == 1 and ours[0].get("note", "").startswith("left out"):
+            continue  # a slow machine
+        check(len(ours) == 1 and ours[0]["compute"]["count"] >= 2,
+              "%s: the device was measured in one turn" % case["name"])
+        check(by["a rival"]["compute"]["count"] == 4, "%s: turns are not added" % case["name"])
+        check(case["flops"] is None or ours[0]["gflops"] > 0, "%s: no rate" % case["name"])
+    print("bench: %d operations on arrays, in turns" % len(figures["cases"]))
+
+
 def main():
+    arrays(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: os.path.join(folder, "bench." + kind) for kind in ("json", "html", "md")}
         result = subprocess.run(

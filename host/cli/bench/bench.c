@@ -16,18 +16,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const bench_workload *const workloads[] = { &bench_paco, &bench_blobs, &bench_link,
-                                                   &bench_transformer, &bench_specfit };
+static const bench_workload *const workloads[] = {
+    &bench_paco, &bench_blobs, &bench_link, &bench_arrays, &bench_transformer, &bench_specfit
+};
 
 typedef struct bench_args {
     const char *modes, *device, *sizes, *library, *coadd, *json, *html, *markdown, *peers,
         *environments;
-    uint64_t repeats;
+    uint64_t repeats, turns;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
 } bench_args;
 
-enum { OPTION_ROWS = 16 };
+enum { OPTION_ROWS = 17 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -43,6 +44,8 @@ static void make_table(bench_args *a, cli_option *table)
         { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
         { "full", CLI_FLAG, &a->full, NULL, "larger sizes too (minutes)" },
         { "repeats", CLI_UINT, &a->repeats, "N", "of everything that is quick enough [5]" },
+        { "turns", CLI_UINT, &a->turns, "N",
+          "in which everybody takes these, one after the other [1; with --peers 2]" },
         { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
           "for one figure; what takes longer is left out [20; full: 120]", &a->patience_given },
         { "no-files", CLI_FLAG, &a->no_files, NULL, "not the whole command, files to files" },
@@ -117,7 +120,7 @@ static int choose_workloads(bench *b, int count, char **names)
     if (count && known < (size_t)count)
         return cli_error(
             &cli_bench, CLI_USAGE,
-            "workloads are paco, blobs, link, transformer, specfit and runtime, each once");
+            "workloads are paco, blobs, link, arrays, transformer, specfit and runtime, each once");
     return -1;
 }
 
@@ -125,6 +128,9 @@ static int read_args(bench_args *a, bench *b)
 {
     b->plan = (bench_plan){ .sizes = { .full = a->full, .library = a->library, .coadd = a->coadd },
                             .repeats = (size_t)a->repeats,
+                            .turns = a->turns   ? (size_t)a->turns
+                                     : a->peers ? 2
+                                                : 1,
                             .patience_s = a->patience_given ? a->patience_s
                                           : a->full         ? 120
                                                             : 20,
@@ -132,6 +138,7 @@ static int read_args(bench_args *a, bench *b)
                             .cold = !a->no_files && !a->no_cold };
     if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
         return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
+    b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
     if (!(b->plan.patience_s > 0))
         return cli_error(&cli_bench, CLI_USAGE, "--patience: expected a positive number");
     return read_sizes(a->sizes, &b->plan.sizes);
@@ -238,30 +245,45 @@ static double machine_load(void)
     return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
+/* Each of us, then each of the others. */
+static clv_status take_turn(teller *t, size_t ours, const char *scripts, const char *environments,
+                            bool *failed)
+{
+    bench *b = t->b;
+    clv_status status = CLV_OK;
+    for (t->party = 0; t->party < ours && status != CLV_E_CANCELLED; ++t->party) {
+        status = measure_party(t);
+        if (status && status != CLV_E_CANCELLED) {
+            end_telling(t);
+            cli_warn(&cli_bench, "%s: %s", b->parties[t->party].name, clv_error_message());
+            *failed = true;
+            status = CLV_OK;
+        }
+    }
+    t->party = SIZE_MAX;
+    if (scripts && !status && bench_peers(b, scripts, environments, tell, t)) {
+        end_telling(t);
+        cli_warn(&cli_bench, "outside programs: %s", clv_error_message());
+        *failed = true;
+        if (cli_interrupted()) status = clv_fail(CLV_E_CANCELLED, "interrupted");
+    }
+    return status;
+}
+
 static clv_status measure_all(bench *b, const bench_args *a, const char *scripts,
                               const char *environments, bool *failed)
 {
     teller t = { .b = b, .show = !a->quiet && isatty(STDERR_FILENO) };
     const size_t ours = b->party_count;
+    const bool runtime = b->plan.runtime;
     clv_status status = CLV_OK;
     b->plan.load_before = machine_load();
     if (b->plan.files || scripts) status = bench_prepare(b);
-    for (t.party = 0; t.party < ours && status != CLV_E_CANCELLED; ++t.party) {
-        status = measure_party(&t);
-        if (status && status != CLV_E_CANCELLED) {
-            end_telling(&t);
-            cli_warn(&cli_bench, "%s: %s", b->parties[t.party].name, clv_error_message());
-            *failed = true;
-            status = CLV_OK;
-        }
+    for (size_t turn = 0; turn < b->plan.turns && !status; ++turn) {
+        status = take_turn(&t, ours, scripts, environments, failed);
+        b->plan.runtime = false; /* measured once */
     }
-    t.party = SIZE_MAX;
-    if (scripts && !status && bench_peers(b, scripts, environments, tell, &t)) {
-        end_telling(&t);
-        cli_warn(&cli_bench, "outside programs: %s", clv_error_message());
-        *failed = true;
-        if (cli_interrupted()) status = clv_fail(CLV_E_CANCELLED, "interrupted");
-    }
+    b->plan.runtime = runtime;
     b->plan.load_after = machine_load();
     end_telling(&t);
     return status;
@@ -355,7 +377,7 @@ static int run(int argc, char **argv)
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure every device and mode, against plain C and outside programs",
-    .operands = "[paco] [blobs] [link] [transformer] [specfit] [runtime] [OPTION...]",
+    .operands = "[paco] [blobs] [link] [arrays] [transformer] [specfit] [runtime] [OPTION...]",
     .description =
         "Measures each device alone and the devices of each mode together: kernels, a computation\n"
         "from memory to memory, the whole command from files to files with warm and with empty\n"

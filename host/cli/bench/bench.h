@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 enum {
-    BENCH_MOST_CASES = 64,
+    BENCH_MOST_CASES = 128,
     BENCH_MOST_PARTIES = 24,
     BENCH_MOST_FACTS = 32,
     BENCH_MOST_SAMPLES = 32,
@@ -74,7 +74,8 @@ typedef struct bench_workload {
     size_t plot_count;
 } bench_workload;
 
-extern const bench_workload bench_paco, bench_blobs, bench_link, bench_transformer, bench_specfit;
+extern const bench_workload bench_paco, bench_blobs, bench_link, bench_arrays, bench_transformer,
+    bench_specfit;
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
 
@@ -115,6 +116,7 @@ typedef struct bench_share {
 
 typedef struct bench_cell {
     bench_stat stat[BENCH_METRICS];
+    double seconds[BENCH_METRICS][BENCH_MOST_SAMPLES]; /* what `stat` is of, of all turns */
     uint64_t memory_bytes; /* largest resident set of the whole program; 0: unknown */
     bench_share shares[BENCH_MOST_SHARES];
     size_t share_count;
@@ -130,7 +132,8 @@ typedef struct bench_fact {
 
 typedef struct bench_plan {
     bench_sizes sizes;
-    size_t repeats;    /* at least so many of everything that is quick enough */
+    size_t repeats; /* at least so many of everything that is quick enough */
+    size_t turns;   /* in which the parties, outside programs too, take these, one after another */
     double patience_s; /* for all repeats of one figure; what would take longer is left out */
     bool files, cold, runtime;
     double load_before, load_after; /* of the machine; < 0: unknown */
@@ -180,10 +183,11 @@ size_t bench_find_party(bench *b, bench_kind kind, const char *name);
 /* ---- bench/measure.c ---------------------------------------------------------------------------------- */
 
 bench_stat bench_stat_of(double *values, size_t count); /* sorts them */
+size_t bench_turn_repeats(const bench_plan *plan);      /* of one turn */
 
 /* Seconds of one repetition. */
 typedef clv_status bench_once(void *user, double *seconds);
-/* At least plan->repeats times and for a second, unless patience ends before. */
+/* One turn's part of at least plan->repeats runs and a second, unless patience ends before. */
 clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
                         size_t *count);
 /* Whether a case is left out because it would take too long, after a smaller one; says so. */
@@ -210,7 +214,8 @@ clv_status bench_peers(bench *b, const char *scripts, const char *environments,
 
 /* ---- results --------------------------------------------------------------------------------------------- */
 
-/* Rates of kernels, and their part of what was measured of the device; negative: unknown. */
+/* Rates of kernels, or of the computation where kernels were not timed, and their part of what was
+ * measured of the device; negative: unknown. */
 typedef struct bench_rate {
     double gflops, gflops_part, gb_s, gb_s_part;
 } bench_rate;

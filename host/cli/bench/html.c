@@ -185,6 +185,7 @@ char *bench_html(const bench *b)
                  "<p class=\"dim\">Medians of at least %zu runs%s. kernels: by the device's clock; "
                  "compute: from memory to memory; files: the whole program, files to files, caches "
                  "warm; cold: with nothing kept from earlier runs; x: times the fastest device's; "
+                 "rates: of the kernels, or of compute where these have no time; "
                  "%%: of what <code>cleave probe --bench</code> measured of the device.</p>\n"
                  "</body></html>\n",
                  b->plan.repeats, bench_few_repeats(b) ? " (*: fewer)" : "");

@@ -155,6 +155,7 @@ clv_json *bench_json(const bench *b)
     clv_json_add_string(root, "version", clv_version());
     clv_json_add_string(root, "started_utc", b->started);
     clv_json_add_int(root, "repeats", (int64_t)b->plan.repeats);
+    clv_json_add_int(root, "turns", (int64_t)b->plan.turns);
     clv_json_add_number(root, "patience_s", b->plan.patience_s);
     add_machine(b, root);
     add_parties(b, root);

@@ -109,10 +109,9 @@ size_t bench_find_party(bench *b, bench_kind kind, const char *name)
     return b->party_count++;
 }
 
-static bench_stat read_stat(const clv_json *list)
+/* `values` has `count` of earlier turns, and room for BENCH_MOST_SAMPLES. */
+static bench_stat read_stat(const clv_json *list, double *values, size_t count)
 {
-    double values[BENCH_MOST_SAMPLES];
-    size_t count = 0;
     for (size_t i = 0; i < clv_json_count(list) && count < BENCH_MOST_SAMPLES; ++i) {
         const double value = clv_json_number(clv_json_at(list, i), NAN);
         if (isfinite(value)) values[count++] = value;
@@ -132,11 +131,13 @@ static void take_fact(bench *b, size_t party, const clv_json *line, const char *
                         clv_json_string(clv_json_get(line, "unit"), ""));
         ++b->fact_count;
     }
-    b->facts[i].by_party[party] = read_stat(clv_json_get(line, "values"));
+    double values[BENCH_MOST_SAMPLES];
+    b->facts[i].by_party[party] = read_stat(clv_json_get(line, "values"), values, 0);
 }
 
 static void take_shares(bench_cell *cell, const clv_json *list)
 {
+    cell->share_count = 0;
     for (size_t i = 0; i < clv_json_count(list) && cell->share_count < BENCH_MOST_SHARES; ++i) {
         const clv_json *entry = clv_json_at(list, i);
         bench_share *share = &cell->shares[cell->share_count++];
@@ -154,7 +155,8 @@ static void take_case(bench *b, size_t party, size_t index, const clv_json *line
                *note = clv_json_string(clv_json_get(line, "note"), NULL);
     for (size_t i = 0; i < BENCH_METRICS; ++i)
         if (strcmp(metric, metrics[i]) == 0)
-            cell->stat[i] = read_stat(clv_json_get(line, "seconds"));
+            cell->stat[i] =
+                read_stat(clv_json_get(line, "seconds"), cell->seconds[i], cell->stat[i].count);
     c->flops = clv_json_number(clv_json_get(line, "flops"), c->flops);
     c->traffic = clv_json_number(clv_json_get(line, "traffic"), c->traffic);
     cell->memory_bytes =

@@ -75,7 +75,8 @@ static void add_workload(const bench *b, const bench_workload *workload, clv_tex
         "\nMedians of at least %zu%s. *kernels*: by the device's clock; *compute*: from memory to\n"
         "memory; *files*: the whole program, files to files, caches warm; *cold*: with nothing "
         "kept\n"
-        "from earlier runs; *x*: times the fastest device's; %%: of what `cleave probe --bench`\n"
+        "from earlier runs; *x*: times the fastest device's; rates: of the kernels, or\n"
+        "of compute where these have no time; %%: of what `cleave probe --bench`\n"
         "measured of the device.\n",
         b->plan.repeats, bench_few_repeats(b) ? " (\\*: fewer)" : "");
 }

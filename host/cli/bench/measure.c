@@ -37,13 +37,20 @@ bench_stat bench_stat_of(double *values, size_t count)
                          .maximum = values[count - 1] };
 }
 
+size_t bench_turn_repeats(const bench_plan *plan)
+{
+    return (plan->repeats + plan->turns - 1) / plan->turns;
+}
+
 clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
                         size_t *count)
 {
+    const size_t repeats = bench_turn_repeats(plan), most = BENCH_MOST_SAMPLES / plan->turns;
+    const double turns = (double)plan->turns;
     double spent = 0;
     *count = 0;
-    while (*count < BENCH_MOST_SAMPLES && (*count < plan->repeats || spent < enough_s)) {
-        if (*count && spent + spent / (double)*count > plan->patience_s) break;
+    while (*count < most && (*count < repeats || spent < enough_s / turns)) {
+        if (*count && spent + spent / (double)*count > plan->patience_s / turns) break;
         if (cli_interrupted()) return clv_fail(CLV_E_CANCELLED, "interrupted");
         CLV_TRY(once(user, &values[*count]));
         spent += values[(*count)++];

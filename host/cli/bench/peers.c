@@ -86,7 +86,7 @@ clv_status bench_peers(bench *b, const char *scripts, const char *environments,
     snprintf(v.script, sizeof v.script, "%.4000s/run.py", scripts);
     snprintf(v.list, sizeof v.list, "%.4000s/cases.json", b->folder);
     snprintf(v.patience, sizeof v.patience, "%g", b->plan.patience_s);
-    snprintf(v.repeats, sizeof v.repeats, "%zu", b->plan.repeats);
+    snprintf(v.repeats, sizeof v.repeats, "%zu", bench_turn_repeats(&b->plan));
     CLV_TRY(write_list(&v));
     for (const char *at = environments; *at && status != CLV_E_CANCELLED;) {
         const size_t length = strcspn(at, ":");

@@ -208,13 +208,24 @@ void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric
 
 /* ---- times of all cases ------------------------------------------------------------------------- */
 
+/* Room for the names of cases to the left of a drawing: of a workload, or of all. */
+static double names_room(const bench *b, const bench_workload *workload)
+{
+    size_t longest = 0;
+    for (size_t c = 0; c < b->case_count; ++c)
+        if (!workload || b->cases[c].workload == workload)
+            longest = CLV_MAX(longest, strlen(b->cases[c].name));
+    return fmin(fmax(20 + 6.4 * (double)longest, 110), 330);
+}
+
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,
                      clv_text *out)
 {
-    enum { NAMES = 190, ROW = 26 };
+    enum { ROW = 26 };
     static const char *const titles[] = { "Kernels", "Compute, memory to memory",
                                           "The whole program, files to files", "Cold start" };
-    axis x = { .from = NAMES, .to = WIDTH - RIGHT };
+    const double left = names_room(b, workload);
+    axis x = { .from = left, .to = WIDTH - RIGHT };
     bool taking_part[BENCH_MOST_PARTIES] = { false };
     size_t rows = 0;
     for (size_t c = 0; c < b->case_count; ++c) {
@@ -241,7 +252,7 @@ void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metri
         for (size_t p = 0; p < b->party_count && b->cases[c].workload == workload; ++p)
             any = any || cell_time(b, c, p, metric) > 0;
         if (!any) continue;
-        add_text(out, NAMES - 10, y + 4, "end", b->cases[c].name);
+        add_text(out, left - 10, y + 4, "end", b->cases[c].name);
         for (size_t p = 0; p < b->party_count; ++p)
             if (cell_time(b, c, p, metric) > 0)
                 add_dot(b, p, place(&x, cell_time(b, c, p, metric)), y, b->cases[c].name,
@@ -270,7 +281,8 @@ static size_t device_party(const bench *b, const char *device)
 
 void bench_draw_shares(const bench *b, clv_text *out)
 {
-    enum { NAMES = 190, ROW = 26 };
+    enum { ROW = 26 };
+    const double left = names_room(b, NULL);
     size_t rows = 0;
     for (size_t c = 0; c < b->case_count; ++c)
         for (size_t p = 0; p < b->party_count; ++p)
@@ -281,11 +293,11 @@ void bench_draw_shares(const bench *b, clv_text *out)
     for (size_t c = 0; c < b->case_count; ++c)
         for (size_t p = 0; p < b->party_count; ++p) {
             const bench_cell *cell = &b->cells[c][p];
-            double x = NAMES;
+            double x = left;
             if (cell->share_count < 2) continue;
-            add_text(out, NAMES - 10, y + 14, "end", b->cases[c].name);
+            add_text(out, left - 10, y + 14, "end", b->cases[c].name);
             for (size_t i = 0; i < cell->share_count; ++i) {
-                const double width = cell->shares[i].part * (WIDTH - NAMES - 20);
+                const double width = cell->shares[i].part * (WIDTH - left - 20);
                 clv_text_add(out,
                              "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" "
                              "fill=\"%s\"><title>",

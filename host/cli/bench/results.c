@@ -29,14 +29,14 @@ bool bench_rates(const bench *b, size_t case_index, size_t party, bench_rate *ra
     const bench_case *c = &b->cases[case_index];
     const bench_cell *cell = &b->cells[case_index][party];
     const clv_probe_device *device = b->parties[party].device;
-    const double seconds = cell->stat[BENCH_KERNEL].count ? cell->stat[BENCH_KERNEL].median : 0;
+    const double seconds = bench_working_s(cell);
     *rate = (bench_rate){ -1, -1, -1, -1 };
     if (!(seconds > 0) || !(c->flops > 0) || !device) return false;
     rate->gflops = c->flops / seconds * 1e-9;
-    rate->gb_s = c->traffic / seconds * 1e-9;
+    if (c->traffic > 0) rate->gb_s = c->traffic / seconds * 1e-9;
     if (device->measured.fp32_gflops > 0)
         rate->gflops_part = rate->gflops / device->measured.fp32_gflops;
-    if (device->measured.global_gb_s > 0)
+    if (rate->gb_s > 0 && device->measured.global_gb_s > 0)
         rate->gb_s_part = rate->gb_s / device->measured.global_gb_s;
     return true;
 }

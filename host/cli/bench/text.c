@@ -114,7 +114,8 @@ void bench_print(const bench *b, FILE *out)
             out,
             "\nMedians. kernels: by the device's clock; compute: from memory to memory; files:\n"
             "the whole program, files to files, caches warm; cold: with nothing kept; x: times\n"
-            "the fastest device's; %%: of what `cleave probe --bench` measured.%s\n",
+            "the fastest device's; rates: of the kernels, or of compute where these have no\n"
+            "time; %%: of what `cleave probe --bench` measured.%s\n",
             bench_few_repeats(b) ? " *: fewer repeats." : "");
     print_notes(b, out);
     print_facts(b, out);
