@@ -178,6 +178,7 @@ static clv_status make_devices(clv_context *context, const size_t *chosen, size_
             if (!device->identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
             make_names(probe, device);
             device->budget = budget_of(context, device);
+            device->tensors.wish = context->tensor_bytes;
         }
     }
     return CLV_OK;
@@ -257,6 +258,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_mutex_init(&context->shelf_lock);
     open_caches(context, &options);
     context->batch = options.batch;
+    context->tensor_bytes = options.tensor_bytes;
     context->checks = !options.no_qualification;
     clv_status status = read_mode(options.mode, &mode);
     if (!status) status = read_schedule(options.schedule, &context->schedule);

@@ -23,6 +23,7 @@ struct clv_context {
     unsigned plain_threads; /* of the plain C path; 0: as many as we may use */
     uint64_t memory_bytes;
     double memory_fraction;
+    uint64_t tensor_bytes; /* 0: a share of each budget */
     bool tuning, checks;
     bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
 

@@ -178,6 +178,8 @@ bool clv_device_close(clv_device *device)
     if (hung) return false; /* its thread still waits for the driver: everything of it must stay */
     if (device->cl) {
         clv_programs_save(device);
+        while (clv_tensors_evict(device)) {
+        }
         clv_pool_clear(&device->pool);
         clv_own_leave(&device->pool.own);
         clv_programs_clear(device);

@@ -10,6 +10,7 @@
 #include "runtime/cache.h"
 #include "runtime/pool.h"
 #include "runtime/program.h"
+#include "runtime/tensor_cache.h"
 
 #include <cleave/runtime.h>
 
@@ -36,7 +37,7 @@ struct clv_device {
     cl_device_id id;      /* the root device, or one of its parts */
     unsigned part, parts; /* 1-based part of a device that was split; 0 of 0: whole */
 
-    clv_mutex lock;       /* state, budget and pool */
+    clv_mutex lock;       /* state, budget, pool and tensors */
     clv_mutex check_lock; /* the qualification; of the first part, for all parts */
     bool checked;
     clv_qualification found;        /* once `checked`, for all parts */
@@ -58,6 +59,7 @@ struct clv_device {
     /* bytes of its memory that we allow ourselves; lowered when they prove too many */
     _Atomic uint64_t budget;
     clv_pool pool;
+    clv_tensor_cache tensors;
     clv_program_table programs;
     struct clv_feeder *feeder; /* its thread; made by the first job */
 };

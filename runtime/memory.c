@@ -28,7 +28,8 @@ clv_memory_room clv_device_room(clv_device *device)
     const uint64_t budget = stats.budget_bytes ? stats.budget_bytes : device->budget;
     room.total_bytes = device->facts->global_bytes;
     room.limit_bytes = budget;
-    room.free_bytes = budget > stats.used_bytes ? budget - stats.used_bytes : 0;
+    const uint64_t held = stats.used_bytes - CLV_MIN(stats.tensor_bytes, stats.used_bytes);
+    room.free_bytes = budget > held ? budget - held : 0;
     room.largest_bytes = CLV_MIN(device->facts->max_alloc_bytes, budget);
     return room;
 }

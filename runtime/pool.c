@@ -181,6 +181,32 @@ static void count_peak(clv_pool *pool)
     if (held > pool->stats.peak_bytes) pool->stats.peak_bytes = held;
 }
 
+/* Once; *out NULL and what is missing otherwise. The lock is held. */
+static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind kind,
+                         clv_buffer **out)
+{
+    clv_pool *pool = &device->pool;
+    *out = take_cached(pool, capacity, kind);
+    if (*out) return CLV_OK;
+    clv_pool_trim(pool, capacity);
+    if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > pool->budget)
+        return no_room(device, capacity);
+    clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
+    if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
+    *buffer = (clv_buffer){ .device = device, .capacity = capacity, .kind = kind, .pooled = true };
+    clv_status status = allocate(device, buffer);
+    if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our cache may be what is in the way */
+        if (buffer->mem) clReleaseMemObject(buffer->mem), buffer->mem = NULL;
+        clv_pool_clear(pool);
+        status = allocate(device, buffer);
+    }
+    if (status)
+        release(buffer);
+    else
+        *out = buffer;
+    return status;
+}
+
 clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind kind,
                              clv_buffer **out)
 {
@@ -190,34 +216,21 @@ clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind k
     if (bytes > SIZE_MAX / 2)
         return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes", device->label, bytes);
 
-    clv_status status = CLV_OK;
     size_t capacity = size_class(bytes);
+    clv_buffer *buffer;
     pthread_mutex_lock(&device->lock);
     clv_pool *pool = &device->pool;
     if (capacity > pool->max_alloc && bytes <= pool->max_alloc) capacity = bytes;
-    clv_buffer *buffer = take_cached(pool, capacity, kind);
-    if (!buffer) {
-        clv_pool_trim(pool, capacity);
-        if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > pool->budget) {
-            status = no_room(device, capacity);
-        } else if (!(buffer = clv_zalloc(1, sizeof *buffer))) {
-            status = clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
-        } else {
-            *buffer = (clv_buffer){
-                .device = device, .capacity = capacity, .kind = kind, .pooled = true
-            };
-            status = allocate(device, buffer);
-            if (status == CLV_E_DEVICE_MEMORY &&
-                pool->cached) { /* our cache may be what is in the way */
-                if (buffer->mem) clReleaseMemObject(buffer->mem), buffer->mem = NULL;
-                clv_pool_clear(pool);
-                status = allocate(device, buffer);
-            }
-        }
+    clv_status status = create(device, capacity, kind, &buffer);
+    while (status == CLV_E_DEVICE_MEMORY && capacity <= pool->max_alloc) {
+        pthread_mutex_unlock(&device->lock);
+        const bool more = clv_tensors_evict(device); /* they can be filled again */
+        pthread_mutex_lock(&device->lock);
+        if (!more) break;
+        status = create(device, capacity, kind, &buffer);
     }
     if (status) {
         ++pool->stats.failures;
-        if (buffer) release(buffer);
     } else {
         buffer->bytes = bytes;
         buffer->next = NULL;
@@ -297,13 +310,24 @@ void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event
 clv_memory_stats clv_device_memory(clv_device *device)
 {
     pthread_mutex_lock(&device->lock);
-    const clv_memory_stats stats = device->pool.stats;
+    clv_memory_stats stats = device->pool.stats;
+    stats.tensor_bytes = device->tensors.bytes;
+    stats.tensor_hits = device->tensors.hits;
+    stats.tensor_fills = device->tensors.fills;
+    stats.tensor_evictions = device->tensors.evictions;
     pthread_mutex_unlock(&device->lock);
     return stats;
 }
 
+static void give_tensors_up(clv_device *device)
+{
+    while (clv_tensors_evict(device)) {
+    }
+}
+
 void clv_device_trim(clv_device *device)
 {
+    give_tensors_up(device);
     pthread_mutex_lock(&device->lock);
     clv_pool_clear(&device->pool);
     pthread_mutex_unlock(&device->lock);
@@ -311,6 +335,7 @@ void clv_device_trim(clv_device *device)
 
 void clv_device_lower_budget(clv_device *device, uint64_t floor)
 {
+    give_tensors_up(device);
     pthread_mutex_lock(&device->lock);
     clv_pool *pool = &device->pool;
     clv_pool_clear(pool);

@@ -40,7 +40,7 @@ void clv_encoder_close(clv_encoder *e)
 {
     if (!e) return;
     for (size_t i = 0; i < e->device_count; ++i)
-        clv_encoder_device_free(e->devices[i]);
+        clv_encoder_device_free(e, e->devices[i]);
     pthread_mutex_destroy(&e->lock);
     clv_free(e);
 }

@@ -5,20 +5,23 @@
 
 #include "base/thread.h"
 #include "host/transformer/blocks.h"
+#include "runtime/tensor_cache.h"
 
 /* Where the parts of a layer begin, in floats. */
 typedef struct clv_layer_place {
-    size_t qkv, out, up, down;                     /* in `weights` */
+    size_t qkv, out, up, down;                     /* in the layer's tensor */
     size_t qkv_bias, out_bias, up_bias, down_bias; /* in `parameters` */
     size_t norm1_weight, norm1_bias, norm2_weight, norm2_bias;
 } clv_layer_place;
 
-/* A model on one device. */
+/* A model on one device. Matrices are in the device's tensor cache, a tensor a layer, and so is the
+ * table of words where it is not used in place. */
 typedef struct clv_encoder_device {
     clv_device *device;
     clv_gemm_form form;
-    clv_buffer *word, *parameters, *weights;
-    bool half;                                     /* `weights` holds halves */
+    clv_buffer *word, *parameters; /* word: in place; NULL: a tensor */
+    size_t layer_elements;
+    bool half;                                     /* matrices are halves */
     size_t position, type, norm_weight, norm_bias; /* in `parameters` */
     clv_layer_place *layers;
 } clv_encoder_device;
@@ -36,7 +39,13 @@ struct clv_encoder {
 
 /* The model on the queue's device, brought there by the first call. */
 clv_status clv_encoder_on_device(clv_encoder *encoder, clv_queue *queue, clv_encoder_device **out);
-void clv_encoder_device_free(clv_encoder_device *device);
+void clv_encoder_device_free(const clv_encoder *encoder, clv_encoder_device *device);
+
+/* A layer's matrices, packed, and the table of words (NULL where it lies in place): pinned. */
+clv_status clv_encoder_layer(const clv_encoder *encoder, const clv_encoder_device *device,
+                             clv_queue *queue, size_t layer, clv_tensor **out);
+clv_status clv_encoder_word(const clv_encoder *encoder, const clv_encoder_device *device,
+                            clv_queue *queue, clv_tensor **out);
 
 enum { CLV_ENCODER_SIDES = 2 }; /* attention blocks of 16 and of 64 queries */
 

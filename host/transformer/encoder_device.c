@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's weights on a device: tables and vectors as they are, matrices packed for its GEMM. */
+/* A model's weights on a device: tables and vectors as they are, matrices packed for its GEMM and
+ * kept in its tensor cache. */
 #include "host/transformer/encoder.h"
 
 #include "base/alloc.h"
@@ -24,22 +25,23 @@ static size_t take(size_t *used, size_t floats)
     return at;
 }
 
-/* Where everything goes; the sums are the sizes of the two buffers. */
-static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters,
-                    size_t *weights)
+/* Where everything goes; all layers are alike. */
+static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *parameters)
 {
     const size_t width = c->width, ffn = c->ffn;
-    *parameters = *weights = 0;
+    *parameters = 0;
     d->position = take(parameters, c->positions * width);
     d->type = take(parameters, width);
     d->norm_weight = take(parameters, width);
     d->norm_bias = take(parameters, width);
     for (size_t i = 0; i < c->layers; ++i) {
         clv_layer_place *l = &d->layers[i];
-        l->qkv = take(weights, matrix_size(&d->form, 3 * width, width));
-        l->out = take(weights, matrix_size(&d->form, width, width));
-        l->up = take(weights, matrix_size(&d->form, ffn, width));
-        l->down = take(weights, matrix_size(&d->form, width, ffn));
+        size_t elements = 0;
+        l->qkv = take(&elements, matrix_size(&d->form, 3 * width, width));
+        l->out = take(&elements, matrix_size(&d->form, width, width));
+        l->up = take(&elements, matrix_size(&d->form, ffn, width));
+        l->down = take(&elements, matrix_size(&d->form, width, ffn));
+        d->layer_elements = elements;
         l->qkv_bias = take(parameters, 3 * width);
         l->out_bias = take(parameters, width);
         l->up_bias = take(parameters, ffn);
@@ -81,28 +83,28 @@ static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t f
 }
 
 /* As it is, for forms that do not pack. */
-static clv_status bring_halves(clv_queue *queue, const clv_encoder_device *d, const float *host,
-                               size_t count, size_t at)
+static clv_status bring_halves(clv_queue *queue, clv_buffer *to, const float *host, size_t count,
+                               size_t at)
 {
     uint16_t *halves = clv_alloc(count, sizeof *halves);
     if (!halves) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu halves", count);
     for (size_t i = 0; i < count; ++i)
         halves[i] = clv_half_of(host[i]);
     const clv_status status =
-        clv_write(queue, d->weights, at * sizeof *halves, halves, count * sizeof *halves);
+        clv_write(queue, to, at * sizeof *halves, halves, count * sizeof *halves);
     clv_free(halves);
     return status;
 }
 
-/* W [n,k] to the elements [at, ...) of the weights. */
-static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, const float *host,
-                               size_t n, size_t k, size_t at)
+/* W [n,k] to the elements [at, ...) of the layer's. */
+static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
+                               const float *host, size_t n, size_t k, size_t at)
 {
     clv_buffer *raw = NULL;
     const size_t bytes = n * k * sizeof(float);
     if (!clv_gemm_packed_b(&d->form, n, k)) {
-        if (d->half) return bring_halves(queue, d, host, n * k, at);
-        CLV_TRY(clv_write_enqueue(queue, d->weights, at * sizeof(float), host, bytes, NULL));
+        if (d->half) return bring_halves(queue, to, host, n * k, at);
+        CLV_TRY(clv_write_enqueue(queue, to, at * sizeof(float), host, bytes, NULL));
         return clv_queue_wait(queue);
     }
     CLV_TRY(clv_buffer_create(d->device, bytes, CLV_BUFFER_DEVICE, &raw));
@@ -110,25 +112,25 @@ static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, co
     clv_status status = clv_write(queue, raw, 0, host, bytes);
     if (!status)
         status = (d->half ? clv_gemm_pack_b_half_enqueue
-                          : clv_gemm_pack_b_enqueue)(queue, &d->form, n, k, 1, &b, d->weights, at);
+                          : clv_gemm_pack_b_enqueue)(queue, &d->form, n, k, 1, &b, to, at);
     const clv_status waited = clv_queue_wait(queue);
     clv_buffer_free(raw);
     return status ? status : waited;
 }
 
 /* The three of q, k and v are one matrix [3 D, D] where they lie one after the other. */
-static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, const clv_model_layer *l,
-                            size_t width, size_t at)
+static clv_status bring_qkv(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
+                            const clv_model_layer *l, size_t width, size_t at)
 {
     const size_t floats = width * width;
     if (l->k_weight == l->q_weight + floats && l->v_weight == l->k_weight + floats)
-        return bring_matrix(queue, d, l->q_weight, 3 * width, width, at);
+        return bring_matrix(queue, d, to, l->q_weight, 3 * width, width, at);
     float *joined = clv_alloc(3 * floats, sizeof *joined);
     if (!joined) return clv_fail(CLV_E_MEMORY, "encoder: no memory to join q, k and v");
     memcpy(joined, l->q_weight, floats * sizeof *joined);
     memcpy(joined + floats, l->k_weight, floats * sizeof *joined);
     memcpy(joined + 2 * floats, l->v_weight, floats * sizeof *joined);
-    const clv_status status = bring_matrix(queue, d, joined, 3 * width, width, at);
+    const clv_status status = bring_matrix(queue, d, to, joined, 3 * width, width, at);
     clv_free(joined);
     return status;
 }
@@ -145,43 +147,86 @@ static clv_status bring_parameters(const clv_encoder *e, clv_queue *queue, clv_e
     return status;
 }
 
+/* ---- tensors ------------------------------------------------------------------------------------ */
+
+enum { WORD }; /* then the layers */
+
+typedef struct filling {
+    const clv_encoder *encoder;
+    const clv_encoder_device *device;
+    size_t layer;
+} filling;
+
+static clv_status fill_layer(clv_queue *queue, clv_buffer *to, const void *user)
+{
+    const filling *f = user;
+    const clv_model_config *c = &f->encoder->config;
+    const clv_model_layer *l = &f->encoder->weights.layer[f->layer];
+    const clv_encoder_device *d = f->device;
+    const clv_layer_place *p = &d->layers[f->layer];
+    CLV_TRY(bring_qkv(queue, d, to, l, c->width, p->qkv));
+    CLV_TRY(bring_matrix(queue, d, to, l->out_weight, c->width, c->width, p->out));
+    CLV_TRY(bring_matrix(queue, d, to, l->up_weight, c->ffn, c->width, p->up));
+    return bring_matrix(queue, d, to, l->down_weight, c->width, c->ffn, p->down);
+}
+
+clv_status clv_encoder_layer(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
+                             size_t layer, clv_tensor **out)
+{
+    const filling f = { e, d, layer };
+    const size_t element = d->half ? sizeof(uint16_t) : sizeof(float);
+    return clv_tensor_get(queue, e, WORD + 1 + layer, d->layer_elements * element, fill_layer, &f,
+                          out);
+}
+
+static clv_status fill_word(clv_queue *queue, clv_buffer *to, const void *user)
+{
+    const clv_encoder *e = user;
+    return clv_write(queue, to, 0, e->weights.word, clv_buffer_bytes(to));
+}
+
+clv_status clv_encoder_word(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
+                            clv_tensor **out)
+{
+    *out = NULL;
+    if (d->word) return CLV_OK;
+    return clv_tensor_get(queue, e, WORD, e->config.vocabulary * e->config.width * sizeof(float),
+                          fill_word, e, out);
+}
+
+/* ---- a device ------------------------------------------------------------------------------------ */
+
 static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_device *d)
 {
     const clv_model_config *c = &e->config;
     const size_t word_bytes = c->vocabulary * c->width * sizeof(float);
-    size_t parameters, weights;
+    size_t parameters;
+    clv_tensor *tensor;
     d->device = clv_queue_device(queue);
     d->half = e->half;
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
     if (!d->layers) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu layers", c->layers);
     CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, c->width, c->width, &d->form));
-    lay_out(c, d, &parameters, &weights);
+    lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
     /* in place where the device shares the host's memory: the table is the largest of all */
-    if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word)) {
-        CLV_TRY(clv_buffer_create(d->device, word_bytes, CLV_BUFFER_DEVICE, &d->word));
-        CLV_TRY(clv_write(queue, d->word, 0, e->weights.word, word_bytes));
-    }
-    CLV_TRY(clv_buffer_create(
-        d->device, CLV_MAX(weights, (size_t)1) * (d->half ? sizeof(uint16_t) : sizeof(float)),
-        CLV_BUFFER_DEVICE, &d->weights));
+    if (clv_buffer_wrap(d->device, (void *)(uintptr_t)e->weights.word, word_bytes, &d->word))
+        d->word = NULL;
+    CLV_TRY(clv_encoder_word(e, d, queue, &tensor)); /* before the clock of the first chunk runs */
+    clv_tensor_put(tensor);
     for (size_t i = 0; i < c->layers; ++i) {
-        const clv_model_layer *l = &e->weights.layer[i];
-        const clv_layer_place *p = &d->layers[i];
-        CLV_TRY(bring_qkv(queue, d, l, c->width, p->qkv));
-        CLV_TRY(bring_matrix(queue, d, l->out_weight, c->width, c->width, p->out));
-        CLV_TRY(bring_matrix(queue, d, l->up_weight, c->ffn, c->width, p->up));
-        CLV_TRY(bring_matrix(queue, d, l->down_weight, c->width, c->ffn, p->down));
+        CLV_TRY(clv_encoder_layer(e, d, queue, i, &tensor));
+        clv_tensor_put(tensor);
     }
     return CLV_OK;
 }
 
-void clv_encoder_device_free(clv_encoder_device *d)
+void clv_encoder_device_free(const clv_encoder *e, clv_encoder_device *d)
 {
     if (!d) return;
+    if (d->device) clv_tensors_drop(d->device, e);
     clv_buffer_free(d->word);
     clv_buffer_free(d->parameters);
-    clv_buffer_free(d->weights);
     clv_free(d->layers);
     clv_free(d);
 }
@@ -207,6 +252,6 @@ clv_status clv_encoder_on_device(clv_encoder *e, clv_queue *queue, clv_encoder_d
         status = clv_fail(CLV_E_INTERNAL, "encoder: more devices than a job can have");
     if (!status) e->devices[e->device_count++] = *out = d;
     pthread_mutex_unlock(&e->lock);
-    if (status) clv_encoder_device_free(d);
+    if (status) clv_encoder_device_free(e, d);
     return status;
 }

@@ -23,6 +23,7 @@ typedef struct batch {
     size_t side;
     clv_place token_place, row_place, block_place;
     clv_buffer *x, *qkv, *seen, *h, *inner, *scratch, *out;
+    clv_buffer *weights; /* of the layer that is under way */
 } batch;
 
 size_t clv_encode_out(const clv_encode_plan *plan, size_t text)
@@ -66,7 +67,7 @@ clv_status clv_encode_setup(clv_worker *worker, void *user)
     return clv_encoder_on_device(plan->encoder, clv_worker_queue(worker), &model);
 }
 
-/* C = act(A W^T + bias) + add: A [tokens, k], W [n, k] at `weight` of the model. */
+/* C = act(A W^T + bias) + add: A [tokens, k], W [n, k] at `weight` of the layer. */
 static clv_status linear(const batch *b, size_t n, size_t k, clv_buffer *a, size_t weight,
                          size_t bias, clv_activation activation, clv_buffer *add, clv_buffer *c)
 {
@@ -77,7 +78,7 @@ static clv_status linear(const batch *b, size_t n, size_t k, clv_buffer *a, size
                          .n = n,
                          .k = k,
                          .a = { a, 0, k, 1, 0 },
-                         .b = { m->weights, weight, 1, k, 0 },
+                         .b = { b->weights, weight, 1, k, 0 },
                          .c = { c, 0, n, 1, 0 },
                          .b_packed = packed,
                          .b_half = b->plan->encoder->half,
@@ -141,12 +142,25 @@ static clv_status run_layer(const batch *b, const clv_layer_place *l)
     return normalise(b, b->x, l->norm2_weight, l->norm2_bias);
 }
 
+/* With the layer's weights pinned; afterwards commands alone hold them. */
+static clv_status run_layer_of(batch *b, size_t i)
+{
+    clv_tensor *tensor;
+    CLV_TRY(clv_encoder_layer(b->plan->encoder, b->model, b->queue, i, &tensor));
+    b->weights = clv_tensor_buffer(tensor);
+    const clv_status status = run_layer(b, &b->model->layers[i]);
+    clv_tensor_put(tensor);
+    return status;
+}
+
 static clv_status embed(const batch *b)
 {
     const clv_encoder_device *m = b->model;
+    clv_tensor *word;
+    CLV_TRY(clv_encoder_word(b->plan->encoder, m, b->queue, &word));
     const clv_embed_rows e = { .tokens = b->token_place.buffer,
                                .first = b->base - b->plan->offsets[b->chunk_first],
-                               .word = m->word,
+                               .word = word ? clv_tensor_buffer(word) : m->word,
                                .parameters = m->parameters,
                                .position = m->position,
                                .type = m->type,
@@ -157,7 +171,9 @@ static clv_status embed(const batch *b)
                                .width = b->plan->encoder->config.width,
                                .eps = b->plan->encoder->config.eps,
                                .norm = true };
-    return clv_embed_rows_enqueue(b->queue, &e);
+    const clv_status status = clv_embed_rows_enqueue(b->queue, &e);
+    clv_tensor_put(word);
+    return status;
 }
 
 static clv_status give(const batch *b)
@@ -193,7 +209,7 @@ static clv_status run_batch(batch *b)
     CLV_TRY(clv_slot_buffer(b->slot, INNER, row * c->ffn, &b->inner));
     CLV_TRY(embed(b));
     for (size_t i = 0; i < c->layers && b->tokens; ++i)
-        CLV_TRY(run_layer(b, &b->model->layers[i]));
+        CLV_TRY(run_layer_of(b, i));
     return give(b);
 }
 

@@ -42,6 +42,7 @@ typedef struct clv_context_options {
     bool no_tuning;         /**< take the built-in choice among kernel variants */
     bool trace;             /**< keep records for clv_context_write_trace */
     bool no_qualification;  /**< let devices work that were never seen to compute right results */
+    uint64_t tensor_bytes;  /**< weights kept on each device, at most; 0: half of its budget */
 } clv_context_options;
 
 /**
@@ -82,13 +83,16 @@ typedef struct clv_memory_stats {
     uint64_t cached_bytes; /**< in buffers kept for reuse */
     uint64_t peak_bytes;   /**< largest used + cached since the device was opened */
     uint64_t raw_allocations, pool_hits, failures;
+    uint64_t tensor_bytes; /**< of used_bytes: weights kept for later, given up when needed */
+    uint64_t tensor_hits, tensor_fills, tensor_evictions; /**< found there, brought, given up */
 } clv_memory_stats;
 
 CLV_API clv_memory_stats clv_device_memory(clv_device *device);
-CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers back to the driver */
+CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers and weights back to
+                                                       the driver; weights are brought again */
 
 /** Room of a device, in bytes: what it has, what we allow ourselves (the budget), what of that nobody
- *  holds (memory kept for reuse counts as free), and the largest single buffer. */
+ *  holds (memory and weights kept for reuse count as free), and the largest single buffer. */
 typedef struct clv_memory_room {
     uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
 } clv_memory_room;

@@ -33,10 +33,12 @@ ContextOptions = _struct("clv_context_options", [
     ("size", size_t), ("mode", enum), ("devices", char_p), ("memory_bytes", u64),
     ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
     ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
-    ("no_qualification", boolean)], "runtime.h")
+    ("no_qualification", boolean), ("tensor_bytes", u64)], "runtime.h")
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
-    ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64)], "runtime.h")
+    ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64),
+    ("tensor_bytes", u64), ("tensor_hits", u64), ("tensor_fills", u64),
+    ("tensor_evictions", u64)], "runtime.h")
 MemoryRoom = _struct("clv_memory_room", [
     ("total_bytes", u64), ("limit_bytes", u64), ("free_bytes", u64), ("largest_bytes", u64)],
     "runtime.h")

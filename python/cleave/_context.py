@@ -24,7 +24,9 @@ _default_lock = threading.Lock()
 
 class MemoryStats(NamedTuple):
     """Memory of a device, in bytes: what we allow ourselves, what somebody holds, what is kept for
-    reuse, the most of both together so far; then counts of what the driver and the pool gave."""
+    reuse, the most of both together so far; then counts of what the driver and the pool gave; then
+    weights that are kept for the next call (used, but given up when needed): bytes, how often they
+    were there, brought, given up."""
     budget_bytes: int
     used_bytes: int
     cached_bytes: int
@@ -32,11 +34,15 @@ class MemoryStats(NamedTuple):
     raw_allocations: int
     pool_hits: int
     failures: int
+    tensor_bytes: int
+    tensor_hits: int
+    tensor_fills: int
+    tensor_evictions: int
 
     @property
     def free_bytes(self) -> int:
-        """What the budget still allows; cached memory counts as free."""
-        return max(self.budget_bytes - self.used_bytes, 0)
+        """What the budget still allows; memory and weights that are kept count as free."""
+        return max(self.budget_bytes - self.used_bytes + self.tensor_bytes, 0)
 
 
 class MemoryRoom(NamedTuple):
@@ -122,6 +128,7 @@ class Context:
     tuning          False: take the built-in choice among kernel variants
     trace           keep records for write_trace()
     qualification   False: let devices work that were never seen to compute right results
+    tensor_bytes    weights kept on each device, at most; 0: half of its budget
 
     Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
 
@@ -132,18 +139,19 @@ class Context:
                  memory: int | float | None = None, *, schedule: str = "adaptive",
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike | None = None, tuning: bool = True,
-                 trace: bool = False, qualification: bool = True):
+                 trace: bool = False, qualification: bool = True, tensor_bytes: int = 0):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = (0, memory) if isinstance(memory, float) else (memory or 0, 0.0)
-        if budget < 0 or sub_devices < 0 or batch < 0:
-            raise ArgumentError("context: memory, sub_devices and batch are not negative")
+        if min(budget, sub_devices, batch, tensor_bytes) < 0:
+            raise ArgumentError("context: memory, sub_devices, batch and tensor_bytes are not "
+                                "negative")
         options = _abi.ContextOptions(
             size=ctypes.sizeof(_abi.ContextOptions), mode=mode_number(mode),
             devices=text_or_none(devices), memory_bytes=budget, memory_fraction=fraction,
             schedule=choice("schedule", schedule, _SCHEDULES), sub_devices=sub_devices,
             batch=batch, cache_dir=text_or_none(cache_dir), no_tuning=not tuning, trace=trace,
-            no_qualification=not qualification)
+            no_qualification=not qualification, tensor_bytes=tensor_bytes)
         handle = ctypes.c_void_p()
         check(lib.clv_context_create(ctypes.byref(options), ctypes.byref(handle)))
         self._handle = handle.value
