@@ -5,6 +5,7 @@
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
+#include "transformer/rope.clh"
 #include "transformer/rows.clh"
 
 /* y = act(gate) * up: row r has its gate at r * row, its up `width` columns further.
@@ -21,8 +22,7 @@ clv_gate(__global const float *restrict x, ulong row, __global float *restrict y
                     y + r * width, c, width);
 }
 
-/* Rotates the pairs (i, i + pairs) of every head by its position's angles, in place. `turns` holds
- * [position][pairs] couples of cosine and sine; row r has position first + r.
+/* Rotates the heads of row r by the angles of position first + r, in place: turns [position][pairs].
  * Launch   1-D: global (rows rounded up to LOCAL), local (LOCAL). */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_rope(__global float *x, ulong offset, ulong row, __global const float2 *restrict turns,
@@ -30,15 +30,7 @@ clv_rope(__global float *x, ulong offset, ulong row, __global const float2 *rest
 {
     const size_t r = get_global_id(0);
     if (r >= rows) return;
-    __global const float2 *turn = turns + (first + r) * pairs;
-    for (uint h = 0; h < heads; ++h) {
-        __global float *head = x + offset + r * row + (size_t)h * 2 * pairs;
-        for (uint i = 0; i < pairs; ++i) {
-            const float a = head[i], b = head[i + pairs];
-            head[i] = a * turn[i].x - b * turn[i].y;
-            head[i + pairs] = a * turn[i].y + b * turn[i].x;
-        }
-    }
+    turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, 1.0f);
 }
 
 /* loss[r] = log(sum of exp(x)) - x[label], and its gradient times `scale`; rows with the label

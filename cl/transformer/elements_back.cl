@@ -5,6 +5,7 @@
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
+#include "transformer/rope.clh"
 #include "transformer/rows.clh"
 
 /* act'(x). GELU: Phi(x) + x phi(x); SiLU: s (1 + x (1 - s)), s = 1 / (1 + exp(-x)); the tanh form is
@@ -66,15 +67,7 @@ clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 
 {
     const size_t r = get_global_id(0);
     if (r >= rows) return;
-    __global const float2 *turn = turns + (first + r) * pairs;
-    for (uint h = 0; h < heads; ++h) {
-        __global float *head = x + offset + r * row + (size_t)h * 2 * pairs;
-        for (uint i = 0; i < pairs; ++i) {
-            const float a = head[i], b = head[i + pairs];
-            head[i] = a * turn[i].x + b * turn[i].y;
-            head[i + pairs] = b * turn[i].x - a * turn[i].y;
-        }
-    }
+    turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, -1.0f);
 }
 
 #define POOL_MEAN 0
