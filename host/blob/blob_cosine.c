@@ -47,11 +47,6 @@ clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, 
     return f;
 }
 
-static clv_arg i32(size_t value)
-{
-    return clv_arg_i32((int32_t)value);
-}
-
 static clv_status launch(const clv_blob_pass *p, const char *kernel, size_t items, size_t planes,
                          const clv_arg *args, size_t count)
 {
@@ -79,27 +74,27 @@ static clv_status there(const clv_blob_pass *p, const parts *at, size_t first, s
         clv_arg_buffer(p->pedestal),
         clv_arg_buffer(p->scratch),
         clv_arg_u64(at->spectrum),
-        i32(at->line),
+        clv_blob_int(at->line),
         clv_arg_buffer(p->table[CLV_BLOB_WAVES_Y]),
         clv_arg_buffer(p->table[CLV_BLOB_QUARTERS_Y]),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(w->along[0].length),
-        i32(w->along[1].length),
-        i32(w->along[0].padded),
-        i32(frames),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(w->along[0].length),
+        clv_blob_int(w->along[1].length),
+        clv_blob_int(w->along[0].padded),
+        clv_blob_int(frames),
         clv_arg_f32(plan->gain),
         clv_arg_u32((uint32_t)first),
     };
     const clv_arg rows[] = {
         clv_arg_buffer(p->scratch),
         clv_arg_u64(at->spectrum),
-        i32(at->line),
+        clv_blob_int(at->line),
         clv_arg_buffer(p->table[CLV_BLOB_WAVES_X]),
         clv_arg_buffer(p->table[CLV_BLOB_QUARTERS_X]),
-        i32(w->along[1].length),
-        i32(w->along[0].padded),
-        i32(frames),
+        clv_blob_int(w->along[1].length),
+        clv_blob_int(w->along[0].padded),
+        clv_blob_int(frames),
     };
     CLV_TRY(launch(p, "clv_blob_sums_of_columns", p->f->tiles, 0, columns, CLV_LEN(columns)));
     return launch(p, "clv_blob_sums_of_rows", p->f->tiles, 0, rows, CLV_LEN(rows));
@@ -115,34 +110,34 @@ static clv_status back(const clv_blob_pass *p, const parts *at, size_t from, siz
         clv_arg_buffer(p->scratch),
         clv_arg_u64(at->spectrum),
         clv_arg_u64(at->halfway),
-        i32(at->line),
+        clv_blob_int(at->line),
         clv_arg_buffer(p->table[CLV_BLOB_WAVES_X]),
         clv_arg_buffer(p->table[CLV_BLOB_QUARTERS_X]),
         clv_arg_buffer(p->table[CLV_BLOB_FILTERS]),
-        i32(w->along[1].length),
-        i32(w->along[0].padded),
-        i32(from),
-        i32(scales),
-        i32(frames),
+        clv_blob_int(w->along[1].length),
+        clv_blob_int(w->along[0].padded),
+        clv_blob_int(from),
+        clv_blob_int(scales),
+        clv_blob_int(frames),
     };
     const clv_arg columns[] = {
         clv_arg_buffer(p->scratch),
         clv_arg_u64(at->halfway),
         clv_arg_u64(at->responses),
-        i32(at->line),
+        clv_blob_int(at->line),
         clv_arg_buffer(p->table[CLV_BLOB_WAVES_Y]),
         clv_arg_buffer(p->table[CLV_BLOB_QUARTERS_Y]),
         clv_arg_buffer(p->pedestal),
         clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(w->along[0].length),
-        i32(w->along[1].length),
-        i32(w->along[0].padded),
-        i32(from),
-        i32(scales),
-        i32(plan->scales),
-        i32(frames),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(w->along[0].length),
+        clv_blob_int(w->along[1].length),
+        clv_blob_int(w->along[0].padded),
+        clv_blob_int(from),
+        clv_blob_int(scales),
+        clv_blob_int(plan->scales),
+        clv_blob_int(frames),
         clv_arg_f32(plan->gain),
         clv_arg_u32((uint32_t)first),
     };
@@ -155,19 +150,16 @@ static clv_status divide_by_noise(const clv_blob_pass *p, const parts *at, size_
 {
     const clv_blob_plan *plan = p->plan;
     const clv_arg sizes[] = {
-        clv_arg_buffer(p->scratch), clv_arg_u64(at->responses),   clv_arg_buffer(p->bins),
-        i32(plan->shape.height),    i32(plan->shape.width),       i32(plan->scales),
-        i32(plan->noise_step),      clv_arg_u32((uint32_t)first),
+        clv_arg_buffer(p->scratch),      clv_arg_u64(at->responses),
+        clv_arg_buffer(p->bins),         clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width), clv_blob_int(plan->scales),
+        clv_blob_int(plan->noise_step),  clv_arg_u32((uint32_t)first),
     };
     const clv_arg quiet[] = {
-        clv_arg_buffer(p->scratch),
-        clv_arg_u64(at->responses),
-        clv_arg_buffer(p->inverse),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(plan->scales),
-        i32(LOOK_ROWS),
-        clv_arg_u32((uint32_t)first),
+        clv_arg_buffer(p->scratch),      clv_arg_u64(at->responses),
+        clv_arg_buffer(p->inverse),      clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width), clv_blob_int(plan->scales),
+        clv_blob_int(LOOK_ROWS),         clv_arg_u32((uint32_t)first),
     };
     const size_t bands = (plan->shape.height + LOOK_ROWS - 1) / LOOK_ROWS;
     CLV_TRY(launch(p, "clv_blob_sizes", frames * plan->scales, 0, sizes, CLV_LEN(sizes)));
@@ -188,10 +180,10 @@ clv_status clv_blob_look_cosine(const clv_blob_pass *p, size_t first, size_t fra
         clv_arg_u64(at.responses),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(p->counts),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(plan->scales),
-        i32(LOOK_ROWS),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(plan->scales),
+        clv_blob_int(LOOK_ROWS),
         clv_arg_u32((uint32_t)plan->capacity),
         clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),

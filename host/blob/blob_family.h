@@ -62,6 +62,12 @@ typedef struct clv_blob_pass {
     clv_buffer *pedestal, *counts, *peaks, *inverse, *bins, *scratch;
 } clv_blob_pass;
 
+/* An int of a kernel, from a size that is known to fit. */
+static inline clv_arg clv_blob_int(size_t value)
+{
+    return clv_arg_i32((int32_t)value);
+}
+
 float clv_blob_dog_factor(const clv_blob_plan *plan);
 
 /* Each enqueues what `frames` frames of the chunk need, from frame `at` on. */

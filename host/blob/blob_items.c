@@ -6,11 +6,6 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-static clv_arg i32(size_t value)
-{
-    return clv_arg_i32((int32_t)value);
-}
-
 static clv_status launch(const clv_blob_pass *p, const char *kernel, size_t height, size_t depth,
                          const clv_arg *args, size_t count)
 {
@@ -32,40 +27,32 @@ static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
     const clv_blob_plan *plan = p->plan;
     const clv_blob_frames *s = &plan->shape;
     const clv_arg args[] = {
-        clv_arg_buffer(p->pixels.buffer),
-        clv_arg_u64(p->pixels.offset),
-        clv_arg_u64(p->pixels.stride[0]),
-        clv_arg_u64(p->pixels.stride[1]),
-        clv_arg_buffer(p->pedestal),
-        clv_arg_buffer(p->scratch),
-        i32(s->height),
-        i32(s->width),
-        i32(plan->scales),
-        clv_arg_f32(plan->gain),
+        clv_arg_buffer(p->pixels.buffer), clv_arg_u64(p->pixels.offset),
+        clv_arg_u64(p->pixels.stride[0]), clv_arg_u64(p->pixels.stride[1]),
+        clv_arg_buffer(p->pedestal),      clv_arg_buffer(p->scratch),
+        clv_blob_int(s->height),          clv_blob_int(s->width),
+        clv_blob_int(plan->scales),       clv_arg_f32(plan->gain),
         clv_arg_u32((uint32_t)at),
     };
     CLV_TRY(launch(p, "clv_blob_bring", s->height, frames, args, CLV_LEN(args)));
     for (size_t l = 0; l < plan->levels; ++l) {
         const clv_arg across[] = {
-            clv_arg_buffer(p->scratch),
-            clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
-            i32(plan->first_tap[l]),
-            i32(plan->radius[l]),
-            i32(s->height),
-            i32(s->width),
-            i32(plan->scales),
+            clv_arg_buffer(p->scratch),       clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
+            clv_blob_int(plan->first_tap[l]), clv_blob_int(plan->radius[l]),
+            clv_blob_int(s->height),          clv_blob_int(s->width),
+            clv_blob_int(plan->scales),
         };
         const clv_arg down[] = {
             clv_arg_buffer(p->scratch),
             clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
-            i32(plan->first_tap[l]),
-            i32(plan->radius[l]),
-            i32(l),
+            clv_blob_int(plan->first_tap[l]),
+            clv_blob_int(plan->radius[l]),
+            clv_blob_int(l),
             clv_arg_buffer(p->pedestal),
             clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
-            i32(s->height),
-            i32(s->width),
-            i32(plan->scales),
+            clv_blob_int(s->height),
+            clv_blob_int(s->width),
+            clv_blob_int(plan->scales),
             clv_arg_f32(plan->gain),
             clv_arg_f32(clv_blob_dog_factor(plan)),
             clv_arg_u32((uint32_t)at),
@@ -83,19 +70,15 @@ static clv_status divide_by_noise(const clv_blob_pass *p, size_t at, size_t fram
     const clv_blob_frames *s = &plan->shape;
     const size_t rows = (s->height + plan->noise_step - 1) / plan->noise_step;
     const clv_arg count[] = {
-        clv_arg_buffer(p->scratch),
-        clv_arg_buffer(p->bins),
-        i32(s->height),
-        i32(s->width),
-        i32(plan->scales),
-        i32(plan->noise_step),
+        clv_arg_buffer(p->scratch), clv_arg_buffer(p->bins),    clv_blob_int(s->height),
+        clv_blob_int(s->width),     clv_blob_int(plan->scales), clv_blob_int(plan->noise_step),
         clv_arg_u32((uint32_t)at),
     };
     CLV_TRY(launch(p, "clv_blob_count", rows, frames * plan->scales, count, CLV_LEN(count)));
     CLV_TRY(clv_blob_noise_medians(p, at, frames));
     const clv_arg divide[] = {
-        clv_arg_buffer(p->scratch), clv_arg_buffer(p->inverse), i32(s->height), i32(s->width),
-        i32(plan->scales),          clv_arg_u32((uint32_t)at),
+        clv_arg_buffer(p->scratch), clv_arg_buffer(p->inverse), clv_blob_int(s->height),
+        clv_blob_int(s->width),     clv_blob_int(plan->scales), clv_arg_u32((uint32_t)at),
     };
     return launch(p, "clv_blob_divide", s->height, frames * plan->scales, divide, CLV_LEN(divide));
 }
@@ -109,9 +92,9 @@ clv_status clv_blob_look_items(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(p->counts),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(plan->scales),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(plan->scales),
         clv_arg_u32((uint32_t)plan->capacity),
         clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),

@@ -5,11 +5,6 @@
 #include "base/alloc.h"
 #include "cl_embedded.h"
 
-static clv_arg i32(size_t value)
-{
-    return clv_arg_i32((int32_t)value);
-}
-
 static clv_launch describe(const clv_blob_pass *p, bool noise, size_t frames)
 {
     return (clv_launch){
@@ -41,13 +36,13 @@ clv_status clv_blob_look_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(p->counts),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(p->f->tile),
-        i32(p->f->band),
-        i32(plan->levels),
-        i32(p->f->pad),
-        i32(p->f->ring),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(p->f->tile),
+        clv_blob_int(p->f->band),
+        clv_blob_int(plan->levels),
+        clv_blob_int(p->f->pad),
+        clv_blob_int(p->f->ring),
         clv_arg_u32((uint32_t)plan->capacity),
         clv_arg_f32(plan->gain),
         clv_arg_f32(clv_blob_dog_factor(plan)),
@@ -73,16 +68,16 @@ clv_status clv_blob_noise_rows(const clv_blob_pass *p, size_t at, size_t frames)
         clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->bins),
-        i32(plan->shape.height),
-        i32(plan->shape.width),
-        i32(p->f->tile),
-        i32(p->f->band),
-        i32(plan->levels),
-        i32(p->f->pad),
-        i32(p->f->ring),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(p->f->tile),
+        clv_blob_int(p->f->band),
+        clv_blob_int(plan->levels),
+        clv_blob_int(p->f->pad),
+        clv_blob_int(p->f->ring),
         clv_arg_f32(plan->gain),
         clv_arg_f32(clv_blob_dog_factor(plan)),
-        i32(plan->noise_step),
+        clv_blob_int(plan->noise_step),
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch launch = describe(p, true, frames);

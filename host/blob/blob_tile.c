@@ -7,11 +7,6 @@
 
 enum { TX = 32, TY = 16 };
 
-static clv_arg i32(size_t value)
-{
-    return clv_arg_i32((int32_t)value);
-}
-
 size_t clv_blob_tile_floats(const clv_blob_plan *plan)
 {
     const size_t reach = plan->max_radius, rows = TY + 2 + 2 * reach, rim = (TX + 2) * (TY + 2);
@@ -37,16 +32,16 @@ static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t f
         clv_arg_local(clv_blob_tile_floats(plan) * sizeof(float)),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(noise ? p->bins : p->counts),
-        i32(s->height),
-        i32(s->width),
-        i32(plan->levels),
-        i32(plan->max_radius),
+        clv_blob_int(s->height),
+        clv_blob_int(s->width),
+        clv_blob_int(plan->levels),
+        clv_blob_int(plan->max_radius),
         clv_arg_u32((uint32_t)plan->capacity),
         clv_arg_f32(plan->gain),
         clv_arg_f32(clv_blob_dog_factor(plan)),
         clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),
-        i32(plan->noise_step),
+        clv_blob_int(plan->noise_step),
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch l = {
