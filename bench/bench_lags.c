@@ -99,13 +99,8 @@ static clv_status drop(const clv_slot *slot, size_t first, size_t count, void *u
 /* Of the kernels where the device's clock can be trusted. */
 static double seconds_of(clv_context *context, const setting *s, size_t repeats)
 {
-    const clv_job job = { .name = "lags",
-                          .units = STARS,
-                          .min_chunk = STARS,
-                          .cost = clv_spectra_cost,
-                          .setup = clv_spectra_setup,
-                          .enqueue = clv_spectra_enqueue,
-                          .commit = drop };
+    clv_job job = clv_spectra_job("lags", STARS);
+    job.min_chunk = STARS, job.commit = drop;
     clv_spectra_plan *plan;
     clv_report *report;
     must(clv_report_create(&report));

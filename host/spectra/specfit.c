@@ -222,18 +222,10 @@ static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const o
              plan->weight_count + plan->grid_count, plan->longest_template, plan->all_pixels,
              plan->options.terms, plan->options.starts, plan->library->ccf_count * plan->ccf_room,
              plan->diagonals, plan->scan_count);
-    const clv_job job = {
-        .name = o->name,
-        .signature = signature,
-        .units = plan->stars.count,
-        .cost = clv_spectra_cost,
-        .setup = clv_spectra_setup,
-        .enqueue = clv_spectra_enqueue,
-        .commit = clv_spectra_commit,
-        .reference = clv_spectra_reference,
-        .progress = plan->options.progress,
-        .progress_user = plan->options.progress_user,
-    };
+    clv_job job = clv_spectra_job(o->name, plan->stars.count);
+    job.signature = signature;
+    job.commit = clv_spectra_commit, job.reference = clv_spectra_reference;
+    job.progress = plan->options.progress, job.progress_user = plan->options.progress_user;
     return clv_job_run(context, &job, plan, report);
 }
 

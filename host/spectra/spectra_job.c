@@ -383,3 +383,12 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     CLV_TRY(look(&p));
     return plan->stages ? repeat(&p) : CLV_OK;
 }
+
+clv_job clv_spectra_job(const char *name, size_t units)
+{
+    return (clv_job){ .name = name,
+                      .units = units,
+                      .cost = clv_spectra_cost,
+                      .setup = clv_spectra_setup,
+                      .enqueue = clv_spectra_enqueue };
+}

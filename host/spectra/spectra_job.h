@@ -15,6 +15,9 @@ enum {
     CLV_SPECTRA_RESULTS
 };
 
+/* What a job over `units` stars does on a device; whose results they are says the caller. */
+clv_job clv_spectra_job(const char *name, size_t units);
+
 clv_cost clv_spectra_cost(size_t first, size_t count, void *plan);
 clv_status clv_spectra_setup(clv_worker *worker, void *plan);
 clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void *plan);

@@ -144,13 +144,14 @@ static size_t pitch_of(const clv_spectra_plan *plan)
     return clv_round_up(plan->longest_template, 16) + 16;
 }
 
-/* The same from a regular grid. */
-static clv_status blend(const clv_pass *p, size_t lead)
+/* From a point's parameters to the network's inputs, or to the corners of a regular grid. */
+static clv_status place_points(const clv_pass *p, size_t lead)
 {
+    enum { OF_BOTH = 6 };
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
     const clv_define lanes[] = { { "LANES", p->f.lanes } };
-    const clv_arg corners[] = {
+    const clv_arg args[] = {
         clv_arg_buffer(p->state),
         clv_arg_buffer(p->list),
         clv_pass_constant(p, CLV_PASS_WEIGHTS),
@@ -163,7 +164,18 @@ static clv_status blend(const clv_pass *p, size_t lead)
         clv_pass_int(arm->nodes[3]),
         clv_pass_int(lead),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", lanes, p->items, 1, 1, false, corners));
+    if (clv_is_grid(arm))
+        return CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", lanes, p->items, 1, 1, false, args);
+    return clv_pass_launch(p, &clv_cl_spectra_network, "clv_spectra_inputs", lanes, CLV_LEN(lanes),
+                           p->items, 1, 1, false, args, OF_BOTH);
+}
+
+/* Templates of a regular grid. */
+static clv_status blend(const clv_pass *p, size_t lead)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
+    const clv_define lanes[] = { { "LANES", p->f.lanes } };
     const clv_arg args[] = {
         clv_arg_buffer(p->hidden[0]),      clv_arg_buffer(p->templates),
         clv_arg_buffer(p->list),           clv_pass_constant(p, CLV_PASS_GRID),
@@ -178,18 +190,8 @@ static clv_status blend(const clv_pass *p, size_t lead)
 static clv_status make_templates(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
+    CLV_TRY(place_points(p, lead));
     if (clv_is_grid(&plan->library->arms[plan->grid[lead].arm])) return blend(p, lead);
-    const clv_define lanes[] = { { "LANES", p->f.lanes } };
-    const clv_arg inputs[] = {
-        clv_arg_buffer(p->state),
-        clv_arg_buffer(p->list),
-        clv_pass_constant(p, CLV_PASS_WEIGHTS),
-        clv_arg_buffer(p->hidden[0]),
-        clv_pass_int(plan->widest),
-        u32(plan->arm[lead].scale),
-    };
-    CLV_TRY(
-        CLV_PASS_LAUNCH(p, network, "clv_spectra_inputs", lanes, p->items, 1, 1, false, inputs));
     return network(p, lead, pitch_of(plan));
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same fit in plain C and float64: start, projected residual, Levenberg and Marquardt. */
+#include "host/spectra/spectra_ref.h"
+
 #include "host/spectra/spectra_pass.h"
 
 #include "base/alloc.h"
@@ -8,199 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = CLV_SPECTRA_UNKNOWNS, LANES = 7, TERMS = CLV_SPECTRA_MAX_TERMS };
-
-/* Room for one evaluation. */
-typedef struct work {
-    double *network, *wave, *raw, *turned, *bend, *sweep; /* of the longest template */
-    double *lane[LANES];                                  /* [all_pixels] templates at the pixels */
-    double *blurred;                                      /* [all_pixels] */
-    double *rows;                                         /* [all_pixels,diagonals] of the star */
-} work;
-
-/* A point and what it amounts to. */
-typedef struct judged {
-    double value, log_det, chi[CLV_SPECTRA_MAX_SPECTRA];
-    double penalty; /* of a point that a grid of templates does not have; not in value */
-    double normal[N][N], slope[N], det[N];
-    bool bad;
-} judged;
-
-static void work_clear(work *w)
-{
-    clv_free(w->network), clv_free(w->wave), clv_free(w->raw), clv_free(w->turned);
-    clv_free(w->bend), clv_free(w->sweep), clv_free(w->blurred), clv_free(w->rows);
-    for (int i = 0; i < LANES; ++i)
-        clv_free(w->lane[i]);
-}
-
-static clv_status work_create(const clv_spectra_plan *plan, work *w)
-{
-    const size_t t = plan->longest_template, p = plan->all_pixels;
-    *w = (work){ 0 };
-    w->network = clv_alloc(2 * CLV_MAX(t, plan->widest), sizeof(double));
-    w->wave = clv_alloc(t, sizeof(double)), w->raw = clv_alloc(t, sizeof(double));
-    w->turned = clv_alloc(t, sizeof(double)), w->bend = clv_alloc(t, sizeof(double));
-    w->sweep = clv_alloc(t, sizeof(double)), w->blurred = clv_alloc(p, sizeof(double));
-    w->rows = clv_alloc(p * CLV_MAX(plan->diagonals, (size_t)1), sizeof(double));
-    bool ok = w->network && w->wave && w->raw && w->turned && w->bend && w->sweep && w->blurred &&
-              w->rows;
-    for (int i = 0; i < LANES; ++i)
-        ok &= (w->lane[i] = clv_zalloc(p, sizeof(double))) != NULL;
-    if (ok) return CLV_OK;
-    work_clear(w);
-    return clv_fail(CLV_E_MEMORY, "specfit: no memory for the reference");
-}
-
-static double step_at(const clv_spectra_plan *plan, const double x[N], int k)
-{
-    return x[k] + plan->step[k] > plan->high[k] ? -plan->step[k] : plan->step[k];
-}
-
-/* One lane of one spectrum: a template, rotated, at the pixels. `same` keeps the spline; `home` is
- * the point whose neighbour this is. */
-static void lane_of(const clv_spectra_plan *plan, size_t i, const double home[N], const double x[N],
-                    bool same, work *w, double *out)
-{
-    const clv_spectra_grid *g = &plan->grid[i];
-    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
-    if (!same) {
-        if (clv_is_grid(arm))
-            (void)clv_grid_template(arm, home + 2, x + 2, w->raw);
-        else
-            clv_spectra_network(arm, x + 2, w->network, w->raw);
-        for (size_t n = 0; n < arm->points; ++n)
-            w->wave[n] = arm->first * exp(g->dln * (double)n);
-        clv_rotate(w->raw, arm->points, x[1] / CLV_LIGHT_KMS / g->dln, w->turned);
-        clv_spline_prepare(w->wave, w->turned, arm->points, w->bend, w->sweep);
-    }
-    const double b = x[0] / CLV_LIGHT_KMS, factor = sqrt((1 - b) / (1 + b));
-    double *to = plan->diagonals ? w->blurred : out;
-    for (size_t k = 0; k < g->pixels; ++k)
-        to[k] = clv_spline_at(w->wave, w->turned, w->bend, arm->points, g->wavelength[k] * factor);
-    if (plan->diagonals)
-        clv_resolution_apply(w->rows + g->first * plan->diagonals, plan->diagonals, g->pixels,
-                             w->blurred, out);
-}
-
-/* Cholesky of the lower triangle, a tiny pivot kept positive; true: there was one. */
-static bool factor(double m[TERMS][TERMS], unsigned n, double *log_det)
-{
-    bool bad = false;
-    for (unsigned i = 0; i < n; ++i)
-        for (unsigned j = 0; j <= i; ++j) {
-            double v = m[i][j];
-            for (unsigned k = 0; k < j; ++k)
-                v -= m[i][k] * m[j][k];
-            if (j < i) {
-                m[i][j] = v / m[j][j];
-                continue;
-            }
-            const double least = m[i][i] * 1e-13;
-            if (!(v > least)) v = least > 0 ? least : 1, bad = true;
-            m[i][i] = sqrt(v);
-            *log_det += 2 * log(m[i][i]);
-        }
-    return bad;
-}
-
-static void forward(double m[TERMS][TERMS], unsigned n, double *x)
-{
-    for (unsigned i = 0; i < n; ++i) {
-        for (unsigned k = 0; k < i; ++k)
-            x[i] -= m[i][k] * x[k];
-        x[i] /= m[i][i];
-    }
-}
-
-/* Adds a spectrum to what the point amounts to; `model`, unless NULL, gets the best fit. */
-static void judge_spectrum(const clv_spectra_plan *plan, size_t i, const clv_star_data *d,
-                           const double step[N], work *w, judged *now, float *model)
-{
-    const clv_spectra_grid *g = &plan->grid[i];
-    const unsigned n = plan->options.terms;
-    double m[TERMS][TERMS] = { { 0 } }, a[TERMS] = { 0 }, y[TERMS], cross[N][TERMS] = { { 0 } };
-    double normal[N][N] = { { 0 } }, slope[N] = { 0 }, det[N] = { 0 }, chi = 0, good = 0;
-    for (size_t k = 0; k < g->pixels; ++k) {
-        const double *p = g->basis + k * n, s = w->lane[0][k] / d->sigma[g->first + k];
-        for (unsigned r = 0; r < n; ++r) {
-            a[r] += p[r] * s * d->flux[g->first + k] / d->sigma[g->first + k];
-            for (unsigned c = 0; c <= r; ++c)
-                m[r][c] += p[r] * p[c] * s * s;
-        }
-    }
-    if (!(m[0][0] > 0)) return;
-    now->bad |= factor(m, n, &now->log_det);
-    forward(m, n, a);
-    for (unsigned r = n; r-- > 0;) {
-        for (unsigned k = r + 1; k < n; ++k)
-            a[r] -= m[k][r] * a[k];
-        a[r] /= m[r][r];
-    }
-    for (size_t k = 0; k < g->pixels; ++k) {
-        const double *p = g->basis + k * n, inverse = 1 / d->sigma[g->first + k];
-        double continuum = 0, leverage = 0, change[N];
-        for (unsigned r = 0; r < n; ++r)
-            continuum += a[r] * p[r], y[r] = p[r];
-        forward(m, n, y);
-        for (unsigned r = 0; r < n; ++r)
-            leverage += y[r] * y[r];
-        const double s = w->lane[0][k] * inverse;
-        const double r = d->flux[g->first + k] * inverse - continuum * s;
-        for (int u = 0; u < N; ++u) {
-            change[u] = (w->lane[u ? u : 6][k] - w->lane[0][k]) / step[u] * inverse;
-            det[u] += 2 * s * leverage * change[u];
-            change[u] *= continuum;
-            slope[u] += r * change[u];
-            for (int v = 0; v <= u; ++v)
-                normal[u][v] += change[u] * change[v];
-            for (unsigned q = 0; q < n; ++q)
-                cross[u][q] += p[q] * s * change[u];
-        }
-        chi += r * r;
-        if (!d->bad[g->first + k]) good += r * r;
-        if (model) model[g->first + k] = (float)(continuum * w->lane[0][k]);
-    }
-    for (int u = 0; u < N; ++u) {
-        forward(m, n, cross[u]);
-        now->slope[u] += slope[u];
-        now->det[u] += det[u];
-        for (int v = 0; v <= u; ++v) {
-            for (unsigned q = 0; q < n; ++q)
-                normal[u][v] -= cross[u][q] * cross[v][q];
-            now->normal[u][v] += normal[u][v];
-        }
-    }
-    now->chi[i] = good;
-    now->value += chi;
-}
-
-static void judge(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N], work *w,
-                  judged *now, float *model)
-{
-    double step[N];
-    *now = (judged){ 0 };
-    for (int k = 0; k < N; ++k)
-        step[k] = step_at(plan, x, k);
-    for (size_t i = 0; i < plan->stars.spectra; ++i) {
-        if (!plan->grid[i].wavelength || !d->facts.present[i]) continue;
-        for (int lane = 0; lane < LANES; ++lane) {
-            static const int order[LANES] = { 0, 6, 1, 2, 3, 4, 5 }; /* velocity keeps the spline */
-            double at[N];
-            const int unknown = order[lane] == 6 ? 0 : order[lane];
-            memcpy(at, x, sizeof at);
-            if (order[lane]) at[unknown] += step[unknown];
-            lane_of(plan, i, x, at, order[lane] == 6, w, w->lane[order[lane]]);
-        }
-        judge_spectrum(plan, i, d, step, w, now, model);
-    }
-    for (size_t i = 0; i < plan->stars.spectra; ++i) {
-        const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
-        if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
-            now->penalty += clv_grid_outside(arm, x + 2) * (double)plan->box[24];
-    }
-    now->value += now->log_det;
-}
+enum { N = CLV_SPECTRA_UNKNOWNS, TERMS = CLV_SPECTRA_MAX_TERMS };
 
 /* (H + damping diag H) step = slope over the unknowns that are not held. */
 static bool damped_step(double h[N][N], const double *slope, double damping, int held, double *step)
@@ -232,7 +42,7 @@ static bool damped_step(double h[N][N], const double *slope, double damping, int
     return true;
 }
 
-static bool next_point(const clv_spectra_plan *plan, const judged *best, const double x[N],
+static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
                        double *damping, double next[N])
 {
     double h[N][N], slope[N], step[N] = { 0 }, gain = 0, shrink = 1;
@@ -263,17 +73,17 @@ static bool next_point(const clv_spectra_plan *plan, const judged *best, const d
     return gain > 1e-3;
 }
 
-static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double x[N], work *w,
-                   judged *best, int *status)
+static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double x[N],
+                   clv_ref_work *w, clv_ref_judged *best, int *status)
 {
     double next[N], damping = 1e-3;
     int rounds = 1;
-    judged now;
-    judge(plan, d, x, w, best, NULL);
+    clv_ref_judged now;
+    clv_ref_judge(plan, d, x, w, best, NULL);
     *status = isfinite(best->value) ? 1 : 3;
     while (*status == 1 && next_point(plan, best, x, &damping, next) &&
            rounds < CLV_SPECTRA_ROUNDS) {
-        judge(plan, d, next, w, &now, NULL);
+        clv_ref_judge(plan, d, next, w, &now, NULL);
         ++rounds;
         if (isfinite(now.value) && now.value + now.penalty <= best->value + best->penalty) {
             *best = now;
@@ -329,7 +139,7 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
 
 /* chi2 + log det M on `count` velocities, all else as in x. */
 static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
-                        work *w, double from, double step, size_t count, double *values)
+                        clv_ref_work *w, double from, double step, size_t count, double *values)
 {
     double at[N], a[TERMS], value;
     memcpy(at, x, sizeof at);
@@ -339,7 +149,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
         if (!g->wavelength || !d->facts.present[i]) continue;
         for (size_t k = 0; k < count; ++k) {
             at[0] = from + step * (double)k;
-            lane_of(plan, i, at, at, k > 0, w, w->lane[1]);
+            clv_ref_lane(plan, i, at, at, k > 0, w, w->lane[1]);
             if (clv_spectra_value(g->basis, plan->options.terms, g->pixels, w->lane[1],
                                   d->flux + g->first, d->sigma + g->first, a, &value))
                 values[k] += value;
@@ -349,7 +159,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
 
 /* Moments on as many grids as it needs; as cl/spectra/scan.cl has it. */
 static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
-                        double curvature, work *w, float *s)
+                        double curvature, clv_ref_work *w, float *s)
 {
     enum { COUNT = CLV_SPECTRA_SCAN, TURNS = 3, WANTED = 5 };
     double values[COUNT], speeds[COUNT], moments[4];
@@ -380,7 +190,8 @@ static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, co
     }
 }
 
-static void write_state(const judged *j, const double x[N], int status, int rounds, float *s)
+static void write_state(const clv_ref_judged *j, const double x[N], int status, int rounds,
+                        float *s)
 {
     for (int a = 0, e = 0; a < N; ++a) {
         s[CLV_S_BEST + a] = (float)x[a];
@@ -397,7 +208,8 @@ static void write_state(const judged *j, const double x[N], int status, int roun
 }
 
 /* The star's best start, looked at along velocity. */
-static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, work *w, float *states)
+static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_ref_work *w,
+                      float *states)
 {
     float *best = NULL;
     for (size_t k = 0; k < plan->options.starts; ++k) {
@@ -414,7 +226,7 @@ static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, work
 
 /* The values that were asked for, as the kernels leave them: rounded, and what that lost. */
 static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const clv_star_data *d,
-                             work *w, float *out)
+                             clv_ref_work *w, float *out)
 {
     const size_t n = plan->scan_count, pitch = clv_scan_velocities(plan);
     double *values = clv_alloc(n, sizeof *values);
@@ -429,7 +241,7 @@ static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const cl
     return CLV_OK;
 }
 
-static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d, work *w,
+static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d, clv_ref_work *w,
                      double *chi, float *states, float *found, float *models)
 {
     static const double vsini[4] = { 20, 60, 5, 150 }, alpha[4] = { 0.2, 0, 0.4, 0.1 };
@@ -443,7 +255,7 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
     for (unsigned start = 0; start < plan->options.starts; ++start) {
         const double *q = plan->library->ccf_parameters + model * 4;
         double x[N] = { velocity, vsini[start & 3], q[0], q[1], q[2], alpha[start & 3] };
-        judged best;
+        clv_ref_judged best;
         int status = 2, rounds = 0;
         if (start & 4) x[2] *= 1.05, x[3] += 0.5;
         for (int a = 0; a < N; ++a) {
@@ -454,8 +266,8 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
             memcpy(x, points + start * N, sizeof x);
         else
             rounds = descend(plan, d, x, w, &best, &status);
-        if (points && !models) judge(plan, d, x, w, &best, NULL);
-        if (models) judge(plan, d, x, w, &best, models + start * plan->all_pixels);
+        if (points && !models) clv_ref_judge(plan, d, x, w, &best, NULL);
+        if (models) clv_ref_judge(plan, d, x, w, &best, models + start * plan->all_pixels);
         write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
     }
     if (plan->scans) scan_best(plan, d, w, states);
@@ -467,7 +279,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     const size_t items = count * plan->options.starts;
     void *states, *found, *scans, *models = NULL;
     clv_star_data d = { 0 };
-    work w = { 0 };
+    clv_ref_work w = { 0 };
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_STATES,
                                    items * CLV_SPECTRA_STATE * sizeof(float), &states));
     CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_FOUND, count * 2 * sizeof(float), &found));
@@ -481,7 +293,7 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     memset(found, 0, count * 2 * sizeof(float));
     if (models) memset(models, 0, items * plan->all_pixels * sizeof(float));
     clv_status status = clv_star_data_create(plan, &d);
-    if (!status) status = work_create(plan, &w);
+    if (!status) status = clv_ref_work_create(plan, &w);
     double *chi = clv_alloc(plan->velocities + plan->ccf_lags, sizeof *chi);
     if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
     for (size_t i = 0; i < count && !status; ++i) {
@@ -500,6 +312,6 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
         fit_star(plan, first + i, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
                  (float *)found + 2 * i, models ? (float *)models + item * plan->all_pixels : NULL);
     }
-    clv_free(chi), work_clear(&w), clv_star_data_clear(&d);
+    clv_free(chi), clv_ref_work_clear(&w), clv_star_data_clear(&d);
     return status;
 }

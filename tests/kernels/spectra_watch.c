@@ -28,12 +28,8 @@ static clv_status keep(const clv_slot *slot, size_t first, size_t count, void *u
 void watch_run(test_device *device, clv_spectra_plan *plan, const double *points, size_t count,
                clv_spectra_watch watch, size_t per_star)
 {
-    const clv_job job = { .name = "stages",
-                          .units = plan->stars.count,
-                          .cost = clv_spectra_cost,
-                          .setup = clv_spectra_setup,
-                          .enqueue = clv_spectra_enqueue,
-                          .commit = keep };
+    clv_job job = clv_spectra_job("stages", plan->stars.count);
+    job.commit = keep;
     plan->points = points, plan->watch = watch, watched.per_star = per_star;
     if (points) plan->options.starts = (unsigned)count;
     watched.watched = clv_zalloc(plan->stars.count * per_star + 1, sizeof(float));

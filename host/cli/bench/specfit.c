@@ -178,13 +178,8 @@ static clv_status drop(const clv_slot *slot, size_t first, size_t count, void *u
 /* Seconds of the kernels of a job that repeats the part. */
 static clv_status run_part(trial *t, size_t repeats, double *seconds)
 {
-    const clv_job job = { .name = "specfit_part",
-                          .units = t->s->stars.count,
-                          .min_chunk = t->s->stars.count,
-                          .cost = clv_spectra_cost,
-                          .setup = clv_spectra_setup,
-                          .enqueue = clv_spectra_enqueue,
-                          .commit = drop };
+    clv_job job = clv_spectra_job("specfit_part", t->s->stars.count);
+    job.min_chunk = job.units, job.commit = drop;
     clv_spectra_plan *plan;
     clv_report *report;
     CLV_TRY(clv_spectra_plan_create(&t->s->library, &t->s->stars, NULL, &plan));

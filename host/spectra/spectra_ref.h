@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plain C fit of a star shares: a point of the fit, and what it amounts to. */
+#ifndef CLEAVE_HOST_SPECTRA_SPECTRA_REF_H
+#define CLEAVE_HOST_SPECTRA_SPECTRA_REF_H
+
+#include "host/spectra/spectra_plan.h"
+
+enum { CLV_REF_LANES = 7 }; /* the point, its neighbour along each unknown, another velocity */
+
+/* Room for one evaluation. */
+typedef struct clv_ref_work {
+    double *network, *wave, *raw, *turned, *bend, *sweep; /* of the longest template */
+    double *lane[CLV_REF_LANES];                          /* [all_pixels] templates at the pixels */
+    double *blurred;                                      /* [all_pixels] */
+    double *rows;                                         /* [all_pixels,diagonals] of the star */
+} clv_ref_work;
+
+/* A point and what it amounts to. */
+typedef struct clv_ref_judged {
+    double value, log_det, chi[CLV_SPECTRA_MAX_SPECTRA];
+    double penalty; /* of a point that a grid of templates does not have; not in value */
+    double normal[CLV_SPECTRA_UNKNOWNS][CLV_SPECTRA_UNKNOWNS], slope[CLV_SPECTRA_UNKNOWNS],
+        det[CLV_SPECTRA_UNKNOWNS];
+    bool bad;
+} clv_ref_judged;
+
+clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w);
+void clv_ref_work_clear(clv_ref_work *w);
+
+/* One lane of one spectrum: a template, rotated, at the pixels. `same` keeps the spline; `home` is
+ * the point whose neighbour this is. */
+void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[CLV_SPECTRA_UNKNOWNS],
+                  const double x[CLV_SPECTRA_UNKNOWNS], bool same, clv_ref_work *w, double *out);
+/* The point `x` of a star; `model`, unless NULL, gets the best fit. */
+void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d,
+                   const double x[CLV_SPECTRA_UNKNOWNS], clv_ref_work *w, clv_ref_judged *now,
+                   float *model);
+
+#endif
