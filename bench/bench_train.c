@@ -5,6 +5,7 @@
  * usage: bench_train [STEPS [TEXTS [TOKENS]]] [--trace=FILE]    default: 10 steps of 16 texts of 128 */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "host/model/minilm.h"
 
 #include <cleave/train.h>
 
@@ -27,16 +28,6 @@ static void require(clv_status status)
 
 int main(int argc, char **argv)
 {
-    static const clv_model_config config = { .width = 384,
-                                             .heads = 12,
-                                             .layers = 6,
-                                             .ffn = 1536,
-                                             .vocabulary = 30522,
-                                             .positions = 512,
-                                             .types = 2,
-                                             .eps = 1e-12f,
-                                             .act = CLV_ACTIVATION_GELU,
-                                             .max_length = 256 };
     enum { CLASSES = 4, MOST_STEPS = 1000 };
     static double seconds[MOST_STEPS];
     size_t sizes[] = { 10, 16, 128 };
@@ -59,13 +50,13 @@ int main(int argc, char **argv)
                                           .decay = 0.01 };
     if (!ids || !labels || !offsets || !steps || !texts) return 1;
     for (size_t i = 0; i < texts * length; ++i)
-        ids[i] = (int32_t)(i * 7919 % config.vocabulary);
+        ids[i] = (int32_t)(i * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i <= texts; ++i) {
         offsets[i] = i * length;
         labels[i] = (int32_t)(i % CLASSES);
     }
     require(clv_context_create(&rules, &context));
-    require(clv_model_create_random(&config, 1, &model));
+    require(clv_model_create_random(&clv_minilm_config, 1, &model));
     require(clv_trainer_open(context, model, &options, &trainer));
     clv_train_result r;
     require(clv_trainer_step(trainer, ids, offsets, texts, labels, 1e-5, &r)); /* compiles */

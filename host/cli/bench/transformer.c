@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "host/model/minilm.h"
 
 #include <cleave/train.h>
 
@@ -110,27 +111,15 @@ static float *numbers(size_t count)
 /* The texts, and an encoder for them, or a trainer. */
 static clv_status open_model(trial *t)
 {
-    static const clv_model_config config = { .width = 384,
-                                             .heads = 12,
-                                             .layers = 6,
-                                             .ffn = 1536,
-                                             .vocabulary = 30522,
-                                             .positions = 512,
-                                             .types = 2,
-                                             .eps = 1e-12f,
-                                             .act = CLV_ACTIVATION_GELU,
-                                             .pooling = CLV_MODEL_MEAN,
-                                             .normalize = true,
-                                             .max_length = 256 };
     const size_t texts = t->c->size[0], length = t->c->size[1];
     t->ids = clv_alloc(texts * length, sizeof *t->ids);
     t->offsets = clv_alloc(texts + 1, sizeof *t->offsets);
     if (!t->ids || !t->offsets) return clv_fail(CLV_E_MEMORY, "no memory for texts");
     for (size_t i = 0; i < texts * length; ++i)
-        t->ids[i] = (int32_t)(i * 7919 % config.vocabulary);
+        t->ids[i] = (int32_t)(i * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i <= texts; ++i)
         t->offsets[i] = i * length;
-    CLV_TRY(clv_model_create_random(&config, 1, &t->model));
+    CLV_TRY(clv_model_create_random(&clv_minilm_config, 1, &t->model));
     if (t->c->variant == TRAINING) {
         const clv_trainer_options options = { .size = sizeof options, .classes = CLASSES };
         t->labels = clv_alloc(texts, sizeof *t->labels);

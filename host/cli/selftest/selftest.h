@@ -4,6 +4,7 @@
 #ifndef CLEAVE_HOST_CLI_SELFTEST_H
 #define CLEAVE_HOST_CLI_SELFTEST_H
 
+#include <cleave/model.h>
 #include <cleave/runtime.h>
 
 #include <stdio.h>
@@ -26,6 +27,9 @@ void selftest_also(selftest *test, double error, double limit, const char *forma
     CLV_PRINTF(4, 5);
 /* What was begun cannot be judged here, and that is no fault: says why. */
 void selftest_skip(selftest *test, const char *why);
+
+/* The small encoder that is run, and trained. */
+extern const clv_model_config selftest_encoder;
 
 void selftest_runtime(selftest *test);
 void selftest_paco(selftest *test);

@@ -35,22 +35,12 @@ static clv_status learn(clv_context *context, const clv_model *model, clv_train_
 
 void selftest_training(selftest *test)
 {
-    static const clv_model_config config = { .width = 64,
-                                             .heads = 2,
-                                             .layers = 2,
-                                             .ffn = 128,
-                                             .vocabulary = 32,
-                                             .positions = TOKENS,
-                                             .types = 1,
-                                             .eps = 1e-12f,
-                                             .act = CLV_ACTIVATION_GELU,
-                                             .max_length = TOKENS };
     static const char *const names[] = { "fine-tuning, classes", "fine-tuning, pairs" };
     const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     clv_context *plain = NULL;
     clv_model *model = NULL;
     clv_status status = clv_context_create(&reference, &plain);
-    if (!status) status = clv_model_create_random(&config, 1, &model);
+    if (!status) status = clv_model_create_random(&selftest_encoder, 1, &model);
     for (clv_train_task task = CLV_TRAIN_CLASSES; task <= CLV_TRAIN_PAIRS; ++task) {
         double want[STEPS], got[STEPS], worst = 0;
         selftest_begin(test, "%s", names[task]);

@@ -12,6 +12,19 @@
 
 enum { ROWS = 96, INNER = 320, WIDTH = 130, HEADS = 4, HEAD = 32, TOKENS = 40, TEXTS = 5 };
 
+const clv_model_config selftest_encoder = { .width = 64,
+                                            .heads = 2,
+                                            .layers = 2,
+                                            .ffn = 128,
+                                            .vocabulary = 32,
+                                            .positions = TOKENS,
+                                            .types = 1,
+                                            .eps = 1e-12f,
+                                            .act = CLV_ACTIVATION_GELU,
+                                            .pooling = CLV_MODEL_MEAN,
+                                            .normalize = true,
+                                            .max_length = TOKENS };
+
 static float number(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
@@ -93,22 +106,10 @@ static clv_status encode(clv_context *context, const clv_model *model, float *ou
 
 static void run_encoder(selftest *test, clv_context *plain)
 {
-    static const clv_model_config config = { .width = 64,
-                                             .heads = 2,
-                                             .layers = 2,
-                                             .ffn = 128,
-                                             .vocabulary = 32,
-                                             .positions = TOKENS,
-                                             .types = 1,
-                                             .eps = 1e-12f,
-                                             .act = CLV_ACTIVATION_GELU,
-                                             .pooling = CLV_MODEL_MEAN,
-                                             .normalize = true,
-                                             .max_length = TOKENS };
     float want[TEXTS * 64], got[TEXTS * 64];
     clv_model *model = NULL;
     selftest_begin(test, "encoder of 2 layers");
-    clv_status status = clv_model_create_random(&config, 1, &model);
+    clv_status status = clv_model_create_random(&selftest_encoder, 1, &model);
     if (!status) status = encode(plain, model, want);
     if (!status) status = encode(test->context, model, got);
     clv_model_close(model);
