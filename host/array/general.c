@@ -2,53 +2,28 @@
 /* Eigenvalues of general matrices: LAPACK on the host, a matrix a thread at a time. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/lapack.h"
 #include "base/thread.h"
 #include "runtime/context.h"
 
 #include <cleave/array.h>
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 enum { MOST_THREADS = 64, LARGEST = 32767 };
 
-/* As Fortran has it: everything by address, lengths of texts behind. */
-typedef void dgeev(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda,
-                   double *wr, double *wi, double *vl, const int *ldvl, double *vr, const int *ldvr,
-                   double *work, const int *lwork, int *info, size_t, size_t);
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t thread_count_lock = PTHREAD_MUTEX_INITIALIZER; /* of OpenBLAS */
-static const char *provider;
-static dgeev *solve;
-static void (*set_threads)(int);
-static int (*get_threads)(void);
-
-static void load(void)
-{
-    static const char *const names[] = { "liblapack.so.3", "libopenblas.so.0" };
-    for (size_t i = 0; i < CLV_LEN(names) && !solve; ++i) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (!library) continue;
-        *(void **)&solve = dlsym(library, "dgeev_");
-        *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
-        *(void **)&get_threads = dlsym(library, "openblas_get_num_threads");
-        if (solve)
-            provider = names[i];
-        else
-            dlclose(library);
-    }
-}
 
 const char *clv_eigvals_provider(void)
 {
-    pthread_once(&once, load);
-    return provider;
+    const clv_lapack *lapack = clv_lapack_get();
+    return lapack ? lapack->library : NULL;
 }
 
 typedef struct values {
+    const clv_lapack *lapack;
     const float *matrices;
     float *real, *imaginary;
     size_t count, n;
@@ -83,8 +58,8 @@ static clv_status do_matrix(const values *v, size_t which, double *room, pair *p
         finite = finite && isfinite(from[i]);
     }
     if (finite)
-        solve("N", "N", &extent, a, &extent, re, im, &none, &one, &none, &one, work, &v->room,
-              &info, 1, 1);
+        v->lapack->dgeev("N", "N", &extent, a, &extent, re, im, &none, &one, &none, &one, work,
+                         &v->room, &info, 1, 1);
     if (info)
         return clv_fail(CLV_E_INTERNAL, "eigenvalues: matrix %zu: dgeev ends with %d", which, info);
     for (size_t i = 0; i < n; ++i)
@@ -141,18 +116,19 @@ static clv_status run(clv_context *context, values *v, const clv_eigen_options *
     clv_thread started[MOST_THREADS];
     size_t helpers = 0;
     pthread_mutex_lock(&thread_count_lock);
-    const int before = set_threads && get_threads && threads > 1 ? get_threads() : 0;
-    if (before) set_threads(1);
+    const clv_lapack *l = v->lapack;
+    const int before = l->set_threads && l->get_threads && threads > 1 ? l->get_threads() : 0;
+    if (before) l->set_threads(1);
     while (helpers + 1 < threads && clv_thread_start(&started[helpers], "cleave-eigen", helper, v))
         ++helpers;
     work_on(v, o);
     for (size_t i = 0; i < helpers; ++i)
         pthread_join(started[i], NULL);
-    if (before) set_threads(before);
+    if (before) l->set_threads(before);
     pthread_mutex_unlock(&thread_count_lock);
     if (report) {
         clv_report_note(report, "host_threads", (double)(helpers + 1));
-        clv_report_note_text(report, "provider", provider);
+        clv_report_note_text(report, "provider", l->library);
     }
     const clv_status status = v->error.status ? clv_error_give(&v->error) : CLV_OK;
     clv_error_clear(&v->error);
@@ -169,12 +145,13 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
     if (!n || n > LARGEST || count > SIZE_MAX / (16 * n * n))
         return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices [%zu,%zu], 1 to %d rows expected",
                         count, n, n, LARGEST);
-    if (!clv_eigvals_provider())
-        return clv_fail(CLV_E_NO_DEVICE, "eigenvalues of general matrices need LAPACK, and neither "
-                                         "liblapack.so.3 nor libopenblas.so.0 is here (Debian: "
-                                         "libopenblas0, or liblapack3)");
+    const clv_lapack *lapack = clv_lapack_get();
+    if (!lapack)
+        return clv_fail(CLV_E_NO_DEVICE,
+                        "eigenvalues of general matrices need LAPACK, and " CLV_LAPACK_WHERE);
     if (!count) return CLV_OK;
-    values v = { .matrices = matrices,
+    values v = { .lapack = lapack,
+                 .matrices = matrices,
                  .real = real,
                  .imaginary = imaginary,
                  .count = count,

@@ -75,6 +75,10 @@ typedef struct clv_probe_host {
     const char *memory_source;
 
     const char *gpu_access; /**< GPU nodes that this user may not open; NULL = none */
+
+    /** Whether clv_eigvals finds a LAPACK. Only an isolated probe looks: loading one starts threads. */
+    clv_tristate lapack;
+    const char *lapack_library; /**< "liblapack.so.3"; NULL = none, or not looked for */
 } clv_probe_host;
 
 /** A GPU on the PCI bus, whether or not OpenCL sees it. */

@@ -4,6 +4,7 @@
 #include "probe/helper/child.h"
 
 #include "base/error.h"
+#include "base/lapack.h"
 #include "base/text.h"
 #include "probe/measure/bench.h"
 #include "probe/measure/check.h"
@@ -95,6 +96,15 @@ static void enumerate(const char *library)
     answer(root);
 }
 
+/* Not in the caller's process: OpenBLAS starts its threads when it is loaded. */
+static void find_lapack(void)
+{
+    const clv_lapack *lapack = clv_lapack_get();
+    clv_json *root = clv_json_object();
+    clv_json_add_string(root, "library", lapack ? lapack->library : NULL);
+    answer(root);
+}
+
 /* The device that this process's loader shows as the `place`-th of the `platform`-th. */
 static clv_probe_device *find_device(clv_machine *machine, const char *platform, const char *place)
 {
@@ -142,5 +152,6 @@ void clv_child_main(int argc, char **argv)
 {
     if (argc < 3 || strcmp(argv[0], CLV_HELPER_MARK) != 0 || !confine(argv[1])) return;
     if (strcmp(argv[2], "enumerate") == 0) enumerate(argc > 3 ? argv[3] : NULL);
+    if (strcmp(argv[2], "lapack") == 0) find_lapack();
     if (argc == 5) measure(argv[2], argv[3], argv[4]);
 }

@@ -7,6 +7,7 @@
 
 /* Arguments of a helper after its program name and the word "probe":
  *   --helper PARENT enumerate [LIBRARY]
+ *   --helper PARENT lapack
  *   --helper PARENT check PLATFORM DEVICE
  *   --helper PARENT bench-quick|bench-full|trial PLATFORM DEVICE
  * PARENT is the process id whose end ends the helper; PLATFORM and DEVICE count as this process's

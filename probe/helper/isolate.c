@@ -197,6 +197,20 @@ static void drop_empty_guess(clv_machine *machine)
         report->icd_count = 0;
 }
 
+/* A helper that cannot tell leaves it open. */
+static void read_lapack(clv_machine *machine, const clv_child *child)
+{
+    clv_probe_host *host = &machine->report.host;
+    clv_json *root;
+    if (child->end != CLV_CHILD_EXITED || child->code ||
+        clv_json_parse("answer", child->result.data, child->result.length, &root))
+        return;
+    const char *library = clv_json_string(clv_json_get(root, "library"), NULL);
+    host->lapack = library ? CLV_YES : CLV_NO;
+    if (library) host->lapack_library = clv_machine_foreign(machine, library, 64);
+    clv_json_free(root);
+}
+
 static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *helper,
                           const bool *wanted, clv_task *tasks, size_t *count)
 {
@@ -209,6 +223,10 @@ static clv_status prepare(clv_machine *machine, clv_nest *nest, const char *help
                                  icd->library, NULL));
         ++*count;
     }
+    if (wanted) return CLV_OK;
+    tasks[*count].about = SIZE_MAX; /* no driver: the host's LAPACK */
+    CLV_TRY(clv_task_prepare(&tasks[*count], nest, helper, NULL, "lapack", NULL, NULL));
+    ++*count;
     return CLV_OK;
 }
 
@@ -239,13 +257,16 @@ static clv_status ask(clv_machine *machine, const clv_probe_options *options, co
     size_t count = 0;
     CLV_TRY(clv_helper_find(options->helper, helper, sizeof helper));
 
-    clv_task *tasks = clv_zalloc(machine->report.icd_count, sizeof *tasks);
+    clv_task *tasks = clv_zalloc(machine->report.icd_count + 1, sizeof *tasks);
     clv_status status =
         tasks ? clv_nest_open(&nest) : clv_fail(CLV_E_MEMORY, "probe: no memory for helpers");
     if (!status) status = prepare(machine, &nest, helper, wanted, tasks, &count);
     if (!status) status = clv_tasks_run(tasks, count, &patience);
     for (size_t i = 0; !status && i < count; ++i)
-        judge(machine, tasks[i].about, &tasks[i].child, patience.timeout_s);
+        if (tasks[i].about == SIZE_MAX)
+            read_lapack(machine, &tasks[i].child);
+        else
+            judge(machine, tasks[i].about, &tasks[i].child, patience.timeout_s);
     if (!status) drop_empty_guess(machine);
     machine->report.isolated = true;
     for (size_t i = 0; i < count; ++i)

@@ -48,6 +48,12 @@ static const clv_field host[] = {
 #undef GROUP
 #define GROUP NULL
     FACT("gpu_access", TEXT, gpu_access),
+#undef GROUP
+#define GROUP "lapack"
+    FACT("found", MAYBE, lapack),
+    FACT("library", TEXT, lapack_library),
+#undef GROUP
+#define GROUP NULL
 };
 TABLE(clv_host_fields, host);
 #undef RECORD

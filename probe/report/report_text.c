@@ -3,6 +3,7 @@
 #include "probe/report/report_text.h"
 
 #include "base/alloc.h"
+#include "base/lapack.h"
 #include "probe/report/build.h"
 #include "probe/report/report_tree.h"
 #include "probe/report/wrap.h"
@@ -87,6 +88,21 @@ static void write_memory(const clv_page *p)
     if (host->memory_limit_bytes != CLV_UNKNOWN)
         clv_wrap_piece(&w, CLV_YELLOW, "(this process is limited to %s)",
                        clv_known_bytes(host->memory_limit_bytes, all));
+    clv_wrap_end(&w);
+}
+
+static void write_lapack(const clv_page *p)
+{
+    const clv_probe_host *host = &p->report->host;
+    clv_wrap w;
+    if (host->lapack == CLV_MAYBE) return;
+    begin(p, &w, "LAPACK");
+    if (host->lapack == CLV_YES)
+        clv_wrap_words(&w, CLV_PLAIN, "%s, for eigenvalues of general matrices",
+                       clv_known(host->lapack_library));
+    else
+        clv_wrap_words(&w, CLV_YELLOW, "not found: eigenvalues of general matrices need it, and %s",
+                       CLV_LAPACK_WHERE);
     clv_wrap_end(&w);
 }
 
@@ -207,6 +223,7 @@ char *clv_report_text(const clv_probe_report *report, const clv_report_style *st
     write_system(&p);
     write_processor(&p);
     write_memory(&p);
+    write_lapack(&p);
     write_gpus(&p);
     write_loader(&p);
     write_build(&p);

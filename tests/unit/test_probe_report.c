@@ -28,6 +28,7 @@ static clv_machine *full_machine(void)
     host->os_name = "Debian GNU/Linux", host->cpu_model = "A Chip", host->isa = "avx2 fma";
     host->cores = 8, host->threads = 16, host->memory_total_bytes = UINT64_C(64000000000);
     host->memory_available_bytes = UINT64_C(32000000000), host->container = CLV_NO;
+    host->lapack = CLV_YES, host->lapack_library = "liblapack.so.3";
     *clv_machine_add_cache(m) = (clv_probe_cache){ 3, 'u', 1, 64, 33554432 };
     clv_probe_pci_gpu *gpu = clv_machine_add_pci_gpu(m);
     gpu->address = "0000:03:00.0", gpu->vendor_id = 0x1002, gpu->device_id = 0x73BF;
@@ -102,6 +103,28 @@ static void json_says_null_for_unknown(void **state)
     assert_string_equal(clv_json_string(clv_json_get(root, "schema"), ""), "cleave.probe/1");
     clv_json_free(root);
     clv_machine_free(m);
+}
+
+static void tells_whether_there_is_a_lapack(void **state)
+{
+    (void)state;
+    clv_machine *m = full_machine(), *again = clv_machine_create();
+    char *json = clv_probe_json(&decided(m)->report), *text = clv_probe_text(&m->report);
+    EXPECT_OK(clv_snapshot_read(again, "x", json, strlen(json), NULL));
+    assert_int_equal(again->report.host.lapack, CLV_YES);
+    assert_string_equal(again->report.host.lapack_library, "liblapack.so.3");
+    assert_non_null(strstr(text, "LAPACK     liblapack.so.3"));
+    free(text);
+    m->report.host.lapack = CLV_NO, m->report.host.lapack_library = NULL;
+    text = clv_probe_text(&m->report);
+    assert_non_null(strstr(text, "LAPACK     not found"));
+    assert_non_null(strstr(text, "libopenblas0"));
+    free(text);
+    m->report.host.lapack = CLV_MAYBE; /* nobody looked */
+    text = clv_probe_text(&m->report);
+    assert_null(strstr(text, "LAPACK"));
+    free(text), free(json);
+    clv_machine_free(m), clv_machine_free(again);
 }
 
 static void large_numbers_are_texts(void **state)
@@ -323,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_comes_back_the_same),
         cmocka_unit_test(json_says_null_for_unknown),
+        cmocka_unit_test(tells_whether_there_is_a_lapack),
         cmocka_unit_test(large_numbers_are_texts),
         cmocka_unit_test(foreign_texts_are_made_harmless),
         cmocka_unit_test(wrong_answers_change_nothing),

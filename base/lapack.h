@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LAPACK of this machine, looked for when it is needed: nothing is linked to it. */
+#ifndef CLEAVE_BASE_LAPACK_H
+#define CLEAVE_BASE_LAPACK_H
+
+#include <stddef.h>
+
+/* As Fortran has it: everything by address, lengths of texts behind. */
+typedef void clv_dgeev(const char *jobvl, const char *jobvr, const int *n, double *a,
+                       const int *lda, double *wr, double *wi, double *vl, const int *ldvl,
+                       double *vr, const int *ldvr, double *work, const int *lwork, int *info,
+                       size_t, size_t);
+
+typedef struct clv_lapack {
+    const char *library; /* "liblapack.so.3"; static */
+    clv_dgeev *dgeev;
+    void (*set_threads)(int); /* of OpenBLAS; NULL: another's */
+    int (*get_threads)(void);
+} clv_lapack;
+
+/* Loads it at the first call, which may start threads of its own; NULL when there is none. Where it
+ * is looked for, in words, with the packages that have it: CLV_LAPACK_WHERE. */
+const clv_lapack *clv_lapack_get(void);
+
+#define CLV_LAPACK_WHERE \
+    "neither liblapack.so.3 nor libopenblas.so.0 is here (Debian: libopenblas0, or liblapack3)"
+
+#endif
