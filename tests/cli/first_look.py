@@ -31,6 +31,7 @@ class FirstLook(unittest.TestCase):
     def test_demo_finds_what_it_hid(self):
         result = self.run_cleave("demo", "-o", "out", "--device", "0")
         self.assertRegex(result.stdout, r"paco .* 3 of 3 planets +ok")
+        self.assertRegex(result.stdout, r"regression .* 64 slopes to 0\.\d+ +ok")
         for name in ("paco-frame.png", "paco-snr.png"):
             with open(os.path.join(self.folder, "out", name), "rb") as file:
                 self.assertEqual(file.read(8), PNG)

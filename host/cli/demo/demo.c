@@ -17,10 +17,8 @@ static const struct {
     const char *name;
     demo_workload *run;
 } workloads[] = {
-    { "paco", demo_paco },
-    { "blobs", demo_blobs },
-    { "specfit", demo_specfit },
-    { "arrays", demo_arrays },
+    { "paco", demo_paco },     { "blobs", demo_blobs },           { "specfit", demo_specfit },
+    { "arrays", demo_arrays }, { "regression", demo_regression },
 };
 
 typedef struct demo_args {
@@ -110,7 +108,7 @@ static void add_row(cli_grid *grid, const char *name, const clv_report *report, 
     write_shares(report, &shares);
     cli_grid_cell(grid, CLI_PLAIN, "%s", name);
     cli_grid_cell(grid, CLI_PLAIN, "%s", row->input);
-    cli_grid_cell(grid, CLI_PLAIN, "%s", clv_text_get(&shares));
+    cli_grid_cell(grid, CLI_PLAIN, "%s", *row->by ? row->by : clv_text_get(&shares));
     cli_grid_cell(grid, CLI_PLAIN, "%s", clv_format_seconds(row->seconds, took));
     cli_grid_cell(grid, CLI_PLAIN, "%s", clv_format_seconds(row->reference_s, plain));
     cli_grid_cell(grid, CLI_PLAIN, "%s", row->found);

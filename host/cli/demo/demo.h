@@ -12,6 +12,7 @@ typedef struct demo_row {
     double first_s;     /* with kernels compiled and measured where they were not */
     double seconds;     /* again, on devices that are ready */
     double reference_s; /* the same in plain C on one core */
+    char by[96];        /* who did it, where there are no shares in the report */
     bool ok;            /* found what was hidden, and as the reference has it */
     clv_text notes;     /* lines for below the table */
 } demo_row;
@@ -22,6 +23,6 @@ typedef struct demo_row {
 typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
                                  demo_row *row);
 
-demo_workload demo_paco, demo_blobs, demo_specfit, demo_arrays;
+demo_workload demo_paco, demo_blobs, demo_specfit, demo_arrays, demo_regression;
 
 #endif

@@ -7,10 +7,11 @@
 
 #include <cleave/array.h>
 #include <cleave/array_math.h>
+#include <cleave/blas.h>
 
 #include <math.h>
 
-enum { ROWS = 150, WIDTH = 37, SAMPLES = 500000 };
+enum { ROWS = 150, WIDTH = 37, SAMPLES = 500000, ONE = ROWS * (WIDTH + ROWS) + WIDTH };
 
 static float *numbers(size_t count, uint32_t state)
 {
@@ -25,6 +26,7 @@ static float *numbers(size_t count, uint32_t state)
 /* Arrays of one side's run. */
 typedef struct side {
     clv_context *context;
+    float *host; /* x, y, w */
     clv_array *x, *y, *w, *z, *gram, *part, *one;
     float *out; /* z, gram, part, one */
 } side;
@@ -38,14 +40,14 @@ static clv_status wrap(clv_context *context, float *host, size_t a, size_t b, cl
 static clv_status open_side(side *s, clv_context *context, float *x)
 {
     float *out = s->out;
-    s->context = context;
+    s->context = context, s->host = x;
     clv_status status = wrap(context, x, ROWS, WIDTH, &s->x);
     if (!status) status = wrap(context, x + ROWS * WIDTH, ROWS, 0, &s->y);
     if (!status) status = wrap(context, x + ROWS * WIDTH + ROWS, WIDTH, 0, &s->w);
     if (!status) status = wrap(context, out, ROWS, WIDTH, &s->z);
     if (!status) status = wrap(context, out + ROWS * WIDTH, ROWS, ROWS, &s->gram);
     if (!status) status = wrap(context, out + ROWS * (WIDTH + ROWS), WIDTH, 0, &s->part);
-    if (!status) status = wrap(context, out + ROWS * (WIDTH + ROWS) + WIDTH, 0, 0, &s->one);
+    if (!status) status = wrap(context, out + ONE, 0, 0, &s->one);
     return status;
 }
 
@@ -65,12 +67,57 @@ static clv_status map(side *s)
 static clv_status reduce(side *s)
 {
     CLV_TRY(clv_reduce(s->context, CLV_REDUCE_VAR, s->x, 0, s->part));
+    CLV_TRY(clv_reduce(s->context, CLV_REDUCE_ARGMAX, s->x, -1, s->one));
+    s->out[0] = s->out[ONE];
+    CLV_TRY(clv_reduce(s->context, CLV_REDUCE_MIN, s->x, -1, s->one));
+    s->out[1] = s->out[ONE];
     return clv_reduce(s->context, CLV_REDUCE_SUM, s->x, -1, s->one);
 }
 
 static clv_status normalize(side *s)
 {
     return clv_normalize(s->context, s->x, s->z, s->gram, s->part, NULL);
+}
+
+static clv_status multiply(side *s)
+{
+    const clv_product_options turned = { .size = sizeof turned, .b_transposed = true };
+    return clv_product(s->context, s->x, s->x, &turned, s->gram);
+}
+
+static clv_status multiply_stack(side *s)
+{
+    enum { SIDE = 9, STACK = ROWS * WIDTH / (SIDE * SIDE) };
+    const clv_matmul_options o = {
+        .size = sizeof o, .batch = STACK, .a_batch = SIDE * SIDE, .b_batch = SIDE * SIDE
+    };
+    return clv_matmul(s->context, SIDE, SIDE, SIDE, s->host, s->host, &o, s->out);
+}
+
+static clv_status train(side *s)
+{
+    float w[WIDTH] = { 0 };
+    clv_array *copy = NULL;
+    clv_status status = wrap(s->context, w, WIDTH, 0, &copy);
+    if (!status) status = clv_linear_train(s->context, s->x, s->y, copy, 0.1f, 20, NULL);
+    clv_array_free(copy);
+    for (size_t i = 0; i < WIDTH && !status; ++i)
+        s->out[i] = w[i];
+    return status;
+}
+
+/* What is computed from an array that stays on the device. */
+static clv_status stay(side *s)
+{
+    const size_t shape[] = { ROWS, WIDTH };
+    clv_array *there = NULL, *root = NULL;
+    clv_status status = clv_array_from(s->context, s->host, 2, shape, &there);
+    if (!status) status = clv_array_create(s->context, 2, shape, &root);
+    const clv_map_input in = { "x", there, 0 };
+    if (!status) status = clv_map(s->context, "x * x + 1", &in, 1, root);
+    if (!status) status = clv_array_get(root, s->out);
+    clv_array_free(root), clv_array_free(there);
+    return status;
 }
 
 static clv_status regress(side *s)
@@ -117,6 +164,23 @@ static void filter(selftest *test, clv_context *plain, const float *x, float *wa
     selftest_end(test, status, worst, 1e-5);
 }
 
+static void soften(selftest *test, clv_context *plain, const float *x, float *want, float *got)
+{
+    enum { RADIUS = 4, SIDE = 2 * RADIUS + 1 };
+    float kernel[SIDE * SIDE];
+    double worst = 0;
+    selftest_begin(test, "gaussian %dx%d", ROWS, WIDTH);
+    clv_status status = clv_gaussian_2d(1.5, RADIUS, kernel);
+    if (!status)
+        status = clv_convolve_2d(plain, x, ROWS, WIDTH, kernel, SIDE, SIDE, NULL, want, NULL);
+    if (!status)
+        status =
+            clv_convolve_2d(test->context, x, ROWS, WIDTH, kernel, SIDE, SIDE, NULL, got, NULL);
+    for (size_t i = 0; i < (size_t)ROWS * WIDTH && !status; ++i)
+        worst = fmax(worst, fabs((double)want[i] - (double)got[i]));
+    selftest_end(test, status, worst, 1e-5);
+}
+
 static void diagonalise(selftest *test, clv_context *plain, const float *x, float *want, float *got)
 {
     enum { COUNT = 20, N = 12 };
@@ -131,7 +195,7 @@ static void diagonalise(selftest *test, clv_context *plain, const float *x, floa
 
 void selftest_arrays(selftest *test)
 {
-    enum { OUT = ROWS * (WIDTH + ROWS) + WIDTH + 1 };
+    enum { OUT = ONE + 1 };
     const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     clv_context *plain = NULL;
     float *x = numbers(ROWS * WIDTH + ROWS + WIDTH, 3);
@@ -149,9 +213,14 @@ void selftest_arrays(selftest *test)
         compare(test, "expression, broadcast", map, sides, ROWS * WIDTH, 1e-5);
         compare(test, "reductions", reduce, sides, OUT, 0);
         compare(test, "normalisation and products", normalize, sides, OUT, 1e-3);
+        compare(test, "product with a transpose", multiply, sides, OUT, 1e-4);
+        compare(test, "products of a stack", multiply_stack, sides, OUT, 1e-4);
         compare(test, "linear regression", regress, sides, OUT, 0);
+        compare(test, "linear regression, 20 steps", train, sides, WIDTH, 0);
+        compare(test, "arrays that stay on the device", stay, sides, ROWS * WIDTH, 0);
         count_points(test, plain);
         filter(test, plain, x, sides[0].out, sides[1].out);
+        soften(test, plain, x, sides[0].out, sides[1].out);
         diagonalise(test, plain, x, sides[0].out, sides[1].out);
     }
     close_side(&sides[0]), close_side(&sides[1]);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave demo`: slopes that were hidden in a table, found by descent on arrays that stay on one side. */
+#include "host/cli/demo/demo.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <cleave/array_math.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 50000, WIDTH = 64, STEPS = 100 };
+
+static const float RATE = 0.2f;
+
+typedef struct table {
+    float *x, *y; /* [ROWS,WIDTH], [ROWS]: y = x slopes + noise */
+    float slopes[WIDTH], found[WIDTH];
+} table;
+
+/* Uniform, mean 0, deviation 1. */
+static float number(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return ((float)(*state >> 8) * 0x1p-24f - 0.5f) * 3.4641016f;
+}
+
+static clv_status make_table(table *t)
+{
+    uint32_t state = 7;
+    t->x = clv_alloc((size_t)ROWS * WIDTH, sizeof *t->x);
+    t->y = clv_alloc(ROWS, sizeof *t->y);
+    if (!t->x || !t->y) return clv_fail(CLV_E_MEMORY, "no memory for a table");
+    for (size_t j = 0; j < WIDTH; ++j)
+        t->slopes[j] = number(&state);
+    for (size_t i = 0; i < ROWS; ++i) {
+        t->y[i] = number(&state);
+        for (size_t j = 0; j < WIDTH; ++j) {
+            t->x[i * WIDTH + j] = number(&state);
+            t->y[i] += t->x[i * WIDTH + j] * t->slopes[j];
+        }
+    }
+    return CLV_OK;
+}
+
+static clv_status descend(clv_context *context, table *t, float *slopes)
+{
+    const size_t whole[] = { ROWS, WIDTH }, columns = WIDTH, rows = ROWS;
+    clv_array *x = NULL, *y = NULL, *w = NULL;
+    memset(slopes, 0, WIDTH * sizeof *slopes);
+    clv_status status = clv_array_wrap(context, t->x, 2, whole, &x);
+    if (!status) status = clv_array_wrap(context, t->y, 1, &rows, &y);
+    if (!status) status = clv_array_wrap(context, slopes, 1, &columns, &w);
+    if (!status) status = clv_linear_train(context, x, y, w, RATE, STEPS, NULL);
+    clv_array_free(x), clv_array_free(y), clv_array_free(w);
+    return status;
+}
+
+static clv_status descend_plain(table *t, float *slopes)
+{
+    clv_context *context;
+    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    CLV_TRY(clv_context_create(&options, &context));
+    const clv_status status = descend(context, t, slopes);
+    clv_context_free(context);
+    return status;
+}
+
+static clv_status run(clv_context *context, table *t, demo_row *row)
+{
+    float plain[WIDTH], worst = 0;
+    clv_offload where;
+    for (int turn = 0; turn < 2; ++turn) {
+        const double started = clv_now();
+        CLV_TRY(descend(context, t, t->found));
+        row->seconds = clv_now() - started;
+        if (!turn) row->first_s = row->seconds;
+    }
+    CLV_TRY(clv_offload_last(&where));
+    snprintf(row->by, sizeof row->by, "%s",
+             where.side == CLV_SIDE_DEVICE ? where.device : "the host");
+    const double started = clv_now();
+    CLV_TRY(descend_plain(t, plain));
+    row->reference_s = clv_now() - started;
+    for (size_t j = 0; j < WIDTH; ++j)
+        worst = fmaxf(worst, fabsf(t->found[j] - t->slopes[j]));
+    const bool same = memcmp(plain, t->found, sizeof plain) == 0;
+    snprintf(row->found, sizeof row->found, "%d slopes to %.3f", WIDTH, (double)worst);
+    clv_text_add(&row->notes, "regression %s plain C: %d steps, %s\n",
+                 same ? "agrees with" : "DIFFERS FROM", STEPS,
+                 same ? "the same bits" : "other bits");
+    row->ok = same && worst < 0.03f; /* the noise is 1, of 50000 rows: 6 deviations */
+    return CLV_OK;
+}
+
+clv_status demo_regression(clv_context *context, const char *folder, clv_report *report,
+                           demo_row *row)
+{
+    table t = { 0 };
+    (void)folder, (void)report;
+    snprintf(row->input, sizeof row->input, "%d rows of %d", ROWS, WIDTH);
+    clv_status status = make_table(&t);
+    if (!status) status = run(context, &t, row);
+    clv_free(t.x), clv_free(t.y);
+    return status;
+}
