@@ -41,7 +41,9 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
                 slot.value = value
                 continue
             slot.array, has = operands.operand(value)
-            if has != shape:
+            if not shape:
+                shape = has
+            elif has != shape:
                 try:
                     shape = np.broadcast_shapes(shape, has)
                 except ValueError:

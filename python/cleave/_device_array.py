@@ -231,18 +231,18 @@ class Operands:
         return self
 
     def __exit__(self, *_unused: Any) -> None:
-        for made, _ in self.wrapped:
+        for made, *_ in self.wrapped:
             lib.clv_array_free(made)
         self.context.release()
 
     def wrap(self, given: np.ndarray) -> int:
-        for made, other in self.wrapped:  # one array for one memory: results may be operands
-            if address(other) == address(given) and other.shape == given.shape:
+        at, shape = address(given), given.shape
+        for made, other, there in self.wrapped:  # one array for one memory: results may be operands
+            if there == at and other.shape == shape:
                 return made.value
         made = ctypes.c_void_p()
-        check(lib.clv_array_wrap(self.handle, address(given), given.ndim, shape_of(given.shape),
-                                 ctypes.byref(made)))
-        self.wrapped.append((made, given))
+        check(lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), ctypes.byref(made)))
+        self.wrapped.append((made, given, at))
         return made.value
 
     def operand(self, value: Any) -> tuple[int, tuple[int, ...]]:
