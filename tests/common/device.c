@@ -88,8 +88,10 @@ size_t test_device_count(void)
     return usable_count;
 }
 
-/* What a claim that failed leaves open is closed before the drivers go: they do not expect threads and
- * queues of ours while they take themselves apart. */
+/* What a claim that failed leaves open is closed before the program ends. While it ends is too late:
+ * drivers lose what they keep for a thread (oclgrind the stack of the calls that it is in), and their
+ * compilers what they keep for all (PoCL's, which is asked for a binary), before any function that
+ * atexit was given is called. */
 static struct open_device {
     clv_context *context;
     clv_queue *queue;
@@ -106,8 +108,7 @@ static void close_what_is_left(void)
 
 static void remember(const test_device *device)
 {
-    static bool registered; /* after the drivers' own: the last one is called first */
-    if (!registered) registered = atexit(close_what_is_left) == 0;
+    test_at_end(close_what_is_left);
     size_t i = 0;
     while (i < MOST_DEVICES && open_devices[i].context)
         ++i;

@@ -27,6 +27,19 @@ void test_expect_failure(clv_status want, const char *part, clv_status got, cons
     fail();
 }
 
+static void (*at_end)(void);
+
+void test_at_end(void (*clear_up)(void))
+{
+    at_end = clear_up;
+}
+
+int test_end(int failed)
+{
+    if (at_end) at_end();
+    return failed;
+}
+
 void test_skip_all(const char *reason)
 {
     printf("SKIPPED: %s\n", reason);

@@ -23,6 +23,20 @@ void test_expect_status(clv_status want, clv_status got, const char *call, const
 void test_expect_failure(clv_status want, const char *part, clv_status got, const char *call,
                          const char *file, int line);
 
+/* Groups of tests end with test_end. */
+#undef cmocka_run_group_tests
+#define cmocka_run_group_tests(tests, setup, teardown) \
+    cmocka_run_group_tests_name(#tests, tests, setup, teardown)
+#undef cmocka_run_group_tests_name
+#define cmocka_run_group_tests_name(name, tests, setup, teardown) \
+    test_end(_cmocka_run_group_tests(name, tests, sizeof(tests) / sizeof *(tests), setup, teardown))
+
+/* Calls what was handed to test_at_end; returns `failed`. */
+int test_end(int failed);
+/* Clears up what tests that failed left behind, while everything is still there: exit() is too late
+ * for drivers. One function. */
+void test_at_end(void (*clear_up)(void));
+
 /* Exit code 77 with the reason on stdout: the runner shows it as skipped. */
 void test_skip_all(const char *reason) __attribute__((noreturn));
 
