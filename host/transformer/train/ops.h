@@ -35,22 +35,34 @@ typedef struct clv_train_linear {
     clv_mem g, dx, dx_add, dw, db;
 } clv_train_linear;
 
-/* LayerNorm, rows [rows, width]; `moments` [rows][2] is written there and read on the way back. */
+/* LayerNorm or RMSNorm (no bias), rows [rows, width]; `moments` [rows][2] is written there and read on
+ * the way back. Back: dx is what flows through plus dx_add (memory NULL: 0). */
 typedef struct clv_train_norm {
     size_t rows, width;
     float eps;
+    bool rms;
     clv_mem x, weight, bias, y, moments;
-    clv_mem g, dx, dweight, dbias; /* dx may be g; dweight NULL: not wanted */
+    clv_mem g, dx, dx_add, dweight, dbias; /* dx may be g or dx_add; dweight NULL: not wanted */
 } clv_train_norm;
 
-/* Self-attention of every text; q, k, v lie in rows [tokens, 3 width] behind each other, gradients
- * as well. `tops` [heads][tokens][2], `delta` [heads][tokens]. */
+/* Self-attention of every text; q, k, v lie in rows [tokens, width + 2 kv] behind each other, kv the
+ * width of kv_heads heads, gradients as well. `tops` [heads][tokens][2], `delta` [heads][tokens]. */
 typedef struct clv_train_attention {
     const clv_train_batch *batch;
     size_t heads, width; /* width: of all heads */
+    size_t kv_heads;     /* divides heads; 0: heads */
+    bool causal;         /* a token sees itself and those before it */
     clv_mem qkv, o, tops;
     clv_mem g, dqkv, delta;
 } clv_train_attention;
+
+/* Rotary positions in place: rows [rows, heads * 2 half] `stride` apart, row r is at position first +
+ * r of `turns` (clv_rope_turns). */
+typedef struct clv_train_rope {
+    clv_mem x, turns;
+    size_t stride, first, rows, heads, half;
+    bool back;
+} clv_train_rope;
 
 /* y = word[id] + position[p] + type. Back: rows of the tables' gradients that were looked up; with
  * g.memory NULL they become 0 again, so that tables are cleared once and not at every step. */
@@ -107,6 +119,10 @@ struct clv_train_ops {
     /* y = act(x); with g: y = g act'(x), y may be g */
     clv_status (*activate)(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t count,
                            clv_activation kind);
+    /* y [rows, width] = act(a) b, x = [a, b] [rows, 2 width]; with g [rows, width]: y = dL/dx */
+    clv_status (*gate)(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
+                       size_t width, clv_activation kind);
+    clv_status (*rope)(clv_train_ops *ops, const clv_train_rope *call);
     clv_status (*embed)(clv_train_ops *ops, const clv_train_embed *call);
     clv_status (*embed_back)(clv_train_ops *ops, const clv_train_embed *call);
     clv_status (*pool)(clv_train_ops *ops, const clv_train_pool *call);

@@ -147,7 +147,8 @@ static clv_status norm(clv_train_ops *ops, const clv_train_norm *n)
                             .moments = n->moments.memory,
                             .rows = n->rows,
                             .width = n->width,
-                            .eps = n->eps };
+                            .eps = n->eps,
+                            .rms = n->rms };
     return clv_norm_enqueue(queue_of(ops), &call);
 }
 
@@ -157,10 +158,12 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
     const clv_norm_back call = { .g = rows_of(n->g, n->width),
                                  .x = rows_of(n->x, n->width),
                                  .dx = rows_of(n->dx, n->width),
+                                 .add = rows_of(n->dx_add, n->width),
                                  .moments = n->moments.memory,
                                  .weight = range_of(n->weight),
                                  .rows = n->rows,
-                                 .width = n->width };
+                                 .width = n->width,
+                                 .rms = n->rms };
     if (n->dweight.memory) { /* first: dx may lie on g */
         clv_column_sums s = { .g = call.g,
                               .x = call.x,
@@ -177,17 +180,19 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
 
 static clv_attention_call attention_of(const clv_train_attention *a)
 {
-    const size_t head = a->width / a->heads, row = 3 * a->width;
+    const size_t head = a->width / a->heads, kv_heads = a->kv_heads ? a->kv_heads : a->heads;
+    const size_t kv = kv_heads * head, row = a->width + 2 * kv;
     return (clv_attention_call){
         .q = { a->qkv.memory, a->qkv.at, row, head },
         .k = { a->qkv.memory, a->qkv.at + a->width, row, head },
-        .v = { a->qkv.memory, a->qkv.at + 2 * a->width, row, head },
+        .v = { a->qkv.memory, a->qkv.at + a->width + kv, row, head },
         .o = { a->o.memory, a->o.at, a->width, head },
         .blocks = a->batch->blocks,
         .block_count = a->batch->block_count,
         .mask = a->batch->mask,
+        .causal = a->causal,
         .heads = a->heads,
-        .kv_heads = a->heads,
+        .kv_heads = kv_heads,
         .width = head,
         .scale = (float)(1 / sqrt((double)head)),
         .tops = a->tops.memory,
@@ -203,13 +208,14 @@ static clv_status attend(clv_train_ops *ops, const clv_train_attention *a)
 
 static clv_status attend_back(clv_train_ops *ops, const clv_train_attention *a)
 {
-    const size_t head = a->width / a->heads, row = 3 * a->width;
+    const clv_attention_call there = attention_of(a);
+    const size_t head = there.width, kv = there.kv_heads * head, row = there.q.row;
     const clv_attention_back call = {
-        .there = attention_of(a),
+        .there = there,
         .g = { a->g.memory, a->g.at, a->width, head },
         .dq = { a->dqkv.memory, a->dqkv.at, row, head },
         .dk = { a->dqkv.memory, a->dqkv.at + a->width, row, head },
-        .dv = { a->dqkv.memory, a->dqkv.at + 2 * a->width, row, head },
+        .dv = { a->dqkv.memory, a->dqkv.at + a->width + kv, row, head },
         .key_blocks = a->batch->blocks,
         .key_block_count = a->batch->block_count,
         .delta = a->delta.memory,
@@ -221,6 +227,22 @@ static clv_status activate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, 
                            clv_activation kind)
 {
     return clv_activation_enqueue(queue_of(ops), x.memory, g.memory, y.memory, count, kind);
+}
+
+/* Whole buffers. */
+static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
+                       size_t width, clv_activation kind)
+{
+    return g.memory ? clv_gate_back_enqueue(queue_of(ops), x.memory, g.memory, y.memory, rows,
+                                            width, kind)
+                    : clv_gate_enqueue(queue_of(ops), x.memory, rows, width, kind, y.memory);
+}
+
+static clv_status rope(clv_train_ops *ops, const clv_train_rope *r)
+{
+    const clv_rows x = rows_of(r->x, r->stride);
+    return (r->back ? clv_rope_back_enqueue : clv_rope_enqueue)(
+        queue_of(ops), &x, r->turns.memory, r->first, r->rows, r->heads, r->half);
 }
 
 static clv_status embed(clv_train_ops *ops, const clv_train_embed *e)
@@ -346,6 +368,8 @@ static const clv_train_ops table = { .take = take,
                                      .attend = attend,
                                      .attend_back = attend_back,
                                      .activate = activate,
+                                     .gate = gate,
+                                     .rope = rope,
                                      .embed = embed,
                                      .embed_back = embed_back,
                                      .pool = pool,

@@ -111,14 +111,14 @@ static clv_status norm(clv_train_ops *ops, const clv_train_norm *n)
         double mean = 0, squares = 0;
         for (size_t c = 0; c < n->width; ++c)
             mean += (double)x[c];
-        mean /= (double)n->width;
+        mean = n->rms ? 0 : mean / (double)n->width;
         for (size_t c = 0; c < n->width; ++c)
             squares += ((double)x[c] - mean) * ((double)x[c] - mean);
         const double scale = 1 / sqrt(squares / (double)n->width + (double)n->eps);
         for (size_t c = 0; c < n->width; ++c)
             at(n->y)[r * n->width + c] =
                 (float)(((double)x[c] - mean) * scale * (double)at(n->weight)[c] +
-                        (double)at(n->bias)[c]);
+                        (n->rms ? 0 : (double)at(n->bias)[c]));
         at(n->moments)[2 * r] = (float)mean;
         at(n->moments)[2 * r + 1] = (float)scale;
     }
@@ -135,7 +135,7 @@ static void norm_parameters(const clv_train_norm *n)
             along += g * ((double)at(n->x)[r * n->width + c] - (double)at(n->moments)[2 * r]) *
                      (double)at(n->moments)[2 * r + 1];
         }
-        at(n->dbias)[c] = (float)sum;
+        if (n->dbias.memory) at(n->dbias)[c] = (float)sum;
         at(n->dweight)[c] = (float)along;
     }
 }
@@ -147,6 +147,7 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
     if (n->dweight.memory) norm_parameters(n);
     for (size_t r = 0; r < n->rows; ++r) {
         const float *x = at(n->x) + r * n->width, *g = at(n->g) + r * n->width;
+        const float *add = n->dx_add.memory ? at(n->dx_add) + r * n->width : NULL;
         const double mean = (double)at(n->moments)[2 * r];
         const double scale = (double)at(n->moments)[2 * r + 1];
         double sum = 0, along = 0;
@@ -158,7 +159,9 @@ static clv_status norm_back(clv_train_ops *ops, const clv_train_norm *n)
         for (size_t c = 0; c < n->width; ++c) {
             const double gw = (double)g[c] * (double)at(n->weight)[c];
             const double t = ((double)x[c] - mean) * scale;
-            at(n->dx)[r * n->width + c] = (float)((gw - sum / width - t * along / width) * scale);
+            const double level = n->rms ? 0 : sum / width;
+            at(n->dx)[r * n->width + c] =
+                (float)((gw - level - t * along / width) * scale + (add ? (double)add[c] : 0));
         }
     }
     return CLV_OK;
@@ -193,6 +196,43 @@ static clv_status activate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, 
         at(y)[i] =
             g.memory ? (float)((double)at(g)[i] * slope_of(v, kind)) : (float)clv_activate(v, kind);
     }
+    return CLV_OK;
+}
+
+static clv_status gate(clv_train_ops *ops, clv_mem x, clv_mem g, clv_mem y, size_t rows,
+                       size_t width, clv_activation kind)
+{
+    (void)ops;
+    for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < width; ++c) {
+            const size_t first = 2 * r * width + c, second = first + width, one = r * width + c;
+            const double a = (double)at(x)[first], b = (double)at(x)[second];
+            if (g.memory) {
+                const double slope = (double)at(g)[one];
+                at(y)[first] = (float)(slope * b * slope_of(a, kind));
+                at(y)[second] = (float)(slope * clv_activate(a, kind));
+            } else {
+                at(y)[one] = (float)(clv_activate(a, kind) * b);
+            }
+        }
+    return CLV_OK;
+}
+
+/* Number i of a head turns with number half + i; back, the other way round. */
+static clv_status rope(clv_train_ops *ops, const clv_train_rope *r)
+{
+    (void)ops;
+    for (size_t row = 0; row < r->rows; ++row)
+        for (size_t h = 0; h < r->heads; ++h) {
+            float *a = at(r->x) + row * r->stride + h * 2 * r->half, *b = a + r->half;
+            const float *turns = at(r->turns) + 2 * (r->first + row) * r->half;
+            for (size_t i = 0; i < r->half; ++i) {
+                const double x = (double)a[i], y = (double)b[i], c = (double)turns[2 * i];
+                const double s = (double)(r->back ? -turns[2 * i + 1] : turns[2 * i + 1]);
+                a[i] = (float)(x * c - y * s);
+                b[i] = (float)(x * s + y * c);
+            }
+        }
     return CLV_OK;
 }
 
@@ -333,6 +373,8 @@ static const clv_train_ops table = { .form = { .lanes = 16, .local = 1, .tile = 
                                      .attend = clv_plain_attend,
                                      .attend_back = clv_plain_attend_back,
                                      .activate = activate,
+                                     .gate = gate,
+                                     .rope = rope,
                                      .embed = embed,
                                      .embed_back = embed_back,
                                      .pool = clv_plain_pool,

@@ -13,10 +13,11 @@ static float *at(clv_mem m)
     return m.memory ? (float *)m.memory + m.at : NULL;
 }
 
-/* One text, one head: rows of q, k, v `row` apart. */
+/* One text, one head of queries: rows of q, k, v `row` apart. */
 typedef struct view {
     const float *q, *k, *v;
     size_t row, head, tokens;
+    bool causal;
     const int32_t *mask; /* of its tokens; NULL: all */
 } view;
 
@@ -24,13 +25,16 @@ static view view_of(const clv_train_attention *a, size_t text, size_t h)
 {
     const int32_t *rows = (const int32_t *)a->batch->rows + 2 * text;
     const size_t first = (size_t)rows[0], head = a->width / a->heads;
-    const float *q = at(a->qkv) + first * 3 * a->width + h * head;
-    return (view){ .q = q,
-                   .k = q + a->width,
-                   .v = q + 2 * a->width,
-                   .row = 3 * a->width,
+    const size_t kv_heads = a->kv_heads ? a->kv_heads : a->heads, kv = kv_heads * head;
+    const float *own = at(a->qkv) + first * (a->width + 2 * kv);
+    const float *k = own + a->width + h / (a->heads / kv_heads) * head;
+    return (view){ .q = own + h * head,
+                   .k = k,
+                   .v = k + kv,
+                   .row = a->width + 2 * kv,
                    .head = head,
                    .tokens = (size_t)rows[1],
+                   .causal = a->causal,
                    .mask = a->batch->mask ? (const int32_t *)a->batch->mask + first : NULL };
 }
 
@@ -48,7 +52,7 @@ static void weights_of(const view *t, size_t i, double *p, double *top, double *
     double sum = 0;
     *top = -HUGE_VAL;
     for (size_t j = 0; j < t->tokens; ++j) {
-        p[j] = t->mask && !t->mask[j]
+        p[j] = (t->mask && !t->mask[j]) || (t->causal && j > i)
                    ? -HUGE_VAL
                    : dot(t->q + i * t->row, t->k + j * t->row, t->head) / sqrt((double)t->head);
         *top = fmax(*top, p[j]);
@@ -96,18 +100,17 @@ clv_status clv_plain_attend(clv_train_ops *ops, const clv_train_attention *a)
     return CLV_OK;
 }
 
-/* S = P (G v^T - sum of P G v^T), then dq, dk and dv of one text and head. */
+/* S = P (G v^T - sum of P G v^T), then dq of one text and head, onto which the head's share of dk and
+ * dv is added. */
 static void head_back(const clv_train_attention *a, size_t text, size_t h, double *p)
 {
     const view t = view_of(a, text, h);
     const size_t first = (size_t)((const int32_t *)a->batch->rows)[2 * text];
     const float *g = at(a->g) + first * a->width + h * t.head;
-    float *dq = at(a->dqkv) + first * t.row + h * t.head, *dk = dq + a->width;
-    float *dv = dk + a->width;
+    const float *rows = at(a->qkv) + first * t.row;
+    float *d = at(a->dqkv) + first * t.row; /* laid out as q, k and v are */
+    float *dq = d + (t.q - rows), *dk = d + (t.k - rows), *dv = d + (t.v - rows);
     const double scale = 1 / sqrt((double)t.head);
-    for (size_t i = 0; i < t.tokens; ++i)
-        memset(dk + i * t.row, 0, t.head * sizeof *dk),
-            memset(dv + i * t.row, 0, t.head * sizeof *dv);
     for (size_t i = 0; i < t.tokens; ++i) {
         double top, inverse, own = 0;
         weights_of(&t, i, p, &top, &inverse);
@@ -135,9 +138,13 @@ clv_status clv_plain_attend_back(clv_train_ops *ops, const clv_train_attention *
     (void)ops;
     double *p = clv_alloc(longest(a->batch), sizeof *p);
     if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory");
-    for (size_t text = 0; text < a->batch->texts; ++text)
+    for (size_t text = 0; text < a->batch->texts; ++text) {
+        const int32_t *rows = (const int32_t *)a->batch->rows + 2 * text;
+        const size_t row = view_of(a, text, 0).row;
+        memset(at(a->dqkv) + (size_t)rows[0] * row, 0, (size_t)rows[1] * row * sizeof(float));
         for (size_t h = 0; h < a->heads; ++h)
             head_back(a, text, h, p);
+    }
     clv_free(p);
     return CLV_OK;
 }
