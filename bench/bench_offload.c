@@ -1,230 +1,258 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the side that a call chooses the faster one? 200 points of operation and size, each timed on both
- * sides in turn, against the decision made before. usage: bench_offload [DEVICE] [-v] */
+/* Is the side that a call chooses the faster one? Every point of the grid is decided first, then timed
+ * on both sides in turns. In slices that append to one file; --sum judges the file. */
+#include "bench/offload/grid.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 
-#include <cleave/array_math.h>
-#include <cleave/blas.h>
-
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 23 };
+enum { TURNS = 60, LEAST_TURNS = 4, CALLS = 100, MOST_CALLS = TURNS * CALLS, MOST_POINTS = 400 };
 
-typedef enum operation {
-    SAXPY,
-    WAVES,
-    ROWS,
-    SUM,
-    LARGEST,
-    COLUMNS,
-    NORMALIZE,
-    SQUARE,
-    FLAT,
-    NARROW,
-    STACK,
-    STEP,
-    TRAIN,
-    OPERATIONS
-} operation;
+/* Median of all calls; `error`: of that median, relative. */
+typedef struct timing {
+    double seconds, error;
+} timing;
 
-static const struct {
-    const char *name;
-    int points;
-    double least, most; /* elements; the edge of a matrix for products */
-} grid[] = {
-    [SAXPY] = { "map k*x+y", 20, 256, 1 << 23 },
-    [WAVES] = { "map sin(x)*exp(-y)+sqrt(x)", 20, 64, 1 << 21 },
-    [ROWS] = { "map (x-m)/s by rows of 128", 15, 512, 1 << 22 },
-    [SUM] = { "sum", 20, 256, 1 << 23 },
-    [LARGEST] = { "max", 15, 256, 1 << 22 },
-    [COLUMNS] = { "mean of columns, 256 wide", 15, 1024, 1 << 22 },
-    [NORMALIZE] = { "normalize, 64 wide", 15, 512, 1 << 21 },
-    [SQUARE] = { "matmul n x n x n", 20, 8, 768 },
-    [FLAT] = { "matmul 4 x n x n", 15, 16, 1500 },
-    [NARROW] = { "matmul n x 8 x n", 10, 16, 1200 },
-    [STACK] = { "matmul 32 x 32 x 32, stacks", 10, 1, 2000 },
-    [STEP] = { "linear step, 64 wide", 15, 512, 1 << 22 },
-    [TRAIN] = { "linear train, 8 steps, 64 wide", 10, 512, 1 << 20 },
-};
+typedef struct verdict {
+    int index;
+    bool device;
+    double predicted[2];
+    timing side[2];
+} verdict;
 
-typedef struct point {
-    operation what;
-    clv_context *context;
-    size_t size;
-    clv_array *in[4], *out[2];
-} point;
-
-static float *memory;
-static size_t used;
-
-static clv_array *place(clv_context *context, size_t rank, size_t a, size_t b, size_t c)
+static int by_size(const void *a, const void *b)
 {
-    const size_t shape[3] = { a, b, c };
-    size_t count = 1;
-    for (size_t i = 0; i < rank; ++i)
-        count *= shape[i];
-    clv_array *array = NULL;
-    if (clv_array_wrap(context, memory + used, rank, shape, &array)) return NULL;
-    used += clv_round_up(count, 1024) + 64;
-    return array;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static void set_up(point *p)
+static double median(double *values, int count)
 {
-    const size_t n = p->size;
-    clv_context *c = p->context;
-    used = 0;
-    size_t rows = n / 128 ? n / 128 : 1;
-    switch (p->what) {
-    case SAXPY:
-    case WAVES:
-        p->in[0] = place(c, 1, n, 0, 0), p->in[1] = place(c, 1, n, 0, 0);
-        p->out[0] = place(c, 1, n, 0, 0);
-        break;
-    case ROWS:
-        p->in[0] = place(c, 2, rows, 128, 0), p->in[1] = place(c, 1, 128, 0, 0);
-        p->in[2] = place(c, 1, 128, 0, 0), p->out[0] = place(c, 2, rows, 128, 0);
-        break;
-    case SUM:
-    case LARGEST:
-        p->in[0] = place(c, 1, n, 0, 0), p->out[0] = place(c, 0, 0, 0, 0);
-        break;
-    case COLUMNS:
-        p->in[0] = place(c, 2, n / 256, 256, 0), p->out[0] = place(c, 1, 256, 0, 0);
-        break;
-    case NORMALIZE:
-        p->in[0] = place(c, 2, n / 64, 64, 0), p->out[0] = place(c, 2, n / 64, 64, 0);
-        break;
-    case SQUARE:
-    case FLAT:
-    case NARROW:
-        p->in[0] = place(c, 2, p->what == FLAT ? 4 : n, n, 0);
-        p->in[1] = place(c, 2, n, p->what == NARROW ? 8 : n, 0);
-        p->out[0] = place(c, 2, p->what == FLAT ? 4 : n, p->what == NARROW ? 8 : n, 0);
-        break;
-    case STACK:
-        p->in[0] = place(c, 3, n, 32, 32), p->in[1] = place(c, 3, n, 32, 32);
-        p->out[0] = place(c, 3, n, 32, 32);
-        break;
-    default:
-        p->in[0] = place(c, 2, n / 64, 64, 0), p->in[1] = place(c, 1, n / 64, 0, 0);
-        p->in[2] = place(c, 1, 64, 0, 0), p->out[0] = place(c, 0, 0, 0, 0);
-        p->out[1] = place(c, 1, 64, 0, 0);
-        break;
-    }
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-static clv_status once(point *p)
+typedef struct calls {
+    double took[MOST_CALLS];
+    int count;
+} calls;
+
+/* Two standard errors of a median, by the median deviation: 2 * 1.253 * 1.483 / sqrt(count). */
+static timing judge(double *values, int count)
 {
-    const clv_map_input in[] = { { "x", p->in[0], 0 },
-                                 { p->what == ROWS ? "m" : "y", p->in[1], 0 },
-                                 { p->what == ROWS ? "s" : "k", p->in[2], 2.5f } };
-    switch (p->what) {
-    case SAXPY:
-        return clv_map(p->context, "k*x+y", in, 3, p->out[0]);
-    case WAVES:
-        return clv_map(p->context, "sin(x)*exp(-y)+sqrt(x)", in, 3, p->out[0]);
-    case ROWS:
-        return clv_map(p->context, "(x-m)/s", in, 3, p->out[0]);
-    case SUM:
-        return clv_reduce(p->context, CLV_REDUCE_SUM, p->in[0], -1, p->out[0]);
-    case LARGEST:
-        return clv_reduce(p->context, CLV_REDUCE_MAX, p->in[0], -1, p->out[0]);
-    case COLUMNS:
-        return clv_reduce(p->context, CLV_REDUCE_MEAN, p->in[0], 0, p->out[0]);
-    case NORMALIZE:
-        return clv_normalize(p->context, p->in[0], p->out[0], NULL, NULL, NULL);
-    case STEP:
-        return clv_linear_step(p->context, p->in[0], p->in[1], p->in[2], p->out[0], p->out[1]);
-    case TRAIN:
-        return clv_linear_train(p->context, p->in[0], p->in[1], p->in[2], 1e-6f, 8, NULL);
-    default:
-        return clv_product(p->context, p->in[0], p->in[1], NULL, p->out[0]);
-    }
+    double apart[MOST_CALLS];
+    timing t = { .seconds = median(values, count) };
+    for (int i = 0; i < count; ++i)
+        apart[i] = fabs(values[i] - t.seconds);
+    t.error = 3.7 * median(apart, count) / sqrt((double)count) / t.seconds;
+    return t;
 }
 
-/* Best of both sides, in turns. */
-static clv_status time_sides(point *p, double seconds[2])
+/* Calls in a row, as programs make them; the first one wakes the side and is not counted. */
+static clv_status turn_of(grid_point *p, clv_side side, calls *c)
 {
+    static const double turn_s = 5e-3;
+    clv_status status = CLV_OK;
     const double started = clv_now();
-    seconds[0] = seconds[1] = 0;
-    for (int turn = 0;
-         turn < 200 && (turn < 8 || clv_now() - started < 0.08) && clv_now() - started < 0.6;
-         ++turn)
-        for (int side = 0; side < 2; ++side) {
-            clv_offload_force(side ? CLV_SIDE_DEVICE : CLV_SIDE_HOST);
-            const double before = clv_now();
-            const clv_status status = once(p);
-            const double took = clv_now() - before;
-            clv_offload_force(CLV_SIDE_AUTO);
-            if (status) return status;
-            if (turn > 0 && (seconds[side] == 0 || took < seconds[side])) seconds[side] = took;
-        }
+    clv_offload_force(side);
+    for (int i = 0; i <= CALLS && !status; ++i) {
+        const double before = clv_now();
+        status = grid_call(p);
+        const double after = clv_now();
+        if (i && c && c->count < MOST_CALLS) c->took[c->count++] = after - before;
+        if (i && after - started > turn_s) break;
+    }
+    clv_offload_force(CLV_SIDE_AUTO);
+    return status;
+}
+
+static clv_status time_sides(grid_point *p, timing sides[2])
+{
+    static const double enough_s = 0.16, most_s = 1.5;
+    static calls of[2];
+    of[0].count = of[1].count = 0;
+    CLV_TRY(turn_of(p, CLV_SIDE_HOST, NULL));
+    CLV_TRY(turn_of(p, CLV_SIDE_DEVICE, NULL));
+    const double started = clv_now();
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const double spent = clv_now() - started;
+        if (spent > most_s || (turn >= LEAST_TURNS && spent > enough_s)) break;
+        CLV_TRY(turn_of(p, CLV_SIDE_HOST, &of[0]));
+        CLV_TRY(turn_of(p, CLV_SIDE_DEVICE, &of[1]));
+    }
+    for (int side = 0; side < 2; ++side)
+        sides[side] = judge(of[side].took, of[side].count);
     return CLV_OK;
 }
 
-typedef struct score {
-    int points, right, even;
-    double worst;
-} score;
+/* ---- a slice ----------------------------------------------------------------------------------- */
 
-static clv_status do_point(point *p, bool verbose, score *s)
+static clv_status decide(grid_point *p, verdict *v)
 {
-    double seconds[2];
     clv_offload plan;
-    set_up(p);
     const bool dry = clv_offload_dry(true);
-    clv_status status = once(p);
+    clv_status status = grid_call(p);
     clv_offload_dry(dry);
     if (!status) status = clv_offload_last(&plan);
-    if (!status) status = time_sides(p, seconds);
-    for (int i = 0; i < 4; ++i)
-        clv_array_free(p->in[i]);
-    clv_array_free(p->out[0]), clv_array_free(p->out[1]);
     if (status) return status;
-    const bool device = plan.side == CLV_SIDE_DEVICE;
-    const double lost = seconds[device] / fmin(seconds[0], seconds[1]);
-    ++s->points;
-    s->right += lost == 1.0;
-    s->even += lost > 1.0 && lost < 1.02;
-    s->worst = fmax(s->worst, lost);
-    if (verbose || lost > 1.02)
-        printf("%-30s %9zu  %-6s  host %9.1f us (%9.1f)  device %9.1f us (%9.1f)%s\n",
-               grid[p->what].name, p->size, clv_side_name(plan.side), seconds[0] * 1e6,
-               plan.host_s * 1e6, seconds[1] * 1e6, plan.device_s * 1e6,
-               lost > 1.1    ? "  WRONG"
-               : lost > 1.02 ? "  slower"
-                             : "");
+    v->device = plan.side == CLV_SIDE_DEVICE;
+    v->predicted[0] = plan.host_s, v->predicted[1] = plan.device_s;
     return CLV_OK;
+}
+
+static clv_status use(grid_point *p, int times)
+{
+    clv_status status = CLV_OK;
+    for (int i = 0; i < times && !status; ++i)
+        status = grid_call(p);
+    return status;
+}
+
+enum { BUILD, USE, DECIDE, TIME };
+
+static clv_status do_point(clv_context *context, float *memory, verdict *v, int job, int times)
+{
+    grid_point p = { .context = context, .memory = memory };
+    clv_status status = CLV_E_MEMORY;
+    grid_at(v->index, &p);
+    if (grid_set_up(&p)) {
+        status = job == BUILD    ? turn_of(&p, CLV_SIDE_DEVICE, NULL)
+                 : job == USE    ? use(&p, times)
+                 : job == DECIDE ? decide(&p, v)
+                                 : time_sides(&p, v->side);
+    }
+    grid_clean_up(&p);
+    return status;
+}
+
+static void print(FILE *to, const verdict *v)
+{
+    fprintf(to, "%d %d %.4g %.4g %.5g %.3g %.5g %.3g\n", v->index, v->device, v->predicted[0],
+            v->predicted[1], v->side[0].seconds, v->side[0].error, v->side[1].seconds,
+            v->side[1].error);
+}
+
+static int what_of(int index)
+{
+    grid_point p = { 0 };
+    grid_at(index, &p);
+    return p.what;
+}
+
+/* Everything is decided before anything is timed: timings teach too. */
+static clv_status do_slice(clv_context *context, float *memory, int first, int last, int times,
+                           FILE *to)
+{
+    static verdict v[MOST_POINTS];
+    clv_status status = CLV_OK;
+    for (int job = BUILD; job <= TIME && !status; ++job)
+        for (int i = first; i < last && !status; ++i) {
+            v[i].index = i;
+            if (job == BUILD && i > first && what_of(i) == what_of(i - 1)) continue;
+            status = do_point(context, memory, &v[i], job, times);
+            if (!status && job == TIME) print(to, &v[i]);
+            fflush(to);
+        }
+    return status;
+}
+
+/* ---- the sum ----------------------------------------------------------------------------------- */
+
+static int sum_up(const char *path, bool verbose)
+{
+    verdict v;
+    int device, points = 0, right = 0, even = 0, unclear = 0, bad = 0, on_device = 0, best = 0;
+    double worst = 1, error = 0, errors[2 * MOST_POINTS];
+    FILE *from = fopen(path, "r");
+    while (from && points < MOST_POINTS &&
+           fscanf(from, "%d %d %lf %lf %lf %lf %lf %lf", &v.index, &device, &v.predicted[0],
+                  &v.predicted[1], &v.side[0].seconds, &v.side[0].error, &v.side[1].seconds,
+                  &v.side[1].error) == 8) {
+        grid_point p = { 0 };
+        grid_at(v.index, &p);
+        const double lost = v.side[device].seconds / fmin(v.side[0].seconds, v.side[1].seconds);
+        const bool open = lost > 1 && lost - 1 <= v.side[0].error + v.side[1].error;
+        const char *say = lost == 1 ? "" : open ? "even" : lost < 1.02 ? "near" : "slower";
+        if (lost > 1.1 && !open) say = "WRONG", ++bad;
+        errors[2 * points] = v.side[0].error, errors[2 * points + 1] = v.side[1].error;
+        ++points;
+        on_device += device, best += v.side[1].seconds < v.side[0].seconds;
+        right += lost == 1, unclear += open, even += lost > 1 && !open && lost < 1.02;
+        if (lost > worst) worst = lost;
+        if (verbose || *say)
+            printf("%3d %-30s %9zu  %-6s  host %10.1f us +- %4.1f %% (%10.1f)  device %10.1f us "
+                   "+- %4.1f %% (%10.1f)  %5.1f %% %s\n",
+                   v.index, grid_name(p.what), p.size, device ? "device" : "host",
+                   v.side[0].seconds * 1e6, 100 * v.side[0].error, v.predicted[0] * 1e6,
+                   v.side[1].seconds * 1e6, 100 * v.side[1].error, v.predicted[1] * 1e6,
+                   100 * (lost - 1), say);
+    }
+    if (from) fclose(from);
+    if (!points) {
+        fprintf(stderr, "bench_offload: no points in %s\n", path);
+        return 1;
+    }
+    error = median(errors, 2 * points);
+    printf(
+        "%d of %d points: the faster side in %d (%.1f %%), both alike to what can be timed in %d "
+        "more, within 2 %% in %d more; more than 10 %% slower in %d, at worst %.1f %%\n"
+        "the device was chosen in %d and is faster in %d; error of a timing: median %.2f %%, "
+        "worst %.1f %%\n",
+        points, grid_points(), right, 100.0 * right / points, unclear, even, bad, 100 * (worst - 1),
+        on_device, best, 100 * error, 100 * errors[2 * points - 1]);
+    return 0;
+}
+
+static void usage(void)
+{
+    printf("usage: bench_offload [--device SEL] [--points FIRST:LAST] [--use N] [--out FILE]\n"
+           "       bench_offload --sum FILE [--verbose]\n"
+           "Points 0 to %d; a slice is appended to FILE (default: standard output). Each point is\n"
+           "called N times before it is decided, by whichever side is chosen (default: 0).\n",
+           grid_points());
 }
 
 int main(int argc, char **argv)
 {
-    const clv_context_options options = { .devices = argc > 1 ? argv[1] : NULL };
-    const bool verbose = argc > 2 && strcmp(argv[2], "-v") == 0;
-    clv_context *context = NULL;
-    score s = { .worst = 1 };
-    clv_status status = clv_context_create(&options, &context);
-    memory = clv_alloc_pages((size_t)4 * MOST * sizeof *memory);
-    for (size_t i = 0; memory && i < (size_t)4 * MOST; ++i)
-        memory[i] = 0.25f + (float)(i * 37 % 997) * 0.03f;
-    for (int what = 0; memory && what < OPERATIONS && !status; ++what)
-        for (int i = 0; i < grid[what].points && !status; ++i) {
-            const double t = (double)i / (grid[what].points - 1);
-            point p = { .what = (operation)what, .context = context };
-            p.size = (size_t)lrint(grid[what].least * pow(grid[what].most / grid[what].least, t));
-            status = do_point(&p, verbose, &s);
+    static const struct option names[] = { { "device", 1, NULL, 'd' }, { "points", 1, NULL, 'p' },
+                                           { "use", 1, NULL, 'u' },    { "out", 1, NULL, 'o' },
+                                           { "sum", 1, NULL, 's' },    { "verbose", 0, NULL, 'v' },
+                                           { "help", 0, NULL, 'h' },   { NULL, 0, NULL, 0 } };
+    clv_context_options options = { 0 };
+    const char *sum = NULL;
+    FILE *to = stdout;
+    int first = 0, last = grid_points(), times = 0, found;
+    bool verbose = false;
+    while ((found = getopt_long(argc, argv, "d:p:u:o:s:vh", names, NULL)) != -1) {
+        if (found == 'd') options.devices = optarg;
+        if (found == 'p' && sscanf(optarg, "%d:%d", &first, &last) != 2) found = '?';
+        if (found == 'u') times = atoi(optarg);
+        if (found == 'o' && !(to = fopen(optarg, "a"))) found = '?';
+        if (found == 's') sum = optarg;
+        if (found == 'v') verbose = true;
+        if (found == 'h' || found == '?') {
+            usage();
+            return found == 'h' ? 0 : 2;
         }
+    }
+    if (sum) return sum_up(sum, verbose);
+    first = CLV_MAX(first, 0), last = CLV_MIN(CLV_MIN(last, grid_points()), (int)MOST_POINTS);
+    clv_context *context = NULL;
+    clv_status status = clv_context_create(&options, &context);
+    float *memory = clv_alloc_pages(grid_room() * sizeof *memory);
+    for (size_t i = 0; memory && i < grid_room(); ++i)
+        memory[i] = 1;
+    if (!status && memory) status = do_slice(context, memory, first, last, times, to);
     if (status) fprintf(stderr, "bench_offload: %s\n", clv_error_message());
-    if (!status && memory)
-        printf("%d points: the faster side in %d (%.1f %%), within 2 %% of it in %d more; at worst "
-               "%.1f %% slower than the better side\n",
-               s.points, s.right, 100.0 * s.right / s.points, s.even, 100 * (s.worst - 1));
     clv_free(memory);
     clv_context_free(context);
+    if (to != stdout) fclose(to);
     return status || !memory;
 }

@@ -6,23 +6,27 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/engine.h"
+#include "runtime/offload_kind.h"
 #include "runtime/offload_measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Curves of a context, as calls need them. */
+/* What a context knows, as calls need it. */
 typedef struct entry {
     struct entry *next;
-    char kind[64];
+    char name[64];
     const clv_device *device;
-    clv_curve curve; /* count 0: it could not be measured */
+    bool looked; /* for notes, or timed: the curve is what it is */
+    clv_offload_kind kind;
 } entry;
 
 struct clv_offload_table {
     entry *first;
     clv_device *device; /* that flat calls use */
     double transfer_rate;
+    double first_s; /* what first calls of other kinds added on it; 0: unknown */
 };
 
 static _Thread_local clv_side forced;
@@ -83,53 +87,78 @@ static clv_device *device_of(clv_context *context)
     return table->device;
 }
 
-static void note_curve(clv_context *context, const clv_device *device, const clv_offload_request *r,
-                       const clv_curve *curve)
+static void name_note(const clv_device *device, const char *what, const char *kind, char key[300])
+{
+    snprintf(key, 300, "offload %s%s on %s", what, kind, device->key);
+}
+
+static void note_curve(clv_context *context, const entry *e)
 {
     char key[300], note[CLV_CURVE_POINTS * 40];
-    snprintf(key, sizeof key, "offload %s on %s", r->kind, device->key);
-    clv_curve_write(curve, note, sizeof note);
+    name_note(e->device, "", e->name, key);
+    clv_curve_write(&e->kind.curve, note, sizeof note);
     clv_notes_set(&context->tuned, key, note);
-    clv_log(CLV_LOG_INFO, "%s: %s: %s", device->label, key, note);
+    clv_log(CLV_LOG_INFO, "%s: %s: %s", e->device->label, key, note);
 }
 
-static bool noted_curve(clv_context *context, const clv_device *device,
-                        const clv_offload_request *r, clv_curve *curve)
+static void read_notes(clv_context *context, entry *e)
 {
     char key[300], note[CLV_CURVE_POINTS * 40];
-    snprintf(key, sizeof key, "offload %s on %s", r->kind, device->key);
-    return clv_notes_get(&context->tuned, key, note, sizeof note) && clv_curve_read(note, curve);
+    name_note(e->device, "", e->name, key);
+    if (clv_notes_get(&context->tuned, key, note, sizeof note))
+        e->looked = clv_curve_read(note, &e->kind.curve);
+    if (!e->looked) e->kind.curve.count = 0;
+    name_note(e->device, "first ", e->name, key);
+    if (!clv_notes_get(&context->tuned, key, note, sizeof note) ||
+        !clv_parse_double(note, &e->kind.first_s))
+        e->kind.first_s = -1;
 }
 
-/* The curve of a kind, measured if need be; NULL: built-in rates. offload_lock is held: a second
- * caller waits for the figures. */
-static const clv_curve *curve_of(clv_context *context, clv_device *device,
-                                 const clv_offload_request *r)
+static entry *find(struct clv_offload_table *table, const clv_device *device, const char *name)
+{
+    entry *e = table->first;
+    while (e && (e->device != device || strcmp(e->name, name) != 0))
+        e = e->next;
+    return e;
+}
+
+static void measure(clv_context *context, const clv_offload_request *r, entry *e)
+{
+    e->looked = measuring = true;
+    const clv_status status = clv_offload_measure(context, r, &e->kind.curve);
+    measuring = false;
+    if (status) {
+        clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
+        e->kind.curve.count = 0;
+        return;
+    }
+    e->kind.built = true;
+    note_curve(context, e);
+    clv_notes_save(&context->tuned);
+}
+
+/* What is known of a kind, timed once that is worth it; `later`: it may still be. NULL: no memory.
+ * offload_lock is held: a second caller waits for the figures. */
+static entry *entry_of(clv_context *context, clv_device *device, const clv_offload_request *r,
+                       double host_s, bool *later)
 {
     struct clv_offload_table *table = context->offload;
-    for (entry *e = table->first; e; e = e->next)
-        if (e->device == device && strcmp(e->kind, r->kind) == 0)
-            return e->curve.count ? &e->curve : NULL;
-    entry *e = clv_zalloc(1, sizeof *e);
-    if (!e) return NULL;
-    snprintf(e->kind, sizeof e->kind, "%s", r->kind);
-    e->device = device;
-    if (!noted_curve(context, device, r, &e->curve)) {
-        const bool may = context->tuning && clv_notes_are_kept(&context->tuned) && r->trial;
-        measuring = true;
-        const clv_status status = may ? clv_offload_measure(context, r, &e->curve) : CLV_OK;
-        measuring = false;
-        if (may && !status) {
-            note_curve(context, device, r, &e->curve);
-            clv_notes_save(&context->tuned);
-        } else {
-            if (may) clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
-            e->curve.count = 0;
-        }
+    entry *e = find(table, device, r->kind);
+    if (!e) {
+        e = clv_zalloc(1, sizeof *e);
+        if (!e) return NULL;
+        snprintf(e->name, sizeof e->name, "%s", r->kind);
+        e->device = device;
+        read_notes(context, e);
+        e->next = table->first;
+        table->first = e;
     }
-    e->next = table->first;
-    table->first = e;
-    return e->curve.count ? &e->curve : NULL;
+    *later = !e->looked && context->tuning && clv_notes_are_kept(&context->tuned) && r->trial;
+    if (*later && (dry || clv_kind_is_due(&e->kind, host_s))) {
+        measure(context, r, e);
+        *later = false;
+    }
+    return e;
 }
 
 void clv_offload_free(struct clv_offload_table *table)
@@ -144,22 +173,75 @@ void clv_offload_free(struct clv_offload_table *table)
 
 /* ---- the choice ---------------------------------------------------------------------------------- */
 
-static void predict(clv_context *context, clv_device *device, const clv_offload_request *r,
-                    clv_offload *out)
+/* Seconds by what is known of the kind; the curve is of operands that all lie with the host. */
+static void settle(const struct clv_offload_table *table, const clv_offload_kind *kind,
+                   const clv_offload_request *r, clv_offload *out)
 {
-    struct clv_offload_table *table = context->offload;
-    clv_offload_guess(device, r, &out->host_s, &out->device_s, &out->launch_s);
-    if (out->host_s < 2e-6 && !r->resident_bytes) return; /* no launch is as short */
-    const clv_curve *curve = curve_of(context, device, r);
-    if (!curve) return;
-    if (table->transfer_rate < 0) table->transfer_rate = clv_offload_transfer_rate(context, device);
-    clv_curve_at(curve, r->work, &out->host_s, &out->device_s);
-    out->launch_s = CLV_MIN(curve->at[0].device_s, out->device_s);
+    clv_kind_predict(kind, r->work, &out->host_s, &out->device_s);
+    out->launch_s = CLV_MIN(kind->curve.at[0].device_s, out->device_s);
     out->transfer_rate = table->transfer_rate;
     out->measured = true;
-    if (out->transfer_rate > 0) /* the curve is of operands that all lie with the host */
+    if (out->transfer_rate > 0)
         out->device_s =
             CLV_MAX(out->device_s - r->resident_bytes / out->transfer_rate, out->launch_s);
+}
+
+/* Predicts, and chooses; NULL: by the prediction, else why. */
+static const char *predict(clv_context *context, clv_device *device, const clv_offload_request *r,
+                           clv_offload *out)
+{
+    struct clv_offload_table *table = context->offload;
+    bool later = false;
+    clv_offload_guess(device, r, &out->host_s, &out->device_s, &out->launch_s);
+    out->side = out->device_s < out->host_s ? CLV_SIDE_DEVICE : CLV_SIDE_HOST;
+    if (out->host_s < 2e-6 && !r->resident_bytes) return NULL; /* no launch is as short */
+    entry *e = entry_of(context, device, r, out->host_s, &later);
+    if (!e) return NULL;
+    if (later) {
+        out->side = CLV_SIDE_HOST;
+        return "host: such calls are timed on both sides once they add up to what that takes";
+    }
+    clv_offload_kind *kind = &e->kind;
+    if (kind->curve.count) {
+        if (table->transfer_rate < 0)
+            table->transfer_rate = clv_offload_transfer_rate(context, device);
+        settle(table, kind, r, out);
+    }
+    const double first = kind->first_s >= 0 ? kind->first_s : table->first_s;
+    out->first_s = kind->built ? 0 : fmax(first - kind->lost_s, 0);
+    out->side = clv_kind_choose(kind, r->work, out->host_s, out->device_s, first);
+    if (!dry) clv_kind_went(kind, r->work, out->side, out->host_s, out->device_s);
+    return NULL;
+}
+
+void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_side side,
+                      double seconds)
+{
+    if (measuring || pthread_mutex_trylock(&context->offload_lock)) return; /* not to wait for */
+    struct clv_offload_table *table = context->offload;
+    entry *e = table && table->device ? find(table, table->device, r->kind) : NULL;
+    clv_offload_kind *kind = e ? &e->kind : NULL;
+    clv_offload said = { 0 };
+    if (kind && kind->curve.count && table->transfer_rate >= 0)
+        settle(table, kind, r, &said);
+    else
+        clv_offload_guess(table ? table->device : NULL, r, &said.host_s, &said.device_s,
+                          &said.launch_s);
+    if (kind && side == CLV_SIDE_DEVICE && !kind->built) {
+        char key[300], note[64];
+        kind->built = true;
+        kind->first_s = fmax(seconds - said.device_s, 0);
+        table->first_s = table->first_s > 0 ? (table->first_s + kind->first_s) / 2 : kind->first_s;
+        name_note(e->device, "first ", e->name, key);
+        snprintf(note, sizeof note, "%.3g", kind->first_s);
+        if (kind->curve.count) clv_notes_set(&context->tuned, key, note);
+    } else if (kind && said.measured) {
+        clv_kind_saw(kind, r->work, side, side == CLV_SIDE_DEVICE ? said.device_s : said.host_s,
+                     seconds);
+    } else if (kind && side == CLV_SIDE_HOST) {
+        kind->spent_s += seconds;
+    }
+    pthread_mutex_unlock(&context->offload_lock);
 }
 
 static void explain(const clv_offload_request *r, clv_offload *out)
@@ -169,11 +251,14 @@ static void explain(const clv_offload_request *r, clv_offload *out)
     if (out->host_s > 0) out->host_rate = r->flops / out->host_s;
     if (kernel > 0) out->kernel_rate = r->flops / kernel;
     if (*out->reason) return;
+    char first[48] = "";
+    if (out->first_s > 0)
+        snprintf(first, sizeof first, " and %.3g ms to get ready", out->first_s * 1e3);
     snprintf(out->reason, sizeof out->reason,
              "%s: %.3g ms predicted on the host, %.3g ms on the device (%.3g ms of it launch and "
-             "wait, %.3g MB to move); %s",
+             "wait, %.3g MB to move)%s; %s",
              clv_side_name(out->side), out->host_s * 1e3, out->device_s * 1e3, out->launch_s * 1e3,
-             r->transfer_bytes / 1e6, out->measured ? "measured rates" : "built-in rates");
+             r->transfer_bytes / 1e6, first, out->measured ? "measured rates" : "built-in rates");
 }
 
 static clv_status choose(clv_context *context, const clv_offload_request *r, clv_offload *out)
@@ -192,7 +277,7 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
         if (!context->offload) context->offload = clv_zalloc(1, sizeof *context->offload);
         device = context->offload ? device_of(context) : NULL;
         if (device) snprintf(out->device, sizeof out->device, "%s", device->label);
-        if (device && forced == CLV_SIDE_AUTO && !r->stays) predict(context, device, r, out);
+        if (device && forced == CLV_SIDE_AUTO && !r->stays) why = predict(context, device, r, out);
         pthread_mutex_unlock(&context->offload_lock);
     }
     if (forced == CLV_SIDE_DEVICE) {
@@ -207,8 +292,6 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
     } else if (!why && r->stays) {
         out->side = CLV_SIDE_DEVICE;
         why = "device: an operand lies only there";
-    } else if (!why) {
-        out->side = out->device_s < out->host_s ? CLV_SIDE_DEVICE : CLV_SIDE_HOST;
     }
     if (why) snprintf(out->reason, sizeof out->reason, "%s", why);
     return CLV_OK;

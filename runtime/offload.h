@@ -5,7 +5,7 @@
 
 #include <cleave/offload.h>
 
-enum { CLV_CURVE_POINTS = 16 };
+enum { CLV_CURVE_POINTS = 24 };
 
 /* Times of both sides against work, ascending. */
 typedef struct clv_curve {
@@ -38,11 +38,17 @@ bool clv_offload_is_dry(void);
 /* The call was done by the host after all. */
 void clv_offload_fell_back(void);
 
-/* Best of several calls of `body` within a short time; for trials. */
-clv_status clv_offload_best(clv_status (*body)(void *user), void *user, double *seconds);
+/* The call that was decided is done, by `side`, and took that long: what the next ones learn from. */
+void clv_offload_took(clv_context *context, const clv_offload_request *request, clv_side side,
+                      double seconds);
+
+/* Median of several calls of `body` within a short time; for trials. */
+clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *seconds);
 
 /* ---- parts, for tests ------------------------------------------------------------------------------ */
 
+/* The point before `work` and how far it is from there to the next one, 0 to 1, in logarithms. */
+double clv_curve_place(const clv_curve *curve, double work, size_t *first);
 /* Between neighbours by logarithms, in proportion to work beyond the last, constant before the first. */
 void clv_curve_at(const clv_curve *curve, double work, double *host_s, double *device_s);
 void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s);

@@ -19,6 +19,19 @@ void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s
     curve->at[i].device_s = device_s;
 }
 
+double clv_curve_place(const clv_curve *curve, double work, size_t *first)
+{
+    size_t i = 1;
+    *first = 0;
+    if (curve->count < 2 || work <= curve->at[0].work) return 0;
+    while (i < curve->count && curve->at[i].work < work)
+        ++i;
+    *first = i - 1;
+    if (i == curve->count) return 0;
+    const double low = curve->at[i - 1].work, high = curve->at[i].work;
+    return (log(work) - log(low)) / (log(high) - log(low));
+}
+
 static double between(double a, double b, double t)
 {
     return exp(log(a) + t * (log(b) - log(a)));
@@ -41,24 +54,34 @@ void clv_curve_at(const clv_curve *curve, double work, double *host_s, double *d
         *device_s = times * curve->at[n - 1].device_s;
         return;
     }
-    size_t i = 1;
-    while (curve->at[i].work < work)
-        ++i;
-    const double low = curve->at[i - 1].work, high = curve->at[i].work;
-    const double t = (log(work) - log(low)) / (log(high) - log(low));
-    *host_s = between(curve->at[i - 1].host_s, curve->at[i].host_s, t);
-    *device_s = between(curve->at[i - 1].device_s, curve->at[i].device_s, t);
+    size_t i;
+    const double t = clv_curve_place(curve, work, &i);
+    *host_s = between(curve->at[i].host_s, curve->at[i + 1].host_s, t);
+    *device_s = between(curve->at[i].device_s, curve->at[i + 1].device_s, t);
+}
+
+/* Of one side's time to the other's at a point: at least 1. */
+static double apart(const clv_curve *curve, size_t i)
+{
+    const double ratio = curve->at[i].device_s / curve->at[i].host_s;
+    return ratio < 1 ? 1 / ratio : ratio;
 }
 
 bool clv_curve_next(const clv_curve *curve, double *work)
 {
-    for (size_t i = 1; i < curve->count; ++i) {
-        const bool before = curve->at[i - 1].device_s < curve->at[i - 1].host_s;
-        const bool after = curve->at[i].device_s < curve->at[i].host_s;
-        if (before == after || curve->at[i].work < 1.2 * curve->at[i - 1].work) continue;
-        *work = sqrt(curve->at[i - 1].work * curve->at[i].work);
-        return true;
-    }
+    static const double narrow = 1.2, wide = 2.5, alike = 1.4;
+    if (curve->count >= CLV_CURVE_POINTS) return false;
+    for (int pass = 0; pass < 2; ++pass)
+        for (size_t i = 1; i < curve->count; ++i) {
+            const bool before = curve->at[i - 1].device_s < curve->at[i - 1].host_s;
+            const bool after = curve->at[i].device_s < curve->at[i].host_s;
+            const bool tells =
+                pass ? apart(curve, i - 1) < alike || apart(curve, i) < alike : before != after;
+            if (!tells || curve->at[i].work < (pass ? wide : narrow) * curve->at[i - 1].work)
+                continue;
+            *work = sqrt(curve->at[i - 1].work * curve->at[i].work);
+            return true;
+        }
     return false;
 }
 

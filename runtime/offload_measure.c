@@ -10,23 +10,34 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TURNS = 7 };                 /* of both sides, where they are alike */
 static const double budget_s = 0.4; /* of a curve, once it has four points */
 static const double clear = 0.45;   /* of the host's time: the device wins from here on */
+static const double alike = 0.6;    /* of each other's time: one turn does not tell */
 
-clv_status clv_offload_best(clv_status (*body)(void *user), void *user, double *seconds)
+static double median(double *values, int count)
 {
-    enum { LEAST = 4, MOST = 60 };
+    for (int i = 1; i < count; ++i)
+        for (int k = i; k && values[k] < values[k - 1]; --k) {
+            const double kept = values[k];
+            values[k] = values[k - 1], values[k - 1] = kept;
+        }
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *seconds)
+{
+    enum { LEAST = 4, MOST = 100 };
     static const double enough_s = 4e-3, most_s = 60e-3;
-    double spent = 0, best = 0;
+    double spent = 0, took[MOST];
+    int count = 0;
     CLV_TRY(body(user)); /* compiles, allocates */
-    for (int i = 0; i < MOST && (i < LEAST || spent < enough_s) && spent < most_s; ++i) {
+    while (count < MOST && (count < LEAST || spent < enough_s) && spent < most_s) {
         const double started = clv_now();
         CLV_TRY(body(user));
-        const double took = clv_now() - started;
-        spent += took;
-        if (!i || took < best) best = took;
+        spent += took[count++] = clv_now() - started;
     }
-    *seconds = CLV_MAX(best, 1e-8);
+    *seconds = CLV_MAX(median(took, count), 1e-8);
     return CLV_OK;
 }
 
@@ -45,48 +56,90 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
     return status;
 }
 
-static clv_status add_point(clv_context *context, const clv_offload_request *r, double work,
-                            clv_curve *curve)
+/* Timings of one amount of work; the curve gets their medians. */
+typedef struct spot {
+    double work, host[TURNS], device[TURNS];
+    int turns;
+} spot;
+
+typedef struct survey {
+    clv_context *context;
+    const clv_offload_request *request;
+    spot spots[CLV_CURVE_POINTS];
+    int count;
+} survey;
+
+/* Each turn is of a little more or less work: work that cores share out without a rest is no rule. */
+static clv_status look(const survey *s, spot *at)
 {
+    static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97, 1.11, 0.9 };
+    const double off = times[at->turns];
     double host = 0, device = 0;
-    CLV_TRY(time_both(context, r, work, &host, &device));
-    clv_curve_add(curve, work, host, device);
+    CLV_TRY(time_both(s->context, s->request, at->work * off, &host, &device));
+    at->host[at->turns] = host / off, at->device[at->turns++] = device / off;
     return CLV_OK;
 }
 
-/* Others use the machine too, for longer than a timing lasts: every point once more, later. */
-static clv_status time_again(clv_context *context, const clv_offload_request *r, clv_curve *curve)
+static clv_status look_first(survey *s, double work)
 {
-    for (size_t i = 0; i < curve->count; ++i) {
-        double host, device;
-        CLV_TRY(time_both(context, r, curve->at[i].work, &host, &device));
-        curve->at[i].host_s = CLV_MIN(curve->at[i].host_s, host);
-        curve->at[i].device_s = CLV_MIN(curve->at[i].device_s, device);
-    }
-    clv_curve_smooth(curve);
+    s->spots[s->count] = (spot){ .work = work };
+    return look(s, &s->spots[s->count++]);
+}
+
+static double middle(const double *values, int count)
+{
+    double sorted[TURNS];
+    memcpy(sorted, values, (size_t)count * sizeof *sorted);
+    return median(sorted, count);
+}
+
+/* Once more wherever the sides are alike, up to `turns`: in rounds, as a driver's moods last longer
+ * than a timing. */
+static clv_status look_again(survey *s, int turns)
+{
+    for (int round = 1; round < turns; ++round)
+        for (int i = 0; i < s->count; ++i) {
+            spot *at = &s->spots[i];
+            const double ratio = middle(at->device, at->turns) / middle(at->host, at->turns);
+            if (at->turns > round || ratio < alike || ratio > 1 / alike) continue;
+            CLV_TRY(look(s, at));
+        }
     return CLV_OK;
+}
+
+static void draw(const survey *s, clv_curve *curve)
+{
+    *curve = (clv_curve){ 0 };
+    for (int i = 0; i < s->count; ++i)
+        clv_curve_add(curve, s->spots[i].work, middle(s->spots[i].host, s->spots[i].turns),
+                      middle(s->spots[i].device, s->spots[i].turns));
+    clv_curve_smooth(curve);
 }
 
 clv_status clv_offload_measure(clv_context *context, const clv_offload_request *r, clv_curve *curve)
 {
-    enum { COARSE = 10, FINE = 5 };
+    enum { COARSE = 10, FINE = 12 };
     const double started = clv_now();
-    *curve = (clv_curve){ 0 };
+    survey s = { .context = context, .request = r };
     double work = r->least_work;
-    while (work <= r->most_work * 1.001 && curve->count < COARSE) {
-        CLV_TRY(add_point(context, r, work, curve));
-        const size_t last = curve->count - 1;
-        if (curve->at[last].device_s < clear * curve->at[last].host_s) break;
-        if (curve->count >= 4 && clv_now() - started > budget_s) break;
+    while (work <= r->most_work * 1.001 && s.count < COARSE) {
+        CLV_TRY(look_first(&s, work));
+        const spot *last = &s.spots[s.count - 1];
+        if (last->device[0] < clear * last->host[0]) break;
+        if (s.count >= 4 && clv_now() - started > budget_s) break;
         work *= 4;
     }
-    CLV_TRY(time_again(context, r, curve));
-    for (int i = 0; i < FINE && clv_curve_next(curve, &work); ++i) {
-        CLV_TRY(add_point(context, r, work, curve));
-        clv_curve_smooth(curve);
+    CLV_TRY(look_again(&s, 3));
+    draw(&s, curve);
+    for (int i = 0; i < FINE && clv_now() - started < 2 * budget_s && clv_curve_next(curve, &work);
+         ++i) {
+        CLV_TRY(look_first(&s, work));
+        CLV_TRY(look_again(&s, 3));
+        draw(&s, curve);
     }
-    return curve->count > 2 && clv_now() - started < 2 * budget_s ? time_again(context, r, curve)
-                                                                  : CLV_OK;
+    CLV_TRY(look_again(&s, TURNS));
+    draw(&s, curve);
+    return CLV_OK;
 }
 
 double clv_offload_transfer_rate(clv_context *context, clv_device *device)

@@ -6,7 +6,8 @@
 #include "runtime/context.h"
 #include "runtime/offload.h"
 
-/* Where the next timing tells most: between two neighbours of which different sides win. */
+/* Where the next timing tells most: between two neighbours of which different sides win, then between
+ * two far apart where the sides are alike. */
 bool clv_curve_next(const clv_curve *curve, double *work);
 
 /* Less work never takes longer: what says so was disturbed. */

@@ -2,6 +2,7 @@
 /* One operation on arrays: who does it, operands brought, work done, else by the host. */
 #include "host/array/call.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/context.h"
@@ -128,8 +129,10 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
     CLV_TRY(clv_offload_decide(context, &request, &plan));
     if (clv_offload_is_dry()) return CLV_OK;
     bool fell_back = false;
+    const double started = clv_now();
     if (plan.side == CLV_SIDE_DEVICE) {
         const clv_status status = on_device(context, call);
+        if (!status) clv_offload_took(context, &request, CLV_SIDE_DEVICE, clv_now() - started);
         if (!status) count(context, true, false);
         if (!status || plan.forced || !may_repeat(call)) return status;
         clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation,
@@ -138,6 +141,7 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
         fell_back = true;
     }
     CLV_TRY(on_host(call));
+    if (!fell_back) clv_offload_took(context, &request, CLV_SIDE_HOST, clv_now() - started);
     count(context, false, fell_back);
     return CLV_OK;
 }

@@ -223,14 +223,16 @@ static clv_status on_host(void *user)
 
 typedef struct trial {
     clv_context *context;
-    clv_array *x, *y, *w;
+    clv_array *x, *y, *w, *loss, *gradient;
     size_t steps;
+    bool trains;
 } trial;
 
 static clv_status trial_once(void *user)
 {
     trial *t = user;
-    return clv_linear_train(t->context, t->x, t->y, t->w, 1e-6f, t->steps, NULL);
+    return t->trains ? clv_linear_train(t->context, t->x, t->y, t->w, 1e-6f, t->steps, NULL)
+                     : clv_linear_step(t->context, t->x, t->y, t->w, t->loss, t->gradient);
 }
 
 static clv_status try_linear(clv_context *context, double work, clv_side side, double *seconds,
@@ -240,16 +242,21 @@ static clv_status try_linear(clv_context *context, double work, clv_side side, d
     (void)side;
     const size_t width = r->width, rows = CLV_MAX((size_t)(work / (double)width), (size_t)1);
     const size_t shape[2] = { rows, width };
-    float *memory = clv_alloc_pages((rows * width + rows + width) * sizeof *memory);
+    const size_t elements = rows * width + rows + 2 * width + 1;
+    float *memory = clv_alloc_pages(elements * sizeof *memory);
     if (!memory) return clv_fail(CLV_E_MEMORY, "linear: no memory for a trial");
-    for (size_t i = 0; i < rows * width + rows + width; ++i)
+    for (size_t i = 0; i < elements; ++i)
         memory[i] = (float)(i * 37 % 997) * 1e-3f;
-    trial t = { .context = context, .steps = CLV_MIN(r->steps, (size_t)8) };
+    trial t = { .context = context, .steps = CLV_MIN(r->steps, (size_t)8), .trains = r->rate != 0 };
+    float *y = memory + rows * width, *w = y + rows, *gradient = w + width;
     clv_status status = clv_array_wrap(context, memory, 2, shape, &t.x);
-    if (!status) status = clv_array_wrap(context, memory + rows * width, 1, &rows, &t.y);
-    if (!status) status = clv_array_wrap(context, memory + rows * width + rows, 1, &width, &t.w);
-    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    if (!status) status = clv_array_wrap(context, y, 1, &rows, &t.y);
+    if (!status) status = clv_array_wrap(context, w, 1, &width, &t.w);
+    if (!status) status = clv_array_wrap(context, gradient, 1, &width, &t.gradient);
+    if (!status) status = clv_array_wrap(context, gradient + width, 0, NULL, &t.loss);
+    if (!status) status = clv_offload_time(trial_once, &t, seconds);
     clv_array_free(t.x), clv_array_free(t.y), clv_array_free(t.w);
+    clv_array_free(t.loss), clv_array_free(t.gradient);
     clv_free(memory);
     return status;
 }
@@ -277,8 +284,8 @@ static clv_status run(clv_context *context, regression *t)
     t->each = CLV_MAX((size_t)64, clv_round_up(t->rows / 2048 + 1, 64));
     t->blocks = (t->rows + t->each - 1) / t->each;
     char kind[64];
-    snprintf(kind, sizeof kind, "linear d%u s%u", clv_call_octave(t->width),
-             clv_call_octave(CLV_MIN(t->steps, (size_t)8)));
+    snprintf(kind, sizeof kind, "linear %s d%u s%u", t->rate != 0 ? "train" : "step",
+             clv_call_octave(t->width), clv_call_octave(CLV_MIN(t->steps, (size_t)8)));
     clv_call call = { .operation = t->rate != 0 ? "linear train" : "linear step",
                       .kind = kind,
                       .work = (double)t->x->elements,

@@ -202,7 +202,7 @@ static clv_status try_map(clv_context *context, double work, clv_side side, doub
         status = clv_array_wrap(context, memory + used++ * each, 2, has, &t.inputs[i].array);
     }
     if (!status) status = clv_array_wrap(context, memory + used * each, 2, shape, &t.out);
-    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    if (!status) status = clv_offload_time(trial_once, &t, seconds);
     for (size_t i = 0; i < m->count; ++i)
         if (t.inputs[i].array != m->inputs[i].array) clv_array_free(t.inputs[i].array);
     clv_array_free(t.out);

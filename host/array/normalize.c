@@ -106,7 +106,7 @@ static clv_status try_normalize(clv_context *context, double work, clv_side side
     clv_status status = clv_array_wrap(context, memory, 2, shape, &t.x);
     if (!status) status = clv_array_wrap(context, memory + each, 2, shape, &t.z);
     if (!status && n->gram) status = clv_array_wrap(context, memory + 2 * each, 2, square, &t.gram);
-    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    if (!status) status = clv_offload_time(trial_once, &t, seconds);
     clv_array_free(t.x), clv_array_free(t.z), clv_array_free(t.gram);
     clv_free(memory);
     return status;

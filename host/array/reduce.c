@@ -163,7 +163,7 @@ static clv_status try_reduce(clv_context *context, double work, clv_side side, d
     clv_status status = clv_array_wrap(context, memory, 3, shape, &t.in);
     if (!status)
         status = clv_array_wrap(context, memory + clv_round_up(elements, 1024), 2, result, &t.out);
-    if (!status) status = clv_offload_best(trial_once, &t, seconds);
+    if (!status) status = clv_offload_time(trial_once, &t, seconds);
     clv_array_free(t.in);
     clv_array_free(t.out);
     clv_free(memory);

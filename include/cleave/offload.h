@@ -7,7 +7,7 @@
 
 CLV_BEGIN_DECLS
 
-/** Who does the work of clv_matmul and of the operations of cleave/array_math.h. */
+/** Who does the work of clv_matmul and of the operations of cleave/array_math.h and cleave/array.h. */
 typedef enum clv_side {
     CLV_SIDE_AUTO = 0, /**< whoever is predicted to be done first */
     CLV_SIDE_HOST,     /**< plain C on the calling thread; no OpenCL */
@@ -22,8 +22,17 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * host_s = call + work on the host; device_s = launch_s + transfer_bytes / transfer_rate + work on
  * the device. Work is timed once a device and kind of operation, at several sizes on both sides, with
  * the caller's way of handing over memory; a prediction lies between its neighbours on that curve.
- * The figures stay in tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning,
- * CLEAVE_TUNE=0, no cache directory) built-in rates stand in, and `measured` is false.
+ * That takes a second at most and is done when a first plan is asked for (clv_offload_dry), or when
+ * calls of the kind have taken 0.1 s on the host, which does them until then. The figures stay in
+ * tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
+ * directory) built-in rates stand in, and `measured` is false.
+ *
+ * What a process' first call of a kind adds on the device (compiling or loading its program) is learnt
+ * and counted: the host does the calls until what they lose there adds up to it.
+ *
+ * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
+ * lives. So a choice may change from call to call; where bits matter, and an operation does not say
+ * that both sides give the same, force a side.
  */
 typedef struct clv_offload {
     clv_side side;         /**< HOST or DEVICE */
@@ -39,6 +48,7 @@ typedef struct clv_offload {
     double host_rate;      /**< flops / host_s */
     double kernel_rate;    /**< flops / (device_s - launch_s - transfer) */
     double transfer_rate;  /**< bytes a second between host and device; 0: it works in place */
+    double first_s;        /**< what this process' first such call adds to device_s; 0: it was made */
     char operation[32];    /**< "matmul", "map", ... */
     char device[96];       /**< label; "" without one */
     char reason[CLV_OFFLOAD_REASON]; /**< one sentence with the numbers */

@@ -185,8 +185,9 @@ Offload = _struct("clv_offload", [
     ("side", enum), ("forced", boolean), ("measured", boolean), ("flops", double),
     ("bytes", double), ("transfer_bytes", double), ("resident_bytes", double),
     ("host_s", double), ("device_s", double), ("launch_s", double), ("host_rate", double),
-    ("kernel_rate", double), ("transfer_rate", double), ("operation", c.c_char * 32),
-    ("device", c.c_char * 96), ("reason", c.c_char * 200)], "offload.h")
+    ("kernel_rate", double), ("transfer_rate", double), ("first_s", double),
+    ("operation", c.c_char * 32), ("device", c.c_char * 96), ("reason", c.c_char * 200)],
+                  "offload.h")
 ArrayStats = _struct("clv_array_stats", [
     ("calls_host", u64), ("calls_device", u64), ("fallbacks", u64), ("uploads", u64),
     ("downloads", u64), ("bytes_to_device", u64), ("bytes_from_device", u64)], "array_data.h")

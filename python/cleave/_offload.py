@@ -16,7 +16,7 @@ _NAMES = {number: name for name, number in _SIDES.items()}
 
 class Plan(NamedTuple):
     """One decision and its numbers: seconds predicted for both sides (0: not asked for), what would
-    have to move, and the rates that the prediction comes from."""
+    have to move, the rates that the prediction comes from, and what a first call would add."""
     operation: str
     side: str
     device: str
@@ -33,6 +33,7 @@ class Plan(NamedTuple):
     host_rate: float
     kernel_rate: float
     transfer_rate: float
+    first_s: float
 
     def __str__(self) -> str:
         return f"{self.operation}: {self.reason}"

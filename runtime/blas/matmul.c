@@ -3,6 +3,7 @@
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/context.h"
@@ -162,24 +163,35 @@ clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const f
     return m && n ? on_host(&t) : CLV_OK;
 }
 
-/* Host or device; products of no terms are the host's. */
-static clv_status decide(clv_context *context, const call *t, clv_offload *plan)
-{
+typedef struct question {
     char kind[64];
-    clv_matmul_trial shape = { t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
+    clv_matmul_trial shape;
+    clv_offload_request request;
+} question;
+
+static void ask(const call *t, question *q)
+{
+    q->shape = (clv_matmul_trial){ t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
     const double a = (double)t->m * (double)t->k, b = (double)t->k * (double)t->n;
     const double bytes = 4 * (double)t->batch * (a + b + (double)t->m * (double)t->n);
-    clv_offload_request request = { .operation = "matmul",
-                                    .kind = kind,
-                                    .work = 2 * a * (double)t->n * (double)t->batch,
-                                    .flops = 2 * a * (double)t->n * (double)t->batch,
-                                    .host_flops = 16e9,
-                                    .bytes = bytes,
-                                    .transfer_bytes = bytes,
-                                    .trial = clv_matmul_try,
-                                    .user = &shape };
-    clv_matmul_kind(&shape, kind, &request.least_work, &request.most_work);
-    return clv_offload_decide(context, &request, plan);
+    q->request = (clv_offload_request){ .operation = "matmul",
+                                        .kind = q->kind,
+                                        .work = 2 * a * (double)t->n * (double)t->batch,
+                                        .flops = 2 * a * (double)t->n * (double)t->batch,
+                                        .host_flops = 16e9,
+                                        .bytes = bytes,
+                                        .transfer_bytes = bytes,
+                                        .trial = clv_matmul_try,
+                                        .user = &q->shape };
+    clv_matmul_kind(&q->shape, q->kind, &q->request.least_work, &q->request.most_work);
+}
+
+static clv_status compute_on_host(clv_context *context, const question *q, const call *t)
+{
+    const double started = clv_now();
+    CLV_TRY(on_host(t));
+    clv_offload_took(context, &q->request, CLV_SIDE_HOST, clv_now() - started);
+    return CLV_OK;
 }
 
 clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
@@ -191,14 +203,19 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
     CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
     if (!m || !n) return CLV_OK;
     clv_offload plan;
-    CLV_TRY(decide(context, &t, &plan));
+    question q;
+    ask(&t, &q);
+    CLV_TRY(clv_offload_decide(context, &q.request, &plan));
     if (clv_offload_is_dry()) return CLV_OK;
-    if (plan.side == CLV_SIDE_HOST || !k) return on_host(&t);
+    if (!k) return on_host(&t); /* products of no terms */
+    if (plan.side == CLV_SIDE_HOST) return compute_on_host(context, &q, &t);
+    const double started = clv_now();
     clv_engine *engine = clv_engine_lock(context);
     if (!engine)
         return plan.forced ? clv_fail(CLV_E_NO_DEVICE, "matmul: no device works") : on_host(&t);
     const clv_status status = clv_engine_finish(engine, on_device(engine, &t));
     clv_engine_unlock(engine);
+    if (!status) clv_offload_took(context, &q.request, CLV_SIDE_DEVICE, clv_now() - started);
     /* beta * C may have been added already: then a second attempt would add it twice */
     if (!status || status == CLV_E_SHAPE || t.beta != 0 || plan.forced) return status;
     clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());

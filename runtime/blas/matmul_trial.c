@@ -95,7 +95,7 @@ clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, dou
                            .batch = t.batch,
                            .a_batch = a,
                            .b_batch = b } };
-    const clv_status status = clv_offload_best(once, &r, seconds);
+    const clv_status status = clv_offload_time(once, &r, seconds);
     /* extents are whole numbers: to what was asked for */
     if (!status && product(&t) > 0) *seconds *= flops / product(&t);
     clv_free(memory);

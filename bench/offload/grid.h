@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The points at which the choice of a side is judged: operations and their sizes. */
+#ifndef CLEAVE_BENCH_OFFLOAD_GRID_H
+#define CLEAVE_BENCH_OFFLOAD_GRID_H
+
+#include <cleave/array_math.h>
+
+#include <stdbool.h>
+
+typedef struct grid_point {
+    int what; /* row of the grid */
+    size_t size;
+    clv_context *context;
+    clv_array *in[4], *out[2];
+    float *memory;
+    size_t used;
+} grid_point;
+
+int grid_points(void);
+/* Operation and size of the index-th point. */
+void grid_at(int index, grid_point *point);
+const char *grid_name(int what);
+/* Floats that a point's operands take at most. */
+size_t grid_room(void);
+
+bool grid_set_up(grid_point *point);
+clv_status grid_call(grid_point *point);
+void grid_clean_up(grid_point *point);
+
+#endif

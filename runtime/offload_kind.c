@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of a kind of call on a device, and the choice that follows. Pure. */
+#include "runtime/offload_kind.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+static const double patience_s = 0.1;     /* about what timing a kind lasts */
+static const double worth_leaving = 0.96; /* of the time on the side where calls went before */
+static const double most_step = 0.1, part = 0.5, forgotten = 0.01; /* of a call's lesson */
+static const double most_lean = 1.4;                               /* four times */
+
+bool clv_kind_is_due(const clv_offload_kind *kind, double next_s)
+{
+    return kind->spent_s + next_s >= patience_s;
+}
+
+static size_t near(const clv_offload_kind *kind, double work, double *weight)
+{
+    size_t first;
+    const double t = clv_curve_place(&kind->curve, work, &first);
+    *weight = t;
+    return first;
+}
+
+void clv_kind_predict(const clv_offload_kind *kind, double work, double *host_s, double *device_s)
+{
+    double t;
+    clv_curve_at(&kind->curve, work, host_s, device_s);
+    if (!kind->curve.count) return;
+    const size_t i = near(kind, work, &t), next = CLV_MIN(i + 1, kind->curve.count - 1);
+    *host_s *= exp((1 - t) * kind->lean[0][i] + t * kind->lean[0][next]);
+    *device_s *= exp((1 - t) * kind->lean[1][i] + t * kind->lean[1][next]);
+}
+
+clv_side clv_kind_choose(const clv_offload_kind *kind, double work, double host_s, double device_s,
+                         double first_s)
+{
+    double t = 0;
+    const double wait_s = kind->built ? 0 : fmax(first_s - kind->lost_s, 0);
+    const size_t i = kind->curve.count ? near(kind, work, &t) + (t > 0.5) : 0;
+    const clv_side last = kind->last[i];
+    double host = host_s, device = device_s + wait_s;
+    if (last == CLV_SIDE_HOST) host *= worth_leaving;
+    if (last == CLV_SIDE_DEVICE) device *= worth_leaving;
+    return device < host ? CLV_SIDE_DEVICE : CLV_SIDE_HOST;
+}
+
+void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double host_s,
+                   double device_s)
+{
+    double t = 0;
+    const size_t i = kind->curve.count ? near(kind, work, &t) + (t > 0.5) : 0;
+    if (side == CLV_SIDE_HOST && !kind->built) kind->lost_s += fmax(host_s - device_s, 0);
+    if (kind->built || side == CLV_SIDE_DEVICE) kind->last[i] = side;
+}
+
+void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double predicted,
+                  double seconds)
+{
+    if (!kind->curve.count || !(predicted > 0) || !(seconds > 0)) return;
+    double t;
+    const int mine = side == CLV_SIDE_DEVICE;
+    const size_t i = near(kind, work, &t), next = CLV_MIN(i + 1, kind->curve.count - 1);
+    const double weight[2] = { 1 - t, t };
+    const double step = fmax(-most_step, fmin(most_step, part * log(seconds / predicted)));
+    for (int k = 0; k < 2; ++k) {
+        double *lean = &kind->lean[mine][k ? next : i];
+        *lean = fmax(-most_lean, fmin(most_lean, *lean + weight[k] * step));
+        kind->lean[!mine][k ? next : i] *= 1 - forgotten * weight[k];
+    }
+}
