@@ -32,6 +32,7 @@ class FirstLook(unittest.TestCase):
         result = self.run_cleave("demo", "-o", "out", "--device", "0")
         self.assertRegex(result.stdout, r"paco .* 3 of 3 planets +ok")
         self.assertRegex(result.stdout, r"regression .* 64 slopes to 0\.\d+ +ok")
+        self.assertRegex(result.stdout, r"transformer .* (\d+) of \1 neighbours +ok")
         for name in ("paco-frame.png", "paco-snr.png"):
             with open(os.path.join(self.folder, "out", name), "rb") as file:
                 self.assertEqual(file.read(8), PNG)

@@ -17,8 +17,9 @@ static const struct {
     const char *name;
     demo_workload *run;
 } workloads[] = {
-    { "paco", demo_paco },     { "blobs", demo_blobs },           { "specfit", demo_specfit },
-    { "arrays", demo_arrays }, { "regression", demo_regression },
+    { "paco", demo_paco },       { "blobs", demo_blobs },
+    { "specfit", demo_specfit }, { "transformer", demo_transformer },
+    { "arrays", demo_arrays },   { "regression", demo_regression },
 };
 
 typedef struct demo_args {

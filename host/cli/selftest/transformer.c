@@ -9,6 +9,7 @@
 #include <cleave/transformer.h>
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { ROWS = 96, INNER = 320, WIDTH = 130, HEADS = 4, HEAD = 32, TOKENS = 40, TEXTS = 5 };
 
@@ -92,6 +93,7 @@ static void run_flat(selftest *test, clv_context *plain, const float *x, const f
     selftest_end(test, status, difference(want->block, got->block, ROWS * WIDTH), 1e-3);
 }
 
+/* Tokens within the smallest vocabulary. */
 static clv_status encode(clv_context *context, const clv_model *model, float *out)
 {
     static const int32_t ids[TOKENS] = { 1, 5, 7, 9, 3, 2, 4, 6, 8, 11, 15, 30, 21 };
@@ -116,6 +118,28 @@ static void run_encoder(selftest *test, clv_context *plain)
     selftest_end(test, status, status ? 0 : difference(want, got, TEXTS * 64), 2e-6);
 }
 
+/* The weights that the user has, where $CLEAVE_MINILM_DIR names them. */
+static void run_minilm(selftest *test, clv_context *plain)
+{
+    const char *folder = getenv("CLEAVE_MINILM_DIR");
+    if (!folder || !*folder) return;
+    clv_model *model = NULL;
+    float *want = NULL, *got = NULL;
+    size_t count = 0;
+    selftest_begin(test, "encoder with MiniLM's weights");
+    clv_status status = clv_model_open(folder, &model);
+    if (!status) {
+        count = TEXTS * clv_model_get_config(model)->width;
+        want = clv_zalloc(count, sizeof *want), got = clv_zalloc(count, sizeof *got);
+        if (!want || !got) status = clv_fail(CLV_E_MEMORY, "no memory for vectors");
+    }
+    if (!status) status = encode(plain, model, want);
+    if (!status) status = encode(test->context, model, got);
+    selftest_end(test, status, status ? 0 : difference(want, got, count), 2e-6);
+    clv_model_close(model);
+    clv_free(want), clv_free(got);
+}
+
 void selftest_transformer(selftest *test)
 {
     clv_context *plain = NULL;
@@ -129,6 +153,7 @@ void selftest_transformer(selftest *test)
     } else {
         run_flat(test, plain, x, w, want, got);
         run_encoder(test, plain);
+        run_minilm(test, plain);
     }
     clv_context_free(plain);
     clv_free(x), clv_free(w), clv_free(want), clv_free(got);
