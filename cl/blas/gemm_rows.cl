@@ -86,19 +86,6 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
             b_put(from[i * row + j * col], to + (size_t)i * NR + j);
 }
 
-/* Element l of rows[i] becomes number 8 l + i: perfect shuffles, three times. */
-static void turn_eight(fvec *rows)
-{
-    fvec next[8];
-    UNROLL for (int stage = 0; stage < 3; ++stage) {
-        UNROLL for (int i = 0; i < 4; ++i) {
-            next[2 * i].even = rows[i].lo, next[2 * i].odd = rows[i + 4].lo;
-            next[2 * i + 1].even = rows[i].hi, next[2 * i + 1].odd = rows[i + 4].hi;
-        }
-        UNROLL for (int i = 0; i < 8; ++i) rows[i] = next[i];
-    }
-}
-
 /* Rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; beyond the last row anything. */
 static void pack_rows(__global const float *restrict A, ulong row, ulong col, uint r0, uint m,
                       uint k0, uint kc, __global float *restrict to)
@@ -113,9 +100,9 @@ static void pack_rows(__global const float *restrict A, ulong row, ulong col, ui
         for (; k + LANES <= kc; k += LANES) {
             fvec x[8];
             UNROLL for (uint i = 0; i < 8; ++i)
-                x[i] = i < MR ? lanes_load(from + min(i, rows - 1) * row + k) : (fvec)(0.0f);
+                x[i] = i < MR ? lanes_at(from + min(i, rows - 1) * row + k) : (fvec)(0.0f);
             turn_eight(x);
-            UNROLL for (int i = 0; i < 8; ++i) lanes_store(x[i], to + k * AS + i * LANES);
+            UNROLL for (int i = 0; i < 8; ++i) lanes_put(x[i], to + k * AS + i * LANES);
         }
     for (; k < kc; ++k)
         for (uint i = 0; i < AS; ++i)

@@ -8,15 +8,17 @@
 
 #include <math.h>
 
+enum { NARROW = 64 }; /* heads up to it take 32 keys at a time, wider ones 16 */
+
 clv_block_form clv_block_form_of(const clv_device *device)
 {
     switch (clv_device_facts(device)->device_class) {
     case CLV_CLASS_CPU:
-        return (clv_block_form){ .lanes = 16, .local = 1, .tile = 16, .each = 8 };
+        return (clv_block_form){ .lanes = 16, .local = 1, .tile = 16, .each = 8, .queries = 64 };
     case CLV_CLASS_SOFTWARE:
-        return (clv_block_form){ .lanes = 1, .local = 16, .tile = 4, .each = 1 };
+        return (clv_block_form){ .lanes = 1, .local = 16, .tile = 4, .each = 1, .queries = 16 };
     default:
-        return (clv_block_form){ .lanes = 1, .local = 64, .tile = 4, .each = 1 };
+        return (clv_block_form){ .lanes = 1, .local = 64, .tile = 4, .each = 1, .queries = 64 };
     }
 }
 
@@ -80,17 +82,16 @@ clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *e)
 
 size_t clv_attention_block_count(const clv_block_form *form, size_t queries)
 {
-    return groups(queries, form->lanes * form->local);
+    return groups(queries, form->queries);
 }
 
 void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence,
                         clv_attention_block *blocks)
 {
-    const size_t side = form->lanes * form->local;
     const size_t count = clv_attention_block_count(form, (size_t)sequence.queries);
     for (size_t i = 0; i < count; ++i) {
         blocks[i] = sequence;
-        blocks[i].first = (int32_t)(i * side);
+        blocks[i].first = (int32_t)(i * form->queries);
     }
 }
 
@@ -98,10 +99,20 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!a->block_count || !a->heads) return CLV_OK;
-    const clv_launch launch = {
+    const clv_launch by_rows = {
+        .source = &clv_cl_transformer_attention_rows,
+        .kernel = "clv_attention_rows",
+        .defines = { { "LANES", (long)f.lanes },
+                     { "QUERIES", (long)f.queries },
+                     { "DH", (long)a->width },
+                     { "TILE", a->width > NARROW ? 16 : 32 } },
+        .global = { a->heads, a->block_count },
+        .local = { 1, 1 },
+    };
+    const clv_launch by_items = {
         .source = &clv_cl_transformer_attention,
         .kernel = "clv_attention",
-        .defines = { { "LANES", (long)f.lanes },
+        .defines = { { "LANES", 1 },
                      { "LOCAL", (long)f.local },
                      { "DH", (long)a->width },
                      { "TILE", (long)f.tile } },
@@ -137,7 +148,7 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
         clv_arg_u64(a->top_head),
         clv_gemm_u32(a->tops != NULL),
     };
-    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+    return clv_launch_enqueue(queue, f.lanes > 1 ? &by_rows : &by_items, args, CLV_LEN(args), NULL);
 }
 
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)

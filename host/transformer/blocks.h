@@ -10,8 +10,9 @@
 /* How a device likes its blocks: vectors of 16 for cores, work-items side by side for others. */
 typedef struct clv_block_form {
     size_t lanes, local;
-    size_t tile; /* keys at a time */
-    size_t each; /* rows of a norm for one work-item */
+    size_t tile;    /* keys at a time */
+    size_t each;    /* rows of a norm for one work-item */
+    size_t queries; /* in a block */
 } clv_block_form;
 
 clv_block_form clv_block_form_of(const clv_device *device);

@@ -80,7 +80,7 @@ static void plan_clear(clv_encode_plan *p)
 
 static bool plan_side(clv_encode_plan *p, size_t side)
 {
-    const clv_block_form form = { .lanes = side ? 64 : 16, .local = 1 };
+    const clv_block_form form = { .queries = side ? 64 : 16 };
     size_t count = 0;
     size_t *first = p->sides[side].first = clv_alloc(p->texts + 1, sizeof *first);
     if (!first) return false;

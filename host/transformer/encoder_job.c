@@ -235,7 +235,7 @@ clv_status clv_encode_enqueue(clv_slot *slot, size_t first, size_t count, void *
                 .slot = slot,
                 .queue = clv_slot_queue(slot),
                 .chunk_first = first,
-                .side = form.lanes * form.local == 64 };
+                .side = form.queries == 64 };
     CLV_TRY(clv_encoder_on_device(p->encoder, b.queue, &model));
     b.model = model;
     const size_t floats = clv_encode_out(p, end) - clv_encode_out(p, first);

@@ -13,11 +13,10 @@ enum { MOST_ARGS = 48 };
 void clv_attention_fill_keys(const clv_block_form *form, clv_attention_block sequence,
                              clv_attention_block *blocks)
 {
-    const size_t side = form->lanes * form->local;
     const size_t count = clv_attention_block_count(form, (size_t)sequence.keys);
     for (size_t i = 0; i < count; ++i) {
         blocks[i] = sequence;
-        blocks[i].first = (int32_t)(i * side);
+        blocks[i].first = (int32_t)(i * form->queries);
     }
 }
 

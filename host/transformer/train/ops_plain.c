@@ -360,30 +360,32 @@ static void close_ops(clv_train_ops *ops)
     clv_free(ops);
 }
 
-static const clv_train_ops table = { .form = { .lanes = 16, .local = 1, .tile = 16, .each = 1 },
-                                     .take = take,
-                                     .drop = drop,
-                                     .put = put,
-                                     .get = get,
-                                     .clear = clear,
-                                     .linear = linear,
-                                     .linear_back = linear_back,
-                                     .norm = norm,
-                                     .norm_back = norm_back,
-                                     .attend = clv_plain_attend,
-                                     .attend_back = clv_plain_attend_back,
-                                     .activate = activate,
-                                     .gate = gate,
-                                     .rope = rope,
-                                     .embed = embed,
-                                     .embed_back = embed_back,
-                                     .pool = clv_plain_pool,
-                                     .pool_back = clv_plain_pool_back,
-                                     .unit = unit,
-                                     .loss = loss,
-                                     .squares = squares_of,
-                                     .update = update,
-                                     .close = close_ops };
+static const clv_train_ops table = {
+    .form = { .lanes = 16, .local = 1, .tile = 16, .each = 1, .queries = 64 },
+    .take = take,
+    .drop = drop,
+    .put = put,
+    .get = get,
+    .clear = clear,
+    .linear = linear,
+    .linear_back = linear_back,
+    .norm = norm,
+    .norm_back = norm_back,
+    .attend = clv_plain_attend,
+    .attend_back = clv_plain_attend_back,
+    .activate = activate,
+    .gate = gate,
+    .rope = rope,
+    .embed = embed,
+    .embed_back = embed_back,
+    .pool = clv_plain_pool,
+    .pool_back = clv_plain_pool_back,
+    .unit = unit,
+    .loss = loss,
+    .squares = squares_of,
+    .update = update,
+    .close = close_ops
+};
 
 clv_status clv_train_ops_plain(clv_train_ops **ops)
 {
