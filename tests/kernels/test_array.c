@@ -174,7 +174,7 @@ static void filter_sizes(clv_context *context, const test_device *device)
         { 37, 71, 3, 3, 71, 71 }, { 9, 33, 4, 7, 40, 35 },     { 130, 64, 9, 9, 64, 64 },
         { 5, 1, 2, 3, 1, 1 },     { 1, 100, 1, 31, 100, 128 },
     };
-    const bool small = device && (device->slow || device->tiny);
+    const bool small = device && device->tiny;
     for (size_t i = 0; i < CLV_LEN(cases); ++i)
         if (!test_left_out(device, small && i > 1, "filter %zu: a program to compile", i))
             filter_once(context, &cases[i]);

@@ -17,7 +17,7 @@
 
 static bool is_small(const test_device *device)
 {
-    return device && (device->tiny || device->slow);
+    return device && device->tiny;
 }
 
 static clv_array *wrap(clv_context *context, const float *host, size_t rank, const size_t *shape)

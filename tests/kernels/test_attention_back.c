@@ -93,8 +93,7 @@ static void check_attentions(ops_bench *b)
     for (int i = 0; i < 8; ++i) {
         snprintf(name, sizeof name, "attention%d", i);
         if (!golden_has(name, "q") ||
-            test_left_out(b->device, (b->device->tiny || b->device->slow) && i >= 2 && i <= 4,
-                          "%s: large", name))
+            test_left_out(b->device, b->device->tiny && i >= 2 && i <= 4, "%s: large", name))
             continue;
         const golden_array q = golden_get(name, "q"), k = golden_get(name, "k");
         const sizes s = { q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], q.shape[3] };
@@ -131,8 +130,7 @@ static void check_softmax(ops_bench *b)
     const size_t rows = x.shape[0], n = x.shape[1];
     float unit[WIDTH * WIDTH] = { 0 }, wide[2][16 * WIDTH] = { { 0 } }, got[16 * WIDTH];
     assert_true(rows <= 16 && n <= WIDTH);
-    if (test_left_out(b->device, b->device->tiny || b->device->slow,
-                      "softmax as attention: a width of its own"))
+    if (test_left_out(b->device, b->device->tiny, "softmax as attention: a width of its own"))
         return;
     for (size_t i = 0; i < n; ++i)
         unit[i * WIDTH + i] = 1;

@@ -14,7 +14,7 @@
 
 static bool is_small(const ops_bench *b)
 {
-    return b->device && (b->device->tiny || b->device->slow);
+    return b->device && b->device->tiny;
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------- */

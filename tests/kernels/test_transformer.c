@@ -160,8 +160,7 @@ static void check_attentions(test_device *device)
     for (int i = 0; i < 8; ++i) {
         snprintf(name, sizeof name, "attention%d", i);
         if (!golden_has(name, "q") ||
-            test_left_out(device, (device->tiny || device->slow) && i >= 2 && i <= 5, "%s: large",
-                          name))
+            test_left_out(device, device->tiny && i >= 2 && i <= 5, "%s: large", name))
             continue;
         const golden_array q = golden_get(name, "q"), k = golden_get(name, "k");
         const clv_attention_shape s = { .batch = q.shape[0],
