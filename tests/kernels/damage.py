@@ -5,6 +5,7 @@ every kernel and of the host's key lines, and expects the named test to fail.
 
 usage: damage.py SOURCES BUILD [ROW...]    ROW: parts of file names, or their start
                                           ("patch/"); without: all
+       damage.py --lines SOURCES           only looks whether every line is still there
 Kernels are read from a damaged copy (CLEAVE_TEST_CL_DIR), so nothing is compiled again. Host lines
 are compiled in a copy of the sources, which takes some minutes more.
 Only under `ctest -C damage -L damage`.
@@ -204,7 +205,7 @@ KERNELS = [
     ("transformer/pool.cl", "put_columns(columns(to, c, width) / length",
      "put_columns(columns(to, c, width)", "transformer"),
     ("transformer/elements.cl", "* columns(from + width", "+ columns(from + width", "transformer"),
-    ("transformer/elements.cl", "b * turn[i].y;", "b * turn[i].x;", "transformer"),
+    ("transformer/rope.clh", "- b * sine;", "- b * turn[i].x;", "transformer"),
     ("transformer/elements.cl", "log(sum) + (top", "log(sum) - (top", "transformer"),
     ("transformer/norm_back.cl", "gw - middle - t * slope", "gw - t * slope", "training"),
     ("transformer/norm_back.cl", "rms ? 0.0f : lanes_sum(sum)", "0.0f * lanes_sum(sum)", "training"),
@@ -219,8 +220,7 @@ KERNELS = [
     ("transformer/elements_back.cl", "0.2140644488178f", "0.0713548162726f", "training"),
     ("transformer/elements_back.cl", "from * activate(v, act), to + width", "from * v, to + width",
      "attention_back"),
-    ("transformer/elements_back.cl", "b * turn[i].x - a * turn[i].y",
-     "b * turn[i].x + a * turn[i].y", "attention_back"),
+    ("transformer/rope.clh", "sine = turn[i].y * way", "sine = turn[i].y", "attention_back"),
     ("transformer/elements_back.cl", "from / fmax(counted, 1.0f)", "from", "training"),
     ("transformer/elements_back.cl", "high = pick(hit, (fvec)(NAN), high)", "high = high + 1.0f",
      "training"),
@@ -460,7 +460,14 @@ def damage_host(sources, folder, rows, judge):
         write(path, good)
 
 
+def look_for_lines(sources):
+    for file, line, damage, *_ in [("cl/" + row[0], *row[1:]) for row in KERNELS] + HOST:
+        replaced(os.path.join(sources, file), line, damage)
+
+
 def main():
+    if sys.argv[1] == "--lines":
+        return look_for_lines(sys.argv[2])
     sources, build, *wanted = sys.argv[1:]
 
     def chosen(rows):
