@@ -122,11 +122,13 @@ static clv_status make_balance(clv_run *run, size_t device_count)
                : clv_balance_create(&plan, facts, device_count, run->started, &run->balance);
 }
 
-static clv_status make_run(clv_context *context, const clv_job *job, void *user, clv_run **out)
+static clv_status make_run(clv_context *context, const clv_job *job, void *user, clv_side side,
+                           clv_run **out)
 {
     clv_run *run = clv_run_take(context, job, user);
     if (!run) return clv_fail(CLV_E_MEMORY, "job %s: no memory", job->name);
-    for (size_t i = 0; i < context->device_count; ++i) {
+    run->side = side;
+    for (size_t i = 0; i < context->device_count && side != CLV_SIDE_HOST; ++i) {
         clv_device *device = &context->devices[i];
         if (device->state == CLV_DEVICE_QUARANTINED || atomic_load(&device->hung)) continue;
         clv_worker *worker = &run->workers[run->worker_count];
@@ -189,7 +191,7 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
 static clv_status check_order(const clv_run *run)
 {
     const clv_context *context = run->context;
-    if (!context->ordered) return CLV_OK;
+    if (!context->ordered || run->side == CLV_SIDE_HOST) return CLV_OK;
     for (size_t i = 0; i < context->device_count; ++i)
         if (context->devices[i].state != CLV_DEVICE_QUARANTINED || context->devices[i].cl)
             return CLV_OK;
@@ -202,13 +204,13 @@ static clv_plain *do_the_rest(clv_run *run)
 {
     clv_plain *plain = NULL;
     clv_status status = check_order(run);
-    if (!status && run->job.reference) {
+    if (!status && run->job.reference && run->side != CLV_SIDE_DEVICE) {
         if (run->worker_count)
             clv_log(CLV_LOG_WARN, "job %s: no device is left; the plain C path goes on", run->name);
         status = clv_plain_start(run, &plain);
     } else if (!status) {
-        status = clv_fail(CLV_E_NO_DEVICE,
-                          "job %s: no device can run it and it has no plain C path", run->name);
+        status = clv_fail(CLV_E_NO_DEVICE, "job %s: no device can run it and %s", run->name,
+                          run->job.reference ? "the host may not" : "it has no plain C path");
         const clv_error *first = first_error(run);
         if (first && first->status == CLV_E_DEVICE_MEMORY)
             status = no_room_anywhere(run, first);
@@ -350,13 +352,14 @@ static void conclude(clv_run *run, clv_report *report, double ended)
     if (report) clv_report_add_job(report, run->context, &record);
 }
 
-clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
+clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, clv_side side,
+                          clv_report *report)
 {
     clv_run *run = NULL;
     CLV_TRY(check_job(context, job));
     if (!job->units) return CLV_OK;
     pthread_mutex_lock(&context->job_lock);
-    clv_status status = make_run(context, job, user, &run);
+    clv_status status = make_run(context, job, user, side, &run);
     if (!status) {
         start(run);
         watch(run);
@@ -369,4 +372,9 @@ clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv
     }
     pthread_mutex_unlock(&context->job_lock);
     return status;
+}
+
+clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
+{
+    return clv_job_run_by(context, job, user, CLV_SIDE_AUTO, report);
 }

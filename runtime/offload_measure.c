@@ -10,19 +10,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TURNS = 7 };                 /* of both sides, where they are alike */
+enum { TURNS = 5 };                 /* of both sides, where they are alike */
 static const double budget_s = 0.4; /* of a curve, once it has four points */
 static const double clear = 0.45;   /* of the host's time: the device wins from here on */
 static const double alike = 0.6;    /* of each other's time: one turn does not tell */
 
-static double median(double *values, int count)
+/* A driver's threads find their cores in this time; what a program that calls once in a while sees
+ * before is not what it is about. */
+static const double device_settles_s = 10e-3;
+static _Thread_local double settle_s;
+
+/* The value below which that part of all lies. */
+static double quantile(double *values, int count, double part)
 {
     for (int i = 1; i < count; ++i)
         for (int k = i; k && values[k] < values[k - 1]; --k) {
             const double kept = values[k];
             values[k] = values[k - 1], values[k - 1] = kept;
         }
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    return values[(int)(part * (count - 1))];
 }
 
 clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *seconds)
@@ -32,12 +38,14 @@ clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *
     double spent = 0, took[MOST];
     int count = 0;
     CLV_TRY(body(user)); /* compiles, allocates */
+    for (const double woken = clv_now(); clv_now() - woken < settle_s;)
+        CLV_TRY(body(user));
     while (count < MOST && (count < LEAST || spent < enough_s) && spent < most_s) {
         const double started = clv_now();
         CLV_TRY(body(user));
         spent += took[count++] = clv_now() - started;
     }
-    *seconds = CLV_MAX(median(took, count), 1e-8);
+    *seconds = CLV_MAX(quantile(took, count, 0.5), 1e-8);
     return CLV_OK;
 }
 
@@ -49,14 +57,16 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
     clv_status status = r->trial(context, work, CLV_SIDE_HOST, host, r->user);
     if (!status) {
         clv_offload_force(CLV_SIDE_DEVICE);
+        settle_s = device_settles_s;
         status = r->trial(context, work, CLV_SIDE_DEVICE, device, r->user);
+        settle_s = 0;
     }
     clv_offload_force(before);
     clv_offload_dry(dry);
     return status;
 }
 
-/* Timings of one amount of work; the curve gets their medians. */
+/* Timings of one amount of work; the curve gets what is usual. */
 typedef struct spot {
     double work, host[TURNS], device[TURNS];
     int turns;
@@ -72,7 +82,7 @@ typedef struct survey {
 /* Each turn is of a little more or less work: work that cores share out without a rest is no rule. */
 static clv_status look(const survey *s, spot *at)
 {
-    static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97, 1.11, 0.9 };
+    static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97 };
     const double off = times[at->turns];
     double host = 0, device = 0;
     CLV_TRY(time_both(s->context, s->request, at->work * off, &host, &device));
@@ -86,11 +96,12 @@ static clv_status look_first(survey *s, double work)
     return look(s, &s->spots[s->count++]);
 }
 
-static double middle(const double *values, int count)
+/* Of the turns, the median. */
+static double usual(const double *values, int count)
 {
     double sorted[TURNS];
     memcpy(sorted, values, (size_t)count * sizeof *sorted);
-    return median(sorted, count);
+    return quantile(sorted, count, 0.5);
 }
 
 /* Once more wherever the sides are alike, up to `turns`: in rounds, as a driver's moods last longer
@@ -100,7 +111,7 @@ static clv_status look_again(survey *s, int turns)
     for (int round = 1; round < turns; ++round)
         for (int i = 0; i < s->count; ++i) {
             spot *at = &s->spots[i];
-            const double ratio = middle(at->device, at->turns) / middle(at->host, at->turns);
+            const double ratio = usual(at->device, at->turns) / usual(at->host, at->turns);
             if (at->turns > round || ratio < alike || ratio > 1 / alike) continue;
             CLV_TRY(look(s, at));
         }
@@ -111,8 +122,8 @@ static void draw(const survey *s, clv_curve *curve)
 {
     *curve = (clv_curve){ 0 };
     for (int i = 0; i < s->count; ++i)
-        clv_curve_add(curve, s->spots[i].work, middle(s->spots[i].host, s->spots[i].turns),
-                      middle(s->spots[i].device, s->spots[i].turns));
+        clv_curve_add(curve, s->spots[i].work, usual(s->spots[i].host, s->spots[i].turns),
+                      usual(s->spots[i].device, s->spots[i].turns));
     clv_curve_smooth(curve);
 }
 

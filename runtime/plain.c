@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/context.h"
+#include "runtime/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,4 +135,33 @@ void clv_plain_stop(clv_plain *plain)
     clv_worker *host = &run->workers[run->worker_count];
     host->share.busy_s = clv_now() - host->started;
     clv_free(plain);
+}
+
+clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user,
+                            clv_report *report)
+{
+    clv_worker host = { 0 };
+    clv_slot slot = { .worker = &host };
+    const double started = clv_now();
+    clv_status status = job->reference(&slot, 0, job->units, user);
+    if (!status) status = job->commit(&slot, 0, job->units, user);
+    clv_keyed_free(slot.keyed, &slot.keyed_count);
+    if (status) return status;
+    if (job->progress) (void)job->progress(job->name, job->units, job->units, job->progress_user);
+    if (!report) return CLV_OK;
+    const double took = clv_now() - started;
+    const clv_share share = { .device = "host (reference)",
+                              .units = job->units,
+                              .chunks = 1,
+                              .busy_s = took,
+                              .kernel_s = -1 };
+    clv_job_record record = { .name = job->name,
+                              .signature = job->signature,
+                              .units = job->units,
+                              .seconds = took,
+                              .efficiency = 1,
+                              .schedule = context->schedule };
+    clv_report_add_share(&record, &share, "the plain C path on the calling thread", 0, 0, 0);
+    clv_report_add_job(report, context, &record);
+    return CLV_OK;
 }

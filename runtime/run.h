@@ -13,6 +13,7 @@
 #include "runtime/feeder.h"
 
 #include <cleave/job.h>
+#include <cleave/offload.h>
 
 enum { CLV_MAX_KEYS = 32 }; /* buffers a worker or a slot can have */
 
@@ -71,6 +72,7 @@ typedef struct clv_run {
     char name[64];
     clv_balance *balance; /* L */
     bool over;            /* L */
+    clv_side side;        /* who may do units: everybody, only the host, or only devices */
     clv_error error;      /* L: what ended the job, when something did */
     size_t committed;     /* L: units whose commit has returned */
     double started;
@@ -88,6 +90,12 @@ clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user);
 double clv_run_now(const clv_run *run);
 /* Waits for `changed`, at most until that clock says `until`; notes what the wait lasted too long. */
 void clv_run_wait(clv_run *run, double until);
+/* clv_job_run by one side: the plain C path alone on all cores, or devices without it. */
+clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, clv_side side,
+                          clv_report *report);
+/* The plain C path on the calling thread, for what is too short to be shared out. */
+clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user,
+                            clv_report *report);
 /* When the context ends, and nobody holds a run any more. */
 void clv_runs_free(clv_context *context);
 

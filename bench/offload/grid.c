@@ -25,6 +25,10 @@ typedef enum operation {
     STACK,
     STEP,
     TRAIN,
+    CONVOLVE,
+    GAUSSIAN,
+    EIGEN,
+    COUNT,
     OPERATIONS
 } operation;
 
@@ -46,6 +50,10 @@ static const struct {
     [STACK] = { "matmul 32 x 32 x 32, stacks", 10, 1, 2000 },
     [STEP] = { "linear step, 64 wide", 15, 512, 1 << 22 },
     [TRAIN] = { "linear train, 8 steps, 64 wide", 10, 512, 1 << 20 },
+    [CONVOLVE] = { "convolve n x n by 5 x 5", 12, 16, 1448 },
+    [GAUSSIAN] = { "convolve n x n, gaussian of 13 x 13", 10, 16, 1024 },
+    [EIGEN] = { "eigvalsh 16 x 16, stacks", 10, 1, 4000 },
+    [COUNT] = { "monte carlo", 10, 1 << 18, 1 << 28 },
 };
 
 int grid_points(void)
@@ -86,6 +94,7 @@ static clv_array *place(grid_point *p, size_t rank, size_t a, size_t b, size_t c
     for (size_t i = 0; i < count; ++i) /* earlier points left their results there */
         p->memory[p->used + i] = 0.25f + (float)(i * 37 % 997) * 0.03f;
     if (clv_array_wrap(p->context, p->memory + p->used, rank, shape, &array)) return NULL;
+    p->at[p->places++] = p->memory + p->used;
     p->used += clv_round_up(count, 1024) + 64;
     return array;
 }
@@ -93,7 +102,7 @@ static clv_array *place(grid_point *p, size_t rank, size_t a, size_t b, size_t c
 bool grid_set_up(grid_point *p)
 {
     const size_t n = p->size, rows = CLV_MAX(n / 128, (size_t)1);
-    p->used = 0;
+    p->used = 0, p->places = 0;
     switch (p->what) {
     case SAXPY:
     case WAVES:
@@ -125,6 +134,18 @@ bool grid_set_up(grid_point *p)
         p->in[0] = place(p, 3, n, 32, 32), p->in[1] = place(p, 3, n, 32, 32);
         p->out[0] = place(p, 3, n, 32, 32);
         break;
+    case CONVOLVE:
+    case GAUSSIAN:
+        p->in[0] = place(p, 2, n, n, 0), p->in[1] = place(p, 1, 13 * 13, 0, 0);
+        p->out[0] = place(p, 2, n, n, 0);
+        if (p->what == GAUSSIAN) clv_gaussian_2d(2, 6, p->at[1]);
+        break;
+    case EIGEN:
+        p->in[0] = place(p, 3, n, 16, 16), p->out[0] = place(p, 2, n, 16, 0);
+        break;
+    case COUNT:
+        p->in[0] = p->out[0] = NULL;
+        return true;
     default:
         p->in[0] = place(p, 2, n / 64, 64, 0), p->in[1] = place(p, 1, n / 64, 0, 0);
         p->in[2] = place(p, 1, 64, 0, 0), p->out[0] = place(p, 0, 0, 0, 0);
@@ -136,6 +157,7 @@ bool grid_set_up(grid_point *p)
 
 clv_status grid_call(grid_point *p)
 {
+    uint64_t inside;
     const clv_map_input in[] = { { "x", p->in[0], 0 },
                                  { p->what == ROWS ? "m" : "y", p->in[1], 0 },
                                  { p->what == ROWS ? "s" : "k", p->in[2], 2.5f } };
@@ -158,6 +180,15 @@ clv_status grid_call(grid_point *p)
         return clv_linear_step(p->context, p->in[0], p->in[1], p->in[2], p->out[0], p->out[1]);
     case TRAIN:
         return clv_linear_train(p->context, p->in[0], p->in[1], p->in[2], 1e-6f, 8, NULL);
+    case CONVOLVE:
+    case GAUSSIAN:
+        return clv_convolve_2d(p->context, p->at[0], p->size, p->size, p->at[1],
+                               p->what == GAUSSIAN ? 13 : 5, p->what == GAUSSIAN ? 13 : 5, NULL,
+                               p->at[2], NULL);
+    case EIGEN:
+        return clv_eigvalsh(p->context, p->at[0], p->size, 16, NULL, p->at[1], NULL);
+    case COUNT:
+        return clv_monte_carlo_pi(p->context, p->size, NULL, &inside, NULL);
     default:
         return clv_product(p->context, p->in[0], p->in[1], NULL, p->out[0]);
     }

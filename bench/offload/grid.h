@@ -12,8 +12,8 @@ typedef struct grid_point {
     size_t size;
     clv_context *context;
     clv_array *in[4], *out[2];
-    float *memory;
-    size_t used;
+    float *memory, *at[6]; /* of in and out, in the order of their making */
+    size_t used, places;
 } grid_point;
 
 int grid_points(void);

@@ -6,6 +6,8 @@
 #include "host/array/data.h"
 #include "runtime/offload.h"
 
+#include <cleave/job.h>
+
 enum {
     CALL_ARRAYS = 16,
     CALL_SCRATCH = CALL_ARRAYS /* engine keys from here on are the operation's */
@@ -29,6 +31,12 @@ typedef struct clv_call {
 
 void clv_call_add(clv_call *call, clv_array *array, bool input, bool output);
 clv_status clv_call_run(clv_context *context, clv_call *call);
+
+/* An operation made of units: by the host's cores (the job's reference) or by the balancer's devices.
+ * `request` has kind, work, flops, bytes, host_flops, least_work, most_work and trial; `prepare` (may
+ * be NULL) is called once it is decided that something is to be done. */
+clv_status clv_call_job(clv_context *context, clv_offload_request *request, const clv_job *job,
+                        clv_status (*prepare)(void *user), void *user, clv_report *report);
 
 /* log2, rounded down: sizes of one octave cost alike. */
 unsigned clv_call_octave(size_t n);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution of an image: the host adds the borders, the devices' units are rows. */
+#include "host/array/call.h"
+#include "host/array/convolve.h"
 #include "host/array/edge.h"
 
 #include "base/alloc.h"
@@ -7,6 +9,7 @@
 #include "cl_embedded.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -18,13 +21,15 @@ enum {
     MOST_ELEMENTS = 4096
 };
 
-typedef struct filter {
-    size_t height, width, kernel_height, kernel_width, pitch;
-    float *weights; /* the kernel turned by half a turn */
-    float *padded;  /* [height + kernel_height - 1, pitch] */
-    float *out;
-    size_t out_stride;
-} filter;
+typedef clv_filter filter;
+
+/* A call: the filter comes first, as a job's functions know nothing else. */
+typedef struct task {
+    filter filter;
+    const float *in, *kernel;
+    size_t stride;
+    const clv_convolve_options *options;
+} task;
 
 static bool is_core(const clv_device *device)
 {
@@ -109,16 +114,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     const filter *f = user;
     void *result;
     CLV_TRY(clv_slot_result_create(slot, OUT, count * f->width * sizeof(float), &result));
-    float *out = result;
-    for (size_t y = 0; y < count; ++y)
-        for (size_t x = 0; x < f->width; ++x) {
-            const float *at = f->padded + (first + y) * f->pitch + x, *w = f->weights;
-            float sum = 0;
-            for (size_t i = 0; i < f->kernel_height; ++i, at += f->pitch)
-                for (size_t j = 0; j < f->kernel_width; ++j)
-                    sum = fmaf(*w++, at[j], sum);
-            out[y * f->width + x] = sum;
-        }
+    clv_filter_rows(f, first, count, result);
     return CLV_OK;
 }
 
@@ -185,9 +181,11 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
     return CLV_OK;
 }
 
-static clv_status prepare(filter *f, const float *in, size_t stride, const float *kernel,
-                          const clv_convolve_options *o)
+/* Borders are added by whoever calls, for either side. */
+static clv_status prepare(void *user)
 {
+    const task *t = user;
+    filter *f = user;
     const size_t elements = f->kernel_height * f->kernel_width;
     f->pitch = clv_round_up(clv_round_up(f->width, 2 * LANES) + f->kernel_width - 1, LANES);
     f->weights = clv_alloc(elements, sizeof *f->weights);
@@ -196,9 +194,46 @@ static clv_status prepare(filter *f, const float *in, size_t stride, const float
         return clv_fail(CLV_E_MEMORY, "convolve: no memory for image [%zu,%zu] with its borders",
                         f->height, f->width);
     for (size_t i = 0; i < elements; ++i)
-        f->weights[i] = kernel[elements - 1 - i];
-    pad(f, in, stride, o);
+        f->weights[i] = t->kernel[elements - 1 - i];
+    pad(f, t->in, t->stride, t->options);
     return CLV_OK;
+}
+
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    size_t side, kernel_height, kernel_width;
+    float *image, *out, *kernel;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    const trial *t = user;
+    return clv_convolve_2d(t->context, t->image, t->side, t->side, t->kernel, t->kernel_height,
+                           t->kernel_width, NULL, t->out, NULL);
+}
+
+/* A square image of about `work` pixels under a kernel of the call's size. */
+static clv_status try_filter(clv_context *context, double work, clv_side side, double *seconds,
+                             void *user)
+{
+    const filter *f = user;
+    (void)side;
+    trial t = { .context = context,
+                .side = (size_t)lrint(sqrt(work)),
+                .kernel_height = f->kernel_height,
+                .kernel_width = f->kernel_width };
+    const size_t pixels = t.side * t.side, elements = f->kernel_height * f->kernel_width;
+    float *memory = clv_alloc_pages((2 * pixels + elements + 1024) * sizeof *memory);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
+    for (size_t i = 0; i < pixels + elements; ++i)
+        memory[i] = (float)(i * 37 % 997) * 1e-3f;
+    t.image = memory, t.kernel = memory + pixels;
+    t.out = memory + clv_round_up(pixels + elements, 1024);
+    const clv_status status = clv_offload_time(trial_once, &t, seconds);
+    clv_free(memory);
+    return status;
 }
 
 clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height, size_t width,
@@ -209,16 +244,17 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
     const clv_convolve_options *o = options ? options : &none;
     if (!context || !in || !kernel || !out)
         return clv_fail(CLV_E_ARGUMENT, "convolve: a NULL context, image, kernel or result");
-    filter f = {
-        .height = height,
-        .width = width,
-        .kernel_height = kernel_height,
-        .kernel_width = kernel_width,
-        .out = out,
-        .out_stride = o->output_stride ? o->output_stride : width,
-    };
-    const size_t stride = o->input_stride ? o->input_stride : width;
-    CLV_TRY(check(&f, stride, o));
+    task t = { .filter = { .height = height,
+                           .width = width,
+                           .kernel_height = kernel_height,
+                           .kernel_width = kernel_width,
+                           .out = out,
+                           .out_stride = o->output_stride ? o->output_stride : width },
+               .in = in,
+               .kernel = kernel,
+               .stride = o->input_stride ? o->input_stride : width,
+               .options = o };
+    CLV_TRY(check(&t.filter, t.stride, o));
     const clv_job job = {
         .name = "convolve",
         .units = height,
@@ -232,10 +268,24 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
         .progress = o->progress,
         .progress_user = o->progress_user,
     };
-    clv_status status = prepare(&f, in, stride, kernel, o);
-    if (!status) status = clv_job_run(context, &job, &f, report);
-    clv_free(f.weights);
-    clv_free(f.padded);
+    char kind[64];
+    const double pixels = (double)height * (double)width;
+    const double taps = (double)kernel_height * (double)kernel_width;
+    snprintf(kind, sizeof kind, "convolve %zux%zu", kernel_height, kernel_width);
+    const double least = (double)CLV_MAX(kernel_height, kernel_width) / 2 + 1;
+    clv_offload_request request = { .operation = "convolve",
+                                    .kind = kind,
+                                    .work = pixels,
+                                    .flops = 2 * pixels * taps,
+                                    .host_flops = 30e9,
+                                    .bytes = 8 * pixels,
+                                    .least_work = CLV_MAX(256, least * least),
+                                    .most_work = 1 << 22,
+                                    .trial = try_filter,
+                                    .user = &t };
+    const clv_status status = clv_call_job(context, &request, &job, prepare, &t, report);
+    clv_free(t.filter.weights);
+    clv_free(t.filter.padded);
     return status;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eigenvalues of many symmetric matrices: matrices are the units. */
+#include "host/array/call.h"
+#include "host/array/eigen_host.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
@@ -127,59 +130,52 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 
 /* ---- plain C --------------------------------------------------------------------------------- */
 
-static void rotate(double *a, size_t n, size_t p, size_t q)
-{
-    const double x = a[q * n + p], h = (a[q * n + q] - a[p * n + p]) / 2;
-    if (x == 0) return;
-    const double t = (h < 0 ? -x : x) / (fabs(h) + sqrt(h * h + x * x));
-    const double c = 1 / sqrt(t * t + 1), s = t * c;
-    for (size_t k = 0; k < n; ++k) {
-        const double u = a[p * n + k], v = a[q * n + k];
-        a[p * n + k] = c * u - s * v;
-        a[q * n + k] = s * u + c * v;
-    }
-    for (size_t k = 0; k < n; ++k) {
-        const double u = a[k * n + p], v = a[k * n + q];
-        a[k * n + p] = c * u - s * v;
-        a[k * n + q] = s * u + c * v;
-    }
-}
-
-static void diagonalise(double *a, size_t n)
-{
-    for (int sweep = 0; sweep < 30; ++sweep) {
-        double off = 0, all = 0;
-        for (size_t i = 0; i < n; ++i)
-            for (size_t j = 0; j < n; ++j) {
-                all += a[i * n + j] * a[i * n + j];
-                if (i != j) off += a[i * n + j] * a[i * n + j];
-            }
-        if (!(off > 1e-30 * all)) return;
-        for (size_t p = 0; p < n; ++p)
-            for (size_t q = p + 1; q < n; ++q)
-                rotate(a, n, p, q);
-    }
-}
-
 static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const batch *b = user;
     const size_t n = b->n;
     void *result;
     CLV_TRY(clv_slot_result_create(slot, VALUES, count * n * sizeof(float), &result));
-    double *a = clv_alloc(n * n, sizeof *a);
-    if (!a) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n);
-    for (size_t m = 0; m < count; ++m) {
-        const float *from = b->matrices + (first + m) * n * n;
-        for (size_t i = 0; i < n; ++i)
-            for (size_t j = 0; j <= i; ++j)
-                a[i * n + j] = a[j * n + i] = (double)from[i * n + j];
-        diagonalise(a, n);
-        for (size_t i = 0; i < n; ++i)
-            ((float *)result)[m * n + i] = (float)a[i * n + i];
-    }
-    clv_free(a);
+    double *room = clv_alloc(clv_eigen_room(n), sizeof *room);
+    if (!room) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a matrix [%zu,%zu]", n, n);
+    for (size_t m = 0; m < count; ++m)
+        clv_eigen_host(b->matrices + (first + m) * n * n, n, room, (float *)result + m * n);
+    clv_free(room);
     return CLV_OK;
+}
+
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    const float *matrices;
+    float *values;
+    size_t count, n;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    const trial *t = user;
+    return clv_eigvalsh(t->context, t->matrices, t->count, t->n, NULL, t->values, NULL);
+}
+
+/* About `work` matrices of the call's size, with a diagonal that stands out as often as not. */
+static clv_status try_eigen(clv_context *context, double work, clv_side side, double *seconds,
+                            void *user)
+{
+    const batch *b = user;
+    (void)side;
+    trial t = { .context = context, .count = (size_t)CLV_MAX(lrint(work), 1L), .n = b->n };
+    const size_t elements = t.count * b->n * b->n;
+    float *memory = clv_alloc_pages((elements + t.count * b->n) * sizeof *memory);
+    if (!memory) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a trial");
+    for (size_t i = 0; i < elements; ++i)
+        memory[i] = (float)(i * 37 % 997) * 1e-3f - 0.5f;
+    t.matrices = memory, t.values = memory + elements;
+    const clv_status status = clv_offload_time(trial_once, &t, seconds);
+    *seconds *= work / (double)t.count; /* to what was asked for */
+    clv_free(memory);
+    return status;
 }
 
 clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
@@ -210,5 +206,16 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
         .progress = o->progress,
         .progress_user = o->progress_user,
     };
-    return count ? clv_job_run(context, &job, &b, report) : CLV_OK;
+    const double each = (double)n * (double)n, c = (double)count;
+    clv_offload_request request = { .operation = "eigvalsh",
+                                    .kind = signature,
+                                    .work = c,
+                                    .flops = c * (4.0 / 3 * each * (double)n + 60 * each),
+                                    .host_flops = 1.5e9,
+                                    .bytes = 4 * c * (each + (double)n),
+                                    .least_work = 1,
+                                    .most_work = CLV_MAX(4, 4e6 / each),
+                                    .trial = try_eigen,
+                                    .user = &b };
+    return count ? clv_call_job(context, &request, &job, NULL, &b, report) : CLV_OK;
 }

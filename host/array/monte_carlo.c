@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Monte Carlo on every device: blocks of samples are the units, counts come back. */
+#include "host/array/call.h"
 #include "host/array/philox.h"
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@ static const double OPERATIONS = 45; /* of integers, a sample */
 
 typedef struct experiment {
     uint32_t key[2];
-    uint64_t inside;
+    uint64_t samples, inside;
 } experiment;
 
 /* Vectors for cores, neighbours in a work-group for the others. */
@@ -77,6 +78,37 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     return CLV_OK;
 }
 
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    uint64_t samples;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    const trial *t = user;
+    uint64_t inside;
+    return clv_monte_carlo_pi(t->context, t->samples, NULL, &inside, NULL);
+}
+
+static clv_status try_count(clv_context *context, double work, clv_side side, double *seconds,
+                            void *user)
+{
+    trial t = { .context = context, .samples = (uint64_t)CLV_MAX(work, 1) };
+    (void)side, (void)user;
+    return clv_offload_time(trial_once, &t, seconds);
+}
+
+/* Samples behind the last block are the calling thread's. */
+static clv_status prepare(void *user)
+{
+    experiment *e = user;
+    const uint64_t rest = e->samples % BLOCK;
+    e->inside = clv_philox_count(e->samples - rest, rest, e->key);
+    return CLV_OK;
+}
+
 clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
                               const clv_monte_carlo_options *options, uint64_t *inside,
                               clv_report *report)
@@ -89,11 +121,11 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
                         (unsigned long long)samples);
     static const clv_monte_carlo_options none;
     const clv_monte_carlo_options *o = options ? options : &none;
-    experiment e = { .key = { o->key[0], o->key[1] } };
-    const uint64_t units = samples / BLOCK;
+    experiment e = { .key = { o->key[0], o->key[1] }, .samples = samples };
+    if (!samples) return CLV_OK;
     const clv_job job = {
         .name = "monte carlo",
-        .units = (size_t)units,
+        .units = (size_t)(samples / BLOCK),
         .cost = cost,
         .enqueue = enqueue,
         .commit = commit,
@@ -101,7 +133,17 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
         .progress = o->progress,
         .progress_user = o->progress_user,
     };
-    if (units) CLV_TRY(clv_job_run(context, &job, &e, report));
-    *inside = e.inside + clv_philox_count(units * BLOCK, samples % BLOCK, e.key);
+    clv_offload_request request = { .operation = "monte carlo",
+                                    .kind = "monte carlo",
+                                    .work = (double)samples,
+                                    .flops = OPERATIONS * (double)samples,
+                                    .host_flops = 25e9,
+                                    .bytes = (double)job.units * ITEMS * sizeof(uint32_t),
+                                    .least_work = (double)BLOCK,
+                                    .most_work = (double)BLOCK * 1024,
+                                    .trial = try_count,
+                                    .user = &e };
+    CLV_TRY(clv_call_job(context, &request, &job, prepare, &e, report));
+    *inside = e.inside;
     return CLV_OK;
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on plain arrays, split over the context's devices. */
+/* Operations on plain arrays: by the host's cores, or split over the context's devices.
+ *
+ * Whoever is predicted to be done first does clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh
+ * (cleave/offload.h; clv_offload_force, clv_offload_dry and clv_offload_last hold for them too).
+ * Devices do them as one job under the balancer; where they are forced and fail, the host does not
+ * help out (CLV_E_NO_DEVICE). */
 #ifndef CLEAVE_ARRAY_H
 #define CLEAVE_ARRAY_H
 
@@ -24,7 +29,7 @@ typedef struct clv_monte_carlo_options {
  * Points come from Philox4x32-10 (Salmon et al. 2011): point 2i and 2i + 1 from the words (0,1)
  * and (2,3) of counter (i mod 2^32, i / 2^32, 0, 0); a coordinate is the upper 24 bits of a word;
  * ux^2 + uy^2 <= 2^48 is inside, in integers. The count is exact, and equal on every device, in
- * every split.
+ * every split, and on the host. Samples behind the last block of 131,072 are the calling thread's.
  *
  * @param samples  at most 2^63.
  * @param report   NULL, or what the run is added to.
@@ -91,10 +96,11 @@ typedef struct clv_eigen_options {
 
 /**
  * Eigenvalues of `count` symmetric matrices [count,n,n], of which the lower triangle is read, as
- * `values` [count,n] in ascending order, by cyclic Jacobi rotations.
+ * `values` [count,n] in ascending order: on devices by cyclic Jacobi rotations in float32, on the
+ * host by Householder reflections and implicit QR steps in float64.
  *
- * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. The values of a matrix do not depend on its
- * neighbours. A matrix with NaN or infinity has NaN among its values.
+ * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side the values of a matrix do not
+ * depend on its neighbours. A matrix with NaN or infinity has NaN among its values.
  *
  * @param n  1 to 128.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.

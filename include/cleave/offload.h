@@ -7,11 +7,11 @@
 
 CLV_BEGIN_DECLS
 
-/** Who does the work of clv_matmul and of the operations of cleave/array_math.h and cleave/array.h. */
+/** Who does the work of clv_matmul and of the operations of cleave/array_math.h and array.h. */
 typedef enum clv_side {
     CLV_SIDE_AUTO = 0, /**< whoever is predicted to be done first */
-    CLV_SIDE_HOST,     /**< plain C on the calling thread; no OpenCL */
-    CLV_SIDE_DEVICE,   /**< the context's first device that works */
+    CLV_SIDE_HOST,     /**< plain C, no OpenCL: the calling thread; for array.h all cores */
+    CLV_SIDE_DEVICE,   /**< the context's first device that works; for array.h the balancer's */
 } clv_side;
 
 enum { CLV_OFFLOAD_REASON = 200 };
@@ -27,8 +27,8 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
  * directory) built-in rates stand in, and `measured` is false.
  *
- * What a process' first call of a kind adds on the device (compiling or loading its program) is learnt
- * and counted: the host does the calls until what they lose there adds up to it.
+ * What a process' first call of a kind adds on the device (compiling or loading its program) is
+ * learnt and counted: the host does the calls until what they lose there adds up to it.
  *
  * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
  * lives. So a choice may change from call to call; where bits matter, and an operation does not say
@@ -48,7 +48,7 @@ typedef struct clv_offload {
     double host_rate;      /**< flops / host_s */
     double kernel_rate;    /**< flops / (device_s - launch_s - transfer) */
     double transfer_rate;  /**< bytes a second between host and device; 0: it works in place */
-    double first_s;        /**< what this process' first such call adds to device_s; 0: it was made */
+    double first_s;        /**< what this process' first such call adds; 0: it was made */
     char operation[32];    /**< "matmul", "map", ... */
     char device[96];       /**< label; "" without one */
     char reason[CLV_OFFLOAD_REASON]; /**< one sentence with the numbers */

@@ -68,7 +68,7 @@ def gaussian_2d(sigma: float, radius: int) -> np.ndarray:
 
 def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | None = None,
              progress: Progress = None) -> np.ndarray:
-    """Eigenvalues of many symmetric matrices, by cyclic Jacobi rotations.
+    """Eigenvalues of many symmetric matrices: by Jacobi rotations on devices, QR steps on the host.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@
 #include "host/array/philox.h"
 
 #include <cleave/array.h>
+#include <cleave/offload.h>
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +20,11 @@ static void everywhere(void (*claim)(clv_context *context, const test_device *de
     for (size_t i = 0; i < count; ++i) {
         test_device device;
         test_device_open(i, NULL, &device);
+        clv_offload_force(CLV_SIDE_DEVICE); /* these are small: the host would do them */
         claim(device.context, &device);
+        clv_offload_force(CLV_SIDE_HOST);
+        claim(device.context, NULL);
+        clv_offload_force(CLV_SIDE_AUTO);
         test_device_close(&device);
     }
     clv_context *context;
@@ -160,8 +165,10 @@ static void filter_once(clv_context *context, const filter_case *c)
     EXPECT_OK(clv_context_create(&by_c, &reference));
     EXPECT_OK(clv_convolve_2d(context, in, c->height, c->width, k, c->kernel_height,
                               c->kernel_width, &o, out, NULL));
+    const clv_side side = clv_offload_force(CLV_SIDE_HOST);
     EXPECT_OK(clv_convolve_2d(reference, in, c->height, c->width, k, c->kernel_height,
                               c->kernel_width, &o, plain, NULL));
+    clv_offload_force(side);
     clv_context_free(reference);
     expect_filtered(c, in, k, out);
     assert_memory_equal(out, plain, c->height * c->out_stride * sizeof *out); /* padding too */

@@ -69,3 +69,18 @@ def test_counts_are_exact(context, reference):
     assert inside != cleave.monte_carlo_pi(samples, key=(1, 3), context=reference)
     with pytest.raises(cleave.ArgumentError):
         cleave.monte_carlo_pi(-1)
+
+
+def test_explain_and_force_these_too(context, reference):
+    image, kernel = np.ones((20, 20), np.float32), cleave.gaussian_2d(1, 2)
+    stack = np.ones((3, 4, 4), np.float32)
+    calls = {"convolve": (cleave.convolve_2d, image, kernel), "eigvalsh": (cleave.eigvalsh, stack),
+             "monte carlo": (cleave.monte_carlo_pi, 1000)}
+    for name, (function, *arguments) in calls.items():
+        plan = cleave.explain(function, *arguments, context=context)
+        assert plan.operation == name and plan.side in ("host", "device") and plan.flops > 0
+        with cleave.offload("host"):
+            function(*arguments, context=context)
+        assert cleave.last_plan().operation == name and cleave.last_plan().side == "host"
+        with cleave.offload("device"), pytest.raises(cleave.NoDeviceError):
+            function(*arguments, context=reference)

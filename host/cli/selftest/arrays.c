@@ -148,7 +148,9 @@ static void count_points(selftest *test, clv_context *plain)
     uint64_t want = 0, got = 0;
     selftest_begin(test, "Monte Carlo, %d points", SAMPLES);
     clv_status status = clv_monte_carlo_pi(plain, SAMPLES, NULL, &want, NULL);
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
     if (!status) status = clv_monte_carlo_pi(test->context, SAMPLES, NULL, &got, NULL);
+    clv_offload_force(before);
     selftest_end(test, status, want > got ? (double)(want - got) : (double)(got - want), 0);
 }
 
@@ -158,7 +160,9 @@ static void filter(selftest *test, clv_context *plain, const float *x, float *wa
     selftest_begin(test, "convolution %dx%d, 5x3", ROWS, WIDTH);
     const clv_convolve_options o = { .edge = CLV_EDGE_MIRROR };
     clv_status status = clv_convolve_2d(plain, x, ROWS, WIDTH, x, 5, 3, &o, want, NULL);
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
     if (!status) status = clv_convolve_2d(test->context, x, ROWS, WIDTH, x, 5, 3, &o, got, NULL);
+    clv_offload_force(before);
     for (size_t i = 0; i < (size_t)ROWS * WIDTH && !status; ++i)
         worst = fmax(worst, fabs((double)want[i] - (double)got[i]));
     selftest_end(test, status, worst, 1e-5);
@@ -187,7 +191,9 @@ static void diagonalise(selftest *test, clv_context *plain, const float *x, floa
     double worst = 0;
     selftest_begin(test, "eigenvalues of %d matrices", COUNT);
     clv_status status = clv_eigvalsh(plain, x, COUNT, N, NULL, want, NULL);
+    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
     if (!status) status = clv_eigvalsh(test->context, x, COUNT, N, NULL, got, NULL);
+    clv_offload_force(before);
     for (size_t i = 0; i < (size_t)COUNT * N && !status; ++i)
         worst = fmax(worst, fabs((double)want[i] - (double)got[i]));
     selftest_end(test, status, worst, 2e-5);
