@@ -83,6 +83,29 @@ def arrays(cleave):
     print("bench: %d operations on arrays, in turns" % len(figures["cases"]))
 
 
+def check_modes(path):
+    """CPU, GPU and hybrid side by side, of the cases that were asked for."""
+    result = subprocess.run(
+        [sys.argv[1], "bench", "transformer", "--modes", "cpu", "--only", "feed forward 256",
+         "--repeats", "1", "--no-files", "-q", "--html", path + ".html", "--markdown",
+         path + ".md"], capture_output=True, text=True, check=False)
+    check(result.returncode == 0, result.stderr)
+    with open(path + ".md", encoding="utf-8") as file:
+        tables = file.read()
+    check("| from memory to memory | CPU | GPU | hybrid |" in tables, "no table of modes")
+    check("| feed forward 256, 128 tokens | " in tables, "no line of the case that was wanted")
+    check("attention, 8 heads" not in tables and "matmul" not in tables,
+          "--only lets others through")
+    with open(path + ".html", encoding="utf-8") as file:
+        parser = Balance()
+        parser.feed(file.read())
+    check(not parser.open, "HTML elements stay open: %s" % parser.open)
+    result = subprocess.run([sys.argv[1], "bench", "transformer", "--only", "no such case"],
+                            capture_output=True, text=True, check=False)
+    check(result.returncode == 2 and "no such case" in result.stderr,
+          "--only takes what is not there")
+
+
 def main():
     arrays(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +139,8 @@ def main():
         xml.etree.ElementTree.fromstring(drawing)
         check("nan" not in drawing and "inf" not in drawing, "a plot holds nan or inf")
         at = end
+    with tempfile.TemporaryDirectory() as folder:
+        check_modes(os.path.join(folder, "modes"))
     print("bench: three cases, the same in JSON, HTML, Markdown and on the terminal")
 
 

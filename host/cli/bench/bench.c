@@ -21,14 +21,14 @@ static const bench_workload *const workloads[] = {
 };
 
 typedef struct bench_args {
-    const char *modes, *device, *sizes, *library, *coadd, *json, *html, *markdown, *peers,
+    const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
         *environments;
     uint64_t repeats, turns;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
 } bench_args;
 
-enum { OPTION_ROWS = 17 };
+enum { OPTION_ROWS = 18 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -39,6 +39,7 @@ static void make_table(bench_args *a, cli_option *table)
           "these devices: gpu, cpu, all, N, P:D, name~TEXT, ..." },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
+        { "only", CLI_TEXT, &a->only, "TEXT", "only those whose name has this in it" },
         { "library", CLI_TEXT, &a->library, "DIR",
           "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
         { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
@@ -126,16 +127,18 @@ static int choose_workloads(bench *b, int count, char **names)
 
 static int read_args(bench_args *a, bench *b)
 {
-    b->plan = (bench_plan){ .sizes = { .full = a->full, .library = a->library, .coadd = a->coadd },
-                            .repeats = (size_t)a->repeats,
-                            .turns = a->turns   ? (size_t)a->turns
-                                     : a->peers ? 2
-                                                : 1,
-                            .patience_s = a->patience_given ? a->patience_s
-                                          : a->full         ? 120
-                                                            : 20,
-                            .files = !a->no_files,
-                            .cold = !a->no_files && !a->no_cold };
+    b->plan = (bench_plan){
+        .sizes = { .full = a->full, .only = a->only, .library = a->library, .coadd = a->coadd },
+        .repeats = (size_t)a->repeats,
+        .turns = a->turns   ? (size_t)a->turns
+                 : a->peers ? 2
+                            : 1,
+        .patience_s = a->patience_given ? a->patience_s
+                      : a->full         ? 120
+                                        : 20,
+        .files = !a->no_files,
+        .cold = !a->no_files && !a->no_cold
+    };
     if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
         return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
     b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
@@ -330,14 +333,27 @@ static int find_peers(const bench_args *a, char *scripts, const char **environme
     return -1;
 }
 
+/* Those that --only leaves. */
+static int list_cases(bench *b)
+{
+    const char *only = b->plan.sizes.only;
+    size_t all = 0;
+    for (size_t i = 0; i < b->workload_count; ++i)
+        all += b->workloads[i]->cases(&b->plan.sizes, b->cases + all, BENCH_MOST_CASES - all);
+    for (size_t i = 0; i < all; ++i)
+        if (!only || strstr(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
+    if (only && !b->case_count)
+        return cli_error(&cli_bench, CLI_USAGE, "--only: no name has \"%s\" in it", only);
+    return -1;
+}
+
 static int run_bench(bench *b, const bench_args *a, const char *scripts, const char *environments)
 {
     bool failed = false;
     clv_utc(b->started, sizeof b->started);
-    for (size_t i = 0; i < b->workload_count; ++i)
-        b->case_count += b->workloads[i]->cases(&b->plan.sizes, b->cases + b->case_count,
-                                                BENCH_MOST_CASES - b->case_count);
-    int code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
+    int code = list_cases(b);
+    if (code >= 0) return code;
+    code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
     if (code) return code;
     code = cli_status(&cli_bench, make_folder(b));
     if (!code) code = cli_status(&cli_bench, measure_all(b, a, scripts, environments, &failed));

@@ -48,6 +48,7 @@ typedef struct bench_plot {
 
 typedef struct bench_sizes {
     bool full;
+    const char *only;    /* of --only; NULL: all */
     size_t given[16][3]; /* of --sizes, height, width, frames; instead of the usual ones */
     size_t given_count;
     const char *library, *coadd; /* of --library and --coadd; NULL: made up */
@@ -246,6 +247,8 @@ void bench_print(const bench *b, FILE *out); /* bench/text.c */
 clv_json *bench_json(const bench *b);        /* bench/json.c; schema cleave.bench/1 */
 char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_free */
 char *bench_html(const bench *b);            /* bench/html.c; free with clv_free */
+/* bench/modes.c: a workload's times by mode, where one was measured. */
+void bench_add_modes(const bench *b, const bench_workload *workload, bool html, clv_text *out);
 /* bench/plot.c: inline SVG into `out`. */
 void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric, clv_text *out);
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,

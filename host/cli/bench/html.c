@@ -15,7 +15,8 @@ static const char style[] =
     "h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}\n"
     ".dim{color:var(--dim)}.busy{background:#e3494822;border-left:4px solid #e34948;"
     "padding:.4rem .8rem}\n"
-    ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
+    ".scroll{overflow-x:auto;margin-bottom:1.5rem}table{border-collapse:collapse;font-variant-"
+    "numeric:tabular-nums}\n"
     "td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--line);"
     "white-space:nowrap}\n"
     "th{color:var(--dim);font-weight:600}td.l,th.l{text-align:left}tr.case td{font-weight:600;"
@@ -143,6 +144,7 @@ static void add_workload(const bench *b, const bench_workload *workload, clv_tex
         bench_draw_plot(b, &workload->plots[i], BENCH_COMPUTE, &drawing);
         add_figure(&drawing, out);
     }
+    bench_add_modes(b, workload, true, out);
     add_table(b, workload, out);
 }
 

@@ -55,11 +55,11 @@ static void add_row(const bench *b, size_t c, size_t p, bool first, clv_text *ou
 
 static void add_workload(const bench *b, const bench_workload *workload, clv_text *out)
 {
-    clv_text_add(out,
-                 "\n### %s\n\n"
-                 "| input | by | kernels | compute | | files | | cold | memory | GFLOP/s | GB/s |\n"
-                 "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-                 workload->title);
+    clv_text_add(out, "\n### %s\n", workload->title);
+    bench_add_modes(b, workload, false, out);
+    clv_text_add(out, "\n| input | by | kernels | compute | | files | | cold | memory | GFLOP/s "
+                      "| GB/s |\n"
+                      "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t c = 0; c < b->case_count; ++c) {
         bool first = true;
         if (b->cases[c].workload != workload) continue;

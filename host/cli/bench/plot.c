@@ -215,7 +215,7 @@ static double names_room(const bench *b, const bench_workload *workload)
     for (size_t c = 0; c < b->case_count; ++c)
         if (!workload || b->cases[c].workload == workload)
             longest = CLV_MAX(longest, strlen(b->cases[c].name));
-    return fmin(fmax(20 + 6.4 * (double)longest, 110), 330);
+    return fmin(fmax(34 + 6.4 * (double)longest, 110), 345);
 }
 
 void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,

@@ -30,7 +30,7 @@ static const struct {
     { "feed forward 256, 128 tokens", FFN, { 128, 256, 256 }, false },
     { "feed forward 512 to 2048, 512 tokens", FFN, { 512, 512, 2048 }, false },
     { "encoder of MiniLM's size, 64 texts of 64", INFERENCE, { 64, 64, 1 }, false },
-    { "fine-tuning step of MiniLM's size, 16 texts of 128", TRAINING, { 16, 128, 1 }, false },
+    { "fine-tuning step of MiniLM, 16 texts of 128", TRAINING, { 16, 128, 1 }, false },
     { "encoder, 1024 texts of 16", INFERENCE, { 1024, 16, 1 }, true },
     { "encoder, 256 texts of 64", INFERENCE, { 256, 64, 1 }, true },
     { "encoder, 128 texts of 128", INFERENCE, { 128, 128, 1 }, true },
