@@ -27,7 +27,23 @@ typedef int clv_progress(const char *job, size_t done, size_t total, void *user)
 
 /**
  * A job is described by plain data and five functions; nothing in it knows how many devices there
- * are. A range is [first, first + count). `user` is the caller's own pointer.
+ * are. A range is [first, first + count). `user` is the caller's own pointer: all devices' threads
+ * call with it at once, so only commit may write through it. `enqueue` and `commit` are needed, the
+ * rest may be 0 or NULL. A range whose enqueue fails is done by another device or by `reference`;
+ * where nobody can, and where commit fails, the job ends with that status.
+ *
+ *     clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+ *     {
+ *         clv_slot_output(slot, KEY, count * sizeof(float), &out);       memory for results
+ *         return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, 2, NULL);
+ *     }
+ *     clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
+ *     {
+ *         memcpy((float *)user + first, clv_slot_result(slot, KEY), count * sizeof(float));
+ *         return CLV_OK;
+ *     }
+ *
+ * In full: examples/mandelbrot.c (the least), examples/weights.c (inputs, shared data, fallback).
  */
 typedef struct clv_job {
     size_t size;           /**< sizeof(clv_job), or 0 for version 1 */
@@ -84,8 +100,12 @@ CLV_API clv_device *clv_worker_device(const clv_worker *worker);
 CLV_API size_t clv_worker_index(const clv_worker *worker);     /**< below CLV_MAX_WORKERS */
 CLV_API clv_queue *clv_worker_queue(const clv_worker *worker); /**< for setup */
 
-/** Memory of the worker under a small number of the job's choice: the same buffer at every call,
- *  grown when `bytes` is more. `clv_worker_buffer(worker, KEY, 0, &b)` looks it up. */
+/* Memory has keys: numbers of the job's choice, at most 32 different ones a worker and 32 a slot,
+ * which are counted apart. Buffers belong to the runtime: they live until the job ends, and their
+ * contents for one chunk (slots) or all of them (workers). */
+
+/** Memory of the worker: the same buffer at every call, grown when `bytes` is more, its contents
+ *  lost then. `clv_worker_buffer(worker, KEY, 0, &b)` looks up what setup made. */
 CLV_API clv_status clv_worker_buffer(clv_worker *worker, unsigned key, size_t bytes,
                                      clv_buffer **buffer);
 
@@ -110,7 +130,9 @@ typedef struct clv_box {
 } clv_box;
 
 /** Brings a box of the caller's array to the device: wrapped in place where host memory is
- *  shared, else packed densely into slot memory under `key` (one strided copy). */
+ *  shared, else packed densely into slot memory under `key` (one strided copy). A kernel finds
+ *  element (i,j,k) at offset + i * stride[0] + j * stride[1] + k of `place->buffer`: hand over
+ *  offset and strides, they differ from device to device. */
 CLV_API clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box,
                                   clv_place *place);
 
