@@ -175,6 +175,7 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
         return clv_fail(CLV_E_SHAPE, "convolve: row strides %zu and %zu, at least %zu expected",
                         in_stride, f->out_stride, f->width);
     if (f->height > UINT32_MAX / 2 || f->width > UINT32_MAX / 2 ||
+        CLV_MAX(in_stride, f->out_stride) > SIZE_MAX / 8 / f->height ||
         f->width + MOST_ELEMENTS > SIZE_MAX / 8 / (f->height + MOST_ELEMENTS))
         return clv_fail(CLV_E_SHAPE, "convolve: image [%zu,%zu] is larger than any memory",
                         f->height, f->width);
@@ -291,15 +292,16 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
 
 clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel)
 {
-    if (!kernel || !(sigma > 0) || !isfinite(sigma))
+    if (!kernel) return clv_fail(CLV_E_ARGUMENT, "gaussian: nowhere to put the kernel");
+    if (!(sigma > 0) || !isfinite(sigma))
         return clv_fail(CLV_E_ARGUMENT, "gaussian: sigma %g, a positive number expected", sigma);
     const size_t size = 2 * radius + 1;
     if (radius > MOST_ELEMENTS || size * size > MOST_ELEMENTS)
         return clv_fail(CLV_E_SHAPE, "gaussian: radius %zu, at most 31 expected", radius);
     double line[64], sum = 0;
     for (size_t i = 0; i < size; ++i) {
-        const double x = (double)i - (double)radius;
-        line[i] = exp(-x * x / (2 * sigma * sigma));
+        const double x = ((double)i - (double)radius) / sigma;
+        line[i] = exp(-x * x / 2);
         sum += line[i];
     }
     for (size_t i = 0; i < size; ++i)

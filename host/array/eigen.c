@@ -118,13 +118,27 @@ static int ascending(const void *left, const void *right)
     return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); /* NaN last */
 }
 
+/* Of the lower triangle: what is multiplied by 0 is a number or none. */
+static bool is_finite(const float *matrix, size_t n)
+{
+    float sum = 0;
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j <= i; ++j)
+            sum += 0.0f * matrix[i * n + j];
+    return sum == 0;
+}
+
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     const batch *b = user;
     float *out = b->values + first * b->n;
     memcpy(out, clv_slot_result(slot, VALUES), count * b->n * sizeof *out);
-    for (size_t i = 0; i < count; ++i)
+    for (size_t i = 0; i < count; ++i) {
+        if (!is_finite(b->matrices + (first + i) * b->n * b->n, b->n))
+            for (size_t k = 0; k < b->n; ++k) /* rotations may leave it out of the diagonal */
+                out[i * b->n + k] = NAN;
         qsort(out + i * b->n, b->n, sizeof *out, ascending);
+    }
     return CLV_OK;
 }
 

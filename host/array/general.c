@@ -142,9 +142,11 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
     static const clv_eigen_options none;
     if (!context || ((!matrices || !real || !imaginary) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
-    if (!n || n > LARGEST || count > SIZE_MAX / (16 * n * n))
-        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices [%zu,%zu], 1 to %d rows expected",
-                        count, n, n, LARGEST);
+    if (!n || n > LARGEST)
+        return clv_fail(CLV_E_SHAPE, "eigenvalues: matrices [%zu,%zu], 1 to %d rows expected", n, n,
+                        LARGEST);
+    if (count > SIZE_MAX / (16 * n * n))
+        return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
     const clv_lapack *lapack = clv_lapack_get();
     if (!lapack)
         return clv_fail(CLV_E_NO_DEVICE,

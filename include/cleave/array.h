@@ -100,7 +100,7 @@ typedef struct clv_eigen_options {
  * host by Householder reflections and implicit QR steps in float64.
  *
  * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side the values of a matrix do not
- * depend on its neighbours. A matrix with NaN or infinity has NaN among its values.
+ * depend on its neighbours. A matrix with NaN or infinity has NaN values.
  *
  * @param n  1 to 128.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; as clv_job_run.

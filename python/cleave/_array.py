@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import Any
 
 import numpy as np
 
 from . import _abi
-from ._arrays import address, as_floats, with_strides
+from ._arrays import address, as_floats, numbers, with_strides
 from ._context import Context, default_context
 from ._library import check, has, lib
 from ._probe import choice
@@ -80,7 +81,7 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_eigvalsh")
-    given = np.ascontiguousarray(matrices, dtype=np.float32)
+    given = np.ascontiguousarray(numbers("matrices", matrices))
     if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
         raise ShapeError(f"eigvalsh: [count, n, n] or [n, n] expected, shape {given.shape} given")
     count = 1 if given.ndim == 2 else len(given)
@@ -105,7 +106,7 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
     call.
     """
     _needs("clv_eigvals")
-    given = np.ascontiguousarray(matrices, dtype=np.float32)
+    given = np.ascontiguousarray(numbers("matrices", matrices))
     if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
         raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {given.shape} given")
     count = 1 if given.ndim == 2 else len(given)
@@ -129,6 +130,7 @@ def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Cont
     Raises ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_monte_carlo_pi")
+    samples = operator.index(samples)
     if not 0 <= samples <= 1 << 63 or any(not 0 <= word < 1 << 32 for word in key) or len(key) != 2:
         raise ArgumentError(f"monte_carlo_pi: samples {samples}, key {key}: 0 to 2^63, and two of "
                             "32 bits, expected")

@@ -11,15 +11,21 @@ from ._library import libc
 from .errors import ShapeError
 
 
-def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.ndarray:
-    """An array of floats whose last axis is dense; masked elements become NaN. A view where the
-    input already is one, else a copy."""
+def numbers(what: str, value: Any, dtype: Any = np.float32) -> np.ndarray:
+    """An array of floats of any shape, masked elements NaN: the input itself where it is one.
+    ShapeError for anything but real numbers: complex ones, texts, objects."""
     if isinstance(value, np.ma.MaskedArray):
         value = value.astype(dtype).filled(np.nan)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
-        raise ShapeError(f"{what}: numbers expected, {array.dtype} given")
-    array = np.asarray(array, dtype=dtype)
+        raise ShapeError(f"{what}: real numbers expected, {array.dtype} given")
+    return np.asarray(array, dtype=dtype)
+
+
+def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.ndarray:
+    """An array of floats whose last axis is dense; masked elements become NaN. A view where the
+    input already is one, else a copy."""
+    array = numbers(what, value, dtype)
     if array.ndim != ndim:
         raise ShapeError(f"{what}: {ndim} axes expected, shape {array.shape} given")
     return array

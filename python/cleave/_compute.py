@@ -4,6 +4,7 @@ normalisation, linear regression."""
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
 
     Raises FormatError (with the position in the expression), ShapeError, ArgumentError.
     """
+    if not isinstance(expression, str):
+        raise ArgumentError(f"compute: an expression as text expected, {type(expression)} given")
     arrays = [value for value in inputs.values() if isinstance(value, Array)]
     with Operands(context, *arrays, *([out] if isinstance(out, Array) else [])) as operands:
         given = (_abi.MapInput * max(len(inputs), 1))()
@@ -143,8 +146,10 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
                                          w.flags.c_contiguous and w.flags.writeable):
         raise ArgumentError("linear_train: w: a dense, writeable float32 array expected")
+    if not 0 < operator.index(steps) < 1 << 32:
+        raise ArgumentError(f"linear_train: {steps} steps, 1 to 2^32 - 1 expected")
     with Operands(context, x, y, w) as operands:
         (hx, _), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
         hl, losses = operands.result((steps,))
-        check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, steps, hl))
+        check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), steps, hl))
     return losses

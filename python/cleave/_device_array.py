@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 
 from . import _abi
-from ._arrays import address
+from ._arrays import address, numbers
 from ._context import Context, default_context
 from ._library import check, lib
 from .errors import ArgumentError, ShapeError
@@ -188,7 +188,7 @@ def array(values: Any, *, context: Context | None = None) -> Array:
         values = values.numpy()
     elif not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values)
-    given = np.ascontiguousarray(values, dtype=np.float32).reshape(np.shape(values))
+    given = np.ascontiguousarray(numbers("array", values)).reshape(np.shape(values))
     context = context or default_context()
     made = ctypes.c_void_p()
     with context.held() as handle:
@@ -200,6 +200,8 @@ def array(values: Any, *, context: Context | None = None) -> Array:
 def empty(shape: Sequence[int] | int, *, context: Context | None = None) -> Array:
     """An array for results; its memory comes with its first use."""
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(extent < 1 for extent in wanted):
+        raise ShapeError(f"array: shape {wanted}, extents begin at 1")
     context = context or default_context()
     made = ctypes.c_void_p()
     with context.held() as handle:
@@ -251,7 +253,7 @@ class Operands:
         given = value
         if type(given) is not np.ndarray or given.dtype != np.float32 or \
                 not given.flags.c_contiguous or not given.flags.aligned:
-            given = np.ascontiguousarray(value, np.float32).reshape(np.shape(value))
+            given = np.ascontiguousarray(numbers("array", value)).reshape(np.shape(value))
         return self.wrap(given), given.shape
 
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:

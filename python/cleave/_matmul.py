@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _abi
-from ._arrays import address
+from ._arrays import address, numbers
 from ._context import Context, default_context
 from ._library import check, has, lib
 from .errors import LibraryError, ShapeError
@@ -17,7 +17,7 @@ _SIZE = ctypes.sizeof(_abi.MatmulOptions)
 
 
 def _matrices(what: str, value: Any) -> np.ndarray:
-    array = np.asarray(value, dtype=np.float32)
+    array = numbers(f"matmul: {what}", value)
     if array.ndim not in (2, 3):
         raise ShapeError(f"matmul: {what}: 2 or 3 axes expected, shape {array.shape} given")
     return array
@@ -78,7 +78,7 @@ def matmul(a: Any, b: Any, *, out: np.ndarray | None = None, alpha: float = 1.0,
     batches = {array.shape[0] for array in (a, b) if array.ndim == 3}
     if k != k2 or len(batches - {1}) > 1:
         raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit together")
-    batch = max(batches, default=1)
+    batch = 0 if 0 in batches else max(batches, default=1)
     shape = (batch, m, n) if batches else (m, n)
     if out is None:
         if beta:

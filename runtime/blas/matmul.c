@@ -54,6 +54,35 @@ static void transpose(call *t)
     swap(&t->a_batch, &t->b_batch);
 }
 
+static bool dense_overlap(const float *x, size_t count, const float *y, size_t room)
+{
+    const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+    return a < b + room * sizeof *y && b < a + count * sizeof *x;
+}
+
+/* Every element can be addressed; those of C, where it is dense, are nobody else's. */
+static clv_status check_reach(const call *t)
+{
+    size_t a, b, c, one, all;
+    if (!span(t->m, t->a_row, t->k, t->a_col, t->batch, t->a_batch, &a) ||
+        !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
+        !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c) ||
+        !span(t->m, t->c_row, t->n, 1, 1, 0, &one) || !clv_size_mul(t->m * t->n, t->batch, &all))
+        return clv_fail(CLV_E_SHAPE, "matmul: strides reach beyond what can be addressed");
+    const bool behind = t->c_batch >= one, /* or row by row in turns */
+        between = t->c_batch >= t->n && t->c_row >= (t->batch - 1) * t->c_batch + t->n;
+    if (t->batch > 1 && c && !behind && !between)
+        return clv_fail(CLV_E_SHAPE, "matmul: matrices of C are %zu apart and [%zu,%zu]",
+                        t->c_batch, t->m, t->n);
+    const bool with_a = t->a && a == (t->a_batch ? t->batch : 1) * t->m * t->k,
+               with_b = t->b && b == (t->b_batch ? t->batch : 1) * t->k * t->n;
+    if (c && c == all &&
+        ((with_a && dense_overlap(t->a, a, t->c, c)) ||
+         (with_b && dense_overlap(t->b, b, t->c, c))))
+        return clv_fail(CLV_E_ARGUMENT, "matmul: C shares memory with A or B");
+    return CLV_OK;
+}
+
 static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const float *b,
                             const clv_matmul_options *given, float *c, call *out)
 {
@@ -91,7 +120,7 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     if (rows > 1 && out->c_row < columns)
         return clv_fail(CLV_E_SHAPE, "matmul: rows of C are %zu apart and %zu long", out->c_row,
                         columns);
-    return CLV_OK;
+    return check_reach(out);
 }
 
 static clv_status on_host(const call *t)

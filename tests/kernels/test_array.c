@@ -220,13 +220,16 @@ static void bad_filters_are_refused(void **state)
     (void)state;
     clv_context *context;
     const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    const clv_convolve_options narrow = { .input_stride = 3 }, unknown = { .edge = (clv_edge)9 };
+    const clv_convolve_options narrow = { .input_stride = 3 }, unknown = { .edge = (clv_edge)9 },
+                               far = { .output_stride = SIZE_MAX };
     float in[16] = { 0 }, out[16];
     EXPECT_OK(clv_context_create(&plain, &context));
     EXPECT_FAIL(CLV_E_SHAPE, "an extent is 0",
                 clv_convolve_2d(context, in, 0, 4, in, 1, 1, NULL, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "at least 4 expected",
                 clv_convolve_2d(context, in, 4, 4, in, 1, 1, &narrow, out, NULL));
+    EXPECT_FAIL(CLV_E_SHAPE, "larger than any memory",
+                clv_convolve_2d(context, in, 4, 4, in, 1, 1, &far, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "larger than twice the image",
                 clv_convolve_2d(context, in, 1, 16, in, 4, 1, NULL, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "at most 4096 elements",
@@ -250,6 +253,9 @@ static void a_gaussian_sums_to_one(void **state)
     assert_true(fabs((double)kernel[12] / (double)kernel[11] - exp(1 / (2 * 1.2 * 1.2))) < 1e-6);
     assert_true(kernel[0] == kernel[24] && kernel[1] == kernel[5]);
     EXPECT_FAIL(CLV_E_ARGUMENT, "a positive number", clv_gaussian_2d(0, 2, kernel));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "nowhere to put", clv_gaussian_2d(1, 2, NULL));
+    EXPECT_OK(clv_gaussian_2d(1e-300, 1, kernel)); /* one point: sigma squared is 0 */
+    assert_true(kernel[4] == 1 && kernel[3] == 0 && kernel[0] == 0);
     EXPECT_FAIL(CLV_E_SHAPE, "at most 31", clv_gaussian_2d(1, 32, kernel));
 }
 
@@ -326,6 +332,34 @@ static void values_of_sizes(clv_context *context, const test_device *device)
         find_values(context, 19, 33);
 }
 
+/* Beside the diagonal too, where rotations may not see it; the neighbours are as they would be. */
+static void values_of_no_numbers(clv_context *context, const test_device *device)
+{
+    enum { COUNT = 4, N = 3 };
+    float in[COUNT * N * N], got[COUNT * N], alone[N];
+    (void)device;
+    for (size_t m = 0; m < COUNT; ++m)
+        for (size_t i = 0; i < N * N; ++i)
+            in[m * N * N + i] = i % (N + 1) ? 0.5f : (float)(i + m);
+    EXPECT_OK(clv_eigvalsh(context, in + 3 * N * N, 1, N, NULL, alone, NULL));
+    in[3] = NAN;               /* [1,0] of the first */
+    in[N * N + 6] = INFINITY;  /* [2,0] of the second */
+    in[2 * N * N + 2] = NAN;   /* above the diagonal of the third: not read */
+    in[2 * N * N + 4] = 3e38f; /* large is not infinite */
+    EXPECT_OK(clv_eigvalsh(context, in, COUNT, N, NULL, got, NULL));
+    for (size_t i = 0; i < 2 * N; ++i)
+        assert_true(isnan(got[i]));
+    for (size_t i = 2 * N; i < 3 * N; ++i)
+        assert_true(isfinite(got[i]));
+    assert_memory_equal(got + 3 * N, alone, sizeof alone);
+}
+
+static void what_is_no_number_has_no_eigenvalues(void **state)
+{
+    (void)state;
+    everywhere(values_of_no_numbers);
+}
+
 static void eigenvalues_are_found_in_order(void **state)
 {
     (void)state;
@@ -354,6 +388,7 @@ int main(void)
         cmocka_unit_test(bad_filters_are_refused),
         cmocka_unit_test(a_gaussian_sums_to_one),
         cmocka_unit_test(eigenvalues_are_found_in_order),
+        cmocka_unit_test(what_is_no_number_has_no_eigenvalues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -294,13 +294,30 @@ static void matmul_is_right(void **state)
 
 static void check_bad_calls(test_device *device)
 {
-    float x[4] = { 0 };
+    float x[4] = { 0 }, y[40] = { 0 };
+    const clv_matmul_options far = { .size = sizeof far, .a_row = SIZE_MAX, .a_col = 1 };
+    const clv_matmul_options near = {
+        .size = sizeof near, .batch = 2, .c_row = 4, .c_col = 1, .c_batch = 3
+    };
+    const clv_matmul_options turns = {
+        .size = sizeof turns, .batch = 2, .c_row = 4, .c_col = 1, .c_batch = 2
+    };
     const clv_matmul_options holes = { .size = sizeof holes, .c_row = 3, .c_col = 2 };
     const clv_matmul_options shared = { .size = sizeof shared, .c_row = 1, .c_col = 1 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_matmul(device->context, 1, 1, 1, NULL, x, NULL, x));
     EXPECT_FAIL(CLV_E_SHAPE, "one of them must be 1",
                 clv_matmul(device->context, 2, 2, 1, x, x, &holes, x));
     EXPECT_FAIL(CLV_E_SHAPE, "apart", clv_matmul(device->context, 2, 2, 1, x, x, &shared, x));
+    EXPECT_FAIL(CLV_E_SHAPE, "beyond what can be addressed",
+                clv_matmul(device->context, 2, 2, 2, x, x, &far, y));
+    EXPECT_FAIL(CLV_E_SHAPE, "matrices of C are 3 apart",
+                clv_matmul(device->context, 2, 2, 2, x, x, &near, y));
+    EXPECT_OK(clv_matmul(device->context, 2, 2, 2, x, x, &turns, y)); /* rows in turns */
+    EXPECT_FAIL(CLV_E_ARGUMENT, "C shares memory with A or B",
+                clv_matmul(device->context, 2, 2, 2, y, x, NULL, y + 3));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "C shares memory with A or B",
+                clv_matmul(device->context, 2, 2, 2, x, y + 3, NULL, y));
+    EXPECT_OK(clv_matmul(device->context, 2, 2, 2, y, y + 4, NULL, y + 8));
     EXPECT_OK(clv_matmul(device->context, 0, 3, 2, NULL, NULL, NULL, NULL));
 }
 

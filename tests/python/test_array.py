@@ -84,3 +84,43 @@ def test_explain_and_force_these_too(context, reference):
         assert cleave.last_plan().operation == name and cleave.last_plan().side == "host"
         with cleave.offload("device"), pytest.raises(cleave.NoDeviceError):
             function(*arguments, context=reference)
+
+
+def test_nothing_is_lost_without_a_word(reference):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for call in (lambda: cleave.matmul(x + 1j, x.T), lambda: cleave.eigvalsh(np.eye(2) + 1j),
+                 lambda: cleave.compute("x + 1", x=x + 1j), lambda: cleave.array(x + 1j),
+                 lambda: cleave.compute("x + 1", x=None), lambda: cleave.compute("x", x="abc"),
+                 lambda: cleave.matmul(np.array([[None]], object), x[:1, :1])):
+        with pytest.raises(cleave.ShapeError, match="real numbers expected"):
+            call()
+    masked = np.ma.masked_equal(x, 5)
+    assert np.isnan(cleave.compute("x + 1", x=masked)[1, 1])
+    assert np.isnan(cleave.matmul(masked, x.T)[1]).all()
+
+
+def test_empty_and_impossible_sizes(reference):
+    x = np.ones((3, 4), np.float32)
+    assert cleave.matmul(np.empty((0, 2, 3)), np.empty((1, 3, 2))).shape == (0, 2, 2)
+    assert not cleave.matmul(np.empty((2, 0)), np.empty((0, 3))).any()
+    with pytest.raises(cleave.ShapeError, match="extents begin at 1"):
+        cleave.empty((-1, 2))
+    with pytest.raises(cleave.ShapeError, match="extent 0"):
+        cleave.compute("x + 1", x=x[:0])
+    with pytest.raises(cleave.ArgumentError, match="as text"):
+        cleave.compute(3, x=x)
+    for steps in (0, -1, 1 << 40):
+        with pytest.raises(cleave.ArgumentError, match="1 to 2.32 - 1"):
+            cleave.linear_train(x, x[:, 0], np.zeros(4, np.float32), rate=0.1, steps=steps)
+    with pytest.raises(TypeError, match="integer"):
+        cleave.monte_carlo_pi(1.5)
+
+
+def test_strides_of_every_kind(reference):
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    odd = np.frombuffer(b"." + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(4, 6)
+    for view in (x[::-1, ::-1], x[:, ::2], np.broadcast_to(x[0], (4, 6)), x.astype(">f4"), odd):
+        want = np.array(view, np.float32)
+        np.testing.assert_array_equal(cleave.compute("x + 1", x=view), want + 1)
+        np.testing.assert_allclose(cleave.matmul(view, view.T), want @ want.T)
+        np.testing.assert_array_equal(cleave.convolve_2d(view, np.ones((1, 1))), want)
