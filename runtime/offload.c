@@ -53,17 +53,43 @@ bool clv_offload_is_dry(void)
     return dry;
 }
 
-clv_status clv_offload_last(clv_offload *decision)
-{
-    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
-    *decision = latest;
-    return latest.side ? CLV_OK
-                       : clv_fail(CLV_E_ARGUMENT, "offload: this thread made no decision yet");
-}
-
 const char *clv_side_name(clv_side side)
 {
     return side == CLV_SIDE_HOST ? "host" : side == CLV_SIDE_DEVICE ? "device" : "auto";
+}
+
+/* In words; of small calls when somebody asks, since it takes longer than they do. */
+static void explain(clv_offload *of)
+{
+    const double moved = of->transfer_rate > 0 ? of->transfer_bytes / of->transfer_rate : 0;
+    const double kernel = of->device_s - of->launch_s - moved;
+    if (of->host_s > 0) of->host_rate = of->flops / of->host_s;
+    if (kernel > 0) of->kernel_rate = of->flops / kernel;
+    if (*of->reason) return;
+    char first[48] = "";
+    if (of->first_s > 0)
+        snprintf(first, sizeof first, " and %.3g ms to get ready", of->first_s * 1e3);
+    snprintf(of->reason, sizeof of->reason,
+             "%s: %.3g ms predicted on the host, %.3g ms on the device (%.3g ms of it launch and "
+             "wait, %.3g MB to move)%s; %s",
+             clv_side_name(of->side), of->host_s * 1e3, of->device_s * 1e3, of->launch_s * 1e3,
+             of->transfer_bytes / 1e6, first, of->measured ? "measured rates" : "built-in rates");
+}
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    const size_t length = strnlen(from, room - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+clv_status clv_offload_last(clv_offload *decision)
+{
+    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
+    if (latest.side) explain(&latest);
+    *decision = latest;
+    return latest.side ? CLV_OK
+                       : clv_fail(CLV_E_ARGUMENT, "offload: this thread made no decision yet");
 }
 
 void clv_offload_fell_back(void)
@@ -194,7 +220,7 @@ static const char *predict(clv_context *context, clv_device *device, const clv_o
     bool later = false;
     clv_offload_guess(device, r, &out->host_s, &out->device_s, &out->launch_s);
     out->side = out->device_s < out->host_s ? CLV_SIDE_DEVICE : CLV_SIDE_HOST;
-    if (out->host_s < 2e-6 && !r->resident_bytes) return NULL; /* no launch is as short */
+    if (clv_offload_is_short(r)) return NULL;
     entry *e = entry_of(context, device, r, out->host_s, &later);
     if (!e) return NULL;
     if (later) {
@@ -244,23 +270,6 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
     pthread_mutex_unlock(&context->offload_lock);
 }
 
-static void explain(const clv_offload_request *r, clv_offload *out)
-{
-    const double moved = out->transfer_rate > 0 ? r->transfer_bytes / out->transfer_rate : 0;
-    const double kernel = out->device_s - out->launch_s - moved;
-    if (out->host_s > 0) out->host_rate = r->flops / out->host_s;
-    if (kernel > 0) out->kernel_rate = r->flops / kernel;
-    if (*out->reason) return;
-    char first[48] = "";
-    if (out->first_s > 0)
-        snprintf(first, sizeof first, " and %.3g ms to get ready", out->first_s * 1e3);
-    snprintf(out->reason, sizeof out->reason,
-             "%s: %.3g ms predicted on the host, %.3g ms on the device (%.3g ms of it launch and "
-             "wait, %.3g MB to move)%s; %s",
-             clv_side_name(out->side), out->host_s * 1e3, out->device_s * 1e3, out->launch_s * 1e3,
-             r->transfer_bytes / 1e6, first, out->measured ? "measured rates" : "built-in rates");
-}
-
 static clv_status choose(clv_context *context, const clv_offload_request *r, clv_offload *out)
 {
     const char *why = NULL;
@@ -276,7 +285,7 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
         pthread_mutex_lock(&context->offload_lock);
         if (!context->offload) context->offload = clv_zalloc(1, sizeof *context->offload);
         device = context->offload ? device_of(context) : NULL;
-        if (device) snprintf(out->device, sizeof out->device, "%s", device->label);
+        if (device) copy_text(out->device, sizeof out->device, device->label);
         if (device && forced == CLV_SIDE_AUTO && !r->stays) why = predict(context, device, r, out);
         pthread_mutex_unlock(&context->offload_lock);
     }
@@ -293,7 +302,7 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
         out->side = CLV_SIDE_DEVICE;
         why = "device: an operand lies only there";
     }
-    if (why) snprintf(out->reason, sizeof out->reason, "%s", why);
+    if (why) copy_text(out->reason, sizeof out->reason, why);
     return CLV_OK;
 }
 
@@ -303,9 +312,9 @@ clv_status clv_offload_decide(clv_context *context, const clv_offload_request *r
                           .bytes = r->bytes,
                           .transfer_bytes = r->transfer_bytes,
                           .resident_bytes = r->resident_bytes };
-    snprintf(out->operation, sizeof out->operation, "%s", r->operation);
+    copy_text(out->operation, sizeof out->operation, r->operation);
     CLV_TRY(choose(context, r, out));
-    explain(r, out);
+    if (!clv_offload_is_short(r)) explain(out);
     latest = *out;
     return CLV_OK;
 }

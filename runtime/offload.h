@@ -34,6 +34,8 @@ typedef struct clv_offload_request {
 /* Decides, and notes the decision as the thread's latest. CLV_E_NO_DEVICE (forced). */
 clv_status clv_offload_decide(clv_context *context, const clv_offload_request *request,
                               clv_offload *out);
+/* Shorter on the host than any launch: decided without a curve, `kind` is not looked at. */
+bool clv_offload_is_short(const clv_offload_request *request);
 bool clv_offload_is_dry(void);
 /* The call was done by the host after all. */
 void clv_offload_fell_back(void);

@@ -186,12 +186,23 @@ double clv_offload_transfer_rate(clv_context *context, clv_device *device)
     return rate;
 }
 
+static double host_guess(const clv_offload_request *r)
+{
+    const double host_flops = r->host_flops > 0 ? r->host_flops : 3e9;
+    return 3e-7 + CLV_MAX(r->flops / host_flops, r->bytes / 8e9);
+}
+
+bool clv_offload_is_short(const clv_offload_request *r)
+{
+    return !(r->resident_bytes > 0) && host_guess(r) < 2e-6;
+}
+
 void clv_offload_guess(const clv_device *device, const clv_offload_request *r, double *host_s,
                        double *device_s, double *launch_s)
 {
     const bool core = device && device->facts->device_class == CLV_CLASS_CPU;
     const double host_flops = r->host_flops > 0 ? r->host_flops : 3e9;
-    *host_s = 3e-7 + CLV_MAX(r->flops / host_flops, r->bytes / 8e9);
+    *host_s = host_guess(r);
     *launch_s = core ? 60e-6 : 30e-6;
     *device_s = *launch_s + (core ? CLV_MAX(r->flops / (4 * host_flops), r->bytes / 10e9)
                                   : CLV_MAX(r->flops / 1e12, r->bytes / 1e11));
