@@ -30,8 +30,9 @@ typedef half b_t;
 #define b_put(x, p) vstore_half_rte(x, 0, p)
 #else
 typedef float b_t;
+typedef float8 __attribute__((aligned(4))) eight_t;
 #define b_load lanes_load
-#define b_store lanes_store
+#define b_store lanes_put
 #define b_put(x, p) (*(p) = (x))
 #endif
 
@@ -65,17 +66,35 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
     if (col == 1 && columns == NR) {
         for (uint i = k0; i < k1; ++i)
             UNROLL for (int v = 0; v < NV; ++v)
-                b_store(lanes_load(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
+                b_store(lanes_at(from + i * row + v * LANES), to + (size_t)i * NR + v * LANES);
         return;
     }
     if (row == 1) { /* columns lie along k: a vector of one after a vector of the next */
         uint i = k0;
-        for (; i + LANES <= k1; i += LANES)
-            for (uint j = 0; j < columns; ++j) {
+        for (; i + LANES <= k1; i += LANES) {
+            uint j = 0;
+#if !B_HALF
+            for (; j + 8 <= columns; j += 8) {
+                fvec x[8];
+                UNROLL for (int c = 0; c < 8; ++c) x[c] = lanes_at(from + (j + c) * col + i);
+                turn_eight(x);
+                __global float *out = to + (size_t)i * NR + j;
+                UNROLL for (int c = 0; c < 8; ++c, out += LANES / 8 * NR) {
+#if LANES == 16
+                    *(__global eight_t *)out = x[c].lo;
+                    *(__global eight_t *)(out + NR) = x[c].hi;
+#else
+                    *(__global eight_t *)out = x[c];
+#endif
+                }
+            }
+#endif
+            for (; j < columns; ++j) {
                 float part[LANES];
                 lanes_store(lanes_load(from + j * col + i), part);
                 UNROLL for (int l = 0; l < LANES; ++l) b_put(part[l], to + (size_t)(i + l) * NR + j);
             }
+        }
         for (; i < k1; ++i)
             for (uint j = 0; j < columns; ++j)
                 b_put(from[j * col + i], to + (size_t)i * NR + j);

@@ -162,6 +162,7 @@ KERNELS = [
     ("blob/noise.cl", "half_of - (float)before", "half_of", "blob_kernels"),
     ("blas/gemm_rows.cl", "b_put(part[l], to", "b_put(part[0], to",
      "gemm"),
+    ("blas/gemm_rows.cl", "lanes_at(from + (j + c) * col + i)", "lanes_at(from + j * col + i)", "gemm"),
     ("blas/gemm_rows.cl", "+ (size_t)j0 * k;", "+ (size_t)j0 * (k - 1);", "gemm"),
     ("blas/gemm_rows.cl", "add + v * LANES), x[v])", "add), x[v])", "gemm"),
     ("blas/gemm_rows.cl", "k < kc; ++k, a += AS", "k + 1 < kc; ++k, a += AS", "gemm"),
