@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cleave
+from conftest import need_devices
 
 
 @pytest.fixture(params=["plain", "host", "device"])
