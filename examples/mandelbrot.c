@@ -3,7 +3,6 @@
 #include <cleave/cleave.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 600, HEIGHT = 400, TURNS = 500, PIXELS = 0 };
@@ -76,5 +75,5 @@ int main(int argc, char **argv)
         fwrite(image, 1, sizeof image, file);
         if (fclose(file)) status = CLV_E_IO;
     }
-    return status == CLV_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status != CLV_OK;
 }

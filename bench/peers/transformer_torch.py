@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of matrices, attention, feed forward and a BERT encoder of MiniLM's size in PyTorch,
 float32, as its users call them: torch.mm, scaled_dot_product_attention, F.linear, and transformers'
-BertModel in batches of 32 texts, without the tokenizer. Random numbers: only times are compared.
-Uses the GPU where torch has one; results are brought to the host there."""
+BertModel in batches of 32 texts, without the tokenizer; a step of fine-tuning that encoder by its
+fused AdamW. Random numbers: only times are compared. Uses the GPU where torch has one; results are
+brought to the host there."""
 import torch
 import torch.nn.functional as F
 
 SAME_FORMULAS = False
 FROM_FILES = False
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-MATMUL, ATTENTION, FFN, INFERENCE, HEADS = 0, 1, 2, 3, 8
+MATMUL, ATTENTION, FFN, INFERENCE, TRAINING, HEADS, CLASSES = 0, 1, 2, 3, 4, 8, 4
 CHOSEN = {}
 
 
@@ -20,7 +21,7 @@ def name():
 
 
 def can(case):
-    return case["workload"] == "transformer" and case["variant"] <= INFERENCE
+    return case["workload"] == "transformer" and case["variant"] <= TRAINING
 
 
 def choose(case):
@@ -31,8 +32,28 @@ def encoder():
     from transformers import BertConfig, BertModel
     torch.manual_seed(1)
     config = BertConfig(vocab_size=30522, hidden_size=384, num_hidden_layers=6,
-                        num_attention_heads=12, intermediate_size=1536)
+                        num_attention_heads=12, intermediate_size=1536, hidden_dropout_prob=0,
+                        attention_probs_dropout_prob=0)
     return BertModel(config, add_pooling_layer=False).eval().to(DEVICE)
+
+
+class Learner:
+    """The encoder with a layer that says the class, as cleave finetune has it: no dropout."""
+
+    def __init__(self, ids):
+        self.model, self.head = encoder(), torch.nn.Linear(384, CLASSES).to(DEVICE)
+        self.ids = ids.to(DEVICE)
+        self.labels = torch.arange(len(ids), device=DEVICE) % CLASSES
+        weights = [*self.model.parameters(), *self.head.parameters()]
+        self.optimizer = torch.optim.AdamW(weights, lr=1e-5, fused=True)
+
+    def step(self):
+        x = self.model(self.ids, attention_mask=torch.ones_like(self.ids)).last_hidden_state
+        loss = F.cross_entropy(self.head(x.mean(1)), self.labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return torch.tensor([loss.item()])
 
 
 def load(_folder):
@@ -45,6 +66,8 @@ def load(_folder):
         return torch.randn(1, HEADS, a, b), torch.randn(1, HEADS, a, b)
     if kind == FFN:
         return torch.randn(a, b), torch.randn(k, b), torch.randn(b, k)
+    if kind == TRAINING:
+        return (Learner(torch.randint(30522, (a, b))),)
     return encoder(), torch.randint(30522, (a, b))
 
 
@@ -57,8 +80,14 @@ def embed(model, ids):
     return torch.cat(rows)
 
 
-@torch.inference_mode()
 def compute(data, _shifted):
+    if CHOSEN["variant"] == TRAINING:
+        return [data[0].step()]
+    return infer(data)
+
+
+@torch.inference_mode()
+def infer(data):
     kind = CHOSEN["variant"]
     if kind == INFERENCE:
         return [embed(*data)]

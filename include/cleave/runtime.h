@@ -91,8 +91,9 @@ CLV_API clv_memory_stats clv_device_memory(clv_device *device);
 CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers and weights back to
                                                        the driver; weights are brought again */
 
-/** Room of a device, in bytes: what it has, what we allow ourselves (the budget), what of that nobody
- *  holds (memory and weights kept for reuse count as free), and the largest single buffer. */
+/** Room of a device, in bytes: what its driver says it has, what we allow ourselves (the budget), what
+ *  of that nobody holds (memory and weights kept for reuse count as free), and the largest single
+ *  buffer. A rasteriser on cores may say little and be allowed more: a part of the machine's memory. */
 typedef struct clv_memory_room {
     uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
 } clv_memory_room;
