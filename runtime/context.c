@@ -68,6 +68,20 @@ static clv_status read_memory(const clv_context_options *options, uint64_t *byte
                     text);
 }
 
+static _Thread_local double waited_s;
+
+void clv_jobs_lock(clv_context *context)
+{
+    const double started = clv_now();
+    pthread_mutex_lock(&context->job_lock);
+    waited_s += clv_now() - started;
+}
+
+double clv_jobs_clock(void)
+{
+    return clv_now() - waited_s;
+}
+
 /* Bytes that we allow ourselves on a device: the caller's wish within what is there. */
 static uint64_t budget_of(const clv_context *context, const clv_device *device)
 {

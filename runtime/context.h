@@ -23,7 +23,7 @@ struct clv_context {
     unsigned plain_threads; /* of the plain C path; 0: as many as we may use */
     uint64_t memory_bytes;
     double memory_fraction;
-    uint64_t tensor_bytes; /* 0: a share of each budget */
+    uint64_t tensor_bytes; /* 0: each budget */
     bool tuning, checks;
     bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
 
@@ -32,7 +32,7 @@ struct clv_context {
     clv_trace *trace;      /* NULL: none is kept */
     char trace_path[1024]; /* CLEAVE_TRACE; "": none */
 
-    clv_mutex job_lock;        /* one job at a time */
+    clv_mutex job_lock;        /* one job at a time; taken by clv_jobs_lock */
     clv_mutex shelf_lock;      /* of the shelf */
     struct clv_run *shelf;     /* runs that no job uses */
     struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
@@ -43,6 +43,10 @@ struct clv_context {
     struct clv_texts *texts; /* generated kernels; live as long as the context */
     clv_array_stats array_stats;
 };
+
+void clv_jobs_lock(clv_context *context); /* job_lock */
+/* Seconds; stands still while this thread waits for that lock, behind jobs of others. */
+double clv_jobs_clock(void);
 
 /* Which probe devices a caller gets; pure. `chosen` has room for report->device_count and is in
  * the order of use. CLV_E_NO_DEVICE, CLV_E_ARGUMENT. */

@@ -353,12 +353,13 @@ static void conclude(clv_run *run, clv_report *report, double ended)
 }
 
 clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, clv_side side,
-                          clv_report *report)
+                          clv_report *report, bool *plain)
 {
     clv_run *run = NULL;
+    if (plain) *plain = false;
     CLV_TRY(check_job(context, job));
     if (!job->units) return CLV_OK;
-    pthread_mutex_lock(&context->job_lock);
+    clv_jobs_lock(context);
     clv_status status = make_run(context, job, user, side, &run);
     if (!status) {
         start(run);
@@ -366,6 +367,7 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
         const double ended = clv_now();
         pthread_mutex_lock(&run->lock);
         conclude(run, report, ended);
+        if (plain) *plain = run->workers[run->worker_count].share.chunks > 0;
         if (run->error.status) status = clv_error_give(&run->error);
         pthread_mutex_unlock(&run->lock);
         clv_run_let_go(run);
@@ -376,5 +378,5 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
 
 clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
 {
-    return clv_job_run_by(context, job, user, CLV_SIDE_AUTO, report);
+    return clv_job_run_by(context, job, user, CLV_SIDE_AUTO, report, NULL);
 }

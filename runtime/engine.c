@@ -37,7 +37,7 @@ static void open_queue(clv_engine *engine)
 clv_engine *clv_engine_lock(clv_context *context)
 {
     if (!context->device_count) return NULL;
-    pthread_mutex_lock(&context->job_lock);
+    clv_jobs_lock(context);
     clv_engine *engine = context->engine;
     if (!engine) {
         engine = context->engine = clv_zalloc(1, sizeof *engine);

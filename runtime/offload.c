@@ -92,11 +92,10 @@ clv_status clv_offload_last(clv_offload *decision)
                        : clv_fail(CLV_E_ARGUMENT, "offload: this thread made no decision yet");
 }
 
-void clv_offload_fell_back(void)
+void clv_offload_fell_back(const char *why)
 {
     latest.side = CLV_SIDE_HOST;
-    snprintf(latest.reason, sizeof latest.reason, "host, since the device could not: %.140s",
-             clv_error_message());
+    snprintf(latest.reason, sizeof latest.reason, "host, since the device could not: %.140s", why);
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */

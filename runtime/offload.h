@@ -25,7 +25,7 @@ typedef struct clv_offload_request {
     double host_flops;            /* built-in rate of the host; 0: 3e9 */
     double least_work, most_work; /* between which the curve is measured */
     /* Seconds of one call of about that work on a side, on memory of its own; NULL: built-in rates.
-     * Runs outside of all locks, with the thread's override set to `side`. */
+     * Runs with offload_lock held and job_lock free, the thread's override set to `side`. */
     clv_status (*trial)(clv_context *context, double work, clv_side side, double *seconds,
                         void *user);
     void *user;
@@ -38,7 +38,7 @@ clv_status clv_offload_decide(clv_context *context, const clv_offload_request *r
 bool clv_offload_is_short(const clv_offload_request *request);
 bool clv_offload_is_dry(void);
 /* The call was done by the host after all. */
-void clv_offload_fell_back(void);
+void clv_offload_fell_back(const char *why);
 
 /* The call that was decided is done, by `side`, and took that long: what the next ones learn from. */
 void clv_offload_took(clv_context *context, const clv_offload_request *request, clv_side side,

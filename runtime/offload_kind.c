@@ -24,6 +24,14 @@ static size_t near(const clv_offload_kind *kind, double work, double *weight)
     return first;
 }
 
+/* The point that is closer of the two. */
+static size_t nearest(const clv_offload_kind *kind, double work)
+{
+    double t = 0;
+    const size_t first = kind->curve.count ? near(kind, work, &t) : 0;
+    return first + (t > 0.5);
+}
+
 void clv_kind_predict(const clv_offload_kind *kind, double work, double *host_s, double *device_s)
 {
     double t;
@@ -37,9 +45,8 @@ void clv_kind_predict(const clv_offload_kind *kind, double work, double *host_s,
 clv_side clv_kind_choose(const clv_offload_kind *kind, double work, double host_s, double device_s,
                          double first_s)
 {
-    double t = 0;
     const double wait_s = kind->built ? 0 : fmax(first_s - kind->lost_s, 0);
-    const size_t i = kind->curve.count ? near(kind, work, &t) + (t > 0.5) : 0;
+    const size_t i = nearest(kind, work);
     const clv_side last = kind->last[i];
     double host = host_s, device = device_s + wait_s;
     if (last == CLV_SIDE_HOST) host *= worth_leaving;
@@ -50,8 +57,7 @@ clv_side clv_kind_choose(const clv_offload_kind *kind, double work, double host_
 void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double host_s,
                    double device_s)
 {
-    double t = 0;
-    const size_t i = kind->curve.count ? near(kind, work, &t) + (t > 0.5) : 0;
+    const size_t i = nearest(kind, work);
     if (side == CLV_SIDE_HOST && !kind->built) kind->lost_s += fmax(host_s - device_s, 0);
     if (kind->built || side == CLV_SIDE_DEVICE) kind->last[i] = side;
 }

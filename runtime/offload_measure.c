@@ -38,12 +38,12 @@ clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *
     double spent = 0, took[MOST];
     int count = 0;
     CLV_TRY(body(user)); /* compiles, allocates */
-    for (const double woken = clv_now(); clv_now() - woken < settle_s;)
+    for (const double woken = clv_jobs_clock(); clv_jobs_clock() - woken < settle_s;)
         CLV_TRY(body(user));
     while (count < MOST && (count < LEAST || spent < enough_s) && spent < most_s) {
-        const double started = clv_now();
+        const double started = clv_jobs_clock();
         CLV_TRY(body(user));
-        spent += took[count++] = clv_now() - started;
+        spent += took[count++] = clv_jobs_clock() - started;
     }
     *seconds = CLV_MAX(quantile(took, count, 0.5), 1e-8);
     return CLV_OK;
@@ -105,12 +105,13 @@ static double usual(const double *values, int count)
 }
 
 /* Once more wherever the sides are alike, up to `turns`: in rounds, as a driver's moods last longer
- * than a timing. */
-static clv_status look_again(survey *s, int turns)
+ * than a timing; not beyond the deadline. */
+static clv_status look_again(survey *s, int turns, double deadline)
 {
     for (int round = 1; round < turns; ++round)
         for (int i = 0; i < s->count; ++i) {
             spot *at = &s->spots[i];
+            if (clv_jobs_clock() > deadline) return CLV_OK;
             const double ratio = usual(at->device, at->turns) / usual(at->host, at->turns);
             if (at->turns > round || ratio < alike || ratio > 1 / alike) continue;
             CLV_TRY(look(s, at));
@@ -130,25 +131,24 @@ static void draw(const survey *s, clv_curve *curve)
 clv_status clv_offload_measure(clv_context *context, const clv_offload_request *r, clv_curve *curve)
 {
     enum { COARSE = 10, FINE = 12 };
-    const double started = clv_now();
+    const double started = clv_jobs_clock(), deadline = started + 2 * budget_s;
     survey s = { .context = context, .request = r };
     double work = r->least_work;
     while (work <= r->most_work * 1.001 && s.count < COARSE) {
         CLV_TRY(look_first(&s, work));
         const spot *last = &s.spots[s.count - 1];
         if (last->device[0] < clear * last->host[0]) break;
-        if (s.count >= 4 && clv_now() - started > budget_s) break;
+        if (s.count >= 2 && clv_jobs_clock() - started > budget_s) break;
         work *= 4;
     }
-    CLV_TRY(look_again(&s, 3));
+    CLV_TRY(look_again(&s, 3, deadline));
     draw(&s, curve);
-    for (int i = 0; i < FINE && clv_now() - started < 2 * budget_s && clv_curve_next(curve, &work);
-         ++i) {
+    for (int i = 0; i < FINE && clv_jobs_clock() < deadline && clv_curve_next(curve, &work); ++i) {
         CLV_TRY(look_first(&s, work));
-        CLV_TRY(look_again(&s, 3));
+        CLV_TRY(look_again(&s, 3, deadline));
         draw(&s, curve);
     }
-    CLV_TRY(look_again(&s, TURNS));
+    CLV_TRY(look_again(&s, TURNS, deadline));
     draw(&s, curve);
     return CLV_OK;
 }

@@ -90,9 +90,10 @@ clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user);
 double clv_run_now(const clv_run *run);
 /* Waits for `changed`, at most until that clock says `until`; notes what the wait lasted too long. */
 void clv_run_wait(clv_run *run, double until);
-/* clv_job_run by one side: the plain C path alone on all cores, or devices without it. */
+/* clv_job_run by one side: the plain C path alone on all cores, or devices without it. *plain, unless
+ * NULL: the plain C path did a part. */
 clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, clv_side side,
-                          clv_report *report);
+                          clv_report *report, bool *plain);
 /* The plain C path on the calling thread, for what is too short to be shared out. */
 clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user,
                             clv_report *report);

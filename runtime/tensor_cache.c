@@ -68,7 +68,8 @@ static void release(clv_tensor *tensor)
 /* The room is there only when the last command is complete, and drivers would let us overdraw. */
 static void give_up(clv_tensor *tensor)
 {
-    if (tensor->buffer->last_use) (void)clWaitForEvents(1, &tensor->buffer->last_use);
+    const bool answers = !tensor->buffer->device->hung;
+    if (tensor->buffer->last_use && answers) (void)clWaitForEvents(1, &tensor->buffer->last_use);
     release(tensor);
 }
 
@@ -103,7 +104,7 @@ static bool is_over(clv_device *device, size_t bytes)
     pthread_mutex_lock(&device->lock);
     const clv_tensor_cache *cache = &device->tensors;
     const uint64_t budget = device->pool.budget;
-    const uint64_t limit = cache->wish ? CLV_MIN(cache->wish, budget) : budget / 2;
+    const uint64_t limit = cache->wish ? CLV_MIN(cache->wish, budget) : budget;
     const bool over = cache->bytes + bytes > limit && cache->bytes > cache->pinned_bytes;
     pthread_mutex_unlock(&device->lock);
     return over;

@@ -35,7 +35,7 @@
 #define put_terms(x, row, c) put_columns(x, row, c, DH)
 #endif
 
-/* exp(x) of x <= 0, as exp_lanes has it: steps for what cannot be are left out. */
+/* exp(x) of x <= 0 or NaN, as exp_lanes has it: steps for what cannot be are left out. */
 static fvec exp_below(fvec x)
 {
     const fvec pushed = fma(x, (fvec)(1.44269504f), (fvec)(0x1.8p23f)), n = pushed - 0x1.8p23f;
@@ -49,7 +49,8 @@ static fvec exp_below(fvec x)
     p = fma(p, r, (fvec)(1.0f));
     p = fma(p, r, (fvec)(1.0f));
     const fvec e = as_fvec(as_ivec(p) + (as_ivec(pushed) << 23));
-    return pick(x < -87.33654f, (fvec)(0.0f), e);
+    /* payloads of NaN went through the arithmetic of whole numbers */
+    return pick(x < -87.33654f, (fvec)(0.0f), pick(x == x, e, x));
 }
 
 /* Rows of eight tokens, from token `first` of `count` on, by terms: to[8 c + i] is term c of token

@@ -2,7 +2,6 @@
 /* One operation on arrays: who does it, operands brought, work done, else by the host. */
 #include "host/array/call.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/context.h"
@@ -129,19 +128,20 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
     CLV_TRY(clv_offload_decide(context, &request, &plan));
     if (clv_offload_is_dry()) return CLV_OK;
     bool fell_back = false;
-    const double started = clv_now();
+    const double started = clv_jobs_clock();
     if (plan.side == CLV_SIDE_DEVICE) {
         const clv_status status = on_device(context, call);
-        if (!status) clv_offload_took(context, &request, CLV_SIDE_DEVICE, clv_now() - started);
+        if (!status)
+            clv_offload_took(context, &request, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
         if (!status) count(context, true, false);
         if (!status || plan.forced || !may_repeat(call)) return status;
         clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation,
                 clv_error_message());
-        clv_offload_fell_back();
+        clv_offload_fell_back(clv_error_message());
         fell_back = true;
     }
     CLV_TRY(on_host(call));
-    if (!fell_back) clv_offload_took(context, &request, CLV_SIDE_HOST, clv_now() - started);
+    if (!fell_back) clv_offload_took(context, &request, CLV_SIDE_HOST, clv_jobs_clock() - started);
     count(context, false, fell_back);
     return CLV_OK;
 }

@@ -3,8 +3,8 @@
 #include "host/array/call.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
+#include "runtime/context.h"
 #include "runtime/run.h"
 
 /* Threads are not worth starting for less; a chunk of one. */
@@ -18,7 +18,7 @@ static clv_status on_host(clv_context *context, const clv_offload_request *r, co
     /* what a device wants at once is much for a thread */
     finer.align = 1;
     finer.min_chunk = (size_t)CLV_MAX(chunk_s * r->host_flops * (double)job->units / r->flops, 1);
-    return clv_job_run_by(context, &finer, user, CLV_SIDE_HOST, report);
+    return clv_job_run_by(context, &finer, user, CLV_SIDE_HOST, report, NULL);
 }
 
 clv_status clv_call_job(clv_context *context, clv_offload_request *request, const clv_job *job,
@@ -28,13 +28,17 @@ clv_status clv_call_job(clv_context *context, clv_offload_request *request, cons
     request->transfer_bytes = request->bytes;
     CLV_TRY(clv_offload_decide(context, request, &plan));
     if (clv_offload_is_dry()) return CLV_OK;
-    const double started = clv_now();
+    const double started = clv_jobs_clock();
+    bool plain = false;
     if (prepare) CLV_TRY(prepare(user));
     if (plan.side == CLV_SIDE_HOST)
         CLV_TRY(on_host(context, request, job, user, report));
     else
         CLV_TRY(clv_job_run_by(context, job, user, plan.forced ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO,
-                               report));
-    clv_offload_took(context, request, plan.side, clv_now() - started);
+                               report, &plain));
+    if (plain)
+        clv_offload_fell_back("no device was left for the rest");
+    else if (job->units)
+        clv_offload_took(context, request, plan.side, clv_jobs_clock() - started);
     return CLV_OK;
 }

@@ -280,7 +280,8 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                                     .flops = 2 * pixels * taps,
                                     .host_flops = 30e9,
                                     .bytes = 8 * pixels,
-                                    .least_work = CLV_MAX(256, least * least),
+                                    .least_work =
+                                        CLV_MAX(256, 1.2 * least * least), /* trials take less */
                                     .most_work = 1 << 22,
                                     .trial = try_filter,
                                     .user = &t };

@@ -139,7 +139,7 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
                                     .flops = OPERATIONS * (double)samples,
                                     .host_flops = 25e9,
                                     .bytes = (double)job.units * ITEMS * sizeof(uint32_t),
-                                    .least_work = (double)BLOCK,
+                                    .least_work = 2.0 * (double)BLOCK,
                                     .most_work = (double)BLOCK * 1024,
                                     .trial = try_count,
                                     .user = &e };

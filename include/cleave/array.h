@@ -4,7 +4,7 @@
  * Whoever is predicted to be done first does clv_monte_carlo_pi, clv_convolve_2d and clv_eigvalsh
  * (cleave/offload.h; clv_offload_force, clv_offload_dry and clv_offload_last hold for them too).
  * Devices do them as one job under the balancer; where they are forced and fail, the host does not
- * help out (CLV_E_NO_DEVICE). */
+ * help out (CLV_E_NO_DEVICE without one that works, else what the first one failed with). */
 #ifndef CLEAVE_ARRAY_H
 #define CLEAVE_ARRAY_H
 

@@ -22,7 +22,7 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * host_s = call + work on the host; device_s = launch_s + transfer_bytes / transfer_rate + work on
  * the device. Work is timed once a device and kind of operation, at several sizes on both sides, with
  * the caller's way of handing over memory; a prediction lies between its neighbours on that curve.
- * That takes a second at most and is done when a first plan is asked for (clv_offload_dry), or when
+ * That takes about a second (more where one call takes long) and is done when a first plan is asked for (clv_offload_dry), or when
  * calls of the kind have taken 0.1 s on the host, which does them until then. The figures stay in
  * tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
  * directory) built-in rates stand in, and `measured` is false.

@@ -42,7 +42,8 @@ typedef struct clv_context_options {
     bool no_tuning;         /**< take the built-in choice among kernel variants */
     bool trace;             /**< keep records for clv_context_write_trace */
     bool no_qualification;  /**< let devices work that were never seen to compute right results */
-    uint64_t tensor_bytes;  /**< weights kept on each device, at most; 0: half of its budget */
+    uint64_t tensor_bytes;  /**< weights kept on each device, at most (those in use come on top);
+                                 0: its budget, as far as nothing else needs it */
 } clv_context_options;
 
 /**

@@ -128,7 +128,7 @@ class Context:
     tuning          False: take the built-in choice among kernel variants
     trace           keep records for write_trace()
     qualification   False: let devices work that were never seen to compute right results
-    tensor_bytes    weights kept on each device, at most; 0: half of its budget
+    tensor_bytes    weights kept on each device, at most; 0: its budget
 
     Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
 

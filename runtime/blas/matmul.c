@@ -3,7 +3,6 @@
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/context.h"
@@ -222,9 +221,9 @@ static void ask(const call *t, question *q)
 static clv_status compute_on_host(clv_context *context, const question *q, const call *t)
 {
     if (q->is_short) return on_host(t); /* the clock would take longer */
-    const double started = clv_now();
+    const double started = clv_jobs_clock();
     CLV_TRY(on_host(t));
-    clv_offload_took(context, &q->request, CLV_SIDE_HOST, clv_now() - started);
+    clv_offload_took(context, &q->request, CLV_SIDE_HOST, clv_jobs_clock() - started);
     return CLV_OK;
 }
 
@@ -243,17 +242,17 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
     if (clv_offload_is_dry()) return CLV_OK;
     if (!k) return on_host(&t); /* products of no terms */
     if (plan.side == CLV_SIDE_HOST) return compute_on_host(context, &q, &t);
-    const double started = clv_now();
+    const double started = clv_jobs_clock();
     clv_engine *engine = clv_engine_lock(context);
     if (!engine)
         return plan.forced ? clv_fail(CLV_E_NO_DEVICE, "matmul: no device works") : on_host(&t);
     const clv_status status = clv_engine_finish(engine, on_device(engine, &t));
     clv_engine_unlock(engine);
-    if (!status) clv_offload_took(context, &q.request, CLV_SIDE_DEVICE, clv_now() - started);
+    if (!status) clv_offload_took(context, &q.request, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
     /* beta * C may have been added already: then a second attempt would add it twice */
     if (!status || status == CLV_E_SHAPE || t.beta != 0 || plan.forced) return status;
     clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
-    clv_offload_fell_back();
+    clv_offload_fell_back(clv_error_message());
     return on_host(&t);
 }
 

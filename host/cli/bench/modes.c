@@ -80,8 +80,8 @@ void bench_add_modes(const bench *b, const bench_workload *workload, bool html, 
         clv_text_add(out, "\n| from memory to memory |");
     for (size_t i = 0; i < MODES; ++i)
         clv_text_add(out, html ? "<th>%s</th>" : " %s |", titles[i]);
-    clv_text_add(out, html ? "<th>best against CPU</th><th>plain C, one core</th></tr>\n"
-                           : " best against CPU | plain C, one core |\n"
+    clv_text_add(out, html ? "<th>best against CPU</th><th>plain C</th></tr>\n"
+                           : " best against CPU | plain C |\n"
                              "|---|--:|--:|--:|--:|--:|\n");
     for (size_t c = 0; c < b->case_count; ++c) {
         if (b->cases[c].workload != workload || !line_of(b, c, &l)) continue;

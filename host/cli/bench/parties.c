@@ -130,7 +130,7 @@ static clv_status add_parties(bench *b, const char *modes, const char *selection
     clv_status status = selection && !modes ? add_selected(b, selection, chosen)
                                             : add_modes(b, modes, selection, chosen);
     clv_free(chosen);
-    if (!status && bench_find_party(b, BENCH_REFERENCE, "plain C, one core") == SIZE_MAX)
+    if (!status && bench_find_party(b, BENCH_REFERENCE, "plain C") == SIZE_MAX)
         status = clv_fail(CLV_E_ARGUMENT, "too many devices for one table");
     return status;
 }
