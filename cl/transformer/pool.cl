@@ -3,7 +3,10 @@
  * `rows` are [first, count) pairs; `weight` (has_weight) says of every row whether it counts. A
  * sequence without rows pools to 0, and 0 stays 0 when it is divided.
  *
- * Launch   1-D: global (sequences rounded up to LOCAL), local (LOCAL).
+ * A work-item takes `part` columns: few where loops are short by order, or lanes many. Where that is
+ * not all, clv_pool_divide follows.
+ *
+ * Launch   2-D: global (sequences rounded up to LOCAL, parts), local (LOCAL, 1); clv_pool_divide 1-D.
  * Defines  LANES, LOCAL.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -18,9 +21,9 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool(__global const float *restrict x, __global const int2 *restrict rows, ulong first_row,
          int base, __global const int *restrict weight, uint has_weight,
          __global float *restrict out, ulong out_offset, uint sequences, uint width, uint kind,
-         uint divide)
+         uint divide, uint part)
 {
-    const uint s = get_global_id(0);
+    const uint s = get_global_id(0), begin = get_global_id(1) * part, end = min(begin + part, width);
     if (s >= sequences) return;
     const int2 where = rows[first_row + s];
     __global const float *from = x + (size_t)(where.x - base) * width;
@@ -30,7 +33,7 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
     for (int t = 0; t < where.y; ++t)
         counted += !has_weight || weight[t] ? 1.0f : 0.0f;
     fvec squares = (fvec)(0.0f);
-    for (uint c = 0; c < width; c += LANES) {
+    for (uint c = begin; c < end; c += LANES) {
         fvec v = (fvec)(kind == POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
         for (int t = 0; t < (kind == POOL_CLS ? min(where.y, 1) : where.y); ++t) {
             if (has_weight && !weight[t]) continue;
@@ -42,8 +45,25 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
         v = v * inside(c, width);
         squares = fma(v, v, squares);
     }
-    if (!divide) return;
+    if (!divide || part < width) return;
     const float length = fmax(sqrt(lanes_sum(squares)), 1e-12f);
     for (uint c = 0; c < width; c += LANES)
         put_columns(columns(to, c, width) / length, to, c, width);
+}
+
+/* Rows of `width` at x, each divided by its length. */
+__kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
+clv_pool_divide(__global float *restrict x, ulong offset, uint rows, uint width)
+{
+    const uint s = get_global_id(0);
+    if (s >= rows) return;
+    __global float *row = x + offset + (size_t)s * width;
+    fvec squares = (fvec)(0.0f);
+    for (uint c = 0; c < width; c += LANES) {
+        const fvec v = columns(row, c, width);
+        squares = fma(v, v, squares);
+    }
+    const float length = fmax(sqrt(lanes_sum(squares)), 1e-12f);
+    for (uint c = 0; c < width; c += LANES)
+        put_columns(columns(row, c, width) / length, row, c, width);
 }

@@ -151,16 +151,19 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
     return clv_launch_enqueue(queue, f.lanes > 1 ? &by_rows : &by_items, args, CLV_LEN(args), NULL);
 }
 
+enum { POOLED = 16 }; /* columns of a work-item: devices may bound the turns of a loop */
+
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    const size_t part = f.lanes > 1 ? p->width : CLV_MIN(p->width, POOLED);
     if (!p->sequences) return CLV_OK;
-    const clv_launch launch = {
+    clv_launch launch = {
         .source = &clv_cl_transformer_pool,
         .kernel = "clv_pool",
         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
-        .global = { clv_round_up(p->sequences, f.local) },
-        .local = { f.local },
+        .global = { clv_round_up(p->sequences, f.local), (p->width + part - 1) / part },
+        .local = { f.local, 1 },
     };
     const clv_arg args[] = {
         clv_arg_buffer(p->x),
@@ -175,6 +178,13 @@ clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
         clv_gemm_u32(p->width),
         clv_gemm_u32(p->kind),
         clv_gemm_u32(p->divide),
+        clv_gemm_u32(part),
     };
-    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
+    CLV_TRY(clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL));
+    if (!p->divide || part == p->width) return CLV_OK;
+    const clv_arg rest[] = { clv_arg_buffer(p->out), clv_arg_u64(p->out_offset),
+                             clv_gemm_u32(p->sequences), clv_gemm_u32(p->width) };
+    launch.kernel = "clv_pool_divide";
+    launch.global[1] = 0, launch.local[1] = 0;
+    return clv_launch_enqueue(queue, &launch, rest, CLV_LEN(rest), NULL);
 }
