@@ -6,24 +6,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "host/model/minilm.h"
 #include "host/transformer/encoder.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static const clv_model_config minilm = { .width = 384,
-                                         .heads = 12,
-                                         .layers = 6,
-                                         .ffn = 1536,
-                                         .vocabulary = 30522,
-                                         .positions = 512,
-                                         .types = 2,
-                                         .eps = 1e-12f,
-                                         .act = CLV_ACTIVATION_GELU,
-                                         .pooling = CLV_MODEL_MEAN,
-                                         .normalize = true,
-                                         .max_length = 256 };
 
 enum { TOKENS = 16384, MOST_TEXTS = TOKENS };
 
@@ -94,11 +82,11 @@ int main(int argc, char **argv)
     clv_model *model;
     int32_t *ids = clv_alloc(TOKENS, sizeof *ids);
     size_t *offsets = clv_alloc(MOST_TEXTS + 1, sizeof *offsets);
-    float *out = clv_alloc((size_t)MOST_TEXTS * minilm.width, sizeof *out);
+    float *out = clv_alloc((size_t)MOST_TEXTS * clv_minilm_config.width, sizeof *out);
     must(clv_probe_run(NULL, &report));
-    must(clv_model_create_random(&minilm, 1, &model));
+    must(clv_model_create_random(&clv_minilm_config, 1, &model));
     for (size_t t = 0; t < TOKENS; ++t)
-        ids[t] = (int32_t)(t * 7919 % minilm.vocabulary);
+        ids[t] = (int32_t)(t * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i < report->device_count; ++i) {
         char selection[24];
         const clv_context_options options = { .size = sizeof options, .devices = selection };

@@ -192,7 +192,7 @@ KERNELS = [
      "transformer"),
     ("transformer/attention_rows.cl", "pick(found == -INFINITY, (fvec)(0.0f), found)", "found",
      "transformer"),
-    ("transformer/attention_rows.cl", "pick(x == x, e, x)", "e", "transformer"),
+    ("transformer/attention_rows.cl", "pick(x == x, e, x)", "e", "transformer_edges"),
     ("transformer/attention_rows.cl", "causal ? keys - queries : keys", "causal ? 0 : keys",
      "transformer"),
     ("transformer/attention_rows.cl", "o[c + i][g + v] * shrink[v]", "o[c + i][g + v]", "transformer"),

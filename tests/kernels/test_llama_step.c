@@ -3,6 +3,7 @@
  * device against golden cases, and plain C against differences. */
 #include "device.h"
 #include "golden.h"
+#include "ops_bench.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -40,30 +41,21 @@ static const struct {
               { "wd", DOWN, D *F } };
 
 typedef struct step {
-    clv_train_ops *ops;
+    ops_bench *bench;
+    clv_train_ops *ops; /* the bench's */
     clv_batch_rooms rooms;
-    void *held[32];
-    size_t held_count;
     clv_mem w, dw, x, g, dx, y, turns;
     clv_mem h1, moments1, qkv, tops, seen, x1, h2, moments2, inner, gated; /* what is kept */
 } step;
-
-static clv_mem room(step *s, size_t count)
-{
-    assert_true(s->held_count < CLV_LEN(s->held));
-    clv_mem m = { NULL, 0 };
-    EXPECT_OK(s->ops->take(s->ops, count, &m.memory));
-    s->held[s->held_count++] = m.memory;
-    return m;
-}
 
 static clv_mem at(clv_mem m, size_t offset)
 {
     return (clv_mem){ m.memory, m.at + offset };
 }
 
-static void open_step(step *s)
+static step open_step(ops_bench *b)
 {
+    step opened = { .bench = b, .ops = b->ops }, *const s = &opened;
     const size_t offsets[TEXTS + 1] = { 0, LENGTH, 2 * LENGTH };
     const int32_t ids[TOKENS] = { 0 };
     float turns[LENGTH * HEAD];
@@ -75,19 +67,11 @@ static void open_step(step *s)
                               TOKENS * ROW, 2 * HQ * TOKENS, TOKENS * D,     TOKENS * D,
                               TOKENS * D,   2 * TOKENS,      TOKENS * 2 * F, TOKENS * F };
     for (size_t i = 0; i < CLV_LEN(all); ++i)
-        *all[i] = room(s, counts[i]);
+        *all[i] = bench_room(s->bench, counts[i]);
     clv_rope_turns(LENGTH, HEAD / 2, 1e4, turns);
-    s->turns = room(s, CLV_LEN(turns));
-    EXPECT_OK(s->ops->put(s->ops, s->turns, turns, CLV_LEN(turns)));
+    s->turns = bench_bring(s->bench, turns, CLV_LEN(turns));
     EXPECT_OK(clv_batch_fill(s->ops, &s->rooms, ids, offsets, TEXTS, NULL));
-}
-
-static void close_step(step *s)
-{
-    clv_batch_free(s->ops, &s->rooms);
-    while (s->held_count)
-        s->ops->drop(s->ops, s->held[--s->held_count]);
-    s->ops->close(s->ops);
+    return opened;
 }
 
 /* ---- there ------------------------------------------------------------------------------------------ */
@@ -174,9 +158,11 @@ static void there(step *s)
 static void back(step *s)
 {
     clv_train_ops *ops = s->ops;
-    const clv_mem dgated = room(s, TOKENS * F), dinner = room(s, TOKENS * 2 * F);
-    const clv_mem dh = room(s, TOKENS * D), dx1 = room(s, TOKENS * D);
-    const clv_mem dseen = room(s, TOKENS * D), dqkv = room(s, TOKENS * ROW);
+    const clv_mem dgated = bench_room(s->bench, TOKENS * F),
+                  dinner = bench_room(s->bench, TOKENS * 2 * F);
+    const clv_mem dh = bench_room(s->bench, TOKENS * D), dx1 = bench_room(s->bench, TOKENS * D);
+    const clv_mem dseen = bench_room(s->bench, TOKENS * D),
+                  dqkv = bench_room(s->bench, TOKENS * ROW);
     clv_train_linear down = linear_of(s, D, F, s->gated, DOWN, s->y);
     down.g = s->g, down.dx = dgated;
     EXPECT_OK(ops->linear_back(ops, &down));
@@ -191,7 +177,7 @@ static void back(step *s)
     out.g = dx1, out.dx = dseen;
     EXPECT_OK(ops->linear_back(ops, &out));
     clv_train_attention a = attention_of(s);
-    a.g = dseen, a.dqkv = dqkv, a.delta = room(s, HQ * TOKENS);
+    a.g = dseen, a.dqkv = dqkv, a.delta = bench_room(s->bench, HQ * TOKENS);
     EXPECT_OK(ops->attend_back(ops, &a));
     turn(s, dqkv, true);
     clv_train_linear qkv = linear_of(s, ROW, D, s->h1, QKV, s->qkv);
@@ -215,47 +201,26 @@ static void bring_goldens(step *s)
     EXPECT_OK(s->ops->put(s->ops, s->g, golden_get("llama_block", "g").f32, TOKENS * D));
 }
 
-static void expect(step *s, const char *role, clv_mem got, size_t count)
+static void check_goldens(ops_bench *b)
 {
-    static float host[2 * F * D];
-    assert_true(count <= CLV_LEN(host));
-    EXPECT_OK(s->ops->get(s->ops, got, host, count));
-    golden_expect("llama_block", role, host);
-}
-
-static void check_goldens(clv_train_ops *ops)
-{
-    step s = { .ops = ops };
+    step s = open_step(b);
     char role[16];
-    open_step(&s);
     bring_goldens(&s);
     there(&s);
     back(&s);
-    expect(&s, "out.y", s.y, TOKENS * D);
-    expect(&s, "grad.x", s.dx, TOKENS * D);
+    bench_expect(b, "llama_block", "out.y", s.y);
+    bench_expect(b, "llama_block", "grad.x", s.dx);
     for (size_t i = 0; i < CLV_LEN(parts); ++i) {
         snprintf(role, sizeof role, "grad.%s", parts[i].role);
-        expect(&s, role, at(s.dw, parts[i].at), parts[i].count);
+        bench_expect(b, "llama_block", role, at(s.dw, parts[i].at));
     }
-    close_step(&s);
-}
-
-static void on_device(test_device *device)
-{
-    const size_t last = clv_gemm_form_count(device->device) - 1;
-    const clv_gemm_form form = clv_gemm_form_of(device->device, device->tiny ? last : 0);
-    clv_train_ops *ops;
-    EXPECT_OK(clv_train_ops_on(device->queue, &form, &ops));
-    check_goldens(ops);
+    clv_batch_free(s.ops, &s.rooms);
 }
 
 static void a_step_matches_goldens(void **state)
 {
     (void)state;
-    clv_train_ops *plain;
-    EXPECT_OK(clv_train_ops_plain(&plain));
-    check_goldens(plain);
-    test_each_device(on_device);
+    bench_each_side(check_goldens);
 }
 
 /* L = sum of g y. */
@@ -307,11 +272,11 @@ static void expect_slopes(step *s, const char *name, clv_mem what, clv_mem slope
 static void plain_c_agrees_with_differences(void **state)
 {
     (void)state;
-    step s = { 0 };
+    ops_bench plain = { 0 };
     uint64_t seed = 3;
     static float numbers[COUNT];
-    EXPECT_OK(clv_train_ops_plain(&s.ops));
-    open_step(&s);
+    EXPECT_OK(clv_train_ops_plain(&plain.ops));
+    step s = open_step(&plain);
     for (size_t i = 0; i < COUNT; ++i)
         numbers[i] = (float)test_uniform(&seed, -0.3, 0.3);
     for (size_t i = 0; i < D; ++i)
@@ -329,21 +294,9 @@ static void plain_c_agrees_with_differences(void **state)
     for (size_t i = 0; i < CLV_LEN(parts); ++i)
         expect_slopes(&s, parts[i].role, at(s.w, parts[i].at), at(s.dw, parts[i].at),
                       parts[i].count);
-    close_step(&s);
-}
-
-static int open_goldens(void **state)
-{
-    (void)state;
-    golden_open();
-    return 0;
-}
-
-static int close_goldens(void **state)
-{
-    (void)state;
-    golden_close();
-    return 0;
+    clv_batch_free(s.ops, &s.rooms);
+    bench_drop_all(&plain);
+    plain.ops->close(plain.ops);
 }
 
 int main(void)
@@ -352,5 +305,5 @@ int main(void)
         cmocka_unit_test(a_step_matches_goldens),
         cmocka_unit_test(plain_c_agrees_with_differences),
     };
-    return cmocka_run_group_tests_name("llama_step", tests, open_goldens, close_goldens);
+    return cmocka_run_group_tests_name("llama_step", tests, golden_setup, golden_teardown);
 }

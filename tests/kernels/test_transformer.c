@@ -186,38 +186,6 @@ static void attention_matches(void **state)
     test_each_device(check_attentions);
 }
 
-/* Whatever the bits of a NaN are. */
-static void check_nan(test_device *device)
-{
-    static const uint32_t bits[] = { 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7fc00001 };
-    enum { NANS = CLV_LEN(bits) };
-    const golden_array q = golden_get("attention1", "q"), k = golden_get("attention1", "k");
-    const size_t queries = q.shape[2], width = q.shape[3];
-    const clv_attention_shape s = { .batch = q.shape[0],
-                                    .heads = q.shape[1],
-                                    .kv_heads = k.shape[1],
-                                    .queries = queries,
-                                    .keys = k.shape[2],
-                                    .width = width };
-    float *bad = clv_alloc(q.count, sizeof *bad), *o = clv_alloc(q.count, sizeof *o);
-    assert_true(bad && o && queries > NANS);
-    memcpy(bad, q.f32, q.count * sizeof *bad);
-    for (size_t i = 0; i < NANS; ++i)
-        memcpy(&bad[i * width + i], &bits[i], sizeof bits[i]);
-    EXPECT_OK(clv_attention_f32(device->context, &s, bad, k.f32, golden_get("attention1", "v").f32,
-                                NULL, o));
-    for (size_t i = 0; i < queries; ++i)
-        for (size_t c = 0; c < width; ++c)
-            assert_int_equal(!!isnan(o[i * width + c]), i < NANS);
-    clv_free(o), clv_free(bad);
-}
-
-static void attention_to_nan_is_nan(void **state)
-{
-    (void)state;
-    test_each_device(check_nan);
-}
-
 static void check_ffns(test_device *device)
 {
     char name[32];
@@ -479,17 +447,11 @@ static void decoder_matches_whole_and_stepped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_match),
-        cmocka_unit_test(embeddings_match),
-        cmocka_unit_test(norms_match),
-        cmocka_unit_test(activations_match),
-        cmocka_unit_test(attention_matches),
-        cmocka_unit_test(attention_to_nan_is_nan),
-        cmocka_unit_test(feed_forward_matches),
-        cmocka_unit_test(pooling_matches),
-        cmocka_unit_test(gates_match),
-        cmocka_unit_test(losses_match),
-        cmocka_unit_test(decoder_matches_whole_and_stepped),
+        cmocka_unit_test(products_match),    cmocka_unit_test(embeddings_match),
+        cmocka_unit_test(norms_match),       cmocka_unit_test(activations_match),
+        cmocka_unit_test(attention_matches), cmocka_unit_test(feed_forward_matches),
+        cmocka_unit_test(pooling_matches),   cmocka_unit_test(gates_match),
+        cmocka_unit_test(losses_match),      cmocka_unit_test(decoder_matches_whole_and_stepped),
     };
     return cmocka_run_group_tests_name("transformer", tests, golden_setup, golden_teardown);
 }
