@@ -26,6 +26,13 @@ bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);
 bool clv_size_mul(size_t a, size_t b, size_t *out);
 bool clv_size_add(size_t a, size_t b, size_t *out);
 
+/* Do the first bytes of two places have one in common? */
+static inline bool clv_shares(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
+{
+    const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+    return a < b + y_bytes && b < a + x_bytes;
+}
+
 static inline size_t clv_round_up(size_t value, size_t multiple)
 {
     return (value + multiple - 1) / multiple * multiple;

@@ -134,7 +134,7 @@ bool clv_array_overlap(const clv_array *a, const clv_array *b)
 {
     if (a == b) return false;
     if (!a->wraps || !b->wraps) return false;
-    return a->host < b->host + b->elements && b->host < a->host + a->elements;
+    return clv_shares(a->host, clv_array_bytes(a), b->host, clv_array_bytes(b));
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */

@@ -204,6 +204,9 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
                         LARGEST);
     if (count > SIZE_MAX / (2 * LARGEST * LARGEST * sizeof(float)))
         return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
+    const size_t bytes = count * n * sizeof *values;
+    if (clv_shares(values, bytes, matrices, bytes * n))
+        return clv_fail(CLV_E_ARGUMENT, "eigenvalues: values share memory with the matrices");
     batch b = { matrices, values, n };
     char signature[32];
     snprintf(signature, sizeof signature, "eigvalsh N%zu", n);

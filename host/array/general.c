@@ -147,6 +147,12 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                         LARGEST);
     if (count > SIZE_MAX / (16 * n * n))
         return clv_fail(CLV_E_SHAPE, "eigenvalues: %zu matrices are larger than any memory", count);
+    const size_t bytes = count * n * sizeof *real;
+    if (clv_shares(real, bytes, matrices, bytes * n) ||
+        clv_shares(imaginary, bytes, matrices, bytes * n) ||
+        clv_shares(real, bytes, imaginary, bytes))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "eigenvalues: a result shares memory with the matrices, or the other one");
     const clv_lapack *lapack = clv_lapack_get();
     if (!lapack)
         return clv_fail(CLV_E_NO_DEVICE,

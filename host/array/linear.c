@@ -268,9 +268,11 @@ static clv_status run(clv_context *context, regression *t)
     clv_array *all[] = { t->x, t->y, t->w, t->loss, t->gradient };
     for (size_t i = 0; i < CLV_LEN(all); ++i) {
         if (i < 3 || all[i]) CLV_TRY(clv_array_check("linear", context, all[i]));
+        const bool is_result = i > 2 || (i == 2 && t->rate != 0);
         for (size_t k = 0; k < i; ++k)
-            if (all[i] && all[i] == all[k])
-                return clv_fail(CLV_E_ARGUMENT, "linear: one array twice");
+            if (is_result && all[i] && all[i] == all[k])
+                return clv_fail(CLV_E_ARGUMENT,
+                                "linear: a result is an operand, or another result");
     }
     if (t->x->rank != 2 || t->y->elements != t->x->shape[0] || t->w->elements != t->x->shape[1])
         return clv_fail(CLV_E_SHAPE,

@@ -68,7 +68,8 @@ typedef struct clv_convolve_options {
  *
  * Float32 with fused multiply-add, terms summed in the same order on every device: the same bits
  * wherever fma is exact. Error at most kernel_height * kernel_width * 2^-24 of the sum of the
- * magnitudes. `out` may not overlap `in`. NaN and infinity spread as far as the kernel reaches.
+ * magnitudes. NaN and infinity spread as far as the kernel reaches. `in` and `kernel` are copied
+ * before anything is written: `out` may be either.
  *
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, edge); CLV_E_SHAPE (extents 0, a stride below the width, a
  *         kernel larger than 4096 elements or than 2 * extent + 1 in an axis); CLV_E_MEMORY; as
@@ -99,6 +100,8 @@ typedef struct clv_eigen_options {
  * `values` [count,n] in ascending order: on devices by cyclic Jacobi rotations in float32, on the
  * host by Householder reflections and implicit QR steps in float64.
  *
+ * `values` may not share memory with `matrices`.
+ *
  * Accuracy: 4 n 2^-24 of the matrix's Frobenius norm. On either side the values of a matrix do not
  * depend on its neighbours. A matrix with NaN or infinity has NaN values.
  *
@@ -113,7 +116,7 @@ CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, siz
  * Eigenvalues of `count` general real matrices [count,n,n], as real and imaginary parts [count,n],
  * ascending by real, then imaginary part; conjugates stand together. Done in float64 by LAPACK's
  * dgeev (Hessenberg form, QR) on the host, the matrices spread over its cores: there is no device path.
- * A matrix with NaN or infinity has NaN values.
+ * A matrix with NaN or infinity has NaN values. No two of the three may share memory.
  *
  * liblapack.so.3 (or libopenblas.so.0) is looked for at the first call.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (n is 0 or above 32767); CLV_E_MEMORY; CLV_E_CANCELLED;

@@ -3,7 +3,8 @@
  *
  * Each is done by the host or by the device, whoever is predicted to be done first (cleave/offload.h);
  * where an operand lies only on the device, the device does it and results stay there. A result may
- * not share memory with an operand unless said. All block. Errors that they share: CLV_E_ARGUMENT
+ * not share memory with an operand or another result unless said; operands may with each other. All
+ * block. Errors that they share: CLV_E_ARGUMENT
  * (NULL, arrays of different contexts, a result that shares memory with an operand); CLV_E_SHAPE;
  * CLV_E_MEMORY; CLV_E_NO_DEVICE (forced to a device). What a device cannot do (no room, lost, a
  * build error) the host does, with a warning, as long as the operands can be had. */

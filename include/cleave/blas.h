@@ -38,7 +38,7 @@ typedef struct clv_matmul_options {
  *
  * @param context  its first device that works is used; without one the host computes.
  * @param options  NULL means all-zero.
- * @param c        out; must not overlap a or b.
+ * @param c        out; must not overlap a or b (which may be one).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
  *         more); CLV_E_MEMORY.
  * Threads: any; calls with one context wait for each other.

@@ -53,12 +53,6 @@ static void transpose(call *t)
     swap(&t->a_batch, &t->b_batch);
 }
 
-static bool dense_overlap(const float *x, size_t count, const float *y, size_t room)
-{
-    const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
-    return a < b + room * sizeof *y && b < a + count * sizeof *x;
-}
-
 /* Every element can be addressed; those of C, where it is dense, are nobody else's. */
 static clv_status check_reach(const call *t)
 {
@@ -76,8 +70,8 @@ static clv_status check_reach(const call *t)
     const bool with_a = t->a && a == (t->a_batch ? t->batch : 1) * t->m * t->k,
                with_b = t->b && b == (t->b_batch ? t->batch : 1) * t->k * t->n;
     if (c && c == all &&
-        ((with_a && dense_overlap(t->a, a, t->c, c)) ||
-         (with_b && dense_overlap(t->b, b, t->c, c))))
+        ((with_a && clv_shares(t->a, a * sizeof *t->a, t->c, c * sizeof *t->c)) ||
+         (with_b && clv_shares(t->b, b * sizeof *t->b, t->c, c * sizeof *t->c))))
         return clv_fail(CLV_E_ARGUMENT, "matmul: C shares memory with A or B");
     return CLV_OK;
 }

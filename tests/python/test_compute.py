@@ -84,6 +84,17 @@ def test_regression(side):
         cleave.linear_train(x, y, [0.0] * 7, rate=0.1, steps=3, context=side)
 
 
+def test_operands_of_a_regression_may_be_one_array():
+    x = np.random.default_rng(5).random((6, 6), np.float32)
+    y = x[0].copy()
+    loss, gradient = cleave.linear_step(x, y, y.copy())
+    for again in (cleave.linear_step(x, y, y), cleave.linear_step(x, x[0], x[0])):
+        assert np.array_equal(again[0], loss) and np.array_equal(again[1], gradient)
+    there = cleave.array(y)
+    same = cleave.linear_step(cleave.array(x), there, there)
+    assert float(same[0]) == loss and np.array_equal(same[1].numpy(), gradient)
+
+
 def test_eigvals(reference):
     try:
         assert cleave.eigvals([[0, 1], [-1, 0]], context=reference).tolist() == [-1j, 1j]

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands may be one array, or share memory; results may share none with anything. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+
+#include <cleave/array.h>
+#include <cleave/array_math.h>
+#include <cleave/blas.h>
+
+#include <string.h>
+
+enum { N = 40, ALL = N * N, OUT = 2 * ALL };
+
+/* An operation on x [N,N], y [N], w [N]; `out` [OUT]. */
+typedef clv_status operation(clv_context *context, clv_array *x, clv_array *y, clv_array *w,
+                             float *out);
+
+static clv_array *wrap(clv_context *context, float *host, size_t rows, size_t columns)
+{
+    const size_t shape[] = { rows, columns };
+    clv_array *array;
+    EXPECT_OK(clv_array_wrap(context, host, columns ? 2 : rows != 0, shape, &array));
+    return array;
+}
+
+static clv_status map(clv_context *c, clv_array *x, clv_array *y, clv_array *w, float *out)
+{
+    clv_array *z = wrap(c, out, N, N);
+    const clv_map_input in[] = { { "x", x, 0 }, { "y", y, 0 }, { "w", w, 0 } };
+    const clv_status status = clv_map(c, "x * y + w", in, 3, z);
+    clv_array_free(z);
+    return status;
+}
+
+static clv_status multiply(clv_context *c, clv_array *x, clv_array *y, clv_array *w, float *out)
+{
+    (void)y, (void)w;
+    clv_array *z = wrap(c, out, N, N);
+    const clv_product_options turned = { .size = sizeof turned, .b_transposed = true };
+    const clv_status status = clv_product(c, x, x, &turned, z);
+    clv_array_free(z);
+    return status;
+}
+
+static clv_status step(clv_context *c, clv_array *x, clv_array *y, clv_array *w, float *out)
+{
+    clv_array *gradient = wrap(c, out, N, 0), *loss = wrap(c, out + N, 0, 0);
+    const clv_status status = clv_linear_step(c, x, y, w, loss, gradient);
+    clv_array_free(gradient), clv_array_free(loss);
+    return status;
+}
+
+/* Apart, as one array, and as two arrays in one memory: the same bits on either side. */
+static void alike(clv_context *context, operation *run)
+{
+    static float memory[ALL + 3 * N], out[3][OUT];
+    memset(out, 0, sizeof out);
+    for (int i = 0; i < ALL; ++i)
+        memory[i] = (float)(i * 37 % 101) / 101 - 0.4f;
+    float *y = memory + ALL, *w = y + N;
+    memcpy(y, memory, N * sizeof *y);
+    memcpy(w, memory, N * sizeof *w);
+    clv_array *x = wrap(context, memory, N, N), *first = wrap(context, y, N, 0),
+              *second = wrap(context, w, N, 0), *inside = wrap(context, memory, N, 0);
+    EXPECT_OK(run(context, x, first, second, out[0]));
+    EXPECT_OK(run(context, x, first, first, out[1]));
+    EXPECT_OK(run(context, x, inside, second, out[2]));
+    assert_memory_equal(out[0], out[1], sizeof *out);
+    assert_memory_equal(out[0], out[2], sizeof *out);
+    assert_true(out[0][0] != 0 && out[0][1] != 0);
+    clv_array_free(x), clv_array_free(first), clv_array_free(second), clv_array_free(inside);
+}
+
+/* A filter reads copies: the image and its kernel may be one, and the result either of them. */
+static void filter(clv_context *context)
+{
+    static float image[ALL], kernel[25], want[ALL];
+    for (int i = 0; i < ALL; ++i)
+        image[i] = (float)(i * 7919 % 1009) / 1009;
+    memcpy(kernel, image, sizeof kernel);
+    EXPECT_OK(clv_convolve_2d(context, image, N, N, kernel, 5, 5, NULL, want, NULL));
+    EXPECT_OK(clv_convolve_2d(context, image, N, N, image, 5, 5, NULL, image, NULL));
+    assert_memory_equal(image, want, sizeof want);
+}
+
+static void share(test_device *device)
+{
+    for (int side = CLV_SIDE_HOST; side <= CLV_SIDE_DEVICE; ++side) {
+        clv_offload_force((clv_side)side);
+        alike(device->context, map);
+        alike(device->context, multiply);
+        alike(device->context, step);
+        if (!device->tiny) filter(device->context);
+    }
+    clv_offload_force(CLV_SIDE_AUTO);
+}
+
+static void operands_may_be_one(void **state)
+{
+    (void)state;
+    test_each_device(share);
+}
+
+static void results_are_nobodys_else(void **state)
+{
+    (void)state;
+    static float memory[3 * ALL], other[ALL];
+    clv_context *c;
+    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_OK(clv_context_create(&plain, &c));
+    clv_array *x = wrap(c, memory, N, N), *y = wrap(c, memory + ALL, N, 0),
+              *row = wrap(c, memory + N, N, 0), *z = wrap(c, memory + 2 * ALL, N, N),
+              *one = wrap(c, memory + 3, 0, 0), *part = wrap(c, other, N, 0),
+              *over = wrap(c, memory + ALL - 1, N, N);
+    const clv_map_input in[] = { { "x", x, 0 } };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_map(c, "x", in, 1, over));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_reduce(c, CLV_REDUCE_SUM, x, -1, one));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_product(c, x, x, NULL, over));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "is an operand", clv_product(c, x, x, NULL, x));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_normalize(c, x, over, NULL, NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "twice", clv_normalize(c, x, x, NULL, NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "twice", clv_normalize(c, x, z, NULL, part, part));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_normalize(c, x, z, NULL, row, part));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_linear_step(c, x, y, part, one, row));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "a result is an operand", clv_linear_step(c, x, y, y, one, y));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "a result is an operand",
+                clv_linear_train(c, x, y, y, 0.1f, 2, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory", clv_linear_train(c, x, y, row, 0.1f, 2, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory",
+                clv_matmul_f32(c, N, N, N, memory, memory, memory + ALL - 1));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "share memory",
+                clv_eigvalsh(c, memory, 4, 5, NULL, memory + 99, NULL));
+    EXPECT_OK(clv_eigvalsh(c, memory, 4, 5, NULL, memory + 100, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory",
+                clv_eigvals(c, memory, 4, 5, NULL, memory + 99, other, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory",
+                clv_eigvals(c, memory, 4, 5, NULL, other + 5, other + 24, NULL));
+    clv_array *all[] = { x, y, row, z, one, part, over };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_array_free(all[i]);
+    clv_context_free(c);
+}
+
+int main(void)
+{
+    test_isolate();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operands_may_be_one),
+        cmocka_unit_test(results_are_nobodys_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
