@@ -91,6 +91,7 @@ static clv_status make_source(clv_context *context, map *m)
 static clv_status on_device(clv_engine *engine, void *user)
 {
     map *m = user;
+    CLV_TRY(make_source(engine->context, m));
     const clv_spread *s = &m->spread;
     const clv_device *device = clv_queue_device(engine->queue);
     const bool core = clv_array_lanes(device) > 1;
@@ -275,7 +276,6 @@ clv_status clv_map(clv_context *context, const char *expression, const clv_map_i
     if (!m) return clv_fail(CLV_E_MEMORY, "map: no memory");
     m->text = expression, m->inputs = inputs, m->count = count, m->out = out;
     clv_status status = prepare(context, m);
-    if (!status) status = make_source(context, m);
     if (!status) {
         char kind[64];
         name_kind(m, kind);

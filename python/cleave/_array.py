@@ -110,7 +110,8 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
     if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
         raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {given.shape} given")
     count = 1 if given.ndim == 2 else len(given)
-    real, imaginary = (np.empty(given.shape[:-1], np.float32) for _ in range(2))
+    values = np.empty(given.shape[:-1], np.complex64)
+    real, imaginary = np.empty((2, *values.shape), np.float32)
     if count:
         options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
         with (context or default_context()).held() as handle, Watch(progress, "eigvals") as watch:
@@ -118,7 +119,8 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
             watch.done(lib.clv_eigvals(handle, address(given), count, given.shape[-1],
                                        ctypes.byref(options), address(real), address(imaginary),
                                        report_handle(report)))
-    return real + 1j * imaginary
+    values.real, values.imag = real, imaginary
+    return values
 
 
 def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Context | None = None,

@@ -10,6 +10,8 @@ import numpy as np
 from ._library import libc
 from .errors import ShapeError
 
+_Byte = ctypes.c_char
+
 
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> np.ndarray:
     """An array of floats of any shape, masked elements NaN: the input itself where it is one.
@@ -34,6 +36,9 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.n
 def with_strides(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
     """The array, copied if the library cannot walk over it, and its strides in elements."""
     size = array.itemsize
+    if array.ndim == 2 and array.flags.c_contiguous and array.flags.aligned:
+        return array, [array.strides[0] // size if array.shape[0] > 1 else 0,
+                       1 if array.shape[1] > 1 else 0]
     strides = [stride // size for stride in array.strides]
     rows = all(stride % size == 0 for stride in array.strides) and array.flags.aligned
     dense = array.shape[-1] <= 1 or strides[-1] == 1
@@ -49,7 +54,12 @@ def with_strides(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def address(array: np.ndarray | None) -> int | None:
-    return None if array is None else array.__array_interface__["data"][0]
+    if array is None:
+        return None
+    try:  # three times as fast, for what is writeable, dense and not empty
+        return ctypes.addressof(_Byte.from_buffer(array))
+    except (TypeError, ValueError, BufferError):
+        return array.__array_interface__["data"][0]
 
 
 def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype) -> np.ndarray:

@@ -46,7 +46,7 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
             slot.array, has = operands.operand(value)
             if not shape:
                 shape = has
-            elif has != shape:
+            elif has != shape[len(shape) - len(has):]:
                 try:
                     shape = np.broadcast_shapes(shape, has)
                 except ValueError:

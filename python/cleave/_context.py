@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import contextvars
 import ctypes
 import json
 import os
 import threading
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _abi
 from ._library import check, lib, take_text
@@ -109,6 +108,19 @@ class Device:
         return f"<cleave.Device {self.index}: {self.label}>"
 
 
+class _Held:
+    __slots__ = ("context",)
+
+    def __init__(self, context: "Context"):
+        self.context = context
+
+    def __enter__(self) -> int:
+        return self.context.acquire()
+
+    def __exit__(self, *_unused: Any) -> None:
+        self.context.release()
+
+
 class Context:
     """Chooses devices; opens none yet (the first use of a device does).
 
@@ -159,14 +171,10 @@ class Context:
             self._devices = [Device(self, i)
                              for i in range(lib.clv_context_device_count(self._handle))]
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[int]:
-        """The library's pointer, for as long as the block lasts: close() waits for its end."""
-        handle = self.acquire()
-        try:
-            yield handle
-        finally:
-            self.release()
+    def held(self) -> "_Held":
+        """`with context.held() as handle:` gives the library's pointer for as long as the block
+        lasts: close() waits for its end."""
+        return _Held(self)
 
     def acquire(self) -> int:
         if self._pid != os.getpid():

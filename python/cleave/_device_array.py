@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -16,7 +17,9 @@ from .errors import ArgumentError, ShapeError
 _Shapes = [ctypes.c_size_t * rank for rank in range(5)]
 
 
-def shape_of(shape: Sequence[int]) -> Any:
+@functools.lru_cache(maxsize=256)
+def shape_of(shape: tuple[int, ...]) -> Any:
+    """For the library to read; the same one for all who ask."""
     if len(shape) > 4:
         raise ShapeError(f"array: {len(shape)} axes, at most 4 expected")
     return _Shapes[len(shape)](*shape)
@@ -222,29 +225,32 @@ class Operands:
     __slots__ = ("context", "handle", "wrapped", "ours")
 
     def __init__(self, context: Context | None, *given: Any):
-        arrays = [value for value in given if isinstance(value, Array)]
-        self.context = context or (arrays[0].context if arrays else default_context())
-        if any(value.context is not self.context for value in arrays):
-            raise ArgumentError("arrays of different contexts")
-        self.ours, self.wrapped, self.handle = bool(arrays), [], None
+        self.ours, self.wrapped = False, []
+        for value in given:
+            if isinstance(value, Array):
+                self.ours = True
+                context = context or value.context
+                if value.context is not context:
+                    raise ArgumentError("arrays of different contexts")
+        self.context = context or default_context()
 
     def __enter__(self) -> "Operands":
         self.handle = self.context.acquire()
         return self
 
     def __exit__(self, *_unused: Any) -> None:
-        for made, *_ in self.wrapped:
+        for made, *_kept in self.wrapped:
             lib.clv_array_free(made)
         self.context.release()
 
     def wrap(self, given: np.ndarray) -> int:
         at, shape = address(given), given.shape
-        for made, other, there in self.wrapped:  # one array for one memory: results may be operands
-            if there == at and other.shape == shape:
-                return made.value
+        for made, _kept, there, other in self.wrapped:  # one array for one memory
+            if there == at and other == shape:
+                return made
         made = ctypes.c_void_p()
         check(lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), ctypes.byref(made)))
-        self.wrapped.append((made, given, at))
+        self.wrapped.append((made.value, given, at, shape))
         return made.value
 
     def operand(self, value: Any) -> tuple[int, tuple[int, ...]]:
@@ -258,7 +264,7 @@ class Operands:
 
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:
         if out is not None:
-            if tuple(out.shape) != tuple(shape) or out.dtype != np.float32:
+            if tuple(out.shape) != shape or out.dtype != np.float32:
                 raise ShapeError(f"out: float32 {shape} expected, {out.dtype} {out.shape} given")
             if isinstance(out, Array):
                 return out.handle, out

@@ -7,13 +7,17 @@ library has let go of the caller's memory.
 """
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from typing import Any, Callable, Union
 
 from . import _abi
 from ._library import check
+
+try:  # what the module `signal` wraps in enumerations, for 3 us a call
+    from _signal import SIGINT, getsignal, signal
+except ImportError:
+    from signal import SIGINT, getsignal, signal
 
 ProgressFunction = Callable[[int, int], Any]
 #: None or False: silent. True: a bar (tqdm's where it is installed). A function is called with
@@ -91,15 +95,15 @@ class Watch:
 
     def __enter__(self) -> "Watch":
         if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
+            before = getsignal(SIGINT)
             if callable(before):
-                signal.signal(signal.SIGINT, self._interrupted)
+                signal(SIGINT, self._interrupted)
                 self.before = before
         return self
 
     def __exit__(self, *_unused: Any) -> None:
         if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
+            signal(SIGINT, self.before)
         if self.bar:
             self.bar.close()
         if self.signals:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call costs beside the work: under 20 us where the machine is quiet, ten times that here."""
+import os
+import sys
 import time
 
 import numpy as np
@@ -33,6 +35,25 @@ def test_an_expression_of_few_numbers(context):
     seconds = best(lambda: cleave.compute("2 * a + 1", a=a, context=context))
     print(f"compute of 8 numbers: {seconds * 1e6:.1f} us a call")
     assert seconds < LIMIT_S
+
+
+def test_every_operation_on_tiny_arrays(monkeypatch):
+    """Those of bench/python_calls.py that begin and end with NumPy: no launch is needed for them."""
+    monkeypatch.syspath_prepend(os.path.join(os.environ["CLEAVE_TEST_SOURCE"], "bench"))
+    python_calls = __import__("python_calls")
+    seen, slow = set(), {}
+    for name, call, _bare in python_calls.cases(cleave.default_context()):
+        if "Array" in name or name == "array":
+            continue
+        seconds = best(call, turns=100, rounds=5)
+        print(f"{name}: {seconds * 1e6:.1f} us a call")
+        seen.add(name.split(",")[0].split()[0])
+        if seconds >= LIMIT_S:
+            slow[name] = seconds
+    sys.modules.pop("python_calls")
+    assert not slow
+    assert seen >= {"matmul", "product", "compute", "reduce", "normalize", "linear_step",
+                    "linear_train", "convolve_2d", "gaussian_2d", "eigvalsh", "monte_carlo_pi"}
 
 
 def test_links_of_two_spots():
