@@ -116,6 +116,9 @@ def check_pairs(folder, model):
 
 def check_refused(folder, model, data):
     out = os.path.join(folder, "never")
+    latin1 = os.path.join(folder, "latin1.tsv")
+    with open(latin1, "wb") as file:
+        file.write(b"cats\tanimal\ndogs\tx\xff\n")
     bad = [
         (2, "no tab", ["--data", write(os.path.join(folder, "a.tsv"), ["a\tb", "c"])]),
         (2, "line 1 has more than one tab", ["--data", write(os.path.join(folder, "b.tsv"), ["a\tb\tc"])]),
@@ -126,8 +129,11 @@ def check_refused(folder, model, data):
         (2, "has the label \"x\"", ["--data", data, "--val",
                                    write(os.path.join(folder, "g.tsv"), ["cat\tx"])]),
         (2, "the model has 2 layers", ["--data", data, "--freeze=3"]),
-        (2, "--epochs", ["--data", data, "--epochs=0"]),
-        (2, "--lr", ["--data", data, "--lr=0"]),
+        (2, "--epochs: 0 given", ["--data", data, "--epochs=0"]),
+        (2, "--lr: 0 given", ["--data", data, "--lr=0"]),
+        (2, "--warmup: 1 given", ["--data", data, "--warmup=1"]),
+        (2, "--batch-size: 1 given, expected 2", ["--data", data, "--batch-size=1", "--task=pairs"]),
+        (2, "line 2: byte 1 of the label (0xFF)", ["--data", latin1]),
         (2, "there is no", ["--data", data, "--resume"]),
         (2, "--data FILE is needed", []),
     ]
@@ -138,6 +144,39 @@ def check_refused(folder, model, data):
         expect(part + ": no folder", False, os.path.exists(out))
     same = run(model, "--mode=reference", "--data", data, "-o", model)
     expect("its own folder", (2, True), (same.returncode, b"own folder" in same.stderr))
+
+
+def check_rates(folder, model, data):
+    """--lr is the highest rate, also where the warm-up ends within a step; a run that diverges
+    writes no model."""
+    out = os.path.join(folder, "rates")
+    done = run(model, "--mode=reference", "--data", data, "--epochs=1", "--batch-size=2", "--lr=0.01",
+               "-o", out)
+    rates = [float(x) for x in re.findall(rb" rate ([0-9.e-]+)$", done.stdout, re.M)]
+    expect("rates", [0.01, 0.008889], rates[:2])
+    lost = os.path.join(folder, "lost")
+    done = run(model, "--mode=reference", "--data", data, "--epochs=60", "--lr=1000", "--clip=0",
+               "--optimizer=sgd", "-o", lost)
+    expect("diverges", (2, True), (done.returncode, b"the loss is" in done.stderr and b"--lr" in done.stderr))
+    expect("no model of no numbers", False, os.path.exists(os.path.join(lost, "model.safetensors")))
+
+
+def check_modules(folder, model, data):
+    """The pooling lies where modules.json says, and goes there."""
+    origin, out = os.path.join(folder, "elsewhere"), os.path.join(folder, "pooled")
+    shutil.copytree(model, origin)
+    os.mkdir(os.path.join(origin, "0_Mean"))
+    for name, content in (
+            ("modules.json", [{"path": "", "type": "sentence_transformers.models.Transformer"},
+                              {"path": "0_Mean", "type": "sentence_transformers.models.Pooling"}]),
+            ("0_Mean/config.json", {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True})):
+        with open(os.path.join(origin, name), "w", encoding="ascii") as file:
+            json.dump(content, file)
+    done = run(origin, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", out)
+    expect("another folder of the pooling", 0, done.returncode)
+    embedded = subprocess.run([CLEAVE, "embed", out, "--mode=reference", "-o", "-"], input=b"cats\n",
+                              capture_output=True, timeout=600)
+    expect("embed reads that as well", 0, embedded.returncode)
 
 
 LOAD = """
@@ -177,6 +216,8 @@ def main():
         check_interrupted(folder, model, data)
         check_pairs(folder, model)
         check_refused(folder, model, data)
+        check_rates(folder, model, data)
+        check_modules(folder, model, data)
     finally:
         shutil.rmtree(folder)
     for line in WRONG:

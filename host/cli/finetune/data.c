@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +84,17 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
                         lines->path, number, (int)CLV_MIN(length, (size_t)SHOWN), name);
     if (memchr(name, '\0', length))
         return clv_fail(CLV_E_FORMAT, "%s: line %llu: a label with a NUL", lines->path, number);
+    uint32_t code_point;
+    for (size_t at = 0, step; at < length; at += step) /* they become JSON */
+        if (!(step = clv_utf8_decode(name + at, length - at, &code_point)))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: line %llu: byte %zu of the label (0x%02X) is not UTF-8",
+                            lines->path, number, at, (unsigned char)name[at]);
     if (c->count == MOST_CLASSES)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: line %llu is the %d. label; texts in pairs need --task "
-                        "pairs",
-                        lines->path, number, MOST_CLASSES + 1);
+                        "%s: line %llu has one more label than the %d that are possible; texts "
+                        "in pairs need --task pairs",
+                        lines->path, number, MOST_CLASSES);
     char *copy = clv_alloc(length + 1, 1);
     if (!copy || !clv_reserve(&c->names, &c->room, c->count + 1, sizeof *c->names)) {
         clv_free(copy);

@@ -36,9 +36,31 @@ typedef struct finetune_state {
     cli_train_facts facts;
 } finetune_state;
 
-static int wrong(const char *option, const char *text)
+static int check_numbers(const finetune_args *a)
 {
-    return cli_error(&cli_finetune, CLI_USAGE, "%s: expected %s", option, text);
+    const bool pairs = a->task == CLV_TRAIN_PAIRS;
+    const struct {
+        const char *option, *expected;
+        double given;
+        bool good;
+    } rules[] = {
+        { "--epochs", "1 to 1048576", (double)a->epochs, a->epochs && a->epochs <= MOST_EPOCHS },
+        { "--batch-size",
+          pairs ? "2 to 65536: the others of a batch are what a pair differs from" : "1 to 65536",
+          (double)a->batch_size, a->batch_size >= (pairs ? 2 : 1) && a->batch_size <= MOST_BATCH },
+        { "--lr", "a rate above 0, at most 1000", a->rate, a->rate > 0 && a->rate <= 1e3 },
+        { "--warmup", "a part of the steps, from 0 to less than 1", a->warmup,
+          a->warmup >= 0 && a->warmup < 1 },
+        { "--weight-decay", "0 to 1000", a->decay, a->decay >= 0 && a->decay <= 1e3 },
+        { "--clip", "a length above 0, or 0 for never", a->clip, a->clip >= 0 },
+        { "--momentum", "0 to less than 1", a->momentum, a->momentum >= 0 && a->momentum < 1 },
+        { "--scale", "a number above 0, at most 1000", a->scale, a->scale > 0 && a->scale <= 1e3 },
+    };
+    for (size_t i = 0; i < CLV_LEN(rules); ++i)
+        if (!rules[i].good)
+            return cli_error(&cli_finetune, CLI_USAGE, "%s: %.12g given, expected %s",
+                             rules[i].option, rules[i].given, rules[i].expected);
+    return -1;
 }
 
 static int check(const finetune_args *a, int operands)
@@ -50,18 +72,8 @@ static int check(const finetune_args *a, int operands)
         return cli_error(&cli_finetune, CLI_USAGE, "--data FILE is needed: what to learn from");
     if (!a->output)
         return cli_error(&cli_finetune, CLI_USAGE, "-o FOLDER is needed: where the model goes");
-    if (!a->epochs || a->epochs > MOST_EPOCHS) return wrong("--epochs", "1 to 1048576");
-    if (!a->batch_size || a->batch_size > MOST_BATCH) return wrong("--batch-size", "1 to 65536");
-    if (a->task == CLV_TRAIN_PAIRS && a->batch_size < 2)
-        return wrong("--batch-size",
-                     "2 or more: the others of a batch are what a pair differs from");
-    if (!(a->rate > 0) || a->rate > 1e3) return wrong("--lr", "a rate above 0");
-    if (!(a->warmup >= 0 && a->warmup < 1)) return wrong("--warmup", "a part of the steps, 0 to 1");
-    if (!(a->decay >= 0) || a->decay > 1e3) return wrong("--weight-decay", "0 or more");
-    if (!(a->clip >= 0)) return wrong("--clip", "a length above 0, or 0 for never");
-    if (!(a->momentum >= 0 && a->momentum < 1)) return wrong("--momentum", "0 up to 1");
-    if (!(a->scale > 0) || a->scale > 1e3) return wrong("--scale", "a number above 0");
-    return cli_texts_check(&cli_finetune, &a->texts);
+    const int code = check_numbers(a);
+    return code >= 0 ? code : cli_texts_check(&cli_finetune, &a->texts);
 }
 
 /* Ids must lie within the word table. */

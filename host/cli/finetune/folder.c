@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "host/model/folder.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +33,44 @@ clv_status cli_folder_check(const char *from, const char *to)
     return CLV_OK;
 }
 
-/* Everything else that readers of the folder want, where it is there. */
+/* One small file, where it is there. */
+static clv_status copy_file(const char *from, const char *to, const char *name)
+{
+    char source[MOST_PATH], target[MOST_PATH];
+    char *data;
+    size_t length;
+    CLV_TRY(path_of(source, from, name));
+    CLV_TRY(path_of(target, to, name));
+    if (access(source, F_OK) != 0) return CLV_OK;
+    char *slash = strrchr(target, '/');
+    *slash = '\0';
+    CLV_TRY(clv_dir_make(target));
+    *slash = '/';
+    CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
+    const clv_status status = clv_file_write(target, data, length);
+    clv_free(data);
+    return status;
+}
+
+/* What modules.json names: the pooling's settings, in a folder below. The model's loader has looked
+ * at it. */
+static clv_status copy_modules(const char *from, const char *to)
+{
+    clv_json *list = NULL;
+    CLV_TRY(clv_folder_json(from, "modules.json", false, &list));
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < clv_json_count(list) && !status; ++i) {
+        char name[256];
+        const char *path = clv_json_string(clv_json_get(clv_json_at(list, i), "path"), "");
+        if (!*path || *path == '/' || strstr(path, "..") || strlen(path) > 200) continue;
+        snprintf(name, sizeof name, "%s/config.json", path);
+        status = copy_file(from, to, name);
+    }
+    clv_json_free(list);
+    return status;
+}
+
+/* Everything else that readers of the folder want. */
 static clv_status copy_files(const char *from, const char *to)
 {
     static const char *const names[] = { "tokenizer.json",
@@ -41,25 +79,10 @@ static clv_status copy_files(const char *from, const char *to)
                                          "special_tokens_map.json",
                                          "sentence_bert_config.json",
                                          "config_sentence_transformers.json",
-                                         "modules.json",
-                                         "1_Pooling/config.json" };
-    for (size_t i = 0; i < CLV_LEN(names); ++i) {
-        char source[MOST_PATH], target[MOST_PATH];
-        char *data;
-        size_t length;
-        CLV_TRY(path_of(source, from, names[i]));
-        CLV_TRY(path_of(target, to, names[i]));
-        if (access(source, F_OK) != 0) continue;
-        char *slash = strrchr(target, '/');
-        *slash = '\0';
-        CLV_TRY(clv_dir_make(target));
-        *slash = '/';
-        CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
-        const clv_status status = clv_file_write(target, data, length);
-        clv_free(data);
-        CLV_TRY(status);
-    }
-    return CLV_OK;
+                                         "modules.json" };
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        CLV_TRY(copy_file(from, to, names[i]));
+    return copy_modules(from, to);
 }
 
 /* Members that name classes are ours, all others stay. */

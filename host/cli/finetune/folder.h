@@ -12,7 +12,7 @@
  * folders are one. */
 clv_status cli_folder_write(const char *from, const char *to, const cli_classes *classes,
                             clv_trainer *trainer);
-/* Before anything is learnt: the two differ, config.json can be read. */
+/* Before anything is learnt: the two differ, `to` is no file. */
 clv_status cli_folder_check(const char *from, const char *to);
 
 #endif

@@ -9,6 +9,7 @@
 #include <cleave/tensors.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct batch {
@@ -86,7 +87,8 @@ static double rate_of(const cli_train_plan *p, uint64_t step)
     const double total = (double)cli_train_steps(p), at = (double)step;
     const double rise = p->warmup * total;
     if (at + 1 <= rise) return p->rate * (at + 1) / rise;
-    return p->constant ? p->rate : p->rate * (total - at) / (total - rise);
+    if (p->constant || at <= rise) return p->rate; /* the rise may end within a step */
+    return p->rate * (total - at) / (total - rise);
 }
 
 /* What a state must have been written with. */
@@ -163,6 +165,11 @@ static clv_status one_step(const cli_train_plan *p, clv_trainer *trainer, const 
                        CLV_MIN((size_t)p->batch_size, p->examples->count - first)));
     CLV_TRY(clv_trainer_step(trainer, b->ids, b->offsets, b->texts,
                              p->examples->labels ? b->labels : NULL, rate, &r));
+    if (!isfinite(r.loss))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "step %" PRIu64 ": the loss is %g, no number any more; nothing is written. "
+                        "A lower --lr may help, or --clip",
+                        step + 1, r.loss);
     if (step == facts->resumed_at) facts->first_loss = r.loss;
     facts->last_loss = r.loss;
     ++facts->steps;
