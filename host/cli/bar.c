@@ -23,11 +23,21 @@ void cli_catch_interrupts(void)
     signal(SIGTERM, on_signal);
 }
 
+static bool wanted(const cli_common *common)
+{
+    return !common->quiet && !common->no_progress && isatty(STDERR_FILENO);
+}
+
+void cli_doing(const cli_common *common, const char *what)
+{
+    if (!wanted(common)) return;
+    fprintf(stderr, "\r\033[K%s", what ? what : "");
+    fflush(stderr);
+}
+
 void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit)
 {
-    *bar = (cli_bar){ .show = !common->quiet && !common->no_progress && isatty(STDERR_FILENO),
-                      .started = clv_now(),
-                      .unit = unit };
+    *bar = (cli_bar){ .show = wanted(common), .started = clv_now(), .unit = unit };
     cli_catch_interrupts();
 }
 

@@ -95,6 +95,9 @@ typedef struct cli_bar {
 void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit);
 int cli_progress(const char *job, size_t done, size_t total, void *bar);
 void cli_bar_end(cli_bar *bar);
+/* What goes on, on a terminal that wants progress: a line that the next message takes the place of.
+ * NULL takes it away. */
+void cli_doing(const cli_common *common, const char *what);
 /* For commands without a bar: Ctrl-C is told by cli_interrupted, the second one ends the process. */
 void cli_catch_interrupts(void);
 bool cli_interrupted(void);

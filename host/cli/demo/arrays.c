@@ -52,8 +52,7 @@ clv_status demo_arrays(clv_context *context, const char *folder, clv_report *rep
     CLV_TRY(count_plain(CHECKED, &want));
     row->reference_s = (clv_now() - started) * (double)(SAMPLES / CHECKED);
     CLV_TRY(count(context, CHECKED, &got, NULL));
-    clv_text_add(&row->notes,
-                 "arrays %s plain C: %llu of the first %llu points inside, %llu in C\n",
+    clv_text_add(&row->notes, "%s plain C: %llu of the first %llu points inside, %llu in C\n",
                  got == want ? "agrees with" : "DIFFERS FROM", (unsigned long long)got,
                  (unsigned long long)CHECKED, (unsigned long long)want);
     row->ok = row->ok && got == want;

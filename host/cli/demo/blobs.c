@@ -75,7 +75,7 @@ static clv_status check(const outcome *o, demo_row *row)
     free(want);
     if (status) return status;
     const bool same = count == o->count && !differ;
-    clv_text_add(&row->notes, "        %s plain C: %zu spots, places within 0.001 pixels\n",
+    clv_text_add(&row->notes, "%s plain C: %zu spots, places within 0.001 pixels\n",
                  same ? "agrees with" : "DIFFERS FROM", count);
     row->ok = row->ok && same;
     return CLV_OK;
@@ -94,17 +94,16 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
     snprintf(path, sizeof path, "%s/blobs-tracks.png", folder);
     clv_status status = blobs_draw(&p, o->spots, o->particle, o->count, path);
     blobs_projection_clear(&p);
-    if (!status)
-        clv_text_add(&row->notes, "        %s: brightest values, spots and tracks\n", path);
+    if (!status) clv_text_add(&row->notes, "%s: brightest values, spots and tracks\n", path);
     if (status == CLV_E_FORMAT) { /* a build without PNG: all the rest is there */
-        clv_text_add(&row->notes, "        %s: %s\n", path, clv_error_message());
+        clv_text_add(&row->notes, "%s: %s\n", path, clv_error_message());
         status = CLV_OK;
     }
     snprintf(path, sizeof path, "%s/blobs-movie.npy", folder);
     if (!status) status = clv_npy_write(path, &array);
     clv_text_add(&row->notes,
-                 "        again: cleave blobs %s --threshold-sigma 6 --link 4 \\\n"
-                 "          -o %s/blobs.csv\n",
+                 "again: cleave blobs %s --threshold-sigma 6 --link 4 \\\n"
+                 "  -o %s/blobs.csv\n",
                  path, folder);
     return status;
 }
@@ -122,7 +121,7 @@ clv_status demo_blobs(clv_context *context, const char *folder, clv_report *repo
         snprintf(row->found, sizeof row->found, "%.1f %% of %d particles",
                  100 * (double)score.found / (double)all, PARTICLES);
         clv_text_add(&row->notes,
-                     "blobs   %zu of %zu spots found, %zu too many, %.2f pixels off (rms); %zu "
+                     "%zu of %zu spots found, %zu too many, %.2f pixels off (rms); %zu "
                      "tracks\n",
                      score.found, all, score.extra, score.rms_px, o.tracks);
         if (score.found * 100 < all * 97 || score.extra * 100 > all * 3 || score.rms_px > 0.3)

@@ -117,6 +117,23 @@ static void add_row(cli_grid *grid, const char *name, const clv_report *report, 
     clv_text_clear(&shares);
 }
 
+/* The name stands before the first line, the others stand below. */
+static void add_notes(clv_text *notes, const char *name, const char *lines)
+{
+    for (const char *at = lines; *at; name = "") {
+        const size_t length = strcspn(at, "\n");
+        clv_text_add(notes, "%-11s %.*s\n", name, (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void tell_doing(const demo_args *a, const char *name)
+{
+    char line[96];
+    snprintf(line, sizeof line, "%s (the first time compiles its kernels)", name);
+    cli_doing(&a->common, line);
+}
+
 /* Runs all; `notes` gets what is to be said below the table. */
 static int run_workloads(const demo_args *a, clv_context *context, cli_grid *grid, clv_text *notes,
                          bool *good)
@@ -131,10 +148,13 @@ static int run_workloads(const demo_args *a, clv_context *context, cli_grid *gri
         if (cli_interrupted()) return CLI_INTERRUPTED;
         code = cli_status(&cli_demo, clv_report_create(&report));
         if (code) break;
-        code = cli_status(&cli_demo, workloads[i].run(context, a->output, report, &row));
+        tell_doing(a, workloads[i].name);
+        const clv_status status = workloads[i].run(context, a->output, report, &row);
+        cli_doing(&a->common, NULL);
+        code = cli_status(&cli_demo, status);
         if (!code) {
             add_row(grid, workloads[i].name, report, &row);
-            clv_text_add(notes, "%s", clv_text_get(&row.notes));
+            add_notes(notes, workloads[i].name, clv_text_get(&row.notes));
             preparing += row.first_s - row.seconds;
             *good = *good && row.ok;
             code = cli_write_report(&cli_demo, &a->common, context, report);

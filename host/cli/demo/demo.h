@@ -14,7 +14,7 @@ typedef struct demo_row {
     double reference_s; /* the same in plain C on one core */
     char by[96];        /* who did it, where there are no shares in the report */
     bool ok;            /* found what was hidden, and as the reference has it */
-    clv_text notes;     /* lines for below the table */
+    clv_text notes;     /* lines for below the table, behind the name */
 } demo_row;
 
 /* Makes an input, runs on the context's devices until they are warm (the last time into `report`), checks, and

@@ -51,7 +51,7 @@ static const clv_detection *detection_near(const outcome *o, const synthetic_pla
 static bool tell_planets(const outcome *o, demo_row *row)
 {
     size_t hits = 0;
-    clv_text_add(&row->notes, "paco    planets hidden at");
+    clv_text_add(&row->notes, "planets hidden at");
     for (size_t i = 0; i < o->adi.planet_count; ++i)
         clv_text_add(&row->notes, "%s (%.0f, %.0f)", i ? "," : "", o->adi.planets[i].x,
                      o->adi.planets[i].y);
@@ -79,10 +79,10 @@ static clv_status draw(const outcome *o, const float *values, const clv_map_styl
     const clv_status status = clv_png_write(path, &image);
     clv_image_clear(&image);
     if (status == CLV_E_FORMAT) { /* a build without PNG: all the rest is there */
-        clv_text_add(&row->notes, "        %s: %s\n", path, clv_error_message());
+        clv_text_add(&row->notes, "%s: %s\n", path, clv_error_message());
         return CLV_OK;
     }
-    if (!status) clv_text_add(&row->notes, "        %s: %s\n", path, what);
+    if (!status) clv_text_add(&row->notes, "%s: %s\n", path, what);
     return status;
 }
 
@@ -119,11 +119,11 @@ static clv_status write_inputs(const synthetic_adi *adi, const char *folder, dem
     };
     static const char *const names[] = { "paco-cube.npy", "paco-angles.npy", "paco-psf.npy" };
     char path[4096];
-    clv_text_add(&row->notes, "        again: cleave paco");
+    clv_text_add(&row->notes, "again: cleave paco");
     for (size_t i = 0; i < CLV_LEN(names); ++i) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         CLV_TRY(clv_npy_write(path, &arrays[i]));
-        clv_text_add(&row->notes, "%s%s", i == 1 ? " \\\n          " : " ", path);
+        clv_text_add(&row->notes, "%s%s", i == 1 ? " \\\n  " : " ", path);
     }
     clv_text_add(&row->notes, " -o %s/paco\n", folder);
     return CLV_OK;
@@ -153,7 +153,7 @@ static clv_status check(const clv_paco_options *options, const outcome *o, demo_
     row->reference_s = clv_now() - started;
     const paco_difference d = paco_pair_compare(&o->maps, &want, options);
     paco_pair_clear(&want);
-    clv_text_add(&row->notes, "        %s plain C: S/N within %.1g (limit %.1g)\n",
+    clv_text_add(&row->notes, "%s plain C: S/N within %.1g (limit %.1g)\n",
                  d.ok ? "agrees with" : "DIFFERS FROM", d.snr, d.snr_limit);
     row->ok = row->ok && d.ok;
     return CLV_OK;

@@ -50,7 +50,7 @@ static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo
     s->stars.count = all;
     for (size_t i = 0; i < CHECKED; ++i)
         off = fmax(off, fabs(want[i].neg2logl - fits[i].neg2logl));
-    clv_text_add(&row->notes, "specfit %s plain C: -2 log L of %d stars within %.1g (limit %.1g)\n",
+    clv_text_add(&row->notes, "%s plain C: -2 log L of %d stars within %.1g (limit %.1g)\n",
                  off <= 0.05 ? "agrees with" : "DIFFERS FROM", CHECKED, off, 0.05);
     row->ok = row->ok && off <= 0.05;
     return CLV_OK;

@@ -117,7 +117,7 @@ static clv_status check(const texts *t, demo_row *row)
     const bool good = worst >= 0.999999;
     if (!status)
         clv_text_add(&row->notes,
-                     "transformer %s plain C: cosine of %d vectors at least 1 - %.1g (limit "
+                     "%s plain C: cosine of %d vectors at least 1 - %.1g (limit "
                      "1e-06)\n",
                      good ? "agrees with" : "DIFFERS FROM", CHECKED, fabs(1 - worst));
     row->ok = row->ok && good;

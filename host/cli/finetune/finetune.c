@@ -161,6 +161,7 @@ static clv_status learn(finetune_state *s)
     cli_bar bar;
     CLV_TRY(clv_dir_make(a->output));
     cli_bar_start(&bar, &a->common, "steps");
+    cli_doing(&a->common, "finetune: the first step (the first time compiles kernels)");
     const clv_status status = cli_train_run(&plan, s->trainer, &bar, &s->facts);
     cli_bar_end(&bar);
     CLV_TRY(status);

@@ -339,7 +339,7 @@ static int run_all(session *s, const bool *chosen)
 
 static int run(int argc, char **argv)
 {
-    static const cli_column columns[] = { { "device", false, 22 }, { "check", false, 29 },
+    static const cli_column columns[] = { { "device", false, 22 }, { "check", false, 47 },
                                           { "worst error", true }, { "limit", true },
                                           { "time", true, 7 },     { "", false } };
     selftest_args args = { .timeout_s = 300 };
@@ -352,7 +352,9 @@ static int run(int argc, char **argv)
     if (operands)
         return cli_error(&cli_selftest, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
     if (!(args.timeout_s > 0))
-        return cli_error(&cli_selftest, CLI_USAGE, "--timeout: expected a positive number");
+        return cli_error(&cli_selftest, CLI_USAGE,
+                         "--timeout: %g given, expected a number of seconds above 0",
+                         args.timeout_s);
 
     cli_catch_interrupts();
     const clv_probe_options options = { .size = sizeof options,

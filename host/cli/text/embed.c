@@ -48,6 +48,7 @@ static void show_rate(embed_state *s)
 {
     const double now = clv_now();
     if (!s->show || now - s->drawn < 0.2) return;
+    if (!(s->drawn > 0)) cli_doing(&s->args->common, NULL);
     s->drawn = now;
     fprintf(stderr, "\r%llu texts, %.0f texts/s, %.0f tokens/s   ",
             (unsigned long long)s->counts.texts, (double)s->counts.texts / (now - s->started),
@@ -88,11 +89,12 @@ static clv_status encode_all(const embed_args *a, embed_state *s)
 {
     const size_t width = clv_model_get_config(s->model)->width;
     const cli_pipeline pipeline = { &a->texts, s->tokenizer, &s->lines, CHUNK_LINES, CHUNK_BYTES };
+    cli_doing(&a->common, "embed: the first texts (the first time compiles kernels)");
     clv_status status = cli_vectors_open(&s->vectors, a->output, a->format, width);
     s->ids = (cli_ids){ .tokenizer = s->tokenizer, .format = CLI_IDS_JSON };
     if (!status && a->tokens_output) status = cli_ids_open(&s->ids, a->tokens_output);
     if (!status) status = cli_pipeline_run(&pipeline, work, s);
-    if (s->show && s->drawn > 0) fprintf(stderr, "\r%60s\r", "");
+    cli_doing(&a->common, NULL);
     if (!status && a->tokens_output) status = cli_ids_finish(&s->ids);
     if (!status) status = cli_vectors_finish(&s->vectors);
     cli_ids_abandon(&s->ids);
