@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time. */
+/* Time, and patience. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -19,6 +19,21 @@ void clv_sleep(double seconds)
     left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
     while (nanosleep(&left, &left) == -1 && errno == EINTR)
         continue;
+}
+
+clv_deadline clv_deadline_after(double now, double seconds)
+{
+    return (clv_deadline){ .until = now + seconds };
+}
+
+double clv_deadline_wait(clv_deadline *deadline, double now)
+{
+    static const double step_s = 0.1, late_s = 0.1;
+    const double late = deadline->planned > 0 ? now - deadline->planned : 0;
+    if (late > late_s) deadline->until += late;
+    const double left = deadline->until - now, wait = left < step_s ? left : step_s;
+    deadline->planned = now + wait;
+    return wait;
 }
 
 void clv_utc(char *out, size_t capacity)

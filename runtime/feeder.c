@@ -90,14 +90,17 @@ bool clv_feeder_stop(clv_feeder *feeder)
     static const double patience = 10; /* seconds for what still runs */
     static const double compiling_patience = 300;
     const double started = clv_now();
+    clv_deadline last = clv_deadline_after(started, compiling_patience),
+                 deadline = clv_deadline_after(started, patience);
     pthread_mutex_lock(&feeder->lock);
     feeder->stop = true;
     pthread_cond_broadcast(&feeder->changed);
-    for (double now = started, until = started + patience; !feeder->ended; now = clv_now()) {
-        if (atomic_load(&feeder->device->compiling))
-            until = CLV_MIN(now + patience, started + compiling_patience);
-        if (now >= until) break;
-        clv_cond_wait_until(&feeder->changed, &feeder->lock, CLV_MIN(until, now + 1));
+    while (!feeder->ended) {
+        const double now = clv_now(), longest = clv_deadline_wait(&last, now);
+        if (atomic_load(&feeder->device->compiling)) deadline = clv_deadline_after(now, patience);
+        const double wait = CLV_MIN(clv_deadline_wait(&deadline, now), longest);
+        if (wait <= 0) break;
+        clv_cond_wait_until(&feeder->changed, &feeder->lock, now + wait);
     }
     const bool ended = feeder->ended;
     pthread_mutex_unlock(&feeder->lock);

@@ -8,6 +8,7 @@
 #include "host/cli/cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double step_s = 0.2, mercy_s = 5;
+static const double mercy_s = 5;
 
 /* Never returns. _exit, since a driver's exit handlers may hang after all is said. */
 static void be_the_child(const cli_apart *apart, int fd)
@@ -50,12 +51,14 @@ static void take_lines(const cli_apart *apart, clv_text *text)
 static clv_status listen_to(const cli_apart *apart, int fd)
 {
     clv_text text = { 0 };
-    double heard = clv_now();
+    const double patience_s = apart->patience_s > 0 ? apart->patience_s : INFINITY;
+    clv_deadline deadline = clv_deadline_after(clv_now(), patience_s);
     clv_status status = CLV_OK;
     for (;;) {
         char bytes[4096];
-        struct pollfd wait = { .fd = fd, .events = POLLIN };
-        const int ready = poll(&wait, 1, (int)(step_s * 1000));
+        struct pollfd news = { .fd = fd, .events = POLLIN };
+        const double wait = clv_deadline_wait(&deadline, clv_now());
+        const int ready = poll(&news, 1, wait > 0 ? (int)(wait * 1000) + 1 : 0);
         if (cli_interrupted()) {
             status = clv_fail(CLV_E_CANCELLED, "interrupted");
             break;
@@ -64,11 +67,11 @@ static clv_status listen_to(const cli_apart *apart, int fd)
             const ssize_t got = read(fd, bytes, sizeof bytes);
             if (got == 0) break;
             if (got < 0) continue;
-            heard = clv_now();
+            deadline = clv_deadline_after(clv_now(), patience_s);
             clv_text_bytes(&text, bytes, (size_t)got);
             if (!text.failed) take_lines(apart, &text);
-        } else if (apart->patience_s > 0 && clv_now() - heard > apart->patience_s) {
-            status = clv_fail(CLV_E_DEVICE, "no answer for %.0f s", apart->patience_s);
+        } else if (wait <= 0) {
+            status = clv_fail(CLV_E_DEVICE, "no answer for %.0f s", patience_s);
             break;
         }
     }
@@ -80,10 +83,12 @@ static clv_status listen_to(const cli_apart *apart, int fd)
 /* A process inside a driver may resist even SIGKILL; it is then left alone. */
 static bool wait_for(pid_t pid, double seconds, int *state)
 {
-    for (const double start = clv_now();;) {
+    clv_deadline deadline = clv_deadline_after(clv_now(), seconds);
+    for (;;) {
+        const bool up = clv_deadline_wait(&deadline, clv_now()) <= 0;
         const pid_t got = waitpid(pid, state, WNOHANG);
         if (got == pid) return true;
-        if ((got < 0 && errno != EINTR) || clv_now() - start > seconds) return false;
+        if ((got < 0 && errno != EINTR) || up) return false;
         clv_sleep(0.002);
     }
 }

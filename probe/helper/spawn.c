@@ -22,6 +22,7 @@ static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
 static const double mourn_s = 0.3;  /* between SIGKILL and giving up; with grace_s well below 1 s */
 static const double tick_s = 0.02;  /* how often a child's end is looked for without a pidfd */
 static const double report_s = 0.1; /* between two calls of the progress function */
+static const double meanwhile_s = 1; /* if what is done meanwhile lasts longer, we were stopped */
 
 typedef struct watch {
     clv_child *child;
@@ -158,8 +159,7 @@ static void reap(watch *w)
         finish(w, CLV_CHILD_EXITED, WEXITSTATUS(status));
 }
 
-static void wait_for_news(watch *watches, size_t count, struct pollfd *polls, double until,
-                          bool reports)
+static void wait_for_news(watch *watches, size_t count, struct pollfd *polls, double seconds)
 {
     nfds_t used = 0;
     bool all_have_fd = true;
@@ -173,10 +173,8 @@ static void wait_for_news(watch *watches, size_t count, struct pollfd *polls, do
         else
             all_have_fd = false;
     }
-    double left = until - clv_now();
-    if (!all_have_fd) left = CLV_MIN(left, tick_s);
-    if (reports) left = CLV_MIN(left, report_s);
-    (void)poll(polls, used, left > 0 ? (int)(CLV_MIN(left, 3600) * 1000) + 1 : 0);
+    if (!all_have_fd) seconds = CLV_MIN(seconds, tick_s);
+    (void)poll(polls, used, (int)(seconds * 1000) + 1);
 }
 
 static bool alive(const watch *watches, size_t count)
@@ -207,16 +205,17 @@ static void signal_all(watch *watches, size_t count, int signal)
 }
 
 /* False when the progress function gave up. */
-static bool run_until(watch *watches, size_t count, struct pollfd *polls, double until,
+static bool run_until(watch *watches, size_t count, struct pollfd *polls, clv_deadline deadline,
                       const clv_patience *patience)
 {
     clv_probe_progress *progress = patience ? patience->progress : NULL;
     double reported = clv_now();
     while (alive(watches, count)) {
-        wait_for_news(watches, count, polls, until, progress != NULL);
+        const double wait = clv_deadline_wait(&deadline, clv_now());
+        wait_for_news(watches, count, polls, CLV_MAX(wait, 0));
         look_at_all(watches, count);
+        if (wait <= 0) break;
         const double now = clv_now();
-        if (now >= until) break;
         if (!progress || now - reported < report_s) continue;
         reported = now;
         if (progress(patience->doing, patience->user)) return false;
@@ -239,13 +238,14 @@ bool clv_children_run(clv_child *const *children, size_t count, const clv_patien
         watches[i] = (watch){ .child = children[i], .exit_fd = -1, .streams = { -1, -1, -1 } };
         start(&watches[i]);
     }
-    const double until = clv_now() + patience->timeout_s;
+    clv_deadline deadline = clv_deadline_after(clv_now(), patience->timeout_s);
+    deadline.planned = clv_now() + meanwhile_s;
     if (patience->meanwhile) patience->meanwhile(patience->meanwhile_with);
-    going_on = run_until(watches, count, polls, until, patience);
+    going_on = run_until(watches, count, polls, deadline, patience);
     signal_all(watches, count, SIGTERM);
-    if (going_on) run_until(watches, count, polls, clv_now() + grace_s, NULL);
+    if (going_on) run_until(watches, count, polls, clv_deadline_after(clv_now(), grace_s), NULL);
     signal_all(watches, count, SIGKILL);
-    run_until(watches, count, polls, clv_now() + mourn_s, NULL);
+    run_until(watches, count, polls, clv_deadline_after(clv_now(), mourn_s), NULL);
     for (size_t i = 0; i < count; ++i)
         if (watches[i].pid) finish(&watches[i], CLV_CHILD_UNKILLABLE, SIGKILL);
 cleanup:

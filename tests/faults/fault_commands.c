@@ -2,6 +2,7 @@
 /* The fault layer: commands, and the events by which they end. */
 #include "fault_calls.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ static void plan_kernel(cl_command_queue queue, double items, double *extra_s, c
         *extra_s = fault.plan.throttle * items;
         if (n == (unsigned long)fault.plan.hang) *extra_s += fault.plan.hang_s;
         if (n == (unsigned long)fault.plan.event) *result = fault.plan.code;
+        if (n == (unsigned long)fault.plan.hold) *extra_s = INFINITY, ++fault.holding;
         fault.stats.injected += *extra_s > 0 || *result != CL_SUCCESS;
     }
     leave();

@@ -3,11 +3,13 @@
  * the driver below unless a fault wants otherwise. */
 #include "fault_calls.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 fault_set fault_layer_set;
 fault_get fault_layer_get;
+fault_release fault_layer_release;
 
 const char layer_name[] = "fault layer of Cleave's tests";
 
@@ -17,7 +19,7 @@ int fault_layer_set(const char *faults)
     if (!fault_parse(faults, &plan)) return 0;
     enter();
     fault.plan = plan;
-    fault.stats = (fault_stats){ .live = fault.stats.live };
+    fault.stats = (fault_stats){ .live = fault.stats.live, .waiting = fault.stats.waiting };
     fault.buffers = fault.enqueues = fault.kernels = fault.builds = fault.reads = 0;
     memset(fault.commands, 0, sizeof fault.commands);
     memset(fault.busy_until, 0, sizeof fault.busy_until);
@@ -32,6 +34,21 @@ fault_stats fault_layer_get(void)
     const fault_stats stats = fault.stats;
     leave();
     return stats;
+}
+
+unsigned fault_layer_release(void)
+{
+    enter();
+    const unsigned held = fault.holding;
+    const double now = fault_now();
+    fault.holding = 0;
+    for (size_t i = 0; i < fault.count; ++i)
+        if (isinf(fault.items[i].ready)) fault.items[i].ready = now;
+    for (size_t i = 0; i < MOST_PARTS; ++i)
+        if (isinf(fault.busy_until[i])) fault.busy_until[i] = now;
+    pthread_cond_broadcast(&fault.released);
+    leave();
+    return held;
 }
 
 bool layer_install(cl_icd_dispatch *own)

@@ -14,6 +14,7 @@
  *   lost=K       after K commands the device is gone: whatever it is asked fails
  *   throttle=S   a kernel takes S seconds longer for each work-item
  *   hang=K:S     the K-th kernel takes S seconds longer
+ *   hold=K       the K-th kernel does not end before fault_layer_release
  *   build=K      the K-th clBuildProgram fails, with a build log
  *   binary=1     program binaries are refused
  *   wrong=K      one bit of what the K-th clEnqueueReadBuffer brings is wrong; 0: of all
@@ -31,9 +32,11 @@ typedef struct fault_stats {
     unsigned long kernels;  /* launched, likewise */
     unsigned long early;    /* buffers released while a kernel of their device was under way */
     long live;              /* OpenCL objects that somebody still holds */
+    long waiting;           /* threads that wait for a kernel that is held */
 } fault_stats;
 
 typedef int fault_set(const char *faults); /* 0: not understood */
 typedef fault_stats fault_get(void);
+typedef unsigned fault_release(void); /* how many kernels were held */
 
 #endif

@@ -2,11 +2,12 @@
 /* The faults wanted, and the objects seen. */
 #include "fault_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-fault_state fault = { .lock = PTHREAD_MUTEX_INITIALIZER };
+fault_state fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER };
 
 static bool is(const char *name, size_t length, const char *wanted)
 {
@@ -21,21 +22,14 @@ bool fault_parse(const char *text, fault_plan *plan)
         long *number;
         double *real;
     } known[] = {
-        { "on", &plan->on, NULL },
-        { "buffer", &plan->buffer, NULL },
-        { "enqueue", &plan->enqueue, NULL },
-        { "every", &plan->every, NULL },
-        { "event", &plan->event, NULL },
-        { "lost", &plan->lost, NULL },
-        { "hang", &plan->hang, NULL },
-        { "build", &plan->build, NULL },
-        { "binary", &plan->binary, NULL },
-        { "wrong", &plan->wrong, NULL },
-        { "call", &plan->call, NULL },
-        { "seed", &plan->seed, NULL },
-        { "times", &plan->times, NULL },
-        { "budget", NULL, &plan->budget },
-        { "throttle", NULL, &plan->throttle },
+        { "on", &plan->on, NULL },           { "buffer", &plan->buffer, NULL },
+        { "enqueue", &plan->enqueue, NULL }, { "every", &plan->every, NULL },
+        { "event", &plan->event, NULL },     { "lost", &plan->lost, NULL },
+        { "hang", &plan->hang, NULL },       { "hold", &plan->hold, NULL },
+        { "build", &plan->build, NULL },     { "binary", &plan->binary, NULL },
+        { "wrong", &plan->wrong, NULL },     { "call", &plan->call, NULL },
+        { "seed", &plan->seed, NULL },       { "times", &plan->times, NULL },
+        { "budget", NULL, &plan->budget },   { "throttle", NULL, &plan->throttle },
         { "chance", NULL, &plan->chance },
     };
     while (*text) {
@@ -71,8 +65,22 @@ double fault_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void wait_for_release(void)
+{
+    pthread_mutex_lock(&fault.lock);
+    ++fault.stats.waiting;
+    while (fault.holding)
+        pthread_cond_wait(&fault.released, &fault.lock);
+    --fault.stats.waiting;
+    pthread_mutex_unlock(&fault.lock);
+}
+
 void fault_sleep_until(double when)
 {
+    if (isinf(when)) {
+        wait_for_release();
+        return;
+    }
     for (double left; (left = when - fault_now()) > 0;) {
         const struct timespec t = { .tv_sec = (time_t)left,
                                     .tv_nsec = (long)((left - (double)(time_t)left) * 1e9) };

@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 typedef struct fault_plan {
-    long on, buffer, enqueue, every, event, lost, hang, build, binary, wrong, call, seed, times;
+    long on, buffer, enqueue, every, event, lost, hang, hold, build, binary, wrong, call, seed,
+        times;
     cl_int code;
     double budget, throttle, hang_s, chance;
 } fault_plan;
@@ -29,7 +30,7 @@ typedef struct seen {
     fault_kind kind;
     int device;    /* its number */
     size_t bytes;  /* BUFFER */
-    double ready;  /* QUEUE, EVENT: not complete before */
+    double ready;  /* QUEUE, EVENT: not complete before; INFINITY: held */
     cl_int result; /* EVENT: CL_SUCCESS, or how it ends */
     int held;      /* EVENT: references */
 } seen;
@@ -38,6 +39,8 @@ enum { MOST_PARTS = 65 };
 
 typedef struct fault_state {
     pthread_mutex_t lock; /* of everything below */
+    pthread_cond_t released;
+    unsigned holding; /* kernels that end when they are released */
     fault_plan plan;
     fault_stats stats;
     unsigned long buffers, enqueues, kernels, builds, reads; /* counted where the plan applies */
@@ -53,7 +56,7 @@ extern fault_state fault;
 
 bool fault_parse(const char *text, fault_plan *plan);
 double fault_now(void);
-void fault_sleep_until(double when);
+void fault_sleep_until(double when); /* INFINITY: until what is held is released */
 
 /* The lock is held in all that follow. */
 seen *fault_find(const void *object, fault_kind kind); /* NULL: never seen */

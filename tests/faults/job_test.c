@@ -30,6 +30,7 @@ static const clv_cl_source source = { "job_test.cl", kernels, sizeof kernels - 1
 
 static fault_set *set_faults;
 static fault_get *get_stats;
+static fault_release *release;
 
 /* ---- the layer ------------------------------------------------------------------------------- */
 
@@ -86,7 +87,8 @@ void job_test_begin(void)
     if (!layer) test_skip_all("this loader knows no OPENCL_LAYERS");
     *(void **)&set_faults = dlsym(layer, "fault_layer_set");
     *(void **)&get_stats = dlsym(layer, "fault_layer_get");
-    assert_true(set_faults && get_stats);
+    *(void **)&release = dlsym(layer, "fault_layer_release");
+    assert_true(set_faults && get_stats && release);
 
     clv_context *context = job_test_context(NULL);
     job_test_expect_ok(context);
@@ -103,6 +105,11 @@ void job_test_faults(const char *faults)
 fault_stats job_test_stats(void)
 {
     return get_stats();
+}
+
+unsigned job_test_release(void)
+{
+    return release();
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -187,11 +194,12 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
 
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
-    const test_job *job = user;
+    test_job *job = user;
     memcpy(job->to + first * JOB_UNIT, clv_slot_result(slot, TO),
            count * JOB_UNIT * sizeof *job->to);
     for (size_t i = 0; i < count; ++i)
         ++job->commits[first + i];
+    atomic_fetch_add(&job->committed, count);
     return CLV_OK;
 }
 
@@ -214,6 +222,7 @@ clv_status job_test_run(clv_context *context, test_job *job, clv_report *report)
     job->from = aligned_alloc(4096, clv_round_up(numbers * sizeof *job->from, 4096));
     job->to = calloc(numbers, sizeof *job->to);
     job->commits = calloc(job->units, 1);
+    atomic_store(&job->committed, 0);
     assert_true(job->from && job->to && job->commits);
     for (size_t i = 0; i < numbers; ++i)
         job->from[i] = (uint32_t)i * 2654435761u + 17;

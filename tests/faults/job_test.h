@@ -24,6 +24,7 @@ typedef struct test_job {
     uint32_t *from, *to;        /* [units,JOB_UNIT] */
     unsigned char *commits;     /* [units] */
     atomic_size_t by_reference; /* units */
+    atomic_size_t committed;    /* units, also before the end */
 } test_job;
 
 /* In main, before anything: chooses PoCL alone, loads the layer, takes the user's environment away.
@@ -32,6 +33,8 @@ void job_test_begin(void);
 
 void job_test_faults(const char *faults);
 fault_stats job_test_stats(void);
+/* Kernels that are held end now; how many were. */
+unsigned job_test_release(void);
 
 /* Nothing kept on disk, nothing tuned, nothing qualified unless `options` says otherwise. */
 clv_context *job_test_context(const clv_context_options *options);

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -106,6 +107,32 @@ static void strings_are_cut_between_characters(void **state)
     assert_string_equal(out, "abcd");
 }
 
+/* Of ten seconds, in waits that end in time or a little late, none is given; a stop is. */
+static void a_deadline_stands_still_while_nobody_runs(void **state)
+{
+    (void)state;
+    double now = 1000, wait;
+    clv_deadline deadline = clv_deadline_after(now, 10);
+    for (size_t i = 0; (wait = clv_deadline_wait(&deadline, now)) > 0; ++i) {
+        assert_true(wait <= 0.1);
+        now += wait + (i % 3 ? 0 : 0.05);
+    }
+    assert_true(now >= 1010 && now < 1010.2);
+
+    deadline = clv_deadline_after(now = 50, 10);
+    now += clv_deadline_wait(&deadline, now);
+    now += clv_deadline_wait(&deadline, now) + 3600; /* Ctrl-Z, fg */
+    while ((wait = clv_deadline_wait(&deadline, now)) > 0)
+        now += wait;
+    assert_true(now >= 3660 && now < 3660.2);
+
+    deadline = clv_deadline_after(now, 0);
+    assert_true(clv_deadline_wait(&deadline, now) <= 0);
+    deadline = clv_deadline_after(now, INFINITY);
+    assert_true(clv_deadline_wait(&deadline, now) > 0);
+    assert_true(clv_deadline_wait(&deadline, now + 1e9) > 0);
+}
+
 static void an_error_travels_between_threads(void **state)
 {
     (void)state;
@@ -196,6 +223,7 @@ int main(void)
         cmocka_unit_test(an_allocation_can_be_made_to_fail),
         cmocka_unit_test(figures_are_written_for_people),
         cmocka_unit_test(strings_are_cut_between_characters),
+        cmocka_unit_test(a_deadline_stands_still_while_nobody_runs),
         cmocka_unit_test(an_error_travels_between_threads),
         cmocka_unit_test(sha256_is_sha256),
         cmocka_unit_test(files_are_complete_or_absent),
