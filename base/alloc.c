@@ -27,22 +27,6 @@ static bool refused(void)
     return call == atomic_load_explicit(&fail_at, memory_order_relaxed);
 }
 
-bool clv_size_mul(size_t a, size_t b, size_t *out)
-{
-    size_t product;
-    if (__builtin_mul_overflow(a, b, &product)) return false;
-    *out = product;
-    return true;
-}
-
-bool clv_size_add(size_t a, size_t b, size_t *out)
-{
-    size_t sum;
-    if (__builtin_add_overflow(a, b, &sum)) return false;
-    *out = sum;
-    return true;
-}
-
 void *clv_alloc(size_t count, size_t size)
 {
     size_t bytes;

@@ -23,14 +23,27 @@ void clv_free(void *memory); /* accepts NULL */
 bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);
 
 /* false on overflow; *out is untouched then. */
-bool clv_size_mul(size_t a, size_t b, size_t *out);
-bool clv_size_add(size_t a, size_t b, size_t *out);
+static inline bool clv_size_mul(size_t a, size_t b, size_t *out)
+{
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product)) return false;
+    *out = product;
+    return true;
+}
+
+static inline bool clv_size_add(size_t a, size_t b, size_t *out)
+{
+    size_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) return false;
+    *out = sum;
+    return true;
+}
 
 /* Do the first bytes of two places have one in common? */
 static inline bool clv_shares(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
 {
     const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
-    return a < b + y_bytes && b < a + x_bytes;
+    return x_bytes && y_bytes && a < b + y_bytes && b < a + x_bytes;
 }
 
 static inline size_t clv_round_up(size_t value, size_t multiple)

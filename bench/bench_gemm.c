@@ -2,7 +2,8 @@
 /* Products of matrices on every OpenCL CPU device, beside OpenBLAS where it is installed, as parts of
  * what the device's own FMA peak allows.
  *
- * usage: bench_gemm [ROUNDS]   best of the rounds, in which all take turns */
+ * usage: bench_gemm [ROUNDS [LARGEST]]   best of the rounds, in which all take turns; only shapes of
+ * at most LARGEST rows. What is short is done often in a round. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "probe/measure/bench.h"
@@ -19,7 +20,8 @@ typedef void sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, 
 
 static const size_t shapes[][3] = { { 512, 512, 512 },  { 1024, 1024, 1024 }, { 2048, 2048, 2048 },
                                     { 100, 1536, 384 }, { 4096, 1152, 384 },  { 4096, 384, 1536 },
-                                    { 7, 7, 64 },       { 33, 17, 1000 } };
+                                    { 7, 7, 64 },       { 33, 17, 1000 },     { 8, 8, 8 },
+                                    { 16, 16, 16 },     { 32, 32, 32 },       { 64, 64, 64 } };
 
 enum { KERNEL, WEIGHTS, WHOLE, OPENBLAS, WAYS };
 static const char *const ways[] = { "both packed", "B packed before", "clv_matmul", "OpenBLAS" };
@@ -86,7 +88,7 @@ static void close_shape(rig *r)
         clv_free(r->host[i]);
 }
 
-static double once(rig *r, int way)
+static void once(rig *r, int way)
 {
     const bool packs = clv_gemm_packed_b(&r->form, r->n, r->k) > 0;
     const clv_gemm g = { .m = r->m,
@@ -98,7 +100,6 @@ static double once(rig *r, int way)
                          .a_packed = way == KERNEL && packs,
                          .b_packed = packs,
                          .alpha = 1 };
-    const double started = clv_now();
     if (way == OPENBLAS) {
         r->blas(101, 111, 111, (int)r->m, (int)r->n, (int)r->k, 1, r->host[0], (int)r->k,
                 r->host[1], (int)r->n, 0, r->host[2], (int)r->n);
@@ -108,7 +109,17 @@ static double once(rig *r, int way)
         must(clv_gemm_enqueue(r->queue, &r->form, &g, r->scratch, NULL));
         must(clv_queue_wait(r->queue));
     }
-    return clv_now() - started;
+}
+
+/* Of one call, in a round of many where one is short. */
+static double seconds(rig *r, int way)
+{
+    const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
+    const int turns = (int)CLV_MIN(CLV_MAX(4e6 / flops, 1.0), 2000.0);
+    const double started = clv_now();
+    for (int i = 0; i < turns; ++i)
+        once(r, way);
+    return (clv_now() - started) / turns;
 }
 
 static double peak(const clv_device *device)
@@ -118,27 +129,28 @@ static double peak(const clv_device *device)
     return result.rates.fp32_gflops;
 }
 
-static void measure(rig *r, int rounds)
+static void measure(rig *r, int rounds, size_t largest)
 {
     const double before = peak(clv_queue_device(r->queue));
     printf("%s, FMA peak before %.0f GFLOP/s\n", clv_device_label(clv_queue_device(r->queue)),
            before);
     for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
         double best[WAYS] = { 0 };
+        if (shapes[s][0] > largest) continue;
         open_shape(r, shapes[s]);
         clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
-        (void)once(r, WHOLE);
+        once(r, WHOLE);
         clv_offload_dry(false);
         for (int round = -1; round < rounds; ++round)
             for (int way = 0; way < WAYS - (r->blas ? 0 : 1); ++way) {
-                double seconds = once(r, way);
-                if (round >= 0 && (!best[way] || seconds < best[way])) best[way] = seconds;
+                const double took = seconds(r, way);
+                if (round >= 0 && (!best[way] || took < best[way])) best[way] = took;
             }
         const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
         printf("  %4zu x %4zu x %4zu [%s]", r->m, r->n, r->k, r->form.name);
         for (int way = 0; way < WAYS; ++way)
             if (best[way] > 0)
-                printf("  %s %.3f ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
+                printf("  %s %.4g ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
                        flops / best[way] * 1e-9, 100 * flops / best[way] * 1e-9 / before);
         printf("\n");
         fflush(stdout);
@@ -150,6 +162,7 @@ static void measure(rig *r, int rounds)
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? CLV_MAX(atoi(argv[1]), 1) : 10;
+    const size_t largest = argc > 2 ? (size_t)CLV_MAX(atoi(argv[2]), 1) : SIZE_MAX;
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);
     rig r = { .blas = NULL };
     if (library) *(void **)&r.blas = dlsym(library, "cblas_sgemm");
@@ -163,7 +176,7 @@ int main(int argc, char **argv)
         snprintf(selection, sizeof selection, "%zu", i);
         must(clv_context_create(&options, &r.context));
         must(clv_queue_create(clv_context_device(r.context, 0), &r.queue));
-        measure(&r, rounds);
+        measure(&r, rounds, largest);
         clv_queue_free(r.queue);
         clv_context_free(r.context);
     }

@@ -92,6 +92,8 @@ typedef struct clv_host_gemm {
     const float *bias; /* NULL: none */
 } clv_host_gemm;
 void clv_gemm_host(const clv_host_gemm *gemm);
+/* What it does in a second to few rows of so many columns in the innermost cache, nearly; 0: unknown. */
+double clv_gemm_host_flops(size_t n);
 
 /* clv_matmul on plain memory by one thread; shapes are checked. */
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,

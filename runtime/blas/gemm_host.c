@@ -34,75 +34,118 @@ static void plain(const clv_host_gemm *g, size_t i0, size_t i1, size_t j0, size_
 enum { NARROW_ROWS = 4 };
 
 /* Written out, so that sums stay in registers with every compiler. */
-#define ROWS_4(what) what(0) what(1) what(2) what(3)
-#define ROWS_8(what) ROWS_4(what) what(4) what(5) what(6) what(7)
-#define ROWS_12(what) ROWS_8(what) what(8) what(9) what(10) what(11)
+#define ROWS_1(what) what(0)
+#define ROWS_2(what) ROWS_1(what) what(1)
+#define ROWS_3(what) ROWS_2(what) what(2)
+#define ROWS_4(what) ROWS_3(what) what(3)
+#define ROWS_5(what) ROWS_4(what) what(4)
+#define ROWS_6(what) ROWS_5(what) what(5)
+#define ROWS_7(what) ROWS_6(what) what(6)
+#define ROWS_8(what) ROWS_7(what) what(7)
+#define ROWS_9(what) ROWS_8(what) what(8)
+#define ROWS_10(what) ROWS_9(what) what(9)
+#define ROWS_11(what) ROWS_10(what) what(10)
+#define ROWS_12(what) ROWS_11(what) what(11)
 
-/* What finish does, to the columns of a mask. */
-__attribute__((target("avx512f"))) static inline void
-finish_wide(const clv_host_gemm *g, size_t i, size_t j, __mmask16 there, __m512 sum)
+enum { WIDE_ROWS = 12, WIDE_COLUMNS = 32 };
+
+/* What finish does, to rows of a tile whose sums lie in memory. */
+__attribute__((target("avx512f"), noinline)) static void finish_wide(const clv_host_gemm *g,
+                                                                     size_t i0, size_t rows,
+                                                                     size_t j0, size_t columns,
+                                                                     const float *sums)
 {
-    float *to = g->c + i * g->c_row + j;
-    __m512 x = _mm512_mul_ps(_mm512_set1_ps(g->alpha), sum);
-    if (g->bias) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, g->bias + j));
-    if (g->beta != 0)
-        x = _mm512_fmadd_ps(_mm512_set1_ps(g->beta), _mm512_maskz_loadu_ps(there, to), x);
-    _mm512_mask_storeu_ps(to, there, x);
+    const __m512 alpha = _mm512_set1_ps(g->alpha), beta = _mm512_set1_ps(g->beta);
+    for (size_t i = 0; i < rows; ++i)
+        for (size_t j = 0; j < columns; j += 16) {
+            float *to = g->c + (i0 + i) * g->c_row + j0 + j;
+            const __mmask16 there = (__mmask16)((1u << CLV_MIN(columns - j, (size_t)16)) - 1);
+            __m512 x = _mm512_mul_ps(alpha, _mm512_loadu_ps(sums + i * WIDE_COLUMNS + j));
+            if (g->bias) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, g->bias + j0 + j));
+            if (g->beta != 0) x = _mm512_fmadd_ps(beta, _mm512_maskz_loadu_ps(there, to), x);
+            _mm512_mask_storeu_ps(to, there, x);
+        }
 }
 
-#define TERM_TWO(i)                     \
-    w = _mm512_set1_ps(a##i[q]);        \
-    x##i = _mm512_fmadd_ps(w, u, x##i); \
+#define TERM_TWO(i)                            \
+    w = _mm512_set1_ps(p[i / 3][i % 3 * row]); \
+    x##i = _mm512_fmadd_ps(w, u, x##i);        \
     y##i = _mm512_fmadd_ps(w, v, y##i);
-#define TERM_ONE(i) x##i = _mm512_fmadd_ps(_mm512_set1_ps(a##i[q]), u, x##i);
-/* rows beyond the last do its work again */
-#define OPEN_ROW(i)                                                            \
-    const float *a##i = g->a + (i0 + CLV_MIN((size_t)i, rows - 1)) * g->a_row; \
-    __m512 x##i = _mm512_setzero_ps(), y##i = _mm512_setzero_ps();
-#define CLOSE_ROW(i)                                           \
-    if ((size_t)i < rows) {                                    \
-        finish_wide(g, i0 + i, j0, low, x##i);                 \
-        if (high) finish_wide(g, i0 + i, j0 + 16, high, y##i); \
-    }
+#define TERM_ONE(i) x##i = _mm512_fmadd_ps(_mm512_set1_ps(p[i / 3][i % 3 * row]), u, x##i);
+#define OPEN_ROW(i) __m512 x##i = _mm512_setzero_ps(), y##i = _mm512_setzero_ps();
+#define STORE_ONE(i) _mm512_mask_storeu_ps(to + i * width, low, x##i);
+#define STORE_TWO(i) STORE_ONE(i) _mm512_mask_storeu_ps(to + i * width + 16, high, y##i);
+/* Addresses are a pointer and one index: three rows share a pointer. */
+#define NEXT_TERM p[0] += step, p[1] += step, p[2] += step, p[3] += step, b += next
 
-/* Up to ROWS rows and 32 columns; columns of B are neighbours, and those of C. */
-#define WIDE_TILE(ROWS)                                                                    \
-    __attribute__((target("avx512f"))) static void wide_tile_##ROWS(                       \
-        const clv_host_gemm *g, size_t i0, size_t rows, size_t j0, size_t columns)         \
+/* ROWS rows and up to 32 columns; columns of B are neighbours, and those of C. LOW and HIGH load 16
+ * columns of B. */
+#define WIDE_TILE(NAME, ROWS, LOW, HIGH)                                                   \
+    __attribute__((target("avx512f"))) static void NAME##_##ROWS(const clv_host_gemm *g,   \
+                                                                 size_t i0, size_t j0)     \
     {                                                                                      \
+        const size_t columns = CLV_MIN(g->n - j0, (size_t)WIDE_COLUMNS);                   \
         const __mmask16 low = (__mmask16)((1u << CLV_MIN(columns, (size_t)16)) - 1);       \
         const __mmask16 high = (__mmask16)(columns > 16 ? (1u << (columns - 16)) - 1 : 0); \
-        const float *b = g->b + j0;                                                        \
-        const size_t step = g->a_col, next = g->b_row;                                     \
-        size_t q = 0;                                                                      \
-        ROWS_##ROWS(OPEN_ROW) if (high) for (size_t left = g->k; left;                     \
-                                             --left, q += step, b += next)                 \
+        const size_t row = g->a_row, step = g->a_col, next = g->b_row;                     \
+        const float *b = g->b + j0, *a = g->a + i0 * row;                                  \
+        const float *p[] = { a, a + 3 * row, a + 6 * row, a + 9 * row };                   \
+        ROWS_##ROWS(OPEN_ROW) if (high) for (size_t left = g->k; left; --left, NEXT_TERM)  \
         {                                                                                  \
-            const __m512 u = _mm512_maskz_loadu_ps(low, b);                                \
-            const __m512 v = _mm512_maskz_loadu_ps(high, b + 16);                          \
+            const __m512 u = LOW(b), v = HIGH(b + 16);                                     \
             __m512 w;                                                                      \
             ROWS_##ROWS(TERM_TWO)                                                          \
         }                                                                                  \
-        else for (size_t left = g->k; left; --left, q += step, b += next)                  \
+        else for (size_t left = g->k; left; --left, NEXT_TERM)                             \
         {                                                                                  \
-            const __m512 u = _mm512_maskz_loadu_ps(low, b);                                \
+            const __m512 u = LOW(b);                                                       \
             ROWS_##ROWS(TERM_ONE)                                                          \
         }                                                                                  \
-        ROWS_##ROWS(CLOSE_ROW)                                                             \
+        const bool whole = g->alpha == 1 && g->beta == 0 && !g->bias;                      \
+        float sums[ROWS * WIDE_COLUMNS], *to = whole ? g->c + i0 * g->c_row + j0 : sums;   \
+        const size_t width = whole ? g->c_row : WIDE_COLUMNS;                              \
+        if (high) {                                                                        \
+            ROWS_##ROWS(STORE_TWO)                                                         \
+        } else {                                                                           \
+            ROWS_##ROWS(STORE_ONE)                                                         \
+        }                                                                                  \
+        if (!whole) finish_wide(g, i0, ROWS, j0, columns, sums);                           \
     }
-WIDE_TILE(4)
-WIDE_TILE(8)
-WIDE_TILE(12)
+#define ALL_ROWS(NAME, LOW, HIGH)  \
+    WIDE_TILE(NAME, 1, LOW, HIGH)  \
+    WIDE_TILE(NAME, 2, LOW, HIGH)  \
+    WIDE_TILE(NAME, 3, LOW, HIGH)  \
+    WIDE_TILE(NAME, 4, LOW, HIGH)  \
+    WIDE_TILE(NAME, 5, LOW, HIGH)  \
+    WIDE_TILE(NAME, 6, LOW, HIGH)  \
+    WIDE_TILE(NAME, 7, LOW, HIGH)  \
+    WIDE_TILE(NAME, 8, LOW, HIGH)  \
+    WIDE_TILE(NAME, 9, LOW, HIGH)  \
+    WIDE_TILE(NAME, 10, LOW, HIGH) \
+    WIDE_TILE(NAME, 11, LOW, HIGH) \
+    WIDE_TILE(NAME, 12, LOW, HIGH)
+#define TABLE(NAME)                                                                               \
+    {                                                                                             \
+        NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6, NAME##_7, NAME##_8, NAME##_9, \
+            NAME##_10, NAME##_11, NAME##_12                                                       \
+    }
+#define LOW_PART(from) _mm512_maskz_loadu_ps(low, from)
+#define HIGH_PART(from) _mm512_maskz_loadu_ps(high, from)
 
+ALL_ROWS(whole, _mm512_loadu_ps, _mm512_loadu_ps) /* 16 or 32 columns */
+ALL_ROWS(ragged, LOW_PART, HIGH_PART)
+
+/* Rows are dealt to as few tiles as they need, evenly. */
 static void by_wide_tiles(const clv_host_gemm *g)
 {
-    for (size_t i = 0, rows; i < g->m; i += rows) {
-        rows = CLV_MIN(g->m - i, (size_t)12);
-        for (size_t j = 0; j < g->n; j += 32) {
-            const size_t columns = CLV_MIN(g->n - j, (size_t)32);
-            (rows > 8   ? wide_tile_12
-             : rows > 4 ? wide_tile_8
-                        : wide_tile_4)(g, i, rows, j, columns);
+    typedef void tile(const clv_host_gemm *g, size_t i0, size_t j0);
+    static tile *const whole[WIDE_ROWS] = TABLE(whole), *const ragged[WIDE_ROWS] = TABLE(ragged);
+    size_t tiles = (g->m + WIDE_ROWS - 1) / WIDE_ROWS;
+    for (size_t i = 0, rows; i < g->m; i += rows, --tiles) {
+        rows = (g->m - i + tiles - 1) / tiles;
+        for (size_t j = 0; j < g->n; j += WIDE_COLUMNS) {
+            const size_t columns = CLV_MIN(g->n - j, (size_t)WIDE_COLUMNS);
+            (columns % 16 ? ragged : whole)[rows - 1](g, i, j);
         }
     }
 }
@@ -151,6 +194,15 @@ static bool by_vectors(const clv_host_gemm *g)
     return false;
 }
 #endif
+
+double clv_gemm_host_flops(size_t n)
+{
+#if defined(__x86_64__)
+    if (n >= 8 && __builtin_cpu_supports("avx512f")) return 64e9;
+#endif
+    (void)n;
+    return 0;
+}
 
 void clv_gemm_host(const clv_host_gemm *gemm)
 {

@@ -76,9 +76,35 @@ static clv_status check_reach(const call *t)
     return CLV_OK;
 }
 
+/* What read_call makes of dense matrices that are small enough for every size to be one. */
+static clv_status read_dense(size_t m, size_t n, size_t k, const float *a, const float *b, float *c,
+                             call *out)
+{
+    *out = (call){ .m = m,
+                   .n = n,
+                   .k = k,
+                   .batch = 1,
+                   .a = a,
+                   .b = b,
+                   .c = c,
+                   .a_row = k,
+                   .a_col = 1,
+                   .b_row = n,
+                   .b_col = 1,
+                   .c_row = n,
+                   .c_batch = m * n,
+                   .alpha = 1 };
+    const size_t bytes = m * n * sizeof *c;
+    if (clv_shares(a, m * k * sizeof *a, c, bytes) || clv_shares(b, k * n * sizeof *b, c, bytes))
+        return clv_fail(CLV_E_ARGUMENT, "matmul: C shares memory with A or B");
+    return CLV_OK;
+}
+
 static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const float *b,
                             const clv_matmul_options *given, float *c, call *out)
 {
+    enum { SMALL = 1 << 16 };
+    if (!given && m < SMALL && n < SMALL && k < SMALL) return read_dense(m, n, k, a, b, c, out);
     clv_matmul_options o = { 0 };
     if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
     if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
@@ -207,9 +233,13 @@ static void ask(const call *t, question *q)
                                         .trial = clv_matmul_try,
                                         .user = &q->shape };
     *q->kind = '\0';
+    /* a guess that is less cautious than that for what devices might be faster at */
+    const double usual = q->request.host_flops;
+    q->request.host_flops = CLV_MAX(usual, clv_gemm_host_flops(t->n));
     q->is_short = clv_offload_is_short(&q->request);
-    if (!q->is_short)
-        clv_matmul_kind(&q->shape, q->kind, &q->request.least_work, &q->request.most_work);
+    if (q->is_short) return;
+    q->request.host_flops = usual;
+    clv_matmul_kind(&q->shape, q->kind, &q->request.least_work, &q->request.most_work);
 }
 
 static clv_status compute_on_host(clv_context *context, const question *q, const call *t)

@@ -21,24 +21,42 @@ static int octave(double x)
     return (int)lrint(floor(log2(x)));
 }
 
-/* "f3" for a small extent, how many times smaller than the largest one for others. */
-static int name_extent(char *out, size_t room, size_t extent, double largest)
+/* Both return where the text ends. By hand: small products do not take as long as printf does. */
+static char *add_text(char *at, const char *text)
 {
-    return extent <= FIXED ? snprintf(out, room, " f%d", octave((double)extent))
-                           : snprintf(out, room, " %ld", lrint(log2(largest / (double)extent) / 2));
+    while (*text)
+        *at++ = *text++;
+    *at = '\0';
+    return at;
+}
+
+static char *add_number(char *at, long number)
+{
+    if (number > 9) at = add_number(at, number / 10);
+    *at++ = (char)('0' + CLV_MAX(number, 0L) % 10);
+    *at = '\0';
+    return at;
+}
+
+/* "f3" for a small extent, how many times smaller than the largest one for others. */
+static char *add_extent(char *at, size_t extent, double largest)
+{
+    return extent <= FIXED
+               ? add_number(add_text(at, " f"), octave((double)extent))
+               : add_number(add_text(at, " "), lrint(log2(largest / (double)extent) / 2));
 }
 
 void clv_matmul_kind(const clv_matmul_trial *t, char kind[64], double *least, double *most)
 {
     const double largest = (double)CLV_MAX(CLV_MAX(t->m, t->n), t->k);
-    int used = snprintf(kind, 64, "matmul");
-    used += name_extent(kind + used, 64 - (size_t)used, t->m, largest);
-    used += name_extent(kind + used, 64 - (size_t)used, t->n, largest);
-    used += name_extent(kind + used, 64 - (size_t)used, t->k, largest);
-    used += snprintf(kind + used, 64 - (size_t)used, "%s%s", t->a_columns ? " ta" : "",
-                     t->b_columns ? " tb" : "");
+    char *at = add_text(kind, "matmul");
+    at = add_extent(at, t->m, largest);
+    at = add_extent(at, t->n, largest);
+    at = add_extent(at, t->k, largest);
+    if (t->a_columns) at = add_text(at, " ta");
+    if (t->b_columns) at = add_text(at, " tb");
     const double one = product(t) / (double)t->batch;
-    if (t->batch > 1) snprintf(kind + used, 64 - (size_t)used, " batch %d", octave(one));
+    if (t->batch > 1) add_number(add_text(at, " batch "), octave(one));
     *least = 2e4;
     *most = 1e9;
     if (t->batch > 1) *least = CLV_MAX(*least, one);
