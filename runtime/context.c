@@ -184,6 +184,7 @@ static clv_status make_devices(clv_context *context, const size_t *chosen, size_
             device->cache = &context->cache;
             device->trace = context->trace;
             device->check = context->checks;
+            device->bind = context->binding;
             device->part = parts ? part + 1 : 0;
             device->parts = parts;
             device->pool_group = on_cpu && !parts ? 0 : -1; /* parts have cores of their own */
@@ -227,6 +228,8 @@ static void open_caches(clv_context *context, const clv_context_options *options
     clv_notes_open(&context->tuned, context->cache.directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
     const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
+    const char *bind = environment("CLEAVE_BIND");
+    context->binding = !options->no_binding && !(bind && strcmp(bind, "0") == 0);
     context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
     if (trace) clv_copy_string(context->trace_path, sizeof context->trace_path, trace);
     if (trace || options->trace) context->trace = clv_trace_create();

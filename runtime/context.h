@@ -24,7 +24,7 @@ struct clv_context {
     uint64_t memory_bytes;
     double memory_fraction;
     uint64_t tensor_bytes; /* 0: each budget */
-    bool tuning, checks;
+    bool tuning, checks, binding;
     bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
 
     clv_cache cache;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/bind.h"
 #include "runtime/cl_status.h"
 #include "runtime/feeder.h"
 
@@ -96,6 +97,14 @@ static clv_status qualify(clv_device *device)
     return CLV_OK;
 }
 
+static void bind(clv_device *device)
+{
+    if (!device->bind || device->facts->device_class != CLV_CLASS_CPU) return;
+    const clv_bind_result result = clv_bind_threads(device->facts->native_device);
+    device->bound = result == CLV_BIND_DONE;
+    clv_log(CLV_LOG_INFO, "%s: %s", device->label, clv_bind_reason(result));
+}
+
 static clv_status open_now(clv_device *device)
 {
     cl_int code;
@@ -105,6 +114,7 @@ static clv_status open_now(clv_device *device)
     if (device->part) CLV_TRY(split(device));
     device->cl = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
     if (code != CL_SUCCESS) return clv_cl_fail(device, "clCreateContext", NULL, code);
+    bind(device);
     uint64_t largest = device->facts->max_alloc_bytes;
     if (largest == CLV_UNKNOWN) largest = device->budget / 4;
     clv_pool_init(&device->pool, device->budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));

@@ -32,6 +32,7 @@ struct clv_device {
     const clv_cache *cache;  /* of programs */
     struct clv_trace *trace; /* NULL: none is kept */
     bool check;              /* it works only after its qualification */
+    bool bind;               /* its threads may be bound to cores */
     char label[96];
     char key[160];        /* names device, driver and sub-device in the caches */
     cl_device_id id;      /* the root device, or one of its parts */
@@ -49,6 +50,7 @@ struct clv_device {
 
     bool zero_copy;        /* kernels work on host memory in place */
     bool nap;              /* waiting spins a core: poll and sleep instead */
+    bool bound;            /* each of its driver's threads has a core of its own */
     bool trust_profiling;  /* event times can be used */
     unsigned depth;        /* chunks in flight in a job */
     uint64_t loop_limit;   /* loop turns a work-item survives; CLV_UNKNOWN: no limit */

@@ -98,6 +98,7 @@ static clv_json *describe_machine(const clv_context *context)
         clv_json_add_string(d, "class", clv_device_class_name(device->facts->device_class));
         clv_json_add_string(d, "driver", device->facts->driver_version);
         clv_json_add_bool(d, "zero_copy", device->zero_copy);
+        clv_json_add_bool(d, "threads_bound", device->bound);
         clv_json_add_bytes(d, "budget_bytes", device->budget);
         if (device->loop_limit != CLV_UNKNOWN)
             clv_json_add_int(d, "loop_limit", (int64_t)device->loop_limit);

@@ -33,7 +33,7 @@ ContextOptions = _struct("clv_context_options", [
     ("size", size_t), ("mode", enum), ("devices", char_p), ("memory_bytes", u64),
     ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
     ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
-    ("no_qualification", boolean), ("tensor_bytes", u64)], "runtime.h")
+    ("no_qualification", boolean), ("tensor_bytes", u64), ("no_binding", boolean)], "runtime.h")
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
     ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64),

@@ -141,6 +141,7 @@ class Context:
     trace           keep records for write_trace()
     qualification   False: let devices work that were never seen to compute right results
     tensor_bytes    weights kept on each device, at most; 0: its budget
+    binding         False: leave the threads of CPU drivers where the system puts them
 
     Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
 
@@ -151,7 +152,8 @@ class Context:
                  memory: int | float | None = None, *, schedule: str = "adaptive",
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike | None = None, tuning: bool = True,
-                 trace: bool = False, qualification: bool = True, tensor_bytes: int = 0):
+                 trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
+                 binding: bool = True):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = (0, memory) if isinstance(memory, float) else (memory or 0, 0.0)
@@ -163,7 +165,8 @@ class Context:
             devices=text_or_none(devices), memory_bytes=budget, memory_fraction=fraction,
             schedule=choice("schedule", schedule, _SCHEDULES), sub_devices=sub_devices,
             batch=batch, cache_dir=text_or_none(cache_dir), no_tuning=not tuning, trace=trace,
-            no_qualification=not qualification, tensor_bytes=tensor_bytes)
+            no_qualification=not qualification, tensor_bytes=tensor_bytes,
+            no_binding=not binding)
         handle = ctypes.c_void_p()
         check(lib.clv_context_create(ctypes.byref(options), ctypes.byref(handle)))
         self._handle = handle.value
