@@ -41,7 +41,9 @@ def _open() -> tuple[ctypes.CDLL, str]:
             return ctypes.CDLL(path), path
         except OSError as error:
             said.append(str(error))
-    raise LibraryError("libcleave is not found: install it, or set CLEAVE_LIBRARY to its path",
+    raise LibraryError("libcleave is not found: install it (cmake --install build), set "
+                       "CLEAVE_LIBRARY to its path, or install this package with pip install -e "
+                       "from a source tree that is built",
                        "\n".join(said))
 
 
