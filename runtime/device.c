@@ -31,6 +31,7 @@ void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t i
                             .trust_profiling = facts->profiling,
                             .loop_limit = CLV_UNKNOWN };
     clv_mutex_init(&device->lock);
+    clv_mutex_init(&device->use_lock);
     clv_mutex_init(&device->check_lock);
     clv_mutex_init(&device->program_lock);
     const bool shares_memory = facts->unified || facts->flags.no_device_memory;
@@ -199,6 +200,7 @@ bool clv_device_close(clv_device *device)
     clv_error_clear(&device->trouble);
     clv_free(device->identity);
     pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->use_lock);
     pthread_mutex_destroy(&device->check_lock);
     pthread_mutex_destroy(&device->program_lock);
     return true;

@@ -39,6 +39,7 @@ struct clv_device {
     unsigned part, parts; /* 1-based part of a device that was split; 0 of 0: whole */
 
     clv_mutex lock;       /* state, budget, pool and tensors */
+    clv_mutex use_lock;   /* which commands use which buffer; may be taken under `lock` */
     clv_mutex check_lock; /* the qualification; of the first part, for all parts */
     bool checked;
     clv_qualification found;        /* once `checked`, for all parts */

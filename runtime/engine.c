@@ -113,10 +113,7 @@ clv_status clv_engine_finish(clv_engine *engine, clv_status status)
 {
     for (size_t i = 0; i < CLV_ENGINE_KEYS && !status; ++i)
         if (engine->held[i].output) status = give_back(engine, i);
-    if (status)
-        (void)clv_queue_wait(engine->queue);
-    else
-        status = clv_queue_wait(engine->queue);
+    status = clv_queue_finish(engine->queue, status);
     for (size_t i = 0; i < CLV_ENGINE_KEYS; ++i) {
         engine->held[i].output = false;
         if (!engine->held[i].wraps) continue;

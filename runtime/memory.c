@@ -25,10 +25,13 @@ clv_memory_room clv_device_room(clv_device *device)
     clv_memory_room room = { 0 };
     if (!device) return room;
     const clv_memory_stats stats = clv_device_memory(device);
+    pthread_mutex_lock(&device->lock);
+    const uint64_t unpinned = device->tensors.bytes - device->tensors.pinned_bytes;
+    pthread_mutex_unlock(&device->lock);
     const uint64_t budget = stats.budget_bytes ? stats.budget_bytes : device->budget;
     room.total_bytes = device->facts->global_bytes;
     room.limit_bytes = budget;
-    const uint64_t held = stats.used_bytes - CLV_MIN(stats.tensor_bytes, stats.used_bytes);
+    const uint64_t held = stats.used_bytes - CLV_MIN(unpinned, stats.used_bytes);
     room.free_bytes = budget > held ? budget - held : 0;
     room.largest_bytes = CLV_MIN(device->facts->max_alloc_bytes, budget);
     return room;

@@ -48,7 +48,7 @@ static void hollow(clv_buffer *buffer)
             clReleaseCommandQueue(queue);
         }
     }
-    if (buffer->last_use) clReleaseEvent(buffer->last_use);
+    clv_buffer_unused(buffer);
     if (buffer->mem) clReleaseMemObject(buffer->mem); /* drivers wait for commands that use it */
 }
 
@@ -58,16 +58,20 @@ static void release(clv_buffer *buffer)
     clv_free(buffer);
 }
 
-static bool is_idle(clv_buffer *buffer)
+static bool is_over(cl_event event)
 {
     cl_int state;
-    if (!buffer->last_use) return true;
-    if (clGetEventInfo(buffer->last_use, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state,
-                       NULL) != CL_SUCCESS ||
-        state > CL_COMPLETE)
-        return false;
-    clReleaseEvent(buffer->last_use);
-    buffer->last_use = NULL;
+    return clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) ==
+               CL_SUCCESS &&
+           state <= CL_COMPLETE;
+}
+
+/* Of a buffer that nobody holds. */
+static bool is_idle(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (buffer->uses[i].event && !is_over(buffer->uses[i].event)) return false;
+    clv_buffer_unused(buffer);
     return true;
 }
 
@@ -234,7 +238,6 @@ clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind k
     } else {
         buffer->bytes = bytes;
         buffer->next = NULL;
-        buffer->last_queue = NULL;
         buffer->shared = false;
         pool->stats.used_bytes += capacity;
         count_peak(pool);
@@ -297,14 +300,46 @@ size_t clv_buffer_bytes(const clv_buffer *buffer)
     return buffer ? buffer->bytes : 0;
 }
 
+/* Where the queue's command is noted: over its last one, in a free place, or over somebody else's. */
+static clv_use *place_of(clv_buffer *buffer, const void *queue)
+{
+    clv_use *free = NULL;
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i) {
+        clv_use *use = &buffer->uses[i];
+        if (use->event && use->queue == queue) return use;
+        if (!use->event && !free) free = use;
+    }
+    if (free) return free;
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (is_over(buffer->uses[i].event)) return &buffer->uses[i];
+    buffer->shared = true;
+    return &buffer->uses[0];
+}
+
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event)
 {
     clv_buffer *mine = (clv_buffer *)(uintptr_t)buffer; /* bookkeeping, not contents */
-    if (mine->last_queue && mine->last_queue != queue) mine->shared = true;
-    mine->last_queue = queue;
-    if (mine->last_use) clReleaseEvent(mine->last_use);
     clRetainEvent(event);
-    mine->last_use = event;
+    pthread_mutex_lock(&mine->device->use_lock);
+    clv_use *use = place_of(mine, queue);
+    const clv_use before = *use;
+    *use = (clv_use){ queue, event };
+    pthread_mutex_unlock(&mine->device->use_lock);
+    if (before.event) clReleaseEvent(before.event);
+}
+
+void clv_buffer_wait(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (buffer->uses[i].event) (void)clWaitForEvents(1, &buffer->uses[i].event);
+}
+
+void clv_buffer_unused(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i) {
+        if (buffer->uses[i].event) clReleaseEvent(buffer->uses[i].event);
+        buffer->uses[i] = (clv_use){ 0 };
+    }
 }
 
 clv_memory_stats clv_device_memory(clv_device *device)

@@ -18,6 +18,14 @@ typedef struct clv_pool {
     struct clv_buffer *shells; /* of wrapped memory that was given back: bookkeeping alone */
 } clv_pool;
 
+/* The latest command of a queue that touches a buffer; in order, so that it ends last. */
+typedef struct clv_use {
+    const void *queue;
+    cl_event event; /* NULL: none */
+} clv_use;
+
+enum { CLV_BUFFER_USES = 3 }; /* a device's two queues and one of a caller's own */
+
 struct clv_buffer {
     clv_device *device;
     struct clv_buffer *next; /* in the pool's list */
@@ -25,11 +33,10 @@ struct clv_buffer {
     size_t bytes;    /* as asked */
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;
-    bool pooled;       /* false: wraps memory of the caller */
-    void *mapped;      /* STAGING: where the host sees it */
-    cl_event last_use; /* latest command that touches it; NULL: none */
-    const void *last_queue;
-    bool shared; /* used by more than one queue: `last_use` does not tell everything */
+    bool pooled;                   /* false: wraps memory of the caller */
+    void *mapped;                  /* STAGING: where the host sees it */
+    clv_use uses[CLV_BUFFER_USES]; /* the device's `use_lock` guards them */
+    bool shared; /* used by more queues than that: `uses` do not tell everything */
 };
 
 void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc);
@@ -38,8 +45,13 @@ void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc);
 void clv_pool_trim(clv_pool *pool, uint64_t bytes);
 void clv_pool_clear(clv_pool *pool);
 
-/* Notes a command as the buffer's latest user; `event` is retained. */
+/* Notes a command as the buffer's latest user; `event` is retained. Queues of several threads may
+ * use a buffer at once. */
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event);
+/* Waits for the commands that were noted. */
+void clv_buffer_wait(clv_buffer *buffer);
+/* Forgets them. */
+void clv_buffer_unused(clv_buffer *buffer);
 
 /* Lowers the budget to what is in use now (at least `floor`): the driver said it was too much. */
 void clv_device_lower_budget(clv_device *device, uint64_t floor);

@@ -129,6 +129,22 @@ clv_status clv_queue_wait(clv_queue *queue)
     return settle(queue, queue->pending_count);
 }
 
+void clv_queue_drain(clv_queue *queue)
+{
+    clv_error last = { 0 };
+    clv_error_take(&last, CLV_OK);
+    (void)clv_queue_wait(queue);
+    (void)clv_error_give(&last);
+    clv_error_clear(&last);
+}
+
+clv_status clv_queue_finish(clv_queue *queue, clv_status status)
+{
+    if (!status) return clv_queue_wait(queue);
+    clv_queue_drain(queue);
+    return status;
+}
+
 void clv_queue_flush(clv_queue *queue)
 {
     clFlush(queue->cl);
@@ -168,7 +184,7 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
 void clv_queue_free(clv_queue *queue)
 {
     if (!queue) return;
-    (void)clv_queue_wait(queue);
+    clv_queue_drain(queue);
     clv_kernels_free(queue);
     clReleaseCommandQueue(queue->cl);
     clv_free(queue->pending);

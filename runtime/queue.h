@@ -43,6 +43,11 @@ struct clv_queue {
 clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command, const char *name,
                           size_t bytes, clv_event **done);
 
+/* Waits after a failure as well, which it passes on with its message; else as clv_queue_wait. */
+clv_status clv_queue_finish(clv_queue *queue, clv_status status);
+/* Waits, whatever comes of it: this thread's last message stays. */
+void clv_queue_drain(clv_queue *queue);
+
 /* Hands commands to the device without waiting. */
 void clv_queue_flush(clv_queue *queue);
 

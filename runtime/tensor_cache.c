@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/device.h"
+#include "runtime/queue.h"
 
 struct clv_tensor {
     clv_tensor *next;
@@ -65,11 +66,10 @@ static void release(clv_tensor *tensor)
     clv_free(tensor);
 }
 
-/* The room is there only when the last command is complete, and drivers would let us overdraw. */
+/* The room is there only when the last commands are complete, and drivers would let us overdraw. */
 static void give_up(clv_tensor *tensor)
 {
-    const bool answers = !tensor->buffer->device->hung;
-    if (tensor->buffer->last_use && answers) (void)clWaitForEvents(1, &tensor->buffer->last_use);
+    if (!tensor->buffer->device->hung) clv_buffer_wait(tensor->buffer);
     release(tensor);
 }
 
@@ -118,9 +118,8 @@ static clv_status fill_new(clv_queue *queue, clv_tensor *tensor, size_t bytes, c
     while (is_over(device, bytes) && clv_tensors_evict(device)) {
     }
     CLV_TRY(clv_buffer_create(device, bytes, CLV_BUFFER_DEVICE, &tensor->buffer));
-    const clv_status status = fill(queue, tensor->buffer, user);
-    const clv_status waited = clv_queue_wait(queue); /* other queues may read it at once */
-    return status ? status : waited;
+    /* waits, as other queues may read it at once */
+    return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
 }
 
 clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size_t bytes,

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/queue.h"
 
 #include <string.h>
 
@@ -113,9 +114,9 @@ static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, cl
     if (!status)
         status = (d->half ? clv_gemm_pack_b_half_enqueue
                           : clv_gemm_pack_b_enqueue)(queue, &d->form, n, k, 1, &b, to, at);
-    const clv_status waited = clv_queue_wait(queue);
+    status = clv_queue_finish(queue, status);
     clv_buffer_free(raw);
-    return status ? status : waited;
+    return status;
 }
 
 /* The three of q, k and v are one matrix [3 D, D] where they lie one after the other. */

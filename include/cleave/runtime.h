@@ -96,8 +96,9 @@ CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers and 
                                                        the driver; weights are brought again */
 
 /** Room of a device, in bytes: what its driver says it has, what we allow ourselves (the budget), what
- *  of that nobody holds (memory and weights kept for reuse count as free), and the largest single
- *  buffer. A rasteriser on cores may say little and be allowed more: a part of the machine's memory. */
+ *  of that nobody holds (memory kept for reuse counts as free, and so do weights that no job is using),
+ *  and the largest single buffer. A rasteriser on cores may say little and be allowed more: a part of
+ *  the machine's memory. */
 typedef struct clv_memory_room {
     uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
 } clv_memory_room;

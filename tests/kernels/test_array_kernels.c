@@ -78,7 +78,7 @@ static void fence(test_device *device, const float *data, size_t count, fenced *
 
 static void unfence(fenced *f)
 {
-    if (f->part.last_use) clReleaseEvent(f->part.last_use);
+    clv_buffer_unused(&f->part);
     clReleaseMemObject(f->part.mem);
     test_array_free(&f->whole);
 }

@@ -123,6 +123,9 @@ static void check_room(test_device *device)
     const clv_memory_stats stats = clv_device_memory(device->device);
     assert_int_equal(stats.tensor_bytes, 4 * BYTES);
     assert_int_equal(stats.failures, 0);
+    /* what is pinned is nobody's to have: of eight five are gone, and three weights would go */
+    const clv_memory_room room = clv_device_room(device->device);
+    assert_int_equal(room.limit_bytes - room.free_bytes, 5 * BYTES);
     EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "of the budget",
                 clv_buffer_create(device->device, 4 * BYTES, CLV_BUFFER_DEVICE, &more));
     assert_int_equal(clv_device_memory(device->device).tensor_bytes, BYTES);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "runtime/context.h"
+#include "runtime/queue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ clv_status clv_decoder_open(clv_context *context, const char *folder, size_t pos
 void clv_decoder_close(clv_decoder *d)
 {
     if (!d) return;
-    if (d->queue) (void)clv_queue_wait(d->queue);
+    if (d->queue) clv_queue_drain(d->queue);
     for (size_t i = 0; d->layers && i < d->config.layers; ++i)
         clv_buffer_free(d->layers[i].keys), clv_buffer_free(d->layers[i].values);
     clv_buffer *const all[] = { d->word,        d->weights,   d->turns,      d->x,

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/queue.h"
 
 #include <stdio.h>
 
@@ -45,9 +46,9 @@ static clv_status bring(const filling *f, const float *host, size_t n, size_t k,
     const clv_matrix b = { raw, 0, 1, k, 0 };
     clv_status status = clv_write(d->queue, raw, 0, host, bytes);
     if (!status) status = clv_gemm_pack_b_enqueue(d->queue, &d->form, n, k, 1, &b, d->weights, at);
-    const clv_status waited = clv_queue_wait(d->queue);
+    status = clv_queue_finish(d->queue, status);
     clv_buffer_free(raw);
-    return status ? status : waited;
+    return status;
 }
 
 /* A vector [n] (k 0) or a matrix [n,k], of which `second` (may be NULL) is the lower half; where it

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/context.h"
+#include "runtime/queue.h"
 
 #include <math.h>
 
@@ -350,7 +351,7 @@ static clv_status update(clv_train_ops *ops, const clv_train_rule *rule, const c
 static void close_ops(clv_train_ops *ops)
 {
     device_ops *d = (device_ops *)ops;
-    (void)clv_queue_wait(d->queue);
+    clv_queue_drain(d->queue);
     clv_room_free(ops, &d->scratch);
     if (d->owns_queue) clv_queue_free(d->queue);
     clv_free(d);
