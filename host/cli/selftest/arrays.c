@@ -94,6 +94,18 @@ static clv_status multiply_stack(side *s)
     return clv_matmul(s->context, SIDE, SIDE, SIDE, s->host, s->host, &o, s->out);
 }
 
+/* 2 x^T x - x^T x / 2, in two calls: A turned, alpha and beta. */
+static clv_status multiply_and_add(side *s)
+{
+    const clv_matmul_options turned = {
+        .size = sizeof turned, .a_row = 1, .a_col = WIDTH, .with_scale = true, .alpha = 2
+    };
+    clv_matmul_options more = turned;
+    more.alpha = -0.5f, more.beta = 1;
+    CLV_TRY(clv_matmul(s->context, WIDTH, WIDTH, ROWS, s->host, s->host, &turned, s->out));
+    return clv_matmul(s->context, WIDTH, WIDTH, ROWS, s->host, s->host, &more, s->out);
+}
+
 static clv_status train(side *s)
 {
     float w[WIDTH] = { 0 };
@@ -163,14 +175,18 @@ static void count_points(selftest *test, clv_context *plain)
 static void filter(selftest *test, clv_context *plain, const float *x, float *want, float *got)
 {
     double worst = 0;
-    selftest_begin(test, "convolution %dx%d, 5x3", ROWS, WIDTH);
-    const clv_convolve_options o = { .edge = CLV_EDGE_MIRROR };
-    clv_status status = clv_convolve_2d(plain, x, ROWS, WIDTH, x, 5, 3, &o, want, NULL);
-    const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
-    if (!status) status = clv_convolve_2d(test->context, x, ROWS, WIDTH, x, 5, 3, &o, got, NULL);
-    clv_offload_force(before);
-    for (size_t i = 0; i < (size_t)ROWS * WIDTH && !status; ++i)
-        worst = larger(worst, want[i], got[i]);
+    clv_status status = CLV_OK;
+    selftest_begin(test, "convolution 5x3, five edges");
+    for (int edge = CLV_EDGE_REFLECT; edge <= CLV_EDGE_WRAP && !status; ++edge) {
+        const clv_convolve_options o = { .edge = (clv_edge)edge, .constant = 0.5f };
+        status = clv_convolve_2d(plain, x, ROWS, WIDTH, x, 5, 3, &o, want, NULL);
+        const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
+        if (!status)
+            status = clv_convolve_2d(test->context, x, ROWS, WIDTH, x, 5, 3, &o, got, NULL);
+        clv_offload_force(before);
+        for (size_t i = 0; i < (size_t)ROWS * WIDTH && !status; ++i)
+            worst = larger(worst, want[i], got[i]);
+    }
     selftest_end(test, status, worst, 1e-5);
 }
 
@@ -207,6 +223,33 @@ static void diagonalise(selftest *test, clv_context *plain, const float *x, floa
     selftest_end(test, status, worst, 2e-5);
 }
 
+/* Of matrices that are not symmetric: on the host whatever the device. Their eigenvalues are known. */
+static void diagonalise_general(selftest *test)
+{
+    enum { COUNT = 9, N = 10 };
+    float matrices[COUNT * N * N] = { 0 }, real[COUNT * N], imaginary[COUNT * N];
+    double worst = 0;
+    selftest_begin(test, "eigenvalues of %d general matrices", COUNT);
+    if (!clv_eigvals_provider()) {
+        selftest_skip(test, "no LAPACK on this machine");
+        return;
+    }
+    for (size_t m = 0; m < COUNT; ++m) /* ones along a circle: roots of unity, times m + 1 */
+        for (size_t i = 0; i < N; ++i)
+            matrices[(m * N + i) * N + (i + 1) % N] = (float)(m + 1);
+    const clv_status status =
+        clv_eigvals(test->context, matrices, COUNT, N, NULL, real, imaginary, NULL);
+    for (size_t i = 0; i < (size_t)COUNT * N && !status; ++i) {
+        /* ascending by real, then imaginary part: -1, then pairs that come nearer to 1 */
+        const size_t k = i % N, turns = N / 2 - (k + 1) / 2;
+        const double angle = 2 * acos(-1) * (double)turns / N, size = (double)(i / N + 1);
+        const double sign = k == 0 || k == N - 1 ? 0 : k % 2 ? -1 : 1;
+        worst = larger(worst, (float)(size * cos(angle)), real[i]);
+        worst = larger(worst, (float)(size * sign * fabs(sin(angle))), imaginary[i]);
+    }
+    selftest_end(test, status, worst, 2e-5);
+}
+
 void selftest_arrays(selftest *test)
 {
     enum { OUT = ONE + 1 };
@@ -228,6 +271,7 @@ void selftest_arrays(selftest *test)
         compare(test, "reductions", reduce, sides, OUT, 0);
         compare(test, "normalisation and products", normalize, sides, OUT, 1e-3);
         compare(test, "product with a transpose", multiply, sides, OUT, 1e-4);
+        compare(test, "products, scaled and added", multiply_and_add, sides, WIDTH * WIDTH, 1e-4);
         compare(test, "products of a stack", multiply_stack, sides, OUT, 1e-4);
         compare(test, "linear regression", regress, sides, OUT, 0);
         compare(test, "linear regression, 20 steps", train, sides, WIDTH, 0);
@@ -236,6 +280,7 @@ void selftest_arrays(selftest *test)
         filter(test, plain, x, sides[0].out, sides[1].out);
         soften(test, plain, x, sides[0].out, sides[1].out);
         diagonalise(test, plain, x, sides[0].out, sides[1].out);
+        diagonalise_general(test);
     }
     close_side(&sides[0]), close_side(&sides[1]);
     clv_free(sides[0].out), clv_free(sides[1].out);
