@@ -92,7 +92,7 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
         clv_text_clear(&name);
         if (errno != EEXIST) break;
     }
-    return io_error("create a file beside", path);
+    return io_error("create a file there", path);
 }
 
 clv_status clv_file_begin(const char *path, char **temporary)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "host/model/folder.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,9 +16,10 @@
 static clv_status locate(const char *path, char **folder, const char **file)
 {
     struct stat info;
+    const int missing = stat(path, &info) ? errno : 0;
     const char *slash = strrchr(path, '/');
     *file = NULL;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+    if (!missing && S_ISDIR(info.st_mode)) {
         *folder = clv_strdup(path);
         if (clv_folder_has(path, "tokenizer.json"))
             *file = "tokenizer.json";
@@ -32,9 +34,11 @@ static clv_status locate(const char *path, char **folder, const char **file)
         *folder = text.data;
         *file = clv_ends_with(name, ".json") ? "tokenizer.json" : "vocab.txt";
         if (strcmp(name, *file) != 0)
-            return clv_fail(CLV_E_ARGUMENT,
-                            "%s: expected a model folder, its tokenizer.json or its vocab.txt",
-                            path);
+            return missing ? clv_fail(CLV_E_IO, "%s: cannot look at: %s", path, strerror(missing))
+                           : clv_fail(CLV_E_ARGUMENT,
+                                      "%s: expected a model folder, its tokenizer.json or its "
+                                      "vocab.txt",
+                                      path);
     }
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
 }

@@ -204,8 +204,8 @@ static void summarize(const finetune_state *s)
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->common.quiet) return;
     cli_text_warn(&cli_finetune, &s->examples.counts, info.max_length);
-    fprintf(stderr, "%llu steps, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
-            (unsigned long long)f->steps, (unsigned long long)f->tokens,
+    fprintf(stderr, "%llu step%s, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
+            (unsigned long long)f->steps, f->steps == 1 ? "" : "s", (unsigned long long)f->tokens,
             clv_format_seconds(f->seconds, took),
             (double)f->tokens / (f->seconds > 1e-6 ? f->seconds : 1e-6),
             clv_trainer_device(s->trainer), s->args->output);

@@ -128,9 +128,9 @@ static void summarize(const embed_args *a, const embed_state *s, double seconds)
     clv_tokenizer_info info;
     clv_tokenizer_get_info(s->tokenizer, &info);
     cli_text_warn(&cli_embed, &s->counts, info.max_length);
-    fprintf(out, "%llu texts, %llu tokens in %s (%.0f tokens/s)",
-            (unsigned long long)s->counts.texts, (unsigned long long)s->counts.tokens,
-            clv_format_seconds(seconds, took),
+    fprintf(out, "%llu text%s, %llu tokens in %s (%.0f tokens/s)",
+            (unsigned long long)s->counts.texts, s->counts.texts == 1 ? "" : "s",
+            (unsigned long long)s->counts.tokens, clv_format_seconds(seconds, took),
             (double)s->counts.tokens / (seconds > 1e-6 ? seconds : 1e-6));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(s->report); ++i) {
         const clv_share share = clv_report_share(s->report, i);

@@ -81,9 +81,10 @@ static int run(int argc, char **argv)
         char took[24];
         clv_tokenizer_get_info(t, &info);
         cli_text_warn(&cli_tokenize, &counts, info.max_length);
-        fprintf(stderr, "%llu texts, %llu tokens, %llu unknown words, %s\n",
-                (unsigned long long)counts.texts, (unsigned long long)counts.tokens,
-                (unsigned long long)counts.unknown, clv_format_seconds(clv_now() - started, took));
+        fprintf(stderr, "%llu text%s, %llu tokens, %llu unknown word%s, %s\n",
+                (unsigned long long)counts.texts, counts.texts == 1 ? "" : "s",
+                (unsigned long long)counts.tokens, (unsigned long long)counts.unknown,
+                counts.unknown == 1 ? "" : "s", clv_format_seconds(clv_now() - started, took));
     }
     clv_tokenizer_close(t);
     return code;
