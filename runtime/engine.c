@@ -8,6 +8,10 @@
 #include "runtime/context.h"
 #include "runtime/queue.h"
 
+/* Results of few bytes are copied back also from shared memory: that is one command and one wait, a
+ * map and its end are two of each. */
+enum { COPIED = 64 << 10 };
+
 static bool is_broken(const clv_engine *engine)
 {
     return engine->queue && clv_queue_device(engine->queue)->state != CLV_DEVICE_READY;
@@ -80,7 +84,7 @@ clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, 
                             bool input, bool output, clv_buffer **buffer)
 {
     clv_device *device = clv_queue_device(engine->queue);
-    if (device->zero_copy) {
+    if (device->zero_copy && (input || bytes > COPIED)) {
         clv_buffer_free(engine->held[key].buffer);
         engine->held[key].buffer = NULL;
         engine->held[key].wraps = true;
@@ -96,7 +100,7 @@ clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, 
     return CLV_OK;
 }
 
-/* What was written becomes visible: a map where the device works in place, else a copy. */
+/* What was written becomes visible: a map where the kernels wrote to it in place, else a copy. */
 static clv_status give_back(clv_engine *engine, size_t key)
 {
     clv_buffer *buffer = engine->held[key].buffer;

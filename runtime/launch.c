@@ -7,6 +7,15 @@
 
 #include <string.h>
 
+/* What an argument was set to: a driver's look at one costs as much as five of ours. */
+typedef struct set_arg {
+    clv_arg_kind kind;
+    size_t bytes; /* 0: not set */
+    cl_mem mem;
+    uint64_t serial; /* handles come again, numbers do not */
+    unsigned char value[sizeof((clv_arg *)NULL)->value];
+} set_arg;
+
 typedef struct clv_kernel {
     struct clv_kernel *next;
     clv_program *program;
@@ -15,6 +24,7 @@ typedef struct clv_kernel {
     clv_define defines[CLV_MAX_DEFINES];
     cl_kernel cl;
     cl_uint arg_count;
+    set_arg *set; /* [arg_count] */
     size_t max_group;
     cl_ulong local_bytes; /* static local memory */
 } clv_kernel;
@@ -72,6 +82,12 @@ static clv_status make_kernel(clv_queue *queue, const clv_launch *launch, clv_ke
     }
     clGetKernelInfo(kernel->cl, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count,
                     NULL);
+    kernel->set = clv_zalloc(CLV_MAX(kernel->arg_count, 1u), sizeof *kernel->set);
+    if (!kernel->set) {
+        clReleaseKernel(kernel->cl);
+        clv_free(kernel);
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+    }
     if (clGetKernelWorkGroupInfo(kernel->cl, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                  sizeof kernel->max_group, &kernel->max_group, NULL) != CL_SUCCESS)
         kernel->max_group = device->facts->max_work_group;
@@ -119,8 +135,38 @@ static clv_status check_geometry(const clv_launch *launch, const clv_kernel *ker
     return CLV_OK;
 }
 
-static clv_status set_arguments(clv_queue *queue, const clv_launch *launch,
-                                const clv_kernel *kernel, const clv_arg *args, size_t count)
+static bool is_set(const set_arg *was, const clv_arg *arg)
+{
+    if (!was->bytes || was->kind != arg->kind || was->bytes != arg->bytes) return false;
+    if (arg->kind == CLV_ARG_BUFFER)
+        return was->serial == arg->buffer->serial && was->mem == arg->buffer->mem;
+    return arg->kind == CLV_ARG_LOCAL || memcmp(was->value, arg->value, arg->bytes) == 0;
+}
+
+static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth, const clv_arg *arg)
+{
+    set_arg *set = &kernel->set[nth];
+    if (is_set(set, arg)) return CLV_OK;
+    const void *value = arg->kind == CLV_ARG_BUFFER  ? (const void *)&arg->buffer->mem
+                        : arg->kind == CLV_ARG_VALUE ? (const void *)arg->value
+                                                     : NULL;
+    set->bytes = 0;
+    const cl_int code = clSetKernelArg(kernel->cl, (cl_uint)nth, arg->bytes, value);
+    if (code == CL_INVALID_ARG_SIZE)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: argument %zu has %zu bytes, the kernel expects another size",
+                        kernel->name, nth, arg->bytes);
+    if (code != CL_SUCCESS) return clv_cl_fail(queue->device, "clSetKernelArg", kernel->name, code);
+    *set = (set_arg){ .kind = arg->kind, .bytes = arg->bytes };
+    if (arg->kind == CLV_ARG_BUFFER)
+        set->mem = arg->buffer->mem, set->serial = arg->buffer->serial;
+    else if (arg->kind == CLV_ARG_VALUE)
+        memcpy(set->value, arg->value, arg->bytes);
+    return CLV_OK;
+}
+
+static clv_status set_arguments(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
+                                const clv_arg *args, size_t count)
 {
     if (count != kernel->arg_count)
         return clv_fail(CLV_E_ARGUMENT, "%s: %zu arguments given, %u expected", launch->kernel,
@@ -137,16 +183,7 @@ static clv_status set_arguments(clv_queue *queue, const clv_launch *launch,
         if (arg->kind == CLV_ARG_BUFFER && (!arg->buffer || arg->buffer->device != queue->device))
             return clv_fail(CLV_E_ARGUMENT, "%s: argument %zu is %s", launch->kernel, i,
                             arg->buffer ? "a buffer of another device" : "a NULL buffer");
-        const void *value = arg->kind == CLV_ARG_BUFFER  ? (const void *)&arg->buffer->mem
-                            : arg->kind == CLV_ARG_VALUE ? (const void *)arg->value
-                                                         : NULL;
-        const cl_int code = clSetKernelArg(kernel->cl, (cl_uint)i, arg->bytes, value);
-        if (code == CL_INVALID_ARG_SIZE)
-            return clv_fail(CLV_E_ARGUMENT,
-                            "%s: argument %zu has %zu bytes, the kernel expects another size",
-                            launch->kernel, i, arg->bytes);
-        if (code != CL_SUCCESS)
-            return clv_cl_fail(queue->device, "clSetKernelArg", launch->kernel, code);
+        CLV_TRY(set_argument(queue, kernel, i, arg));
     }
     return CLV_OK;
 }
@@ -180,6 +217,7 @@ void clv_kernels_free(clv_queue *queue)
         clv_kernel *kernel = queue->kernels;
         queue->kernels = kernel->next;
         clReleaseKernel(kernel->cl);
+        clv_free(kernel->set);
         clv_free(kernel);
     }
 }

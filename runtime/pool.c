@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+static _Atomic uint64_t last_serial;
+
 enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* larger than 1/4 of the budget is not kept */
 
 void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc)
@@ -156,6 +158,7 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
         CL_MEM_READ_WRITE | (buffer->kind == CLV_BUFFER_STAGING ? CL_MEM_ALLOC_HOST_PTR : 0);
     cl_int code;
     buffer->mem = clCreateBuffer(device->cl, flags, buffer->capacity, NULL, &code);
+    buffer->serial = ++last_serial;
     ++device->pool.stats.raw_allocations;
     if (code != CL_SUCCESS) {
         char size[16];
@@ -258,7 +261,9 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
     clv_buffer *buffer = take_shell(device);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
     cl_int code;
-    *buffer = (clv_buffer){ .device = device, .bytes = bytes, .capacity = bytes };
+    *buffer = (clv_buffer){
+        .device = device, .bytes = bytes, .capacity = bytes, .serial = ++last_serial
+    };
     buffer->mem =
         clCreateBuffer(device->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, host, &code);
     if (code != CL_SUCCESS) {
@@ -319,13 +324,15 @@ static clv_use *place_of(clv_buffer *buffer, const void *queue)
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event)
 {
     clv_buffer *mine = (clv_buffer *)(uintptr_t)buffer; /* bookkeeping, not contents */
-    clRetainEvent(event);
     pthread_mutex_lock(&mine->device->use_lock);
     clv_use *use = place_of(mine, queue);
-    const clv_use before = *use;
-    *use = (clv_use){ queue, event };
+    const cl_event before = use->event;
+    if (before != event) { /* else an argument that was given twice */
+        clRetainEvent(event);
+        *use = (clv_use){ queue, event };
+    }
     pthread_mutex_unlock(&mine->device->use_lock);
-    if (before.event) clReleaseEvent(before.event);
+    if (before && before != event) clReleaseEvent(before);
 }
 
 void clv_buffer_wait(clv_buffer *buffer)

@@ -30,6 +30,7 @@ struct clv_buffer {
     clv_device *device;
     struct clv_buffer *next; /* in the pool's list */
     cl_mem mem;
+    uint64_t serial; /* of `mem`: no other one of this process has it */
     size_t bytes;    /* as asked */
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;

@@ -49,19 +49,21 @@ clv_device *clv_queue_device(const clv_queue *queue)
     return queue->device;
 }
 
-/* Where the command stood on the host's clock; false when the times make no sense. */
-static bool event_times(const clv_pending *p, double *start, double *end)
+/* Where the command stood on the host's clock, or just how long it took when nobody wants its `place`;
+ * false when the times make no sense. */
+static bool event_times(const clv_pending *p, bool place, double *start, double *end)
 {
-    cl_ulong queued, started, ended;
-    if (clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued,
-                                NULL) ||
-        clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_START, sizeof started, &started,
+    cl_ulong queued = 0, started, ended;
+    if (clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_START, sizeof started, &started,
                                 NULL) ||
         clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_END, sizeof ended, &ended, NULL) ||
         ended < started || ended - started < 2)
         return false;
+    if (place && clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_QUEUED, sizeof queued,
+                                         &queued, NULL))
+        return false;
     /* a device's clock has its own zero: the moment of enqueueing is known on both */
-    *start = p->enqueued + (started > queued ? 1e-9 * (double)(started - queued) : 0);
+    *start = p->enqueued + (place && started > queued ? 1e-9 * (double)(started - queued) : 0);
     *end = *start + 1e-9 * (double)(ended - started);
     return true;
 }
@@ -73,7 +75,8 @@ static void account(clv_queue *queue, const clv_pending *p)
     if (p->command == CLV_COMMAND_KERNEL) ++stats->launches;
     if (p->command == CLV_COMMAND_UPLOAD) stats->bytes_to_device += p->bytes;
     if (p->command == CLV_COMMAND_DOWNLOAD) stats->bytes_from_device += p->bytes;
-    if (!queue->device->trust_profiling || !event_times(p, &start, &end)) {
+    const bool place = queue->device->trace != NULL;
+    if (!queue->device->trust_profiling || !event_times(p, place, &start, &end)) {
         if (p->command == CLV_COMMAND_KERNEL) stats->kernel_s = -1;
         return;
     }
