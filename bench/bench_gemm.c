@@ -9,6 +9,7 @@
 #include "probe/measure/bench.h"
 #include "runtime/blas/gemm.h"
 #include "runtime/context.h"
+#include "runtime/queue.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,13 +24,14 @@ static const size_t shapes[][3] = { { 512, 512, 512 },  { 1024, 1024, 1024 }, { 
                                     { 7, 7, 64 },       { 33, 17, 1000 },     { 8, 8, 8 },
                                     { 16, 16, 16 },     { 32, 32, 32 },       { 64, 64, 64 } };
 
-enum { KERNEL, WEIGHTS, WHOLE, OPENBLAS, WAYS };
-static const char *const ways[] = { "both packed", "B packed before", "clv_matmul", "OpenBLAS" };
+enum { KERNEL, WEIGHTS, LAID, WHOLE, FORCED, OPENBLAS, WAYS };
+static const char *const ways[] = { "both packed", "B packed before", "as it lies",
+                                    "clv_matmul",  "on the device",   "OpenBLAS" };
 
 typedef struct rig {
     clv_context *context;
     clv_queue *queue;
-    clv_gemm_form form;
+    clv_gemm_form form, once;
     size_t m, n, k;
     float *host[3];
     clv_buffer *a, *b, *c, *pa, *pb, *scratch;
@@ -74,7 +76,8 @@ static void open_shape(rig *r, const size_t shape[3])
         must(clv_gemm_pack_a_enqueue(r->queue, &r->form, r->m, r->k, 1, &a, r->pa));
         must(clv_gemm_pack_b_enqueue(r->queue, &r->form, r->n, r->k, 1, &b, r->pb, 0));
     }
-    const clv_gemm g = { .m = r->m, .n = r->n, .k = r->k };
+    const clv_gemm g = { .m = r->m, .n = r->n, .k = r->k, .b.col = 1 };
+    must(clv_gemm_choose_once(r->context, r->queue, &g, &r->once));
     r->scratch = buffer(r, clv_gemm_scratch(&r->form, &g));
 }
 
@@ -90,7 +93,7 @@ static void close_shape(rig *r)
 
 static void once(rig *r, int way)
 {
-    const bool packs = clv_gemm_packed_b(&r->form, r->n, r->k) > 0;
+    const bool packs = way != LAID && clv_gemm_packed_b(&r->form, r->n, r->k) > 0;
     const clv_gemm g = { .m = r->m,
                          .n = r->n,
                          .k = r->k,
@@ -103,10 +106,12 @@ static void once(rig *r, int way)
     if (way == OPENBLAS) {
         r->blas(101, 111, 111, (int)r->m, (int)r->n, (int)r->k, 1, r->host[0], (int)r->k,
                 r->host[1], (int)r->n, 0, r->host[2], (int)r->n);
-    } else if (way == WHOLE) {
+    } else if (way == WHOLE || way == FORCED) {
+        const clv_side was = clv_offload_force(way == WHOLE ? CLV_SIDE_AUTO : CLV_SIDE_DEVICE);
         must(clv_matmul_f32(r->context, r->m, r->n, r->k, r->host[0], r->host[1], r->host[2]));
+        clv_offload_force(was);
     } else {
-        must(clv_gemm_enqueue(r->queue, &r->form, &g, r->scratch, NULL));
+        must(clv_gemm_enqueue(r->queue, way == LAID ? &r->once : &r->form, &g, r->scratch, NULL));
         must(clv_queue_wait(r->queue));
     }
 }
@@ -122,6 +127,12 @@ static double seconds(rig *r, int way)
     return (clv_now() - started) / turns;
 }
 
+static int by_size(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
 static double peak(const clv_device *device)
 {
     clv_bench_result result;
@@ -129,28 +140,58 @@ static double peak(const clv_device *device)
     return result.rates.fp32_gflops;
 }
 
+/* The best and the middle of many launches that do nothing, waited for one by one: the floor of all
+ * that a device does. By OpenCL alone. */
+static void print_latency(rig *r)
+{
+    enum { TIMES = 1001 };
+    const clv_device *device = clv_queue_device(r->queue);
+    const char *text = "__kernel void nothing(__global float *x) {}";
+    const size_t one = 1;
+    double seconds[TIMES];
+    cl_program program = clCreateProgramWithSource(device->cl, 1, &text, NULL, NULL);
+    clBuildProgram(program, 1, &device->id, NULL, NULL, NULL);
+    cl_kernel kernel = clCreateKernel(program, "nothing", NULL);
+    clSetKernelArg(kernel, 0, sizeof(cl_mem), &r->c->mem);
+    for (int i = 0; i < TIMES; ++i) {
+        cl_event done;
+        const double started = clv_now();
+        clEnqueueNDRangeKernel(r->queue->cl, kernel, 1, NULL, &one, &one, 0, NULL, &done);
+        clWaitForEvents(1, &done);
+        seconds[i] = clv_now() - started;
+        clReleaseEvent(done);
+    }
+    qsort(seconds, TIMES, sizeof *seconds, by_size);
+    printf("  a launch that does nothing: %.1f us, half of them below %.1f us\n", seconds[0] * 1e6,
+           seconds[TIMES / 2] * 1e6);
+    clReleaseKernel(kernel), clReleaseProgram(program);
+}
+
 static void measure(rig *r, int rounds, size_t largest)
 {
     const double before = peak(clv_queue_device(r->queue));
     printf("%s, FMA peak before %.0f GFLOP/s\n", clv_device_label(clv_queue_device(r->queue)),
            before);
+    int told = 0;
     for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
         double best[WAYS] = { 0 };
         if (shapes[s][0] > largest) continue;
         open_shape(r, shapes[s]);
+        if (!told++) print_latency(r);
         clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
         once(r, WHOLE);
         clv_offload_dry(false);
-        for (int round = -1; round < rounds; ++round)
+        const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
+        const int all = flops < 1e7 ? 20 * rounds : rounds;
+        for (int round = -1; round < all; ++round)
             for (int way = 0; way < WAYS - (r->blas ? 0 : 1); ++way) {
                 const double took = seconds(r, way);
                 if (round >= 0 && (!best[way] || took < best[way])) best[way] = took;
             }
-        const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
         printf("  %4zu x %4zu x %4zu [%s]", r->m, r->n, r->k, r->form.name);
         for (int way = 0; way < WAYS; ++way)
             if (best[way] > 0)
-                printf("  %s %.4g ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
+                printf("  %s %.4f ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
                        flops / best[way] * 1e-9, 100 * flops / best[way] * 1e-9 / before);
         printf("\n");
         fflush(stdout);

@@ -31,7 +31,7 @@ clv_status clv_product_enqueue(clv_engine *engine, unsigned key, size_t m, size_
                          .b = *b,
                          .c = { c, 0, n, 1, m * n },
                          .alpha = 1 };
-    CLV_TRY(clv_gemm_choose(engine->context, engine->queue, m, n, k, &form));
+    CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(clv_engine_scratch(engine, key, clv_gemm_scratch(&form, &g) * sizeof(float), &scratch));
     return clv_gemm_enqueue(engine->queue, &form, &g, scratch, NULL);
 }

@@ -138,7 +138,6 @@ static clv_status linear(clv_engine *engine, size_t m, size_t n, size_t k, clv_b
 {
     clv_gemm_form form;
     clv_buffer *scratch;
-    CLV_TRY(clv_gemm_choose(engine->context, engine->queue, m, n, k, &form));
     const clv_gemm g = { .m = m,
                          .n = n,
                          .k = k,
@@ -148,6 +147,7 @@ static clv_status linear(clv_engine *engine, size_t m, size_t n, size_t k, clv_b
                          .alpha = 1,
                          .bias = bias,
                          .activation = activation };
+    CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(
         clv_engine_scratch(engine, SCRATCH, clv_gemm_scratch(&form, &g) * sizeof(float), &scratch));
     return clv_gemm_enqueue(engine->queue, &form, &g, scratch, NULL);

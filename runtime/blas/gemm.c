@@ -16,6 +16,8 @@ static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
       .fetch = true },
     { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
+    { CLV_GEMM_DIRECT, "direct8x32", .lanes = 16, .rows = 8 },
+    { CLV_GEMM_DIRECT, "direct6x16", .lanes = 8, .rows = 6 },
 };
 static const clv_gemm_form for_gpus[] = {
     { CLV_GEMM_TILE, "tile64", .tx = 16, .ty = 16, .rm = 4, .rn = 4, .kt = 16 },
@@ -76,8 +78,9 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
 
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)
 {
-    const size_t floats = form->provider == CLV_GEMM_ROWS ? clv_gemm_rows_scratch(form, gemm)
-                                                          : clv_gemm_tile_scratch(gemm, form);
+    const size_t floats = form->provider == CLV_GEMM_ROWS     ? clv_gemm_rows_scratch(form, gemm)
+                          : form->provider == CLV_GEMM_DIRECT ? 0
+                                                              : clv_gemm_tile_scratch(gemm, form);
     return CLV_MAX(floats, (size_t)1);
 }
 
@@ -95,6 +98,8 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
     if (!gemm->m || !gemm->n) return CLV_OK;
     if (form->provider == CLV_GEMM_ROWS)
         return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
+    if (form->provider == CLV_GEMM_DIRECT)
+        return clv_gemm_direct_enqueue(queue, form, gemm, scratch, done);
     if (form->provider == CLV_GEMM_CLBLAST && !gemm->b_half && clv_gemm_clblast_can(gemm))
         return clv_gemm_clblast_enqueue(queue, gemm, done);
     return clv_gemm_tile_enqueue(queue, form, gemm, scratch, done);

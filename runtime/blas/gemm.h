@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
  *
- * One interface, several providers: tiles in registers (CPUs), tiles in local memory (GPUs), CLBlast.
+ * One interface, several providers: tiles in registers (CPUs; small products without packing), tiles
+ * in local memory (GPUs), CLBlast.
  * Our own add up every element over k upwards by fma from 0, whatever the tiles: they give the same
  * bits, for any m and n. CLBlast promises 2e-6 of the sum of |a b| instead. */
 #ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
@@ -34,13 +35,14 @@ typedef enum clv_gemm_provider {
     CLV_GEMM_ROWS, /* cl/blas/gemm_rows.cl; packs B */
     CLV_GEMM_TILE, /* cl/blas/gemm_tile.cl */
     CLV_GEMM_CLBLAST,
+    CLV_GEMM_DIRECT, /* cl/blas/gemm_direct.cl: small ones as they lie, in one launch */
 } clv_gemm_provider;
 
 /* A provider and its tiles, for one device. */
 typedef struct clv_gemm_form {
     clv_gemm_provider provider;
     const char *name;
-    size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC */
+    size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: the first two */
     bool fetch;                         /* ROWS: asks for memory ahead; not every compiler can */
     size_t tx, ty, rm, rn, kt;          /* TILE */
     size_t units;                       /* cores to share the work among */
@@ -56,6 +58,10 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
  * queue's device. CLV_E_WRONG_RESULT: none agrees. */
 clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
                            clv_gemm_form *form);
+/* The same for one product of matrices as they lie: small ones have a class, and forms, of their
+ * own. Reads sizes and strides. */
+clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *gemm,
+                                clv_gemm_form *form);
 
 /* Floats of one packed matrix; 0: the form does not pack. */
 size_t clv_gemm_packed_a(const clv_gemm_form *form, size_t m, size_t k);
@@ -119,6 +125,8 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *form, co
 size_t clv_gemm_tile_scratch(const clv_gemm *gemm, const clv_gemm_form *form);
 clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
                                  clv_buffer *scratch, clv_event **done);
+clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
+                                   const clv_gemm *gemm, clv_buffer *scratch, clv_event **done);
 bool clv_gemm_clblast_is_here(void);
 bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);

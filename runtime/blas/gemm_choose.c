@@ -24,9 +24,13 @@ static const struct {
     { "few-rows", 16, 8, 512, 512 },
     { "some-rows", 256, 96, 384, 384 },
     { "many-rows", SIZE_MAX, 512, 512, 512 },
+    { "small", SIZE_MAX, 33, 17, 500 }, /* as they lie; no other class asks for this one's forms */
 };
+/* Terms, at most, where rows of B are dense, and where they are gathered. */
+static const double small = 1e6, small_gathered = 1e5;
 
 enum {
+    SMALL = 3,
     KERNELS = 3, /* counts up when the kernels change their speed: older notes are about others */
     MOST_FORMS = 4, /* of a device */
     ROUNDS = 12
@@ -165,6 +169,11 @@ static void time_all(trial *trials, double *seconds, size_t count)
     }
 }
 
+static bool takes_part(const clv_gemm_form *form, size_t class_index)
+{
+    return (form->provider == CLV_GEMM_DIRECT) == (class_index == SMALL);
+}
+
 static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *form, char *note,
                           size_t room)
 {
@@ -177,6 +186,7 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
     size_t count = 0;
     for (size_t i = 0; i < CLV_MIN(clv_gemm_form_count(device), (size_t)MOST_FORMS); ++i) {
         candidates[count] = clv_gemm_form_of(device, i);
+        if (!takes_part(&candidates[count], class_index)) continue;
         trials[count] = (trial){ .queue = queue,
                                  .form = &candidates[count],
                                  .m = classes[class_index].m,
@@ -210,27 +220,23 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
 }
 
 /* Without measuring: the first one that is right. */
-static clv_status first_right(clv_queue *queue, clv_gemm_form *form)
+static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
     clv_status status = CLV_OK;
     for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
         *form = clv_gemm_form_of(device, i);
+        if (!takes_part(form, class_index)) continue;
         status = is_right(queue, form);
         if (!status) return CLV_OK;
     }
     return status;
 }
 
-clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
-                           clv_gemm_form *form)
+static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
     char key[300], note[300];
-    size_t c = 0;
-    (void)n, (void)k;
-    while (m > classes[c].most_rows)
-        ++c;
     snprintf(key, sizeof key, "gemm.%d %s on %s", KERNELS, classes[c].name, device->key);
     if (clv_notes_get(&context->tuned, key, note, sizeof note)) {
         note[strcspn(note, " ")] = '\0'; /* the figures behind the name are for people */
@@ -240,7 +246,7 @@ clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, siz
         }
     }
     if (!context->tuning || !clv_notes_are_kept(&context->tuned)) {
-        CLV_TRY(first_right(queue, form));
+        CLV_TRY(first_right(queue, c, form));
         clv_notes_set(&context->tuned, key, form->name); /* of this process */
         return CLV_OK;
     }
@@ -249,4 +255,25 @@ clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, siz
     clv_notes_save(&context->tuned);
     clv_log(CLV_LOG_INFO, "%s: %s: %s", device->label, key, note);
     return CLV_OK;
+}
+
+clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
+                           clv_gemm_form *form)
+{
+    size_t c = 0;
+    (void)n, (void)k;
+    while (m > classes[c].most_rows)
+        ++c;
+    return choose(context, queue, c, form);
+}
+
+clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *g,
+                                clv_gemm_form *form)
+{
+    const bool is_cpu = clv_device_facts(clv_queue_device(queue))->device_class == CLV_CLASS_CPU;
+    const double terms = (double)g->m * (double)g->n * (double)g->k;
+    if (is_cpu && terms <= (g->b.col == 1 ? small : small_gathered) &&
+        !choose(context, queue, SMALL, form))
+        return CLV_OK;
+    return clv_gemm_choose(context, queue, g->m, g->n, g->k, form);
 }

@@ -191,7 +191,7 @@ static clv_status on_device(clv_engine *engine, const call *t)
         !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
         !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c))
         return clv_fail(CLV_E_SHAPE, "matmul: strides reach beyond what can be addressed");
-    CLV_TRY(clv_gemm_choose(engine->context, engine->queue, t->m, t->n, t->k, &form));
+    CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(clv_engine_bring(engine, A, t->a, a * sizeof(float), true, false, &g.a.buffer));
     CLV_TRY(clv_engine_bring(engine, B, t->b, b * sizeof(float), true, false, &g.b.buffer));
     /* what lies between the rows of C is the caller's: it comes and goes with them */

@@ -36,6 +36,7 @@ static const struct {
     { 5, 3, 0, 1, false, false, false, false, 1, 0.5f, true, false }, /* no terms */
     { 26, 37, 70, 2, false, true, true, false, 1, 0, true, false, true },
     { 14, 33, 900, 1, false, false, true, false, 1, 0, false, false, true }, /* three blocks */
+    { 17, 17, 40, 1, false, false, false, false, 1, 0.5f, true, true }, /* B ends amid a vector */
 };
 
 /* B as halves, for forms that do not pack it. */
@@ -139,7 +140,8 @@ static void check_forms(test_device *device)
         if (test_left_out(device, device->tiny && form.fetch, "form %zu: its compiler cannot", f))
             continue;
         for (size_t i = 0; i < CLV_LEN(cases); ++i)
-            if (!too_large(device, i)) check_case(device, &form, i);
+            if (!too_large(device, i) && !(cases[i].half && form.provider == CLV_GEMM_DIRECT))
+                check_case(device, &form, i);
     }
 }
 

@@ -1,0 +1,145 @@
+/* blas/gemm_direct.cl -- C = act(alpha * A * B + bias) + beta * R from matrices as they lie, for
+ * small products on CPUs, whose packing would cost a launch and more time than it saves.
+ *
+ * A work-item takes panels of MR rows of C, and of these two vectors of columns at a time. Rows of B
+ * are read in whole vectors where the matrix goes on behind them, which is all but a few.
+ *
+ * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
+ * Defines  LANES (16 or 8), MR rows of a tile.
+ * Needs    OpenCL C 1.2.
+ * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "common/functions.clh"
+
+#define NV 2
+#define NR (NV * LANES)
+#define UNROLL _Pragma("unroll")
+
+/* Where a tile lies, and what is done to its sums. */
+typedef struct tile_t {
+    __global const float *a;
+    __global const float *b;
+    ulong a_row, a_col, b_row, b_col;
+    __global float *to;
+    __global const float *bias, *add;
+    ulong to_row, add_row;
+    uint rows, columns, k;
+    uint whole; /* terms whose vectors of B end within the matrix */
+    float alpha, beta;
+    uint has_bias, act;
+} tile_t;
+
+static fvec some_floats(__global const float *from, uint lanes)
+{
+    float part[LANES];
+    if (lanes >= LANES) return lanes_at(from);
+    for (uint l = 0; l < LANES; ++l)
+        part[l] = l < lanes ? from[l] : 0.0f;
+    return lanes_load(part);
+}
+
+static fvec some_of_b(__global const float *from, ulong col, uint lanes)
+{
+    float part[LANES];
+    if (col == 1 && lanes >= LANES) return lanes_at(from);
+    for (uint l = 0; l < LANES; ++l)
+        part[l] = l < lanes ? from[l * col] : 0.0f;
+    return lanes_load(part);
+}
+
+static void finish(const float *sums, const tile_t *t)
+{
+    for (uint i = 0; i < t->rows; ++i)
+        for (uint c = 0; c < t->columns; c += LANES) {
+            const uint lanes = min(t->columns - c, (uint)LANES);
+            __global float *to = t->to + i * t->to_row + c;
+            float part[LANES];
+            fvec x = lanes_load(sums + i * NR + c) * t->alpha;
+            if (t->has_bias) x += some_floats(t->bias + c, lanes);
+            if (t->act) x = activate(x, t->act);
+            if (t->beta != 0.0f)
+                x = fma((fvec)(t->beta), some_floats(t->add + i * t->add_row + c, lanes), x);
+            if (lanes == LANES) {
+                lanes_put(x, to);
+                continue;
+            }
+            lanes_store(x, part);
+            for (uint l = 0; l < lanes; ++l)
+                to[l] = part[l];
+        }
+}
+
+/* One term of all sums of `V` vectors; rows beyond the last repeat it. */
+#define TERM(V)                                                                 \
+    UNROLL for (int i = 0; i < MR; ++i) {                                       \
+        const fvec av = (fvec)(a[row[i]]);                                      \
+        UNROLL for (int v = 0; v < V; ++v) acc[i][v] = fma(av, bv[v], acc[i][v]); \
+    }
+
+#define MULTIPLY(name, V)                                                                     \
+    static void name(const tile_t *t)                                                         \
+    {                                                                                         \
+        __global const float *a = t->a;                                                       \
+        __global const float *b = t->b;                                                         \
+        const ulong a_col = t->a_col, b_row = t->b_row;                                       \
+        ulong row[MR];                                                                        \
+        fvec acc[MR][V], bv[V];                                                               \
+        float sums[MR * NR];                                                                  \
+        uint k = 0;                                                                           \
+        UNROLL for (uint i = 0; i < MR; ++i) {                                                \
+            row[i] = min(i, t->rows - 1) * t->a_row;                                          \
+            UNROLL for (int v = 0; v < V; ++v) acc[i][v] = (fvec)(0.0f);                      \
+        }                                                                                     \
+        for (; k < t->whole; ++k, a += a_col, b += b_row) {                                   \
+            UNROLL for (int v = 0; v < V; ++v) bv[v] = lanes_at(b + v * LANES);               \
+            TERM(V)                                                                           \
+        }                                                                                     \
+        for (; k < t->k; ++k, a += a_col, b += b_row) {                                       \
+            UNROLL for (int v = 0; v < V; ++v) bv[v] =                                        \
+                some_of_b(b + v * LANES * t->b_col, t->b_col, max(t->columns, (uint)(v * LANES)) - v * LANES); \
+            TERM(V)                                                                           \
+        }                                                                                     \
+        UNROLL for (int i = 0; i < MR; ++i)                                                   \
+            UNROLL for (int v = 0; v < V; ++v) lanes_store(acc[i][v], sums + i * NR + v * LANES); \
+        finish(sums, t);                                                                      \
+    }
+MULTIPLY(multiply_one, 1)
+MULTIPLY(multiply_two, 2)
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_gemm_direct(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
+                ulong a_batch, __global const float *restrict B, ulong b_offset, ulong b_row,
+                ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
+                ulong c_batch, __global const float *bias, ulong bias_offset, uint has_bias,
+                __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
+                uint k, float alpha, float beta, uint act)
+{
+    const uint panels = (m + MR - 1) / MR, share = get_global_id(0), shares = get_global_size(0);
+    const uint p0 = (uint)((ulong)panels * share / shares);
+    const uint p1 = (uint)((ulong)panels * (share + 1) / shares);
+    const size_t batch = get_global_id(2);
+    const ulong b_floats = k ? (k - 1) * b_row + n : 0; /* where columns are neighbours */
+    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch;
+    C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
+    for (uint p = p0; p < p1; ++p)
+        for (uint j = 0; j < n; j += NR) {
+            const ulong r = (ulong)p * MR;
+            const uint columns = min(n - j, (uint)NR);
+            const bool two = columns > LANES;
+            const ulong reach = j + (two ? NR : LANES);
+            tile_t t = { .a = A + r * a_row, .a_row = a_row, .a_col = a_col,
+                         .b = B + j * b_col, .b_row = b_row, .b_col = b_col,
+                         .to = C + r * c_row + j, .to_row = c_row,
+                         .bias = bias + bias_offset + j, .has_bias = has_bias,
+                         .add = R + r * r_row + j, .add_row = r_row,
+                         .rows = min(m - p * MR, (uint)MR), .columns = columns, .k = k,
+                         .alpha = alpha, .beta = beta, .act = act };
+            if (b_col == 1 && k && reach <= b_floats)
+                t.whole = b_row ? (uint)min((b_floats - reach) / b_row + 1, (ulong)k) : k;
+            if (two)
+                multiply_two(&t);
+            else
+                multiply_one(&t);
+        }
+}
