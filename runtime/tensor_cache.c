@@ -8,8 +8,8 @@
 #include "runtime/device.h"
 #include "runtime/queue.h"
 
-struct clv_tensor {
-    clv_tensor *next;
+struct clv_kept_tensor {
+    clv_kept_tensor *next;
     const void *owner; /* NULL: it is gone, and the last put frees */
     size_t part;
     clv_buffer *buffer;
@@ -18,30 +18,30 @@ struct clv_tensor {
 
 /* ---- the device's lock is held ---------------------------------------------------------------- */
 
-static clv_tensor **find(clv_tensor_cache *cache, const void *owner, size_t part)
+static clv_kept_tensor **find(clv_tensor_cache *cache, const void *owner, size_t part)
 {
-    clv_tensor **link = &cache->latest;
+    clv_kept_tensor **link = &cache->latest;
     while (*link && ((*link)->owner != owner || (*link)->part != part))
         link = &(*link)->next;
     return link;
 }
 
-static void pin(clv_tensor_cache *cache, clv_tensor *tensor)
+static void pin(clv_tensor_cache *cache, clv_kept_tensor *tensor)
 {
     if (!tensor->pins++) cache->pinned_bytes += tensor->buffer->capacity;
 }
 
 /* Out of the list; it is the caller's to free. */
-static clv_tensor *unlink_at(clv_tensor_cache *cache, clv_tensor **link)
+static clv_kept_tensor *unlink_at(clv_tensor_cache *cache, clv_kept_tensor **link)
 {
-    clv_tensor *tensor = *link;
+    clv_kept_tensor *tensor = *link;
     *link = tensor->next;
     tensor->next = NULL;
     cache->bytes -= tensor->buffer->capacity;
     return tensor;
 }
 
-static void link_first(clv_tensor_cache *cache, clv_tensor *tensor)
+static void link_first(clv_tensor_cache *cache, clv_kept_tensor *tensor)
 {
     tensor->next = cache->latest;
     cache->latest = tensor;
@@ -49,17 +49,17 @@ static void link_first(clv_tensor_cache *cache, clv_tensor *tensor)
 }
 
 /* The one that was used longest ago and that nobody has pinned; NULL: none. */
-static clv_tensor *take_oldest(clv_tensor_cache *cache)
+static clv_kept_tensor *take_oldest(clv_tensor_cache *cache)
 {
-    clv_tensor **oldest = NULL;
-    for (clv_tensor **link = &cache->latest; *link; link = &(*link)->next)
+    clv_kept_tensor **oldest = NULL;
+    for (clv_kept_tensor **link = &cache->latest; *link; link = &(*link)->next)
         if (!(*link)->pins) oldest = link;
     return oldest ? unlink_at(cache, oldest) : NULL;
 }
 
 /* ---- without it --------------------------------------------------------------------------------- */
 
-static void release(clv_tensor *tensor)
+static void release(clv_kept_tensor *tensor)
 {
     if (!tensor) return;
     clv_buffer_free(tensor->buffer);
@@ -67,7 +67,7 @@ static void release(clv_tensor *tensor)
 }
 
 /* The room is there only when the last commands are complete, and drivers would let us overdraw. */
-static void give_up(clv_tensor *tensor)
+static void give_up(clv_kept_tensor *tensor)
 {
     if (!tensor->buffer->device->hung) clv_buffer_wait(tensor->buffer);
     release(tensor);
@@ -76,7 +76,7 @@ static void give_up(clv_tensor *tensor)
 bool clv_tensors_evict(clv_device *device)
 {
     pthread_mutex_lock(&device->lock);
-    clv_tensor *tensor = take_oldest(&device->tensors);
+    clv_kept_tensor *tensor = take_oldest(&device->tensors);
     if (tensor) ++device->tensors.evictions;
     pthread_mutex_unlock(&device->lock);
     if (!tensor) return false;
@@ -84,11 +84,11 @@ bool clv_tensors_evict(clv_device *device)
     return true;
 }
 
-static clv_tensor *look_up(clv_device *device, const void *owner, size_t part)
+static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t part)
 {
     clv_tensor_cache *cache = &device->tensors;
     pthread_mutex_lock(&device->lock);
-    clv_tensor **link = find(cache, owner, part), *tensor = *link;
+    clv_kept_tensor **link = find(cache, owner, part), *tensor = *link;
     if (tensor) {
         link_first(cache, unlink_at(cache, link));
         pin(cache, tensor);
@@ -110,8 +110,8 @@ static bool is_over(clv_device *device, size_t bytes)
     return over;
 }
 
-static clv_status fill_new(clv_queue *queue, clv_tensor *tensor, size_t bytes, clv_tensor_fill fill,
-                           const void *user)
+static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t bytes,
+                           clv_tensor_fill fill, const void *user)
 {
     clv_device *device = clv_queue_device(queue);
     CLV_TRY(clv_device_open(device));
@@ -123,12 +123,12 @@ static clv_status fill_new(clv_queue *queue, clv_tensor *tensor, size_t bytes, c
 }
 
 clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size_t bytes,
-                          clv_tensor_fill fill, const void *user, clv_tensor **out)
+                          clv_tensor_fill fill, const void *user, clv_kept_tensor **out)
 {
     clv_device *device = clv_queue_device(queue);
     *out = look_up(device, owner, part);
     if (*out) return CLV_OK;
-    clv_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
+    clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
     if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: no memory for a tensor", device->label);
     tensor->owner = owner;
     tensor->part = part;
@@ -149,22 +149,22 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     return CLV_OK;
 }
 
-clv_buffer *clv_tensor_buffer(const clv_tensor *tensor)
+clv_buffer *clv_tensor_buffer(const clv_kept_tensor *tensor)
 {
     return tensor->buffer;
 }
 
-void clv_tensor_put(clv_tensor *tensor)
+void clv_tensor_put(clv_kept_tensor *tensor)
 {
     if (!tensor) return;
     clv_device *device = tensor->buffer->device;
     clv_tensor_cache *cache = &device->tensors;
-    clv_tensor *orphan = NULL;
+    clv_kept_tensor *orphan = NULL;
     pthread_mutex_lock(&device->lock);
     if (!--tensor->pins) {
         cache->pinned_bytes -= tensor->buffer->capacity;
         if (!tensor->owner) {
-            clv_tensor **link = &cache->latest;
+            clv_kept_tensor **link = &cache->latest;
             while (*link != tensor)
                 link = &(*link)->next;
             orphan = unlink_at(cache, link);
@@ -176,24 +176,24 @@ void clv_tensor_put(clv_tensor *tensor)
 
 void clv_tensors_drop(clv_device *device, const void *owner)
 {
-    clv_tensor *gone = NULL;
+    clv_kept_tensor *gone = NULL;
     pthread_mutex_lock(&device->lock);
     clv_tensor_cache *cache = &device->tensors;
-    for (clv_tensor **link = &cache->latest; *link;) {
+    for (clv_kept_tensor **link = &cache->latest; *link;) {
         if ((*link)->owner != owner) {
             link = &(*link)->next;
         } else if ((*link)->pins) {
             (*link)->owner = NULL;
             link = &(*link)->next;
         } else {
-            clv_tensor *tensor = unlink_at(cache, link);
+            clv_kept_tensor *tensor = unlink_at(cache, link);
             tensor->next = gone;
             gone = tensor;
         }
     }
     pthread_mutex_unlock(&device->lock);
     while (gone) {
-        clv_tensor *tensor = gone;
+        clv_kept_tensor *tensor = gone;
         gone = tensor->next;
         release(tensor);
     }

@@ -11,12 +11,12 @@
 
 #include <cleave/runtime.h>
 
-typedef struct clv_tensor clv_tensor;
+typedef struct clv_kept_tensor clv_kept_tensor;
 
 /* Of one device; the device's lock guards it. */
 typedef struct clv_tensor_cache {
-    clv_tensor *latest; /* then the others, by their last use */
-    uint64_t wish;      /* bytes at most; 0: half of the device's budget */
+    clv_kept_tensor *latest; /* then the others, by their last use */
+    uint64_t wish;           /* bytes at most; 0: half of the device's budget */
     uint64_t bytes, pinned_bytes, hits, fills, evictions;
 } clv_tensor_cache;
 
@@ -26,10 +26,10 @@ typedef clv_status (*clv_tensor_fill)(clv_queue *queue, clv_buffer *buffer, cons
 /* The owner's tensor `part` of `bytes` on the queue's device, pinned; `fill` is called when it is not
  * there. As clv_buffer_create, and what `fill` returns. */
 clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size_t bytes,
-                          clv_tensor_fill fill, const void *user, clv_tensor **out);
-clv_buffer *clv_tensor_buffer(const clv_tensor *tensor);
+                          clv_tensor_fill fill, const void *user, clv_kept_tensor **out);
+clv_buffer *clv_tensor_buffer(const clv_kept_tensor *tensor);
 /* Commands that read it need only be enqueued; accepts NULL. */
-void clv_tensor_put(clv_tensor *tensor);
+void clv_tensor_put(clv_kept_tensor *tensor);
 
 /* All of an owner's, whose address means nothing from now on; pinned ones go when they are put. */
 void clv_tensors_drop(clv_device *device, const void *owner);

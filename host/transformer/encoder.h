@@ -43,9 +43,9 @@ void clv_encoder_device_free(const clv_encoder *encoder, clv_encoder_device *dev
 
 /* A layer's matrices, packed, and the table of words (NULL where it lies in place): pinned. */
 clv_status clv_encoder_layer(const clv_encoder *encoder, const clv_encoder_device *device,
-                             clv_queue *queue, size_t layer, clv_tensor **out);
+                             clv_queue *queue, size_t layer, clv_kept_tensor **out);
 clv_status clv_encoder_word(const clv_encoder *encoder, const clv_encoder_device *device,
-                            clv_queue *queue, clv_tensor **out);
+                            clv_queue *queue, clv_kept_tensor **out);
 
 enum { CLV_ENCODER_SIDES = 2 }; /* attention blocks of 16 and of 64 queries */
 

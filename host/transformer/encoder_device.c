@@ -172,7 +172,7 @@ static clv_status fill_layer(clv_queue *queue, clv_buffer *to, const void *user)
 }
 
 clv_status clv_encoder_layer(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
-                             size_t layer, clv_tensor **out)
+                             size_t layer, clv_kept_tensor **out)
 {
     const filling f = { e, d, layer };
     const size_t element = d->half ? sizeof(uint16_t) : sizeof(float);
@@ -187,7 +187,7 @@ static clv_status fill_word(clv_queue *queue, clv_buffer *to, const void *user)
 }
 
 clv_status clv_encoder_word(const clv_encoder *e, const clv_encoder_device *d, clv_queue *queue,
-                            clv_tensor **out)
+                            clv_kept_tensor **out)
 {
     *out = NULL;
     if (d->word) return CLV_OK;
@@ -202,7 +202,7 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     const clv_model_config *c = &e->config;
     const size_t word_bytes = c->vocabulary * c->width * sizeof(float);
     size_t parameters;
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     d->device = clv_queue_device(queue);
     d->half = e->half;
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);

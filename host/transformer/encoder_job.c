@@ -145,7 +145,7 @@ static clv_status run_layer(const batch *b, const clv_layer_place *l)
 /* With the layer's weights pinned; afterwards commands alone hold them. */
 static clv_status run_layer_of(batch *b, size_t i)
 {
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     CLV_TRY(clv_encoder_layer(b->plan->encoder, b->model, b->queue, i, &tensor));
     b->weights = clv_tensor_buffer(tensor);
     const clv_status status = run_layer(b, &b->model->layers[i]);
@@ -156,7 +156,7 @@ static clv_status run_layer_of(batch *b, size_t i)
 static clv_status embed(const batch *b)
 {
     const clv_encoder_device *m = b->model;
-    clv_tensor *word;
+    clv_kept_tensor *word;
     CLV_TRY(clv_encoder_word(b->plan->encoder, m, b->queue, &word));
     const clv_embed_rows e = { .tokens = b->token_place.buffer,
                                .first = b->base - b->plan->offsets[b->chunk_first],

@@ -38,7 +38,8 @@ typedef struct clv_generate_options {
 /**
  * Reads a folder: config.json (model_type "llama", silu, no scaled rotary positions, no biases) and
  * model.safetensors (model.embed_tokens.weight, model.layers.N..., model.norm.weight, lm_head.weight
- * unless tied; F32, F16, BF16 or F64). The context's first device that works is used.
+ * unless tied; F32, F16, BF16 or F64). The context's first device that works is used. Weights are kept
+ * there while there is room and read again from the file, which stays open, when they had to go.
  *
  * @param positions  room for so many tokens; 0: max_position_embeddings of config.json.
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names the member or the tensor, what was found and what was

@@ -33,7 +33,7 @@ static void a_refused_buffer_takes_the_oldest_tensor(void **state)
     clv_context *context = job_test_context(NULL);
     clv_device *device = clv_context_device(context, 0);
     clv_queue *queue;
-    clv_tensor *tensors[3];
+    clv_kept_tensor *tensors[3];
     clv_buffer *buffer;
     EXPECT_OK(clv_queue_create(device, &queue));
     for (size_t i = 0; i < 3; ++i)
@@ -61,7 +61,7 @@ static void a_fill_that_fails_leaves_nothing(void **state)
     clv_context *context = job_test_context(NULL);
     clv_device *device = clv_context_device(context, 0);
     clv_queue *queue;
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     EXPECT_OK(clv_queue_create(device, &queue));
     job_test_faults("enqueue=1;code=-5");
     EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "clEnqueueFillBuffer",
@@ -89,7 +89,7 @@ static void of_two_failures_the_first_is_told(void **state)
     clv_context *context = job_test_context(NULL);
     clv_device *device = clv_context_device(context, 0);
     clv_queue *queue;
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     EXPECT_OK(clv_queue_create(device, &queue));
     job_test_faults("lost=1;code=-5");
     EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "clEnqueueFillBuffer",
@@ -135,7 +135,7 @@ static void a_buffer_is_idle_when_every_queue_is(void **state)
     clv_device *device = clv_context_device(context, 0);
     clv_queue *queues[2];
     clv_buffer *buffer, *other;
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     releaser r = { 0 };
     pthread_t thread;
     for (size_t i = 0; i < 2; ++i)

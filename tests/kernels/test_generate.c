@@ -121,6 +121,43 @@ static void draws_as_the_scores_say(void **state)
     test_each_device(check_drawing);
 }
 
+/* A limit below a single layer: weights come when their turn is, and go; the tokens are the same. */
+static void check_small_cache(test_device *device)
+{
+    clv_decoder *d, *other;
+    int32_t made[MADE];
+    size_t count;
+    const size_t new_tokens = device->tiny || device->slow ? 2 : 6;
+    const clv_generate_options o = { .size = sizeof o, .tokens = new_tokens };
+    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &d));
+    clv_memory_stats stats = clv_device_memory(device->device);
+    const uint64_t all = stats.tensor_bytes, fills = stats.tensor_fills;
+    assert_int_equal(fills, 2 + clv_decoder_get_config(d)->layers);
+    EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, made, &count));
+    assert_memory_equal(made, tokens, new_tokens * sizeof *made);
+    assert_int_equal(clv_device_memory(device->device).tensor_fills, fills); /* packed once */
+
+    device->device->tensors.wish = 1;
+    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &other));
+    EXPECT_OK(clv_generate(other, prompt, PROMPT, &o, made, &count));
+    assert_memory_equal(made, tokens, new_tokens * sizeof *made);
+    EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, made, &count)); /* its own are gone as well */
+    assert_memory_equal(made, tokens, new_tokens * sizeof *made);
+    stats = clv_device_memory(device->device);
+    assert_true(stats.tensor_fills >= 2 * fills + 2 * new_tokens * fills);
+    assert_true(stats.tensor_bytes < all);
+    clv_decoder_close(other);
+    clv_decoder_close(d);
+    assert_int_equal(clv_device_memory(device->device).tensor_bytes, 0);
+}
+
+static void a_decoder_beyond_the_limit_says_the_same(void **state)
+{
+    (void)state;
+    read_expected();
+    test_each_device(check_small_cache);
+}
+
 static void check_refusals(test_device *device)
 {
     clv_decoder *d;
@@ -150,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_pytorch_says),
         cmocka_unit_test(draws_as_the_scores_say),
+        cmocka_unit_test(a_decoder_beyond_the_limit_says_the_same),
         cmocka_unit_test(refuses_what_does_not_fit),
     };
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);

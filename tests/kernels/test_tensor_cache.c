@@ -20,7 +20,7 @@ static clv_status fill(clv_queue *queue, clv_buffer *buffer, const void *user)
 }
 
 /* Gets the tensor, which must hold its number everywhere, and says whether it had to be filled. */
-static bool get(test_device *device, const void *owner, uint32_t part, clv_tensor **out)
+static bool get(test_device *device, const void *owner, uint32_t part, clv_kept_tensor **out)
 {
     static uint32_t got[COUNT];
     const unsigned before = fills;
@@ -33,7 +33,7 @@ static bool get(test_device *device, const void *owner, uint32_t part, clv_tenso
 
 static bool touch(test_device *device, const void *owner, uint32_t part)
 {
-    clv_tensor *tensor;
+    clv_kept_tensor *tensor;
     const bool filled = get(device, owner, part, &tensor);
     clv_tensor_put(tensor);
     return filled;
@@ -78,7 +78,7 @@ static void the_least_recently_used_goes_first(void **state)
 static void check_pins(test_device *device)
 {
     static const char mine = 1;
-    clv_tensor *one, *two, *again;
+    clv_kept_tensor *one, *two, *again;
     limit(device, 2);
     assert_true(get(device, &mine, 1, &one));
     assert_true(get(device, &mine, 2, &two));
@@ -112,7 +112,7 @@ static void check_room(test_device *device)
 {
     static const char mine = 1;
     clv_buffer *large, *more;
-    clv_tensor *pinned;
+    clv_kept_tensor *pinned;
     EXPECT_OK(clv_device_open(device->device));
     device->device->pool.budget = (uint64_t)8 * BYTES;
     limit(device, 6);

@@ -54,7 +54,6 @@ static clv_status make_room(clv_decoder *d)
     clv_free(turns);
     for (size_t i = 0; i < c->layers && !status; ++i) {
         clv_decoder_layer *l = &d->layers[i];
-        l->weights = d->weights;
         l->turns = d->turns;
         l->packed = clv_gemm_packed_b(&d->form, c->width, c->width) > 0;
         status = take(d, c->positions * kv, &l->keys);
@@ -105,13 +104,15 @@ void clv_decoder_close(clv_decoder *d)
     if (d->queue) clv_queue_drain(d->queue);
     for (size_t i = 0; d->layers && i < d->config.layers; ++i)
         clv_buffer_free(d->layers[i].keys), clv_buffer_free(d->layers[i].values);
-    clv_buffer *const all[] = { d->word,        d->weights,   d->turns,      d->x,
-                                d->ids,         d->blocks,    d->out,        d->room.h,
-                                d->room.q,      d->room.seen, d->room.inner, d->room.gated,
-                                d->room.scratch };
+    if (d->queue) clv_tensors_drop(clv_queue_device(d->queue), d);
+    clv_buffer *const all[] = { d->turns,      d->x,          d->ids,         d->blocks,
+                                d->out,        d->room.h,     d->room.q,      d->room.seen,
+                                d->room.inner, d->room.gated, d->room.scratch };
     for (size_t i = 0; i < CLV_LEN(all); ++i)
         clv_buffer_free(all[i]);
     clv_queue_free(d->queue);
+    clv_tensors_close(d->file);
+    clv_free(d->path);
     clv_free(d->layers);
     clv_free(d);
 }
@@ -124,14 +125,14 @@ const clv_decoder_config *clv_decoder_get_config(const clv_decoder *d)
 /* ---- tokens in, scores out -------------------------------------------------------------------------- */
 
 /* C = the last row's scores: [1, D] times the transposed table. */
-static clv_gemm scores_of(const clv_decoder *d)
+static clv_gemm scores_of(const clv_decoder *d, clv_buffer *weights)
 {
     const clv_decoder_config *c = &d->config;
     return (clv_gemm){ .m = 1,
                        .n = c->vocabulary,
                        .k = c->width,
                        .a = { d->room.h, 0, c->width, 1, 0 },
-                       .b = { d->weights, d->scores, 1, c->width, 0 },
+                       .b = { weights, d->scores, 1, c->width, 0 },
                        .b_packed = clv_gemm_packed_b(&d->form, c->vocabulary, c->width) > 0,
                        .c = { d->out, 0, c->vocabulary, 1, 0 },
                        .alpha = 1 };
@@ -143,7 +144,7 @@ static clv_status fit_rows(clv_decoder *d, size_t rows)
     if (d->room_rows >= rows) return CLV_OK;
     const clv_block_form form = clv_block_form_of(clv_queue_device(d->queue));
     const size_t blocks = clv_attention_block_count(&form, rows);
-    const clv_gemm last = scores_of(d);
+    const clv_gemm last = scores_of(d, NULL);
     const size_t scratch =
         CLV_MAX(clv_decoder_scratch(&d->layers[0], rows), clv_gemm_scratch(&d->form, &last));
     const struct {
@@ -187,34 +188,63 @@ static clv_status bring_tokens(clv_decoder *d, size_t first, const int32_t *ids,
     return status;
 }
 
-static clv_status run(clv_decoder *d, size_t first, size_t rows, float *scores)
+static clv_status run_words(const clv_decoder *d, size_t rows)
+{
+    clv_kept_tensor *words;
+    CLV_TRY(clv_decoder_part(d, CLV_DECODER_WORDS, &words));
+    const clv_embed_rows e = { .tokens = d->ids,
+                               .word = clv_tensor_buffer(words),
+                               .parameters = clv_tensor_buffer(words),
+                               .position = d->zeros,
+                               .type = d->zeros,
+                               .y = d->x,
+                               .rows = rows,
+                               .width = d->config.width };
+    const clv_status status = clv_embed_rows_enqueue(d->queue, &e);
+    clv_tensor_put(words);
+    return status;
+}
+
+static clv_status run_layer(const clv_decoder *d, size_t layer, size_t first, size_t rows)
+{
+    clv_kept_tensor *tensor;
+    CLV_TRY(clv_decoder_part(d, CLV_DECODER_LAYERS + layer, &tensor));
+    clv_decoder_layer l = d->layers[layer];
+    l.weights = clv_tensor_buffer(tensor);
+    const clv_status status =
+        clv_decoder_layer_enqueue(d->queue, &l, &d->room, d->blocks, first, rows, d->x);
+    clv_tensor_put(tensor);
+    return status;
+}
+
+static clv_status run_scores(const clv_decoder *d, size_t rows)
 {
     const clv_decoder_config *c = &d->config;
-    const clv_embed_rows words = { .tokens = d->ids,
-                                   .word = d->word,
-                                   .parameters = d->weights,
-                                   .position = d->zeros,
-                                   .type = d->zeros,
-                                   .y = d->x,
-                                   .rows = rows,
-                                   .width = c->width };
+    clv_kept_tensor *tensor;
+    CLV_TRY(clv_decoder_part(d, CLV_DECODER_SCORES, &tensor));
     const clv_norm last = { .x = { d->x, (rows - 1) * c->width, c->width },
                             .y = { d->room.h, 0, c->width },
-                            .parameters = d->weights,
+                            .parameters = clv_tensor_buffer(tensor),
                             .weight = d->norm,
                             .bias = d->norm,
                             .rows = 1,
                             .width = c->width,
                             .eps = c->eps,
                             .rms = true };
-    const clv_gemm product = scores_of(d);
-    CLV_TRY(clv_embed_rows_enqueue(d->queue, &words));
-    for (size_t i = 0; i < c->layers; ++i)
-        CLV_TRY(clv_decoder_layer_enqueue(d->queue, &d->layers[i], &d->room, d->blocks, first, rows,
-                                          d->x));
-    CLV_TRY(clv_norm_enqueue(d->queue, &last));
-    CLV_TRY(clv_gemm_enqueue(d->queue, &d->form, &product, d->room.scratch, NULL));
-    return clv_read(d->queue, d->out, 0, scores, c->vocabulary * sizeof *scores);
+    const clv_gemm product = scores_of(d, clv_tensor_buffer(tensor));
+    clv_status status = clv_norm_enqueue(d->queue, &last);
+    if (!status) status = clv_gemm_enqueue(d->queue, &d->form, &product, d->room.scratch, NULL);
+    clv_tensor_put(tensor);
+    return status;
+}
+
+static clv_status run(const clv_decoder *d, size_t first, size_t rows, float *scores)
+{
+    CLV_TRY(run_words(d, rows));
+    for (size_t i = 0; i < d->config.layers; ++i)
+        CLV_TRY(run_layer(d, i, first, rows));
+    CLV_TRY(run_scores(d, rows));
+    return clv_read(d->queue, d->out, 0, scores, d->config.vocabulary * sizeof *scores);
 }
 
 clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, size_t count,

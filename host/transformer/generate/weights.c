@@ -7,144 +7,184 @@
 #include "runtime/queue.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST_PATH = 4096 };
 
-/* Filled twice: first sizes are added up, then weights brought. */
+/* What a decoder's tensor is filled with. */
 typedef struct filling {
-    clv_decoder *decoder;
-    const clv_tensors *file;
-    const char *path;
-    size_t used;
-    bool brings;
+    const clv_decoder *decoder;
+    size_t part;
 } filling;
 
+/* A vector [n] (k 0) or a matrix [n,k], of which `second` (may be NULL) is the lower half, and where
+ * it begins in its tensor. */
+typedef struct piece {
+    const char *name, *second;
+    size_t n, k, at;
+} piece;
+
 /* Floats of a tensor [n] (k 0) or [n,k] onto `out`. */
-static clv_status read_one(const filling *f, const char *name, size_t n, size_t k, float *out)
+static clv_status read_one(const clv_decoder *d, const char *name, size_t n, size_t k, float *out)
 {
-    const clv_tensor *t = clv_tensors_find(f->file, name);
-    if (!t) return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\"", f->path, name);
+    const clv_tensor *t = clv_tensors_find(d->file, name);
+    if (!t) return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\"", d->path, name);
     if (t->rank != (k ? 2u : 1u) || t->shape[0] != n || (k && t->shape[1] != k))
         return clv_fail(CLV_E_FORMAT,
                         "%s: tensor \"%s\" has %zu numbers in rank %zu, expected "
                         "[%zu,%zu]",
-                        f->path, name, t->count, t->rank, n, k);
+                        d->path, name, t->count, t->rank, n, k);
     if (t->type > CLV_TENSOR_BF16)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is %s, expected F32, F16, BF16 or F64",
-                        f->path, name, t->type_name);
-    return clv_tensors_read_f32(f->file, t, 0, t->count, out);
+                        d->path, name, t->type_name);
+    return clv_tensors_read_f32(d->file, t, 0, t->count, out);
 }
 
-static clv_status bring(const filling *f, const float *host, size_t n, size_t k, size_t at)
+static clv_status bring(const clv_decoder *d, clv_queue *queue, clv_buffer *to, const float *host,
+                        const piece *p)
 {
-    clv_decoder *d = f->decoder;
-    const size_t bytes = n * CLV_MAX(k, (size_t)1) * sizeof *host;
+    const size_t bytes = p->n * CLV_MAX(p->k, (size_t)1) * sizeof *host;
     clv_buffer *raw = NULL;
-    if (!k || !clv_gemm_packed_b(&d->form, n, k))
-        return clv_write(d->queue, d->weights, at * sizeof *host, host, bytes);
-    CLV_TRY(clv_buffer_create(clv_queue_device(d->queue), bytes, CLV_BUFFER_DEVICE, &raw));
-    const clv_matrix b = { raw, 0, 1, k, 0 };
-    clv_status status = clv_write(d->queue, raw, 0, host, bytes);
-    if (!status) status = clv_gemm_pack_b_enqueue(d->queue, &d->form, n, k, 1, &b, d->weights, at);
-    status = clv_queue_finish(d->queue, status);
+    if (!p->k || !clv_gemm_packed_b(&d->form, p->n, p->k))
+        return clv_write(queue, to, p->at * sizeof *host, host, bytes);
+    CLV_TRY(clv_buffer_create(clv_queue_device(queue), bytes, CLV_BUFFER_DEVICE, &raw));
+    const clv_matrix b = { raw, 0, 1, p->k, 0 };
+    clv_status status = clv_write(queue, raw, 0, host, bytes);
+    if (!status) status = clv_gemm_pack_b_enqueue(queue, &d->form, p->n, p->k, 1, &b, to, p->at);
+    status = clv_queue_finish(queue, status);
     clv_buffer_free(raw);
     return status;
 }
 
-/* A vector [n] (k 0) or a matrix [n,k], of which `second` (may be NULL) is the lower half; where it
- * begins goes to *at. */
-static clv_status add(filling *f, const char *name, const char *second, size_t n, size_t k,
-                      size_t *at)
+static clv_status fill_piece(const clv_decoder *d, clv_queue *queue, clv_buffer *to, const piece *p)
 {
-    const size_t columns = CLV_MAX(k, (size_t)1);
-    const size_t packed = k ? clv_gemm_packed_b(&f->decoder->form, n, k) : 0;
-    *at = f->used;
-    f->used += clv_round_up(packed ? packed : n * columns, 16);
-    if (!f->brings) return CLV_OK;
-    const size_t rows = second ? n / 2 : n;
-    float *host = clv_alloc(n * columns, sizeof *host);
-    if (!host) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", f->path, n * columns);
-    clv_status status = read_one(f, name, rows, k, host);
-    if (!status && second) status = read_one(f, second, rows, k, host + rows * columns);
-    if (!status) status = bring(f, host, n, k, *at);
+    const size_t columns = CLV_MAX(p->k, (size_t)1), rows = p->second ? p->n / 2 : p->n;
+    float *host = clv_alloc(p->n * columns, sizeof *host);
+    if (!host)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", d->path, p->n * columns);
+    clv_status status = read_one(d, p->name, rows, p->k, host);
+    if (!status && p->second) status = read_one(d, p->second, rows, p->k, host + rows * columns);
+    if (!status) status = bring(d, queue, to, host, p);
     clv_free(host);
     return status;
 }
 
-static clv_status add_layer(filling *f, size_t i)
+/* ---- where everything lies ------------------------------------------------------------------------- */
+
+static size_t place(const clv_decoder *d, size_t *used, size_t n, size_t k)
 {
-    const clv_decoder_config *c = &f->decoder->config;
-    clv_decoder_layer *l = &f->decoder->layers[i];
-    const size_t d = c->width, kv = d / c->heads * c->kv_heads;
-    const struct {
-        const char *name, *second;
-        size_t n, k, *at;
-    } all[] = { { "input_layernorm", NULL, d, 0, &l->norm1 },
-                { "self_attn.q_proj", NULL, d, d, &l->q },
-                { "self_attn.k_proj", NULL, kv, d, &l->k },
-                { "self_attn.v_proj", NULL, kv, d, &l->v },
-                { "self_attn.o_proj", NULL, d, d, &l->out },
-                { "post_attention_layernorm", NULL, d, 0, &l->norm2 },
-                { "mlp.gate_proj", "mlp.up_proj", 2 * c->ffn, d, &l->gate_up },
-                { "mlp.down_proj", NULL, d, c->ffn, &l->down } };
+    const size_t at = *used, packed = k ? clv_gemm_packed_b(&d->form, n, k) : 0;
+    *used += clv_round_up(packed ? packed : n * CLV_MAX(k, (size_t)1), 16);
+    return at;
+}
+
+/* All layers are alike. */
+static void lay_out(clv_decoder *d)
+{
+    const clv_decoder_config *c = &d->config;
+    const size_t width = c->width, kv = width / c->heads * c->kv_heads;
+    d->zeros = clv_round_up(c->vocabulary * width, 16);
+    for (size_t i = 0; i < c->layers; ++i) {
+        clv_decoder_layer *l = &d->layers[i];
+        size_t used = 0;
+        l->norm1 = place(d, &used, width, 0);
+        l->q = place(d, &used, width, width);
+        l->k = place(d, &used, kv, width);
+        l->v = place(d, &used, kv, width);
+        l->out = place(d, &used, width, width);
+        l->norm2 = place(d, &used, width, 0);
+        l->gate_up = place(d, &used, 2 * c->ffn, width);
+        l->down = place(d, &used, width, c->ffn);
+        d->layer_floats = used;
+    }
+    d->score_floats = 0;
+    d->norm = place(d, &d->score_floats, width, 0);
+    d->scores = place(d, &d->score_floats, c->vocabulary, width);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------- */
+
+static clv_status fill_words(const clv_decoder *d, clv_queue *queue, clv_buffer *to)
+{
+    const clv_decoder_config *c = &d->config;
+    const piece words = { "model.embed_tokens.weight", NULL, c->vocabulary * c->width, 0, 0 };
+    const size_t count = words.n;
+    float *host = clv_alloc(count, sizeof *host);
+    if (!host) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", d->path, count);
+    clv_status status = read_one(d, words.name, c->vocabulary, c->width, host);
+    if (!status) status = bring(d, queue, to, host, &words);
+    clv_free(host);
+    return status ? status
+                  : clv_fill_enqueue(queue, to, d->zeros * sizeof(float), c->width * sizeof(float),
+                                     0, NULL);
+}
+
+static clv_status fill_scores(const clv_decoder *d, clv_queue *queue, clv_buffer *to)
+{
+    const clv_decoder_config *c = &d->config;
+    const piece norm = { "model.norm.weight", NULL, c->width, 0, d->norm };
+    const piece scores = { c->tied ? "model.embed_tokens.weight" : "lm_head.weight", NULL,
+                           c->vocabulary, c->width, d->scores };
+    CLV_TRY(fill_piece(d, queue, to, &norm));
+    return fill_piece(d, queue, to, &scores);
+}
+
+static clv_status fill_layer(const clv_decoder *d, clv_queue *queue, clv_buffer *to, size_t i)
+{
+    const clv_decoder_config *c = &d->config;
+    const clv_decoder_layer *l = &d->layers[i];
+    const size_t width = c->width, kv = width / c->heads * c->kv_heads;
+    const piece all[] = { { "input_layernorm", NULL, width, 0, l->norm1 },
+                          { "self_attn.q_proj", NULL, width, width, l->q },
+                          { "self_attn.k_proj", NULL, kv, width, l->k },
+                          { "self_attn.v_proj", NULL, kv, width, l->v },
+                          { "self_attn.o_proj", NULL, width, width, l->out },
+                          { "post_attention_layernorm", NULL, width, 0, l->norm2 },
+                          { "mlp.gate_proj", "mlp.up_proj", 2 * c->ffn, width, l->gate_up },
+                          { "mlp.down_proj", NULL, width, c->ffn, l->down } };
     for (size_t k = 0; k < CLV_LEN(all); ++k) {
         char name[96], second[96];
-        snprintf(name, sizeof name, "model.layers.%zu.%s.weight", i, all[k].name);
-        if (all[k].second)
-            snprintf(second, sizeof second, "model.layers.%zu.%s.weight", i, all[k].second);
-        CLV_TRY(add(f, name, all[k].second ? second : NULL, all[k].n, all[k].k, all[k].at));
+        piece p = all[k];
+        snprintf(name, sizeof name, "model.layers.%zu.%s.weight", i, p.name);
+        if (p.second) snprintf(second, sizeof second, "model.layers.%zu.%s.weight", i, p.second);
+        p.name = name, p.second = p.second ? second : NULL;
+        CLV_TRY(fill_piece(d, queue, to, &p));
     }
     return CLV_OK;
 }
 
-static clv_status add_all(filling *f)
+static clv_status fill(clv_queue *queue, clv_buffer *to, const void *user)
 {
-    clv_decoder *d = f->decoder;
-    const clv_decoder_config *c = &d->config;
-    d->zeros = 0;
-    f->used = clv_round_up(c->width, 16);
-    for (size_t i = 0; i < c->layers; ++i)
-        CLV_TRY(add_layer(f, i));
-    CLV_TRY(add(f, "model.norm.weight", NULL, c->width, 0, &d->norm));
-    return add(f, c->tied ? "model.embed_tokens.weight" : "lm_head.weight", NULL, c->vocabulary,
-               c->width, &d->scores);
+    const filling *f = user;
+    if (f->part == CLV_DECODER_WORDS) return fill_words(f->decoder, queue, to);
+    if (f->part == CLV_DECODER_SCORES) return fill_scores(f->decoder, queue, to);
+    return fill_layer(f->decoder, queue, to, f->part - CLV_DECODER_LAYERS);
 }
 
-static clv_status bring_word(filling *f)
+clv_status clv_decoder_part(const clv_decoder *d, size_t part, clv_kept_tensor **out)
 {
-    clv_decoder *d = f->decoder;
-    const size_t count = d->config.vocabulary * d->config.width;
-    float *host = clv_alloc(count, sizeof *host);
-    if (!host) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", f->path, count);
-    clv_status status =
-        read_one(f, "model.embed_tokens.weight", d->config.vocabulary, d->config.width, host);
-    if (!status)
-        status = clv_buffer_create(clv_queue_device(d->queue), count * sizeof *host,
-                                   CLV_BUFFER_DEVICE, &d->word);
-    if (!status) status = clv_write(d->queue, d->word, 0, host, count * sizeof *host);
-    clv_free(host);
-    return status;
+    const filling f = { d, part };
+    const size_t floats = part == CLV_DECODER_WORDS    ? d->zeros + d->config.width
+                          : part == CLV_DECODER_SCORES ? d->score_floats
+                                                       : d->layer_floats;
+    return clv_tensor_get(d->queue, d, part, floats * sizeof(float), fill, &f, out);
 }
 
 clv_status clv_decoder_bring(clv_decoder *d, const char *folder)
 {
     char path[MOST_PATH];
-    clv_tensors *file = NULL;
     const int length = snprintf(path, sizeof path, "%s/model.safetensors", folder);
     if (length < 0 || length >= MOST_PATH)
         return clv_fail(CLV_E_ARGUMENT, "decoder: a path of %d bytes", length);
-    CLV_TRY(clv_tensors_open(path, &file));
-    filling f = { .decoder = d, .file = file, .path = path };
-    clv_status status = add_all(&f);
-    if (!status)
-        status = clv_buffer_create(clv_queue_device(d->queue), f.used * sizeof(float),
-                                   CLV_BUFFER_DEVICE, &d->weights);
-    f.brings = true;
-    if (!status)
-        status =
-            clv_fill_enqueue(d->queue, d->weights, 0, d->config.width * sizeof(float), 0, NULL);
-    if (!status) status = add_all(&f);
-    if (!status) status = bring_word(&f);
-    clv_tensors_close(file);
-    return status;
+    d->path = clv_alloc((size_t)length + 1, 1);
+    if (!d->path) return clv_fail(CLV_E_MEMORY, "decoder: no memory for a path");
+    memcpy(d->path, path, (size_t)length + 1);
+    CLV_TRY(clv_tensors_open(path, &d->file));
+    lay_out(d);
+    for (size_t part = 0; part < CLV_DECODER_LAYERS + d->config.layers; ++part) {
+        clv_kept_tensor *tensor;
+        CLV_TRY(clv_decoder_part(d, part, &tensor));
+        clv_tensor_put(tensor);
+    }
+    return CLV_OK;
 }
