@@ -77,6 +77,19 @@ static cl_int CL_API_CALL launch(cl_command_queue queue, cl_kernel kernel, cl_ui
     return CL_SUCCESS;
 }
 
+static cl_int CL_API_CALL native(cl_command_queue queue, void(CL_CALLBACK *body)(void *),
+                                 void *argument, size_t bytes, cl_uint buffers,
+                                 const cl_mem *buffer, const void **places, cl_uint count,
+                                 const cl_event *events, cl_event *event)
+{
+    cl_int code = begin(queue, false);
+    if (code == CL_SUCCESS)
+        code = layer_below->clEnqueueNativeKernel(queue, body, argument, bytes, buffers, buffer,
+                                                  places, count, events, event);
+    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    return code;
+}
+
 static cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                       size_t offset, size_t bytes, void *out, cl_uint count,
                                       const cl_event *events, cl_event *event)
@@ -262,6 +275,7 @@ static cl_int CL_API_CALL event_times(cl_event event, cl_profiling_info what, si
 void fault_commands_install(cl_icd_dispatch *layer)
 {
     layer->clEnqueueNDRangeKernel = launch;
+    layer->clEnqueueNativeKernel = native;
     layer->clEnqueueReadBuffer = read_buffer;
     layer->clEnqueueWriteBuffer = write_buffer;
     layer->clEnqueueWriteBufferRect = write_box;
