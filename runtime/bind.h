@@ -16,13 +16,13 @@ typedef enum clv_bind_result {
     CLV_BIND_OTHERS, /* they are bound by somebody else, or the caller's thread is one of them */
 } clv_bind_result;
 
-/* Where the kernel puts two of a driver's threads on one core, calls take twice as long until it
+/* Where the system puts two of a driver's threads on one core, calls take twice as long until it
  * notices, and again after each pause. As many native kernels as the device has compute units wait
  * for each other, so that each is in another of its threads; if those may all run wherever this
- * process may, and are as many as its cores, each binds itself to one. Once a device and process; waits
- * 0.1 s at most, three times. A driver that computes on the caller's thread, that
- * bound its threads itself or was told to (POCL_AFFINITY), or that was given fewer (a mask, POCL_MAX_
- * PTHREAD_COUNT), is left alone. Never undone. `device` is a root device; any thread. */
+ * process may, and are as many as its cores, each binds itself to one. Once a device and process;
+ * waits 0.1 s at most, three times. A driver that computes on the caller's thread, that bound its
+ * threads itself or was told to (POCL_AFFINITY), or that was given fewer (a mask,
+ * POCL_MAX_PTHREAD_COUNT), is left alone. Never undone. `device` is a root device; any thread. */
 clv_bind_result clv_bind_threads(cl_device_id device);
 
 /* In words; static. */

@@ -98,9 +98,11 @@ static clv_status qualify(clv_device *device)
     return CLV_OK;
 }
 
+/* Parts get shares by their speeds: a thread that cannot leave a core that others use would hold its
+ * part up. */
 static void bind(clv_device *device)
 {
-    if (!device->bind || device->facts->device_class != CLV_CLASS_CPU) return;
+    if (!device->bind || device->parts || device->facts->device_class != CLV_CLASS_CPU) return;
     const clv_bind_result result = clv_bind_threads(device->facts->native_device);
     device->bound = result == CLV_BIND_DONE;
     clv_log(CLV_LOG_INFO, "%s: %s", device->label, clv_bind_reason(result));

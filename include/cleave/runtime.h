@@ -45,8 +45,9 @@ typedef struct clv_context_options {
     uint64_t tensor_bytes;  /**< weights kept on each device, at most (those in use come on top);
                                  0: its budget, as far as nothing else needs it */
     bool no_binding;        /**< leave the threads of CPU drivers where the system puts them. Else,
-                                 where a driver has one free thread a core of this process, each is
-                                 bound to one, once a process, for good; $CLEAVE_BIND=0: never */
+                                 where the driver of a whole device has one free thread a core of
+                                 this process, each is bound to one, once a process, for good;
+                                 $CLEAVE_BIND=0: never */
 } clv_context_options;
 
 /**

@@ -119,10 +119,10 @@ static void free_threads_get_a_core_each(void **state)
     run("bound", "all", "-", "0", NULL);
 }
 
-static void so_they_do_for_parts_of_a_device(void **state)
+static void a_device_in_parts_is_left_alone(void **state)
 {
     (void)state;
-    run("bound", "all", "-", "2", NULL);
+    run("free", "all", "-", "2", NULL);
 }
 
 static void a_process_with_fewer_cores_is_left_alone(void **state)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(free_threads_get_a_core_each),
-        cmocka_unit_test(so_they_do_for_parts_of_a_device),
+        cmocka_unit_test(a_device_in_parts_is_left_alone),
         cmocka_unit_test(a_process_with_fewer_cores_is_left_alone),
         cmocka_unit_test(the_option_and_the_variable_switch_it_off),
         cmocka_unit_test(what_the_user_bound_stays),
