@@ -102,6 +102,8 @@ void cli_doing(const cli_common *common, const char *what);
 void cli_catch_interrupts(void);
 bool cli_interrupted(void);
 
+/* Can a file of this name be made? Before what takes long. Returns -1 to go on, else an exit code. */
+int cli_check_output(const cli_command *command, const char *option, const char *path);
 /* Writes --report and --trace when they were asked for. */
 int cli_write_report(const cli_command *command, const cli_common *common, clv_context *context,
                      const clv_report *report);

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const schedules[] = { "adaptive", "static", "dynamic", "hguided" };
 
@@ -40,6 +41,22 @@ static void log_line(clv_log_level level, const char *line, void *user)
 {
     (void)user;
     fprintf(stderr, "%s%s\n", level <= CLV_LOG_WARN ? "cleave: " : "  ", line);
+}
+
+int cli_check_output(const cli_command *command, const char *option, const char *path)
+{
+    struct stat info;
+    char *temporary = NULL;
+    if (!path || strcmp(path, "-") == 0) return -1;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return S_ISDIR(info.st_mode)
+                   ? cli_error(command, CLI_FAILED, "%s: %s is a directory, expected a file's name",
+                               option, path)
+                   : -1;
+    if (clv_file_begin(path, &temporary))
+        return cli_error(command, CLI_FAILED, "%s: %s", option, clv_error_message());
+    clv_file_abandon(temporary);
+    return -1;
 }
 
 int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)
@@ -84,6 +101,9 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
         return cli_error(command, CLI_USAGE, "--sub-devices: %llu given, expected at most 64",
                          (unsigned long long)c->sub_devices);
     options.sub_devices = (unsigned)c->sub_devices;
+    int code = cli_check_output(command, "--report", c->report);
+    if (code < 0) code = cli_check_output(command, "--trace", c->trace);
+    if (code >= 0) return code;
     if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command);
     const clv_status status = clv_context_create(&options, context);
     return status ? cli_status(command, status) : -1;

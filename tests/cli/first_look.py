@@ -69,6 +69,11 @@ class FirstLook(unittest.TestCase):
             (2, ["demo", "--sched", "fair"], "fair"),
             (2, ["demo", "--batch", "-1"], "-1"),
             (2, ["fly"], "fly"),
+            (2, ["bench", "fly"], '"fly" given, expected paco'),
+            (2, ["bench", "paco", "paco"], '"paco" given twice'),
+            (1, ["bench", "--html", "no folder/page.html"], "no folder/page.html"),
+            (1, ["selftest", "--json", "."], "--json: . is a directory"),
+            (1, ["demo", "--report", "no folder/report.json"], "no folder/report.json"),
             (3, ["demo", "--device", "name~no such device"], "no such device"),
             (3, ["demo", "--mode", "gpu"], "gpu"),
         ]

@@ -107,21 +107,25 @@ static int read_sizes(const char *text, bench_sizes *sizes)
 static int choose_workloads(bench *b, int count, char **names)
 {
     static const bench_workload *chosen[CLV_LEN(workloads)];
-    for (size_t i = 0; i < CLV_LEN(workloads); ++i) {
-        bool wanted = count == 0;
-        for (int k = 0; k < count; ++k)
-            wanted = wanted || strcmp(names[k], workloads[i]->name) == 0;
-        if (wanted) chosen[b->workload_count++] = workloads[i];
-    }
-    b->workloads = chosen;
+    bool wanted[CLV_LEN(workloads)] = { false };
     b->plan.runtime = count == 0;
-    size_t known = b->workload_count;
-    for (int k = 0; k < count; ++k)
-        if (strcmp(names[k], "runtime") == 0 && !b->plan.runtime) b->plan.runtime = true, ++known;
-    if (count && known < (size_t)count)
-        return cli_error(
-            &cli_bench, CLI_USAGE,
-            "workloads are paco, blobs, link, arrays, transformer, specfit and runtime, each once");
+    for (int k = 0; k < count; ++k) {
+        size_t i = 0;
+        while (i < CLV_LEN(workloads) && strcmp(names[k], workloads[i]->name) != 0)
+            ++i;
+        bool *const flag = i < CLV_LEN(workloads)             ? &wanted[i]
+                           : strcmp(names[k], "runtime") == 0 ? &b->plan.runtime
+                                                              : NULL;
+        if (!flag || *flag)
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "\"%s\" given%s, expected paco, blobs, link, arrays, transformer, "
+                             "specfit or runtime",
+                             names[k], flag ? " twice" : "");
+        *flag = true;
+    }
+    for (size_t i = 0; i < CLV_LEN(workloads); ++i)
+        if (!count || wanted[i]) chosen[b->workload_count++] = workloads[i];
+    b->workloads = chosen;
     return -1;
 }
 
@@ -352,6 +356,9 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     bool failed = false;
     clv_utc(b->started, sizeof b->started);
     int code = list_cases(b);
+    if (code < 0) code = cli_check_output(&cli_bench, "--json", a->json);
+    if (code < 0) code = cli_check_output(&cli_bench, "--html", a->html);
+    if (code < 0) code = cli_check_output(&cli_bench, "--markdown", a->markdown);
     if (code >= 0) return code;
     code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
     if (code) return code;

@@ -355,6 +355,7 @@ static int run(int argc, char **argv)
         return cli_error(&cli_selftest, CLI_USAGE,
                          "--timeout: %g given, expected a number of seconds above 0",
                          args.timeout_s);
+    if ((code = cli_check_output(&cli_selftest, "--json", args.json)) >= 0) return code;
 
     cli_catch_interrupts();
     const clv_probe_options options = { .size = sizeof options,
