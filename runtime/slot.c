@@ -94,10 +94,12 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
     size_t span, bytes;
     clv_keyed *k;
     *place = (clv_place){ 0 };
-    if (!box->host || !box->element_bytes || box->stride[2] != 1 || !box_span(box, &span) ||
-        !clv_size_mul(span, box->element_bytes, &bytes))
-        return clv_fail(CLV_E_SHAPE,
-                        "job input: no data, an empty box, or columns that are not neighbours");
+    const bool repeats = (box->extent[0] > 1 && !box->stride[0]) ||
+                         (box->extent[1] > 1 && box->stride[1] < box->extent[2]);
+    if (!box->host || !box->element_bytes || box->stride[2] != 1 || repeats ||
+        !box_span(box, &span) || !clv_size_mul(span, box->element_bytes, &bytes))
+        return clv_fail(CLV_E_SHAPE, "job input: no data, an empty box, rows that share elements, "
+                                     "or columns that are not neighbours");
     CLV_TRY(find_or_add(slot->keyed, &slot->keyed_count, key, &k));
     if (device->zero_copy) {
         drop(k);

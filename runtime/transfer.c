@@ -101,13 +101,15 @@ clv_status clv_write_box_enqueue(clv_queue *queue, clv_buffer *buffer, const voi
 {
     const size_t row = extent[2] * element_bytes, bytes = row * extent[1] * extent[0];
     CLV_TRY(check_range("write box", queue, buffer, 0, bytes));
-    const bool dense_rows = stride[1] == extent[2];
-    const bool dense = dense_rows && stride[0] == extent[1] * extent[2];
-    if (dense) return clv_write_enqueue(queue, buffer, 0, host, bytes, NULL);
+    /* how far apart the only row or plane is from none does not matter, and may be 0 */
+    const size_t next_row = extent[1] > 1 ? stride[1] : extent[2];
+    const size_t next_plane = extent[0] > 1 ? stride[0] : extent[1] * next_row;
+    if (next_row == extent[2] && next_plane == extent[1] * extent[2])
+        return clv_write_enqueue(queue, buffer, 0, host, bytes, NULL);
 
     static const size_t origin[3] = { 0, 0, 0 };
     const size_t region[3] = { row, extent[1], extent[0] };
-    const size_t host_row = stride[1] * element_bytes, host_slice = stride[0] * element_bytes;
+    const size_t host_row = next_row * element_bytes, host_slice = next_plane * element_bytes;
     cl_event event = NULL;
     cl_int code = CL_INVALID_VALUE;
     /* OpenCL wants whole rows in a slice; [planes, rows] with other strides goes plane by plane */

@@ -126,7 +126,8 @@ typedef struct clv_box {
     const void *host; /**< element (0,0,0) of the box */
     size_t element_bytes;
     size_t extent[3]; /**< planes, rows, columns */
-    size_t stride[3]; /**< stride[2] must be 1 */
+    size_t stride[3]; /**< stride[2] must be 1, stride[1] no less than a row; of axes of extent 1
+                           they do not matter */
 } clv_box;
 
 /** Brings a box of the caller's array to the device: wrapped in place where host memory is

@@ -89,6 +89,12 @@ static void either_side_is_an_order(void **state)
 {
     (void)state;
     test_each_device(both);
+    if (!test_device_count()) return;
+    test_device device;
+    test_device_open(0, NULL, &device);
+    test_device_as_card(&device); /* operands are copied */
+    both(&device);
+    test_device_close(&device);
 }
 
 /* A plan is made and nothing is computed; small ones are the host's. */
