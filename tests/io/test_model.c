@@ -354,6 +354,51 @@ static void made_models_check_their_sizes(void **state)
     clv_model_close(m);
 }
 
+/* A head beside the model's own tensors, and weights in place of the model's. */
+static void more_tensors_are_written_beside(void **state)
+{
+    (void)state;
+    clv_model *m;
+    clv_tensors *file;
+    static const float head[6] = { 1, 2, 3, 4, 5, 6 };
+    const int64_t labels[2] = { 7, -8 };
+    const clv_tensor_source more[] = {
+        { "head.weight", CLV_TENSOR_F32, 2, { 3, 2 }, head },
+        { "head.labels", CLV_TENSOR_I64, 1, { 2 }, labels },
+    };
+    EXPECT_OK(clv_model_create_random(&tiny, 3, &m));
+    EXPECT_OK(clv_model_write(m, NULL, io_temp("plain.safetensors"), NULL));
+    EXPECT_OK(clv_tensors_open(io_temp("plain.safetensors"), &file));
+    const size_t own = clv_tensors_count(file);
+    assert_null(clv_tensors_find(file, "head.weight"));
+    clv_tensors_close(file);
+    EXPECT_OK(clv_model_write_with(m, NULL, more, 2, io_temp("more.safetensors"), NULL));
+    EXPECT_OK(clv_tensors_open(io_temp("more.safetensors"), &file));
+    assert_int_equal(clv_tensors_count(file), own + 2);
+    const clv_tensor *weight = clv_tensors_find(file, "head.weight");
+    const clv_tensor *names = clv_tensors_find(file, "head.labels");
+    assert_true(weight && names && weight->rank == 2 && weight->shape[0] == 3);
+    float read[6];
+    int64_t back[2];
+    EXPECT_OK(clv_tensors_read_f32(file, weight, 0, 6, read));
+    assert_memory_equal(read, head, sizeof head);
+    EXPECT_OK(clv_tensors_read(file, names, back, sizeof back));
+    assert_memory_equal(back, labels, sizeof labels);
+    const clv_tensor *words = clv_tensors_find(file, "embeddings.word_embeddings.weight");
+    const float *first;
+    clv_model_parameters(m, &first);
+    assert_non_null(words);
+    EXPECT_OK(clv_tensors_read_f32(file, words, 0, 6, read));
+    assert_memory_equal(read, first, sizeof read);
+    clv_tensors_close(file);
+    const clv_tensor_source twice = {
+        "embeddings.word_embeddings.weight", CLV_TENSOR_F32, 1, { 6 }, head
+    };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "word_embeddings",
+                clv_model_write_with(m, NULL, &twice, 1, io_temp("twice.safetensors"), NULL));
+    clv_model_close(m);
+}
+
 static clv_model *opened;
 static const char *memory_folder;
 
@@ -390,6 +435,7 @@ int main(void)
         cmocka_unit_test(narrow_weights_are_widened_and_the_pooler_may_be_missing),
         cmocka_unit_test(wrong_weights_are_named),
         cmocka_unit_test(made_models_check_their_sizes),
+        cmocka_unit_test(more_tensors_are_written_beside),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
