@@ -22,7 +22,7 @@ static const struct {
     { "devices", "checks and measurements of devices" },
     { "drivers", "verdicts about drivers, and their kernel caches" },
     { "speeds.txt", "how fast jobs ran" },
-    { "tuning.txt", "which kernel variants were fastest" },
+    { "tuning.txt", "kernel variants, host or device: which was faster" },
 };
 
 static bool part_path(const char *directory, const char *name, char *path, size_t capacity)

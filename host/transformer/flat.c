@@ -4,12 +4,35 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "runtime/engine.h"
+
+#include <cleave/offload.h>
 
 #include <math.h>
 
 enum { Q = 4, K, V, O, MASK, BLOCKS, SCRATCH, X, W1, B1, W2, B2, INNER, Y, PACK };
 enum { MOST_WIDTH = 256 };
+
+/* What this thread forces, and a device's engine unless that is the host; *engine NULL: the host does
+ * the call. Calls of no work at all are the host's, whatever is forced. */
+static clv_status choose(clv_context *context, const char *what, bool worth, clv_side *side,
+                         clv_engine **engine)
+{
+    *side = clv_offload_force(CLV_SIDE_AUTO);
+    (void)clv_offload_force(*side);
+    *engine = worth && *side != CLV_SIDE_HOST ? clv_engine_lock(context) : NULL;
+    if (*engine || !worth || *side != CLV_SIDE_DEVICE) return CLV_OK;
+    return clv_fail(CLV_E_NO_DEVICE, "%s: forced to a device, and none works", what);
+}
+
+/* Whether the host does what the device could not. */
+static bool host_helps(const char *what, clv_status status, clv_side side)
+{
+    if (!status || side == CLV_SIDE_DEVICE) return false;
+    clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", what, clv_error_message());
+    return true;
+}
 
 /* ---- attention ---------------------------------------------------------------------------------- */
 
@@ -23,9 +46,12 @@ static bool extents(const clv_attention_shape *s, size_t kv_heads, size_t *q, si
            *k < INT32_MAX;
 }
 
-static void on_host(const clv_attention_shape *s, size_t kv_heads, float scale, const float *q,
-                    const float *k, const float *v, const int32_t *mask, float *o, double *p)
+static clv_status on_host(const clv_attention_shape *s, size_t kv_heads, float scale,
+                          const float *q, const float *k, const float *v, const int32_t *mask,
+                          float *o)
 {
+    double *p = clv_alloc(s->keys + 1, sizeof *p);
+    if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu keys", s->keys);
     for (size_t at = 0; at < s->batch * s->heads * s->queries; ++at) {
         const size_t i = at % s->queries, h = at / s->queries % s->heads;
         const size_t b = at / s->queries / s->heads;
@@ -49,6 +75,8 @@ static void on_host(const clv_attention_shape *s, size_t kv_heads, float scale, 
             o[at * s->width + c] = sum > 0 ? (float)(value / sum) : 0;
         }
     }
+    clv_free(p);
+    return CLV_OK;
 }
 
 static clv_status bring_blocks(clv_engine *engine, const clv_attention_shape *s, size_t kv_heads,
@@ -91,14 +119,10 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s,
                         s->heads, s->width, kv_heads, MOST_WIDTH);
     if (!q_count) return CLV_OK;
     const float scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->width));
-    clv_engine *engine = s->keys ? clv_engine_lock(context) : NULL;
-    if (!engine) {
-        double *p = clv_alloc(s->keys + 1, sizeof *p);
-        if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu keys", s->keys);
-        on_host(s, kv_heads, scale, q, k, v, mask, o, p);
-        clv_free(p);
-        return CLV_OK;
-    }
+    clv_side side;
+    clv_engine *engine;
+    CLV_TRY(choose(context, "attention", s->keys > 0, &side, &engine));
+    if (!engine) return on_host(s, kv_heads, scale, q, k, v, mask, o);
     clv_attention_block *list = NULL;
     clv_attention_call a = { .q = { .row = s->width, .head = s->queries * s->width },
                              .k = { .row = s->width, .head = s->keys * s->width },
@@ -127,7 +151,8 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s,
     status = clv_engine_finish(engine, status);
     clv_engine_unlock(engine);
     clv_free(list);
-    return status;
+    return host_helps("attention", status, side) ? on_host(s, kv_heads, scale, q, k, v, mask, o)
+                                                 : status;
 }
 
 /* ---- feed forward --------------------------------------------------------------------------------- */
@@ -211,9 +236,11 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
         most > SIZE_MAX / 8 || rows > UINT32_MAX || width > UINT32_MAX || inner > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE, "ffn: %zu rows of %zu through %zu", rows, width, inner);
     if (!rows || !width) return CLV_OK;
-    clv_engine *engine = inner ? clv_engine_lock(context) : NULL;
+    clv_side side;
+    clv_engine *engine;
+    CLV_TRY(choose(context, "ffn", inner > 0, &side, &engine));
     if (!engine) return ffn_on_host(&f);
     const clv_status status = clv_engine_finish(engine, ffn_on_device(engine, &f));
     clv_engine_unlock(engine);
-    return status;
+    return host_helps("ffn", status, side) ? ffn_on_host(&f) : status;
 }

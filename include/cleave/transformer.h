@@ -27,7 +27,10 @@ typedef struct clv_attention_shape {
  * @param mask  [batch, keys], keys that are 0 are not seen; NULL: all are.
  * @param o     out, as q. A query that sees no key gives 0.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (kv_heads does not divide heads, width 0 or
- *         above 256, 2^31 elements or more); CLV_E_MEMORY; CLV_E_DEVICE.
+ *         above 256, 2^31 elements or more); CLV_E_MEMORY. The context's first device that works
+ *         computes, the host (slowly, in double precision) without one, where the thread forces it
+ *         (clv_offload_force) and, with a warning, where the device could not; a thread that forces
+ *         the device gets that error, or CLV_E_NO_DEVICE.
  * Accuracy: 3e-6 of the largest |v| for scores of ordinary size. Threads: any.
  */
 CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *shape,
@@ -37,7 +40,8 @@ CLV_API clv_status clv_attention_f32(clv_context *context, const clv_attention_s
 /**
  * A feed-forward block: y = act(x W1^T + b1) W2^T + b2, x [rows, width], W1 [inner, width],
  * W2 [width, inner], row major; b1 and b2 may be NULL.
- * @return as clv_matmul.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (extents beyond 2^32 or any memory);
+ *         CLV_E_MEMORY. Who computes: as for clv_attention_f32.
  */
 CLV_API clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t inner,
                                clv_activation activation, const float *x, const float *w1,

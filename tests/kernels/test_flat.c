@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flat calls of transformers: what a device has no room for the host computes, and a thread may force
+ * either side. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+
+#include <cleave/offload.h>
+#include <cleave/transformer.h>
+
+#include <math.h>
+
+enum { ROWS = 96, WIDTH = 16, INNER = 3000 }; /* what is between: more than 1 MiB */
+static float x[ROWS * WIDTH], w1[INNER * WIDTH], w2[WIDTH * INNER], want[ROWS * WIDTH],
+    got[ROWS * WIDTH];
+
+static void fill(float *values, size_t count, uint64_t seed)
+{
+    for (size_t i = 0; i < count; ++i)
+        values[i] = (float)test_uniform(&seed, -0.5, 0.5);
+}
+
+static clv_status feed_forward(clv_context *context, clv_side side, float *y)
+{
+    const clv_side before = clv_offload_force(side);
+    const clv_status status =
+        clv_ffn_f32(context, ROWS, WIDTH, INNER, CLV_ACTIVATION_GELU, x, w1, NULL, w2, NULL, y);
+    assert_int_equal(clv_offload_force(before), side);
+    return status;
+}
+
+static void check_room(size_t nth)
+{
+    test_device device;
+    const clv_context_options small = { .memory_bytes = 1 << 20 };
+    test_device_open(nth, &small, &device);
+    EXPECT_OK(feed_forward(device.context, CLV_SIDE_HOST, want));
+    assert_true(fabsf(want[0]) > 0);
+    EXPECT_OK(feed_forward(device.context, CLV_SIDE_AUTO, got));
+    assert_memory_equal(got, want, sizeof got); /* the host's */
+    EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "wanted", feed_forward(device.context, CLV_SIDE_DEVICE, got));
+    test_device_close(&device);
+}
+
+static void no_room_is_the_hosts(void **state)
+{
+    (void)state;
+    fill(x, CLV_LEN(x), 1), fill(w1, CLV_LEN(w1), 2), fill(w2, CLV_LEN(w2), 3);
+    for (size_t i = 0, count = test_device_count(); i < count; ++i)
+        check_room(i);
+}
+
+static clv_status attend(clv_context *context, clv_side side, float *o)
+{
+    const clv_attention_shape s = {
+        .batch = 1, .heads = 1, .queries = ROWS, .keys = ROWS, .width = WIDTH
+    };
+    const clv_side before = clv_offload_force(side);
+    const clv_status status = clv_attention_f32(context, &s, x, w1, w2, NULL, o);
+    (void)clv_offload_force(before);
+    return status;
+}
+
+/* Without a device: the host, or an error for who insists. */
+static void orders_are_followed(void **state)
+{
+    (void)state;
+    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    clv_context *context;
+    fill(x, CLV_LEN(x), 1), fill(w1, CLV_LEN(w1), 2), fill(w2, CLV_LEN(w2), 3);
+    EXPECT_OK(clv_context_create(&plain, &context));
+    EXPECT_OK(attend(context, CLV_SIDE_AUTO, got));
+    EXPECT_OK(attend(context, CLV_SIDE_HOST, want));
+    assert_memory_equal(got, want, sizeof got);
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "attention: forced", attend(context, CLV_SIDE_DEVICE, got));
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "ffn: forced", feed_forward(context, CLV_SIDE_DEVICE, got));
+    clv_context_free(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_room_is_the_hosts),
+        cmocka_unit_test(orders_are_followed),
+    };
+    return cmocka_run_group_tests_name("flat", tests, NULL, NULL);
+}
