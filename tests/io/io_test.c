@@ -16,8 +16,8 @@ enum { NAMES = 8, NAME = 600 };
 
 const char *io_data(const char *name)
 {
-    static char names[NAMES][NAME];
-    static unsigned next;
+    static _Thread_local char names[NAMES][NAME];
+    static _Thread_local unsigned next;
     char *out = names[next++ % NAMES];
     snprintf(out, NAME, "%s/%s", CLEAVE_TEST_DATA, name);
     return out;
@@ -25,8 +25,8 @@ const char *io_data(const char *name)
 
 const char *io_temp(const char *name)
 {
-    static char names[NAMES][NAME];
-    static unsigned next;
+    static _Thread_local char names[NAMES][NAME];
+    static _Thread_local unsigned next;
     char *out = names[next++ % NAMES];
     snprintf(out, NAME, "%s/%s", test_temp_dir(), name);
     return out;

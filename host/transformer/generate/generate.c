@@ -263,9 +263,10 @@ clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, si
             return clv_fail(CLV_E_ARGUMENT, "decoder: token %zu is %d, the vocabulary has %zu", i,
                             (int)ids[i], d->config.vocabulary);
     d->kept = first;
-    CLV_TRY(fit_rows(d, count));
-    CLV_TRY(bring_tokens(d, first, ids, count));
-    CLV_TRY(run(d, first, count, scores));
+    clv_status status = fit_rows(d, count);
+    if (!status) status = bring_tokens(d, first, ids, count);
+    if (!status) status = run(d, first, count, scores);
+    if (status) return clv_queue_finish(d->queue, status); /* the next call meets nothing of it */
     d->kept = first + count;
     return CLV_OK;
 }

@@ -134,6 +134,8 @@ struct clv_train_ops {
     clv_status (*squares)(clv_train_ops *ops, clv_mem x, size_t count, double *sum);
     clv_status (*update)(clv_train_ops *ops, const clv_train_rule *rule,
                          const clv_train_update *update);
+    /* Waits after a failure, which it passes on: the next call meets nothing of it. */
+    clv_status (*fail)(clv_train_ops *ops, clv_status status);
     void (*close)(clv_train_ops *ops);
 };
 

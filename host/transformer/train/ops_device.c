@@ -348,6 +348,11 @@ static clv_status update(clv_train_ops *ops, const clv_train_rule *rule, const c
                : clv_adamw_enqueue(queue_of(ops), &range, rule->beta1, rule->beta2, rule->eps);
 }
 
+static clv_status fail_ops(clv_train_ops *ops, clv_status status)
+{
+    return clv_queue_finish(queue_of(ops), status);
+}
+
 static void close_ops(clv_train_ops *ops)
 {
     device_ops *d = (device_ops *)ops;
@@ -379,6 +384,7 @@ static const clv_train_ops table = { .take = take,
                                      .loss = loss,
                                      .squares = squares,
                                      .update = update,
+                                     .fail = fail_ops,
                                      .close = close_ops };
 
 clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops)

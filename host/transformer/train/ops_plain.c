@@ -355,6 +355,12 @@ static clv_status update(clv_train_ops *ops, const clv_train_rule *rule, const c
     return CLV_OK;
 }
 
+static clv_status fail_ops(clv_train_ops *ops, clv_status status)
+{
+    (void)ops;
+    return status;
+}
+
 static void close_ops(clv_train_ops *ops)
 {
     clv_free(ops);
@@ -384,6 +390,7 @@ static const clv_train_ops table = {
     .loss = loss,
     .squares = squares_of,
     .update = update,
+    .fail = fail_ops,
     .close = close_ops
 };
 

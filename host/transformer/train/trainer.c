@@ -209,9 +209,10 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     if (result) *result = (clv_train_result){ 0 };
     if (!(rate >= 0) || isinf(rate))
         return clv_fail(CLV_E_ARGUMENT, "training: a rate of %g, expected 0 or more", rate);
-    CLV_TRY(run(t, ids, offsets, texts, labels, true, &found));
-    CLV_TRY(clv_trainer_update(t, rate, &found));
-    CLV_TRY(clv_net_forget(&t->net, &t->batch.batch));
+    clv_status status = run(t, ids, offsets, texts, labels, true, &found);
+    if (!status) status = clv_trainer_update(t, rate, &found);
+    if (!status) status = clv_net_forget(&t->net, &t->batch.batch);
+    if (status) return t ? t->ops->fail(t->ops, status) : status;
     if (result) *result = found;
     return CLV_OK;
 }
@@ -222,5 +223,5 @@ clv_status clv_trainer_evaluate(clv_trainer *t, const int32_t *ids, const size_t
     clv_train_result found;
     const clv_status status = run(t, ids, offsets, texts, labels, false, &found);
     if (result) *result = found;
-    return status;
+    return status && t ? t->ops->fail(t->ops, status) : status;
 }
