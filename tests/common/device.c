@@ -186,6 +186,18 @@ void test_device_disguise(test_device *device, clv_device_class device_class)
         device->context->devices[i].facts = &device->disguise;
 }
 
+void test_each_device_as(clv_device_class device_class, void (*claim)(test_device *device))
+{
+    for (size_t i = 0; i < test_device_count(); ++i) {
+        test_device device;
+        test_device_open(i, NULL, &device);
+        test_device_disguise(&device, device_class);
+        if (!test_left_out(&device, device.slow, "the forms of cards: has them as its own"))
+            claim(&device);
+        test_device_close(&device);
+    }
+}
+
 void test_device_as_card(test_device *device)
 {
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);

@@ -44,6 +44,9 @@ bool test_left_out(const test_device *device, bool when, const char *reason, ...
 /* The context's devices take themselves for something else from now on: the forms of a kernel that
  * another kind of hardware would get run here too. To be called before anything ran. */
 void test_device_disguise(test_device *device, clv_device_class device_class);
+/* Calls `claim` with every device in that disguise; rasterisers are left out, which have the forms of
+ * cards already, in the groups that they take. */
+void test_each_device_as(clv_device_class device_class, void (*claim)(test_device *device));
 /* As a card: memory of its own, so copies, staging and two chunks in flight. */
 void test_device_as_card(test_device *device);
 

@@ -31,6 +31,12 @@ void bench_each_device(void (*claim)(ops_bench *b))
     test_each_device(on_device);
 }
 
+void bench_each_card(void (*claim)(ops_bench *b))
+{
+    current = claim;
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, on_device);
+}
+
 void bench_each_side(void (*claim)(ops_bench *b))
 {
     ops_bench plain = { 0 };

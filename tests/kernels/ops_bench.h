@@ -17,7 +17,9 @@ typedef struct ops_bench {
 
 /* `claim` on every device, in the form of products that its compiler takes. */
 void bench_each_device(void (*claim)(ops_bench *b));
-/* The same, and in plain C before. */
+/* The same in the forms of cards: see test_each_device_as. */
+void bench_each_card(void (*claim)(ops_bench *b));
+/* As bench_each_device, and in plain C before. */
 void bench_each_side(void (*claim)(ops_bench *b));
 
 clv_mem bench_room(ops_bench *b, size_t count);

@@ -417,12 +417,22 @@ static void a_llama_block_goes_back(void **state)
     bench_each_device(check_llama);
 }
 
+/* What cards do, whose work-items lie side by side, on whatever is here. */
+static void forms_of_cards_go_back(void **state)
+{
+    void (*const claims[])(ops_bench *) = { check_attentions, check_softmax, check_rms_norms,
+                                            check_swiglu, check_llama };
+    (void)state;
+    for (size_t i = 0; i < CLV_LEN(claims); ++i)
+        bench_each_card(claims[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_goes_back),     cmocka_unit_test(softmax_goes_back),
         cmocka_unit_test(rms_norms_go_back),       cmocka_unit_test(gated_feed_forward_goes_back),
-        cmocka_unit_test(a_llama_block_goes_back),
+        cmocka_unit_test(a_llama_block_goes_back), cmocka_unit_test(forms_of_cards_go_back),
     };
     return cmocka_run_group_tests_name("attention_back", tests, golden_setup, golden_teardown);
 }

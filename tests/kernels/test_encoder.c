@@ -129,6 +129,7 @@ static void matches_plain_c(void **state)
     clv_context_free(context);
     clv_model_close(model);
     test_each_device(check_random);
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_random);
 }
 
 static void check_bad(test_device *device)

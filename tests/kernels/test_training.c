@@ -433,6 +433,17 @@ static void lengths_of_gradients_are_right(void **state)
     bench_each_side(check_squares);
 }
 
+/* What cards do, whose work-items lie side by side, on whatever is here. */
+static void forms_of_cards_go_back(void **state)
+{
+    void (*const claims[])(ops_bench *) = { check_layer_norms, check_activations, check_embedding,
+                                            check_pooling,     check_unit,        check_bert_block,
+                                            check_optimisers,  check_squares };
+    (void)state;
+    for (size_t i = 0; i < CLV_LEN(claims); ++i)
+        bench_each_card(claims[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_bert_block_goes_back),
         cmocka_unit_test(optimisers_step),
         cmocka_unit_test(lengths_of_gradients_are_right),
+        cmocka_unit_test(forms_of_cards_go_back),
     };
     return cmocka_run_group_tests_name("training", tests, golden_setup, golden_teardown);
 }

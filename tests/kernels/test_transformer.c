@@ -444,14 +444,26 @@ static void decoder_matches_whole_and_stepped(void **state)
     test_each_device(check_decoder);
 }
 
+/* What cards do, whose work-items lie side by side, on whatever is here. */
+static void forms_of_cards_match(void **state)
+{
+    void (*const claims[])(test_device *) = { check_norms,  check_attentions, check_pool,
+                                              check_gate,   check_embedding,  check_loss,
+                                              check_decoder };
+    (void)state;
+    for (size_t i = 0; i < CLV_LEN(claims); ++i)
+        test_each_device_as(CLV_CLASS_DISCRETE_GPU, claims[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_match),    cmocka_unit_test(embeddings_match),
-        cmocka_unit_test(norms_match),       cmocka_unit_test(activations_match),
-        cmocka_unit_test(attention_matches), cmocka_unit_test(feed_forward_matches),
-        cmocka_unit_test(pooling_matches),   cmocka_unit_test(gates_match),
-        cmocka_unit_test(losses_match),      cmocka_unit_test(decoder_matches_whole_and_stepped),
+        cmocka_unit_test(products_match),       cmocka_unit_test(embeddings_match),
+        cmocka_unit_test(norms_match),          cmocka_unit_test(activations_match),
+        cmocka_unit_test(attention_matches),    cmocka_unit_test(feed_forward_matches),
+        cmocka_unit_test(pooling_matches),      cmocka_unit_test(gates_match),
+        cmocka_unit_test(losses_match),         cmocka_unit_test(decoder_matches_whole_and_stepped),
+        cmocka_unit_test(forms_of_cards_match),
     };
     return cmocka_run_group_tests_name("transformer", tests, golden_setup, golden_teardown);
 }

@@ -38,6 +38,7 @@ static void attention_to_nan_is_nan(void **state)
 {
     (void)state;
     test_each_device(check_nan);
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_nan);
 }
 
 /* A long text and a short one: 300 rows of 384 are more turns than some rasterisers let a loop have. */
@@ -81,6 +82,7 @@ static void long_texts_pool(void **state)
 {
     (void)state;
     test_each_device(check_long_pool);
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_long_pool);
 }
 
 int main(void)
