@@ -108,16 +108,37 @@ static bool call_all(cl_command_queue queue, meeting *m, cl_event *events)
     return ended;
 }
 
-static clv_bind_result judge(const meeting *m)
+/* The core that is left for the caller where it is one of the threads and each other one is bound to a
+ * core of its own; -1: it is not so. */
+static int home_of(const meeting *m)
+{
+    cpu_set_t left = m->cores;
+    size_t callers = 0;
+    for (size_t i = 0; i < m->want; ++i) {
+        const member *who = &m->members[i];
+        if (pthread_equal(who->thread, m->caller)) {
+            ++callers;
+        } else {
+            if (CPU_COUNT(&who->may) != 1) return -1;
+            CPU_XOR(&left, &left, &who->may); /* twice the same one: two are left */
+        }
+    }
+    return callers == 1 && CPU_COUNT(&left) == 1 ? core_at(&left, 0) : -1;
+}
+
+static clv_bind_result judge(const meeting *m, int *home)
 {
     if (m->here < m->want) return CLV_BIND_LATE;
-    if (!m->fit) return CLV_BIND_OTHERS;
+    if (!m->fit) {
+        *home = home_of(m);
+        return *home < 0 ? CLV_BIND_OTHERS : CLV_BIND_CALLER;
+    }
     for (size_t i = 0; i < m->want; ++i)
         if (!m->members[i].bound) return CLV_BIND_FAILED;
     return CLV_BIND_DONE;
 }
 
-static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t *cores)
+static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t *cores, int *home)
 {
     clv_bind_result result = CLV_BIND_FAILED;
     bool ended = true;
@@ -128,7 +149,7 @@ static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t
         m->until = clv_now() + patience_s;
         ended = call_all(queue, m, events);
         if (ended) {
-            result = judge(m);
+            result = judge(m, home);
             pthread_cond_destroy(&m->changed);
             pthread_mutex_destroy(&m->lock);
         }
@@ -138,7 +159,7 @@ static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t
     return result;
 }
 
-static clv_bind_result try_now(cl_device_id device)
+static clv_bind_result try_now(cl_device_id device, int *home)
 {
     const cl_command_queue_properties any_order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
     cl_uint units = 0;
@@ -158,14 +179,14 @@ static clv_bind_result try_now(cl_device_id device)
     cl_command_queue queue =
         context ? clCreateCommandQueue(context, device, any_order, &code) : NULL;
     if (queue) {
-        result = hold(queue, units, &cores);
+        result = hold(queue, units, &cores, home);
         clReleaseCommandQueue(queue);
     }
     if (context) clReleaseContext(context);
     return result;
 }
 
-clv_bind_result clv_bind_threads(cl_device_id device)
+clv_bind_result clv_bind_threads(cl_device_id device, int *home)
 {
     enum { MOST = 32, TRIES = 3 };
     static clv_mutex lock = PTHREAD_MUTEX_INITIALIZER;
@@ -173,21 +194,40 @@ clv_bind_result clv_bind_threads(cl_device_id device)
         cl_device_id device;
         clv_bind_result result;
         int tries; /* that ended in no fact */
+        int home;
     } known[MOST];
     static size_t count;
     pthread_mutex_lock(&lock); /* others of this device wait for it to be done */
     size_t i = 0;
     while (i < count && known[i].device != device)
         ++i;
-    if (i == count && count < MOST) known[count++].device = device;
+    if (i == count && count < MOST) known[count].home = -1, known[count++].device = device;
     clv_bind_result result = CLV_BIND_FAILED;
+    *home = -1;
     if (i < count) {
         const bool open = known[i].result == CLV_BIND_LATE || known[i].result == CLV_BIND_FAILED;
-        if (open && known[i].tries++ < TRIES) known[i].result = try_now(device);
+        if (open && known[i].tries++ < TRIES) known[i].result = try_now(device, &known[i].home);
         result = known[i].result;
+        *home = known[i].home;
     }
     pthread_mutex_unlock(&lock);
     return result;
+}
+
+void clv_bind_come(int home)
+{
+    static const double often_s = 5e-3;
+    static _Thread_local double came; /* last, in vain maybe */
+    cpu_set_t may, there;
+    if (home < 0 || sched_getcpu() == home) return;
+    const double now = clv_now();
+    if (now - came < often_s || sched_getaffinity(0, sizeof may, &may) || !CPU_ISSET(home, &may))
+        return;
+    came = now;
+    CPU_ZERO(&there);
+    CPU_SET(home, &there);
+    if (sched_setaffinity(0, sizeof there, &there) == 0)
+        (void)sched_setaffinity(0, sizeof may, &may);
 }
 
 const char *clv_bind_reason(clv_bind_result result)
@@ -198,6 +238,7 @@ const char *clv_bind_reason(clv_bind_result result)
         [CLV_BIND_FEWER] = "its threads are not bound: they are not as many as this process' cores",
         [CLV_BIND_LATE] = "its threads are not bound: they did not come together",
         [CLV_BIND_OTHERS] = "its threads are not bound: it sees to that itself",
+        [CLV_BIND_CALLER] = "its threads have a core each; callers go to the one that is left",
         [CLV_BIND_FAILED] = "its threads are not bound: a call failed",
     };
     return reasons[result];

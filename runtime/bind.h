@@ -14,6 +14,7 @@ typedef enum clv_bind_result {
     CLV_BIND_FEWER,  /* it has not as many compute units as this process has cores */
     CLV_BIND_LATE,   /* its threads did not come together in time */
     CLV_BIND_OTHERS, /* they are bound by somebody else, or the caller's thread is one of them */
+    CLV_BIND_CALLER, /* the caller's is one of them, and the driver gave each other one a core */
 } clv_bind_result;
 
 /* Where the system puts two of a driver's threads on one core, calls take twice as long until it
@@ -22,8 +23,14 @@ typedef enum clv_bind_result {
  * process may, and are as many as its cores, each binds itself to one. Once a device and process;
  * waits 0.1 s at most, three times. A driver that computes on the caller's thread, that bound its
  * threads itself or was told to (POCL_AFFINITY), or that was given fewer (a mask,
- * POCL_MAX_PTHREAD_COUNT), is left alone. Never undone. `device` is a root device; any thread. */
-clv_bind_result clv_bind_threads(cl_device_id device);
+ * POCL_MAX_PTHREAD_COUNT), is left alone. Never undone. `device` is a root device; any thread. *home: with
+ * CLV_BIND_CALLER the core that is left for callers, else -1. */
+clv_bind_result clv_bind_threads(cl_device_id device, int *home);
+
+/* Before a thread waits for a device that computes on it too: goes to that core, and is free to leave
+ * it at once. Where it shares a core with one of the driver's threads, calls take twice as long until
+ * the system notices. Nothing for -1, nor where the thread may not go there; at most all 5 ms. */
+void clv_bind_come(int home);
 
 /* In words; static. */
 const char *clv_bind_reason(clv_bind_result result);

@@ -28,6 +28,7 @@ void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t i
                             .facts = facts,
                             .id = facts->native_device,
                             .pool_group = -1,
+                            .home = -1,
                             .trust_profiling = facts->profiling,
                             .loop_limit = CLV_UNKNOWN };
     clv_mutex_init(&device->lock);
@@ -103,7 +104,7 @@ static clv_status qualify(clv_device *device)
 static void bind(clv_device *device)
 {
     if (!device->bind || device->parts || device->facts->device_class != CLV_CLASS_CPU) return;
-    const clv_bind_result result = clv_bind_threads(device->facts->native_device);
+    const clv_bind_result result = clv_bind_threads(device->facts->native_device, &device->home);
     device->bound = result == CLV_BIND_DONE;
     clv_log(CLV_LOG_INFO, "%s: %s", device->label, clv_bind_reason(result));
 }

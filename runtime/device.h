@@ -52,6 +52,7 @@ struct clv_device {
     bool zero_copy;        /* kernels work on host memory in place */
     bool nap;              /* waiting spins a core: poll and sleep instead */
     bool bound;            /* each of its driver's threads has a core of its own */
+    int home;              /* core for a thread that waits and so computes with it; -1: any */
     bool trust_profiling;  /* event times can be used */
     unsigned depth;        /* chunks in flight in a job */
     uint64_t loop_limit;   /* loop turns a work-item survives; CLV_UNKNOWN: no limit */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/bind.h"
 #include "runtime/cl_status.h"
 #include "runtime/launch.h"
 #include "runtime/trace.h"
@@ -93,6 +94,7 @@ static clv_status settle(clv_queue *queue, size_t count)
 {
     clv_status status = CLV_OK;
     if (!count) return CLV_OK;
+    clv_bind_come(queue->device->home);
     clFlush(queue->cl);
     cl_event last = queue->pending[count - 1].event;
     if (queue->device->nap) {
