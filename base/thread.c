@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include "base/thread.h"
 
+#include "base/alloc.h"
 #include "base/text.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -30,12 +32,13 @@ void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex, double when)
     (void)pthread_cond_timedwait(cond, mutex, &at);
 }
 
-bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *), void *argument)
+static bool start(clv_thread *thread, const pthread_attr_t *attributes, const char *name,
+                  void *(*body)(void *), void *argument)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: signals stay with the caller */
-    const bool ok = pthread_create(thread, NULL, body, argument) == 0;
+    const bool ok = pthread_create(thread, attributes, body, argument) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (ok) {
         char cut[16];
@@ -43,4 +46,54 @@ bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *
         pthread_setname_np(*thread, cut);
     }
     return ok;
+}
+
+bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *), void *argument)
+{
+    return start(thread, NULL, name, body, argument);
+}
+
+typedef struct released {
+    cpu_set_t may; /* run on, once it has begun */
+    void *(*body)(void *);
+    void *argument;
+} released;
+
+static void *release(void *argument)
+{
+    const released r = *(released *)argument;
+    clv_free(argument);
+    (void)sched_setaffinity(0, sizeof r.may, &r.may);
+    return r.body(r.argument);
+}
+
+static int ring_at(const cpu_set_t *cores, unsigned nth)
+{
+    nth %= (unsigned)CPU_COUNT(cores);
+    int core = 0;
+    while (!CPU_ISSET(core, cores) || nth--)
+        ++core;
+    return core;
+}
+
+bool clv_thread_start_apart(clv_thread *thread, const char *name, void *(*body)(void *),
+                            void *argument, unsigned nth)
+{
+    cpu_set_t may, one;
+    pthread_attr_t attributes;
+    released *r = NULL;
+    bool ok = false;
+    if (sched_getaffinity(0, sizeof may, &may) == 0 && CPU_COUNT(&may) > 1 &&
+        pthread_attr_init(&attributes) == 0) {
+        CPU_ZERO(&one);
+        CPU_SET(ring_at(&may, nth), &one);
+        r = clv_alloc(1, sizeof *r);
+        if (r && pthread_attr_setaffinity_np(&attributes, sizeof one, &one) == 0) {
+            *r = (released){ may, body, argument };
+            ok = start(thread, &attributes, name, release, r);
+        }
+        if (!ok) clv_free(r);
+        pthread_attr_destroy(&attributes);
+    }
+    return ok || start(thread, NULL, name, body, argument);
 }

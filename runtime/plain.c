@@ -104,7 +104,7 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
         lane *l = &plain->lanes[i];
         l->plain = plain;
         l->slot.worker = host;
-        if (!clv_thread_start(&l->thread, "cleave-plain", work, l)) break;
+        if (!clv_thread_start_apart(&l->thread, "cleave-plain", work, l, i)) break;
         ++plain->started, ++plain->working; /* it waits for the lock */
     }
     if (!plain->started) {
