@@ -3,6 +3,7 @@
 #include "runtime/offload.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/engine.h"
@@ -27,11 +28,13 @@ struct clv_offload_table {
     clv_device *device; /* that flat calls use */
     double transfer_rate;
     double first_s; /* what first calls of other kinds added on it; 0: unknown */
+    bool timing;    /* a thread times a kind, without the lock; one at a time */
+    clv_cond timed;
 };
 
 static _Thread_local clv_side forced;
 static _Thread_local bool dry;
-static _Thread_local bool measuring; /* inside a trial: offload_lock is held by this thread */
+static _Thread_local bool measuring; /* inside a trial */
 static _Thread_local clv_offload latest;
 
 clv_side clv_offload_force(clv_side side)
@@ -147,23 +150,31 @@ static entry *find(struct clv_offload_table *table, const clv_device *device, co
     return e;
 }
 
+/* The lock is left meanwhile: calls of other threads go by what is known. */
 static void measure(clv_context *context, const clv_offload_request *r, entry *e)
 {
-    e->looked = measuring = true;
-    const clv_status status = clv_offload_measure(context, r, &e->kind.curve);
-    measuring = false;
+    struct clv_offload_table *table = context->offload;
+    clv_curve curve;
+    table->timing = measuring = true;
+    pthread_mutex_unlock(&context->offload_lock);
+    const clv_status status = clv_offload_measure(context, r, &curve);
+    pthread_mutex_lock(&context->offload_lock);
+    table->timing = measuring = false;
+    pthread_cond_broadcast(&table->timed);
+    e->looked = true;
     if (status) {
         clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
-        e->kind.curve.count = 0;
         return;
     }
+    e->kind.curve = curve;
     e->kind.built = true;
     note_curve(context, e);
     clv_notes_save(&context->tuned);
 }
 
 /* What is known of a kind, timed once that is worth it; `later`: it may still be. NULL: no memory.
- * offload_lock is held: a second caller waits for the figures. */
+ * offload_lock is held, and left while the kind is timed: only who asks for a plan waits for another
+ * thread's timing. */
 static entry *entry_of(clv_context *context, clv_device *device, const clv_offload_request *r,
                        double host_s, bool *later)
 {
@@ -178,21 +189,33 @@ static entry *entry_of(clv_context *context, clv_device *device, const clv_offlo
         e->next = table->first;
         table->first = e;
     }
+    while (dry && table->timing && !e->looked)
+        clv_cond_wait_until(&table->timed, &context->offload_lock, clv_now() + 1);
     *later = !e->looked && context->tuning && clv_notes_are_kept(&context->tuned) && r->trial;
-    if (*later && (dry || clv_kind_is_due(&e->kind, host_s))) {
+    if (*later && !table->timing && (dry || clv_kind_is_due(&e->kind, host_s))) {
         measure(context, r, e);
         *later = false;
     }
     return e;
 }
 
+static struct clv_offload_table *make_table(void)
+{
+    struct clv_offload_table *table = clv_zalloc(1, sizeof *table);
+    if (table && clv_cond_init(&table->timed)) return table;
+    clv_free(table);
+    return NULL;
+}
+
 void clv_offload_free(struct clv_offload_table *table)
 {
-    while (table && table->first) {
+    if (!table) return;
+    while (table->first) {
         entry *e = table->first;
         table->first = e->next;
         clv_free(e);
     }
+    pthread_cond_destroy(&table->timed);
     clv_free(table);
 }
 
@@ -279,10 +302,10 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
         out->side = CLV_SIDE_HOST, out->forced = true;
         why = "host: the context has no device";
     }
-    clv_device *device = measuring ? context->offload->device : NULL;
-    if (!measuring && (!why || (forced == CLV_SIDE_DEVICE && context->device_count))) {
+    clv_device *device = NULL;
+    if (!why || (forced == CLV_SIDE_DEVICE && context->device_count)) {
         pthread_mutex_lock(&context->offload_lock);
-        if (!context->offload) context->offload = clv_zalloc(1, sizeof *context->offload);
+        if (!context->offload) context->offload = make_table();
         device = context->offload ? device_of(context) : NULL;
         if (device) copy_text(out->device, sizeof out->device, device->label);
         if (device && forced == CLV_SIDE_AUTO && !r->stays) why = predict(context, device, r, out);

@@ -25,7 +25,7 @@ typedef struct clv_offload_request {
     double host_flops;            /* built-in rate of the host; 0: 3e9 */
     double least_work, most_work; /* between which the curve is measured */
     /* Seconds of one call of about that work on a side, on memory of its own; NULL: built-in rates.
-     * Runs with offload_lock held and job_lock free, the thread's override set to `side`. */
+     * Runs with offload_lock and job_lock free, the thread's override set to `side`. */
     clv_status (*trial)(clv_context *context, double work, clv_side side, double *seconds,
                         void *user);
     void *user;

@@ -15,10 +15,10 @@ static const double budget_s = 0.4; /* of a curve, once it has four points */
 static const double clear = 0.45;   /* of the host's time: the device wins from here on */
 static const double alike = 0.6;    /* of each other's time: one turn does not tell */
 
-/* A driver's threads find their cores in this time; what a program that calls once in a while sees
- * before is not what it is about. */
-static const double device_settles_s = 10e-3;
-static _Thread_local double settle_s;
+/* Threads, of a driver or of ours, find their cores in this time; what a program that calls once in a
+ * while sees before is not what it is about. Shorter calls of the host use none. */
+static const double settles_s = 10e-3, alone_s = 40e-6;
+static _Thread_local bool on_host;
 
 /* The value below which that part of all lies. */
 static double quantile(double *values, int count, double part)
@@ -38,8 +38,11 @@ clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *
     double spent = 0, took[MOST];
     int count = 0;
     CLV_TRY(body(user)); /* compiles, allocates */
-    for (const double woken = clv_jobs_clock(); clv_jobs_clock() - woken < settle_s;)
+    const double woken = clv_jobs_clock();
+    do {
         CLV_TRY(body(user));
+        if (on_host && clv_jobs_clock() - woken < alone_s) break;
+    } while (clv_jobs_clock() - woken < settles_s);
     while (count < MOST && (count < LEAST || spent < enough_s) && spent < most_s) {
         const double started = clv_jobs_clock();
         CLV_TRY(body(user));
@@ -54,12 +57,12 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
 {
     const clv_side before = clv_offload_force(CLV_SIDE_HOST);
     const bool dry = clv_offload_dry(false);
+    on_host = true;
     clv_status status = r->trial(context, work, CLV_SIDE_HOST, host, r->user);
+    on_host = false;
     if (!status) {
         clv_offload_force(CLV_SIDE_DEVICE);
-        settle_s = device_settles_s;
         status = r->trial(context, work, CLV_SIDE_DEVICE, device, r->user);
-        settle_s = 0;
     }
     clv_offload_force(before);
     clv_offload_dry(dry);

@@ -4,6 +4,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/offload.h"
 
 #include <cleave/array_math.h>
@@ -281,6 +283,84 @@ static void the_faster_side_is_taken(void **state)
     test_device_close(&device);
 }
 
+/* A kind that is being timed: its trial waits until another thread's calls were decided. */
+typedef struct slow_kind {
+    clv_context *context;
+    clv_offload_request request;
+    clv_mutex lock;
+    clv_cond changed;
+    bool begun, decided, waited_in_vain;
+} slow_kind;
+
+static clv_status held_up(clv_context *context, double work, clv_side side, double *seconds,
+                          void *user)
+{
+    slow_kind *k = user;
+    (void)context;
+    pthread_mutex_lock(&k->lock);
+    k->begun = true;
+    pthread_cond_broadcast(&k->changed);
+    for (const double until = clv_now() + 30; !k->decided && clv_now() < until;)
+        clv_cond_wait_until(&k->changed, &k->lock, until);
+    k->waited_in_vain |= !k->decided;
+    k->decided = true;
+    pthread_mutex_unlock(&k->lock);
+    *seconds = side == CLV_SIDE_HOST ? work / 1e9 : 100e-6 + work / 1e10;
+    return CLV_OK;
+}
+
+static void *call_slow_kind(void *user)
+{
+    slow_kind *k = user;
+    clv_offload plan;
+    return clv_offload_decide(k->context, &k->request, &plan) || !plan.measured ? k : NULL;
+}
+
+static void others_go_on_while_a_kind_is_timed(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    test_device device;
+    test_device_open(0, NULL, &device);
+    slow_kind k = { 0 };
+    const clv_context_options tuned = { .cache_dir = device.cache_dir, .no_qualification = true };
+    EXPECT_OK(clv_context_create(&tuned, &k.context));
+    k.request = (clv_offload_request){ .operation = "test",
+                                       .kind = "slow kind",
+                                       .work = 1e7,
+                                       .flops = 1e9,
+                                       .least_work = 1e3,
+                                       .most_work = 1e8,
+                                       .trial = held_up,
+                                       .user = &k };
+    clv_mutex_init(&k.lock), clv_cond_init(&k.changed);
+    clv_thread other;
+    assert_true(clv_thread_start(&other, "slow kind", call_slow_kind, &k));
+    pthread_mutex_lock(&k.lock);
+    while (!k.begun)
+        clv_cond_wait_until(&k.changed, &k.lock, clv_now() + 1);
+    pthread_mutex_unlock(&k.lock);
+    clv_offload plan;
+    EXPECT_OK(clv_offload_decide(k.context, &k.request, &plan));
+    assert_true(plan.side == CLV_SIDE_HOST && !plan.measured);
+    clv_offload_request another = k.request;
+    another.kind = "another kind";
+    EXPECT_OK(clv_offload_decide(k.context, &another, &plan));
+    assert_false(plan.measured);
+    pthread_mutex_lock(&k.lock);
+    k.decided = true;
+    pthread_cond_broadcast(&k.changed);
+    pthread_mutex_unlock(&k.lock);
+    void *failed;
+    pthread_join(other, &failed);
+    assert_null(failed);
+    assert_false(k.waited_in_vain);
+    EXPECT_OK(clv_offload_decide(k.context, &k.request, &plan));
+    assert_true(plan.measured && plan.side == CLV_SIDE_DEVICE);
+    clv_context_free(k.context);
+    test_device_close(&device);
+}
+
 static void without_a_device_the_host_works(void **state)
 {
     (void)state;
@@ -312,6 +392,7 @@ int main(void)
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(without_a_device_the_host_works),
         cmocka_unit_test(the_faster_side_is_taken),
+        cmocka_unit_test(others_go_on_while_a_kind_is_timed),
         cmocka_unit_test(arrays_stay_where_they_are),
         cmocka_unit_test(a_cards_transfers_are_counted),
         cmocka_unit_test(out_of_memory_falls_back),
