@@ -131,12 +131,21 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
         return clv_fail(CLV_E_ARGUMENT, "encode: encoder, ids, offsets or out is NULL");
     if (!texts) return CLV_OK;
     CLV_TRY(clv_texts_check("encode", &encoder->config, ids, offsets, texts));
+    size_t *from_zero = NULL;
+    if (offsets[0]) {
+        from_zero = clv_alloc(texts + 1, sizeof *from_zero);
+        if (!from_zero) return clv_fail(CLV_E_MEMORY, "encode: no memory for %zu texts", texts);
+        for (size_t i = 0; i <= texts; ++i)
+            from_zero[i] = offsets[i] - offsets[0];
+        ids += offsets[0];
+        offsets = from_zero;
+    }
     const clv_model_config *c = &encoder->config;
     clv_encode_plan plan = {
         .encoder = encoder, .ids = ids, .offsets = offsets, .texts = texts, .out = out
     };
     char signature[96];
-    const size_t mean = CLV_MAX((offsets[texts] - offsets[0]) / texts, (size_t)1);
+    const size_t mean = CLV_MAX(offsets[texts] / texts, (size_t)1);
     snprintf(signature, sizeof signature, "D%zu F%zu L%zu tokens %zu", c->width, c->ffn, c->layers,
              mean);
     const clv_job job = { .size = sizeof job,
@@ -153,5 +162,6 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
     clv_status status = plan_make(&plan);
     if (!status) status = clv_job_run(encoder->context, &job, &plan, report);
     plan_clear(&plan);
+    clv_free(from_zero);
     return status;
 }

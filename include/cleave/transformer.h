@@ -71,8 +71,10 @@ CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; a
  * Vectors of texts: embeddings, layers, pooling. No padding: a text costs its own tokens.
  *
  * @param ids      token numbers of all texts, one after the other.
- * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1].
- * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens, width].
+ * @param offsets  [texts + 1]: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1]; texts from the
+ *                 middle of longer lists are a call with offsets + i.
+ * @param out      [texts, width]; a text without tokens gives 0. With `hidden`: [tokens, width], those of
+ *                 these texts.
  * @param report   NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that fall); CLV_E_SHAPE (a
  *         text longer than the model's positions: names it); what clv_job_run returns.

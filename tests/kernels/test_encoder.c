@@ -82,6 +82,24 @@ static double least_cosine(const float *a, const float *b, size_t rows, size_t w
     return least;
 }
 
+/* Texts from the middle of a list: their rows come first, and nothing behind them is written. */
+static void check_slice(test_device *device, const clv_model *model)
+{
+    static float got[160 * 48];
+    const size_t first = 3, texts = 2, tokens = offsets[first + texts] - offsets[first];
+    const size_t rows[2] = { texts, tokens }, from[2] = { first, offsets[first] };
+    for (int hidden = 0; hidden < 2; ++hidden) {
+        for (size_t i = 0; i < CLV_LEN(got); ++i)
+            got[i] = -77;
+        encode(device->context, model, (clv_encoder_options){ .hidden = hidden }, ids,
+               offsets + first, texts, got);
+        expect_near(plain[hidden] + from[hidden] * small.width, got, rows[hidden] * small.width,
+                    hidden ? 2e-5 : 2e-6);
+        for (size_t i = rows[hidden] * small.width; i < CLV_LEN(got); ++i)
+            assert_true(got[i] == -77.0f);
+    }
+}
+
 /* Matrices kept as halves: near, and not the same. */
 static void check_halves(test_device *device, const clv_model *model)
 {
@@ -108,6 +126,7 @@ static void check_random(test_device *device)
     encode(device->context, model, (clv_encoder_options){ .batch_tokens = 20, .hidden = true }, ids,
            offsets, TEXTS, got);
     expect_near(plain[1], got, offsets[TEXTS] * small.width, 2e-5);
+    check_slice(device, model);
     check_halves(device, model);
     clv_model_close(model);
 }
