@@ -46,8 +46,10 @@ typedef struct clv_context_options {
                                  0: its budget, as far as nothing else needs it */
     bool no_binding;        /**< leave the threads of CPU drivers where the system puts them. Else,
                                  where the driver of a whole device has one free thread a core of
-                                 this process, each is bound to one, once a process, for good;
-                                 $CLEAVE_BIND=0: never */
+                                 this process, each is bound to one, once a process, for good; and
+                                 where it computes on the caller's thread too, that goes to the
+                                 core that the others leave, free to move on. $CLEAVE_BIND=0:
+                                 neither */
 } clv_context_options;
 
 /**

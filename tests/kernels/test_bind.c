@@ -6,6 +6,8 @@
 #include "run.h"
 #include "test.h"
 
+#include "base/clock.h"
+#include "runtime/bind.h"
 #include "runtime/device.h"
 
 #include <dirent.h>
@@ -144,6 +146,31 @@ static void what_the_user_bound_stays(void **state)
     run("kept", "all", "-", "0", "POCL_AFFINITY=1");
 }
 
+static void a_caller_goes_to_its_core_and_stays_free(void **state)
+{
+    (void)state;
+    cpu_set_t may, after;
+    assert_int_equal(sched_getaffinity(0, sizeof may, &may), 0);
+    if (CPU_COUNT(&may) < 2) test_skip("one core only");
+    int came = 0;
+    for (int i = 0; i < 40; ++i) { /* the system may move it on at once: not always */
+        const int here = sched_getcpu();
+        int core = 0;
+        while (!CPU_ISSET(core, &may) || core == here)
+            ++core;
+        clv_sleep(6e-3);
+        clv_bind_come(core);
+        came += sched_getcpu() == core;
+        assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+        assert_true(CPU_EQUAL(&may, &after));
+    }
+    assert_true(came >= 15);
+    clv_bind_come(-1);
+    clv_bind_come(CPU_SETSIZE - 1);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&may, &after));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5) return be_a_claim(argv + 1);
@@ -154,6 +181,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_process_with_fewer_cores_is_left_alone),
         cmocka_unit_test(the_option_and_the_variable_switch_it_off),
         cmocka_unit_test(what_the_user_bound_stays),
+        cmocka_unit_test(a_caller_goes_to_its_core_and_stays_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
