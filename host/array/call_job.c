@@ -21,6 +21,16 @@ static clv_status on_host(clv_context *context, const clv_offload_request *r, co
     return clv_job_run_by(context, &finer, user, CLV_SIDE_HOST, report, NULL);
 }
 
+/* What is less than two chunks is one: the rest of a split takes as long as its launch. */
+static clv_status on_device(clv_context *context, const clv_job *job, void *user, clv_side side,
+                            clv_report *report, bool *plain)
+{
+    clv_job whole = *job;
+    if (job->units < 2 * job->min_chunk)
+        whole.min_chunk = clv_round_up(job->units, CLV_MAX(job->align, (size_t)1));
+    return clv_job_run_by(context, &whole, user, side, report, plain);
+}
+
 clv_status clv_call_job(clv_context *context, clv_offload_request *request, const clv_job *job,
                         clv_status (*prepare)(void *user), void *user, clv_report *report)
 {
@@ -34,8 +44,8 @@ clv_status clv_call_job(clv_context *context, clv_offload_request *request, cons
     if (plan.side == CLV_SIDE_HOST)
         CLV_TRY(on_host(context, request, job, user, report));
     else
-        CLV_TRY(clv_job_run_by(context, job, user, plan.forced ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO,
-                               report, &plain));
+        CLV_TRY(on_device(context, job, user, plan.forced ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO, report,
+                          &plain));
     if (plain)
         clv_offload_fell_back("no device was left for the rest");
     else if (job->units)
