@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -38,18 +39,24 @@ def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndar
     try:
         check(lib.clv_tokenize(tokenizer, pointers, lengths, len(raw), ctypes.byref(options),
                                ctypes.byref(rows)))
-        ids = np.array(rows.ids[:rows.tokens] if rows.tokens else [], np.int32)
-        offsets = np.array(rows.offsets[:len(raw) + 1] if raw else [0], np.uintp)
+        ids = np.zeros(0, np.int32)
+        offsets = np.zeros(1, np.uintp)
+        if rows.tokens:
+            ids = np.ctypeslib.as_array(rows.ids, (rows.tokens,)).astype(np.int32)
+        if raw:
+            offsets = np.ctypeslib.as_array(rows.offsets, (len(raw) + 1,)).astype(np.uintp)
     finally:
         lib.clv_token_rows_clear(ctypes.byref(rows))
     return ids, offsets
 
 
 class _Folder:
-    """A model folder: tokenizer, and weights once they are needed."""
+    """A model folder: tokenizer, and weights once they are needed. Threads take turns: the library
+    wants one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = None
+        self._turn = threading.Lock()
         self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
         self._tokenizer = _open_tokenizer(folder, max_length)
 
@@ -123,19 +130,21 @@ class Encoder(_Folder):
     def embed(self, texts: Sequence[str], *, report: Report | None = None) -> np.ndarray:
         """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
         depend on its neighbours. Raises DeviceError, CancelledError."""
-        if not self._encoder:
-            raise ArgumentError("encoder: it is closed")
-        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
-        out = np.empty((len(texts), self.width), np.float32)
-        if len(texts):
-            check(lib.clv_encode(self._encoder, address(ids), address(offsets), len(texts),
-                                 address(out), report_handle(report)))
-        return out
+        with self._turn:
+            if not self._encoder:
+                raise ArgumentError("encoder: it is closed")
+            ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+            out = np.empty((len(texts), self.width), np.float32)
+            if len(texts):
+                check(lib.clv_encode(self._encoder, address(ids), address(offsets), len(texts),
+                                     address(out), report_handle(report)))
+            return out
 
     def close(self) -> None:
         if self._encoder:
-            lib.clv_encoder_close(self._encoder)
-            self._encoder = None
+            with self._turn:
+                lib.clv_encoder_close(self._encoder)
+                self._encoder = None
             self.context.release()
         super().close()
 
@@ -186,11 +195,12 @@ class Trainer(_Folder):
         if marks is not None and marks.shape != (len(texts),):
             raise ArgumentError(f"trainer: {len(texts)} texts, labels of shape {marks.shape}")
         found = _abi.TrainResult()
-        head = (self._trainer, address(ids), address(offsets), len(texts), address(marks))
-        if rate is None:
-            check(lib.clv_trainer_evaluate(*head, ctypes.byref(found)))
-        else:
-            check(lib.clv_trainer_step(*head, rate, ctypes.byref(found)))
+        with self._turn:
+            head = (self._trainer, address(ids), address(offsets), len(texts), address(marks))
+            if rate is None:
+                check(lib.clv_trainer_evaluate(*head, ctypes.byref(found)))
+            else:
+                check(lib.clv_trainer_step(*head, rate, ctypes.byref(found)))
         return TrainResult(*(getattr(found, name) for name in TrainResult._fields))
 
     def step(self, texts: Sequence[str], labels: Any = None, *, rate: float) -> TrainResult:
@@ -203,19 +213,23 @@ class Trainer(_Folder):
 
     def write(self, path: str | os.PathLike) -> None:
         """The weights as safetensors, which other tools read."""
-        check(lib.clv_trainer_write(self._trainer, os.fsencode(path), None))
+        with self._turn:
+            check(lib.clv_trainer_write(self._trainer, os.fsencode(path), None))
 
     def save(self, path: str | os.PathLike) -> None:
         """All that the next step depends on; see restore()."""
-        check(lib.clv_trainer_save(self._trainer, os.fsencode(path), None))
+        with self._turn:
+            check(lib.clv_trainer_save(self._trainer, os.fsencode(path), None))
 
     def restore(self, path: str | os.PathLike) -> None:
         """Goes on where save() was called."""
-        check(lib.clv_trainer_restore(self._trainer, os.fsencode(path)))
+        with self._turn:
+            check(lib.clv_trainer_restore(self._trainer, os.fsencode(path)))
 
     def close(self) -> None:
         if self._trainer:
-            lib.clv_trainer_close(self._trainer)
-            self._trainer = None
+            with self._turn:
+                lib.clv_trainer_close(self._trainer)
+                self._trainer = None
             self.context.release()
         super().close()

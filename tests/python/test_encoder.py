@@ -2,6 +2,8 @@
 """Texts: tokens, vectors, a few steps of learning, on a small random model."""
 import json
 import struct
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -93,3 +95,26 @@ def test_a_model_learns(folder, reference, tmp_path):
     with pytest.raises(cleave.ArgumentError, match="unknown option 'speed'"):
         cleave.Trainer(folder, speed=2)
     trainer.close()
+
+
+def test_threads_take_turns(folder, reference):
+    """One trainer, four threads: each gets what it would get alone."""
+    batches = [["red apple", "stone"][:1 + i % 2] * (1 + i) for i in range(4)]
+    with_labels = [(batch, [0] * len(batch)) for batch in batches]
+    trainer = cleave.Trainer(folder, "classes", classes=2, seed=3, context=reference)
+    wanted, found = [trainer.evaluate(*one) for one in with_labels], [[] for _ in with_labels]
+
+    def evaluate(i):
+        for _ in range(10):
+            found[i].append(trainer.evaluate(*with_labels[i]))
+
+    threads = [threading.Thread(target=evaluate, args=(i,)) for i in range(4)]
+    with trainer._turn:  # as while another thread's call is under way
+        for thread in threads:
+            thread.start()
+        time.sleep(0.2)
+        assert found == [[], [], [], []]
+    for thread in threads:
+        thread.join()
+    trainer.close()
+    assert found == [[one] * 10 for one in wanted]
