@@ -14,18 +14,8 @@
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 
+#include "transformer/parts.clh"
 #include "transformer/rows.clh"
-
-#define UNROLL _Pragma("unroll")
-#if DH % 16 == 0
-#define PART 16
-#elif DH % 8 == 0
-#define PART 8
-#elif DH % 4 == 0
-#define PART 4
-#else
-#define PART 1
-#endif
 
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulong q_head,
@@ -58,8 +48,13 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
     for (int j = 0; j < end; j += TILE) {
         float s[TILE];
         UNROLL for (int t = 0; t < TILE; ++t) s[t] = 0.0f;
-        UNROLL for (int c = 0; c < DH; ++c)
-            UNROLL for (int t = 0; t < TILE; ++t) s[t] = fma(q[c], K[(size_t)min(j + t, keys - 1) * k_row + c], s[t]);
+        UNROLL for (int c = 0; c < DH; c += PART)
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                __global const float *key = K + (size_t)min(j + t, keys - 1) * k_row + c;
+#define TERM(i) s[t] = fma(q[c + i], key[i], s[t]);
+                OF_PART(TERM)
+#undef TERM
+            }
 
         float high = top;
         UNROLL for (int t = 0; t < TILE; ++t) {
@@ -77,14 +72,14 @@ clv_attention(__global const float *restrict Q, ulong q_offset, ulong q_row, ulo
             sum += s[t];
         }
         UNROLL for (int c = 0; c < DH; c += PART) {
-            float acc[PART];
-            UNROLL for (int i = 0; i < PART; ++i) acc[i] = o[c + i] * shrink;
+#define SHRINK(i) o[c + i] *= shrink;
+            OF_PART(SHRINK)
             UNROLL for (int t = 0; t < TILE; ++t) {
                 __global const float *value = V + (size_t)min(j + t, keys - 1) * v_row + c;
-                UNROLL for (int i = 0; i < PART; ++i)
-                    acc[i] = fma(s[t], value[i], acc[i]);
+#define TERM(i) o[c + i] = fma(s[t], value[i], o[c + i]);
+                OF_PART(TERM)
+#undef TERM
             }
-            UNROLL for (int i = 0; i < PART; ++i) o[c + i] = acc[i];
         }
     }
 

@@ -70,24 +70,32 @@ clv_attention_back_q(__global const float *restrict Q, ulong q_offset, ulong q_r
     for (int j = 0; j < end; j += TILE) {
         fvec s[TILE], d[TILE];
         UNROLL for (int t = 0; t < TILE; ++t) s[t] = d[t] = (fvec)(0.0f);
-        UNROLL for (int c = 0; c < DH; ++c)
-            UNROLL for (int t = 0; t < TILE; ++t)
-                s[t] = fma(q[c], (fvec)(K[(size_t)min(j + t, keys - 1) * k_row + c]), s[t]);
-        UNROLL for (int c = 0; c < DH; ++c)
-            UNROLL for (int t = 0; t < TILE; ++t)
-                d[t] = fma(g[c], (fvec)(V[(size_t)min(j + t, keys - 1) * v_row + c]), d[t]);
+        UNROLL for (int c = 0; c < DH; c += PART)
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                __global const float *at = K + (size_t)min(j + t, keys - 1) * k_row + c;
+#define TERM(i) s[t] = fma(q[c + i], (fvec)(at[i]), s[t]);
+                OF_PART(TERM)
+#undef TERM
+            }
+        UNROLL for (int c = 0; c < DH; c += PART)
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                __global const float *at = V + (size_t)min(j + t, keys - 1) * v_row + c;
+#define TERM(i) d[t] = fma(g[c + i], (fvec)(at[i]), d[t]);
+                OF_PART(TERM)
+#undef TERM
+            }
         UNROLL for (int t = 0; t < TILE; ++t) {
             const bool there = j + t < keys && (!has_mask || mask[min(j + t, keys - 1)] != 0);
             const fvec p = exp_lanes(s[t] - top) * inverse;
             s[t] = pick(see < (ivec)(there ? j + t : INT_MAX), (fvec)(0.0f), p * (d[t] - own));
         }
         UNROLL for (int c = 0; c < DH; c += PART) {
-            fvec acc[PART];
-            UNROLL for (int i = 0; i < PART; ++i) acc[i] = dq[c + i];
-            UNROLL for (int t = 0; t < TILE; ++t)
-                UNROLL for (int i = 0; i < PART; ++i)
-                    acc[i] = fma(s[t], (fvec)(K[(size_t)min(j + t, keys - 1) * k_row + c + i]), acc[i]);
-            UNROLL for (int i = 0; i < PART; ++i) dq[c + i] = acc[i];
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                __global const float *at = K + (size_t)min(j + t, keys - 1) * k_row + c;
+#define TERM(n) dq[c + n] = fma(s[t], (fvec)(at[n]), dq[c + n]);
+                OF_PART(TERM)
+#undef TERM
+            }
         }
     }
     for (int c = 0; c < DH; ++c)
@@ -143,12 +151,20 @@ clv_attention_back_kv(__global const float *restrict Q, ulong q_offset, ulong q_
         for (int i = start; i < queries; i += TILE) {
             fvec s[TILE], d[TILE];
             UNROLL for (int t = 0; t < TILE; ++t) s[t] = d[t] = (fvec)(0.0f);
-            UNROLL for (int c = 0; c < DH; ++c)
-                UNROLL for (int t = 0; t < TILE; ++t)
-                    s[t] = fma(k[c], (fvec)(qs[(size_t)min(i + t, queries - 1) * q_row + c]), s[t]);
-            UNROLL for (int c = 0; c < DH; ++c)
-                UNROLL for (int t = 0; t < TILE; ++t)
-                    d[t] = fma(v[c], (fvec)(gs[(size_t)min(i + t, queries - 1) * g_row + c]), d[t]);
+            UNROLL for (int c = 0; c < DH; c += PART)
+                UNROLL for (int t = 0; t < TILE; ++t) {
+                    __global const float *at = qs + (size_t)min(i + t, queries - 1) * q_row + c;
+#define TERM(i) s[t] = fma(k[c + i], (fvec)(at[i]), s[t]);
+                    OF_PART(TERM)
+#undef TERM
+                }
+            UNROLL for (int c = 0; c < DH; c += PART)
+                UNROLL for (int t = 0; t < TILE; ++t) {
+                    __global const float *at = gs + (size_t)min(i + t, queries - 1) * g_row + c;
+#define TERM(i) d[t] = fma(v[c + i], (fvec)(at[i]), d[t]);
+                    OF_PART(TERM)
+#undef TERM
+                }
             UNROLL for (int t = 0; t < TILE; ++t) {
                 const int it = min(i + t, queries - 1);
                 const ivec sees = from <= (ivec)(i + t < queries ? it : -1);
@@ -157,17 +173,18 @@ clv_attention_back_kv(__global const float *restrict Q, ulong q_offset, ulong q_
                 d[t] = s[t] * (d[t] - own[it]);
             }
             UNROLL for (int c = 0; c < DH; c += PART) {
-                fvec acc[PART];
-                UNROLL for (int n = 0; n < PART; ++n) acc[n] = dv[c + n];
-                UNROLL for (int t = 0; t < TILE; ++t)
-                    UNROLL for (int n = 0; n < PART; ++n)
-                        acc[n] = fma(s[t], (fvec)(gs[(size_t)min(i + t, queries - 1) * g_row + c + n]), acc[n]);
-                UNROLL for (int n = 0; n < PART; ++n) dv[c + n] = acc[n];
-                UNROLL for (int n = 0; n < PART; ++n) acc[n] = dk[c + n];
-                UNROLL for (int t = 0; t < TILE; ++t)
-                    UNROLL for (int n = 0; n < PART; ++n)
-                        acc[n] = fma(d[t], (fvec)(qs[(size_t)min(i + t, queries - 1) * q_row + c + n]), acc[n]);
-                UNROLL for (int n = 0; n < PART; ++n) dk[c + n] = acc[n];
+                    UNROLL for (int t = 0; t < TILE; ++t) {
+                    __global const float *at = gs + (size_t)min(i + t, queries - 1) * g_row + c;
+#define TERM(n) dv[c + n] = fma(s[t], (fvec)(at[n]), dv[c + n]);
+                    OF_PART(TERM)
+#undef TERM
+                }
+                UNROLL for (int t = 0; t < TILE; ++t) {
+                    __global const float *at = qs + (size_t)min(i + t, queries - 1) * q_row + c;
+#define TERM(n) dk[c + n] = fma(d[t], (fvec)(at[n]), dk[c + n]);
+                    OF_PART(TERM)
+#undef TERM
+                }
             }
         }
     }

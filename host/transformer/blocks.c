@@ -151,7 +151,7 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
     return clv_launch_enqueue(queue, f.lanes > 1 ? &by_rows : &by_items, args, CLV_LEN(args), NULL);
 }
 
-enum { POOLED = 16 }; /* columns of a work-item: devices may bound the turns of a loop */
+enum { POOLED = 4 }; /* columns of a work-item: devices may bound the turns of a loop */
 
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
 {

@@ -192,7 +192,7 @@ KERNELS = [
     ("transformer/attention.cl", "high == -INFINITY ? 0.0f : high", "high", "transformer"),
     ("transformer/attention.cl", "causal ? i0 + keys - queries : keys", "causal ? i0 : keys",
      "transformer"),
-    ("transformer/attention.cl", "acc[i] = o[c + i] * shrink", "acc[i] = o[c + i]", "transformer"),
+    ("transformer/attention.cl", "o[c + i] *= shrink;", "o[c + i] *= 1.0f;", "transformer"),
     ("transformer/attention_rows.cl", "larger(s[t + i][v], high[i][v])", "-larger(-s[t + i][v], -high[i][v])",
      "transformer"),
     ("transformer/attention_rows.cl", "pick(found == -INFINITY, (fvec)(0.0f), found)", "found",

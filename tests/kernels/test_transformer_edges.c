@@ -4,8 +4,9 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "host/transformer/blocks.h"
+#include "host/transformer/backward/back.h"
 
+#include <cleave/offload.h>
 #include <cleave/transformer.h>
 
 #include <math.h>
@@ -85,11 +86,170 @@ static void long_texts_pool(void **state)
     test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_long_pool);
 }
 
+/* ---- loops of more than 65,535 turns, were they not split where those are the end ----------------- */
+
+static float *numbers(size_t count, uint64_t seed)
+{
+    float *out = clv_alloc(count, sizeof *out);
+    assert_non_null(out);
+    for (size_t i = 0; i < count; ++i)
+        out[i] = (float)test_uniform(&seed, -1, 1);
+    return out;
+}
+
+static void expect_near(const char *what, test_array *got, const double *want, size_t count,
+                        double allowed)
+{
+    test_array_read(got);
+    const float *found = (const float *)(void *)got->host;
+    for (size_t i = 0; i < count; ++i)
+        if (!(fabs((double)found[i] - want[i]) <= allowed))
+            fail_msg("%s: number %zu is %.9g, expected %.9g", what, i, (double)found[i], want[i]);
+}
+
+/* A vocabulary as classes. */
+static void check_many_classes(test_device *device)
+{
+    enum { ROWS = 3, CLASSES = 50257 };
+    static double loss[ROWS], gradient[ROWS * CLASSES];
+    const int32_t labels[ROWS] = { 7, CLV_LABEL_IGNORED, CLASSES - 1 };
+    float *x = numbers(ROWS * CLASSES, 11);
+    for (size_t r = 0; r < ROWS; ++r) {
+        double sum = 0;
+        for (size_t c = 0; c < CLASSES; ++c)
+            sum += exp((double)x[r * CLASSES + c]);
+        if (labels[r] < 0) continue;
+        loss[r] = log(sum) - (double)x[r * CLASSES + (size_t)labels[r]];
+        for (size_t c = 0; c < CLASSES; ++c)
+            gradient[r * CLASSES + c] =
+                exp((double)x[r * CLASSES + c]) / sum - ((int32_t)c == labels[r]);
+    }
+    test_array dx = test_array_from(device, x, ROWS * CLASSES * sizeof *x);
+    test_array dlabels = test_array_from(device, labels, sizeof labels);
+    test_array dloss = test_array_new(device, ROWS * sizeof *x);
+    EXPECT_OK(clv_cross_entropy_enqueue(device->queue, dx.buffer, dlabels.buffer, ROWS, CLASSES, 1,
+                                        dloss.buffer, dx.buffer)); /* in place */
+    expect_near("loss", &dloss, loss, ROWS, 2e-5);
+    expect_near("gradient", &dx, gradient, (size_t)ROWS * CLASSES, 1e-6);
+    test_array_free(&dx), test_array_free(&dlabels), test_array_free(&dloss);
+    clv_free(x);
+}
+
+/* A long text that is pooled, and the way back. */
+static void check_long_text(test_device *device)
+{
+    enum { LONG = 4100, SHORT = 3, ROWS = LONG + SHORT, WIDTH = 272 };
+    static double mean[2 * WIDTH], back[ROWS * WIDTH];
+    static const int32_t rows[] = { 0, LONG, LONG, SHORT };
+    float *x = numbers(ROWS * WIDTH, 12), *g = numbers(2 * WIDTH, 13);
+    for (size_t s = 0; s < 2; ++s)
+        for (size_t r = 0; r < (size_t)rows[2 * s + 1]; ++r)
+            for (size_t c = 0; c < WIDTH; ++c) {
+                const size_t at = ((size_t)rows[2 * s] + r) * WIDTH + c;
+                mean[s * WIDTH + c] += (double)x[at] / rows[2 * s + 1];
+                back[at] = (double)g[s * WIDTH + c] / rows[2 * s + 1];
+            }
+    test_array dx = test_array_from(device, x, ROWS * WIDTH * sizeof *x);
+    test_array dg = test_array_from(device, g, 2 * WIDTH * sizeof *g);
+    test_array where = test_array_from(device, rows, sizeof rows);
+    test_array y = test_array_new(device, 2 * WIDTH * sizeof *x);
+    const clv_pool_call there = { .x = dx.buffer,
+                                  .rows = where.buffer,
+                                  .out = y.buffer,
+                                  .sequences = 2,
+                                  .width = WIDTH,
+                                  .kind = CLV_MODEL_MEAN };
+    EXPECT_OK(clv_pool_enqueue(device->queue, &there));
+    expect_near("pooled", &y, mean, 2 * WIDTH, 2e-6);
+    const clv_pool_back way = { .g = dg.buffer,
+                                .rows = where.buffer,
+                                .dx = dx.buffer,
+                                .sequences = 2,
+                                .width = WIDTH,
+                                .kind = CLV_MODEL_MEAN };
+    EXPECT_OK(clv_pool_back_enqueue(device->queue, &way));
+    expect_near("back", &dx, back, (size_t)ROWS * WIDTH, 1e-7);
+    test_array *all[] = { &dx, &dg, &where, &y };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        test_array_free(all[i]);
+    clv_free(x), clv_free(g);
+}
+
+/* A word that a batch has in many places, and one that it has once. */
+static void check_frequent_word(test_device *device)
+{
+    enum { OFTEN = 5000, ROWS = 8, WIDTH = 272 };
+    static int32_t list[OFTEN + 1];
+    static double want[2 * WIDTH];
+    const int32_t segments[] = { 0, OFTEN, 1, 0, OFTEN, 1, 0, 0 };
+    float *g = numbers(ROWS * WIDTH, 14);
+    for (size_t i = 0; i < (size_t)ROWS * WIDTH; ++i)
+        g[i] = roundf(g[i] * 16) / 16; /* sums are exact */
+    for (size_t i = 0; i < CLV_LEN(list); ++i)
+        list[i] = (int32_t)(i % ROWS);
+    for (size_t i = 0; i < CLV_LEN(list); ++i)
+        for (size_t c = 0; c < WIDTH; ++c)
+            want[(i < OFTEN ? WIDTH : 0) + c] += (double)g[(size_t)list[i] * WIDTH + c];
+    test_array dg = test_array_from(device, g, ROWS * WIDTH * sizeof *g);
+    test_array dlist = test_array_from(device, list, sizeof list);
+    test_array dsegments = test_array_from(device, segments, sizeof segments);
+    test_array out = test_array_new(device, 2 * WIDTH * sizeof *g);
+    EXPECT_OK(clv_segment_sums_enqueue(device->queue, dg.buffer, dlist.buffer, dsegments.buffer, 0,
+                                       2, (clv_range){ out.buffer, 0 }, WIDTH));
+    expect_near("sums", &out, want, 2 * WIDTH, 0);
+    test_array *all[] = { &dg, &dlist, &dsegments, &out };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        test_array_free(all[i]);
+    clv_free(g);
+}
+
+/* A few queries of many keys. */
+static void check_many_keys(test_device *device)
+{
+    enum { QUERIES = 5, KEYS = 2100, WIDTH = 64 };
+    const clv_attention_shape s = {
+        .batch = 1, .heads = 1, .kv_heads = 1, .queries = QUERIES, .keys = KEYS, .width = WIDTH
+    };
+    if (test_left_out(device, device->tiny, "%d keys", KEYS)) return;
+    float *q = numbers(QUERIES * WIDTH, 15), *k = numbers(KEYS * WIDTH, 16);
+    float *v = numbers(KEYS * WIDTH, 17), o[QUERIES * WIDTH];
+    const clv_side was = clv_offload_force(CLV_SIDE_DEVICE);
+    EXPECT_OK(clv_attention_f32(device->context, &s, q, k, v, NULL, o));
+    clv_offload_force(was);
+    for (size_t i = 0; i < QUERIES; ++i) {
+        double want[WIDTH] = { 0 }, sum = 0;
+        for (size_t j = 0; j < KEYS; ++j) {
+            double score = 0;
+            for (size_t c = 0; c < WIDTH; ++c)
+                score += (double)q[i * WIDTH + c] * (double)k[j * WIDTH + c];
+            const double p = exp(score / 8);
+            sum += p;
+            for (size_t c = 0; c < WIDTH; ++c)
+                want[c] += p * (double)v[j * WIDTH + c];
+        }
+        for (size_t c = 0; c < WIDTH; ++c)
+            if (!(fabs((double)o[i * WIDTH + c] - want[c] / sum) <= 1e-6))
+                fail_msg("query %zu: %.9g, expected %.9g", i, (double)o[i * WIDTH + c],
+                         want[c] / sum);
+    }
+    clv_free(q), clv_free(k), clv_free(v);
+}
+
+static void long_loops_are_split(void **state)
+{
+    (void)state;
+    test_each_device(check_many_classes);
+    test_each_device(check_long_text);
+    test_each_device(check_frequent_word);
+    test_each_device(check_many_keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_nan_is_nan),
         cmocka_unit_test(long_texts_pool),
+        cmocka_unit_test(long_loops_are_split),
     };
     return cmocka_run_group_tests_name("transformer_edges", tests, NULL, NULL);
 }

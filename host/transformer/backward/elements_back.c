@@ -59,7 +59,9 @@ clv_status clv_rope_back_enqueue(clv_queue *queue, const clv_rows *x, const clv_
 clv_status clv_pool_back_enqueue(clv_queue *queue, const clv_pool_back *p)
 {
     if (!p->sequences || !p->width) return CLV_OK;
-    const clv_launch launch = describe(queue, "clv_pool_back", 1, p->sequences);
+    /* a core takes all columns; work-items one each, as devices may bound the turns of loops */
+    const bool core = clv_block_form_of(clv_queue_device(queue)).lanes > 1;
+    const clv_launch launch = describe(queue, "clv_pool_back", core ? 1 : p->width, p->sequences);
     const clv_arg args[] = { clv_arg_buffer(p->g),
                              clv_arg_buffer(p->x ? p->x : p->g),
                              clv_arg_buffer(p->rows),

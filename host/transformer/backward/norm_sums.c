@@ -104,7 +104,8 @@ clv_status clv_segment_sums_enqueue(clv_queue *queue, const clv_buffer *g, const
 {
     if (!count || !width) return CLV_OK;
     clv_launch launch = describe(queue, "clv_segment_sums", width, count);
-    launch.global[0] = launch.local[0]; /* a core takes all columns of a row, a group shares them */
+    /* a core takes all columns of a row; work-items one each, as devices may bound the turns of loops */
+    if (clv_block_form_of(clv_queue_device(queue)).lanes > 1) launch.global[0] = launch.local[0];
     const clv_arg args[] = { clv_arg_buffer(g ? g : out.buffer),
                              clv_arg_buffer(list),
                              clv_arg_buffer(segments),
