@@ -9,6 +9,7 @@
 static const double patience_s = 0.1;     /* about what timing a kind lasts */
 static const double worth_leaving = 0.96; /* of the time on the side where calls went before */
 static const double most_step = 0.1, part = 0.5, forgotten = 0.01; /* of a call's lesson */
+static const double long_s = 5e-3, most_long_step = 0.35; /* such a call is not held up by chance */
 static const double most_lean = 1.4;                               /* four times */
 
 bool clv_kind_is_due(const clv_offload_kind *kind, double next_s)
@@ -70,7 +71,8 @@ void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double pre
     const int mine = side == CLV_SIDE_DEVICE;
     const size_t i = near(kind, work, &t), next = CLV_MIN(i + 1, kind->curve.count - 1);
     const double weight[2] = { 1 - t, t };
-    const double step = fmax(-most_step, fmin(most_step, part * log(seconds / predicted)));
+    const double most = predicted < long_s ? most_step : most_long_step;
+    const double step = fmax(-most, fmin(most, part * log(seconds / predicted)));
     for (int k = 0; k < 2; ++k) {
         double *lean = &kind->lean[mine][k ? next : i];
         *lean = fmax(-most_lean, fmin(most_lean, *lean + weight[k] * step));

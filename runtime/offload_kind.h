@@ -33,8 +33,9 @@ void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double ho
                    double device_s);
 
 /* A call took `seconds` where `predicted` was said. Each call moves the prediction by 10 % at most,
- * so that a single one that was held up does no harm; what is known of the other side is forgotten
- * by 1 %, so that a side that was slow for a time gets its chance again. */
+ * so that a single one that was held up does no harm, by 40 % where 5 ms or more were said; what is
+ * known of the other side is forgotten by 1 %, so that a side that was slow for a time gets its
+ * chance again. */
 void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double predicted,
                   double seconds);
 
