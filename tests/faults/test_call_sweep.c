@@ -220,7 +220,7 @@ static void sweep(const operation *o, const char *fault, int code, bool as_card)
     EXPECT_OK(o->run(context, want, &count));
     job_test_close(context);
     assert_true(count && count <= MOST);
-    for (bool met = true; met; k += 1 + k / 2, ++tries) {
+    for (bool met = true; met; k += 1 + k, ++tries) {
         char faults[64];
         snprintf(faults, sizeof faults, "%s=%lu;code=%d", fault, k, code);
         met = try_once(o, faults, as_card, want, &failed);
