@@ -221,6 +221,27 @@ void clv_offload_free(struct clv_offload_table *table)
 
 /* ---- the choice ---------------------------------------------------------------------------------- */
 
+bool clv_offload_at_once(clv_context *context, const char *operation, double flops,
+                         double host_flops, double bytes)
+{
+    if (forced != CLV_SIDE_AUTO || dry || measuring || !context->device_count) return false;
+    const clv_device *device = &context->devices[0];
+    const clv_offload_request r = {
+        .flops = flops, .host_flops = host_flops, .bytes = bytes, .transfer_bytes = bytes
+    };
+    latest.forced = latest.measured = false;
+    latest.flops = flops;
+    latest.bytes = latest.transfer_bytes = bytes;
+    latest.resident_bytes = latest.host_rate = latest.kernel_rate = 0;
+    latest.transfer_rate = latest.first_s = 0;
+    clv_offload_guess(device, &r, &latest.host_s, &latest.device_s, &latest.launch_s);
+    copy_text(latest.operation, sizeof latest.operation, operation);
+    copy_text(latest.device, sizeof latest.device, device->label);
+    *latest.reason = '\0';
+    latest.side = CLV_SIDE_HOST;
+    return true;
+}
+
 /* Seconds by what is known of the kind; the curve is of operands that all lie with the host. */
 static void settle(const struct clv_offload_table *table, const clv_offload_kind *kind,
                    const clv_offload_request *r, clv_offload *out)
@@ -336,7 +357,7 @@ clv_status clv_offload_decide(clv_context *context, const clv_offload_request *r
                           .resident_bytes = r->resident_bytes };
     copy_text(out->operation, sizeof out->operation, r->operation);
     CLV_TRY(choose(context, r, out));
-    if (!clv_offload_is_short(r)) explain(out);
+    if (!r->brief && !clv_offload_is_short(r)) explain(out);
     latest = *out;
     return CLV_OK;
 }

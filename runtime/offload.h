@@ -21,7 +21,8 @@ typedef struct clv_offload_request {
     const char *kind;      /* calls of one kind share a curve: "map 1f3a"; one line, no '=' */
     double work;           /* the curve's axis, in the operation's own measure */
     double flops, bytes, transfer_bytes, resident_bytes;
-    bool stays;                   /* an operand lies only on the device: so the device does it */
+    bool brief; /* the words are for clv_offload_last, made when it asks: a microsecond less */
+    bool stays; /* an operand lies only on the device: so the device does it */
     double host_flops;            /* built-in rate of the host; 0: 3e9 */
     double least_work, most_work; /* between which the curve is measured */
     /* Seconds of one call of about that work on a side, on memory of its own; NULL: built-in rates.
@@ -37,6 +38,10 @@ clv_status clv_offload_decide(clv_context *context, const clv_offload_request *r
 /* Shorter on the host than any launch: decided without a curve, `kind` is not looked at. */
 bool clv_offload_is_short(const clv_offload_request *request);
 bool clv_offload_is_dry(void);
+/* The decision on a call that nobody need think about, in a few nanoseconds: true when the host does
+ * it; false when clv_offload_decide is to be asked after all (an override, a plan, no device). */
+bool clv_offload_at_once(clv_context *context, const char *operation, double flops,
+                         double host_flops, double bytes);
 /* The call was done by the host after all. */
 void clv_offload_fell_back(const char *why);
 

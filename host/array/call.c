@@ -54,6 +54,7 @@ static clv_offload_request request_of(const clv_call *call)
                               .host_flops = call->host_flops,
                               .least_work = call->least_work,
                               .most_work = call->most_work,
+                              .brief = true,
                               .trial = call->trial,
                               .user = call->user };
     for (size_t i = 0; i < call->count; ++i) {

@@ -7,6 +7,7 @@
 #include "base/thread.h"
 
 #include <cleave/array.h>
+#include <cleave/blas.h>
 #include <cleave/offload.h>
 
 #include <math.h>
@@ -94,6 +95,42 @@ static void either_side_is_an_order(void **state)
     test_device_open(0, NULL, &device);
     test_device_as_card(&device); /* operands are copied */
     both(&device);
+    test_device_close(&device);
+}
+
+/* A product that is shorter than the decision: still told, and forced like others. */
+static void a_tiny_product_is_decided_at_once(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    enum { ROWS = 4 };
+    test_device device;
+    float a[ROWS * ROWS], host[ROWS * ROWS], other[ROWS * ROWS] = { 0 };
+    clv_offload plan;
+    for (int i = 0; i < ROWS * ROWS; ++i)
+        a[i] = (float)(i + 1) / 7;
+    test_device_open(0, NULL, &device);
+    clv_context *c = device.context;
+    EXPECT_OK(clv_matmul_f32(c, ROWS, ROWS, ROWS, a, a, host));
+    expect_plan("matmul", CLV_SIDE_HOST, false);
+    EXPECT_OK(clv_offload_last(&plan));
+    assert_true(plan.flops == 128 && plan.bytes == 192 && plan.host_s < plan.device_s);
+    assert_string_equal(plan.device, device.name);
+    assert_non_null(strstr(plan.reason, "predicted on the host"));
+    clv_offload_dry(true);
+    EXPECT_OK(clv_matmul_f32(c, ROWS, ROWS, ROWS, a, a, other));
+    clv_offload_dry(false);
+    assert_true(other[0] == 0);
+    clv_offload_force(CLV_SIDE_DEVICE);
+    EXPECT_OK(clv_matmul_f32(c, ROWS, ROWS, ROWS, a, a, other));
+    expect_plan("matmul", CLV_SIDE_DEVICE, true);
+    clv_offload_force(CLV_SIDE_HOST);
+    EXPECT_OK(clv_matmul_f32(c, ROWS, ROWS, ROWS, a, a, other));
+    expect_plan("matmul", CLV_SIDE_HOST, true);
+    clv_offload_force(CLV_SIDE_AUTO);
+    assert_memory_equal(host, other, sizeof host);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "shares memory",
+                clv_matmul_f32(c, ROWS, ROWS, ROWS, a, a, a + ROWS * ROWS - 1));
     test_device_close(&device);
 }
 
@@ -200,9 +237,12 @@ int main(void)
 {
     test_isolate();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_device),        cmocka_unit_test(host_filters_are_right),
-        cmocka_unit_test(either_side_is_an_order), cmocka_unit_test(a_plan_computes_nothing),
+        cmocka_unit_test(without_a_device),
+        cmocka_unit_test(host_filters_are_right),
+        cmocka_unit_test(either_side_is_an_order),
+        cmocka_unit_test(a_plan_computes_nothing),
         cmocka_unit_test(an_order_is_one_threads),
+        cmocka_unit_test(a_tiny_product_is_decided_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
