@@ -142,6 +142,7 @@ static void check_long_text(test_device *device)
     static double mean[2 * WIDTH], back[ROWS * WIDTH];
     static const int32_t rows[] = { 0, LONG, LONG, SHORT };
     float *x = numbers(ROWS * WIDTH, 12), *g = numbers(2 * WIDTH, 13);
+    memset(mean, 0, sizeof mean); /* another device was here */
     for (size_t s = 0; s < 2; ++s)
         for (size_t r = 0; r < (size_t)rows[2 * s + 1]; ++r)
             for (size_t c = 0; c < WIDTH; ++c) {
@@ -183,6 +184,7 @@ static void check_frequent_word(test_device *device)
     static double want[2 * WIDTH];
     const int32_t segments[] = { 0, OFTEN, 1, 0, OFTEN, 1, 0, 0 };
     float *g = numbers(ROWS * WIDTH, 14);
+    memset(want, 0, sizeof want);
     for (size_t i = 0; i < (size_t)ROWS * WIDTH; ++i)
         g[i] = roundf(g[i] * 16) / 16; /* sums are exact */
     for (size_t i = 0; i < CLV_LEN(list); ++i)
