@@ -10,7 +10,7 @@ static const double patience_s = 0.1;     /* about what timing a kind lasts */
 static const double worth_leaving = 0.96; /* of the time on the side where calls went before */
 static const double most_step = 0.1, part = 0.5, forgotten = 0.01; /* of a call's lesson */
 static const double long_s = 5e-3, most_long_step = 0.35; /* such a call is not held up by chance */
-static const double most_lean = 1.4;                               /* four times */
+static const double most_lean = 1.4;                      /* four times */
 
 bool clv_kind_is_due(const clv_offload_kind *kind, double next_s)
 {
