@@ -95,6 +95,23 @@ void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence
     }
 }
 
+clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)
+{
+    const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
+    if (!limit) return CLV_OK;
+    /* all loops of cl/transformer/attention.cl: `parts` of PART columns, so many turns a tile */
+    const size_t tile = clv_block_form_of(device).tile;
+    const size_t parts = width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
+    const size_t turns = 1 + 2 * parts + tile * (2 * parts + 3), others = 2 * width;
+    const uint64_t most = limit > others ? (limit - others) / turns * tile : 0;
+    if (keys <= most) return CLV_OK;
+    return clv_fail(
+        CLV_E_DEVICE,
+        "attention: %zu keys given, %s sees %llu by heads of width %zu, as it ends loops "
+        "after %llu turns",
+        keys, clv_device_label(device), (unsigned long long)most, width, (unsigned long long)limit);
+}
+
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));

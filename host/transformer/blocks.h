@@ -82,6 +82,10 @@ typedef struct clv_attention_call {
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);
 
+/* CLV_E_DEVICE where the device ends loops of so many turns that queries cannot see that many keys by
+ * heads of that width: it would do so without an error. */
+clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width);
+
 typedef struct clv_pool_call {
     const clv_buffer *x;    /* [tokens, width] */
     const clv_buffer *rows; /* pairs: first token, number */

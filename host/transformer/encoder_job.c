@@ -63,7 +63,13 @@ clv_cost clv_encode_cost(size_t first, size_t count, void *user)
 clv_status clv_encode_setup(clv_worker *worker, void *user)
 {
     const clv_encode_plan *plan = user;
+    const clv_model_config *c = &plan->encoder->config;
+    size_t longest = 0;
     clv_encoder_device *model;
+    for (size_t i = 0; i < plan->texts; ++i)
+        longest = CLV_MAX(longest, plan->offsets[i + 1] - plan->offsets[i]);
+    CLV_TRY(clv_attention_check(clv_queue_device(clv_worker_queue(worker)), longest,
+                                c->width / c->heads));
     return clv_encoder_on_device(plan->encoder, clv_worker_queue(worker), &model);
 }
 

@@ -134,8 +134,9 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s,
                              .width = s->width,
                              .scale = scale };
     clv_buffer *seen = NULL;
-    clv_status status =
-        clv_engine_bring(engine, Q, q, q_count * sizeof *q, true, false, &a.q.buffer);
+    clv_status status = clv_attention_check(clv_queue_device(engine->queue), s->keys, s->width);
+    if (!status)
+        status = clv_engine_bring(engine, Q, q, q_count * sizeof *q, true, false, &a.q.buffer);
     if (!status)
         status = clv_engine_bring(engine, K, k, k_count * sizeof *k, true, false, &a.k.buffer);
     if (!status)

@@ -124,10 +124,11 @@ __attribute__((target("avx512f"), noinline)) static void finish_wide(const clv_h
     WIDE_TILE(NAME, 10, LOW, HIGH) \
     WIDE_TILE(NAME, 11, LOW, HIGH) \
     WIDE_TILE(NAME, 12, LOW, HIGH)
-#define TABLE(NAME)                                                                               \
-    {                                                                                             \
-        NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6, NAME##_7, NAME##_8, NAME##_9, \
-            NAME##_10, NAME##_11, NAME##_12                                                       \
+/* By rows, of which there is one at least. */
+#define TABLE(NAME)                                                                           \
+    {                                                                                         \
+        NULL, NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6, NAME##_7, NAME##_8, \
+            NAME##_9, NAME##_10, NAME##_11, NAME##_12                                         \
     }
 #define LOW_PART(from) _mm512_maskz_loadu_ps(low, from)
 #define HIGH_PART(from) _mm512_maskz_loadu_ps(high, from)
@@ -139,13 +140,13 @@ ALL_ROWS(ragged, LOW_PART, HIGH_PART)
 static void by_wide_tiles(const clv_host_gemm *g)
 {
     typedef void tile(const clv_host_gemm *g, size_t i0, size_t j0);
-    static tile *const whole[WIDE_ROWS] = TABLE(whole), *const ragged[WIDE_ROWS] = TABLE(ragged);
+    static tile *const tiles_of[2][WIDE_ROWS + 1] = { TABLE(whole), TABLE(ragged) };
     size_t tiles = (g->m + WIDE_ROWS - 1) / WIDE_ROWS;
     for (size_t i = 0, rows; i < g->m; i += rows, --tiles) {
         rows = (g->m - i + tiles - 1) / tiles;
         for (size_t j = 0; j < g->n; j += WIDE_COLUMNS) {
             const size_t columns = CLV_MIN(g->n - j, (size_t)WIDE_COLUMNS);
-            (columns % 16 ? ragged : whole)[rows - 1](g, i, j);
+            tiles_of[columns % 16 != 0][rows](g, i, j);
         }
     }
 }

@@ -205,36 +205,54 @@ static void check_frequent_word(test_device *device)
     clv_free(g);
 }
 
-/* A few queries of many keys. */
-static void check_many_keys(test_device *device)
+/* A few queries of many keys, on the side that is forced. */
+enum { QUERIES = 5, KEYS = 2100, WIDEST = 128 };
+
+static clv_status attend(test_device *device, clv_side side, size_t width, const float *x, float *o)
 {
-    enum { QUERIES = 5, KEYS = 2100, WIDTH = 64 };
     const clv_attention_shape s = {
-        .batch = 1, .heads = 1, .kv_heads = 1, .queries = QUERIES, .keys = KEYS, .width = WIDTH
+        .batch = 1, .heads = 1, .kv_heads = 1, .queries = QUERIES, .keys = KEYS, .width = width
     };
-    if (test_left_out(device, device->tiny, "%d keys", KEYS)) return;
-    float *q = numbers(QUERIES * WIDTH, 15), *k = numbers(KEYS * WIDTH, 16);
-    float *v = numbers(KEYS * WIDTH, 17), o[QUERIES * WIDTH];
-    const clv_side was = clv_offload_force(CLV_SIDE_DEVICE);
-    EXPECT_OK(clv_attention_f32(device->context, &s, q, k, v, NULL, o));
+    const clv_side was = clv_offload_force(side);
+    const clv_status status = clv_attention_f32(device->context, &s, x, x + QUERIES * width,
+                                                x + (QUERIES + KEYS) * width, NULL, o);
     clv_offload_force(was);
+    return status;
+}
+
+static void expect_attended(const float *q, size_t width, const float *o)
+{
+    const float *k = q + QUERIES * width, *v = k + KEYS * width;
     for (size_t i = 0; i < QUERIES; ++i) {
-        double want[WIDTH] = { 0 }, sum = 0;
+        double want[WIDEST] = { 0 }, sum = 0;
         for (size_t j = 0; j < KEYS; ++j) {
             double score = 0;
-            for (size_t c = 0; c < WIDTH; ++c)
-                score += (double)q[i * WIDTH + c] * (double)k[j * WIDTH + c];
-            const double p = exp(score / 8);
+            for (size_t c = 0; c < width; ++c)
+                score += (double)q[i * width + c] * (double)k[j * width + c];
+            const double p = exp(score / sqrt((double)width));
             sum += p;
-            for (size_t c = 0; c < WIDTH; ++c)
-                want[c] += p * (double)v[j * WIDTH + c];
+            for (size_t c = 0; c < width; ++c)
+                want[c] += p * (double)v[j * width + c];
         }
-        for (size_t c = 0; c < WIDTH; ++c)
-            if (!(fabs((double)o[i * WIDTH + c] - want[c] / sum) <= 1e-6))
-                fail_msg("query %zu: %.9g, expected %.9g", i, (double)o[i * WIDTH + c],
+        for (size_t c = 0; c < width; ++c)
+            if (!(fabs((double)o[i * width + c] - want[c] / sum) <= 1e-6))
+                fail_msg("query %zu: %.9g, expected %.9g", i, (double)o[i * width + c],
                          want[c] / sum);
     }
-    clv_free(q), clv_free(k), clv_free(v);
+}
+
+/* Where the device would end the loops the host attends, and a forced device says so. */
+static void check_many_keys(test_device *device)
+{
+    if (test_left_out(device, device->tiny, "%d keys", KEYS)) return;
+    float *x = numbers((QUERIES + 2 * KEYS) * WIDEST, 15), o[QUERIES * WIDEST];
+    EXPECT_OK(attend(device, CLV_SIDE_DEVICE, WIDEST / 2, x, o));
+    expect_attended(x, WIDEST / 2, o);
+    EXPECT_OK(attend(device, CLV_SIDE_AUTO, WIDEST, x, o));
+    expect_attended(x, WIDEST, o);
+    if (device->facts->flags.loop_limit)
+        EXPECT_FAIL(CLV_E_DEVICE, "2100 keys given", attend(device, CLV_SIDE_DEVICE, WIDEST, x, o));
+    clv_free(x);
 }
 
 static void long_loops_are_split(void **state)

@@ -258,6 +258,8 @@ clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, si
     if (count > d->config.positions || first > d->config.positions - count)
         return clv_fail(CLV_E_SHAPE, "decoder: %zu tokens, there is room for %zu", first + count,
                         d->config.positions);
+    CLV_TRY(clv_attention_check(clv_queue_device(d->queue), first + count,
+                                d->config.width / d->config.heads));
     for (size_t i = 0; i < count; ++i)
         if (ids[i] < 0 || (size_t)ids[i] >= d->config.vocabulary)
             return clv_fail(CLV_E_ARGUMENT, "decoder: token %zu is %d, the vocabulary has %zu", i,
