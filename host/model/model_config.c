@@ -50,7 +50,7 @@ static clv_status take_eps(const char *what, const clv_json *root, clv_model_con
 {
     const clv_json *value = clv_json_get(root, "layer_norm_eps");
     const double eps = clv_json_number(value, value ? NAN : 1e-12);
-    if (!(eps > 0 && eps < 1))
+    if (!(eps > 0 && (float)eps < 1)) /* as what is kept: it may round up */
         return clv_fail(CLV_E_FORMAT,
                         "%s: layer_norm_eps is %s, expected a number above 0, below 1", what,
                         clv_folder_kind(value));
