@@ -10,7 +10,7 @@
 
 /* Results of few bytes are copied back also from shared memory: that is one command and one wait, a
  * map and its end are two of each. */
-enum { COPIED = 64 << 10 };
+enum { COPIED = 8 << 10 };
 
 static bool is_broken(const clv_engine *engine)
 {

@@ -19,6 +19,7 @@ static const double alike = 0.6;    /* of each other's time: one turn does not t
  * while sees before is not what it is about. Shorter calls of the host use none. */
 static const double settles_s = 10e-3, alone_s = 40e-6;
 static _Thread_local bool on_host;
+static _Thread_local double ready_s; /* first calls took: they compile, and choose among forms */
 
 /* The value below which that part of all lies. */
 static double quantile(double *values, int count, double part)
@@ -37,7 +38,9 @@ clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *
     static const double enough_s = 4e-3, most_s = 60e-3;
     double spent = 0, took[MOST];
     int count = 0;
+    const double begun = clv_jobs_clock();
     CLV_TRY(body(user)); /* compiles, allocates */
+    ready_s += clv_jobs_clock() - begun;
     const double woken = clv_jobs_clock();
     do {
         CLV_TRY(body(user));
@@ -69,6 +72,14 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
     return status;
 }
 
+/* Since then, less what first calls took: a compiler or a choice among forms is no part of a curve,
+ * which would end where it has just begun. */
+static double lasted(double started)
+{
+    static const double most_ready_s = 5;
+    return clv_jobs_clock() - started - CLV_MIN(ready_s, most_ready_s);
+}
+
 /* Timings of one amount of work; the curve gets what is usual. */
 typedef struct spot {
     double work, host[TURNS], device[TURNS];
@@ -78,6 +89,7 @@ typedef struct spot {
 typedef struct survey {
     clv_context *context;
     const clv_offload_request *request;
+    double started;
     spot spots[CLV_CURVE_POINTS];
     int count;
 } survey;
@@ -108,13 +120,13 @@ static double usual(const double *values, int count)
 }
 
 /* Once more wherever the sides are alike, up to `turns`: in rounds, as a driver's moods last longer
- * than a timing; not beyond the deadline. */
-static clv_status look_again(survey *s, int turns, double deadline)
+ * than a timing; not beyond twice the budget. */
+static clv_status look_again(survey *s, int turns)
 {
     for (int round = 1; round < turns; ++round)
         for (int i = 0; i < s->count; ++i) {
             spot *at = &s->spots[i];
-            if (clv_jobs_clock() > deadline) return CLV_OK;
+            if (lasted(s->started) > 2 * budget_s) return CLV_OK;
             const double ratio = usual(at->device, at->turns) / usual(at->host, at->turns);
             if (at->turns > round || ratio < alike || ratio > 1 / alike) continue;
             CLV_TRY(look(s, at));
@@ -134,24 +146,25 @@ static void draw(const survey *s, clv_curve *curve)
 clv_status clv_offload_measure(clv_context *context, const clv_offload_request *r, clv_curve *curve)
 {
     enum { COARSE = 10, FINE = 12 };
-    const double started = clv_jobs_clock(), deadline = started + 2 * budget_s;
-    survey s = { .context = context, .request = r };
+    survey s = { .context = context, .request = r, .started = clv_jobs_clock() };
+    ready_s = 0;
     double work = r->least_work;
     while (work <= r->most_work * 1.001 && s.count < COARSE) {
         CLV_TRY(look_first(&s, work));
         const spot *last = &s.spots[s.count - 1];
         if (last->device[0] < clear * last->host[0]) break;
-        if (s.count >= 2 && clv_jobs_clock() - started > budget_s) break;
+        if (s.count >= 2 && lasted(s.started) > budget_s) break;
         work *= 4;
     }
-    CLV_TRY(look_again(&s, 3, deadline));
+    CLV_TRY(look_again(&s, 3));
     draw(&s, curve);
-    for (int i = 0; i < FINE && clv_jobs_clock() < deadline && clv_curve_next(curve, &work); ++i) {
+    for (int i = 0; i < FINE && lasted(s.started) < 2 * budget_s && clv_curve_next(curve, &work);
+         ++i) {
         CLV_TRY(look_first(&s, work));
-        CLV_TRY(look_again(&s, 3, deadline));
+        CLV_TRY(look_again(&s, 3));
         draw(&s, curve);
     }
-    CLV_TRY(look_again(&s, TURNS, deadline));
+    CLV_TRY(look_again(&s, TURNS));
     draw(&s, curve);
     return CLV_OK;
 }
