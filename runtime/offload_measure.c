@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static const double alike = 0.6;    /* of each other's time: one turn does not t
  * while sees before is not what it is about. Shorter calls of the host use none. */
 static const double settles_s = 10e-3, alone_s = 40e-6;
 static _Thread_local bool on_host;
-static _Thread_local double ready_s; /* first calls took: they compile, and choose among forms */
+static _Thread_local double useful_s; /* what calls took as they usually do */
 
 /* The value below which that part of all lies. */
 static double quantile(double *values, int count, double part)
@@ -36,22 +37,25 @@ clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *
 {
     enum { LEAST = 4, MOST = 100 };
     static const double enough_s = 4e-3, most_s = 60e-3;
-    double spent = 0, took[MOST];
-    int count = 0;
-    const double begun = clv_jobs_clock();
+    double spent = 0, longest = 0, took[MOST];
+    int count = 0, others = 1;
     CLV_TRY(body(user)); /* compiles, allocates */
-    ready_s += clv_jobs_clock() - begun;
     const double woken = clv_jobs_clock();
     do {
         CLV_TRY(body(user));
+        ++others;
         if (on_host && clv_jobs_clock() - woken < alone_s) break;
     } while (clv_jobs_clock() - woken < settles_s);
-    while (count < MOST && (count < LEAST || spent < enough_s) && spent < most_s) {
+    /* drivers may compile once more, for another size: that call is not what the others are like */
+    while (count < MOST && (count < LEAST || spent < enough_s) && spent - longest < most_s) {
         const double started = clv_jobs_clock();
         CLV_TRY(body(user));
-        spent += took[count++] = clv_jobs_clock() - started;
+        took[count] = clv_jobs_clock() - started;
+        longest = CLV_MAX(longest, took[count]);
+        spent += took[count++];
     }
     *seconds = CLV_MAX(quantile(took, count, 0.5), 1e-8);
+    useful_s += (count + others) * *seconds;
     return CLV_OK;
 }
 
@@ -72,12 +76,12 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
     return status;
 }
 
-/* Since then, less what first calls took: a compiler or a choice among forms is no part of a curve,
- * which would end where it has just begun. */
+/* Of the budget. What a compiler or a choice among forms takes is no part of it: the curve would end
+ * where it has just begun. */
 static double lasted(double started)
 {
-    static const double most_ready_s = 5;
-    return clv_jobs_clock() - started - CLV_MIN(ready_s, most_ready_s);
+    static const double most_s = 6;
+    return clv_jobs_clock() - started < most_s ? useful_s : INFINITY;
 }
 
 /* Timings of one amount of work; the curve gets what is usual. */
@@ -147,7 +151,7 @@ clv_status clv_offload_measure(clv_context *context, const clv_offload_request *
 {
     enum { COARSE = 10, FINE = 12 };
     survey s = { .context = context, .request = r, .started = clv_jobs_clock() };
-    ready_s = 0;
+    useful_s = 0;
     double work = r->least_work;
     while (work <= r->most_work * 1.001 && s.count < COARSE) {
         CLV_TRY(look_first(&s, work));
