@@ -147,12 +147,13 @@ static void make_names(const clv_probe_report *probe, clv_device *device)
     const clv_probe_device *d = device->facts;
     const char *name = d->name_clean ? d->name_clean : d->name ? d->name : "device";
     const char *platform = clv_vendor_name(probe->platforms[d->platform].vendor_norm);
-    char part[24] = "", hex[65];
+    char part[24] = "", parts[24] = "", hex[65];
     if (device->part) snprintf(part, sizeof part, " %u/%u", device->part, device->parts);
+    if (device->part) snprintf(parts, sizeof parts, " 1/%u", device->parts);
     snprintf(device->label, sizeof device->label, "%.60s [%s]%s", name, platform, part);
     const clv_digest digest = clv_sha256(device->identity, strlen(device->identity));
     clv_digest_hex(&digest, hex);
-    snprintf(device->key, sizeof device->key, "%s %.8s", device->label, hex);
+    snprintf(device->key, sizeof device->key, "%.60s [%s]%s %.8s", name, platform, parts, hex);
     for (char *c = device->key; *c; ++c)
         if (*c == '=' || *c == '\n') *c = ' ';
 }

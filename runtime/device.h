@@ -34,7 +34,7 @@ struct clv_device {
     bool check;              /* it works only after its qualification */
     bool bind;               /* its threads may be bound to cores */
     char label[96];
-    char key[160];        /* names device, driver and sub-device in the caches */
+    char key[160];        /* names device and driver in notes; equal parts share theirs */
     cl_device_id id;      /* the root device, or one of its parts */
     unsigned part, parts; /* 1-based part of a device that was split; 0 of 0: whole */
 

@@ -44,7 +44,10 @@ void clv_history_put(clv_notes *notes, const clv_job *job, const char *device_ke
     if (!(speed->units_per_s > 0)) return;
     make_key(job, device_key, key, sizeof key);
     if (clv_notes_get(notes, key, value, sizeof value) && read_speed(value, &old)) {
-        if (fabs(old.units_per_s / next.units_per_s - 1) < 0.5) {
+        const double change = next.units_per_s / old.units_per_s;
+        if (change < 0.5) {
+            next.units_per_s = 0.5 * old.units_per_s;
+        } else if (change < 1.5) {
             next.units_per_s = 0.5 * (old.units_per_s + next.units_per_s);
             if (old.chunk_s > 0 && next.chunk_s > 0)
                 next.chunk_s = 0.5 * (old.chunk_s + next.chunk_s);

@@ -14,7 +14,8 @@ typedef struct clv_job_speed {
 /* false when the job never ran on the device. */
 bool clv_history_get(clv_notes *notes, const clv_job *job, const char *device_key,
                      clv_job_speed *speed);
-/* Blends with what was noted; a speed more than 50 % off replaces it. */
+/* Blends with what was noted; a speed that is more than 1.5 times it replaces it, and one job, which
+ * may have been kept from its cores, takes at most half of it away. */
 void clv_history_put(clv_notes *notes, const clv_job *job, const char *device_key,
                      const clv_job_speed *speed);
 

@@ -268,6 +268,24 @@ static void static_shares_wait_for_their_owner(void **state)
     end(&o);
 }
 
+/* That one part waited for a core once does not make it a slower one: parts are equal. */
+static void parts_share_what_is_known_of_their_speed(void **state)
+{
+    (void)state;
+    outcome slow = { .job = { .units = 1000 } }, o = { .job = { .units = 1000 } };
+    clv_context *context = job_test_two_parts(CLV_SCHEDULE_STATIC);
+    job_test_expect_ok(context); /* compiles: from now on times tell speeds */
+    run_in(&slow, context, "on=2;throttle=1e-4");
+    EXPECT_OK(slow.status);
+    run_in(&o, context, "");
+    EXPECT_OK(o.status);
+    assert_int_equal(share_of_device(&o, 0).units, 500);
+    assert_int_equal(share_of_device(&o, 1).units, 500);
+    clv_report_free(slow.report);
+    job_test_free(&slow.job);
+    end(&o);
+}
+
 /* ---- what is told about it -------------------------------------------------------------------- */
 
 static double number(const clv_json *object, const char *key)
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(rare_failures_anywhere_do_no_harm),
         cmocka_unit_test(a_throttled_part_gets_less),
         cmocka_unit_test(static_shares_wait_for_their_owner),
+        cmocka_unit_test(parts_share_what_is_known_of_their_speed),
         cmocka_unit_test(the_report_tells_what_happened),
         cmocka_unit_test(false_times_are_not_reported),
     };
