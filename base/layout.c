@@ -4,6 +4,7 @@
 #include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
+#include <cleave/items.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
 #include <cleave/patch.h>
@@ -34,6 +35,8 @@ static const struct {
     { SIZE_OF(clv_detection) },
     { SIZE_OF(clv_eigen_options) },
     { SIZE_OF(clv_encoder_options) },
+    { SIZE_OF(clv_item_arg) },
+    { SIZE_OF(clv_items) },
     { SIZE_OF(clv_job) },
     { SIZE_OF(clv_launch) },
     { SIZE_OF(clv_link_options) },

@@ -29,6 +29,27 @@ def options(kind, **members):
 KEPT = []  # what the library is handed lives as long as the program
 
 
+SQUARE = cleave.Kernel("""
+__kernel void square(__global const float *in, float by, __global float *out, uint count)
+{
+    const size_t i = get_global_id(0);
+    if (i < count) out[i] = by * in[i] * in[i];
+}""", "square")
+
+
+def items_of(kernel, x, out):
+    """(description, arguments, how many) of clv_items_run for the kernel above."""
+    by = ctypes.c_float(2)
+    args = (_abi.ItemArg * 4)(
+        _abi.ItemArg(_abi.INPUT, 4, x.ctypes.data), _abi.ItemArg(_abi.VALUE, 4,
+                                                                 ctypes.addressof(by)),
+        _abi.ItemArg(_abi.OUTPUT, 4, None, out.ctypes.data), _abi.ItemArg(_abi.COUNT))
+    items = _abi.Items.from_buffer_copy(kernel.items)
+    items.items = len(x)
+    KEPT.extend((by, args, items, x, out))
+    return ctypes.byref(items), args, 4
+
+
 class Raw:
     """Arguments of the library's functions, made once."""
 
@@ -81,6 +102,7 @@ def cases(context):
     plain = {name: m(value) for name, value in dict(
         a=a, b=b, stack=stack, symmetric=symmetric, kernel=kernel, out=out, line=line,
         imaginary=imaginary, many=many, gauss=np.empty((3, 3), np.float32)).items()}
+    square = items_of(SQUARE, y, line)
     yield ("matmul", lambda: cleave.matmul(a, b),
            lambda: lib.clv_matmul(h, SIDE, SIDE, SIDE, plain["a"], plain["b"], None, plain["out"]))
     yield ("matmul of a.T", lambda: cleave.matmul(a.T, b),
@@ -119,6 +141,9 @@ def cases(context):
                                        plain["imaginary"], None))
     yield ("monte_carlo_pi", lambda: cleave.monte_carlo_pi(100),
            lambda: lib.clv_monte_carlo_pi(h, 100, counting, ctypes.byref(inside), None))
+    if context.devices:
+        yield ("map", lambda: cleave.map(SQUARE, y, 2.0, cleave.Out(), cleave.COUNT),
+               lambda: lib.clv_items_run(h, *square, None, None))
     there, other = cleave.array(a), cleave.array(b)
     result = cleave.empty((SIDE, SIDE))
     dt, do, dr = raw.device(there), raw.device(other), raw.device(result)

@@ -9,6 +9,7 @@
 #include <cleave/blas.h>
 #include <cleave/blob.h>
 #include <cleave/generate.h>
+#include <cleave/items.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
 #include <cleave/log.h>

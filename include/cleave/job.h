@@ -44,6 +44,7 @@ typedef int clv_progress(const char *job, size_t done, size_t total, void *user)
  *     }
  *
  * In full: examples/mandelbrot.c (the least), examples/weights.c (inputs, shared data, fallback).
+ * Where a unit is an item of some arrays, items.h has the functions ready.
  */
 typedef struct clv_job {
     size_t size;           /**< sizeof(clv_job), or 0 for version 1 */

@@ -46,12 +46,6 @@ Source = _struct("clv_cl_source", [("name", char_p), ("text", char_p), ("length"
                  "runtime.h")
 Define = _struct("clv_define", [("name", char_p), ("value", c.c_long)], "runtime.h")
 MAX_DEFINES = 16
-Launch = _struct("clv_launch", [
-    ("source", c.POINTER(Source)), ("kernel", char_p), ("defines", Define * MAX_DEFINES),
-    ("global", size_t * 3), ("local", size_t * 3)], "runtime.h")
-Arg = _struct("clv_arg", [("kind", enum), ("buffer", void_p), ("value", c.c_ubyte * 16),
-                          ("bytes", size_t)], "runtime.h")
-ARG_BUFFER, ARG_VALUE, ARG_LOCAL = 0, 1, 2
 
 
 class ProbeDeviceHead(c.Structure):
@@ -60,27 +54,23 @@ class ProbeDeviceHead(c.Structure):
     header, head_of = "probe.h", "clv_probe_device"
 
 
-# ---- job.h
+# ---- job.h, items.h
 
-Cost = _struct("clv_cost", [("flops", double), ("traffic_bytes", double),
-                            ("transfer_bytes", double), ("memory_bytes", u64),
-                            ("buffer_bytes", u64)], "job.h")
-Place = _struct("clv_place", [("buffer", void_p), ("offset", size_t), ("stride", size_t * 3)],
-                "job.h")
-Box = _struct("clv_box", [("host", void_p), ("element_bytes", size_t), ("extent", size_t * 3),
-                          ("stride", size_t * 3)], "job.h")
-Setup = c.CFUNCTYPE(status, void_p, void_p)  # worker, user
-Chunk = c.CFUNCTYPE(status, void_p, size_t, size_t, void_p)  # slot, first, count, user
-Job = _struct("clv_job", [
-    ("size", size_t), ("name", char_p), ("signature", char_p), ("units", size_t),
-    ("align", size_t), ("min_chunk", size_t), ("cost", void_p), ("setup", Setup),
-    ("enqueue", Chunk), ("commit", Chunk), ("reference", Chunk), ("progress", Progress),
-    ("progress_user", void_p), ("unit_cost", Cost)], "job.h")
 Share = _struct("clv_share", [
     ("device", char_p), ("units", size_t), ("chunks", size_t), ("busy_s", double),
     ("kernel_s", double), ("bytes_to_device", u64), ("bytes_from_device", u64),
     ("memory_peak_bytes", u64), ("dropped", size_t), ("failed", size_t), ("left_out", char_p)],
     "job.h")
+INPUT, SHARED, OUTPUT, VALUE, LOCAL, FIRST, COUNT = range(7)  # clv_item_kind
+ITEMS_ARGUMENTS = 64
+ItemArg = _struct("clv_item_arg", [("kind", enum), ("bytes", size_t), ("data", void_p),
+                                   ("result", void_p)], "items.h")
+ItemsReference = c.CFUNCTYPE(status, c.POINTER(void_p), size_t, size_t, void_p)  # args, first,
+Items = _struct("clv_items", [                                                  # count, user
+    ("size", size_t), ("source", c.POINTER(Source)), ("kernel", char_p),
+    ("defines", Define * MAX_DEFINES), ("items", size_t), ("grid", size_t * 2),
+    ("local", size_t * 3), ("flops", double), ("signature", char_p),
+    ("reference", ItemsReference), ("progress", Progress), ("progress_user", void_p)], "items.h")
 
 # ---- patch.h
 
@@ -248,18 +238,8 @@ FUNCTIONS = {
     "clv_device_open": (status, [void_p]),
     "clv_device_memory": (MemoryStats, [void_p]),
     "clv_device_trim": (None, [void_p]),
-    "clv_write": (status, [void_p, void_p, size_t, void_p, size_t]),
-    "clv_arg_u32": (Arg, [u32]),
-    "clv_launch_enqueue": (status, [void_p, c.POINTER(Launch), c.POINTER(Arg), size_t, _OUT]),
-    "clv_job_run": (status, [void_p, c.POINTER(Job), void_p, void_p]),
-    "clv_worker_queue": (void_p, [void_p]),
-    "clv_worker_buffer": (status, [void_p, uint, size_t, _OUT]),
-    "clv_slot_worker": (void_p, [void_p]),
-    "clv_slot_queue": (void_p, [void_p]),
-    "clv_slot_input": (status, [void_p, uint, c.POINTER(Box), c.POINTER(Place)]),
-    "clv_slot_output": (status, [void_p, uint, size_t, _OUT]),
-    "clv_slot_result": (void_p, [void_p, uint]),
-    "clv_slot_result_create": (status, [void_p, uint, size_t, _OUT]),
+    "clv_items_run": (status, [void_p, c.POINTER(Items), c.POINTER(ItemArg), size_t, void_p,
+                               void_p]),
     "clv_report_create": (status, [_OUT]),
     "clv_report_free": (None, [void_p]),
     "clv_report_seconds": (double, [void_p]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import os
 from typing import Any, Mapping
 
@@ -58,15 +59,15 @@ class Kernel:
             raise ArgumentError(f"kernel {name}: {len(defines)} defines, at most "
                                 f"{_abi.MAX_DEFINES}")
         self.name, self.file, self.source, self.defines = name, file, source, defines
-        self._launch = _abi.Launch(source=ctypes.pointer(_kept_source(file, source)),
-                                   kernel=_kept_name(name))
+        text = repr((source, name, sorted(defines.items()))).encode()
+        self.digest = hashlib.sha256(text).hexdigest()[:16]
+        self.items = _abi.Items(size=ctypes.sizeof(_abi.Items), kernel=_kept_name(name),
+                                source=ctypes.pointer(_kept_source(file, source)))
         for i, (key, value) in enumerate(defines.items()):
             if not key.isidentifier() or not isinstance(value, (int, np.integer)):
                 raise ArgumentError(f"kernel {name}: define {key}={value!r}: a name and an integer "
                                     "expected")
-            self._launch.defines[i] = _abi.Define(_kept_name(key), int(value))
-        text = repr((source, name, sorted(defines.items()))).encode()
-        self.digest = hashlib.sha256(text).hexdigest()[:16]
+            self.items.defines[i] = _abi.Define(_kept_name(key), int(value))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, name: str,
@@ -74,13 +75,6 @@ class Kernel:
         """A kernel of a .cl file."""
         with open(path, encoding="utf-8") as file:
             return cls(file.read(), name, defines, file=os.path.basename(os.fspath(path)))
-
-    def launch(self, global_size: tuple[int, ...], local_size: tuple[int, ...]) -> _abi.Launch:
-        """A launch of this kernel; for _map.py."""
-        launch = _abi.Launch.from_buffer_copy(self._launch)
-        setattr(launch, "global", (ctypes.c_size_t * 3)(*global_size))
-        launch.local = (ctypes.c_size_t * 3)(*local_size)
-        return launch
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """map(self, ...)"""
@@ -105,13 +99,10 @@ class Out:
 
     def __init__(self, dtype: Any = np.float32, shape: int | tuple[int, ...] = ()):
         self.dtype = np.dtype(dtype)
-        self.shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        if self.dtype.hasobject or not self.item_bytes:
+        self.shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
+        if self.dtype.hasobject or self.item_bytes < 1:
             raise ShapeError(f"Out: {self.dtype} {self.shape}: plain elements expected")
-
-    @property
-    def item_bytes(self) -> int:
-        return self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
 
 class Local:
@@ -132,25 +123,25 @@ class _Number:
 #: `uint` arguments: the chunk's first item, and how many items it has.
 FIRST, COUNT = _Number("FIRST"), _Number("COUNT")
 
-_SCALARS = {np.dtype(t) for t in (np.uint32, np.int32, np.uint64, np.int64, np.float32, np.float64,
-                                  np.uint8, np.int8, np.uint16, np.int16)}
+_SCALARS: dict[np.dtype, Any] = {np.dtype(kind): kind for kind in (
+    ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_float,
+    ctypes.c_double, ctypes.c_uint8, ctypes.c_int8, ctypes.c_uint16, ctypes.c_int16)}
 
 
-def scalar(value: Any) -> np.generic | None:
-    """A number as the kernel gets it: NumPy's own type; a Python int is `int`, a float `float`.
-    None: this is not a number."""
-    if isinstance(value, bool) or isinstance(value, np.bool_):
+def scalar(value: Any) -> Any:
+    """A number as the kernel gets it, a ctypes object: of NumPy's own type; a Python int is `int`, a
+    float `float`. None: this is not a number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_)):
         raise ArgumentError("map: a bool is no kernel argument: pass np.int32")
+    if isinstance(value, np.generic):  # np.float64 is a Python float as well
+        kind = _SCALARS.get(value.dtype)
+        if kind is None:
+            raise ArgumentError(f"map: {value.dtype} is no kernel argument")
+        return kind(value.item())
     if isinstance(value, int):
         if not -2**31 <= value < 2**31:
             raise ArgumentError(f"map: {value} does not fit an int: pass np.int64 or np.uint64")
-        return np.int32(value)
-    if isinstance(value, float):
-        return np.float32(value)
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, np.generic):
-        if value.dtype not in _SCALARS:
-            raise ArgumentError(f"map: {value.dtype} is no kernel argument")
-        return value
-    return None
+        return ctypes.c_int32(value)
+    return ctypes.c_float(value) if isinstance(value, float) else None

@@ -76,6 +76,19 @@ def test_the_reference_takes_over(reference):
         scale(x, np.float32([1, 2, 3]), context=reference)
 
 
+def test_the_reference_gets_what_the_kernel_gets(reference):
+    seen = []
+
+    def plain(x, factor, shift, out, place, first, count):
+        seen.append((type(factor), float(factor), shift.tolist(), x.dtype, out.dtype, first, count))
+        out[:], place[:] = x, 7
+    cleave.map(SCALE, np.ones((10, 3), ">f4"), np.float32(1.5), cleave.Shared([1.0, 2.0, 3.0]),
+               cleave.Out(np.float32, 3), cleave.Out(np.uint32), cleave.FIRST, cleave.COUNT,
+               reference=plain, context=reference)
+    assert sum(one[-1] for one in seen) == 10
+    assert seen[0][:-1] == (np.float32, 1.5, [1, 2, 3], np.dtype("=f4"), np.float32, 0)
+
+
 def test_what_the_reference_raises_reaches_the_caller(reference):
     def broken(*_arguments):
         raise KeyError("mine")
@@ -96,6 +109,20 @@ def test_types_of_arguments(device_context):
     got = cleave.map(kernel, a, b.astype(">i2"), -7, np.uint64(2**40), np.int8(-3),
                      cleave.Local(4 * 64), cleave.Out(np.int64), context=device_context)
     assert got.tolist() == [int(i) + int(j) - 7 + 2**40 - 3 for i, j in zip(a, b)]
+
+
+def test_numpys_numbers_keep_their_type(device_context):
+    kernel = cleave.Kernel("""
+        __kernel void add(__global const int *in, ulong much, short less, __global long *out)
+        {
+            out[get_global_id(0)] = in[get_global_id(0)] + (long)much + less;
+        }""", "add")
+    x = np.arange(5, dtype=np.int32)
+    got = kernel(x, np.array(2**40, np.uint64), np.int16(-3), cleave.Out(np.int64),
+                 context=device_context)
+    assert got.tolist() == [2**40 - 3 + i for i in range(5)]
+    with pytest.raises(cleave.ArgumentError):  # a double is no short
+        kernel(x, np.uint64(1), np.float64(1), cleave.Out(np.int64), context=device_context)
 
 
 def test_a_grid_has_many_work_items_for_one_item(device_context):

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clv_items_run: arguments that follow from the chunk, work-groups that fit, a job of both. */
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <cleave/items.h>
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUP = 64 };
+
+typedef struct run {
+    clv_items items;
+    const clv_item_arg *args;
+    size_t count, axes; /* arguments; extents of the grid */
+    size_t local[3];
+    bool automatic, adapt;              /* groups: of our choice; divide every chunk */
+    unsigned halvings[CLV_MAX_WORKERS]; /* of groups, as devices take them; each worker its own */
+    void *user;
+} run;
+
+static size_t divisor(size_t a, size_t b) /* the greatest common one */
+{
+    while (b) {
+        const size_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* ---- what was given ---------------------------------------------------------------------------- */
+
+static clv_status check_arg(const run *r, size_t i)
+{
+    const clv_item_arg *a = &r->args[i];
+    const char *kernel = r->items.kernel, *wrong = NULL;
+    switch (a->kind) {
+    case CLV_ITEM_INPUT:
+    case CLV_ITEM_SHARED:
+        if (!a->data || !a->bytes) wrong = "data and bytes of it expected";
+        break;
+    case CLV_ITEM_OUTPUT:
+        if (!a->result || !a->bytes) wrong = "memory for results and bytes of it expected";
+        break;
+    case CLV_ITEM_VALUE:
+        if (!a->data || !a->bytes || a->bytes > sizeof((clv_arg *)0)->value)
+            wrong = "a value of 1 to 16 bytes expected";
+        break;
+    case CLV_ITEM_LOCAL:
+        if (!a->bytes) wrong = "0 bytes of local memory";
+        break;
+    case CLV_ITEM_FIRST:
+    case CLV_ITEM_COUNT:
+        break;
+    default:
+        wrong = "no such kind";
+    }
+    size_t all;
+    if (!wrong && (a->kind == CLV_ITEM_INPUT || a->kind == CLV_ITEM_OUTPUT) &&
+        !clv_size_mul(a->bytes, r->items.items, &all))
+        wrong = "more bytes than there are addresses";
+    return wrong ? clv_fail(CLV_E_ARGUMENT, "items %s: argument %zu: %s", kernel, i, wrong)
+                 : CLV_OK;
+}
+
+static bool has(const run *r, clv_item_kind kind)
+{
+    for (size_t i = 0; i < r->count; ++i)
+        if (r->args[i].kind == kind) return true;
+    return false;
+}
+
+/* Work-groups: 64 items, or neighbours of one item where an item has many work-items. */
+static clv_status choose_groups(run *r)
+{
+    const clv_items *t = &r->items;
+    const bool counted = has(r, CLV_ITEM_COUNT);
+    r->axes = t->grid[1] ? 2 : t->grid[0] ? 1 : 0;
+    if (t->grid[1] && !t->grid[0])
+        return clv_fail(CLV_E_ARGUMENT, "items %s: grid 0 x %zu: positive extents expected",
+                        t->kernel, t->grid[1]);
+    r->automatic = !t->local[0] && !t->local[1] && !t->local[2];
+    r->adapt = r->automatic && !r->axes && !counted;
+    for (size_t i = 0; i <= r->axes; ++i) {
+        if (r->automatic && r->axes)
+            r->local[i] = i ? 1 : divisor(t->grid[0], GROUP);
+        else
+            r->local[i] = r->automatic ? GROUP : t->local[i];
+        if (!r->local[i])
+            return clv_fail(CLV_E_ARGUMENT, "items %s: local: %zu positive extents expected",
+                            t->kernel, r->axes + 1);
+        if (i < r->axes && t->grid[i] % r->local[i])
+            return clv_fail(CLV_E_ARGUMENT,
+                            "items %s: extent %zu of the grid is not a multiple of %zu, the "
+                            "work-group's",
+                            t->kernel, t->grid[i], r->local[i]);
+    }
+    if (r->local[r->axes] > 1 && !counted && !r->adapt)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "items %s: groups of several items need COUNT among the arguments: the "
+                        "last one may be larger than what is left",
+                        t->kernel);
+    return CLV_OK;
+}
+
+static clv_status check(run *r)
+{
+    const clv_items *t = &r->items;
+    if (!t->source || !t->source->text || !t->kernel || (!r->args && r->count))
+        return clv_fail(CLV_E_ARGUMENT, "items: a NULL source, kernel or argument list");
+    if (r->count > CLV_ITEMS_ARGUMENTS)
+        return clv_fail(CLV_E_ARGUMENT, "items %s: %zu arguments, at most %d expected", t->kernel,
+                        r->count, CLV_ITEMS_ARGUMENTS);
+    if (t->items > UINT32_MAX)
+        return clv_fail(CLV_E_ARGUMENT, "items %s: %zu items, expected 0 to 2^32 - 1", t->kernel,
+                        t->items);
+    for (size_t i = 0; i < r->count && t->items; ++i)
+        CLV_TRY(check_arg(r, i));
+    if (!has(r, CLV_ITEM_OUTPUT))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "items %s: no output among the arguments: nothing would come back",
+                        t->kernel);
+    return choose_groups(r);
+}
+
+/* Speeds of one kernel, shaped alike, are comparable. FNV-1a, 64 bits. */
+static void sign(const run *r, char out[96])
+{
+    const clv_items *t = &r->items;
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < t->source->length; ++i)
+        h = (h ^ (unsigned char)t->source->text[i]) * 1099511628211u;
+    for (size_t i = 0; i < CLV_MAX_DEFINES && t->defines[i].name; ++i) {
+        for (const char *c = t->defines[i].name; *c; ++c)
+            h = (h ^ (unsigned char)*c) * 1099511628211u;
+        h = (h ^ (uint64_t)t->defines[i].value) * 1099511628211u;
+    }
+    snprintf(out, 96, "%016llx %zux%zu %zux%zux%zu", (unsigned long long)h, t->grid[0], t->grid[1],
+             r->local[0], r->local[1], r->local[2]);
+}
+
+static clv_cost cost_of_item(const run *r)
+{
+    clv_cost cost = { 0 };
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        if (a->kind != CLV_ITEM_INPUT && a->kind != CLV_ITEM_OUTPUT) continue;
+        cost.traffic_bytes += (double)a->bytes;
+        cost.memory_bytes += a->bytes;
+        cost.buffer_bytes = CLV_MAX(cost.buffer_bytes, (uint64_t)a->bytes);
+    }
+    cost.transfer_bytes = cost.traffic_bytes;
+    const double work =
+        r->axes ? (double)r->items.grid[0] * (double)CLV_MAX(r->items.grid[1], 1u) : 1;
+    cost.flops = r->items.flops > 0 ? r->items.flops : 10 * CLV_MAX(cost.traffic_bytes / 4, work);
+    return cost;
+}
+
+/* ---- the job's functions ------------------------------------------------------------------------- */
+
+static clv_status setup(clv_worker *worker, void *user)
+{
+    const run *r = user;
+    unsigned key = 0;
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        clv_buffer *buffer;
+        if (a->kind != CLV_ITEM_SHARED) continue;
+        CLV_TRY(clv_worker_buffer(worker, key++, a->bytes, &buffer));
+        CLV_TRY(clv_write(clv_worker_queue(worker), buffer, 0, a->data, a->bytes));
+    }
+    return CLV_OK;
+}
+
+static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *a, size_t first,
+                              size_t count, clv_arg *out)
+{
+    clv_place place;
+    const size_t bytes = a->bytes * count;
+    const clv_box box = { .host = (const char *)a->data + first * a->bytes,
+                          .element_bytes = 1,
+                          .extent = { 1, 1, bytes },
+                          .stride = { bytes, bytes, 1 } };
+    CLV_TRY(clv_slot_input(slot, key, &box, &place));
+    assert(!place.offset); /* a box that begins where its buffer does */
+    *out = clv_arg_buffer(place.buffer);
+    return CLV_OK;
+}
+
+static clv_status fill(const run *r, clv_slot *slot, size_t first, size_t count, clv_arg *out)
+{
+    unsigned key = 0, shared = 0;
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        clv_buffer *buffer = NULL;
+        switch (a->kind) {
+        case CLV_ITEM_INPUT:
+            CLV_TRY(bring_input(slot, key++, a, first, count, &out[i]));
+            continue;
+        case CLV_ITEM_OUTPUT:
+            CLV_TRY(clv_slot_output(slot, key++, a->bytes * count, &buffer));
+            break;
+        case CLV_ITEM_SHARED:
+            CLV_TRY(clv_worker_buffer(clv_slot_worker(slot), shared++, 0, &buffer));
+            break;
+        case CLV_ITEM_VALUE:
+            out[i] = (clv_arg){ .kind = CLV_ARG_VALUE, .bytes = a->bytes };
+            memcpy(out[i].value, a->data, a->bytes);
+            continue;
+        case CLV_ITEM_LOCAL:
+            out[i] = clv_arg_local(a->bytes);
+            continue;
+        default:
+            out[i] = clv_arg_u32((uint32_t)(a->kind == CLV_ITEM_FIRST ? first : count));
+            continue;
+        }
+        out[i] = clv_arg_buffer(buffer);
+    }
+    return CLV_OK;
+}
+
+static void shape_launch(const run *r, size_t count, unsigned halvings, clv_launch *launch)
+{
+    const size_t most = (size_t)GROUP >> halvings;
+    for (size_t i = 0; i <= r->axes; ++i)
+        launch->local[i] = halvings ? divisor(r->local[i], most) : r->local[i];
+    if (r->adapt) launch->local[0] = divisor(count, most);
+    for (size_t i = 0; i < r->axes; ++i)
+        launch->global[i] = r->items.grid[i];
+    launch->global[r->axes] = clv_round_up(count, launch->local[r->axes]);
+}
+
+/* Groups that nobody asked for become smaller where a device, or this kernel on it, takes no larger
+ * ones: there the launch is CLV_E_ARGUMENT. */
+static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    run *r = user;
+    clv_arg args[CLV_ITEMS_ARGUMENTS];
+    CLV_TRY(fill(r, slot, first, count, args));
+    clv_launch launch = { .source = r->items.source, .kernel = r->items.kernel };
+    memcpy(launch.defines, r->items.defines, sizeof launch.defines);
+    unsigned *halvings = &r->halvings[clv_worker_index(clv_slot_worker(slot))];
+    for (;; ++*halvings) {
+        shape_launch(r, count, *halvings, &launch);
+        const clv_status status =
+            clv_launch_enqueue(clv_slot_queue(slot), &launch, args, r->count, NULL);
+        if (status != CLV_E_ARGUMENT || !r->automatic || GROUP >> *halvings <= 1) return status;
+    }
+}
+
+static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const run *r = user;
+    unsigned key = 0;
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        if (a->kind == CLV_ITEM_OUTPUT)
+            memcpy((char *)a->result + first * a->bytes, clv_slot_result(slot, key),
+                   count * a->bytes);
+        key += a->kind == CLV_ITEM_OUTPUT || a->kind == CLV_ITEM_INPUT;
+    }
+    return CLV_OK;
+}
+
+static clv_status reference(clv_slot *slot, size_t first, size_t count, void *user)
+{
+    const run *r = user;
+    void *at[CLV_ITEMS_ARGUMENTS];
+    uint32_t from = (uint32_t)first, many = (uint32_t)count;
+    unsigned key = 0;
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        at[i] = (void *)(uintptr_t)a->data; /* only read */
+        if (a->kind == CLV_ITEM_FIRST) at[i] = &from;
+        if (a->kind == CLV_ITEM_COUNT) at[i] = &many;
+        if (a->kind == CLV_ITEM_LOCAL) at[i] = NULL;
+        if (a->kind == CLV_ITEM_INPUT) at[i] = (char *)at[i] + first * a->bytes;
+        if (a->kind == CLV_ITEM_OUTPUT)
+            CLV_TRY(clv_slot_result_create(slot, key, a->bytes * count, &at[i]));
+        key += a->kind == CLV_ITEM_OUTPUT || a->kind == CLV_ITEM_INPUT;
+    }
+    return r->items.reference(at, first, count, r->user);
+}
+
+clv_status clv_items_run(clv_context *context, const clv_items *items, const clv_item_arg *args,
+                         size_t count, void *user, clv_report *report)
+{
+    if (!context || !items) return clv_fail(CLV_E_ARGUMENT, "items: a NULL context or description");
+    run r = { .args = args, .count = count, .user = user };
+    const size_t known = items->size ? CLV_MIN(items->size, sizeof r.items) : sizeof r.items;
+    memcpy(&r.items, items, known);
+    char signature[96];
+    CLV_TRY(check(&r));
+    if (!items->signature) sign(&r, signature);
+    const clv_job job = { .size = sizeof job,
+                          .name = items->kernel,
+                          .signature = items->signature ? items->signature : signature,
+                          .units = items->items,
+                          .align = r.adapt && items->items > GROUP ? GROUP : 1,
+                          .setup = setup,
+                          .enqueue = enqueue,
+                          .commit = commit,
+                          .reference = items->reference ? reference : NULL,
+                          .progress = items->progress,
+                          .progress_user = items->progress_user,
+                          .unit_cost = cost_of_item(&r) };
+    return clv_job_run(context, &job, &r, report);
+}
