@@ -7,7 +7,7 @@
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      on NumPy's arrays or on such that stay on a device
-    tokenize(), embed(), Encoder, Trainer   texts: tokens, vectors, fine-tuning
+    tokenize(), embed(), finetune(), Encoder, Trainer   texts: tokens, vectors, fine-tuning
     offload(), explain(), last_plan()   host or device, and why
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
@@ -25,6 +25,7 @@ from ._compute import (Normalized, compute, linear_step, linear_train, normalize
 from ._context import Context, Device, MemoryRoom, MemoryStats, default_context, devices
 from ._device_array import Array, ArrayStats, array, array_stats, empty
 from ._encoder import Encoder, Trainer, TrainResult, embed, tokenize
+from ._finetune import FinetuneResult, finetune
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
 from ._library import LIBRARY_PATH, has
 from ._link import link
@@ -41,11 +42,12 @@ from .log import log_to
 from .version import __version__
 
 __all__ = [
-    "Array", "ArrayStats", "BlobStream", "COUNT", "Context", "Device", "Encoder", "FIRST", "Kernel",
-    "LIBRARY_PATH", "Local", "MemoryRoom", "MemoryStats", "Normalized", "Out", "PacoResult", "Plan",
-    "Report", "SPOT", "Share", "Shared", "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer",
-    "WARNINGS", "__version__",
+    "Array", "ArrayStats", "BlobStream", "COUNT", "Context", "Device", "Encoder", "FIRST",
+    "FinetuneResult", "Kernel", "LIBRARY_PATH", "Local", "MemoryRoom", "MemoryStats", "Normalized",
+    "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared", "SpectraArm",
+    "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
     "array", "array_stats", "blobs", "compute", "convolve_2d", "default_context", "devices",
-    "eigvals", "eigvalsh", "embed", "empty", "explain", "gaussian_2d", "has", "last_plan", "linear_step",
-    "linear_train", "link", "log_to", "map", "matmul", "monte_carlo_pi", "normalize", "offload",
-    "paco", "probe", "product", "psf_fwhm", "psf_normalize", "reduce", "specfit", "tokenize", *errors.__all__]
+    "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "gaussian_2d", "has",
+    "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "monte_carlo_pi",
+    "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "reduce",
+    "specfit", "tokenize", *errors.__all__]

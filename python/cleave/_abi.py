@@ -320,6 +320,8 @@ OPTIONAL = {
                                   c.POINTER(TrainResult)]),
     "clv_trainer_evaluate": (status, [void_p, void_p, void_p, size_t, void_p,
                                       c.POINTER(TrainResult)]),
+    "clv_trainer_steps": (u64, [void_p]),
+    "clv_trainer_device": (char_p, [void_p]),
     "clv_trainer_save": (status, [void_p, char_p, void_p]),
     "clv_trainer_restore": (status, [void_p, char_p]),
     "clv_trainer_write": (status, [void_p, char_p, void_p]),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -189,14 +189,33 @@ class Trainer(_Folder):
             self.context.acquire()
         self._trainer = made.value
 
-    def _run(self, texts: Sequence[str], labels: Any, rate: float | None) -> TrainResult:
-        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+    @property
+    def steps(self) -> int:
+        """Steps taken so far, those before restore()'s state included."""
+        return lib.clv_trainer_steps(self._open())
+
+    @property
+    def device(self) -> str:
+        """Where it computes: the label of a device, or "host"."""
+        return lib.clv_trainer_device(self._open()).decode()
+
+    def _open(self) -> int:
+        if not self._trainer:
+            raise ArgumentError("trainer: it is closed")
+        return self._trainer
+
+    def run_rows(self, rows: Sequence[np.ndarray], labels: Any,
+                 rate: float | None = None) -> TrainResult:
+        """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
         marks = None if labels is None else np.ascontiguousarray(labels, np.int32)
-        if marks is not None and marks.shape != (len(texts),):
-            raise ArgumentError(f"trainer: {len(texts)} texts, labels of shape {marks.shape}")
+        if marks is not None and marks.shape != (len(rows),):
+            raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
+        offsets = np.zeros(len(rows) + 1, np.uintp)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        ids = np.concatenate([*rows, np.zeros(1, np.int32)]).astype(np.int32, copy=False)
         found = _abi.TrainResult()
         with self._turn:
-            head = (self._trainer, address(ids), address(offsets), len(texts), address(marks))
+            head = (self._open(), address(ids), address(offsets), len(rows), address(marks))
             if rate is None:
                 check(lib.clv_trainer_evaluate(*head, ctypes.byref(found)))
             else:
@@ -205,26 +224,31 @@ class Trainer(_Folder):
 
     def step(self, texts: Sequence[str], labels: Any = None, *, rate: float) -> TrainResult:
         """One step of learning on these texts."""
-        return self._run(texts, labels, rate)
+        return self.run_rows(self.tokenize(texts), labels, rate)
 
     def evaluate(self, texts: Sequence[str], labels: Any = None) -> TrainResult:
         """Loss and hits, nothing is learnt."""
-        return self._run(texts, labels, None)
+        return self.run_rows(self.tokenize(texts), labels)
 
-    def write(self, path: str | os.PathLike) -> None:
-        """The weights as safetensors, which other tools read."""
+    def _to_file(self, function: Any, path: str | os.PathLike,
+                 metadata: Mapping[str, str] | None) -> None:
+        words = [word.encode() for pair in (metadata or {}).items() for word in pair]
+        pairs = (ctypes.c_char_p * (len(words) + 1))(*words, None)
         with self._turn:
-            check(lib.clv_trainer_write(self._trainer, os.fsencode(path), None))
+            check(function(self._open(), os.fsencode(path), pairs))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def write(self, path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
+        """The weights as safetensors, which other tools read; `metadata` goes into its header."""
+        self._to_file(lib.clv_trainer_write, path, metadata)
+
+    def save(self, path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
         """All that the next step depends on; see restore()."""
-        with self._turn:
-            check(lib.clv_trainer_save(self._trainer, os.fsencode(path), None))
+        self._to_file(lib.clv_trainer_save, path, metadata)
 
     def restore(self, path: str | os.PathLike) -> None:
         """Goes on where save() was called."""
         with self._turn:
-            check(lib.clv_trainer_restore(self._trainer, os.fsencode(path)))
+            check(lib.clv_trainer_restore(self._open(), os.fsencode(path)))
 
     def close(self) -> None:
         if self._trainer:

@@ -77,12 +77,13 @@ class Watch:
             self.tell = self.bar.show
         self.before: Any = None
         if of_probe:
-            self.function = _abi.ProbeProgress(lambda doing, _user: self._called(doing.decode()))
+            self.function = _abi.ProbeProgress(lambda doing, _user: self.called(doing.decode()))
         else:
             self.function = _abi.Progress(
-                lambda _name, done, total, _user: self._called(done, total))
+                lambda _name, done, total, _user: self.called(done, total))
 
-    def _called(self, *arguments: Any) -> int:
+    def called(self, *arguments: Any) -> int:
+        """Tells how far the call is; 1: it is to end."""
         try:
             if self.tell and not self.failure and self.tell(*arguments) is False:
                 return 1

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model learns from examples: what `cleave finetune` does, from Python. The order of the examples,
+the rates and so the bytes of the result are those of the command."""
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from typing import Any, Callable, NamedTuple, Sequence, Union
+
+import numpy as np
+
+from ._context import Context
+from ._encoder import Trainer, TrainResult
+from ._probe import choice
+from ._watch import Progress, Watch
+from .errors import ArgumentError, CancelledError, FormatError
+
+_STATE, _WEIGHTS, _MASK = "checkpoint.safetensors", "model.safetensors", (1 << 64) - 1
+_COPIED = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json",
+           "sentence_bert_config.json", "config_sentence_transformers.json", "modules.json")
+Label = Union[str, int]
+
+
+class FinetuneResult(NamedTuple):
+    """What finetune() did: the losses of the steps of this run (behind step `resumed_at`), what every
+    epoch's end found on the validation examples, the names of the classes by number, and the
+    device."""
+    losses: np.ndarray
+    validation: list[TrainResult]
+    classes: list[str]
+    resumed_at: int
+    device: str
+
+
+class _Examples:
+    """Rows of tokens: one an example with a label, or two."""
+
+    def __init__(self, trainer: Trainer, texts: Sequence[str], others: Sequence[str] | None,
+                 labels: np.ndarray | None):
+        self.count, self.labels = len(texts), labels
+        self.sides = [trainer.tokenize(side) for side in (texts, others) if side is not None]
+
+    def batch(self, which: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None]:
+        rows = [side[i] for i in which for side in self.sides]
+        return rows, None if self.labels is None else self.labels[which]
+
+    def fingerprint(self) -> str:
+        made = hashlib.sha256()
+        for side in self.sides:
+            made.update(np.array([len(row) for row in side], np.uint64).tobytes())
+            made.update(np.concatenate(side).tobytes())
+        if self.labels is not None:
+            made.update(self.labels.tobytes())
+        return made.hexdigest()[:16]
+
+
+class _Plan(NamedTuple):
+    count: int
+    epochs: int
+    batch: int
+    rate: float
+    warmup: float
+    schedule: str
+    seed: int
+
+    @property
+    def each(self) -> int:
+        return -(-self.count // self.batch)
+
+    @property
+    def steps(self) -> int:
+        return self.each * self.epochs
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Depends on seed and epoch alone, so that a run can go on anywhere. SplitMix64."""
+        order = list(range(self.count))
+        state = (self.seed * 0xD1342543DE82EF95 + epoch) & _MASK
+        for i in range(self.count, 1, -1):
+            state = (state + 0x9E3779B97F4A7C15) & _MASK
+            z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+            other = (z ^ (z >> 31)) % i
+            order[i - 1], order[other] = order[other], order[i - 1]
+        return np.array(order, np.intp)
+
+    def rate_of(self, step: int) -> float:
+        """Up along a line, then down along a line, or constant."""
+        total, rise = float(self.steps), self.warmup * self.steps
+        if step + 1 <= rise:
+            return self.rate * (step + 1) / rise
+        if self.schedule == "constant" or step <= rise:
+            return self.rate
+        return self.rate * (total - step) / (total - rise)
+
+
+def _texts(what: str, given: Any) -> list[str]:
+    if isinstance(given, (str, bytes)):
+        raise ArgumentError(f"finetune: {what}: a list of texts expected, one {type(given).__name__} "
+                            "given")
+    found = list(given)
+    for i, one in enumerate(found):
+        if not isinstance(one, str):
+            raise ArgumentError(f"finetune: {what}: text {i}: a str expected, {one!r:.40} given")
+    return found
+
+
+def _names(labels: Any) -> list[Label]:
+    if isinstance(labels, (str, bytes)):
+        raise ArgumentError("finetune: labels: a list expected, one text given")
+    found: list[Label] = [one.item() if isinstance(one, np.generic) else one for one in labels]
+    kinds = {type(one) for one in found}
+    if not (kinds <= {str} or kinds <= {int}):
+        raise ArgumentError("finetune: labels: all str or all int expected")
+    return found
+
+
+def _classes(labels: list[Label]) -> dict[Label, int]:
+    """Numbers by the order of the names (by their bytes) or numbers, whatever that of the texts."""
+    names = sorted(set(labels), key=lambda one: one.encode() if isinstance(one, str) else one)
+    if len(names) < 2:
+        raise FormatError(f"finetune: every text has the label {names[0]!r}, two are needed"
+                          if names else "finetune: no text")
+    return {name: i for i, name in enumerate(names)}
+
+
+def _numbers(labels: list[Label], classes: dict[Label, int]) -> np.ndarray:
+    for label in labels:
+        if label not in classes:
+            raise FormatError(f"finetune: validation: no example to learn from has the label {label!r}")
+    return np.array([classes[label] for label in labels], np.int32)
+
+
+def _write_folder(source: str, target: str, classes: list[str], trainer: Trainer) -> None:
+    """As the model's folder, with new weights, which come last. Every file is complete or absent."""
+    def put(name: str, data: bytes) -> None:
+        path = os.path.join(target, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".part", "wb") as file:
+            file.write(data)
+        os.replace(path + ".part", path)
+
+    names = list(_COPIED)
+    modules = os.path.join(source, "modules.json")
+    if os.path.exists(modules):
+        with open(modules, encoding="utf-8") as file:
+            for module in json.load(file):
+                path = module.get("path") or ""
+                if path and not os.path.isabs(path) and ".." not in path:
+                    names.append(os.path.join(path, "config.json"))
+    for name in names:
+        if os.path.exists(os.path.join(source, name)):
+            with open(os.path.join(source, name), "rb") as raw:
+                put(name, raw.read())
+    with open(os.path.join(source, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    if classes:
+        config.pop("num_labels", None)
+        config["id2label"] = {str(i): name for i, name in enumerate(classes)}
+        config["label2id"] = {name: i for i, name in enumerate(classes)}
+    put("config.json", json.dumps(config, indent=2, ensure_ascii=False).encode())
+    trainer.write(os.path.join(target, _WEIGHTS), {"format": "pt"})
+
+
+def _check_output(folder: str, output: str, state: str, resume: bool) -> None:
+    if os.path.exists(output):
+        if not os.path.isdir(output):
+            raise ArgumentError(f"finetune: {output} is not a folder")
+        if os.path.samefile(folder, output):
+            raise ArgumentError(f"finetune: {output} is the model's own folder")
+    there = os.path.exists(state)
+    if there and not resume:
+        raise ArgumentError(f"finetune: {state} is there, of a run that did not end: resume=True goes "
+                            "on from it; remove it to begin again")
+    if resume and not there:
+        raise ArgumentError(f"finetune: resume: there is no {state}")
+
+
+def _metadata(path: str) -> dict[str, str]:
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 0 < length <= os.path.getsize(path):
+            raise FormatError(f"{path} is no state of a run")
+        try:
+            return json.loads(file.read(length)).get("__metadata__") or {}
+        except ValueError:
+            raise FormatError(f"{path} is no state of a run") from None
+
+
+def _evaluate(trainer: Trainer, examples: _Examples, batch: int, watch: Watch) -> TrainResult | None:
+    loss, counted, right = 0.0, 0, 0
+    for first in range(0, examples.count, batch):
+        found = trainer.run_rows(*examples.batch(np.arange(first, min(first + batch, examples.count))))
+        loss += found.loss * found.counted
+        counted, right = counted + found.counted, right + found.right
+        if watch.signals:
+            return None
+    return TrainResult(loss / max(counted, 1), 0.0, counted, right)
+
+
+def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Examples | None,
+           save: Callable[[], None], save_every: int, watch: Watch,
+           losses: list[float]) -> list[TrainResult]:
+    found: list[TrainResult] = []
+    epoch, order = -1, np.zeros(0, np.intp)
+    while trainer.steps < plan.steps:
+        step = trainer.steps
+        if step // plan.each != epoch:
+            epoch = step // plan.each
+            order = plan.order(epoch)
+        first = step % plan.each * plan.batch
+        rows, labels = examples.batch(order[first:first + plan.batch])
+        result = trainer.run_rows(rows, labels, plan.rate_of(step))
+        if not math.isfinite(result.loss):
+            raise ArgumentError(f"finetune: step {step + 1}: the loss is {result.loss:g}, no number any "
+                                "more; nothing is written. A lower rate may help, or clip")
+        losses.append(result.loss)
+        ended = trainer.steps % plan.each == 0
+        if ended and validation and not watch.signals:
+            tested = _evaluate(trainer, validation, plan.batch, watch)
+            found += [tested] if tested else []
+        stop = watch.called(trainer.steps, plan.steps)
+        due = ended or (save_every and trainer.steps % save_every == 0)
+        if (due and trainer.steps < plan.steps) or stop:
+            save()
+        if stop:
+            break
+    return found
+
+
+def finetune(folder: str | os.PathLike, texts: Sequence[str], targets: Sequence[Label],
+             output: str | os.PathLike, *, task: str = "classes", epochs: int = 3,
+             batch_size: int = 16, rate: float = 5e-5, warmup: float = 0.1,
+             schedule: str = "linear", optimizer: str = "adamw", momentum: float = 0.0,
+             decay: float = 0.01, clip: float = 1.0, scale: float = 20.0, freeze: int = 0,
+             seed: int = 0, validation: tuple[Sequence[str], Sequence[Label]] | None = None,
+             save_every: int = 0, resume: bool = False, max_length: int = 0, threads: int = 0,
+             context: Context | None = None, progress: Progress = None) -> FinetuneResult:
+    """All weights of an encoder learn, on the context's first device that works; the model goes to the
+    folder `output`, which Encoder, `cleave embed` and PyTorch read. Same seed, device and data: same
+    bytes, those of the command `cleave finetune`.
+
+    Parameters
+    ----------
+    folder      a model folder, as for Encoder
+    texts       what to learn from
+    targets     task "classes": the class of each text, str or int; a linear layer on the pooled vector
+                says it (classifier.weight, classifier.bias; names in config.json's id2label).
+                task "pairs": the text that belongs to each; the others of its batch do not
+    output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
+    epochs      how often every example is seen
+    batch_size  examples of a step
+    rate, warmup, schedule   highest learning rate, the part of the steps in which it rises, and
+                "linear" (falls to 0 behind that) or "constant"
+    optimizer, momentum, decay, clip, scale   "adamw" or "sgd" (which has momentum); of weights; longest
+                gradient, 0: any; of the cosines of pairs
+    freeze      the embeddings and the first so many layers stay; 0: none does
+    seed        of the order and the first weights
+    validation  (texts, targets) to test with behind every epoch
+    save_every  steps from state to state on disk; 0: at the ends of epochs
+    resume      go on from the state in `output`, with the same arguments: ends with the same bytes
+    progress    sees (steps done, all); a state is saved when it cancels, and at Ctrl-C
+
+    Raises ArgumentError, FormatError (labels, another run's state), FileError, DeviceMemoryError,
+    CancelledError, DeviceError.
+    """
+    source, target = os.fspath(folder), os.fspath(output)
+    state = os.path.join(target, _STATE)
+    pairs = choice("task", task, {"classes": 0, "pairs": 1}) == 1
+    choice("schedule", schedule, {"linear": 0, "constant": 1})
+    for name, value, good in (("epochs", epochs, 1 <= epochs <= 1 << 20),
+                              ("batch_size", batch_size, 1 + pairs <= batch_size <= 1 << 16),
+                              ("rate", rate, 0 < rate <= 1e3), ("warmup", warmup, 0 <= warmup < 1),
+                              ("seed", seed, 0 <= seed <= _MASK)):
+        if not good:
+            raise ArgumentError(f"finetune: {name}={value!r} is outside its range")
+    _check_output(source, target, state, resume)
+    learnt, tested = _texts("texts", texts), None
+    sets = [(learnt, targets)]
+    if validation is not None:
+        tested = _texts("validation", validation[0])
+        sets.append((tested, validation[1]))
+    for given, belonging in sets:
+        if len(given) != len(belonging):
+            raise ArgumentError(f"finetune: {len(given)} texts, {len(belonging)} targets")
+    if len(learnt) < 1 + pairs:
+        raise FormatError(f"finetune: {len(learnt)} texts, at least {1 + pairs} needed")
+    classes = {} if pairs else _classes(_names(targets))
+    options: dict[str, Any] = {} if pairs else {"classes": len(classes)}
+    trainer = Trainer(source, task, max_length=max_length, threads=threads, context=context,
+                      optimizer=choice("optimizer", optimizer, {"adamw": 0, "sgd": 1}),
+                      momentum=momentum, decay=decay, clip=clip, scale=scale, frozen_layers=freeze,
+                      seed=seed, **options)
+
+    def tokens(given: list[str], belonging: Any) -> _Examples:
+        return _Examples(trainer, given, _texts("targets", belonging) if pairs else None,
+                         None if pairs else _numbers(_names(belonging), classes))
+    try:
+        examples, *others = [tokens(*one) for one in sets]
+        plan = _Plan(len(learnt), epochs, batch_size, float(rate), float(warmup), schedule, seed)
+        run = f"data {examples.fingerprint()} {plan._replace(count=0)}"
+        if resume:
+            found = _metadata(state).get("cleave.run", "")
+            if found != run:
+                raise FormatError(f"{state} belongs to another run: \"{found}\", this one is \"{run}\"")
+            trainer.restore(state)
+        os.makedirs(target, exist_ok=True)
+        resumed, losses = trainer.steps, []
+        with Watch(progress, "finetune") as watch:
+            scores = _learn(plan, trainer, examples, others[0] if others else None,
+                            lambda: trainer.save(state, {"cleave.run": run}), save_every, watch,
+                            losses)
+            if trainer.steps < plan.steps:
+                watch.done(0)  # what the progress function raised, or the interrupt
+                if not watch.signals:
+                    raise CancelledError(f"finetune: cancelled behind step {trainer.steps} of "
+                                         f"{plan.steps}; resume=True goes on from {state}")
+        names = [str(name) for name in classes]
+        _write_folder(source, target, names, trainer)
+        if os.path.exists(state):
+            os.remove(state)
+        return FinetuneResult(np.array(losses), scores, names, resumed, trainer.device)
+    finally:
+        trainer.close()

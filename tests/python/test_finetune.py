@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""finetune(): the bytes of the command, also after an interruption; what is refused leaves nothing."""
+import filecmp
+import json
+import os
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+import cleave
+from test_encoder import folder  # noqa: F401: a small random model
+
+FRUIT = ["red apple", "green apples", "the apple is red", "a green apple", "apples"]
+ROCKS = ["red stone", "a stone", "stones", "the stone is green", "the red stones"]
+TEXTS, LABELS = FRUIT + ROCKS, ["fruit"] * 5 + ["rock"] * 5
+RULES = {"epochs": 4, "batch_size": 3, "rate": 0.02, "seed": 5}
+
+
+def command(folder, data, output, *options):
+    return subprocess.run([os.environ["CLEAVE_COMMAND"], "finetune", folder, "--mode=reference", "-q",
+                           "--data", data, "-o", output, *options], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+def weights(folder):
+    return os.path.join(folder, "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def whole(folder, tmp_path_factory, reference):
+    """A run that nobody stopped: (folder, result)."""
+    output = tmp_path_factory.mktemp("whole") / "out"
+    result = cleave.finetune(folder, TEXTS, LABELS, output, validation=(TEXTS, LABELS),
+                             context=reference, **RULES)
+    return output, result
+
+
+def test_the_bytes_are_those_of_the_command(folder, whole, tmp_path):
+    output, result = whole
+    data = tmp_path / "data.tsv"
+    data.write_text("".join(f"{text}\t{label}\n" for text, label in zip(TEXTS, LABELS)))
+    done = command(folder, data, tmp_path / "same", "--epochs=4", "--batch-size=3", "--lr=0.02",
+                   "--seed=5")
+    assert done.returncode == 0, done.stderr
+    assert filecmp.cmp(weights(output), weights(tmp_path / "same"), shallow=False)
+    mine, theirs = (json.loads((path / "config.json").read_text())
+                    for path in (output, tmp_path / "same"))
+    assert mine == theirs and mine["id2label"] == {"0": "fruit", "1": "rock"}
+    assert sorted(os.listdir(output)) == sorted(os.listdir(tmp_path / "same"))
+
+
+def test_it_learns(folder, whole, reference):
+    output, result = whole
+    assert result.losses.shape == (16,) and result.losses[-3:].mean() < 0.7 * result.losses[:3].mean()
+    assert [found.counted for found in result.validation] == [10] * 4
+    assert result.validation[-1].loss < result.validation[0].loss
+    assert (result.classes, result.resumed_at, result.device) == (["fruit", "rock"], 0, "host")
+    assert cleave.embed(output, FRUIT, context=reference).shape == (5, 16)
+
+
+def test_a_run_that_was_cancelled_goes_on(folder, whole, reference, tmp_path):
+    seen = []
+
+    def stop(done, total):
+        seen.append((done, total))
+        return done < 6
+    with pytest.raises(cleave.CancelledError, match="behind step 6 of 16; resume=True"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, progress=stop,
+                        **RULES)
+    assert seen == [(i, 16) for i in range(1, 7)]
+    assert os.listdir(tmp_path / "out") == ["checkpoint.safetensors"]
+    with pytest.raises(cleave.ArgumentError, match="did not end"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, **RULES)
+    with pytest.raises(cleave.FormatError, match="another run"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, resume=True,
+                        **{**RULES, "seed": 6})
+    result = cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, resume=True,
+                             **RULES)
+    assert (result.resumed_at, len(result.losses)) == (6, 10)
+    assert filecmp.cmp(weights(whole[0]), weights(tmp_path / "out"), shallow=False)
+    assert "checkpoint.safetensors" not in os.listdir(tmp_path / "out")
+
+
+def test_ctrl_c_leaves_a_state(folder, reference, tmp_path):
+    def press(done, _total):
+        if done == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, progress=press,
+                        **RULES)
+    assert os.listdir(tmp_path / "out") == ["checkpoint.safetensors"]
+
+
+def test_pairs(folder, context, tmp_path):
+    data = tmp_path / "pairs.tsv"
+    data.write_text("".join(f"{one}\t{other}\n" for one, other in zip(FRUIT, ROCKS)))
+    rules = {"task": "pairs", "epochs": 3, "batch_size": 5, "rate": 0.01, "freeze": 1}
+    result = cleave.finetune(folder, FRUIT, ROCKS, tmp_path / "out", validation=(FRUIT, ROCKS),
+                             context=context, **rules)
+    assert result.classes == [] and len(result.losses) == 3
+    with cleave.Context(mode="reference") as plain:
+        cleave.finetune(folder, FRUIT, ROCKS, tmp_path / "plain", context=plain, **rules)
+    done = command(folder, data, tmp_path / "same", "--task=pairs", "--epochs=3", "--batch-size=5",
+                   "--lr=0.01", "--freeze=1")
+    assert done.returncode == 0, done.stderr
+    assert filecmp.cmp(weights(tmp_path / "plain"), weights(tmp_path / "same"), shallow=False)
+
+
+def test_numbers_as_labels_keep_their_order(folder, reference, tmp_path):
+    result = cleave.finetune(folder, TEXTS, np.array([10] * 5 + [9] * 5), tmp_path / "out", epochs=1,
+                             context=reference)
+    assert result.classes == ["9", "10"]
+
+
+def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
+    output = tmp_path / "out"
+    (tmp_path / "file").write_text("")
+    cases = [
+        ((folder, TEXTS, LABELS, folder), {}, "own folder"),
+        ((folder, TEXTS, LABELS, tmp_path / "file"), {}, "is not a folder"),
+        ((folder, TEXTS, LABELS[:3], output), {}, "10 texts, 3 targets"),
+        ((folder, "text", LABELS, output), {}, "a list of texts expected"),
+        ((folder, [1], LABELS, output), {}, "text 0: a str expected"),
+        ((folder, TEXTS, "labels here", output), {}, "10 texts, 11 targets|a list expected"),
+        ((folder, TEXTS, ["a"] * 10, output), {}, "every text has the label 'a'"),
+        ((folder, TEXTS, [1.5] * 10, output), {}, "all str or all int"),
+        ((folder, [], [], output), {}, "0 texts, at least 1"),
+        ((folder, ["a"], ["b"], output), {"task": "pairs"}, "at least 2"),
+        ((folder, TEXTS, LABELS, output), {"validation": (["a"], ["x"])}, "has the label 'x'"),
+        ((folder, TEXTS, LABELS, output), {"epochs": 0}, "epochs=0"),
+        ((folder, TEXTS, LABELS, output), {"rate": 0}, "rate=0"),
+        ((folder, TEXTS, LABELS, output), {"schedule": "cosine"}, "'linear', 'constant'"),
+        ((folder, TEXTS, LABELS, output), {"freeze": 9}, "frozen|layers"),
+        ((folder, TEXTS, LABELS, output), {"resume": True}, "there is no"),
+    ]
+    for arguments, options, why in cases:
+        with pytest.raises(ValueError, match=why):
+            cleave.finetune(*arguments, context=reference, **options)
+        assert not os.path.exists(output), why
+    with pytest.raises(cleave.ArgumentError, match="no number any more"):
+        cleave.finetune(folder, TEXTS, LABELS, output, context=reference, optimizer="sgd", rate=1e3,
+                        clip=0, epochs=40)
+    assert not os.path.exists(weights(output))
