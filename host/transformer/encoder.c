@@ -158,10 +158,18 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
                           .setup = clv_encode_setup,
                           .enqueue = clv_encode_enqueue,
                           .commit = clv_encode_commit,
-                          .reference = clv_encode_reference };
+                          .reference = clv_encode_reference,
+                          .progress = encoder->progress,
+                          .progress_user = encoder->progress_user };
     clv_status status = plan_make(&plan);
     if (!status) status = clv_job_run(encoder->context, &job, &plan, report);
     plan_clear(&plan);
     clv_free(from_zero);
     return status;
+}
+
+void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user)
+{
+    encoder->progress = progress;
+    encoder->progress_user = user;
 }

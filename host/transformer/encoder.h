@@ -35,6 +35,8 @@ struct clv_encoder {
     clv_mutex lock;    /* of the table below */
     clv_encoder_device *devices[CLV_MAX_WORKERS];
     size_t device_count;
+    clv_progress *progress; /* of the calls from now on */
+    void *progress_user;
 };
 
 /* The model on the queue's device, brought there by the first call. */

@@ -67,6 +67,10 @@ CLV_API clv_status clv_encoder_open(clv_context *context, const clv_model_config
                                     const clv_encoder_options *options, clv_encoder **encoder);
 CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; accepts NULL */
 
+/** Who is told how many texts are done, and may cancel, from the next clv_encode on: as
+ *  clv_job.progress. NULL: nobody. Between calls. */
+CLV_API void clv_encoder_watch(clv_encoder *encoder, clv_progress *progress, void *user);
+
 /**
  * Vectors of texts: embeddings, layers, pooling. No padding: a text costs its own tokens.
  *
@@ -77,7 +81,8 @@ CLV_API void clv_encoder_close(clv_encoder *encoder); /**< before its context; a
  *                 these texts.
  * @param report   NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_ARGUMENT (an id outside the vocabulary, offsets that fall); CLV_E_SHAPE (a
- *         text longer than the model's positions: names it); what clv_job_run returns.
+ *         text longer than the model's positions: names it); what clv_job_run returns (after
+ *         CLV_E_CANCELLED some rows of `out` are there).
  *
  * The bits of a text's vector do not depend on the texts beside it nor on the split, on one device.
  * Threads: one call at a time for an encoder.

@@ -313,6 +313,7 @@ OPTIONAL = {
     "clv_encoder_open": (status, [void_p, c.POINTER(size_t), void_p, c.POINTER(EncoderOptions),
                                   _OUT]),
     "clv_encoder_close": (None, [void_p]),
+    "clv_encoder_watch": (None, [void_p, Progress, void_p]),
     "clv_encode": (status, [void_p, void_p, void_p, size_t, void_p, void_p]),
     "clv_trainer_open": (status, [void_p, void_p, c.POINTER(TrainerOptions), _OUT]),
     "clv_trainer_close": (None, [void_p]),

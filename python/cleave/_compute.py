@@ -4,6 +4,7 @@ normalisation, linear regression."""
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 from typing import Any, NamedTuple
 
@@ -11,13 +12,22 @@ import numpy as np
 
 from . import _abi
 from ._context import Context
-from ._device_array import Array, Operands
+from ._device_array import Array, Operands, array
 from ._library import check, lib
 from ._probe import choice
-from .errors import ArgumentError, ShapeError
+from ._watch import Progress, Watch
+from .errors import ArgumentError, CancelledError, ShapeError
 
+_FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
+
+
+def _decides_only() -> bool:
+    """Whether this thread's calls compute nothing: inside explain()."""
+    before: bool = lib.clv_offload_dry(True)
+    lib.clv_offload_dry(before)
+    return before
 
 
 def compute(expression: str, out: Any = None, *, context: Context | None = None,
@@ -137,11 +147,11 @@ def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tu
 
 
 def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
-                 context: Context | None = None) -> Any:
+                 context: Context | None = None, progress: Progress = None) -> Any:
     """`steps` times w -= rate * gradient, all on one side; w is changed in place. Returns the loss
-    before each step.
+    before each step. Ctrl-C ends the call: w is what it had become then.
 
-    Raises ShapeError, ArgumentError (w is no dense, writeable float32 array).
+    Raises ShapeError, ArgumentError (w is no dense, writeable float32 array), CancelledError.
     """
     if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
                                          w.flags.c_contiguous and w.flags.writeable):
@@ -149,7 +159,25 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     if not 0 < operator.index(steps) < 1 << 32:
         raise ArgumentError(f"linear_train: {steps} steps, 1 to 2^32 - 1 expected")
     with Operands(context, x, y, w) as operands:
-        (hx, _), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
-        hl, losses = operands.result((steps,))
-        check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), steps, hl))
-    return losses
+        (hx, shape), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
+        each = max(1, int(_FLOPS_A_CALL / max(4 * math.prod(shape), 1)))
+        if progress is None and steps <= each or _decides_only():
+            hl, losses = operands.result((steps,))
+            check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), steps, hl))
+            return losses
+        parts: list[Any] = []  # a call of the library cannot be ended early: several of them
+        done = 0
+        with Watch(progress, "linear_train") as watch:
+            while done < steps:
+                count = min(each, steps - done)
+                hl, part = operands.result((count,))
+                check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), count, hl))
+                parts.append(part)
+                done += count
+                if watch.called(done, steps):
+                    break
+            watch.done(0)
+            if done < steps and not watch.signals:
+                raise CancelledError(f"linear_train: cancelled after {done} of {steps} steps")
+        losses = np.concatenate([np.asarray(part) for part in parts])
+        return array(losses, context=operands.context) if operands.ours else losses

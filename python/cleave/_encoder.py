@@ -16,7 +16,10 @@ from ._context import Context, default_context
 from ._library import check, lib
 from ._probe import choice
 from ._report import Report, report_handle
+from ._watch import Progress, Watch
 from .errors import ArgumentError
+
+_NOBODY = _abi.Progress()
 
 
 def _open_tokenizer(folder: Any, max_length: int) -> int:
@@ -127,17 +130,24 @@ class Encoder(_Folder):
             self.context.acquire()
         self._encoder = made.value
 
-    def embed(self, texts: Sequence[str], *, report: Report | None = None) -> np.ndarray:
+    def embed(self, texts: Sequence[str], *, report: Report | None = None,
+              progress: Progress = None) -> np.ndarray:
         """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
-        depend on its neighbours. Raises DeviceError, CancelledError."""
+        depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the call."""
         with self._turn:
             if not self._encoder:
                 raise ArgumentError("encoder: it is closed")
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
             out = np.empty((len(texts), self.width), np.float32)
             if len(texts):
-                check(lib.clv_encode(self._encoder, address(ids), address(offsets), len(texts),
-                                     address(out), report_handle(report)))
+                with Watch(progress, "embed") as watch:
+                    lib.clv_encoder_watch(self._encoder, watch.function, None)
+                    try:
+                        status = lib.clv_encode(self._encoder, address(ids), address(offsets),
+                                                len(texts), address(out), report_handle(report))
+                        watch.done(status)
+                    finally:
+                        lib.clv_encoder_watch(self._encoder, _NOBODY, None)
             return out
 
     def close(self) -> None:
@@ -149,11 +159,12 @@ class Encoder(_Folder):
         super().close()
 
 
-def embed(folder: str | os.PathLike, texts: Sequence[str], **named: Any) -> np.ndarray:
+def embed(folder: str | os.PathLike, texts: Sequence[str], *, report: Report | None = None,
+          progress: Progress = None, **named: Any) -> np.ndarray:
     """Encoder(folder, ...).embed(texts): for a single call."""
     encoder = Encoder(folder, **named)
     try:
-        return encoder.embed(texts)
+        return encoder.embed(texts, report=report, progress=progress)
     finally:
         encoder.close()
 

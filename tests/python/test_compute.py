@@ -84,6 +84,26 @@ def test_regression(side):
         cleave.linear_train(x, y, [0.0] * 7, rate=0.1, steps=3, context=side)
 
 
+def test_a_long_training_can_be_ended(reference, monkeypatch):
+    x = np.random.default_rng(8).standard_normal((50, 4)).astype(np.float32)
+    y, w, cut = x[:, 0] * 2, np.zeros(4, np.float32), np.zeros(4, np.float32)
+    whole = cleave.linear_train(x, y, w, rate=0.1, steps=30, context=reference)
+    monkeypatch.setattr(cleave._compute, "_FLOPS_A_CALL", 4 * x.size * 7)
+    seen = []
+    assert np.array_equal(whole, cleave.linear_train(
+        x, y, cut, rate=0.1, steps=30, context=reference,
+        progress=lambda done, total: seen.append((done, total))))
+    assert np.array_equal(w, cut) and seen == [(n, 30) for n in (7, 14, 21, 28, 30)]
+    there = cleave.array(np.zeros(4), context=reference)
+    losses = cleave.linear_train(x, y, there, rate=0.1, steps=30)
+    assert isinstance(losses, cleave.Array) and np.array_equal(losses.numpy(), whole)
+    with pytest.raises(cleave.CancelledError, match="after 14 of 30 steps"):
+        cleave.linear_train(x, y, cut, rate=0.1, steps=30, context=reference,
+                            progress=lambda done, _total: done < 14)
+    plan = cleave.explain(cleave.linear_train, x, y, cut, rate=0.1, steps=30, context=reference)
+    assert plan.flops > 4 * x.size * 20  # all steps, not those of a part
+
+
 def test_operands_of_a_regression_may_be_one_array():
     x = np.random.default_rng(5).random((6, 6), np.float32)
     y = x[0].copy()

@@ -79,6 +79,20 @@ def test_vectors(folder, reference, context):
     np.testing.assert_allclose(cleave.embed(folder, texts, context=context), vectors, atol=1e-5)
 
 
+def test_how_far_it_is_is_told(folder, reference):
+    encoder, seen = cleave.Encoder(folder, context=reference), []
+    encoder.embed(["a red apple"] * 50, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (50, 50)
+    calls = len(seen)
+    encoder.embed(["a stone"])  # nobody is told any more
+    assert len(seen) == calls
+    with pytest.raises(KeyError, match="mine"):
+        def broken(_done, _total):
+            raise KeyError("mine")
+        encoder.embed(["a red apple"], progress=broken)
+    encoder.close()
+
+
 def test_a_model_learns(folder, reference, tmp_path):
     texts, labels = ["red apple", "green apple", "red stone", "green stones"], [0, 1, 0, 1]
     trainer = cleave.Trainer(folder, "classes", classes=2, seed=3, context=reference)
