@@ -36,7 +36,7 @@ static clv_cost cost(size_t first, size_t count, void *user)
 /* On a device's own thread: one launch for the rows [first, first + count). */
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
-    const clv_launch launch = { &source, "rows", { { NULL, 0 } }, { WIDTH, count }, { 50, 1 } };
+    const clv_launch launch = { &source, "rows", { { NULL, 0 } }, { WIDTH, count }, { 30, 1 } };
     clv_buffer *out;
     const clv_status status = clv_slot_output(slot, PIXELS, count * WIDTH, &out);
     (void)user;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
 
+_F = TypeVar("_F")
 #: One spot; see blobs().
 SPOT = dtype_of(_abi.Spot)
 _PIXELS = {"|u1": 0, "<u2": 1, "<i2": 2, "<f4": 3}
@@ -74,7 +75,7 @@ def as_table(array: np.ndarray, table: str) -> Any:
     return pandas.DataFrame({name: array[name] for name in array.dtype.names})
 
 
-def _spot_options(function: Any) -> Any:
+def _spot_options(function: _F) -> _F:
     """Adds the options that blobs() and BlobStream share to a docstring."""
     function.__doc__ = (function.__doc__ or "").replace("{options}", """min_sigma, max_sigma
                 sizes of the spots in pixels; one of sigma s has a radius near sqrt(2) s

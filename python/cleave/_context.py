@@ -180,6 +180,7 @@ class Context:
         return _Held(self)
 
     def acquire(self) -> int:
+        """The library's pointer; close() waits until release() was called as often."""
         if self._pid != os.getpid():
             raise ArgumentError("context: made before a fork; make one in this process")
         with self._lock:
@@ -189,6 +190,7 @@ class Context:
             return self._handle
 
     def release(self) -> None:
+        """Ends what acquire() began."""
         with self._lock:
             self._users -= 1
             last = self._closed and not self._users

@@ -57,7 +57,7 @@ class _Examples:
 
 
 class _Plan(NamedTuple):
-    count: int
+    examples: int
     epochs: int
     batch: int
     rate: float
@@ -67,7 +67,7 @@ class _Plan(NamedTuple):
 
     @property
     def each(self) -> int:
-        return -(-self.count // self.batch)
+        return -(-self.examples // self.batch)
 
     @property
     def steps(self) -> int:
@@ -75,9 +75,9 @@ class _Plan(NamedTuple):
 
     def order(self, epoch: int) -> np.ndarray:
         """Depends on seed and epoch alone, so that a run can go on anywhere. SplitMix64."""
-        order = list(range(self.count))
+        order = list(range(self.examples))
         state = (self.seed * 0xD1342543DE82EF95 + epoch) & _MASK
-        for i in range(self.count, 1, -1):
+        for i in range(self.examples, 1, -1):
             state = (state + 0x9E3779B97F4A7C15) & _MASK
             z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
             z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -229,8 +229,8 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
     return found
 
 
-def finetune(folder: str | os.PathLike, texts: Sequence[str], targets: Sequence[Label],
-             output: str | os.PathLike, *, task: str = "classes", epochs: int = 3,
+def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequence[Label],
+             output: str | os.PathLike[str], *, task: str = "classes", epochs: int = 3,
              batch_size: int = 16, rate: float = 5e-5, warmup: float = 0.1,
              schedule: str = "linear", optimizer: str = "adamw", momentum: float = 0.0,
              decay: float = 0.01, clip: float = 1.0, scale: float = 20.0, freeze: int = 0,
@@ -299,14 +299,15 @@ def finetune(folder: str | os.PathLike, texts: Sequence[str], targets: Sequence[
     try:
         examples, *others = [tokens(*one) for one in sets]
         plan = _Plan(len(learnt), epochs, batch_size, float(rate), float(warmup), schedule, seed)
-        run = f"data {examples.fingerprint()} {plan._replace(count=0)}"
+        run = f"data {examples.fingerprint()} {plan._replace(examples=0)}"
         if resume:
             found = _metadata(state).get("cleave.run", "")
             if found != run:
                 raise FormatError(f"{state} belongs to another run: \"{found}\", this one is \"{run}\"")
             trainer.restore(state)
         os.makedirs(target, exist_ok=True)
-        resumed, losses = trainer.steps, []
+        resumed = trainer.steps
+        losses: list[float] = []
         with Watch(progress, "finetune") as watch:
             scores = _learn(plan, trainer, examples, others[0] if others else None,
                             lambda: trainer.save(state, {"cleave.run": run}), save_every, watch,

@@ -32,6 +32,8 @@ class FirstLook(unittest.TestCase):
         result = self.run_cleave("demo", "-o", "out", "--device", "0")
         self.assertRegex(result.stdout, r"paco .* 3 of 3 planets +ok")
         self.assertRegex(result.stdout, r"regression .* 64 slopes to 0\.\d+ +ok")
+        self.assertRegex(result.stdout, r"filter .* star at 37[678], 6(09|10|11): \d+\.\d sigma +ok")
+        self.assertRegex(result.stdout, r"matrices .* rows 123 and 854 are alike +ok")
         self.assertRegex(result.stdout, r"transformer .* (\d+) of \1 neighbours +ok")
         for name in ("paco-frame.png", "paco-snr.png"):
             with open(os.path.join(self.folder, "out", name), "rb") as file:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """paco, blobs, link, specfit, matmul: arrays in, arrays out."""
+import inspect
 import sys
 import types
 
@@ -285,3 +286,31 @@ def test_specfit_says_what_does_not_fit(reference, tmp_path):
     (tmp_path / "lib.json").write_text('{"arms": {"blue": {}}}')
     with pytest.raises(cleave.FormatError, match="lib.json"):
         cleave.SpectraLibrary.load(tmp_path)
+
+
+_OBVIOUS = {"sum", "mean", "var", "std", "min", "max", "argmin", "argmax", "close"}
+
+
+def test_everything_public_has_types_and_words():
+    """What an editor shows: a docstring, and the type of every parameter and result."""
+    bare = []
+    for name in cleave.__all__:
+        thing = getattr(cleave, name)
+        if not callable(thing):
+            continue
+        if not inspect.getdoc(thing):
+            bare.append(f"{name}: no docstring")
+        members = [(name, thing)] if inspect.isfunction(thing) else [
+            (f"{name}.{member}", value) for member, value in vars(thing).items()
+            if inspect.isfunction(value) and not member.startswith("_")]
+        for label, function in members:
+            signature = inspect.signature(function)
+            if signature.return_annotation is inspect.Signature.empty:
+                bare.append(f"{label}: no type of the result")
+            bare += [f"{label}: no type of {parameter.name}"
+                     for parameter in signature.parameters.values()
+                     if parameter.annotation is inspect.Parameter.empty and parameter.name != "self"]
+            if label != name and not inspect.getdoc(function) and "__" not in label and \
+                    function.__name__ not in _OBVIOUS:
+                bare.append(f"{label}: no docstring")
+    assert not bare

@@ -17,9 +17,10 @@ static const struct {
     const char *name;
     demo_workload *run;
 } workloads[] = {
-    { "paco", demo_paco },       { "blobs", demo_blobs },
-    { "specfit", demo_specfit }, { "transformer", demo_transformer },
-    { "arrays", demo_arrays },   { "regression", demo_regression },
+    { "paco", demo_paco },         { "blobs", demo_blobs },
+    { "specfit", demo_specfit },   { "transformer", demo_transformer },
+    { "arrays", demo_arrays },     { "filter", demo_filter },
+    { "matrices", demo_matrices }, { "regression", demo_regression },
 };
 
 typedef struct demo_args {

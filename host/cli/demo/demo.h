@@ -23,6 +23,7 @@ typedef struct demo_row {
 typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
                                  demo_row *row);
 
-demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_regression;
+demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
+    demo_matrices, demo_regression;
 
 #endif
