@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/engine.h"
+#include "runtime/offload_exact.h"
 #include "runtime/offload_kind.h"
 #include "runtime/offload_measure.h"
 
@@ -21,6 +22,7 @@ typedef struct entry {
     const clv_device *device;
     bool looked; /* for notes, or timed: the curve is what it is */
     clv_offload_kind kind;
+    clv_exacts exacts; /* shapes of the kind that were timed themselves */
 } entry;
 
 struct clv_offload_table {
@@ -28,7 +30,7 @@ struct clv_offload_table {
     clv_device *device; /* that flat calls use */
     double transfer_rate;
     double first_s; /* what first calls of other kinds added on it; 0: unknown */
-    bool timing;    /* a thread times a kind, without the lock; one at a time */
+    bool timing;    /* a thread times a kind or a shape, without the lock; one at a time */
     clv_cond timed;
 };
 
@@ -36,6 +38,7 @@ static _Thread_local clv_side forced;
 static _Thread_local bool dry;
 static _Thread_local bool measuring; /* inside a trial */
 static _Thread_local clv_offload latest;
+static _Thread_local bool at_this_size; /* the prediction in the making, and so the latest one */
 
 clv_side clv_offload_force(clv_side side)
 {
@@ -76,7 +79,10 @@ static void explain(clv_offload *of)
              "%s: %.3g ms predicted on the host, %.3g ms on the device (%.3g ms of it launch and "
              "wait, %.3g MB to move)%s; %s",
              clv_side_name(of->side), of->host_s * 1e3, of->device_s * 1e3, of->launch_s * 1e3,
-             of->transfer_bytes / 1e6, first, of->measured ? "measured rates" : "built-in rates");
+             of->transfer_bytes / 1e6, first,
+             !of->measured  ? "built-in rates"
+             : at_this_size ? "measured at this size"
+                            : "measured rates");
 }
 
 static void copy_text(char *to, size_t room, const char *from)
@@ -129,9 +135,17 @@ static void note_curve(clv_context *context, const entry *e)
     clv_log(CLV_LOG_INFO, "%s: %s: %s", e->device->label, key, note);
 }
 
+static void note_exacts(clv_context *context, const entry *e)
+{
+    char key[300], note[CLV_EXACT_TEXT];
+    name_note(e->device, "exact ", e->name, key);
+    clv_exact_write(&e->exacts, note, sizeof note);
+    clv_notes_set(&context->tuned, key, note);
+}
+
 static void read_notes(clv_context *context, entry *e)
 {
-    char key[300], note[CLV_CURVE_POINTS * 40];
+    char key[300], note[CLV_MAX((int)CLV_EXACT_TEXT, CLV_CURVE_POINTS * 40)];
     name_note(e->device, "", e->name, key);
     if (clv_notes_get(&context->tuned, key, note, sizeof note))
         e->looked = clv_curve_read(note, &e->kind.curve);
@@ -140,6 +154,9 @@ static void read_notes(clv_context *context, entry *e)
     if (!clv_notes_get(&context->tuned, key, note, sizeof note) ||
         !clv_parse_double(note, &e->kind.first_s))
         e->kind.first_s = -1;
+    name_note(e->device, "exact ", e->name, key);
+    if (e->looked && clv_notes_get(&context->tuned, key, note, sizeof note))
+        clv_exact_read(note, &e->exacts);
 }
 
 static entry *find(struct clv_offload_table *table, const clv_device *device, const char *name)
@@ -150,17 +167,26 @@ static entry *find(struct clv_offload_table *table, const clv_device *device, co
     return e;
 }
 
-/* The lock is left meanwhile: calls of other threads go by what is known. */
+/* The lock is left while a thread times: calls of other threads go by what is known. */
+static void leave_to_time(clv_context *context)
+{
+    context->offload->timing = measuring = true;
+    pthread_mutex_unlock(&context->offload_lock);
+}
+
+static void come_back(clv_context *context)
+{
+    pthread_mutex_lock(&context->offload_lock);
+    context->offload->timing = measuring = false;
+    pthread_cond_broadcast(&context->offload->timed);
+}
+
 static void measure(clv_context *context, const clv_offload_request *r, entry *e)
 {
-    struct clv_offload_table *table = context->offload;
     clv_curve curve;
-    table->timing = measuring = true;
-    pthread_mutex_unlock(&context->offload_lock);
+    leave_to_time(context);
     const clv_status status = clv_offload_measure(context, r, &curve);
-    pthread_mutex_lock(&context->offload_lock);
-    table->timing = measuring = false;
-    pthread_cond_broadcast(&table->timed);
+    come_back(context);
     e->looked = true;
     if (status) {
         clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
@@ -172,9 +198,20 @@ static void measure(clv_context *context, const clv_offload_request *r, entry *e
     clv_notes_save(&context->tuned);
 }
 
+/* Only who asks for a plan waits for another thread's timing. */
+static void wait_for_timing(clv_context *context)
+{
+    while (dry && context->offload->timing)
+        clv_cond_wait_until(&context->offload->timed, &context->offload_lock, clv_now() + 1);
+}
+
+static bool can_time(const clv_context *context, const clv_offload_request *r)
+{
+    return context->tuning && clv_notes_are_kept(&context->tuned) && r->trial;
+}
+
 /* What is known of a kind, timed once that is worth it; `later`: it may still be. NULL: no memory.
- * offload_lock is held, and left while the kind is timed: only who asks for a plan waits for another
- * thread's timing. */
+ * offload_lock is held, and left while the kind is timed. */
 static entry *entry_of(clv_context *context, clv_device *device, const clv_offload_request *r,
                        double host_s, bool *later)
 {
@@ -189,14 +226,52 @@ static entry *entry_of(clv_context *context, clv_device *device, const clv_offlo
         e->next = table->first;
         table->first = e;
     }
-    while (dry && table->timing && !e->looked)
-        clv_cond_wait_until(&table->timed, &context->offload_lock, clv_now() + 1);
-    *later = !e->looked && context->tuning && clv_notes_are_kept(&context->tuned) && r->trial;
+    if (!e->looked) wait_for_timing(context);
+    *later = !e->looked && can_time(context, r);
     if (*later && !table->timing && (dry || clv_kind_is_due(&e->kind, host_s))) {
         measure(context, r, e);
         *later = false;
     }
     return e;
+}
+
+/* What the first call of a process adds on the device; and what of it the host did not lose yet. */
+static double first_of(const clv_offload_kind *kind, const struct clv_offload_table *table)
+{
+    return kind->first_s >= 0 ? kind->first_s : table->first_s;
+}
+
+static double wait_s(const clv_offload_kind *kind, const struct clv_offload_table *table)
+{
+    return kind->built ? 0 : fmax(first_of(kind, table) - kind->lost_s, 0);
+}
+
+/* Both sides at just this shape, where the curve is in doubt and that is worth it. NULL: by the curve. */
+static clv_exact *exact_of(clv_context *context, const clv_offload_request *r, entry *e,
+                           const clv_offload *by_curve)
+{
+    struct clv_offload_table *table = context->offload;
+    const uint64_t name = clv_exact_name(r);
+    clv_exact *exact = clv_exact_find(&e->exacts, name);
+    if (exact || !clv_exact_doubts(by_curve->host_s, by_curve->device_s) || !can_time(context, r) ||
+        !clv_exact_is_due(&e->exacts, name, by_curve->host_s - wait_s(&e->kind, table), dry))
+        return exact;
+    wait_for_timing(context);
+    if (table->timing || (exact = clv_exact_find(&e->exacts, name))) return exact;
+    double host_s, device_s, lasted_s;
+    leave_to_time(context);
+    const clv_status status = clv_offload_measure_exact(context, r, &host_s, &device_s, &lasted_s);
+    come_back(context);
+    e->exacts.timed_s += status ? INFINITY : lasted_s; /* what failed is not tried again */
+    if (status) {
+        clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
+        return NULL;
+    }
+    e->kind.built = true;
+    exact = clv_exact_put(&e->exacts, name, host_s, device_s);
+    note_exacts(context, e);
+    clv_notes_save(&context->tuned);
+    return exact;
 }
 
 static struct clv_offload_table *make_table(void)
@@ -242,11 +317,15 @@ bool clv_offload_at_once(clv_context *context, const char *operation, double flo
     return true;
 }
 
-/* Seconds by what is known of the kind; the curve is of operands that all lie with the host. */
+/* Seconds by what is known of the shape (NULL: it was not timed) or the kind; both are of operands
+ * that all lie with the host. */
 static void settle(const struct clv_offload_table *table, const clv_offload_kind *kind,
-                   const clv_offload_request *r, clv_offload *out)
+                   const clv_exact *exact, const clv_offload_request *r, clv_offload *out)
 {
-    clv_kind_predict(kind, r->work, &out->host_s, &out->device_s);
+    if (exact)
+        clv_exact_predict(exact, &out->host_s, &out->device_s);
+    else
+        clv_kind_predict(kind, r->work, &out->host_s, &out->device_s);
     out->launch_s = CLV_MIN(kind->curve.at[0].device_s, out->device_s);
     out->transfer_rate = table->transfer_rate;
     out->measured = true;
@@ -271,16 +350,38 @@ static const char *predict(clv_context *context, clv_device *device, const clv_o
         return "host: such calls are timed on both sides once they add up to what that takes";
     }
     clv_offload_kind *kind = &e->kind;
+    clv_exact *exact = NULL;
     if (kind->curve.count) {
         if (table->transfer_rate < 0)
             table->transfer_rate = clv_offload_transfer_rate(context, device);
-        settle(table, kind, r, out);
+        settle(table, kind, NULL, r, out);
+        exact = exact_of(context, r, e, out);
+        if (exact) settle(table, kind, exact, r, out);
+        at_this_size = exact;
     }
-    const double first = kind->first_s >= 0 ? kind->first_s : table->first_s;
-    out->first_s = kind->built ? 0 : fmax(first - kind->lost_s, 0);
-    out->side = clv_kind_choose(kind, r->work, out->host_s, out->device_s, first);
-    if (!dry) clv_kind_went(kind, r->work, out->side, out->host_s, out->device_s);
+    const double first = first_of(kind, table);
+    out->first_s = wait_s(kind, table);
+    out->side = exact ? clv_kind_weigh(kind, exact->last, out->host_s, out->device_s, first)
+                      : clv_kind_choose(kind, r->work, out->host_s, out->device_s, first);
+    if (dry) return NULL;
+    clv_kind_went(kind, r->work, out->side, out->host_s, out->device_s);
+    if (exact && (kind->built || out->side == CLV_SIDE_DEVICE)) exact->last = out->side;
     return NULL;
+}
+
+/* What a call of a shape that is in doubt showed. `said`: by the curve. */
+static void teach_exact(const struct clv_offload_table *table, const clv_offload_request *r,
+                        entry *e, const clv_offload *said, clv_side side, double seconds)
+{
+    const uint64_t name = clv_exact_name(r);
+    clv_exact *exact = clv_exact_find(&e->exacts, name);
+    clv_offload now;
+    if (exact) {
+        settle(table, &e->kind, exact, r, &now);
+        clv_exact_saw(exact, side, side == CLV_SIDE_DEVICE ? now.device_s : now.host_s, seconds);
+    } else if (clv_exact_doubts(said->host_s, said->device_s)) {
+        clv_exact_waits(&e->exacts, name, seconds);
+    }
 }
 
 void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_side side,
@@ -292,7 +393,7 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
     clv_offload_kind *kind = e ? &e->kind : NULL;
     clv_offload said = { 0 };
     if (kind && kind->curve.count && table->transfer_rate >= 0)
-        settle(table, kind, r, &said);
+        settle(table, kind, NULL, r, &said);
     else
         clv_offload_guess(table ? table->device : NULL, r, &said.host_s, &said.device_s,
                           &said.launch_s);
@@ -307,6 +408,7 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
     } else if (kind && said.measured) {
         clv_kind_saw(kind, r->work, side, side == CLV_SIDE_DEVICE ? said.device_s : said.host_s,
                      seconds);
+        teach_exact(table, r, e, &said, side, seconds);
     } else if (kind && side == CLV_SIDE_HOST) {
         kind->spent_s += seconds;
     }
@@ -351,6 +453,7 @@ static clv_status choose(clv_context *context, const clv_offload_request *r, clv
 
 clv_status clv_offload_decide(clv_context *context, const clv_offload_request *r, clv_offload *out)
 {
+    at_this_size = false;
     *out = (clv_offload){ .flops = r->flops,
                           .bytes = r->bytes,
                           .transfer_bytes = r->transfer_bytes,

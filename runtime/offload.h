@@ -20,12 +20,14 @@ typedef struct clv_offload_request {
     const char *operation; /* "map" */
     const char *kind;      /* calls of one kind share a curve: "map 1f3a"; one line, no '=' */
     double work;           /* the curve's axis, in the operation's own measure */
+    uint64_t shape;        /* what else tells this call from others of the kind and work */
     double flops, bytes, transfer_bytes, resident_bytes;
     bool brief; /* the words are for clv_offload_last, made when it asks: a microsecond less */
     bool stays; /* an operand lies only on the device: so the device does it */
     double host_flops;            /* built-in rate of the host; 0: 3e9 */
     double least_work, most_work; /* between which the curve is measured */
-    /* Seconds of one call of about that work on a side, on memory of its own; NULL: built-in rates.
+    /* Seconds of one call of about that work on a side, on memory of its own: for the request's work,
+     * of just its shape. NULL: built-in rates.
      * Runs with offload_lock and job_lock free, the thread's override set to `side`. */
     clv_status (*trial)(clv_context *context, double work, clv_side side, double *seconds,
                         void *user);
@@ -35,6 +37,13 @@ typedef struct clv_offload_request {
 /* Decides, and notes the decision as the thread's latest. CLV_E_NO_DEVICE (forced). */
 clv_status clv_offload_decide(clv_context *context, const clv_offload_request *request,
                               clv_offload *out);
+/* Extents, one after the other, as one number. */
+static inline uint64_t clv_offload_shape(uint64_t before, uint64_t extent)
+{
+    const uint64_t mixed = ((before << 7 | before >> 57) ^ extent) * 0x9E3779B97F4A7C15u;
+    return mixed ^ mixed >> 29;
+}
+
 /* Shorter on the host than any launch: decided without a curve, `kind` is not looked at. */
 bool clv_offload_is_short(const clv_offload_request *request);
 bool clv_offload_is_dry(void);

@@ -46,9 +46,13 @@ void clv_kind_predict(const clv_offload_kind *kind, double work, double *host_s,
 clv_side clv_kind_choose(const clv_offload_kind *kind, double work, double host_s, double device_s,
                          double first_s)
 {
+    return clv_kind_weigh(kind, kind->last[nearest(kind, work)], host_s, device_s, first_s);
+}
+
+clv_side clv_kind_weigh(const clv_offload_kind *kind, clv_side last, double host_s, double device_s,
+                        double first_s)
+{
     const double wait_s = kind->built ? 0 : fmax(first_s - kind->lost_s, 0);
-    const size_t i = nearest(kind, work);
-    const clv_side last = kind->last[i];
     double host = host_s, device = device_s + wait_s;
     if (last == CLV_SIDE_HOST) host *= worth_leaving;
     if (last == CLV_SIDE_DEVICE) device *= worth_leaving;
@@ -63,6 +67,14 @@ void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double ho
     if (kind->built || side == CLV_SIDE_DEVICE) kind->last[i] = side;
 }
 
+void clv_kind_lean(double *mine, double *other, double weight, double predicted, double seconds)
+{
+    const double most = predicted < long_s ? most_step : most_long_step;
+    const double step = fmax(-most, fmin(most, part * log(seconds / predicted)));
+    *mine = fmax(-most_lean, fmin(most_lean, *mine + weight * step));
+    *other *= 1 - forgotten * weight;
+}
+
 void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double predicted,
                   double seconds)
 {
@@ -71,11 +83,7 @@ void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double pre
     const int mine = side == CLV_SIDE_DEVICE;
     const size_t i = near(kind, work, &t), next = CLV_MIN(i + 1, kind->curve.count - 1);
     const double weight[2] = { 1 - t, t };
-    const double most = predicted < long_s ? most_step : most_long_step;
-    const double step = fmax(-most, fmin(most, part * log(seconds / predicted)));
-    for (int k = 0; k < 2; ++k) {
-        double *lean = &kind->lean[mine][k ? next : i];
-        *lean = fmax(-most_lean, fmin(most_lean, *lean + weight[k] * step));
-        kind->lean[!mine][k ? next : i] *= 1 - forgotten * weight[k];
-    }
+    for (int k = 0; k < 2; ++k)
+        clv_kind_lean(&kind->lean[mine][k ? next : i], &kind->lean[!mine][k ? next : i], weight[k],
+                      predicted, seconds);
 }

@@ -28,6 +28,9 @@ void clv_kind_predict(const clv_offload_kind *kind, double work, double *host_s,
  * work went to is left for a gain of 4 % only. */
 clv_side clv_kind_choose(const clv_offload_kind *kind, double work, double host_s, double device_s,
                          double first_s);
+/* The same where calls went to `last` before. */
+clv_side clv_kind_weigh(const clv_offload_kind *kind, clv_side last, double host_s, double device_s,
+                        double first_s);
 /* A call went to that side. */
 void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double host_s,
                    double device_s);
@@ -38,5 +41,7 @@ void clv_kind_went(clv_offload_kind *kind, double work, clv_side side, double ho
  * chance again. */
 void clv_kind_saw(clv_offload_kind *kind, double work, clv_side side, double predicted,
                   double seconds);
+/* That lesson for one figure of each side, the one that did the call and the other one. */
+void clv_kind_lean(double *mine, double *other, double weight, double predicted, double seconds);
 
 #endif

@@ -173,6 +173,34 @@ clv_status clv_offload_measure(clv_context *context, const clv_offload_request *
     return CLV_OK;
 }
 
+static bool are_apart(const double *host, const double *device, int count)
+{
+    static const double clearly = 1.1;
+    bool below = true, above = true;
+    for (int i = 0; i < count; ++i)
+        for (int k = 0; k < count; ++k) {
+            below &= host[i] * clearly < device[k];
+            above &= device[k] * clearly < host[i];
+        }
+    return count > 1 && (below || above);
+}
+
+clv_status clv_offload_measure_exact(clv_context *context, const clv_offload_request *r,
+                                     double *host_s, double *device_s, double *lasted_s)
+{
+    static const double shape_s = 0.1;
+    double host[TURNS], device[TURNS];
+    int turns = 0;
+    useful_s = 0;
+    const double started = clv_jobs_clock();
+    do {
+        CLV_TRY(time_both(context, r, r->work, &host[turns], &device[turns]));
+        ++turns;
+    } while (turns < TURNS && lasted(started) < shape_s && !are_apart(host, device, turns));
+    *host_s = usual(host, turns), *device_s = usual(device, turns), *lasted_s = useful_s;
+    return CLV_OK;
+}
+
 double clv_offload_transfer_rate(clv_context *context, clv_device *device)
 {
     enum { BYTES = 8 << 20 };

@@ -17,6 +17,11 @@ void clv_curve_smooth(clv_curve *curve);
 clv_status clv_offload_measure(clv_context *context, const clv_offload_request *request,
                                clv_curve *curve);
 
+/* Times both sides in turns at just the request's shape, until they are clearly apart or about 0.1 s;
+ * `lasted_s` gets what it took but for compilers. */
+clv_status clv_offload_measure_exact(clv_context *context, const clv_offload_request *request,
+                                     double *host_s, double *device_s, double *lasted_s);
+
 /* Bytes a second to the device and back, timed once; 0: it works on host memory in place. */
 double clv_offload_transfer_rate(clv_context *context, clv_device *device);
 

@@ -50,6 +50,7 @@ static clv_offload_request request_of(const clv_call *call)
     clv_offload_request r = { .operation = call->operation,
                               .kind = call->kind,
                               .work = call->work,
+                              .shape = call->shape,
                               .flops = call->flops,
                               .host_flops = call->host_flops,
                               .least_work = call->least_work,
@@ -61,6 +62,8 @@ static clv_offload_request request_of(const clv_call *call)
         const clv_array *a = call->array[i];
         const double bytes = (double)clv_array_bytes(a);
         r.bytes += bytes;
+        for (size_t axis = 0; axis < a->rank; ++axis)
+            r.shape = clv_offload_shape(r.shape, a->shape[axis]);
         if (call->input[i] && a->on_device) {
             r.resident_bytes += bytes;
             r.stays |= !a->on_host;

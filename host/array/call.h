@@ -17,6 +17,7 @@ typedef struct clv_call {
     const char *operation; /* "map" */
     const char *kind;      /* of its curve */
     double work, flops, host_flops, least_work, most_work;
+    uint64_t shape; /* beyond that of the arrays */
     clv_status (*trial)(clv_context *context, double work, clv_side side, double *seconds,
                         void *user);
     clv_array *array[CALL_ARRAYS]; /* no array twice, but an input may be an output */

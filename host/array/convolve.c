@@ -204,28 +204,30 @@ static clv_status prepare(void *user)
 
 typedef struct trial {
     clv_context *context;
-    size_t side, kernel_height, kernel_width;
+    size_t height, width, kernel_height, kernel_width;
     float *image, *out, *kernel;
 } trial;
 
 static clv_status trial_once(void *user)
 {
     const trial *t = user;
-    return clv_convolve_2d(t->context, t->image, t->side, t->side, t->kernel, t->kernel_height,
+    return clv_convolve_2d(t->context, t->image, t->height, t->width, t->kernel, t->kernel_height,
                            t->kernel_width, NULL, t->out, NULL);
 }
 
-/* A square image of about `work` pixels under a kernel of the call's size. */
+/* An image of the call's shape, else a square one of about `work` pixels, under a kernel of its size. */
 static clv_status try_filter(clv_context *context, double work, clv_side side, double *seconds,
                              void *user)
 {
     const filter *f = user;
     (void)side;
     trial t = { .context = context,
-                .side = (size_t)lrint(sqrt(work)),
+                .height = (size_t)lrint(sqrt(work)),
+                .width = (size_t)lrint(sqrt(work)),
                 .kernel_height = f->kernel_height,
                 .kernel_width = f->kernel_width };
-    const size_t pixels = t.side * t.side, elements = f->kernel_height * f->kernel_width;
+    if (work == (double)f->height * (double)f->width) t.height = f->height, t.width = f->width;
+    const size_t pixels = t.height * t.width, elements = f->kernel_height * f->kernel_width;
     float *memory = clv_alloc_pages((2 * pixels + elements + 1024) * sizeof *memory);
     if (!memory) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
     for (size_t i = 0; i < pixels + elements; ++i)
@@ -277,6 +279,7 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
     clv_offload_request request = { .operation = "convolve",
                                     .kind = kind,
                                     .work = pixels,
+                                    .shape = width,
                                     .flops = 2 * pixels * taps,
                                     .host_flops = 30e9,
                                     .bytes = 8 * pixels,

@@ -255,6 +255,8 @@ static clv_status try_linear(clv_context *context, double work, clv_side side, d
     if (!status) status = clv_array_wrap(context, gradient, 1, &width, &t.gradient);
     if (!status) status = clv_array_wrap(context, gradient + width, 0, NULL, &t.loss);
     if (!status) status = clv_offload_time(trial_once, &t, seconds);
+    if (!status)
+        *seconds *= (double)r->steps / (double)t.steps; /* whose number is told by the kind */
     clv_array_free(t.x), clv_array_free(t.y), clv_array_free(t.w);
     clv_array_free(t.loss), clv_array_free(t.gradient);
     clv_free(memory);
@@ -287,10 +289,11 @@ static clv_status run(clv_context *context, regression *t)
     t->blocks = (t->rows + t->each - 1) / t->each;
     char kind[64];
     snprintf(kind, sizeof kind, "linear %s d%u s%u", t->rate != 0 ? "train" : "step",
-             clv_call_octave(t->width), clv_call_octave(CLV_MIN(t->steps, (size_t)8)));
+             clv_call_octave(t->width), clv_call_octave(t->steps));
     clv_call call = { .operation = t->rate != 0 ? "linear train" : "linear step",
                       .kind = kind,
                       .work = (double)t->x->elements,
+                      .shape = t->steps,
                       .flops = 4 * (double)t->x->elements * (double)t->steps,
                       .least_work = (double)CLV_MAX((size_t)1024, t->width),
                       .most_work = 1 << 23,

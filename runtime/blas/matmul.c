@@ -229,16 +229,19 @@ static void ask(const call *t, question *q)
     q->shape = (clv_matmul_trial){ t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
     const double a = (double)t->m * (double)t->k, b = (double)t->k * (double)t->n;
     const double bytes = 4 * (double)t->batch * (a + b + (double)t->m * (double)t->n);
-    q->request = (clv_offload_request){ .operation = "matmul",
-                                        .kind = q->kind,
-                                        .work = 2 * a * (double)t->n * (double)t->batch,
-                                        .flops = 2 * a * (double)t->n * (double)t->batch,
-                                        .host_flops = 16e9,
-                                        .bytes = bytes,
-                                        .transfer_bytes = bytes,
-                                        .brief = true,
-                                        .trial = clv_matmul_try,
-                                        .user = &q->shape };
+    q->request = (clv_offload_request){
+        .operation = "matmul",
+        .kind = q->kind,
+        .work = 2 * a * (double)t->n * (double)t->batch,
+        .shape = clv_offload_shape(clv_offload_shape(clv_offload_shape(0, t->m), t->n), t->k),
+        .flops = 2 * a * (double)t->n * (double)t->batch,
+        .host_flops = 16e9,
+        .bytes = bytes,
+        .transfer_bytes = bytes,
+        .brief = true,
+        .trial = clv_matmul_try,
+        .user = &q->shape
+    };
     *q->kind = '\0';
     /* a guess that is less cautious than that for what devices might be faster at */
     const double usual = q->request.host_flops;

@@ -283,6 +283,66 @@ static void the_faster_side_is_taken(void **state)
     test_device_close(&device);
 }
 
+/* The same, but one size is slow there: no curve tells. */
+static clv_status odd_size(clv_context *context, double work, clv_side side, double *seconds,
+                           void *user)
+{
+    const clv_status status = made_up(context, work, side, seconds, user);
+    if (side == CLV_SIDE_DEVICE && work == 150001) *seconds *= 3;
+    return status;
+}
+
+static void a_doubtful_size_is_timed_itself(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    test_device device;
+    test_device_open(0, NULL, &device);
+    int trials = 0;
+    clv_context *context;
+    clv_offload plan;
+    const clv_context_options tuned = { .cache_dir = device.cache_dir, .no_qualification = true };
+    EXPECT_OK(clv_context_create(&tuned, &context));
+    clv_offload_request r = { .operation = "test",
+                              .kind = "odd kind",
+                              .work = 150001,
+                              .flops = 1e9,
+                              .least_work = 1e3,
+                              .most_work = 1e8,
+                              .trial = odd_size,
+                              .user = &trials };
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    assert_true(plan.measured && plan.side == CLV_SIDE_DEVICE); /* 150 us, 115 there */
+    assert_non_null(strstr(plan.reason, "measured rates"));
+    const int before = trials;
+    for (int i = 0; i < 100; ++i) /* 12 ms of calls: it would not pay */
+        clv_offload_took(context, &r, CLV_SIDE_DEVICE, 115e-6);
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    assert_int_equal(trials, before);
+    assert_int_equal(plan.side, CLV_SIDE_DEVICE);
+    for (int i = 0; i < 2000; ++i)
+        clv_offload_took(context, &r, CLV_SIDE_DEVICE, 115e-6);
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    assert_true(trials > before && plan.side == CLV_SIDE_HOST && plan.device_s > 300e-6);
+    assert_non_null(strstr(plan.reason, "measured at this size"));
+    r.work = 150002;       /* not to others */
+    clv_offload_dry(true); /* who asks for a plan waits for nothing */
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    clv_offload_dry(false);
+    assert_int_equal(plan.side, CLV_SIDE_DEVICE);
+    assert_non_null(strstr(plan.reason, "measured at this size"));
+    clv_context_free(context); /* and it is noted */
+    const int then = trials;
+    EXPECT_OK(clv_context_create(&tuned, &context));
+    r.work = 150001;
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    assert_int_equal(plan.side, CLV_SIDE_HOST);
+    assert_non_null(strstr(plan.reason, "measured at this size"));
+    assert_int_equal(trials, then);
+    clv_context_free(context);
+    test_device_close(&device);
+}
+
 /* A kind that is being timed: its trial waits until another thread's calls were decided. */
 typedef struct slow_kind {
     clv_context *context;
@@ -392,6 +452,7 @@ int main(void)
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(without_a_device_the_host_works),
         cmocka_unit_test(the_faster_side_is_taken),
+        cmocka_unit_test(a_doubtful_size_is_timed_itself),
         cmocka_unit_test(others_go_on_while_a_kind_is_timed),
         cmocka_unit_test(arrays_stay_where_they_are),
         cmocka_unit_test(a_cards_transfers_are_counted),

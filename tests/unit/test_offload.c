@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "runtime/offload_exact.h"
 #include "runtime/offload_kind.h"
 #include "runtime/offload_measure.h"
 
@@ -214,6 +216,167 @@ static void timings_go_where_they_tell_most(void **state)
     assert_false(clv_curve_next(&c, &work));
 }
 
+/* A call of a kind whose program is compiled at its first call and, for another size, at a later one. */
+typedef struct compiled {
+    int sizes; /* timed so far on the device */
+    bool compiles;
+    double begun;
+    int compilations;
+} compiled;
+
+static clv_status call_compiled(void *user)
+{
+    compiled *c = user;
+    static const double later_s = 12e-3; /* a turn's calls settle in 10 ms: this one is counted */
+    const double now = clv_now();
+    if (c->compiles) clv_sleep(1e-4);
+    if (!c->compilations) c->begun = now;
+    if (c->compiles && (!c->compilations || (c->compilations == 1 && now > c->begun + later_s))) {
+        ++c->compilations;
+        clv_sleep(0.25);
+        c->begun = clv_now();
+    }
+    return CLV_OK;
+}
+
+static clv_status try_compiled(clv_context *context, double work, clv_side side, double *seconds,
+                               void *user)
+{
+    compiled *c = user;
+    (void)context;
+    c->compilations = 0;
+    c->compiles = side == CLV_SIDE_DEVICE && c->sizes++ < 2;
+    const clv_status status = clv_offload_time(call_compiled, c, seconds);
+    *seconds = side == CLV_SIDE_HOST ? work * 1e-9 : 50e-6 + work * 4e-9;
+    return status;
+}
+
+static void compilers_do_not_end_a_curve(void **state)
+{
+    (void)state;
+    compiled c = { 0 };
+    clv_curve curve;
+    const clv_offload_request r = {
+        .least_work = 1e3, .most_work = 1.1e6, .trial = try_compiled, .user = &c
+    };
+    EXPECT_OK(clv_offload_measure(NULL, &r, &curve));
+    assert_true(curve.at[curve.count - 1].work > 1e6); /* 1.024e6, the sixth size */
+}
+
+/* ---- exact shapes ---------------------------------------------------------------------------- */
+
+static void doubtful_is_what_is_close_and_worth_timing(void **state)
+{
+    (void)state;
+    assert_true(clv_exact_doubts(30e-6, 40e-6) && clv_exact_doubts(40e-6, 30e-6));
+    assert_false(clv_exact_doubts(30e-6, 60e-6) || clv_exact_doubts(60e-6, 30e-6));
+    assert_false(clv_exact_doubts(2e-6, 2e-6) || clv_exact_doubts(0.5, 0.5));
+}
+
+static void shapes_have_names_of_their_own(void **state)
+{
+    (void)state;
+    const clv_offload_request a = { .work = 1024, .shape = clv_offload_shape(32, 32) };
+    clv_offload_request b = a;
+    assert_true(clv_exact_name(&a) == clv_exact_name(&b));
+    b.work = 1025;
+    assert_true(clv_exact_name(&a) != clv_exact_name(&b));
+    b.work = 1024, b.shape = clv_offload_shape(64, 16);
+    assert_true(clv_exact_name(&a) != clv_exact_name(&b));
+    b.shape = clv_offload_shape(16, 64);
+    assert_true(clv_offload_shape(64, 16) != b.shape && clv_exact_name(&a) != clv_exact_name(&b));
+}
+
+/* Timed when its calls took as long as that lasts, or when somebody asks; ever new ones never are. */
+static void a_shape_is_timed_once_it_pays(void **state)
+{
+    (void)state;
+    clv_exacts e = { 0 };
+    int calls = 0;
+    assert_true(clv_exact_is_due(&e, 7, 1e-3, true));
+    for (; !clv_exact_is_due(&e, 7, 1e-3, false) && calls < 1000; ++calls) {
+        clv_exact_waits(&e, 7, 1e-3);
+        clv_exact_waits(&e, 1000 + (uint64_t)calls, 1e-5); /* others pass by */
+    }
+    assert_true(calls > 50 && calls < 1000);
+    assert_false(clv_exact_is_due(&e, 8, 1e-3, false));
+    assert_null(clv_exact_find(&e, 7));
+    (void)clv_exact_put(&e, 7, 1e-4, 2e-4);
+    assert_non_null(clv_exact_find(&e, 7));
+    for (uint64_t name = 100; name < 5000; ++name) {
+        assert_false(clv_exact_is_due(&e, name, 1e-3, false));
+        clv_exact_waits(&e, name, 1e-3);
+    }
+    e.timed_s = 100; /* what a process may spend is spent */
+    assert_false(clv_exact_is_due(&e, 9, 1e-3, true));
+}
+
+static void the_table_keeps_what_is_used(void **state)
+{
+    (void)state;
+    clv_exacts e = { 0 };
+    double host, device;
+    for (uint64_t name = 1; name <= 100; ++name) {
+        (void)clv_exact_put(&e, name, 1e-6 * (double)name, 2e-6);
+        assert_non_null(clv_exact_find(&e, 1)); /* called all the time */
+    }
+    for (uint64_t name = 2; name <= 100; ++name)
+        assert_int_equal(clv_exact_find(&e, name) != NULL, name > 101 - CLV_EXACT_SHAPES);
+    (void)clv_exact_put(&e, 100, 3e-5, 4e-5); /* once more: the new figures, no second place */
+    clv_exact_predict(clv_exact_find(&e, 100), &host, &device);
+    assert_true(host == 3e-5 && device == 4e-5);
+    assert_non_null(clv_exact_find(&e, 1));
+}
+
+static void shapes_are_noted(void **state)
+{
+    (void)state;
+    clv_exacts e = { 0 }, back = { 0 };
+    char text[CLV_EXACT_TEXT];
+    for (uint64_t name = 1; name <= CLV_EXACT_SHAPES; ++name)
+        (void)clv_exact_put(&e, name * 0x0fedcba987654321u, 1.234e-5 * (double)name, 2.5e-300);
+    clv_exact_write(&e, text, sizeof text);
+    clv_exact_read(text, &back);
+    for (size_t i = 0; i < CLV_EXACT_SHAPES; ++i) {
+        const clv_exact *there = clv_exact_find(&back, e.at[i].name);
+        assert_non_null(there);
+        assert_true(fabs(there->host_s / e.at[i].host_s - 1) < 1e-3);
+        assert_true(there->device_s == 2.5e-300);
+    }
+    static const char *const bad[] = { "",      "2 a:1:1", "1 0:1:1",   "1 a:0:1",    "1 a:1:-1",
+                                       "1 a:1", "1 x:1:1", "1 a:inf:1", "1 a:1e999:1" };
+    for (size_t i = 0; i < CLV_LEN(bad); ++i) {
+        clv_exact_read(bad[i], &back);
+        for (size_t k = 0; k < CLV_EXACT_SHAPES; ++k)
+            assert_true(back.at[k].name == 0);
+    }
+    clv_exact_read("1 a:1:2 b:x:1 c:1:1", &back); /* as far as it is one */
+    assert_true(clv_exact_find(&back, 10) && !clv_exact_find(&back, 12));
+}
+
+/* The curve says device, the shape's own times say host; then calls there turn out slow. */
+static void a_shape_goes_its_own_way_and_learns(void **state)
+{
+    (void)state;
+    clv_offload_kind kind = known(true);
+    clv_exacts e = { 0 };
+    double host, device;
+    assert_int_equal(choose(&kind, 1e5, 0), CLV_SIDE_DEVICE);
+    clv_exact *x = clv_exact_put(&e, 1, 50e-6, 60e-6);
+    clv_exact_predict(x, &host, &device);
+    assert_int_equal(clv_kind_weigh(&kind, x->last, host, device, 0), CLV_SIDE_HOST);
+    assert_int_equal(clv_kind_weigh(&kind, CLV_SIDE_DEVICE, 98e-6, 100e-6, 0), CLV_SIDE_DEVICE);
+    int calls = 0;
+    do {
+        clv_exact_predict(x, &host, &device);
+        x->last = clv_kind_weigh(&kind, x->last, host, device, 0);
+        if (x->last == CLV_SIDE_HOST) clv_exact_saw(x, CLV_SIDE_HOST, host, 120e-6);
+        assert_true(++calls < 20);
+    } while (x->last == CLV_SIDE_HOST);
+    assert_true(calls > 2); /* not after one that was held up */
+    assert_int_equal(choose(&kind, 1e4, 0), CLV_SIDE_HOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +390,13 @@ int main(void)
         cmocka_unit_test(long_calls_teach_sooner),
         cmocka_unit_test(noise_does_not_make_it_flutter),
         cmocka_unit_test(timings_go_where_they_tell_most),
+        cmocka_unit_test(compilers_do_not_end_a_curve),
+        cmocka_unit_test(doubtful_is_what_is_close_and_worth_timing),
+        cmocka_unit_test(shapes_have_names_of_their_own),
+        cmocka_unit_test(a_shape_is_timed_once_it_pays),
+        cmocka_unit_test(the_table_keeps_what_is_used),
+        cmocka_unit_test(shapes_are_noted),
+        cmocka_unit_test(a_shape_goes_its_own_way_and_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

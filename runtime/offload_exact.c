@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls whose sides are close, by their exact shape. Pure. */
+#include "runtime/offload_exact.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "runtime/offload_kind.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double close = 1.7;                      /* one side's time to the other's, at most */
+static const double least_s = 5e-6, longest_s = 4e-3; /* of a call that is timed */
+static const double patience_s = 0.15;                /* about what timing a shape lasts */
+static const double most_timed_s = 1.5;               /* of a kind in a process */
+static const char version[] = "1";
+
+uint64_t clv_exact_name(const clv_offload_request *r)
+{
+    uint64_t work;
+    memcpy(&work, &r->work, sizeof work);
+    const uint64_t name = clv_offload_shape(r->shape, work);
+    return name ? name : 1;
+}
+
+bool clv_exact_doubts(double host_s, double device_s)
+{
+    const double low = fmin(host_s, device_s), high = fmax(host_s, device_s);
+    return low >= least_s && high <= longest_s && high < close * low;
+}
+
+clv_exact *clv_exact_find(clv_exacts *exacts, uint64_t name)
+{
+    for (size_t i = 0; i < CLV_EXACT_SHAPES; ++i)
+        if (exacts->at[i].name == name) {
+            exacts->at[i].used = ++exacts->uses;
+            return &exacts->at[i];
+        }
+    return NULL;
+}
+
+bool clv_exact_is_due(const clv_exacts *exacts, uint64_t name, double next_s, bool asked)
+{
+    double spent = next_s;
+    if (exacts->timed_s >= most_timed_s) return false;
+    for (size_t i = 0; i < CLV_EXACT_WAITING; ++i)
+        if (exacts->waiting[i].name == name) spent += exacts->waiting[i].spent_s;
+    return asked || spent >= patience_s;
+}
+
+void clv_exact_waits(clv_exacts *exacts, uint64_t name, double seconds)
+{
+    size_t least = 0;
+    for (size_t i = 0; i < CLV_EXACT_WAITING; ++i) {
+        if (exacts->waiting[i].name == name) {
+            exacts->waiting[i].spent_s += seconds;
+            return;
+        }
+        if (exacts->waiting[i].spent_s < exacts->waiting[least].spent_s) least = i;
+    }
+    exacts->waiting[least].name = name;
+    exacts->waiting[least].spent_s = seconds;
+}
+
+clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, double device_s)
+{
+    clv_exact *to = clv_exact_find(exacts, name);
+    for (size_t i = 0; i < CLV_EXACT_WAITING; ++i)
+        if (exacts->waiting[i].name == name) {
+            exacts->waiting[i].name = 0;
+            exacts->waiting[i].spent_s = 0;
+        }
+    if (!to) to = &exacts->at[0];
+    for (size_t i = 0; i < CLV_EXACT_SHAPES && to->name && to->name != name; ++i)
+        if (!exacts->at[i].name || exacts->at[i].used < to->used) to = &exacts->at[i];
+    *to =
+        (clv_exact){ .name = name, .host_s = host_s, .device_s = device_s, .used = ++exacts->uses };
+    return to;
+}
+
+void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s)
+{
+    *host_s = exact->host_s * exp(exact->lean[0]);
+    *device_s = exact->device_s * exp(exact->lean[1]);
+}
+
+void clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds)
+{
+    if (!(predicted > 0) || !(seconds > 0)) return;
+    const int mine = side == CLV_SIDE_DEVICE;
+    clv_kind_lean(&exact->lean[mine], &exact->lean[!mine], 1, predicted, seconds);
+}
+
+void clv_exact_read(const char *text, clv_exacts *exacts)
+{
+    uint64_t name;
+    char seconds[2][24];
+    double host, device;
+    int length = 0;
+    memset(exacts->at, 0, sizeof exacts->at);
+    if (strncmp(text, version, sizeof version - 1) != 0) return;
+    text += sizeof version - 1;
+    for (size_t i = 0; i < CLV_EXACT_SHAPES; ++i, text += length) {
+        if (sscanf(text, " %16" SCNx64 ":%23[0-9.e+-]:%23[0-9.e+-]%n", &name, seconds[0],
+                   seconds[1], &length) != 3)
+            return;
+        if (!name || !clv_parse_double(seconds[0], &host) || !(host > 0) ||
+            !clv_parse_double(seconds[1], &device) || !(device > 0) || !isfinite(host + device))
+            return;
+        (void)clv_exact_put(exacts, name, host, device);
+    }
+}
+
+void clv_exact_write(const clv_exacts *exacts, char *text, size_t room)
+{
+    size_t used = (size_t)snprintf(text, room, "%s", version);
+    for (size_t i = 0; i < CLV_EXACT_SHAPES && used < room; ++i)
+        if (exacts->at[i].name)
+            used +=
+                (size_t)snprintf(text + used, room - used, " %" PRIx64 ":%.4g:%.4g",
+                                 exacts->at[i].name, exacts->at[i].host_s, exacts->at[i].device_s);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls whose sides are close, by their exact shape: what both took when just that was timed. Between
+ * the points of a curve a few per cent are guessed, which is too much where the sides are alike. Pure:
+ * times are handed in. */
+#ifndef CLEAVE_RUNTIME_OFFLOAD_EXACT_H
+#define CLEAVE_RUNTIME_OFFLOAD_EXACT_H
+
+#include "runtime/offload.h"
+
+enum { CLV_EXACT_SHAPES = 16, CLV_EXACT_WAITING = 4, CLV_EXACT_TEXT = 16 + CLV_EXACT_SHAPES * 48 };
+
+typedef struct clv_exact {
+    uint64_t name; /* 0: free */
+    double host_s, device_s;
+    double lean[2]; /* logarithm of how many times longer calls take than that */
+    clv_side last;  /* that a call of this shape went to */
+    unsigned used;  /* when, by the table's count */
+} clv_exact;
+
+/* Of one kind of call. */
+typedef struct clv_exacts {
+    clv_exact at[CLV_EXACT_SHAPES];
+    struct {
+        uint64_t name;
+        double spent_s;           /* by calls so far */
+    } waiting[CLV_EXACT_WAITING]; /* until timing them is worth it */
+    double timed_s;               /* what timing took in this process */
+    unsigned uses;
+} clv_exacts;
+
+/* Of a call's shape; never 0. */
+uint64_t clv_exact_name(const clv_offload_request *request);
+
+/* What a curve says of a call is not to be trusted: the sides are close, and it is long enough to
+ * matter, short enough to be timed. */
+bool clv_exact_doubts(double host_s, double device_s);
+
+/* NULL: that shape was not timed. */
+clv_exact *clv_exact_find(clv_exacts *exacts, uint64_t name);
+
+/* Whether timing the shape is worth it: its calls, with one of `next_s`, took about as long; `asked`:
+ * somebody wants to know now. Never beyond what a process spends on a kind. */
+bool clv_exact_is_due(const clv_exacts *exacts, uint64_t name, double next_s, bool asked);
+/* A call of a shape that is not timed yet took that long. Of many shapes, who took least is forgotten. */
+void clv_exact_waits(clv_exacts *exacts, uint64_t name, double seconds);
+
+/* Both sides' times; the shape that was not used for longest makes room. */
+clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, double device_s);
+
+void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s);
+/* A call on that side took `seconds`, all its operands having lain with the host. */
+void clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds);
+
+/* "1 9ae16a3b2f90404f:1.2e-06:3.1e-05 ..."; what is not of this version or no such text is no shape. */
+void clv_exact_read(const char *text, clv_exacts *exacts);
+void clv_exact_write(const clv_exacts *exacts, char *text, size_t room);
+
+#endif
