@@ -267,8 +267,11 @@ static clv_exact *exact_of(clv_context *context, const clv_offload_request *r, e
         clv_log(CLV_LOG_WARN, "%s is not timed: %s", r->kind, clv_error_message());
         return NULL;
     }
+    double curve_host_s, curve_device_s;
+    clv_kind_predict(&e->kind, r->work, &curve_host_s, &curve_device_s);
     e->kind.built = true;
-    exact = clv_exact_put(&e->exacts, name, host_s, device_s);
+    exact = clv_exact_put(&e->exacts, name, clv_exact_between(curve_host_s, host_s),
+                          clv_exact_between(curve_device_s, device_s));
     note_exacts(context, e);
     clv_notes_save(&context->tuned);
     return exact;

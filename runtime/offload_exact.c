@@ -64,6 +64,13 @@ void clv_exact_waits(clv_exacts *exacts, uint64_t name, double seconds)
     exacts->waiting[least].spent_s = seconds;
 }
 
+double clv_exact_between(double by_curve_s, double timed_s)
+{
+    static const double mood = 2;
+    const double times = timed_s / by_curve_s;
+    return times < mood && times > 1 / mood ? sqrt(by_curve_s * timed_s) : timed_s;
+}
+
 clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, double device_s)
 {
     clv_exact *to = clv_exact_find(exacts, name);

@@ -44,6 +44,10 @@ bool clv_exact_is_due(const clv_exacts *exacts, uint64_t name, double next_s, bo
 /* A call of a shape that is not timed yet took that long. Of many shapes, who took least is forgotten. */
 void clv_exact_waits(clv_exacts *exacts, uint64_t name, double seconds);
 
+/* Seconds of a side by both, which were looked at at different moments, and a machine may be slower for
+ * seconds at a time: between them. The timing's alone where they are apart by more than such a mood. */
+double clv_exact_between(double by_curve_s, double timed_s);
+
 /* Both sides' times; the shape that was not used for longest makes room. */
 clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, double device_s);
 

@@ -287,6 +287,15 @@ static void shapes_have_names_of_their_own(void **state)
     assert_true(clv_offload_shape(64, 16) != b.shape && clv_exact_name(&a) != clv_exact_name(&b));
 }
 
+static void a_curve_is_heard_beside_a_timing(void **state)
+{
+    (void)state;
+    assert_true(fabs(clv_exact_between(4e-5, 4e-5) - 4e-5) < 1e-9);
+    assert_true(fabs(clv_exact_between(4e-5, 5e-5) - sqrt(4e-5 * 5e-5)) < 1e-9);
+    assert_true(fabs(clv_exact_between(5e-5, 4e-5) - sqrt(4e-5 * 5e-5)) < 1e-9);
+    assert_true(clv_exact_between(4e-5, 9e-5) == 9e-5 && clv_exact_between(9e-5, 4e-5) == 4e-5);
+}
+
 /* Timed when its calls took as long as that lasts, or when somebody asks; ever new ones never are. */
 static void a_shape_is_timed_once_it_pays(void **state)
 {
@@ -393,6 +402,7 @@ int main(void)
         cmocka_unit_test(compilers_do_not_end_a_curve),
         cmocka_unit_test(doubtful_is_what_is_close_and_worth_timing),
         cmocka_unit_test(shapes_have_names_of_their_own),
+        cmocka_unit_test(a_curve_is_heard_beside_a_timing),
         cmocka_unit_test(a_shape_is_timed_once_it_pays),
         cmocka_unit_test(the_table_keeps_what_is_used),
         cmocka_unit_test(shapes_are_noted),
