@@ -70,9 +70,10 @@ static void *release(void *argument)
 static int ring_at(const cpu_set_t *cores, unsigned nth)
 {
     nth %= (unsigned)CPU_COUNT(cores);
-    int core = 0;
+    int core = sched_getcpu();
+    if (core < 0 || core >= CPU_SETSIZE) core = 0;
     while (!CPU_ISSET(core, cores) || nth--)
-        ++core;
+        core = (core + 1) % CPU_SETSIZE;
     return core;
 }
 
@@ -96,4 +97,9 @@ bool clv_thread_start_apart(clv_thread *thread, const char *name, void *(*body)(
         pthread_attr_destroy(&attributes);
     }
     return ok || start(thread, NULL, name, body, argument);
+}
+
+bool clv_thread_try_join(clv_thread thread)
+{
+    return pthread_tryjoin_np(thread, NULL) == 0;
 }

@@ -17,9 +17,12 @@ void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex,
 
 /* A thread named for debuggers (15 characters), with all signals blocked. */
 bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *), void *argument);
-/* The same, starting on the `nth` of the cores that the caller may use, counted in a ring; free to
- * leave it at once. Left to the system, two new threads may share a core for milliseconds. */
+/* The same, starting on the `nth` of the cores that the caller may use, counted in a ring from its
+ * own; free to leave it at once. Left to the system, two new threads may share a core for
+ * milliseconds. */
 bool clv_thread_start_apart(clv_thread *thread, const char *name, void *(*body)(void *),
                             void *argument, unsigned nth);
+/* Joins it if it has ended. */
+bool clv_thread_try_join(clv_thread thread);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "runtime/engine.h"
 #include "runtime/offload.h"
+#include "runtime/plain.h"
 #include "runtime/texts.h"
 #include "runtime/run.h"
 
@@ -304,6 +305,7 @@ void clv_context_free(clv_context *context)
         all_closed &= clv_device_close(&context->devices[i]);
     clv_notes_close(&context->speeds);
     clv_notes_close(&context->tuned);
+    clv_plain_join_late(context);
     if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
     clv_runs_free(context);
     clv_texts_free(context->texts);

@@ -35,6 +35,7 @@ struct clv_context {
     clv_mutex job_lock;        /* one job at a time; taken by clv_jobs_lock */
     clv_mutex shelf_lock;      /* of the shelf */
     struct clv_run *shelf;     /* runs that no job uses */
+    struct clv_plain *late;    /* threads of the plain C path that have not begun; job_lock */
     struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
     clv_mutex offload_lock;    /* of the next; taken before job_lock */
     struct clv_offload_table

@@ -265,6 +265,7 @@ static void watch(clv_run *run)
         }
         if (!plain && clv_balance_stuck(run->balance)) {
             plain = do_the_rest(run);
+            if (plain) clv_plain_help(plain);
             continue;
         }
         if (plain && !clv_plain_works(plain)) { /* and yet units are missing */
