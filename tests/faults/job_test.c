@@ -7,7 +7,10 @@
 #include "run.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
+
+#include <cleave/transformer.h>
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -110,6 +113,28 @@ fault_stats job_test_stats(void)
 unsigned job_test_release(void)
 {
     return release();
+}
+
+static void *release_now(void *argument)
+{
+    job_releaser *r = argument;
+    clv_sleep(r->after_s);
+    atomic_store(&r->due, true);
+    r->held = job_test_release();
+    return NULL;
+}
+
+void job_test_release_later(job_releaser *r, double seconds)
+{
+    *r = (job_releaser){ .after_s = seconds };
+    assert_int_equal(pthread_create(&r->thread, NULL, release_now, r), 0);
+}
+
+void job_test_expect_released(job_releaser *r)
+{
+    assert_true(atomic_load(&r->due));
+    assert_int_equal(pthread_join(r->thread, NULL), 0);
+    assert_int_equal(r->held, 1);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -259,4 +284,41 @@ void job_test_expect_ok(clv_context *context)
     test_job job = { 0 };
     EXPECT_OK(job_test_run(context, &job, NULL));
     job_test_expect_right(&job);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------- */
+
+const size_t job_test_offsets[] = { 0, 9, 10, JOB_TOKENS };
+const int32_t job_test_ids[] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8,
+                                 9, 7, 9, 3, 2, 3, 8, 0, 0, 0, 0, 0 };
+
+clv_model *job_test_model(size_t layers)
+{
+    const clv_model_config config = { .width = JOB_WIDTH,
+                                      .heads = 2,
+                                      .layers = layers,
+                                      .ffn = 48,
+                                      .vocabulary = 30,
+                                      .positions = 20,
+                                      .types = 2,
+                                      .eps = 1e-12f,
+                                      .act = CLV_ACTIVATION_GELU,
+                                      .pooling = CLV_MODEL_MEAN,
+                                      .normalize = true,
+                                      .max_length = 20 };
+    clv_model *model;
+    EXPECT_OK(clv_model_create_random(&config, 3, &model));
+    return model;
+}
+
+clv_status job_test_encode(clv_context *context, const clv_model *model, float *out)
+{
+    const clv_encoder_options options = { .size = sizeof options, .batch_tokens = 10 };
+    clv_encoder *encoder;
+    CLV_TRY(clv_encoder_open(context, clv_model_get_config(model), clv_model_get_weights(model),
+                             &options, &encoder));
+    const clv_status status =
+        clv_encode(encoder, job_test_ids, job_test_offsets, JOB_TEXTS, out, NULL);
+    clv_encoder_close(encoder);
+    return status;
 }

@@ -9,7 +9,9 @@
 #include "runtime/context.h"
 
 #include <cleave/job.h>
+#include <cleave/model.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -36,6 +38,17 @@ fault_stats job_test_stats(void);
 /* Kernels that are held end now; how many were. */
 unsigned job_test_release(void);
 
+/* The same by another thread, after some seconds. */
+typedef struct job_releaser {
+    pthread_t thread;
+    double after_s;
+    atomic_bool due; /* it is about to be done */
+    unsigned held;
+} job_releaser;
+void job_test_release_later(job_releaser *releaser, double seconds);
+/* Waits for it. What was waited for until now was so for the kernels: it is due, and held one. */
+void job_test_expect_released(job_releaser *releaser);
+
 /* Nothing kept on disk, nothing tuned, nothing qualified unless `options` says otherwise. */
 clv_context *job_test_context(const clv_context_options *options);
 /* Closes, and nothing of OpenCL is left. */
@@ -51,5 +64,12 @@ void job_test_expect_right(test_job *job);
 void job_test_free(test_job *job);
 /* Run and right. */
 void job_test_expect_ok(clv_context *context);
+
+/* Three texts, and how a small encoder for them is made; vectors of JOB_WIDTH numbers. */
+enum { JOB_TEXTS = 3, JOB_TOKENS = 24, JOB_WIDTH = 32 };
+extern const size_t job_test_offsets[JOB_TEXTS + 1];
+extern const int32_t job_test_ids[JOB_TOKENS];
+clv_model *job_test_model(size_t layers);
+clv_status job_test_encode(clv_context *context, const clv_model *model, float *out);
 
 #endif

@@ -86,33 +86,13 @@ static clv_status compute(clv_context *context, float *out, size_t *count)
     return status;
 }
 
-static const clv_model_config small = { .width = 32,
-                                        .heads = 2,
-                                        .layers = 1,
-                                        .ffn = 48,
-                                        .vocabulary = 30,
-                                        .positions = 20,
-                                        .types = 2,
-                                        .eps = 1e-12f,
-                                        .act = CLV_ACTIVATION_GELU,
-                                        .pooling = CLV_MODEL_MEAN,
-                                        .normalize = true,
-                                        .max_length = 20 };
-enum { TEXTS = 3, TOKENS = 24 };
-static const size_t offsets[TEXTS + 1] = { 0, 9, 10, TOKENS };
-static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8 };
-static const int32_t labels[TEXTS] = { 1, 0, 1 };
+static const int32_t labels[JOB_TEXTS] = { 1, 0, 1 };
 static clv_model *model;
 
 static clv_status encode(clv_context *context, float *out, size_t *count)
 {
-    const clv_encoder_options options = { .size = sizeof options, .batch_tokens = 10 };
-    clv_encoder *encoder;
-    *count = TEXTS * small.width;
-    CLV_TRY(clv_encoder_open(context, &small, clv_model_get_weights(model), &options, &encoder));
-    const clv_status status = clv_encode(encoder, ids, offsets, TEXTS, out, NULL);
-    clv_encoder_close(encoder);
-    return status;
+    *count = (size_t)JOB_TEXTS * JOB_WIDTH;
+    return job_test_encode(context, model, out);
 }
 
 static clv_status generate(clv_context *context, float *out, size_t *count)
@@ -120,8 +100,8 @@ static clv_status generate(clv_context *context, float *out, size_t *count)
     clv_decoder *d;
     CLV_TRY(clv_decoder_open(context, DECODER_DATA, 12, &d));
     *count = clv_decoder_get_config(d)->vocabulary;
-    clv_status status = clv_decoder_feed(d, 0, ids, 5, out);
-    if (!status) status = clv_decoder_feed(d, 5, ids + 5, 1, out);
+    clv_status status = clv_decoder_feed(d, 0, job_test_ids, 5, out);
+    if (!status) status = clv_decoder_feed(d, 5, job_test_ids + 5, 1, out);
     clv_decoder_close(d);
     return status;
 }
@@ -134,9 +114,11 @@ static clv_status train(clv_context *context, float *out, size_t *count)
     CLV_TRY(clv_trainer_open(context, model, &options, &t));
     clv_status status = CLV_OK;
     *count = 2;
-    if (!status) status = clv_trainer_step(t, ids, offsets, TEXTS, labels, 1e-3, &r);
+    if (!status)
+        status = clv_trainer_step(t, job_test_ids, job_test_offsets, JOB_TEXTS, labels, 1e-3, &r);
     out[0] = (float)r.loss;
-    if (!status) status = clv_trainer_evaluate(t, ids, offsets, TEXTS, labels, &r);
+    if (!status)
+        status = clv_trainer_evaluate(t, job_test_ids, job_test_offsets, JOB_TEXTS, labels, &r);
     out[1] = (float)r.loss;
     clv_trainer_close(t);
     return status;
@@ -263,13 +245,14 @@ typedef struct opened {
 
 static clv_status feed(const opened *o, float *out)
 {
-    return clv_decoder_feed(o->decoder, 0, ids, 5, out);
+    return clv_decoder_feed(o->decoder, 0, job_test_ids, 5, out);
 }
 
 static clv_status evaluate(const opened *o, float *out)
 {
     clv_train_result r;
-    CLV_TRY(clv_trainer_evaluate(o->trainer, ids, offsets, TEXTS, labels, &r));
+    CLV_TRY(
+        clv_trainer_evaluate(o->trainer, job_test_ids, job_test_offsets, JOB_TEXTS, labels, &r));
     out[0] = (float)r.loss;
     return CLV_OK;
 }
@@ -327,7 +310,7 @@ int main(void)
         cmocka_unit_test(a_call_after_a_failed_one_works),
     };
     job_test_begin();
-    EXPECT_OK(clv_model_create_random(&small, 3, &model));
+    model = job_test_model(1);
     const int failed = cmocka_run_group_tests_name("call_sweep", tests, NULL, NULL);
     clv_model_close(model);
     return failed;

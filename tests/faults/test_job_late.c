@@ -39,20 +39,6 @@ static void end(pthread_t thread)
 
 /* ---- the first result ---------------------------------------------------------------------------- */
 
-typedef struct releaser {
-    atomic_bool due;
-    unsigned held;
-} releaser;
-
-static void *release_later(void *argument)
-{
-    releaser *r = argument;
-    clv_sleep(1);
-    atomic_store(&r->due, true);
-    r->held = job_test_release();
-    return NULL;
-}
-
 static void the_first_result_counts(void **state)
 {
     (void)state;
@@ -71,13 +57,10 @@ static void the_first_result_counts(void **state)
 
     job_test_expect_ok(context); /* the next one, while the late chunk is still under way */
     clv_report_free(report);
-    releaser r = { 0 };
-    pthread_t thread;
-    begin(&thread, release_later, &r);
+    job_releaser r;
+    job_test_release_later(&r, 1);
     job_test_close(context); /* waits for it */
-    assert_true(r.due);
-    end(thread);
-    assert_int_equal(r.held, 1);
+    job_test_expect_released(&r);
     assert_int_equal(job_test_stats().early, 0);
 }
 

@@ -113,20 +113,6 @@ static clv_status copy_one(clv_queue *queue, clv_buffer *buffer)
     return clv_launch_enqueue(queue, &launch, &arg, 1, NULL);
 }
 
-typedef struct releaser {
-    atomic_bool due;
-    unsigned held;
-} releaser;
-
-static void *release_later(void *argument)
-{
-    releaser *r = argument;
-    clv_sleep(0.5);
-    atomic_store(&r->due, true);
-    r->held = job_test_release();
-    return NULL;
-}
-
 /* The queue that was last to use a buffer is through with it, another one is not. */
 static void a_buffer_is_idle_when_every_queue_is(void **state)
 {
@@ -136,8 +122,7 @@ static void a_buffer_is_idle_when_every_queue_is(void **state)
     clv_queue *queues[2];
     clv_buffer *buffer, *other;
     clv_kept_tensor *tensor;
-    releaser r = { 0 };
-    pthread_t thread;
+    job_releaser r;
     for (size_t i = 0; i < 2; ++i)
         EXPECT_OK(clv_queue_create(device, &queues[i]));
     EXPECT_OK(clv_buffer_create(device, BYTES, CLV_BUFFER_DEVICE, &buffer));
@@ -155,11 +140,9 @@ static void a_buffer_is_idle_when_every_queue_is(void **state)
     EXPECT_OK(clv_buffer_create(device, BYTES, CLV_BUFFER_DEVICE, &other));
     assert_ptr_not_equal(other, buffer);
     clv_tensor_put(tensor);
-    assert_int_equal(pthread_create(&thread, NULL, release_later, &r), 0);
+    job_test_release_later(&r, 0.5);
     assert_true(clv_tensors_evict(device)); /* waits for the first queue */
-    assert_true(r.due);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(r.held, 1);
+    job_test_expect_released(&r);
     clv_buffer_free(other);
     EXPECT_OK(clv_queue_wait(queues[0]));
     EXPECT_OK(clv_buffer_create(device, BYTES, CLV_BUFFER_DEVICE, &other));
@@ -213,35 +196,9 @@ static void threads_share_a_buffer(void **state)
 
 /* ---- an encoder ------------------------------------------------------------------------------------- */
 
-static const clv_model_config small = { .width = 32,
-                                        .heads = 2,
-                                        .layers = 2,
-                                        .ffn = 48,
-                                        .vocabulary = 30,
-                                        .positions = 20,
-                                        .types = 2,
-                                        .eps = 1e-12f,
-                                        .act = CLV_ACTIVATION_GELU,
-                                        .pooling = CLV_MODEL_MEAN,
-                                        .normalize = true,
-                                        .max_length = 20 };
-enum { TEXTS = 3, TOKENS = 24, WIDTH = 32 };
-
-static clv_status encode(clv_context *context, const clv_model *model, float *out)
-{
-    static const size_t offsets[TEXTS + 1] = { 0, 9, 10, TOKENS };
-    static const int32_t ids[TOKENS] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8 };
-    const clv_encoder_options options = { .size = sizeof options, .batch_tokens = 10 };
-    clv_encoder *encoder;
-    EXPECT_OK(clv_encoder_open(context, &small, clv_model_get_weights(model), &options, &encoder));
-    const clv_status status = clv_encode(encoder, ids, offsets, TEXTS, out, NULL);
-    clv_encoder_close(encoder);
-    return status;
-}
-
 static void sweep(const clv_model *model, const float *want, const char *fault, uint64_t tensors)
 {
-    float got[TEXTS * WIDTH];
+    float got[JOB_TEXTS * JOB_WIDTH];
     unsigned long k = 1;
     for (bool met = true; met; k += 1 + k / 8) {
         char faults[48];
@@ -252,10 +209,10 @@ static void sweep(const clv_model *model, const float *want, const char *fault, 
         job_test_as_cards(context);
         snprintf(faults, sizeof faults, "%s=%lu;code=-4", fault, k);
         job_test_faults(faults);
-        EXPECT_OK(encode(context, model, got));
+        EXPECT_OK(job_test_encode(context, model, got));
         met = job_test_stats().injected > 0;
         job_test_faults("");
-        for (size_t i = 0; i < TEXTS * WIDTH; ++i)
+        for (size_t i = 0; i < JOB_TEXTS * JOB_WIDTH; ++i)
             if (!(fabsf(got[i] - want[i]) <= 2e-6f))
                 fail_msg("%s: element %zu is %.9g, expected %.9g", faults, i, (double)got[i],
                          (double)want[i]);
@@ -269,11 +226,10 @@ static void sweep(const clv_model *model, const float *want, const char *fault, 
 static void an_encoder_survives_every_refusal(void **state)
 {
     (void)state;
-    float want[TEXTS * WIDTH];
-    clv_model *model;
-    EXPECT_OK(clv_model_create_random(&small, 3, &model));
+    float want[JOB_TEXTS * JOB_WIDTH];
+    clv_model *model = job_test_model(2);
     clv_context *context = job_test_context(NULL);
-    EXPECT_OK(encode(context, model, want));
+    EXPECT_OK(job_test_encode(context, model, want));
     job_test_close(context);
     sweep(model, want, "buffer", 0);
     sweep(model, want, "enqueue", 0);
