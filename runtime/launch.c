@@ -140,7 +140,8 @@ static bool is_set(const set_arg *was, const clv_arg *arg)
     if (!was->bytes || was->kind != arg->kind || was->bytes != arg->bytes) return false;
     if (arg->kind == CLV_ARG_BUFFER)
         return was->serial == arg->buffer->serial && was->mem == arg->buffer->mem;
-    return arg->kind == CLV_ARG_LOCAL || memcmp(was->value, arg->value, arg->bytes) == 0;
+    /* all of it: that many are compared in no time, and what lies behind a value is 0 */
+    return arg->kind == CLV_ARG_LOCAL || memcmp(was->value, arg->value, sizeof arg->value) == 0;
 }
 
 static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth, const clv_arg *arg)
@@ -161,7 +162,7 @@ static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth,
     if (arg->kind == CLV_ARG_BUFFER)
         set->mem = arg->buffer->mem, set->serial = arg->buffer->serial;
     else if (arg->kind == CLV_ARG_VALUE)
-        memcpy(set->value, arg->value, arg->bytes);
+        memcpy(set->value, arg->value, sizeof arg->value);
     return CLV_OK;
 }
 
@@ -188,6 +189,20 @@ static clv_status set_arguments(clv_queue *queue, const clv_launch *launch, clv_
     return CLV_OK;
 }
 
+static void note_buffers(clv_queue *queue, const clv_arg *args, size_t count, cl_event event)
+{
+    const clv_buffer *used[CLV_USED_AT_ONCE];
+    size_t uses = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (args[i].kind != CLV_ARG_BUFFER) continue;
+        used[uses++] = args[i].buffer;
+        if (uses < CLV_USED_AT_ONCE) continue;
+        clv_buffers_used(used, uses, queue, event);
+        uses = 0;
+    }
+    clv_buffers_used(used, uses, queue, event);
+}
+
 clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const clv_arg *args,
                               size_t arg_count, clv_event **done)
 {
@@ -206,8 +221,7 @@ clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const 
     if (code != CL_SUCCESS)
         return clv_cl_fail(queue->device, "clEnqueueNDRangeKernel", launch->kernel, code);
     if (!atomic_exchange(&kernel->program->ran, true)) ++queue->stats.cold_launches;
-    for (size_t i = 0; i < arg_count; ++i)
-        if (args[i].kind == CLV_ARG_BUFFER) clv_buffer_used(args[i].buffer, queue, event);
+    note_buffers(queue, args, arg_count, event);
     return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
 }
 

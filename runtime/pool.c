@@ -321,18 +321,28 @@ static clv_use *place_of(clv_buffer *buffer, const void *queue)
     return &buffer->uses[0];
 }
 
-void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event)
+void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void *queue,
+                      cl_event event)
 {
-    clv_buffer *mine = (clv_buffer *)(uintptr_t)buffer; /* bookkeeping, not contents */
-    pthread_mutex_lock(&mine->device->use_lock);
-    clv_use *use = place_of(mine, queue);
-    const cl_event before = use->event;
-    if (before != event) { /* else an argument that was given twice */
+    cl_event over[CLV_USED_AT_ONCE];
+    size_t left = 0;
+    if (!count) return;
+    pthread_mutex_lock(&buffers[0]->device->use_lock);
+    for (size_t i = 0; i < count; ++i) {
+        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* no contents */
+        if (use->event == event) continue; /* an argument that was given twice */
+        if (use->event) over[left++] = use->event;
         clRetainEvent(event);
         *use = (clv_use){ queue, event };
     }
-    pthread_mutex_unlock(&mine->device->use_lock);
-    if (before && before != event) clReleaseEvent(before);
+    pthread_mutex_unlock(&buffers[0]->device->use_lock);
+    for (size_t i = 0; i < left; ++i)
+        clReleaseEvent(over[i]);
+}
+
+void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event)
+{
+    clv_buffers_used(&buffer, 1, queue, event);
 }
 
 void clv_buffer_wait(clv_buffer *buffer)

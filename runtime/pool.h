@@ -49,6 +49,10 @@ void clv_pool_clear(clv_pool *pool);
 /* Notes a command as the buffer's latest user; `event` is retained. Queues of several threads may
  * use a buffer at once. */
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event);
+/* The same of several buffers of one device. */
+enum { CLV_USED_AT_ONCE = 16 };
+void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void *queue,
+                      cl_event event);
 /* Waits for the commands that were noted. */
 void clv_buffer_wait(clv_buffer *buffer);
 /* Forgets them. */

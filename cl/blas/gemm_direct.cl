@@ -5,7 +5,10 @@
  * are read in whole vectors where the matrix goes on behind them, which is all but a few.
  *
  * Launch   3-D: global (shares of the panels, 1, batch), local (1, 1, 1).
- * Defines  LANES (16 or 8), MR rows of a tile.
+ * Args     few, as a driver's look at one costs as much as a row of a small product. Of A, B, C, R
+ *          offset and batch stride, then row and column stride (in place of C's column stride the
+ *          offset of bias, of R's whether there is one); m, n, k, activation; alpha, beta.
+ * Defines  LANES (16 or 8), MR rows of a tile, MORE: there are bias or R (else beta is 0).
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -108,20 +111,34 @@ MULTIPLY(multiply_one, 1)
 MULTIPLY(multiply_two, 2)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-clv_gemm_direct(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
-                ulong a_batch, __global const float *restrict B, ulong b_offset, ulong b_row,
-                ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
-                ulong c_batch, __global const float *bias, ulong bias_offset, uint has_bias,
-                __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
-                uint k, float alpha, float beta, uint act)
+clv_gemm_direct(__global const float *restrict A, __global const float *restrict B,
+                __global float *C, ulong2 a_first, ulong2 a_step, ulong2 b_first, ulong2 b_step,
+                ulong2 c_first, ulong2 c_step, uint4 size, float2 factor
+#if MORE
+                , __global const float *bias, __global const float *R, ulong2 r_first, ulong2 r_step
+#endif
+)
 {
+    const ulong a_row = a_step.x, a_col = a_step.y, b_row = b_step.x, b_col = b_step.y;
+    const ulong c_row = c_step.x, bias_offset = c_step.y;
+    const uint m = size.x, n = size.y, k = size.z, act = size.w;
+    const float alpha = factor.x, beta = factor.y;
+#if MORE
+    const ulong r_row = r_step.x;
+    const uint has_bias = (uint)r_step.y;
+    R += r_first.x + get_global_id(2) * r_first.y;
+#else
+    __global const float *const bias = C, *const R = C;
+    const ulong r_row = 0;
+    const uint has_bias = 0;
+#endif
     const uint panels = (m + MR - 1) / MR, share = get_global_id(0), shares = get_global_size(0);
     const uint p0 = (uint)((ulong)panels * share / shares);
     const uint p1 = (uint)((ulong)panels * (share + 1) / shares);
     const size_t batch = get_global_id(2);
     const ulong b_floats = k ? (k - 1) * b_row + n : 0; /* where columns are neighbours */
-    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch;
-    C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
+    A += a_first.x + batch * a_first.y, B += b_first.x + batch * b_first.y;
+    C += c_first.x + batch * c_first.y;
     for (uint p = p0; p < p1; ++p)
         for (uint j = 0; j < n; j += NR) {
             const ulong r = (ulong)p * MR;

@@ -98,8 +98,7 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
     if (!gemm->m || !gemm->n) return CLV_OK;
     if (form->provider == CLV_GEMM_ROWS)
         return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
-    if (form->provider == CLV_GEMM_DIRECT)
-        return clv_gemm_direct_enqueue(queue, form, gemm, scratch, done);
+    if (form->provider == CLV_GEMM_DIRECT) return clv_gemm_direct_enqueue(queue, form, gemm, done);
     if (form->provider == CLV_GEMM_CLBLAST && !gemm->b_half && clv_gemm_clblast_can(gemm))
         return clv_gemm_clblast_enqueue(queue, gemm, done);
     return clv_gemm_tile_enqueue(queue, form, gemm, scratch, done);

@@ -126,7 +126,7 @@ size_t clv_gemm_tile_scratch(const clv_gemm *gemm, const clv_gemm_form *form);
 clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
                                  clv_buffer *scratch, clv_event **done);
 clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
-                                   const clv_gemm *gemm, clv_buffer *scratch, clv_event **done);
+                                   const clv_gemm *gemm, clv_event **done);
 bool clv_gemm_clblast_is_here(void);
 bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
