@@ -95,21 +95,41 @@ void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence
     }
 }
 
-clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)
+/* Of PART columns each. */
+static size_t parts_of(size_t width)
+{
+    return width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
+}
+
+/* May a walk over the keys take `turns` a tile and `others` beside them? */
+static clv_status check_turns(const clv_device *device, size_t keys, size_t width, size_t turns,
+                              size_t others)
 {
     const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
-    if (!limit) return CLV_OK;
-    /* all loops of cl/transformer/attention.cl: `parts` of PART columns, so many turns a tile */
     const size_t tile = clv_block_form_of(device).tile;
-    const size_t parts = width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
-    const size_t turns = 1 + 2 * parts + tile * (2 * parts + 3), others = 2 * width;
     const uint64_t most = limit > others ? (limit - others) / turns * tile : 0;
-    if (keys <= most) return CLV_OK;
+    if (!limit || keys <= most) return CLV_OK;
     return clv_fail(
         CLV_E_DEVICE,
         "attention: %zu keys given, %s sees %llu by heads of width %zu, as it ends loops "
         "after %llu turns",
         keys, clv_device_label(device), (unsigned long long)most, width, (unsigned long long)limit);
+}
+
+clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)
+{
+    /* all loops of cl/transformer/attention.cl */
+    const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
+    return check_turns(device, keys, width, 1 + 2 * parts + tile * (2 * parts + 3), 2 * width);
+}
+
+clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
+                                    size_t group)
+{
+    /* of cl/transformer/attention_back.cl the longer walk, over the queries of all heads of a group */
+    const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
+    const size_t turns = 1 + 3 * parts + tile * (4 * parts + 2);
+    return check_turns(device, keys, width, group * turns, 10 * width + 6 + group);
 }
 
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)

@@ -85,6 +85,9 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *cal
 /* CLV_E_DEVICE where the device ends loops of so many turns that queries cannot see that many keys by
  * heads of that width: it would do so without an error. */
 clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width);
+/* The same of the way back through as many queries, where `group` heads share one of keys. */
+clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
+                                    size_t group);
 
 typedef struct clv_pool_call {
     const clv_buffer *x;    /* [tokens, width] */

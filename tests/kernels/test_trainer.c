@@ -266,6 +266,33 @@ static void check_runs(test_device *device)
     clv_trainer_close(t);
 }
 
+/* Texts whose keys, or on the way back queries, a device would not see are refused before anything
+ * changes. The longest has 6 tokens. */
+static void check_short_loops(test_device *device)
+{
+    enum { LONGEST = 6 };
+    clv_train_result r;
+    if (test_left_out(device, device->tiny, "a trainer")) return;
+    clv_trainer *t = open_trainer(device->context, model, CLV_TRAIN_CLASSES, 0);
+    test_device_disguise(device, device->facts->device_class);
+    uint64_t *limit = &device->disguise.flags.loop_limit;
+    *limit = 1;
+    while (clv_attention_check(device->device, LONGEST, D / HEADS))
+        ++*limit;
+    EXPECT_OK(clv_trainer_evaluate(t, ids, offsets, TEXTS / 2, labels, &r));
+    EXPECT_FAIL(CLV_E_DEVICE, "6 keys given",
+                clv_trainer_step(t, ids, offsets, TEXTS / 2, labels, 1, &r));
+    --*limit;
+    EXPECT_FAIL(CLV_E_DEVICE, "6 keys given",
+                clv_trainer_evaluate(t, ids, offsets, TEXTS / 2, labels, &r));
+    assert_int_equal(clv_trainer_steps(t), 0);
+    take_steps(t, 0, 0, &second_run);
+    const float *before;
+    const size_t count = clv_model_parameters(model, &before);
+    assert_memory_equal(before, second_run.weights, count * sizeof *before);
+    clv_trainer_close(t);
+}
+
 static void runs_repeat_and_resume(void **state)
 {
     (void)state;
@@ -279,6 +306,7 @@ static void runs_repeat_and_resume(void **state)
     }
     clv_context_free(context);
     test_each_device(check_runs);
+    test_each_device(check_short_loops);
     clv_model_close(model);
 }
 

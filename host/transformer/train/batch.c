@@ -72,8 +72,11 @@ clv_status clv_batch_fill(clv_train_ops *ops, clv_batch_rooms *r, const int32_t 
     clv_train_batch *b = &r->batch;
     lists l = { 0 };
     *b = (clv_train_batch){ .tokens = tokens, .texts = texts };
-    for (size_t i = 0; i < texts; ++i)
-        b->block_count += clv_attention_block_count(&ops->form, offsets[i + 1] - offsets[i]);
+    for (size_t i = 0; i < texts; ++i) {
+        const size_t count = offsets[i + 1] - offsets[i];
+        b->longest = CLV_MAX(b->longest, count);
+        b->block_count += clv_attention_block_count(&ops->form, count);
+    }
     clv_status status = lists_make(&l, tokens, texts, b->block_count)
                             ? CLV_OK
                             : clv_fail(CLV_E_MEMORY, "training: no memory for %zu tokens", tokens);

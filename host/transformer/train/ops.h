@@ -16,13 +16,13 @@ typedef struct clv_mem {
 
 /* Texts without padding, in the ops' memory. */
 typedef struct clv_train_batch {
-    size_t tokens, texts;
-    void *ids;      /* [tokens][2]: id, position */
-    void *rows;     /* [texts][2]: first token, number */
-    void *blocks;   /* [block_count]: of queries, and so of keys */
-    void *mask;     /* int32 [tokens]: is it a key, does it count; NULL: all */
-    void *list;     /* tokens in the order of their ids, then of their positions */
-    void *segments; /* of the list: word_segments, then position_segments */
+    size_t tokens, texts, longest; /* longest: tokens of a text */
+    void *ids;                     /* [tokens][2]: id, position */
+    void *rows;                    /* [texts][2]: first token, number */
+    void *blocks;                  /* [block_count]: of queries, and so of keys */
+    void *mask;                    /* int32 [tokens]: is it a key, does it count; NULL: all */
+    void *list;                    /* tokens in the order of their ids, then of their positions */
+    void *segments;                /* of the list: word_segments, then position_segments */
     size_t block_count, word_segments, position_segments;
 } clv_train_batch;
 

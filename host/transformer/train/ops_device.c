@@ -204,6 +204,7 @@ static clv_attention_call attention_of(const clv_train_attention *a)
 static clv_status attend(clv_train_ops *ops, const clv_train_attention *a)
 {
     const clv_attention_call call = attention_of(a);
+    CLV_TRY(clv_attention_check(device_of(ops), a->batch->longest, call.width));
     return clv_attention_enqueue(queue_of(ops), &call);
 }
 
@@ -221,6 +222,8 @@ static clv_status attend_back(clv_train_ops *ops, const clv_train_attention *a)
         .key_block_count = a->batch->block_count,
         .delta = a->delta.memory,
     };
+    CLV_TRY(clv_attention_back_check(device_of(ops), a->batch->longest, head,
+                                     there.heads / there.kv_heads));
     return clv_attention_back_enqueue(queue_of(ops), &call);
 }
 

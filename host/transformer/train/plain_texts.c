@@ -64,18 +64,10 @@ static void weights_of(const view *t, size_t i, double *p, double *top, double *
         p[j] *= *inverse;
 }
 
-static size_t longest(const clv_train_batch *b)
-{
-    size_t most = 1;
-    for (size_t i = 0; i < b->texts; ++i)
-        most = CLV_MAX(most, (size_t)((const int32_t *)b->rows)[2 * i + 1]);
-    return most;
-}
-
 clv_status clv_plain_attend(clv_train_ops *ops, const clv_train_attention *a)
 {
     (void)ops;
-    double *p = clv_alloc(longest(a->batch), sizeof *p);
+    double *p = clv_alloc(a->batch->longest + 1, sizeof *p);
     if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory");
     for (size_t text = 0; text < a->batch->texts; ++text)
         for (size_t h = 0; h < a->heads; ++h) {
@@ -136,7 +128,7 @@ static void head_back(const clv_train_attention *a, size_t text, size_t h, doubl
 clv_status clv_plain_attend_back(clv_train_ops *ops, const clv_train_attention *a)
 {
     (void)ops;
-    double *p = clv_alloc(longest(a->batch), sizeof *p);
+    double *p = clv_alloc(a->batch->longest + 1, sizeof *p);
     if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory");
     for (size_t text = 0; text < a->batch->texts; ++text) {
         const int32_t *rows = (const int32_t *)a->batch->rows + 2 * text;
