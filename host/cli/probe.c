@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave probe`: what this machine can compute with, and which mode to take. */
 #include "host/cli/cli.h"
+#include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -216,6 +217,9 @@ static int run(int argc, char **argv)
         return cli_error(&cli_probe, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
     clv_probe_options options;
     if ((code = read_options(&args, &options)) >= 0) return code;
+    const cli_file input = { "--simulate", args.simulate, NULL },
+                   output = { "--save", args.save, NULL };
+    if ((code = cli_check_files(&cli_probe, NULL, &input, 1, &output, 1)) >= 0) return code;
 
     const struct sigaction action = { .sa_handler = on_signal };
     sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "host/cli/apart.h"
+#include "host/cli/clash.h"
 #include "host/cli/bench/parties.h"
 #include "host/cli/cli.h"
 
@@ -355,7 +356,15 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
 {
     bool failed = false;
     clv_utc(b->started, sizeof b->started);
+    const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
+                                { "--library", "lib.json", a->library } };
+    const cli_file outputs[] = { { "--json", a->json, NULL },
+                                 { "--html", a->html, NULL },
+                                 { "--markdown", a->markdown, NULL } };
     int code = list_cases(b);
+    if (code < 0)
+        code =
+            cli_check_files(&cli_bench, NULL, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
     if (code < 0) code = cli_check_output(&cli_bench, "--json", a->json);
     if (code < 0) code = cli_check_output(&cli_bench, "--html", a->html);
     if (code < 0) code = cli_check_output(&cli_bench, "--markdown", a->markdown);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave blobs`: options, then frames in, spots out. */
 #include "host/cli/blobs/blobs.h"
+#include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -408,6 +409,12 @@ static int run(int argc, char **argv)
         return cli_error(&cli_blobs, CLI_USAGE, "%d files given, expected one MOVIE", operands);
     if ((code = check_args(&a)) >= 0) return code;
     a.movie = argv[1];
+    const cli_file movie = { "MOVIE", a.movie, NULL };
+    const cli_file outputs[] = { { "-o", a.output, NULL },
+                                 { "--tracks", a.tracks, NULL },
+                                 { "--overlay", a.overlay, NULL } };
+    code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
+    if (code >= 0) return code;
 
     clv_raw_layout raw = { 0 };
     if (a.raw && !clv_raw_parse(a.raw, &raw))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave link`: adds a particle number to the rows of any table with frame, y and x. */
 #include "host/cli/blobs/blobs.h"
+#include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -189,6 +190,8 @@ static int run(int argc, char **argv)
         return cli_error(&cli_link, CLI_USAGE, "-o FILE is needed: where the table goes");
     if (!a.search_given || !(a.search > 0))
         return cli_error(&cli_link, CLI_USAGE, "--search R is needed, more than 0");
+    const cli_file input = { "SPOTS", argv[1], NULL }, output = { "-o", a.output, NULL };
+    if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
     rows r = { 0 };
     code = cli_input_status(&cli_link, read_rows(argv[1], &r));
     if (!code) {

@@ -91,6 +91,22 @@ static clv_status check_fit(const finetune_state *s)
                     s->folder, info.vocabulary - 1, config->vocabulary);
 }
 
+/* Two folders, and no file that is read lies where one is written. */
+static int check_files(const finetune_state *s)
+{
+    enum { OWN = 2 };
+    const finetune_args *a = s->args;
+    cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL },
+                                               { "--val", a->validation, NULL } };
+    cli_file outputs[CLI_MODEL_FILES + 1] = { { "-o", "checkpoint.safetensors", a->output } };
+    const int code = cli_input_status(&cli_finetune, cli_folder_check(s->folder, a->output));
+    if (code) return code;
+    cli_model_files("MODEL_DIR", s->folder, inputs + OWN);
+    cli_model_files("-o", a->output, outputs + 1);
+    return cli_check_files(&cli_finetune, &a->common, inputs, CLV_LEN(inputs), outputs,
+                           CLV_LEN(outputs));
+}
+
 /* A state of an earlier run is gone on from, or in the way. */
 static clv_status check_state(finetune_state *s)
 {
@@ -98,7 +114,6 @@ static clv_status check_state(finetune_state *s)
         snprintf(s->file, sizeof s->file, "%s/checkpoint.safetensors", s->args->output);
     if (length < 0 || (size_t)length >= sizeof s->file)
         return clv_fail(CLV_E_ARGUMENT, "-o: a name of %d bytes", length);
-    CLV_TRY(cli_folder_check(s->folder, s->args->output));
     const bool there = access(s->file, F_OK) == 0;
     if (there && !s->args->resume)
         return clv_fail(CLV_E_ARGUMENT,
@@ -213,7 +228,9 @@ static void summarize(const finetune_state *s)
 
 static int finetune(finetune_state *s)
 {
-    int code = cli_input_status(&cli_finetune, read_input(s));
+    int code = check_files(s);
+    if (code >= 0) return code;
+    code = cli_input_status(&cli_finetune, read_input(s));
     if (code) return code;
     code = cli_common_context(&cli_finetune, &s->args->common, &s->context);
     if (code >= 0) return code;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "host/cli/clash.h"
 #include "host/model/folder.h"
 
 #include <string.h>
@@ -24,12 +25,11 @@ static clv_status path_of(char out[MOST_PATH], const char *folder, const char *n
 
 clv_status cli_folder_check(const char *from, const char *to)
 {
-    struct stat a, b;
-    if (stat(from, &a) == 0 && stat(to, &b) == 0) {
-        if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-            return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
-        if (!S_ISDIR(b.st_mode)) return clv_fail(CLV_E_ARGUMENT, "-o %s is not a folder", to);
-    }
+    struct stat info;
+    if (cli_same_file(from, to))
+        return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
+    if (stat(to, &info) == 0 && !S_ISDIR(info.st_mode))
+        return clv_fail(CLV_E_ARGUMENT, "-o %s is not a folder", to);
     return CLV_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave paco`: options, then read, compute, write. */
 #include "host/cli/paco/files.h"
+#include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -179,6 +180,24 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
         printf("  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10, a->output);
 }
 
+static int check_files(const paco_args *a, char **operands)
+{
+    static const char *const maps[][2] = {
+        { "a.fits", "a.npy" },         { "b.fits", "b.npy" },
+        { "snr.fits", "snr.npy" },     { "flux.fits", "flux.npy" },
+        { "sigma.fits", "sigma.npy" }, { "detections.csv", "detections.csv" },
+        { "snr.png", "snr.png" },      { "report.json", "report.json" }
+    };
+    const cli_file inputs[] = { { "CUBE", operands[0], NULL },
+                                { "ANGLES", operands[1], NULL },
+                                { "PSF", operands[2], NULL } };
+    cli_file outputs[CLV_LEN(maps)];
+    for (size_t i = 0; i < CLV_LEN(maps); ++i)
+        outputs[i] = (cli_file){ "-o", maps[i][a->format], a->output };
+    return cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs,
+                           CLV_LEN(outputs));
+}
+
 static int run(int argc, char **argv)
 {
     paco_args a = { .radius = 4, .threshold = 5 };
@@ -193,6 +212,7 @@ static int run(int argc, char **argv)
         return cli_error(&cli_paco, CLI_USAGE, "%d file%s given, expected CUBE ANGLES PSF",
                          operands, operands == 1 ? "" : "s");
     if ((code = check_args(&a)) >= 0) return code;
+    if ((code = check_files(&a, argv + 1)) >= 0) return code;
 
     clv_context *context = NULL;
     clv_report *report = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave specfit`: options, then read, fit and keep block by block, write. */
 #include "host/cli/specfit/files.h"
+#include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -414,6 +415,15 @@ static int run(int argc, char **argv)
     if ((code = check_args(&a)) >= 0) return code;
 
     a.spectra = argv[1];
+    const cli_file inputs[] = { { "COADD", a.spectra, NULL },
+                                { "--config", a.config, NULL },
+                                { "--targets-file", a.targets_file, NULL },
+                                { "--redshifts", a.redshifts, NULL },
+                                { "--library", "lib.json", a.library } };
+    const cli_file outputs[] = { { "-o", a.output, NULL }, { "--models", a.models, NULL } };
+    code = cli_check_files(&cli_specfit, &a.common, inputs, CLV_LEN(inputs), outputs,
+                           CLV_LEN(outputs));
+    if (code >= 0) return code;
     run_state s = { .models.file = -1, .journal.file = -1 };
     const double started = clv_now();
     give_memory_back();

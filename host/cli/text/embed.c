@@ -139,9 +139,21 @@ static void summarize(const embed_args *a, const embed_state *s, double seconds)
     fputc('\n', out);
 }
 
+static int check_files(const embed_args *a, const char *folder)
+{
+    const cli_file outputs[] = { { "-o", a->output, NULL },
+                                 { "--tokens-out", a->tokens_output, NULL } };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
+    cli_model_files("MODEL_DIR", folder, inputs);
+    return cli_check_files(&cli_embed, &a->common, inputs, CLV_LEN(inputs), outputs,
+                           CLV_LEN(outputs));
+}
+
 static int embed(const embed_args *a, const char *folder, embed_state *s)
 {
-    int code = cli_input_status(&cli_embed, clv_lines_open(&s->lines, a->texts.input));
+    int code = check_files(a, folder);
+    if (code >= 0) return code;
+    code = cli_input_status(&cli_embed, clv_lines_open(&s->lines, a->texts.input));
     s->lines.column = (size_t)a->texts.column;
     if (!code)
         code = cli_input_status(&cli_embed,

@@ -55,6 +55,16 @@ clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unli
     return clv_tokenizer_open(folder, &options, out);
 }
 
+void cli_model_files(const char *option, const char *folder, cli_file files[CLI_MODEL_FILES])
+{
+    static const char *const names[CLI_MODEL_FILES] = {
+        "model.safetensors",       "config.json", "tokenizer.json", "tokenizer_config.json",
+        "special_tokens_map.json", "vocab.txt",   "modules.json",   "sentence_bert_config.json"
+    };
+    for (size_t i = 0; i < CLI_MODEL_FILES; ++i)
+        files[i] = (cli_file){ option, names[i], folder };
+}
+
 void cli_text_count(cli_text_counts *counts, const clv_token_rows *rows)
 {
     counts->texts += rows->rows;

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_CLI_TEXT_TEXTS_H
 #define CLEAVE_HOST_CLI_TEXT_TEXTS_H
 
-#include "host/cli/cli.h"
+#include "host/cli/clash.h"
 #include "host/io/lines.h"
 
 #include <cleave/tokenizer.h>
@@ -26,6 +26,10 @@ size_t cli_texts_threads(const cli_texts *texts);
 /* The tokenizer of a model folder, with these options. */
 clv_status cli_texts_tokenizer(const cli_texts *texts, const char *folder, bool unlimited,
                                clv_tokenizer **out);
+
+/* What a model's folder may have, for cli_check_files. */
+enum { CLI_MODEL_FILES = 8 };
+void cli_model_files(const char *option, const char *folder, cli_file files[CLI_MODEL_FILES]);
 
 /* Sums over chunks, for messages and reports. */
 typedef struct cli_text_counts {

@@ -3,6 +3,7 @@
 #include "host/cli/text/ids.h"
 #include "host/cli/text/pipeline.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -40,6 +41,14 @@ static clv_status convert(const tokenize_args *a, const clv_tokenizer *t, clv_li
     return status;
 }
 
+static int check_files(const tokenize_args *a, const char *folder)
+{
+    const cli_file output = { "-o", a->output, NULL };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
+    cli_model_files("MODEL_DIR", folder, inputs);
+    return cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
+}
+
 static int run(int argc, char **argv)
 {
     tokenize_args a = { .output = "-", .texts = { .input = "-" } };
@@ -64,6 +73,7 @@ static int run(int argc, char **argv)
     if (a.no_limit && a.texts.max_length)
         return cli_error(&cli_tokenize, CLI_USAGE,
                          "--no-limit and --max-length exclude each other");
+    if ((code = check_files(&a, argv[1])) >= 0) return code;
 
     clv_tokenizer *t = NULL;
     cli_text_counts counts = { 0 };

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command reads must not be what it writes. */
+#include "host/cli/clash.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_PATH = 4096, MOST_OUTPUTS = 16 };
+
+/* Where a name leads. */
+typedef struct place {
+    bool there, regular;
+    struct stat file, folder; /* of a file that is not there its folder and name */
+    char name[256];
+} place;
+
+static bool same_node(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* False: such a file there is not, and cannot be made. */
+static bool look(const char *path, place *p)
+{
+    char folder[MOST_PATH];
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+    p->there = stat(path, &p->file) == 0;
+    p->regular = !p->there || S_ISREG(p->file.st_mode);
+    if (p->there) return true;
+    if (length >= sizeof folder || strlen(path + length) >= sizeof p->name) return false;
+    clv_copy_string(p->name, sizeof p->name, path + length);
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return stat(length ? folder : ".", &p->folder) == 0;
+}
+
+static bool same_place(const place *a, const place *b)
+{
+    if (a->there || b->there) return a->there && b->there && same_node(&a->file, &b->file);
+    return same_node(&a->folder, &b->folder) && strcmp(a->name, b->name) == 0;
+}
+
+bool cli_same_file(const char *a, const char *b)
+{
+    place first, second;
+    return look(a, &first) && look(b, &second) && same_place(&first, &second);
+}
+
+/* `joined` gets the whole name. */
+static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p)
+{
+    if (!f->path) return false;
+    const int length = f->folder ? snprintf(joined, MOST_PATH, "%s/%s", f->folder, f->path)
+                                 : snprintf(joined, MOST_PATH, "%s", f->path);
+    if (length < 0 || length >= MOST_PATH) return false;
+    if (f->folder || strcmp(f->path, "-") != 0)
+        return look(joined, p) && p->regular && (p->there || !reads);
+    if (!reads) return false;
+    p->there = fstat(STDIN_FILENO, &p->file) == 0;
+    return p->there && S_ISREG(p->file.st_mode);
+}
+
+int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
+                    size_t input_count, const cli_file *outputs, size_t output_count)
+{
+    const cli_file more[] = { { "--report", common ? common->report : NULL, NULL },
+                              { "--trace", common ? common->trace : NULL, NULL } };
+    place written[MOST_OUTPUTS], read;
+    const char *options[MOST_OUTPUTS];
+    char name[MOST_PATH], other[MOST_PATH];
+    size_t count = 0;
+    for (size_t o = 0; o < output_count + CLV_LEN(more); ++o) {
+        const cli_file *out = o < output_count ? &outputs[o] : &more[o - output_count];
+        if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
+        for (size_t i = 0; i < input_count; ++i)
+            if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))
+                return cli_error(command, CLI_USAGE,
+                                 "%s: %s is what %s reads, expected another file", out->option,
+                                 name, inputs[i].option);
+        for (size_t i = 0; i < count; ++i)
+            if (same_place(&written[i], &written[count]))
+                return cli_error(command, CLI_USAGE,
+                                 "%s: %s is what %s writes, expected another file", out->option,
+                                 name, options[i]);
+        options[count++] = out->option;
+    }
+    return -1;
+}

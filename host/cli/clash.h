@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command reads must not be what it writes. */
+#ifndef CLEAVE_HOST_CLI_CLASH_H
+#define CLEAVE_HOST_CLI_CLASH_H
+
+#include "host/cli/cli.h"
+
+/* A file as the user named it: `option` is how messages call it ("-o", "CUBE"). `folder`, where it is
+ * not NULL, is what `path` lies in. A path of NULL is none. */
+typedef struct cli_file {
+    const char *option, *path, *folder;
+} cli_file;
+
+/* Do both names lead to one file or folder, through links too? Two that are not there yet are one
+ * where they have the same name in the same folder. */
+bool cli_same_file(const char *a, const char *b);
+
+/* Would an output replace an input or another output? To be asked before anything is written. An
+ * input of "-" is standard input; devices and pipes may be used twice. `common`: its report and
+ * trace are outputs as well; may be NULL. Returns -1 to go on, else the exit code. */
+int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
+                    size_t input_count, const cli_file *outputs, size_t output_count);
+
+#endif

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No command writes over what it reads, nor one output over another: one error, before anything is
+written, however the file is called.
+
+usage: own_files.py CLEAVE"""
+import os
+import subprocess
+import sys
+import tempfile
+
+CLEAVE = sys.argv[1]
+WRONG = []
+TEXT = b"frame,y,x\n0,1,1\n1,1,1\n"
+
+
+def snapshot():
+    found = {}
+    for folder, _, names in os.walk("."):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[path] = (os.lstat(path).st_ino, file.read())
+    return found
+
+
+def refuses(part, *arguments, stdin=None):
+    before = snapshot()
+    with open(stdin or os.devnull, "rb") as file:
+        done = subprocess.run([CLEAVE, *arguments], stdin=file, capture_output=True, timeout=60)
+    said = done.stderr.decode()
+    if done.returncode != 2 or part not in said or said.count("\n") != 1 or done.stdout:
+        WRONG.append("%s: exit code %d, %r, expected 2 and %r" % (
+            " ".join(arguments), done.returncode, said, part))
+    if snapshot() != before:
+        WRONG.append("%s: files have changed" % " ".join(arguments))
+
+
+def goes_on(*arguments):
+    """Whatever comes of it: another error, or none."""
+    done = subprocess.run([CLEAVE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=60)
+    if b"expected another file" in done.stderr:
+        WRONG.append("%s: %r" % (" ".join(arguments), done.stderr))
+
+
+def check_names():
+    """One file by many names."""
+    os.symlink("in.txt", "link.txt")
+    os.symlink("in.txt", "chain.txt")
+    os.link("in.txt", "hard.txt")
+    os.symlink("folder", "same")
+    for name in "in.txt", "./in.txt", "folder/../in.txt", os.path.abspath("in.txt"), "link.txt", \
+            "chain.txt", "hard.txt":
+        refuses("-o: %s is what -i reads" % name, "tokenize", "model", "-i", "in.txt", "-o", name)
+        refuses("-o: %s is what -i reads" % name, "embed", "model", "-i", "in.txt", "-o", name)
+    refuses("is what -i reads", "embed", "model", "-o", "in.txt", stdin="in.txt")
+    refuses("--tokens-out: new.json is what -o writes", "embed", "model", "-i", "in.txt", "-o",
+            "./new.json", "--tokens-out", "new.json")
+    refuses("--report: same/new.npy is what -o writes", "embed", "model", "-i", "in.txt", "-o",
+            "folder/new.npy", "--report", "same/new.npy")
+    for arguments in (["-i", "in.txt", "-o", "other.txt"], ["-i", "no.txt", "-o", "no.txt"],
+                      ["-i", "/dev/null", "-o", "/dev/null"]):
+        goes_on("tokenize", "no-model", *arguments)
+
+
+def check_model():
+    for name in "model.safetensors", "tokenizer.json", "config.json", "vocab.txt":
+        refuses("is what MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
+    refuses("is what MODEL_DIR reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
+    goes_on("tokenize", "no-model", "-i", "in.txt", "-o", "model/new.json")
+
+
+def check_finetune():
+    data = ["finetune", "model", "--data", "in.txt"]
+    refuses("--report: in.txt is what --data reads", *data, "-o", "out", "--report", "in.txt")
+    refuses("--trace: val.txt is what --val reads", *data, "--val", "val.txt", "-o", "out",
+            "--trace", "val.txt")
+    refuses("--report: ./folder/config.json is what -o writes", *data, "-o", "folder", "--report",
+            "./folder/config.json")
+    refuses("is what --data reads", "finetune", "model", "--data", "folder/vocab.txt", "-o",
+            "folder")
+    refuses("is the model's own folder", *data, "-o", "model/../model")
+    os.mkdir("linked")
+    os.symlink("../model/model.safetensors", "linked/model.safetensors")
+    refuses("-o: linked/model.safetensors is what MODEL_DIR reads", *data, "-o", "linked")
+
+
+def check_others():
+    refuses("-o: in.txt is what SPOTS reads", "link", "in.txt", "-o", "in.txt", "--search", "2")
+    for option in "-o", "--tracks", "--overlay", "--report", "--trace":
+        refuses("is what MOVIE reads", "blobs", "in.txt", "--link", "2", option, "in.txt",
+                *([] if option == "-o" else ["-o", "new.csv"]))
+    refuses("--tracks: new.csv is what -o writes", "blobs", "in.txt", "--link", "2", "-o",
+            "new.csv", "--tracks", "new.csv")
+    for place in range(3):
+        inputs = ["in.txt"] * 3
+        inputs[place] = "folder/snr.fits"
+        refuses("is what %s reads" % ("CUBE", "ANGLES", "PSF")[place], "paco", *inputs, "-o",
+                "folder")
+    spectra = ["specfit", "in.txt", "--library", "folder"]
+    refuses("-o: in.txt is what COADD reads", *spectra, "-o", "in.txt")
+    refuses("--models: in.txt is what COADD reads", *spectra, "-o", "new.csv", "--models", "in.txt")
+    for option in "--targets-file", "--redshifts":
+        refuses("-o: val.txt is what %s reads" % option, *spectra, option, "val.txt", "-o",
+                "val.txt")
+    refuses("is what --library reads", *spectra, "-o", "folder/lib.json")
+    refuses("--save: in.txt is what --simulate reads", "probe", "--simulate", "in.txt", "--save",
+            "in.txt")
+    refuses("--html: new.txt is what --json writes", "bench", "runtime", "--json", "new.txt",
+            "--html", "new.txt")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.mkdir("model"), os.mkdir("folder"), os.mkdir("out")
+        for name in ("in.txt", "val.txt", "folder/snr.fits", "folder/vocab.txt", "folder/lib.json",
+                     "model/model.safetensors", "model/tokenizer.json", "model/config.json",
+                     "model/vocab.txt"):
+            with open(name, "wb") as file:
+                file.write(TEXT)
+        check_names()
+        check_model()
+        check_finetune()
+        check_others()
+        os.chdir("/")
+    for line in WRONG:
+        print(line)
+    return 1 if WRONG else 0
+
+
+sys.exit(main())
