@@ -45,7 +45,8 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
     ----------
     mode      "auto", "cpu", "gpu", "hybrid", "reference"; other than auto it is an order
     devices   a selection such as "gpu,!name~Iris", "0", "pci=0000:03:00.0"
-    isolate   each driver in a process of its own, so that one that crashes cannot hurt this one
+    isolate   each driver in a process of its own, so that one that crashes cannot hurt this one, and
+              Ctrl-C ends a measurement at once (else it ends before the next device's)
     check     build and run on every device, compare the results
     bench     "quick" or "full": measure rates
     timeout   seconds for each driver; 0: 10 s, for checks 60 s, for the bench 120 s

@@ -100,6 +100,11 @@ def check_modes(path):
         parser = Balance()
         parser.feed(file.read())
     check(not parser.open, "HTML elements stay open: %s" % parser.open)
+    result = subprocess.run(
+        [sys.argv[1], "bench", "arrays", "--modes", "cpu", "--only", "sum of|no such|matmul 512",
+         "--repeats", "1", "--no-files", "-q"], stdout=subprocess.PIPE, text=True, check=False)
+    check(result.returncode == 0 and "matmul 512x512" in result.stdout and "sum of 1" in result.stdout
+          and "matmul 1024" not in result.stdout, "--only takes two texts: " + result.stdout)
     result = subprocess.run([sys.argv[1], "bench", "transformer", "--only", "no such case"],
                             capture_output=True, text=True, check=False)
     check(result.returncode == 2 and "no such case" in result.stderr,

@@ -349,6 +349,12 @@ HOST = [
     ("host/patch/psf.c", "p[3] * fwhm_per_sigma", "p[3]", "inputs"),
     ("host/patch/psf.c", "by = aperture_flux(psf, size, fwhm_px)",
      "by = aperture_flux(psf, size, 2 * fwhm_px)", "inputs"),
+    ("runtime/items.c", "(char *)a->result + first * a->bytes", "(char *)a->result + 0 * first",
+     "items"),
+    ("runtime/items.c", "a->kind == CLV_ITEM_FIRST ? first : count",
+     "a->kind == CLV_ITEM_FIRST ? 0 : count", "items"),
+    ("runtime/items.c", "at[i] = (char *)at[i] + first * a->bytes", "at[i] = (char *)at[i]", "items"),
+    ("runtime/items.c", "if (r->adapt) launch->local[0] = divisor(count, most);", "", "items"),
 ]
 
 
@@ -436,12 +442,14 @@ def host_command(tree, build, test):
                 "vip" if test.endswith("vip") else "paper"]
     if test == "inputs":
         return [sys.executable, os.path.join(cli, "paco_inputs.py"), cleave, data]
+    if test == "items":
+        return [os.path.join(build, "bin", "test_items")]
     return [os.path.join(build, "bin", "test_paco"), test]
 
 
 def compile_host(build, file):
     built = subprocess.run(["cmake", "--build", build, "--target", "cleave_command", "test_paco",
-                            "--parallel", "2"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            "test_items", "--parallel", "2"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            check=False)
     if built.returncode:
         sys.exit(f"{file} does not compile\n{built.stdout.decode()[-2000:]}")

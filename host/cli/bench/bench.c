@@ -40,7 +40,8 @@ static void make_table(bench_args *a, cli_option *table)
           "these devices: gpu, cpu, all, N, P:D, name~TEXT, ..." },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
-        { "only", CLI_TEXT, &a->only, "TEXT", "only those whose name has this in it" },
+        { "only", CLI_TEXT, &a->only, "TEXT",
+          "only those whose name has this (A|B: or that) in it" },
         { "library", CLI_TEXT, &a->library, "DIR",
           "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
         { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
@@ -338,6 +339,17 @@ static int find_peers(const bench_args *a, char *scripts, const char **environme
     return -1;
 }
 
+/* Whether the name has one of the texts in it, between which there are bars. */
+static bool is_among(const char *name, const char *texts)
+{
+    char text[BENCH_PATH];
+    for (const char *at = texts; *at; at += strcspn(at, "|"), at += *at == '|') {
+        snprintf(text, sizeof text, "%.*s", (int)CLV_MIN(strcspn(at, "|"), (size_t)4000), at);
+        if (*text && strstr(name, text)) return true;
+    }
+    return false;
+}
+
 /* Those that --only leaves. */
 static int list_cases(bench *b)
 {
@@ -346,7 +358,7 @@ static int list_cases(bench *b)
     for (size_t i = 0; i < b->workload_count; ++i)
         all += b->workloads[i]->cases(&b->plan.sizes, b->cases + all, BENCH_MOST_CASES - all);
     for (size_t i = 0; i < all; ++i)
-        if (!only || strstr(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
+        if (!only || is_among(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
     if (only && !b->case_count)
         return cli_error(&cli_bench, CLI_USAGE, "--only: no name has \"%s\" in it", only);
     return -1;
