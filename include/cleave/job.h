@@ -70,8 +70,8 @@ typedef struct clv_job {
      *  to where the caller wants them. */
     clv_status (*commit)(const clv_slot *slot, size_t first, size_t count, void *user);
 
-    /** The same range in plain C, into the slot's results. Any thread, several at once. NULL: a
-     *  job without fallback. */
+    /** The same range in plain C, into the slot's results. Any thread, the caller's too, several
+     *  at once. NULL: a job without fallback. */
     clv_status (*reference)(clv_slot *slot, size_t first, size_t count, void *user);
 
     clv_progress *progress; /**< NULL: none; called from the caller's thread, at most 10 a second */

@@ -22,9 +22,12 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * host_s = call + work on the host; device_s = launch_s + transfer_bytes / transfer_rate + work on
  * the device. Work is timed once a device and kind of operation, at several sizes on both sides, with
  * the caller's way of handing over memory; a prediction lies between its neighbours on that curve.
- * That takes about a second (more where one call takes long) and is done when a first plan is asked for (clv_offload_dry), or when
- * calls of the kind have taken 0.1 s on the host, which does them until then. The figures stay in
- * tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
+ * That takes about a second (more where one call takes long) and is done when a first plan is asked
+ * for (clv_offload_dry), or when calls of the kind have taken 0.1 s on the host, which does them until
+ * then. Where the curve says that the sides are within a factor of 1.7, in calls of 5 us to 4 ms, both
+ * are timed once more at just the call's shape and weighed with it: when a plan is asked for, or when
+ * calls of that shape have taken 0.15 s; that takes about 0.1 s, and at most 1.5 s a process and kind.
+ * The figures stay in tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
  * directory) built-in rates stand in, and `measured` is false.
  *
  * What a process' first call of a kind adds on the device (compiling or loading its program) is
