@@ -132,4 +132,19 @@ bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to o
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
 clv_arg clv_gemm_u32(size_t value);
 
+/* Arguments that both kernels of tiles take in this order: a matrix that is read, with both strides; one
+ * whose columns are neighbours; what is added to the product; extents; what it is scaled by. */
+#define CLV_GEMM_GIVEN(m)                                                      \
+    clv_arg_buffer((m).buffer), clv_arg_u64((m).offset), clv_arg_u64((m).row), \
+        clv_arg_u64((m).col), clv_arg_u64((m).batch)
+#define CLV_GEMM_PLACE(m)                                                      \
+    clv_arg_buffer((m).buffer), clv_arg_u64((m).offset), clv_arg_u64((m).row), \
+        clv_arg_u64((m).batch)
+#define CLV_GEMM_BIAS(g, none)                                                                     \
+    clv_arg_buffer((g)->bias ? (g)->bias : (none)), clv_arg_u64((g)->bias ? (g)->bias_offset : 0), \
+        clv_gemm_u32((g)->bias != NULL)
+#define CLV_GEMM_EXTENTS(g) clv_gemm_u32((g)->m), clv_gemm_u32((g)->n), clv_gemm_u32((g)->k)
+#define CLV_GEMM_END(g) \
+    clv_arg_f32((g)->alpha), clv_arg_f32((g)->beta), clv_gemm_u32((g)->activation)
+
 #endif

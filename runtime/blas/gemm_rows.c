@@ -127,11 +127,7 @@ static clv_status pack_b(clv_queue *queue, const clv_gemm_form *f, bool half, si
     const clv_launch launch = describe(f, "clv_gemm_pack_b", half, panels(n, tile_columns(f)),
                                        panels(k, PACK_BLOCK), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
-        clv_arg_buffer(b->buffer),
-        clv_arg_u64(b->offset),
-        clv_arg_u64(b->row),
-        clv_arg_u64(b->col),
-        clv_arg_u64(b->batch),
+        CLV_GEMM_GIVEN(*b),
         clv_arg_buffer(packed),
         clv_arg_u64(packed_offset),
         clv_arg_u64(clv_gemm_packed_b(f, n, k)),
@@ -164,16 +160,8 @@ clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
     const clv_launch launch = describe(f, "clv_gemm_pack_a", false, panels(m, f->rows),
                                        blocks_of(f, k), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
-        clv_arg_buffer(a->buffer),
-        clv_arg_u64(a->offset),
-        clv_arg_u64(a->row),
-        clv_arg_u64(a->col),
-        clv_arg_u64(a->batch),
-        clv_arg_buffer(packed),
-        clv_arg_u64(clv_gemm_packed_a(f, m, k)),
-        clv_gemm_u32(m),
-        clv_gemm_u32(k),
-        clv_gemm_u32(block_terms(f, k)),
+        CLV_GEMM_GIVEN(*a), clv_arg_buffer(packed), clv_arg_u64(clv_gemm_packed_a(f, m, k)),
+        clv_gemm_u32(m),    clv_gemm_u32(k),        clv_gemm_u32(block_terms(f, k)),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
@@ -188,7 +176,6 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
     const clv_buffer *b = g->b_packed ? g->b.buffer : scratch;
     const size_t b_offset = g->b_packed ? g->b.offset : l.items_floats;
     const size_t b_batch = g->b.batch ? (g->b_packed ? g->b.batch : l.b_batch) : 0;
-    const size_t a_batch = g->a.batch;
     if (!g->b_packed)
         CLV_TRY(clv_gemm_pack_b_enqueue(queue, f, g->n, g->k, g->b.batch ? batch : 1, &g->b,
                                         scratch, l.items_floats));
@@ -196,38 +183,22 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
     const clv_launch launch = describe(f, "clv_gemm_rows", g->b_half, l.split.shares,
                                        panels(panels(g->m, f->rows), l.split.rows), batch);
     const clv_arg args[] = {
-        clv_arg_buffer(g->a.buffer),
-        clv_arg_u64(g->a.offset),
-        clv_arg_u64(g->a.row),
-        clv_arg_u64(g->a.col),
-        clv_arg_u64(a_batch),
+        CLV_GEMM_GIVEN(g->a),
         clv_gemm_u32(g->a_packed),
         clv_arg_buffer(b),
         clv_arg_u64(b_offset),
         clv_arg_u64(b_batch),
-        clv_arg_buffer(g->c.buffer),
-        clv_arg_u64(g->c.offset),
-        clv_arg_u64(g->c.row),
-        clv_arg_u64(g->c.batch),
+        CLV_GEMM_PLACE(g->c),
         clv_arg_buffer(scratch),
         clv_arg_u64(l.item),
         clv_arg_u64(l.items_floats + l.b_floats),
         clv_arg_u64(l.sums_batch),
-        clv_arg_buffer(g->bias ? g->bias : scratch),
-        clv_arg_u64(g->bias ? g->bias_offset : 0),
-        clv_gemm_u32(g->bias != NULL),
-        clv_arg_buffer(add.buffer),
-        clv_arg_u64(add.offset),
-        clv_arg_u64(add.row),
-        clv_arg_u64(add.batch),
-        clv_gemm_u32(g->m),
-        clv_gemm_u32(g->n),
-        clv_gemm_u32(g->k),
+        CLV_GEMM_BIAS(g, scratch),
+        CLV_GEMM_PLACE(add),
+        CLV_GEMM_EXTENTS(g),
         clv_gemm_u32(block_terms(f, g->k)),
         clv_gemm_u32(l.split.rows),
-        clv_arg_f32(g->alpha),
-        clv_arg_f32(g->beta),
-        clv_gemm_u32(g->activation),
+        CLV_GEMM_END(g),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), done);
 }
