@@ -50,14 +50,15 @@ void test_each_device_as(clv_device_class device_class, void (*claim)(test_devic
 /* As a card: memory of its own, so copies, staging and two chunks in flight. */
 void test_device_as_card(test_device *device);
 
-/* ---- memory of a device with a guard behind it ----------------------------------------------- */
+/* ---- memory of a device with a guard behind it; exact where every access is checked ------------ */
 
 enum { TEST_GUARD_BYTES = 256 };
 
 typedef struct test_array {
     clv_buffer *buffer;
     unsigned char *host; /* `bytes`, and what was read of the guard */
-    size_t bytes;
+    void *own;           /* memory of an exact buffer, or NULL */
+    size_t bytes, guard;
     test_device *device;
 } test_array;
 
