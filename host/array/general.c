@@ -5,6 +5,7 @@
 #include "base/lapack.h"
 #include "base/thread.h"
 #include "runtime/context.h"
+#include "runtime/offload.h"
 
 #include <cleave/array.h>
 
@@ -135,6 +136,22 @@ static clv_status run(clv_context *context, values *v, const clv_eigen_options *
     return status;
 }
 
+/* Nobody else has them; but who asks for the plan gets one, and nothing computed. */
+static clv_status note_plan(clv_context *context, size_t count, size_t n)
+{
+    const double numbers = (double)count * (double)n;
+    const clv_offload_request request = { .operation = "eigvals",
+                                          .kind = "eigvals",
+                                          .flops = 10 * numbers * (double)n * (double)n,
+                                          .bytes = 4 * numbers * (double)(n + 2) };
+    clv_offload plan;
+    const clv_side before = clv_offload_force(CLV_SIDE_HOST);
+    const clv_status status = clv_offload_decide(context, &request, &plan);
+    clv_offload_force(before);
+    clv_offload_fell_back("eigenvalues of general matrices are LAPACK's");
+    return status;
+}
+
 clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count, size_t n,
                        const clv_eigen_options *options, float *real, float *imaginary,
                        clv_report *report)
@@ -158,6 +175,8 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
         return clv_fail(CLV_E_NO_DEVICE,
                         "eigenvalues of general matrices need LAPACK, and " CLV_LAPACK_WHERE);
     if (!count) return CLV_OK;
+    CLV_TRY(note_plan(context, count, n));
+    if (clv_offload_is_dry()) return CLV_OK;
     values v = { .lapack = lapack,
                  .matrices = matrices,
                  .real = real,

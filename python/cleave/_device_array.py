@@ -39,8 +39,9 @@ class ArrayStats(NamedTuple):
 class Array:
     """A dense float32 array, of at most 4 axes, that lies where it was used last; array() makes one.
 
-    Operations of the package take it in place of a NumPy array and then return one, without a
-    transfer. `numpy()`, np.asarray(a) and float(a) copy it to the host. + - * / % ** and comparisons
+    compute, reduce, product, matmul, normalize, linear_step and linear_train take it in place of a
+    NumPy array and then return one, without a transfer; to all else it is an array that is copied to
+    the host. `numpy()`, np.asarray(a) and float(a) copy it to the host. + - * / % ** and comparisons
     make one kernel each; compute() makes one of a whole expression. @ is matmul.
     """
     __slots__ = ("context", "shape", "_handle", "__weakref__")

@@ -9,9 +9,11 @@ import numpy as np
 
 from . import _abi
 from ._arrays import address, numbers
+from ._compute import product
 from ._context import Context, default_context
+from ._device_array import Array
 from ._library import check, has, lib
-from .errors import LibraryError, ShapeError
+from .errors import ArgumentError, LibraryError, ShapeError
 
 _SIZE = ctypes.sizeof(_abi.MatmulOptions)
 
@@ -51,8 +53,8 @@ def _call(context: Context, m: int, n: int, k: int, a: np.ndarray, b: np.ndarray
     return c
 
 
-def matmul(a: Any, b: Any, *, out: np.ndarray | None = None, alpha: float = 1.0,
-           beta: float = 0.0, context: Context | None = None) -> np.ndarray:
+def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
+           context: Context | None = None) -> Any:
     """C = alpha A B + beta C in float32, on the context's best device; small products stay on the
     host, where they are faster than a launch.
 
@@ -63,10 +65,17 @@ def matmul(a: Any, b: Any, *, out: np.ndarray | None = None, alpha: float = 1.0,
     out     where C goes: float32 [m, n] or [batch, m, n], rows or columns dense; None: a new array
     beta    not 0: `out` is read as well
 
+    Where a, b or out is a cleave.Array, this is product(): the result stays on the device, and there
+    is no alpha and no beta.
+
     Raises ShapeError, ArgumentError; LibraryError where libcleave is older than this function.
     """
     if not has("clv_matmul"):
         raise LibraryError("matmul: this libcleave has no clv_matmul")
+    if isinstance(a, Array) or isinstance(b, Array) or isinstance(out, Array):
+        if alpha != 1.0 or beta:
+            raise ArgumentError("matmul: alpha and beta are for NumPy arrays: use compute()")
+        return product(a, b, out=out, context=context)
     context = context or default_context()
     if out is None and not beta and alpha == 1.0 and _is_plain(a) and _is_plain(b) \
             and a.shape[1] == b.shape[0]:

@@ -104,6 +104,29 @@ def test_a_long_training_can_be_ended(reference, monkeypatch):
     assert plan.flops > 4 * x.size * 20  # all steps, not those of a part
 
 
+def test_matmul_of_arrays_stays_where_they_are(reference):
+    x = np.random.default_rng(9).random((5, 7), np.float32)
+    there = cleave.array(x, context=reference)
+    got = cleave.matmul(there, x.T)
+    assert isinstance(got, cleave.Array)
+    np.testing.assert_allclose(got, x @ x.T, rtol=1e-5)
+    out = cleave.empty((5, 5), context=reference)
+    assert cleave.matmul(x, np.ascontiguousarray(x.T), out=out, context=reference) is out
+    with pytest.raises(cleave.ArgumentError, match="alpha"):
+        cleave.matmul(there, x.T, alpha=2)
+
+
+def test_general_eigenvalues_have_a_plan(context):
+    if not cleave.has("clv_eigvals"):
+        pytest.skip("no eigvals")
+    cleave.compute("x + 1", x=np.ones(3, np.float32), context=context)
+    try:
+        plan = cleave.explain(cleave.eigvals, np.eye(3)[None], context=context)
+    except cleave.NoDeviceError:
+        pytest.skip("no LAPACK")
+    assert (plan.operation, plan.side) == ("eigvals", "host") and "LAPACK" in plan.reason
+
+
 def test_operands_of_a_regression_may_be_one_array():
     x = np.random.default_rng(5).random((6, 6), np.float32)
     y = x[0].copy()
