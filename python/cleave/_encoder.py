@@ -81,6 +81,11 @@ class _Folder:
         return lib.clv_model_get_config(self._weights()).contents.value
 
     def close(self) -> None:
+        """Waits for calls of other threads; a second time does nothing."""
+        with self._turn:
+            self._end()
+
+    def _end(self) -> None:
         if self._model:
             lib.clv_model_close(self._model)
         if self._tokenizer:
@@ -88,7 +93,8 @@ class _Folder:
         self._model = self._tokenizer = None
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_turn"):
+            self.close()
 
 
 def tokenize(folder: str | os.PathLike, texts: Sequence[str], *, max_length: int = 0,
@@ -150,13 +156,12 @@ class Encoder(_Folder):
                         lib.clv_encoder_watch(self._encoder, _NOBODY, None)
             return out
 
-    def close(self) -> None:
+    def _end(self) -> None:
         if self._encoder:
-            with self._turn:
-                lib.clv_encoder_close(self._encoder)
-                self._encoder = None
+            lib.clv_encoder_close(self._encoder)
+            self._encoder = None
             self.context.release()
-        super().close()
+        super()._end()
 
 
 def embed(folder: str | os.PathLike, texts: Sequence[str], *, report: Report | None = None,
@@ -261,10 +266,9 @@ class Trainer(_Folder):
         with self._turn:
             check(lib.clv_trainer_restore(self._open(), os.fsencode(path)))
 
-    def close(self) -> None:
+    def _end(self) -> None:
         if self._trainer:
-            with self._turn:
-                lib.clv_trainer_close(self._trainer)
-                self._trainer = None
+            lib.clv_trainer_close(self._trainer)
+            self._trainer = None
             self.context.release()
-        super().close()
+        super()._end()

@@ -132,3 +132,24 @@ def test_threads_take_turns(folder, reference):
         thread.join()
     trainer.close()
     assert found == [[one] * 10 for one in wanted]
+
+
+@pytest.mark.parametrize("kind, options", [(cleave.Encoder, {}), (cleave.Trainer, {"classes": 2})])
+def test_closing_twice_is_closing_once(folder, kind, options):
+    """Also by two threads, which both wait for a third one's call."""
+    context = cleave.Context(mode="reference")
+    users = context._users
+    made = kind(folder, context=context, **options)
+    assert context._users == users + 1
+    threads = [threading.Thread(target=made.close) for _ in range(2)]
+    with made._turn:
+        for thread in threads:
+            thread.start()
+        time.sleep(0.2)
+        assert context._users == users + 1
+    for thread in threads:
+        thread.join()
+    assert context._users == users
+    with pytest.raises(cleave.ArgumentError, match="it is closed"):
+        made.embed(["apple"]) if kind is cleave.Encoder else made.evaluate(["apple"], [0])
+    context.close()
