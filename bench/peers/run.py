@@ -25,7 +25,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = ["paco_vip", "paco_torch", "blobs_skimage", "blobs_clesperanto", "blobs_trackpy", "link_trackpy",
          "arrays_numpy",
-         "specfit_rvspecfit", "transformer_torch"]
+         "specfit_rvspecfit", "transformer_torch", "transformer_sentences"]
 
 
 def say(**line):

@@ -68,7 +68,9 @@ CLV_API void clv_trainer_close(clv_trainer *trainer); /**< before its context an
  * @param rate    the learning rate of this step, >= 0.
  * @param result  out, may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (ids, labels, offsets, rate); CLV_E_SHAPE (a text that is too long,
- *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE: the weights are spoilt then.
+ *         an odd number of texts); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE: the weights are spoilt then
+ *         (not by a text with more tokens than a device sees that ends long loops: it is refused
+ *         before anything changes).
  *
  * The same calls give the same bits on one device. Threads: one call at a time.
  */

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "host/cli/apart.h"
-#include "host/cli/clash.h"
 #include "host/cli/bench/parties.h"
+#include "host/cli/clash.h"
 #include "host/cli/cli.h"
 
 #include <ftw.h>
@@ -248,9 +248,34 @@ static clv_status make_folder(bench *b)
     return clv_fail(CLV_E_IO, "%s: no private folder there", base && *base ? base : "/tmp");
 }
 
+/* What all cores together have spent since the machine started: with work, and in all. */
+static bool read_ticks(double *work, double *all)
+{
+    enum { STATES = 8, IDLE = 3, WAITING = 4 };
+    unsigned long long t[STATES] = { 0 };
+    FILE *file = fopen("/proc/stat", "re");
+    const int found = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0],
+                                    &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])
+                           : 0;
+    if (file) fclose(file);
+    *work = *all = 0;
+    for (int i = 0; i < STATES; ++i) {
+        *all += (double)t[i];
+        if (i != IDLE && i != WAITING) *work += (double)t[i];
+    }
+    return found > WAITING;
+}
+
+/* Cores that others keep busy now. The load of the last minute would tell of what has ended, too. */
 static double machine_load(void)
 {
-    double load;
+    static const double look_s = 0.5;
+    double work[2], all[2], load;
+    if (read_ticks(&work[0], &all[0])) {
+        clv_sleep(look_s);
+        if (read_ticks(&work[1], &all[1]) && all[1] > all[0])
+            return (work[1] - work[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    }
     return getloadavg(&load, 1) == 1 ? load : -1;
 }
 

@@ -11,11 +11,13 @@
 #include <cleave/offload.h>
 #include <cleave/train.h>
 
+#include <math.h>
 #include <stdio.h>
 
-enum { MATMUL, ATTENTION, FFN, INFERENCE, TRAINING, HEADS = 8, CLASSES = 4 };
+enum { MATMUL, ATTENTION, FFN, INFERENCE, TRAINING, MIXED, HEADS = 8, CLASSES = 4 };
 
-/* size: rows, columns, inner extent; of attention: tokens, width of a head; of models: texts, tokens */
+/* size: rows, columns, inner extent; of attention: tokens, width of a head; of models: texts, tokens
+ * of each; of mixed texts: all tokens */
 static const struct {
     const char *name;
     int kind;
@@ -36,6 +38,7 @@ static const struct {
     { "encoder, 256 texts of 64", INFERENCE, { 256, 64, 1 }, true },
     { "encoder, 128 texts of 128", INFERENCE, { 128, 128, 1 }, true },
     { "encoder, 64 texts of 256", INFERENCE, { 64, 256, 1 }, true },
+    { "encoder, mixed texts, 16384 tokens", MIXED, { 16384, 0, 1 }, true },
 };
 
 static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t room)
@@ -52,9 +55,40 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
     return count;
 }
 
+/* Of a log-normal distribution, mean 25; `left` are to be had. */
+static size_t next_length(uint32_t *state, size_t left)
+{
+    double normal = -6;
+    for (int i = 0; i < 12; ++i) {
+        *state = *state * 1664525u + 1013904223u;
+        normal += (double)(*state >> 8) * 0x1p-24;
+    }
+    return CLV_MIN((size_t)fmin(fmax(exp(3.05 + 0.7 * normal), 3), 256), left);
+}
+
+/* Texts of all lengths; `offsets` may be NULL. Returns their number, and the sum of squares. */
+static size_t mix(size_t tokens, size_t *offsets, double *squares)
+{
+    size_t texts = 0;
+    uint32_t state = 1;
+    *squares = 0;
+    for (size_t at = 0, own; at < tokens; at += own) {
+        own = next_length(&state, tokens - at);
+        *squares += (double)(own * own);
+        ++texts;
+        if (offsets) offsets[texts] = at + own;
+    }
+    return texts;
+}
+
 static double flops_of(const bench_case *c)
 {
     const double a = (double)c->size[0], b = (double)c->size[1], k = (double)c->size[2];
+    double squares;
+    if (c->variant == MIXED) {
+        mix(c->size[0], NULL, &squares);
+        return 6 * (a * 2 * 384.0 * (4 * 384 + 2 * 1536) + 4 * squares * 384);
+    }
     if (c->variant == MATMUL) return 2 * a * b * k;
     if (c->variant == ATTENTION) return 4 * HEADS * a * a * b;
     if (c->variant == FFN) return 4 * a * b * k;
@@ -67,7 +101,7 @@ typedef struct trial {
     const bench_case *c;
     float *x, *w, *y;
     int32_t *ids;
-    size_t *offsets;
+    size_t *offsets, texts;
     clv_model *model;
     clv_encoder *encoder;
     clv_trainer *trainer;
@@ -90,10 +124,10 @@ static clv_status once(void *user, double *seconds)
     else if (t->c->variant == FFN)
         status = clv_ffn_f32(t->context, s[0], s[1], s[2], CLV_ACTIVATION_GELU, t->x, t->w, NULL,
                              t->w, NULL, t->y);
-    else if (t->c->variant == INFERENCE)
-        status = clv_encode(t->encoder, t->ids, t->offsets, s[0], t->y, NULL);
+    else if (t->c->variant == TRAINING)
+        status = clv_trainer_step(t->trainer, t->ids, t->offsets, t->texts, t->labels, 1e-5, NULL);
     else
-        status = clv_trainer_step(t->trainer, t->ids, t->offsets, s[0], t->labels, 1e-5, NULL);
+        status = clv_encode(t->encoder, t->ids, t->offsets, t->texts, t->y, NULL);
     *seconds = clv_now() - started;
     return status;
 }
@@ -113,13 +147,17 @@ static float *numbers(size_t count)
 static clv_status open_model(trial *t)
 {
     const size_t texts = t->c->size[0], length = t->c->size[1];
-    t->ids = clv_alloc(texts * length, sizeof *t->ids);
+    const bool mixed = t->c->variant == MIXED;
+    const size_t tokens = mixed ? texts : texts * length;
+    double squares;
+    t->ids = clv_alloc(tokens, sizeof *t->ids);
     t->offsets = clv_alloc(texts + 1, sizeof *t->offsets);
     if (!t->ids || !t->offsets) return clv_fail(CLV_E_MEMORY, "no memory for texts");
-    for (size_t i = 0; i < texts * length; ++i)
+    for (size_t i = 0; i < tokens; ++i)
         t->ids[i] = (int32_t)(i * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i <= texts; ++i)
         t->offsets[i] = i * length;
+    t->texts = mixed ? mix(tokens, t->offsets, &squares) : texts;
     CLV_TRY(clv_model_create_random(&clv_minilm_config, 1, &t->model));
     if (t->c->variant == TRAINING) {
         const clv_trainer_options options = { .size = sizeof options, .classes = CLASSES };

