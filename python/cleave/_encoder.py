@@ -65,10 +65,17 @@ class _Folder:
 
     def tokenize(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
-        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        with self._turn:
+            self._check_open()
+            ids, offsets = _tokens(self._tokenizer, texts, self.threads)
         return np.split(ids, offsets[1:-1].astype(np.intp)) if len(texts) else []
 
+    def _check_open(self) -> None:
+        if not self._tokenizer:
+            raise ArgumentError(f"{type(self).__name__}: it is closed")
+
     def _weights(self) -> int:
+        self._check_open()
         if not self._model:
             made = ctypes.c_void_p()
             check(lib.clv_model_open(os.fsencode(self.folder), ctypes.byref(made)))
@@ -142,7 +149,7 @@ class Encoder(_Folder):
         depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the call."""
         with self._turn:
             if not self._encoder:
-                raise ArgumentError("encoder: it is closed")
+                raise ArgumentError("Encoder: it is closed")
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
             out = np.empty((len(texts), self.width), np.float32)
             if len(texts):
@@ -217,7 +224,7 @@ class Trainer(_Folder):
 
     def _open(self) -> int:
         if not self._trainer:
-            raise ArgumentError("trainer: it is closed")
+            raise ArgumentError("Trainer: it is closed")
         return self._trainer
 
     def run_rows(self, rows: Sequence[np.ndarray], labels: Any,

@@ -152,4 +152,8 @@ def test_closing_twice_is_closing_once(folder, kind, options):
     assert context._users == users
     with pytest.raises(cleave.ArgumentError, match="it is closed"):
         made.embed(["apple"]) if kind is cleave.Encoder else made.evaluate(["apple"], [0])
+    with pytest.raises(cleave.ArgumentError, match="it is closed"):
+        made.tokenize(["apple"])
+    with pytest.raises(cleave.ArgumentError, match="it is closed"):
+        assert made.width
     context.close()
