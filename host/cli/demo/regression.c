@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <cleave/array_math.h>
+#include <cleave/offload.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -59,6 +60,16 @@ static clv_status descend(clv_context *context, table *t, float *slopes)
     return status;
 }
 
+/* On the devices, as that is what the table is about; by whoever can where they fail. */
+static clv_status descend_there(clv_context *context, table *t, float *slopes)
+{
+    const bool devices = clv_context_device_count(context) > 0;
+    const clv_side before = clv_offload_force(devices ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO);
+    const clv_status status = descend(context, t, slopes);
+    clv_offload_force(before);
+    return status ? descend(context, t, slopes) : CLV_OK;
+}
+
 static clv_status descend_plain(table *t, float *slopes)
 {
     clv_context *context;
@@ -75,7 +86,7 @@ static clv_status run(clv_context *context, table *t, demo_row *row)
     clv_offload where;
     for (int turn = 0; turn < 2; ++turn) {
         const double started = clv_now();
-        CLV_TRY(descend(context, t, t->found));
+        CLV_TRY(descend_there(context, t, t->found));
         row->seconds = clv_now() - started;
         if (!turn) row->first_s = row->seconds;
     }
