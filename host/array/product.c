@@ -80,13 +80,59 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     return CLV_OK;
 }
 
+/* ---- trials ---------------------------------------------------------------------------------- */
+
+typedef struct trial {
+    clv_context *context;
+    clv_array *a, *b, *c;
+    clv_product_options options;
+} trial;
+
+static clv_status trial_once(void *user)
+{
+    trial *t = user;
+    return clv_product(t->context, t->a, t->b, &t->options, t->c);
+}
+
+static clv_status wrap(trial *t, float **memory, size_t batch, size_t rows, size_t columns,
+                       clv_array **out)
+{
+    const size_t shape[3] = { batch, rows, columns };
+    CLV_TRY(clv_array_wrap(t->context, *memory, 3, shape, out));
+    *memory += clv_round_up(batch * rows * columns, 1024) + 16;
+    return CLV_OK;
+}
+
+/* Arrays of the call's proportions: what lies in arrays is not handed over as matrices of the caller
+ * are, and so has curves of its own. */
 static clv_status try_product(clv_context *context, double flops, clv_side side, double *seconds,
                               void *user)
 {
     const product *p = user;
-    clv_matmul_trial shape = { p->m, p->n, p->k, p->batch, p->ta, p->tb };
-    return clv_matmul_try(context, flops, side, seconds, &shape);
+    clv_matmul_trial s = { p->m, p->n, p->k, p->batch, p->ta, p->tb };
+    const double times = clv_matmul_scale(&s, flops);
+    (void)side;
+    const size_t in_a = p->batch > 1 && !p->a_batch ? 1 : s.batch;
+    const size_t in_b = p->batch > 1 && !p->b_batch ? 1 : s.batch;
+    const size_t floats = in_a * s.m * s.k + in_b * s.k * s.n + s.batch * s.m * s.n + 3 * 1040;
+    float *memory = clv_alloc_pages(floats * sizeof *memory), *next = memory;
+    if (!memory) return clv_fail(CLV_E_MEMORY, "product: no memory for a trial");
+    for (size_t i = 0; i < floats; ++i)
+        memory[i] = (float)(i % 13) * 0.125f - 0.75f;
+    trial t = { .context = context,
+                .options = {
+                    .size = sizeof t.options, .a_transposed = p->ta, .b_transposed = p->tb } };
+    clv_status status = wrap(&t, &next, in_a, p->ta ? s.k : s.m, p->ta ? s.m : s.k, &t.a);
+    if (!status) status = wrap(&t, &next, in_b, p->tb ? s.n : s.k, p->tb ? s.k : s.n, &t.b);
+    if (!status) status = wrap(&t, &next, s.batch, s.m, s.n, &t.c);
+    if (!status) status = clv_offload_time(trial_once, &t, seconds);
+    if (!status) *seconds *= times;
+    clv_array_free(t.a), clv_array_free(t.b), clv_array_free(t.c);
+    clv_free(memory);
+    return status;
 }
+
+/* ---- what others call ------------------------------------------------------------------------ */
 
 clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                        const clv_product_options *options, clv_array *c)
@@ -99,7 +145,8 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
     if (a == c || b == c) return clv_fail(CLV_E_ARGUMENT, "product: the result is an operand");
     product p = { .context = context, .a = a, .b = b, .c = c };
     CLV_TRY(read_shapes(&p, &o));
-    char kind[64];
+    static const char prefix[] = "array ";
+    char kind[sizeof prefix + 64] = "array ";
     clv_matmul_trial shape = { p.m, p.n, p.k, p.batch, p.ta, p.tb };
     const double flops = 2.0 * (double)p.m * (double)p.n * (double)p.k * (double)p.batch;
     clv_call call = { .operation = "matmul",
@@ -111,7 +158,7 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                       .device = on_device,
                       .host = on_host,
                       .user = &p };
-    clv_matmul_kind(&shape, kind, &call.least_work, &call.most_work);
+    clv_matmul_kind(&shape, kind + sizeof prefix - 1, &call.least_work, &call.most_work);
     clv_call_add(&call, a, true, false);
     clv_call_add(&call, b, true, false);
     clv_call_add(&call, c, false, true);

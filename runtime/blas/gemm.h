@@ -114,6 +114,8 @@ typedef struct clv_matmul_trial {
 } clv_matmul_trial;
 /* Calls of one kind share a curve against their flops, measured from `least` to `most`. */
 void clv_matmul_kind(const clv_matmul_trial *shape, char kind[64], double *least, double *most);
+/* The shape, larger or smaller, of about that many flops; returns how many times its own these are. */
+double clv_matmul_scale(clv_matmul_trial *shape, double flops);
 clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
                           void *shape);
 

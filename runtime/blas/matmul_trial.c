@@ -81,19 +81,25 @@ static void scale(size_t *extent, double times)
     if (*extent > FIXED) *extent = (size_t)CLV_MAX(lrint((double)*extent * times), 1L);
 }
 
+double clv_matmul_scale(clv_matmul_trial *t, double flops)
+{
+    const double wanted = flops / product(t);
+    const int free = (t->m > FIXED) + (t->n > FIXED) + (t->k > FIXED);
+    if (t->batch > 1 || !free) {
+        t->batch = (size_t)CLV_MAX(lrint((double)t->batch * wanted), 1L);
+    } else {
+        const double times = pow(wanted, 1.0 / free);
+        scale(&t->m, times), scale(&t->n, times), scale(&t->k, times);
+    }
+    return product(t) > 0 ? flops / product(t) : 1;
+}
+
 clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
                           void *shape)
 {
     clv_matmul_trial t = *(const clv_matmul_trial *)shape;
-    const double wanted = flops / product(&t);
-    const int free = (t.m > FIXED) + (t.n > FIXED) + (t.k > FIXED);
+    const double times = clv_matmul_scale(&t, flops);
     (void)side;
-    if (t.batch > 1 || !free) {
-        t.batch = (size_t)CLV_MAX(lrint((double)t.batch * wanted), 1L);
-    } else {
-        const double times = pow(wanted, 1.0 / free);
-        scale(&t.m, times), scale(&t.n, times), scale(&t.k, times);
-    }
     const size_t a = t.m * t.k, b = t.k * t.n, c = t.m * t.n;
     float *memory = clv_alloc_pages((a + b + c) * t.batch * sizeof *memory);
     if (!memory) return clv_fail(CLV_E_MEMORY, "matmul: no memory for a trial");
@@ -115,7 +121,7 @@ clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, dou
                            .b_batch = b } };
     const clv_status status = clv_offload_time(once, &r, seconds);
     /* extents are whole numbers: to what was asked for */
-    if (!status && product(&t) > 0) *seconds *= flops / product(&t);
+    if (!status) *seconds *= times;
     clv_free(memory);
     return status;
 }
