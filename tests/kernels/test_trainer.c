@@ -346,6 +346,46 @@ static void refuses_what_does_not_fit(void **state)
     clv_context_free(context);
 }
 
+/* Without memory at any time, and then with other texts: as if there had been the others alone. */
+static void a_step_that_failed_leaves_nothing(void **state)
+{
+    (void)state;
+    enum { OTHERS = TEXTS / 2 };
+    const clv_trainer_options options = {
+        .size = sizeof options, .classes = CLASSES, .optimizer = CLV_OPTIMIZER_SGD, .seed = 4
+    };
+    static float weights[2][64 * 1024];
+    clv_context *context = plain_context();
+    EXPECT_OK(clv_model_create_random(&two_layers, 3, &model));
+    unsigned long k = 0, failed = 0;
+    for (bool fails = true; fails;
+         ++k) { /* the first one is not hindered, and makes no first step */
+        clv_trainer *t;
+        EXPECT_OK(clv_trainer_open(context, model, &options, &t));
+        clv_alloc_fail_at(k);
+        const clv_status status =
+            k ? clv_trainer_step(t, ids, offsets, OTHERS, labels, 0.1, NULL) : CLV_E_MEMORY;
+        clv_alloc_fail_at(0);
+        fails = status != CLV_OK;
+        failed += k && fails;
+        if (fails) {
+            assert_int_equal(status, CLV_E_MEMORY);
+            EXPECT_OK(
+                clv_trainer_step(t, ids, offsets + OTHERS, OTHERS, labels + OTHERS, 0.1, NULL));
+            assert_true(t->count <= CLV_LEN(weights[0]));
+            EXPECT_OK(
+                t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, weights[k > 0], t->count));
+            if (k && memcmp(weights[0], weights[1], t->count * sizeof **weights) != 0)
+                fail_msg("after the failure of allocation %lu", k);
+        }
+        clv_trainer_close(t);
+    }
+    printf("%lu allocations of a step\n", failed);
+    assert_true(failed > 3);
+    clv_model_close(model);
+    clv_context_free(context);
+}
+
 static void writes_a_model_with_its_classes(void **state)
 {
     (void)state;
@@ -373,13 +413,15 @@ static void writes_a_model_with_its_classes(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twelve_steps_are_pytorchs),
         cmocka_unit_test(runs_repeat_and_resume),
         cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(a_step_that_failed_leaves_nothing),
         cmocka_unit_test(writes_a_model_with_its_classes),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("trainer", tests, golden_setup, golden_teardown);
 }

@@ -202,6 +202,15 @@ static clv_status run(clv_trainer *t, const int32_t *ids, const size_t *offsets,
     return clv_head_run(t, t->label_list, learns, result);
 }
 
+/* Slopes of words are 0 but for those of a step's texts; after one that failed they may not be. */
+static clv_status forget_all(clv_trainer *t)
+{
+    if (!t || !t->stale) return CLV_OK;
+    CLV_TRY(t->ops->clear(t->ops, (clv_mem){ t->net.gradient, 0 }, t->count));
+    t->stale = false;
+    return CLV_OK;
+}
+
 clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *offsets, size_t texts,
                             const int32_t *labels, double rate, clv_train_result *result)
 {
@@ -209,10 +218,15 @@ clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *of
     if (result) *result = (clv_train_result){ 0 };
     if (!(rate >= 0) || isinf(rate))
         return clv_fail(CLV_E_ARGUMENT, "training: a rate of %g, expected 0 or more", rate);
-    clv_status status = run(t, ids, offsets, texts, labels, true, &found);
+    clv_status status = forget_all(t);
+    if (!status) status = run(t, ids, offsets, texts, labels, true, &found);
     if (!status) status = clv_trainer_update(t, rate, &found);
     if (!status) status = clv_net_forget(&t->net, &t->batch.batch);
-    if (status) return t ? t->ops->fail(t->ops, status) : status;
+    if (status && t) {
+        t->stale = true;
+        return t->ops->fail(t->ops, status);
+    }
+    if (status) return status;
     if (result) *result = found;
     return CLV_OK;
 }

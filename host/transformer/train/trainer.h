@@ -22,6 +22,7 @@ struct clv_trainer {
     size_t model_count, count; /* parameters of the model, and with the head's behind them */
     size_t head, head_bias;    /* [classes, D], [classes] */
     void *first, *second;      /* moments */
+    bool stale;                /* a step failed: words that are not in the next one have slopes */
     clv_trainable *parts;
     size_t part_count;
     uint64_t steps;
