@@ -46,7 +46,7 @@ typedef struct job_releaser {
     unsigned held;
 } job_releaser;
 void job_test_release_later(job_releaser *releaser, double seconds);
-/* Waits for it. What was waited for until now was so for the kernels: it is due, and held one. */
+/* After something that had to wait for a held kernel: it is due by now, and one was held. */
 void job_test_expect_released(job_releaser *releaser);
 
 /* Nothing kept on disk, nothing tuned, nothing qualified unless `options` says otherwise. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations under drivers that fail: the k-th call, the k-th kernel's event, or everything after k
- * commands, for k = 1, 3, 7, 15, ... until the operation no longer meets it. Each time the right result or a
- * status with its message, nothing left behind, and the same operation works afterwards. */
+ * commands, for k = 1, 3, 7, 15, ... until the operation no longer meets it. Each time the right
+ * result or a status with its message, nothing left behind, and the same operation works afterwards. */
 #include "job_test.h"
 
 #include "base/alloc.h"
