@@ -171,11 +171,29 @@ static clv_status open_model(trial *t)
                             clv_model_get_weights(t->model), NULL, &t->encoder);
 }
 
+/* Seconds of a flop, by a small block: whether a model would take too long is known before it runs. */
+static clv_status find_pace(bench_run *run)
+{
+    static const bench_case block = { .size = { 128, 256, 256 }, .variant = FFN };
+    const size_t floats = block.size[1] * block.size[2];
+    trial t = { .context = run->context, .c = &block };
+    double seconds;
+    t.x = numbers(floats), t.w = numbers(floats), t.y = numbers(floats);
+    clv_status status =
+        t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for a block");
+    for (int i = 0; i < 2 && !status; ++i) /* the first one compiles */
+        status = once(&t, &seconds);
+    if (!status) run->seconds_per_effort = seconds / flops_of(&block);
+    clv_free(t.x), clv_free(t.w), clv_free(t.y);
+    return status;
+}
+
 static clv_status measure(bench_run *run, size_t case_index)
 {
     const bench_case *c = &run->bench->cases[case_index];
     double values[BENCH_MOST_SAMPLES], seconds = 0;
     size_t count = 0;
+    if (c->variant >= INFERENCE && !(run->seconds_per_effort > 0)) CLV_TRY(find_pace(run));
     if (bench_is_too_long(run, case_index)) return CLV_OK;
     trial t = { .context = run->context, .c = c };
     const size_t big =
