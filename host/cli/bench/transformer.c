@@ -205,13 +205,11 @@ static clv_status measure(bench_run *run, size_t case_index)
     clv_status status =
         t.x && t.w && t.y ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for %s", c->name);
     if (!status && c->variant >= INFERENCE) status = open_model(&t);
-    if (!status && c->variant == MATMUL) { /* who asks for a plan has both sides timed at once */
-        clv_offload_dry(true);
-        status = once(&t, &seconds);
-        clv_offload_dry(false);
-    }
+    const bool plain = run->bench->parties[run->party].kind == BENCH_REFERENCE;
+    const clv_side before = clv_offload_force(plain ? CLV_SIDE_HOST : CLV_SIDE_DEVICE);
     if (!status) status = once(&t, &seconds); /* compiles, packs, learns speeds */
     if (!status) status = bench_repeat(&run->bench->plan, once, &t, values, &count);
+    clv_offload_force(before);
     if (!status) {
         bench_send(run, case_index, BENCH_COMPUTE, values, count);
         bench_send_cost(run, case_index, flops_of(c), 0);
