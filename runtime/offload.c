@@ -50,6 +50,7 @@ clv_side clv_offload_force(clv_side side)
 bool clv_offload_dry(bool on)
 {
     const bool before = dry;
+    if (on && !before) latest.side = CLV_SIDE_AUTO; /* of no call that was made meanwhile */
     dry = on;
     return before;
 }
@@ -97,8 +98,9 @@ clv_status clv_offload_last(clv_offload *decision)
     if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
     if (latest.side) explain(&latest);
     *decision = latest;
-    return latest.side ? CLV_OK
-                       : clv_fail(CLV_E_ARGUMENT, "offload: this thread made no decision yet");
+    return latest.side
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread made a decision");
 }
 
 void clv_offload_fell_back(const char *why)

@@ -63,10 +63,11 @@ typedef struct clv_offload {
 CLV_API clv_side clv_offload_force(clv_side side);
 
 /** While it is on, this thread's calls decide only: they check their arguments, note the decision
- *  for clv_offload_last, and compute nothing. Returns what was in force before. */
+ *  for clv_offload_last, and compute nothing. Turning it on forgets the latest decision: what is told
+ *  afterwards is of a call that was made meanwhile. Returns what was in force before. */
 CLV_API bool clv_offload_dry(bool on);
 
-/** The latest decision of this thread. CLV_E_ARGUMENT when there was none yet. */
+/** The latest decision of this thread. CLV_E_ARGUMENT when there was none. */
 CLV_API clv_status clv_offload_last(clv_offload *decision);
 
 /** "host" or "device" or "auto"; static. */

@@ -64,7 +64,7 @@ def last_plan() -> Plan:
 
 def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plan:
     """Which side `function(*arguments)` would be done by, and why, without doing it:
-    print(explain(cleave.matmul, a, b))."""
+    print(explain(cleave.matmul, a, b)). ArgumentError where it does not choose a side."""
     before = lib.clv_offload_dry(True)
     try:
         function(*arguments, **named)

@@ -189,6 +189,8 @@ def test_the_choice_is_told_and_forced(context, reference):
     a = np.ones((8, 8), np.float32)
     plan = cleave.explain(cleave.matmul, a, a, context=context)
     assert plan.operation == "matmul" and plan.flops == 1024 and plan.side in str(plan)
+    with pytest.raises(cleave.ArgumentError, match="no call"):  # not the plan before
+        cleave.explain(cleave.array, a, context=reference)
     with cleave.offload("host"):
         cleave.matmul(a, a, context=context)
         assert cleave.last_plan().side == "host" and cleave.last_plan().forced
