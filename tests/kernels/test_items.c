@@ -8,6 +8,7 @@
 
 #include <cleave/items.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -63,11 +64,11 @@ static clv_status plain(void *const *args, size_t first, size_t count, void *use
         to[i] = from[i] * by + plus[i % WIDTH];
     for (size_t i = 0; i < count; ++i)
         place[i] = (uint32_t)(first + i);
-    *(bool *)user = true;
+    *(atomic_bool *)user = true; /* several threads */
     return CLV_OK;
 }
 
-static clv_status scale(clv_context *context, size_t items, bool *was_plain)
+static clv_status scale(clv_context *context, size_t items, atomic_bool *was_plain)
 {
     const clv_item_arg args[] = {
         { CLV_ITEM_INPUT, .bytes = WIDTH * sizeof *in, .data = in },
@@ -174,7 +175,7 @@ static void chunks_do_not_show(void **state)
 static void plain_c_takes_over(void **state)
 {
     (void)state;
-    bool was_plain = false;
+    atomic_bool was_plain = false;
     const clv_context_options options = { .mode = CLV_MODE_REFERENCE };
     clv_context *context;
     test_isolate();
