@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-static const double patience_s = 0.1;
+double clv_bind_patience_s = 0.1;
 
 typedef struct member {
     pthread_t thread;
@@ -100,7 +100,7 @@ static bool call_all(cl_command_queue queue, meeting *m, cl_event *events)
     for (size_t i = 0; i < called; ++i)
         clReleaseEvent(events[i]);
     pthread_mutex_lock(&m->lock);
-    const double until = clv_now() + patience_s;
+    const double until = clv_now() + clv_bind_patience_s;
     while (m->left < called && clv_now() < until)
         clv_cond_wait_until(&m->changed, &m->lock, until);
     const bool ended = m->left == called;
@@ -146,7 +146,7 @@ static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t
     meeting *m = clv_zalloc(1, sizeof *m + want * sizeof *m->members);
     if (m && events && clv_mutex_init(&m->lock) && clv_cond_init(&m->changed)) {
         m->want = want, m->cores = *cores, m->caller = pthread_self();
-        m->until = clv_now() + patience_s;
+        m->until = clv_now() + clv_bind_patience_s;
         ended = call_all(queue, m, events);
         if (ended) {
             result = judge(m, home);

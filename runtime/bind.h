@@ -27,6 +27,10 @@ typedef enum clv_bind_result {
  * CLV_BIND_CALLER the core that is left for callers, else -1. */
 clv_bind_result clv_bind_threads(cl_device_id device, int *home);
 
+/* That its threads have to come together. For tests, which run beside compilers: set before the first
+ * context. */
+extern double clv_bind_patience_s;
+
 /* Before a thread waits for a device that computes on it too: goes to that core, and is free to leave
  * it at once. Where it shares a core with one of the driver's threads, calls take twice as long until
  * the system notices. Nothing for -1, nor where the thread may not go there; at most all 5 ms. */

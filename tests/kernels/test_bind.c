@@ -81,6 +81,7 @@ static int be_a_claim(char **words)
         CPU_SET(core, &mine);
         if (sched_setaffinity(0, sizeof mine, &mine)) return 1;
     }
+    clv_bind_patience_s = 10;                     /* other tests may have the cores */
     const char *switched = getenv("CLEAVE_BIND"); /* test_isolate forgets what a user set */
     char kept[8];
     snprintf(kept, sizeof kept, "%s", switched ? switched : "");
