@@ -81,11 +81,12 @@ static clv_status run(clv_context *context, const float *image, float *soft, flo
     peak found, want;
     clv_offload where;
     double worst = 0, started;
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int turn = 0; turn < DEMO_TURNS; ++turn) {
         started = clv_now();
         CLV_TRY(find_there(context, image, soft, &found));
-        row->seconds = clv_now() - started;
-        if (!turn) row->first_s = row->seconds;
+        const double took = clv_now() - started;
+        if (!turn) row->first_s = took;
+        row->seconds = turn > 1 ? fmin(row->seconds, took) : took;
     }
     CLV_TRY(clv_offload_last(&where));
     snprintf(row->by, sizeof row->by, "%s",

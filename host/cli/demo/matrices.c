@@ -121,7 +121,12 @@ static clv_status run(clv_context *context, tables *t, demo_row *row)
     CLV_TRY(status);
     const double want = size_of(t);
     CLV_TRY(solve_there(context, t, &row->first_s));
-    CLV_TRY(solve_there(context, t, &row->seconds));
+    row->seconds = INFINITY;
+    for (int turn = 1; turn < DEMO_TURNS; ++turn) {
+        double took;
+        CLV_TRY(solve_there(context, t, &took));
+        row->seconds = fmin(row->seconds, took);
+    }
     CLV_TRY(clv_offload_last(&where));
     snprintf(row->by, sizeof row->by, "%s",
              where.side == CLV_SIDE_DEVICE ? where.device : "the host");

@@ -84,11 +84,12 @@ static clv_status run(clv_context *context, table *t, demo_row *row)
 {
     float plain[WIDTH], worst = 0;
     clv_offload where;
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int turn = 0; turn < DEMO_TURNS; ++turn) {
         const double started = clv_now();
         CLV_TRY(descend_there(context, t, t->found));
-        row->seconds = clv_now() - started;
-        if (!turn) row->first_s = row->seconds;
+        const double took = clv_now() - started;
+        if (!turn) row->first_s = took;
+        row->seconds = turn > 1 ? fmin(row->seconds, took) : took;
     }
     CLV_TRY(clv_offload_last(&where));
     snprintf(row->by, sizeof row->by, "%s",
