@@ -19,6 +19,29 @@ def need_devices(made):
 
 
 @pytest.fixture(scope="session")
+def cores(device_context):
+    """A context of a CPU's driver: its launches take microseconds, those of others may not."""
+    del device_context
+    try:
+        made = cleave.Context(devices="cpu")
+    except cleave.NoDeviceError as error:
+        promised = os.environ.get("CLEAVE_TEST_PLATFORMS", "")
+        if "pocl" in promised or "intel" in promised:
+            pytest.fail(f"{error}, {promised} promised")
+        pytest.skip(str(error))
+    yield made
+    made.close()
+
+
+def without_lapack(error):
+    """Skips with what the library says, but fails where CI has installed a LAPACK."""
+    assert "LAPACK" in error.message
+    if os.environ.get("CI"):
+        pytest.fail(error.message)
+    pytest.skip(error.message)
+
+
+@pytest.fixture(scope="session")
 def context():
     """What a user gets who asks for nothing."""
     made = cleave.Context()

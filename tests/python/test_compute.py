@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cleave
-from conftest import need_devices
+from conftest import need_devices, without_lapack
 
 
 @pytest.fixture(params=["plain", "host", "device"])
@@ -117,13 +117,11 @@ def test_matmul_of_arrays_stays_where_they_are(reference):
 
 
 def test_general_eigenvalues_have_a_plan(context):
-    if not cleave.has("clv_eigvals"):
-        pytest.skip("no eigvals")
     cleave.compute("x + 1", x=np.ones(3, np.float32), context=context)
     try:
         plan = cleave.explain(cleave.eigvals, np.eye(3)[None], context=context)
-    except cleave.NoDeviceError:
-        pytest.skip("no LAPACK")
+    except cleave.NoDeviceError as error:
+        without_lapack(error)
     assert (plan.operation, plan.side) == ("eigvals", "host") and "LAPACK" in plan.reason
 
 
@@ -139,12 +137,13 @@ def test_operands_of_a_regression_may_be_one_array():
 
 
 def test_eigvals(reference):
-    try:
-        assert cleave.eigvals([[0, 1], [-1, 0]], context=reference).tolist() == [-1j, 1j]
-    except cleave.NoDeviceError as error:
-        assert "LAPACK" in error.message
     with pytest.raises(cleave.ShapeError):
         cleave.eigvals(np.ones((2, 3)), context=reference)
+    try:
+        found = cleave.eigvals([[0, 1], [-1, 0]], context=reference)
+    except cleave.NoDeviceError as error:
+        without_lapack(error)
+    assert found.tolist() == [-1j, 1j]
 
 
 def test_arrays_stay_on_the_device(device_context):
