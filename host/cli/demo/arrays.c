@@ -6,55 +6,45 @@
 #include "base/error.h"
 
 #include <cleave/array.h>
-#include <cleave/offload.h>
 
 #include <math.h>
 #include <stdio.h>
 
 static const uint64_t SAMPLES = 200u << 20, CHECKED = 4u << 20;
 
-static clv_status count_plain(uint64_t samples, uint64_t *inside)
-{
-    clv_context *context;
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    CLV_TRY(clv_context_create(&options, &context));
-    const clv_status status = clv_monte_carlo_pi(context, samples, NULL, inside, NULL);
-    clv_context_free(context);
-    return status;
-}
+typedef struct points {
+    uint64_t count, inside;
+    clv_report *report;
+} points;
 
-/* On the devices, as that is what the table is about; by whoever can where they fail. */
-static clv_status count(clv_context *context, uint64_t samples, uint64_t *inside,
-                        clv_report *report)
+static clv_status count(clv_context *context, void *user)
 {
-    const bool devices = clv_context_device_count(context) > 0;
-    const clv_side before = clv_offload_force(devices ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO);
-    const clv_status status = clv_monte_carlo_pi(context, samples, NULL, inside, report);
-    clv_offload_force(before);
-    return status ? clv_monte_carlo_pi(context, samples, NULL, inside, report) : CLV_OK;
+    points *p = user;
+    return clv_monte_carlo_pi(context, p->count, NULL, &p->inside, p->report);
 }
 
 clv_status demo_arrays(clv_context *context, const char *folder, clv_report *report, demo_row *row)
 {
-    uint64_t inside = 0, want, got;
+    points all = { .count = SAMPLES }, some = { .count = CHECKED }, plain = some;
     (void)folder;
     snprintf(row->input, sizeof row->input, "%.0f million points", (double)SAMPLES / 1e6);
     for (int run = 0; run < 2; ++run) {
         const double started = clv_now();
-        CLV_TRY(count(context, SAMPLES, &inside, run ? report : NULL));
+        all.report = run ? report : NULL;
+        CLV_TRY(demo_on_devices(context, count, &all));
         row->seconds = clv_now() - started;
         if (!run) row->first_s = row->seconds;
     }
-    const double pi = 4.0 * (double)inside / (double)SAMPLES;
+    const double pi = 4.0 * (double)all.inside / (double)SAMPLES;
     snprintf(row->found, sizeof row->found, "pi is %.5f", pi);
     row->ok = fabs(pi - 3.14159265) < 6 * 1.64 / sqrt((double)SAMPLES);
-    const double started = clv_now();
-    CLV_TRY(count_plain(CHECKED, &want));
-    row->reference_s = (clv_now() - started) * (double)(SAMPLES / CHECKED);
-    CLV_TRY(count(context, CHECKED, &got, NULL));
+    CLV_TRY(demo_plain(count, &plain, &row->reference_s));
+    row->reference_s *= (double)(SAMPLES / CHECKED);
+    CLV_TRY(demo_on_devices(context, count, &some));
+    const bool same = some.inside == plain.inside;
     clv_text_add(&row->notes, "%s plain C: %llu of the first %llu points inside, %llu in C\n",
-                 got == want ? "agrees with" : "DIFFERS FROM", (unsigned long long)got,
-                 (unsigned long long)CHECKED, (unsigned long long)want);
-    row->ok = row->ok && got == want;
+                 same ? "agrees with" : "DIFFERS FROM", (unsigned long long)some.inside,
+                 (unsigned long long)CHECKED, (unsigned long long)plain.inside);
+    row->ok = row->ok && same;
     return CLV_OK;
 }

@@ -7,13 +7,10 @@
 
 #include <cleave/job.h>
 
-/* Of short operations: drivers compile once more in the second and third call; the least counts. */
-enum { DEMO_TURNS = 5 };
-
 typedef struct demo_row {
     char input[48], found[48], check[48]; /* cells of the table */
     double first_s;     /* with kernels compiled and measured where they were not */
-    double seconds;     /* again, on devices that are ready: see DEMO_TURNS */
+    double seconds;     /* again, on devices that are ready */
     double reference_s; /* the same in plain C on one core */
     char by[96];        /* who did it, where there are no shares in the report */
     bool ok;            /* found what was hidden, and as the reference has it */
@@ -25,6 +22,16 @@ typedef struct demo_row {
  * row->ok. */
 typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
                                  demo_row *row);
+
+/* What a workload times. */
+typedef clv_status demo_operation(clv_context *context, void *user);
+
+/* On the devices, as that is what the table is about; by whoever can where they fail. */
+clv_status demo_on_devices(clv_context *context, demo_operation *once, void *user);
+/* So, several times: fills in first_s, seconds (of the last one) and by. */
+clv_status demo_turns(clv_context *context, demo_operation *once, void *user, demo_row *row);
+/* In plain C. */
+clv_status demo_plain(demo_operation *once, void *user, double *seconds);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
     demo_matrices, demo_regression;

@@ -4,12 +4,10 @@
 #include "host/cli/demo/demo.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #include <cleave/array.h>
 #include <cleave/array_math.h>
-#include <cleave/offload.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -32,20 +30,23 @@ static void make_image(float *image)
 }
 
 /* What was found: where the softened image is largest, and by how many of its deviations. */
-typedef struct peak {
-    float place, height;
-} peak;
+typedef struct search {
+    const float *image;
+    float *soft, place, height;
+} search;
 
-static clv_status find(clv_context *context, const float *image, float *soft, peak *found)
+static clv_status find(clv_context *context, void *user)
 {
+    search *s = user;
     enum { TAPS = 2 * RADIUS + 1 };
     float kernel[TAPS * TAPS];
     const size_t shape[] = { SIDE, SIDE };
     clv_array *x = NULL, *z = NULL, *one[4] = { NULL };
     clv_status status = clv_gaussian_2d(SIGMA, RADIUS, kernel);
     if (!status)
-        status = clv_convolve_2d(context, image, SIDE, SIDE, kernel, TAPS, TAPS, NULL, soft, NULL);
-    if (!status) status = clv_array_wrap(context, soft, 2, shape, &x);
+        status =
+            clv_convolve_2d(context, s->image, SIDE, SIDE, kernel, TAPS, TAPS, NULL, s->soft, NULL);
+    if (!status) status = clv_array_wrap(context, s->soft, 2, shape, &x);
     if (!status) status = clv_array_create(context, 2, shape, &z);
     for (size_t i = 0; i < CLV_LEN(one) && !status; ++i)
         status = clv_array_create(context, 0, NULL, &one[i]);
@@ -55,55 +56,26 @@ static clv_status find(clv_context *context, const float *image, float *soft, pe
     if (!status) status = clv_map(context, "(x - mean) / std", in, CLV_LEN(in), z);
     if (!status) status = clv_reduce(context, CLV_REDUCE_ARGMAX, z, -1, one[2]);
     if (!status) status = clv_reduce(context, CLV_REDUCE_MAX, z, -1, one[3]);
-    if (!status) status = clv_array_get(one[2], &found->place);
-    if (!status) status = clv_array_get(one[3], &found->height);
+    if (!status) status = clv_array_get(one[2], &s->place);
+    if (!status) status = clv_array_get(one[3], &s->height);
     for (size_t i = 0; i < CLV_LEN(one); ++i)
         clv_array_free(one[i]);
     clv_array_free(x), clv_array_free(z);
     return status;
 }
 
-/* On the devices, as that is what the table is about; by whoever can where they fail. */
-static clv_status find_there(clv_context *context, const float *image, float *soft, peak *found)
+static clv_status run(clv_context *context, search *found, search *want, demo_row *row)
 {
-    const bool devices = clv_context_device_count(context) > 0;
-    const clv_side before = clv_offload_force(devices ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO);
-    const clv_status status = find(context, image, soft, found);
-    clv_offload_force(before);
-    return status ? find(context, image, soft, found) : CLV_OK;
-}
-
-static clv_status run(clv_context *context, const float *image, float *soft, float *plain_soft,
-                      demo_row *row)
-{
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    clv_context *plain = NULL;
-    peak found, want;
-    clv_offload where;
-    double worst = 0, started;
-    for (int turn = 0; turn < DEMO_TURNS; ++turn) {
-        started = clv_now();
-        CLV_TRY(find_there(context, image, soft, &found));
-        const double took = clv_now() - started;
-        if (!turn) row->first_s = took;
-        row->seconds = turn > 1 ? fmin(row->seconds, took) : took;
-    }
-    CLV_TRY(clv_offload_last(&where));
-    snprintf(row->by, sizeof row->by, "%s",
-             where.side == CLV_SIDE_DEVICE ? where.device : "the host");
-    CLV_TRY(clv_context_create(&options, &plain));
-    started = clv_now();
-    const clv_status status = find(plain, image, plain_soft, &want);
-    row->reference_s = clv_now() - started;
-    clv_context_free(plain);
-    CLV_TRY(status);
+    double worst = 0;
+    CLV_TRY(demo_turns(context, find, found, row));
+    CLV_TRY(demo_plain(find, want, &row->reference_s));
     for (size_t i = 0; i < PIXELS; ++i)
-        worst = fmax(worst, fabs((double)soft[i] - (double)plain_soft[i]));
-    const size_t place = (size_t)found.place;
+        worst = fmax(worst, fabs((double)found->soft[i] - (double)want->soft[i]));
+    const size_t place = (size_t)found->place;
     snprintf(row->found, sizeof row->found, "star at %zu, %zu: %.1f sigma", place / SIDE,
-             place % SIDE, (double)found.height);
+             place % SIDE, (double)found->height);
     /* the kernel's weights add up to 1, magnitudes to 1.5: 289 steps of rounding at most */
-    const bool same = worst < 1e-4 && found.place == want.place;
+    const bool same = worst < 1e-4 && found->place == want->place;
     clv_text_add(&row->notes, "%s plain C: largest difference %.1e\n",
                  same ? "agrees with" : "DIFFERS FROM", worst);
     row->ok = same && abs((int)(place / SIDE) - ROW) <= 1 && abs((int)(place % SIDE) - COLUMN) <= 1;
@@ -117,8 +89,9 @@ clv_status demo_filter(clv_context *context, const char *folder, clv_report *rep
     if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for an image");
     snprintf(row->input, sizeof row->input, "an image of %dx%d", SIDE, SIDE);
     make_image(memory);
-    const clv_status status =
-        run(context, memory, memory + PIXELS, memory + 2 * (size_t)PIXELS, row);
+    search found = { .image = memory, .soft = memory + PIXELS };
+    search want = { .image = memory, .soft = memory + 2 * (size_t)PIXELS };
+    const clv_status status = run(context, &found, &want, row);
     clv_free(memory);
     return status;
 }

@@ -3,11 +3,9 @@
 #include "host/cli/demo/demo.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #include <cleave/array_math.h>
-#include <cleave/offload.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -47,8 +45,10 @@ static clv_status make_table(table *t)
     return CLV_OK;
 }
 
-static clv_status descend(clv_context *context, table *t, float *slopes)
+static clv_status descend(clv_context *context, void *user)
 {
+    table *t = user;
+    float *slopes = t->found;
     const size_t whole[] = { ROWS, WIDTH }, columns = WIDTH, rows = ROWS;
     clv_array *x = NULL, *y = NULL, *w = NULL;
     memset(slopes, 0, WIDTH * sizeof *slopes);
@@ -60,43 +60,12 @@ static clv_status descend(clv_context *context, table *t, float *slopes)
     return status;
 }
 
-/* On the devices, as that is what the table is about; by whoever can where they fail. */
-static clv_status descend_there(clv_context *context, table *t, float *slopes)
-{
-    const bool devices = clv_context_device_count(context) > 0;
-    const clv_side before = clv_offload_force(devices ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO);
-    const clv_status status = descend(context, t, slopes);
-    clv_offload_force(before);
-    return status ? descend(context, t, slopes) : CLV_OK;
-}
-
-static clv_status descend_plain(table *t, float *slopes)
-{
-    clv_context *context;
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    CLV_TRY(clv_context_create(&options, &context));
-    const clv_status status = descend(context, t, slopes);
-    clv_context_free(context);
-    return status;
-}
-
 static clv_status run(clv_context *context, table *t, demo_row *row)
 {
     float plain[WIDTH], worst = 0;
-    clv_offload where;
-    for (int turn = 0; turn < DEMO_TURNS; ++turn) {
-        const double started = clv_now();
-        CLV_TRY(descend_there(context, t, t->found));
-        const double took = clv_now() - started;
-        if (!turn) row->first_s = took;
-        row->seconds = turn > 1 ? fmin(row->seconds, took) : took;
-    }
-    CLV_TRY(clv_offload_last(&where));
-    snprintf(row->by, sizeof row->by, "%s",
-             where.side == CLV_SIDE_DEVICE ? where.device : "the host");
-    const double started = clv_now();
-    CLV_TRY(descend_plain(t, plain));
-    row->reference_s = clv_now() - started;
+    CLV_TRY(demo_plain(descend, t, &row->reference_s));
+    memcpy(plain, t->found, sizeof plain);
+    CLV_TRY(demo_turns(context, descend, t, row));
     for (size_t j = 0; j < WIDTH; ++j)
         worst = fmaxf(worst, fabsf(t->found[j] - t->slopes[j]));
     const bool same = memcmp(plain, t->found, sizeof plain) == 0;
