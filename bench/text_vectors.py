@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a user waits for: texts in, vectors out, tokenizers included. `cleave.Encoder.embed` beside
+`SentenceTransformer.encode`, each in a process of its own, in turns, one computing at a time.
+
+usage: CLEAVE_MINILM_DIR=MODEL_DIR PYTHONPATH=python text_vectors.py [--peer PYTHON] [--turns N] [--json FILE]
+       PYTHON: the interpreter that has sentence-transformers [this one]; N turns of each, medians count [7]
+
+Texts are of words that are one token each, so that lengths are exact; [CLS] and [SEP] count.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOKENS = 16384
+CASES = [16, 64, 128, 256, "mix"]
+
+
+def mixed(tokens):
+    """Log-normal lengths, mean 25: those of host/cli/bench/transformer.c."""
+    lengths, state = [], 1
+    while tokens > 0:
+        normal = -6.0
+        for _ in range(12):
+            state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+            normal += (state >> 8) * 2.0**-24
+        lengths.append(int(min(max(math.exp(3.05 + 0.7 * normal), 3), 256)))
+        tokens -= lengths[-1]
+    return lengths
+
+
+def texts_of(case, folder):
+    """(texts, tokens in all); texts come in no order of length."""
+    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
+        words = [word for word in file.read().split("\n") if word.isascii() and word.isalpha()]
+    lengths = mixed(TOKENS) if case == "mix" else [case] * (TOKENS // case)
+    chosen = random.Random(1)
+    return [" ".join(chosen.choices(words, k=length - 2)) for length in lengths], sum(lengths)
+
+
+def ours(folder):
+    import cleave
+    encoder = cleave.Encoder(folder)
+    return encoder.embed, f"cleave {cleave.__version__}"
+
+
+def theirs(folder):
+    import sentence_transformers
+    import torch
+    model = sentence_transformers.SentenceTransformer(folder, device="cpu")
+    return (lambda texts: model.encode(texts, batch_size=32, show_progress_bar=False),
+            f"sentence-transformers {sentence_transformers.__version__}, PyTorch {torch.__version__}, "
+            f"{torch.get_num_threads()} threads")
+
+
+def serve(which, folder, room):
+    """A line in, a line out: CASE -> seconds; the vectors lie in ROOM then."""
+    import numpy as np
+    embed, name = {"ours": ours, "theirs": theirs}[which](folder)
+    print(json.dumps(name), flush=True)
+    for line in sys.stdin:
+        case = json.loads(line)
+        texts, _ = texts_of(case, folder)
+        start = time.perf_counter()
+        vectors = embed(texts)
+        seconds = time.perf_counter() - start
+        np.save(os.path.join(room, f"{which}-{case}.npy"), np.asarray(vectors, np.float32))
+        print(json.dumps(seconds), flush=True)
+
+
+class Party:
+    def __init__(self, which, python, folder, room):
+        self.process = subprocess.Popen(
+            [python, os.path.abspath(__file__), "--serve", which, folder, room],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.name = self.read()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("a party ended before its answer; its message stands above")
+        return json.loads(line)
+
+    def seconds(self, case):
+        self.process.stdin.write(json.dumps(case) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+
+def cosine(room, case):
+    import numpy as np
+    a, b = (np.load(os.path.join(room, f"{which}-{case}.npy")).astype(np.float64)
+            for which in ("ours", "theirs"))
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return float(np.min(np.sum(a * b, axis=1) / norms))
+
+
+def measure(parties, case, turns, folder, room):
+    texts, tokens = texts_of(case, folder)
+    for party in parties:  # drivers compile again in their second and third call
+        for _ in range(3):
+            party.seconds(case)
+    seconds = [[], []]
+    for turn in range(turns):
+        for which in (0, 1) if turn % 2 == 0 else (1, 0):
+            seconds[which].append(parties[which].seconds(case))
+    rates = [tokens / statistics.median(own) for own in seconds]
+    return {"case": case, "texts": len(texts), "tokens": tokens, "seconds": seconds,
+            "tokens_per_second": rates, "ratio": rates[0] / rates[1], "least_cosine": cosine(room, case)}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
+    parser.add_argument("--peer", default=sys.executable)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    folder = os.environ.get("CLEAVE_MINILM_DIR")
+    if not folder:
+        raise SystemExit("CLEAVE_MINILM_DIR names no folder of all-MiniLM-L6-v2")
+    with tempfile.TemporaryDirectory() as room:
+        parties = [Party("ours", sys.executable, folder, room), Party("theirs", given.peer, folder, room)]
+        print(f"{parties[0].name} beside {parties[1].name}; medians of {given.turns} in turns")
+        rows = []
+        for case in CASES:
+            rows.append(measure(parties, case, given.turns, folder, room))
+            row, rates = rows[-1], rows[-1]["tokens_per_second"]
+            print(f"{case!s:>5} {rates[0]:8.0f} {rates[1]:8.0f} tokens/s  x{row['ratio']:.2f}  "
+                  f"least cosine 1 - {max(1 - row['least_cosine'], 0):.1e}", flush=True)
+        for party in parties:
+            party.process.stdin.close()
+            party.process.wait()
+    if given.json:
+        with open(given.json, "w", encoding="utf-8") as file:
+            json.dump({"parties": [party.name for party in parties], "rows": rows}, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(*sys.argv[2:5])
+    else:
+        main()
