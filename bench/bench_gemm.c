@@ -2,8 +2,8 @@
 /* Products of matrices on every OpenCL CPU device, beside OpenBLAS where it is installed, as parts of
  * what the device's own FMA peak allows.
  *
- * usage: bench_gemm [ROUNDS [LARGEST]]   best of the rounds, in which all take turns; only shapes of
- * at most LARGEST rows. What is short is done often in a round. */
+ * usage: bench_gemm [ROUNDS [LARGEST [LEAST]]]   best of the rounds, in which all take turns; only
+ * shapes of LEAST to LARGEST rows. What is short is done often in a round. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "probe/measure/bench.h"
@@ -122,7 +122,7 @@ static void once(rig *r, int way)
 static double seconds(rig *r, int way)
 {
     const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
-    const int many = (int)CLV_MIN(CLV_MAX(4e6 / flops, 1.0), 2000.0);
+    const int many = (int)CLV_MIN(CLV_MAX(4e7 / flops, 1.0), 2000.0);
     const int some = (int)CLV_MIN(CLV_MAX(2e9 / flops, 1.0), 8.0);
     double best = HUGE_VAL;
     for (int i = 0; i < (many > 1 ? 1 : some); ++i) {
@@ -180,7 +180,7 @@ static void print_latency(rig *r)
     clReleaseKernel(kernel), clReleaseProgram(program);
 }
 
-static void measure(rig *r, int rounds, size_t largest)
+static void measure(rig *r, int rounds, size_t least, size_t largest)
 {
     const double before = peak(clv_queue_device(r->queue));
     printf("%s, FMA peak before %.0f GFLOP/s\n", clv_device_label(clv_queue_device(r->queue)),
@@ -188,14 +188,14 @@ static void measure(rig *r, int rounds, size_t largest)
     int told = 0;
     for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
         double best[WAYS] = { 0 };
-        if (shapes[s][0] > largest) continue;
+        if (shapes[s][0] < least || shapes[s][0] > largest) continue;
         open_shape(r, shapes[s]);
         if (!told++) print_latency(r);
         clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
         once(r, WHOLE);
         clv_offload_dry(false);
         const double flops = 2.0 * (double)r->m * (double)r->n * (double)r->k;
-        const int all = flops < 1e7 ? 20 * rounds : rounds;
+        const int all = flops < 1e7 ? 5 * rounds : rounds;
         for (int round = -1; round < all; ++round)
             for (int way = 0; way < WAYS - (r->blas ? 0 : 1); ++way) {
                 const double took = seconds(r, way);
@@ -218,6 +218,7 @@ int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? CLV_MAX(atoi(argv[1]), 1) : 10;
     const size_t largest = argc > 2 ? (size_t)CLV_MAX(atoi(argv[2]), 1) : SIZE_MAX;
+    const size_t least = argc > 3 ? (size_t)CLV_MAX(atoi(argv[3]), 1) : 1;
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);
     rig r = { .blas = NULL };
     if (library) *(void **)&r.blas = dlsym(library, "cblas_sgemm");
@@ -231,7 +232,7 @@ int main(int argc, char **argv)
         snprintf(selection, sizeof selection, "%zu", i);
         must(clv_context_create(&options, &r.context));
         must(clv_queue_create(clv_context_device(r.context, 0), &r.queue));
-        measure(&r, rounds, largest);
+        measure(&r, rounds, least, largest);
         clv_queue_free(r.queue);
         clv_context_free(r.context);
     }

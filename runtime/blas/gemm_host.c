@@ -67,86 +67,115 @@ __attribute__((target("avx512f"), noinline)) static void finish_wide(const clv_h
         }
 }
 
+/* The last vector of a row: 16 columns, or 8 where no more are there (a 512-bit one takes twice the
+ * time on cores that work through it in halves). */
+#define WITH_512 __attribute__((target("avx512f,avx512vl,fma"), always_inline)) static inline
+WITH_512 __m512 fma_16(__m512 w, __m512 v, __m512 sum)
+{
+    return _mm512_fmadd_ps(w, v, sum);
+}
+WITH_512 __m256 fma_8(__m512 w, __m256 v, __m256 sum)
+{
+    return _mm256_fmadd_ps(_mm512_castps512_ps256(w), v, sum);
+}
+WITH_512 void store_16(float *to, __mmask16 there, __m512 x)
+{
+    _mm512_mask_storeu_ps(to, there, x);
+}
+WITH_512 void store_8(float *to, __mmask16 there, __m256 x)
+{
+    _mm256_mask_storeu_ps(to, (__mmask8)there, x);
+}
+#define FMA_LAST(w, v, sum) _Generic((sum), __m512 : fma_16, __m256 : fma_8)(w, v, sum)
+#define STORE_LAST(to, x) _Generic((x), __m512 : store_16, __m256 : store_8)(to, there, x)
+
 #define TERM_TWO(i)                            \
     w = _mm512_set1_ps(p[i / 3][i % 3 * row]); \
     x##i = _mm512_fmadd_ps(w, u, x##i);        \
-    y##i = _mm512_fmadd_ps(w, v, y##i);
-#define TERM_ONE(i) x##i = _mm512_fmadd_ps(_mm512_set1_ps(p[i / 3][i % 3 * row]), u, x##i);
-#define OPEN_ROW(i) __m512 x##i = _mm512_setzero_ps(), y##i = _mm512_setzero_ps();
-#define STORE_ONE(i) _mm512_mask_storeu_ps(to + i * width, low, x##i);
-#define STORE_TWO(i) STORE_ONE(i) _mm512_mask_storeu_ps(to + i * width + 16, high, y##i);
+    y##i = FMA_LAST(w, v, y##i);
+#define TERM_ONE(i) y##i = FMA_LAST(_mm512_set1_ps(p[i / 3][i % 3 * row]), v, y##i);
+#define OPEN_ROW(i)                    \
+    __m512 x##i = _mm512_setzero_ps(); \
+    last y##i = { 0 };
+#define STORE_ONE(i) STORE_LAST(to + i * width, y##i);
+#define STORE_TWO(i)                        \
+    _mm512_storeu_ps(to + i * width, x##i); \
+    STORE_LAST(to + i * width + 16, y##i);
 /* Addresses are a pointer and one index: three rows share a pointer. */
 #define NEXT_TERM p[0] += step, p[1] += step, p[2] += step, p[3] += step, b += next
 
-/* ROWS rows and up to 32 columns; columns of B are neighbours, and those of C. LOW and HIGH load 16
- * columns of B. */
-#define WIDE_TILE(NAME, ROWS, LOW, HIGH)                                                   \
-    __attribute__((target("avx512f"))) static void NAME##_##ROWS(const clv_host_gemm *g,   \
-                                                                 size_t i0, size_t j0)     \
-    {                                                                                      \
-        const size_t columns = CLV_MIN(g->n - j0, (size_t)WIDE_COLUMNS);                   \
-        const __mmask16 low = (__mmask16)((1u << CLV_MIN(columns, (size_t)16)) - 1);       \
-        const __mmask16 high = (__mmask16)(columns > 16 ? (1u << (columns - 16)) - 1 : 0); \
-        const size_t row = g->a_row, step = g->a_col, next = g->b_row;                     \
-        const float *b = g->b + j0, *a = g->a + i0 * row;                                  \
-        const float *p[] = { a, a + 3 * row, a + 6 * row, a + 9 * row };                   \
-        ROWS_##ROWS(OPEN_ROW) if (high) for (size_t left = g->k; left; --left, NEXT_TERM)  \
-        {                                                                                  \
-            const __m512 u = LOW(b), v = HIGH(b + 16);                                     \
-            __m512 w;                                                                      \
-            ROWS_##ROWS(TERM_TWO)                                                          \
-        }                                                                                  \
-        else for (size_t left = g->k; left; --left, NEXT_TERM)                             \
-        {                                                                                  \
-            const __m512 u = LOW(b);                                                       \
-            ROWS_##ROWS(TERM_ONE)                                                          \
-        }                                                                                  \
-        const bool whole = g->alpha == 1 && g->beta == 0 && !g->bias;                      \
-        float sums[ROWS * WIDE_COLUMNS], *to = whole ? g->c + i0 * g->c_row + j0 : sums;   \
-        const size_t width = whole ? g->c_row : WIDE_COLUMNS;                              \
-        if (high) {                                                                        \
-            ROWS_##ROWS(STORE_TWO)                                                         \
-        } else {                                                                           \
-            ROWS_##ROWS(STORE_ONE)                                                         \
-        }                                                                                  \
-        if (!whole) finish_wide(g, i0, ROWS, j0, columns, sums);                           \
+/* ROWS rows and up to 32 columns; columns of B are neighbours, and those of C. LOAD brings those of
+ * the LAST vector that are there. */
+#define WIDE_TILE(NAME, ROWS, LAST, LOAD)                                                \
+    __attribute__((target("avx512f,avx512vl,fma"))) static void NAME##_##ROWS(           \
+        const clv_host_gemm *g, size_t i0, size_t j0)                                    \
+    {                                                                                    \
+        typedef LAST last;                                                               \
+        const size_t columns = CLV_MIN(g->n - j0, (size_t)WIDE_COLUMNS);                 \
+        const bool two = columns > 16;                                                   \
+        const __mmask16 there = (__mmask16)((1u << (two ? columns - 16 : columns)) - 1); \
+        const size_t row = g->a_row, step = g->a_col, next = g->b_row;                   \
+        const float *b = g->b + j0, *a = g->a + i0 * row;                                \
+        const float *p[] = { a, a + 3 * row, a + 6 * row, a + 9 * row };                 \
+        ROWS_##ROWS(OPEN_ROW) if (two) for (size_t left = g->k; left; --left, NEXT_TERM) \
+        {                                                                                \
+            const __m512 u = _mm512_loadu_ps(b);                                         \
+            const last v = LOAD(b + 16);                                                 \
+            __m512 w;                                                                    \
+            ROWS_##ROWS(TERM_TWO)                                                        \
+        }                                                                                \
+        else for (size_t left = g->k; left; --left, NEXT_TERM)                           \
+        {                                                                                \
+            const last v = LOAD(b);                                                      \
+            ROWS_##ROWS(TERM_ONE)                                                        \
+        }                                                                                \
+        const bool whole = g->alpha == 1 && g->beta == 0 && !g->bias;                    \
+        float sums[ROWS * WIDE_COLUMNS], *to = whole ? g->c + i0 * g->c_row + j0 : sums; \
+        const size_t width = whole ? g->c_row : WIDE_COLUMNS;                            \
+        if (two) {                                                                       \
+            ROWS_##ROWS(STORE_TWO)                                                       \
+        } else {                                                                         \
+            ROWS_##ROWS(STORE_ONE)                                                       \
+        }                                                                                \
+        if (!whole) finish_wide(g, i0, ROWS, j0, columns, sums);                         \
     }
-#define ALL_ROWS(NAME, LOW, HIGH)  \
-    WIDE_TILE(NAME, 1, LOW, HIGH)  \
-    WIDE_TILE(NAME, 2, LOW, HIGH)  \
-    WIDE_TILE(NAME, 3, LOW, HIGH)  \
-    WIDE_TILE(NAME, 4, LOW, HIGH)  \
-    WIDE_TILE(NAME, 5, LOW, HIGH)  \
-    WIDE_TILE(NAME, 6, LOW, HIGH)  \
-    WIDE_TILE(NAME, 7, LOW, HIGH)  \
-    WIDE_TILE(NAME, 8, LOW, HIGH)  \
-    WIDE_TILE(NAME, 9, LOW, HIGH)  \
-    WIDE_TILE(NAME, 10, LOW, HIGH) \
-    WIDE_TILE(NAME, 11, LOW, HIGH) \
-    WIDE_TILE(NAME, 12, LOW, HIGH)
+#define ALL_ROWS(NAME, LAST, LOAD)  \
+    WIDE_TILE(NAME, 1, LAST, LOAD)  \
+    WIDE_TILE(NAME, 2, LAST, LOAD)  \
+    WIDE_TILE(NAME, 3, LAST, LOAD)  \
+    WIDE_TILE(NAME, 4, LAST, LOAD)  \
+    WIDE_TILE(NAME, 5, LAST, LOAD)  \
+    WIDE_TILE(NAME, 6, LAST, LOAD)  \
+    WIDE_TILE(NAME, 7, LAST, LOAD)  \
+    WIDE_TILE(NAME, 8, LAST, LOAD)  \
+    WIDE_TILE(NAME, 9, LAST, LOAD)  \
+    WIDE_TILE(NAME, 10, LAST, LOAD) \
+    WIDE_TILE(NAME, 11, LAST, LOAD) \
+    WIDE_TILE(NAME, 12, LAST, LOAD)
 /* By rows, of which there is one at least. */
 #define TABLE(NAME)                                                                           \
     {                                                                                         \
         NULL, NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6, NAME##_7, NAME##_8, \
             NAME##_9, NAME##_10, NAME##_11, NAME##_12                                         \
     }
-#define LOW_PART(from) _mm512_maskz_loadu_ps(low, from)
-#define HIGH_PART(from) _mm512_maskz_loadu_ps(high, from)
+#define LOAD_SOME(from) _mm512_maskz_loadu_ps(there, from)
+#define LOAD_FEW(from) _mm256_maskz_loadu_ps((__mmask8)there, from)
 
-ALL_ROWS(whole, _mm512_loadu_ps, _mm512_loadu_ps) /* 16 or 32 columns */
-ALL_ROWS(ragged, LOW_PART, HIGH_PART)
+ALL_ROWS(whole, __m512, _mm512_loadu_ps) /* 16 or 32 columns */
+ALL_ROWS(ragged, __m512, LOAD_SOME)
+ALL_ROWS(slim, __m256, LOAD_FEW) /* at most 8 in the last vector */
 
 /* Rows are dealt to as few tiles as they need, evenly. */
 static void by_wide_tiles(const clv_host_gemm *g)
 {
     typedef void tile(const clv_host_gemm *g, size_t i0, size_t j0);
-    static tile *const tiles_of[2][WIDE_ROWS + 1] = { TABLE(whole), TABLE(ragged) };
+    static tile *const tiles_of[][WIDE_ROWS + 1] = { TABLE(whole), TABLE(ragged), TABLE(slim) };
     size_t tiles = (g->m + WIDE_ROWS - 1) / WIDE_ROWS;
     for (size_t i = 0, rows; i < g->m; i += rows, --tiles) {
         rows = (g->m - i + tiles - 1) / tiles;
         for (size_t j = 0; j < g->n; j += WIDE_COLUMNS) {
-            const size_t columns = CLV_MIN(g->n - j, (size_t)WIDE_COLUMNS);
-            tiles_of[columns % 16 != 0][rows](g, i, j);
+            const size_t over = CLV_MIN(g->n - j, (size_t)WIDE_COLUMNS) % 16;
+            tiles_of[over == 0 ? 0 : over > 8 ? 1 : 2][rows](g, i, j);
         }
     }
 }
@@ -172,10 +201,16 @@ __attribute__((target("avx2,fma"))) static void narrow_tile(const clv_host_gemm 
     }
 }
 
+static bool has_512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+}
+
 static bool by_vectors(const clv_host_gemm *g)
 {
     if (g->b_col != 1 || g->c_col != 1 || !g->m || !g->n) return false;
-    if (__builtin_cpu_supports("avx512f")) {
+    if (has_512()) {
         by_wide_tiles(g);
         return true;
     }
@@ -199,7 +234,7 @@ static bool by_vectors(const clv_host_gemm *g)
 double clv_gemm_host_flops(size_t n)
 {
 #if defined(__x86_64__)
-    if (n >= 8 && __builtin_cpu_supports("avx512f")) return 64e9;
+    if (n >= 8 && has_512()) return 64e9;
 #endif
     (void)n;
     return 0;
