@@ -5,19 +5,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/transformer/weights.h"
 #include "runtime/queue.h"
 
 #include <string.h>
 
 /* The rows of C that a batch of texts usually has decide which form packs the weights. */
 enum { USUAL_ROWS = 512 };
-
-/* Elements of a matrix [n,k] that stands for W in x W^T. */
-static size_t matrix_size(const clv_gemm_form *form, size_t n, size_t k)
-{
-    const size_t packed = clv_gemm_packed_b(form, n, k);
-    return clv_round_up(packed ? packed : n * k, 16);
-}
 
 static size_t take(size_t *used, size_t floats)
 {
@@ -38,10 +32,10 @@ static void lay_out(const clv_model_config *c, clv_encoder_device *d, size_t *pa
     for (size_t i = 0; i < c->layers; ++i) {
         clv_layer_place *l = &d->layers[i];
         size_t elements = 0;
-        l->qkv = take(&elements, matrix_size(&d->form, 3 * width, width));
-        l->out = take(&elements, matrix_size(&d->form, width, width));
-        l->up = take(&elements, matrix_size(&d->form, ffn, width));
-        l->down = take(&elements, matrix_size(&d->form, width, ffn));
+        l->qkv = take(&elements, clv_weight_room(&d->form, 3 * width, width));
+        l->out = take(&elements, clv_weight_room(&d->form, width, width));
+        l->up = take(&elements, clv_weight_room(&d->form, ffn, width));
+        l->down = take(&elements, clv_weight_room(&d->form, width, ffn));
         d->layer_elements = elements;
         l->qkv_bias = take(parameters, 3 * width);
         l->out_bias = take(parameters, width);
@@ -83,40 +77,12 @@ static float *gather(const clv_encoder *e, const clv_encoder_device *d, size_t f
     return all;
 }
 
-/* As it is, for forms that do not pack. */
-static clv_status bring_halves(clv_queue *queue, clv_buffer *to, const float *host, size_t count,
-                               size_t at)
-{
-    uint16_t *halves = clv_alloc(count, sizeof *halves);
-    if (!halves) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu halves", count);
-    for (size_t i = 0; i < count; ++i)
-        halves[i] = clv_half_of(host[i]);
-    const clv_status status =
-        clv_write(queue, to, at * sizeof *halves, halves, count * sizeof *halves);
-    clv_free(halves);
-    return status;
-}
-
 /* W [n,k] to the elements [at, ...) of the layer's. */
 static clv_status bring_matrix(clv_queue *queue, const clv_encoder_device *d, clv_buffer *to,
                                const float *host, size_t n, size_t k, size_t at)
 {
-    clv_buffer *raw = NULL;
-    const size_t bytes = n * k * sizeof(float);
-    if (!clv_gemm_packed_b(&d->form, n, k)) {
-        if (d->half) return bring_halves(queue, to, host, n * k, at);
-        CLV_TRY(clv_write_enqueue(queue, to, at * sizeof(float), host, bytes, NULL));
-        return clv_queue_wait(queue);
-    }
-    CLV_TRY(clv_buffer_create(d->device, bytes, CLV_BUFFER_DEVICE, &raw));
-    const clv_matrix b = { raw, 0, 1, k, 0 };
-    clv_status status = clv_write(queue, raw, 0, host, bytes);
-    if (!status)
-        status = (d->half ? clv_gemm_pack_b_half_enqueue
-                          : clv_gemm_pack_b_enqueue)(queue, &d->form, n, k, 1, &b, to, at);
-    status = clv_queue_finish(queue, status);
-    clv_buffer_free(raw);
-    return status;
+    const clv_weight_piece piece = { host, n, k };
+    return clv_weight_bring(queue, &d->form, d->half, &piece, to, at);
 }
 
 /* The three of q, k and v are one matrix [3 D, D] where they lie one after the other. */

@@ -44,7 +44,8 @@ typedef struct clv_train_result {
     size_t counted, right;  /**< texts (or pairs), and those whose highest score is the right one */
 } clv_train_result;
 
-/** A model that learns: weights, gradients and moments, 16 bytes a parameter. */
+/** A model that learns: weights, gradients and moments, 16 bytes a parameter that learns; those that
+ *  stay are among the weights that the device keeps (clv_memory_stats). */
 typedef struct clv_trainer clv_trainer;
 
 /**
@@ -87,13 +88,14 @@ CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer);     /**< taken s
 CLV_API const char *clv_trainer_device(const clv_trainer *trainer); /**< its label, or "host" */
 
 /**
- * Writes all that the next step depends on: weights, moments, number of steps. A safetensors file,
+ * Writes all that the next step depends on: weights that learn, moments, number of steps. A safetensors file,
  * complete or absent; `metadata` as in clv_tensors_write, may be NULL ("cleave.*" is taken).
  */
 CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);
 /** Goes on where clv_trainer_save was called: the next step gives the bits that it would have given.
- *  CLV_E_FORMAT: no such file, of another model, or of other options. */
+ *  CLV_E_FORMAT: no such file, of another model (frozen weights are not in it, their digest is), or of
+ *  other options. */
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does; those of the classes as "classifier.weight" [classes,

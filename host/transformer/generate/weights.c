@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/transformer/weights.h"
 #include "runtime/queue.h"
 
 #include <stdio.h>
@@ -40,22 +41,6 @@ static clv_status read_one(const clv_decoder *d, const char *name, size_t n, siz
     return clv_tensors_read_f32(d->file, t, 0, t->count, out);
 }
 
-static clv_status bring(const clv_decoder *d, clv_queue *queue, clv_buffer *to, const float *host,
-                        const piece *p)
-{
-    const size_t bytes = p->n * CLV_MAX(p->k, (size_t)1) * sizeof *host;
-    clv_buffer *raw = NULL;
-    if (!p->k || !clv_gemm_packed_b(&d->form, p->n, p->k))
-        return clv_write(queue, to, p->at * sizeof *host, host, bytes);
-    CLV_TRY(clv_buffer_create(clv_queue_device(queue), bytes, CLV_BUFFER_DEVICE, &raw));
-    const clv_matrix b = { raw, 0, 1, p->k, 0 };
-    clv_status status = clv_write(queue, raw, 0, host, bytes);
-    if (!status) status = clv_gemm_pack_b_enqueue(queue, &d->form, p->n, p->k, 1, &b, to, p->at);
-    status = clv_queue_finish(queue, status);
-    clv_buffer_free(raw);
-    return status;
-}
-
 static clv_status fill_piece(const clv_decoder *d, clv_queue *queue, clv_buffer *to, const piece *p)
 {
     const size_t columns = CLV_MAX(p->k, (size_t)1), rows = p->second ? p->n / 2 : p->n;
@@ -64,7 +49,8 @@ static clv_status fill_piece(const clv_decoder *d, clv_queue *queue, clv_buffer 
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", d->path, p->n * columns);
     clv_status status = read_one(d, p->name, rows, p->k, host);
     if (!status && p->second) status = read_one(d, p->second, rows, p->k, host + rows * columns);
-    if (!status) status = bring(d, queue, to, host, p);
+    const clv_weight_piece all = { host, p->n, p->k };
+    if (!status) status = clv_weight_bring(queue, &d->form, false, &all, to, p->at);
     clv_free(host);
     return status;
 }
@@ -73,8 +59,8 @@ static clv_status fill_piece(const clv_decoder *d, clv_queue *queue, clv_buffer 
 
 static size_t place(const clv_decoder *d, size_t *used, size_t n, size_t k)
 {
-    const size_t at = *used, packed = k ? clv_gemm_packed_b(&d->form, n, k) : 0;
-    *used += clv_round_up(packed ? packed : n * CLV_MAX(k, (size_t)1), 16);
+    const size_t at = *used;
+    *used += clv_weight_room(&d->form, n, k);
     return at;
 }
 
@@ -107,12 +93,12 @@ static void lay_out(clv_decoder *d)
 static clv_status fill_words(const clv_decoder *d, clv_queue *queue, clv_buffer *to)
 {
     const clv_decoder_config *c = &d->config;
-    const piece words = { "model.embed_tokens.weight", NULL, c->vocabulary * c->width, 0, 0 };
-    const size_t count = words.n;
+    const size_t count = c->vocabulary * c->width;
     float *host = clv_alloc(count, sizeof *host);
     if (!host) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", d->path, count);
-    clv_status status = read_one(d, words.name, c->vocabulary, c->width, host);
-    if (!status) status = bring(d, queue, to, host, &words);
+    const clv_weight_piece words = { host, count, 0 };
+    clv_status status = read_one(d, "model.embed_tokens.weight", c->vocabulary, c->width, host);
+    if (!status) status = clv_weight_bring(queue, &d->form, false, &words, to, 0);
     clv_free(host);
     return status ? status
                   : clv_fill_enqueue(queue, to, d->zeros * sizeof(float), c->width * sizeof(float),

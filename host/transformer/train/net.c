@@ -5,19 +5,94 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <string.h>
+
 static clv_mem all_of(const clv_room *room)
 {
     return (clv_mem){ room->memory, 0 };
 }
 
-static clv_mem weight(const clv_net *net, size_t at)
+static clv_mem weight(const clv_net *net, const clv_net_layer *l, size_t at)
 {
-    return (clv_mem){ net->weights, at };
+    return (clv_mem){ l->held ? l->held : net->weights, at };
 }
 
 static clv_mem slope(const clv_net *net, size_t at)
 {
     return (clv_mem){ net->gradient, at };
+}
+
+/* ---- weights that stay --------------------------------------------------------------------------------- */
+
+enum { LAYER_PIECES = 12 };
+
+/* In the order of the model's block. */
+static void list_pieces(const clv_model_config *c, const clv_model_layer *l,
+                        clv_weight_piece pieces[LAYER_PIECES])
+{
+    const size_t d = c->width, f = c->ffn;
+    const clv_weight_piece all[LAYER_PIECES] = {
+        { l->q_weight, 3 * d, d }, { l->q_bias, 3 * d, 0 },   { l->out_weight, d, d },
+        { l->out_bias, d, 0 },     { l->norm1_weight, d, 0 }, { l->norm1_bias, d, 0 },
+        { l->up_weight, f, d },    { l->up_bias, f, 0 },      { l->down_weight, d, f },
+        { l->down_bias, d, 0 },    { l->norm2_weight, d, 0 }, { l->norm2_bias, d, 0 }
+    };
+    memcpy(pieces, all, sizeof all);
+}
+
+static clv_net_layer layer_at(const size_t at[LAYER_PIECES], void *held)
+{
+    return (clv_net_layer){ .qkv = at[0],
+                            .qkv_bias = at[1],
+                            .out = at[2],
+                            .out_bias = at[3],
+                            .norm1 = at[4],
+                            .norm1_bias = at[5],
+                            .up = at[6],
+                            .up_bias = at[7],
+                            .down = at[8],
+                            .down_bias = at[9],
+                            .norm2 = at[10],
+                            .norm2_bias = at[11],
+                            .held = held };
+}
+
+/* Parts of the ops' cache: the embeddings, then the layers. */
+enum { EMBED, LAYERS };
+
+static clv_status hold_layer(const clv_net *net, size_t i, clv_net_layer *layer,
+                             clv_train_held *held)
+{
+    clv_weight_piece pieces[LAYER_PIECES];
+    size_t at[LAYER_PIECES];
+    list_pieces(&net->config, &clv_model_get_weights(net->model)->layer[i], pieces);
+    CLV_TRY(net->ops->hold(net->ops, LAYERS + i, pieces, LAYER_PIECES, at, held));
+    *layer = layer_at(at, held->memory);
+    return CLV_OK;
+}
+
+static clv_status hold_embed(const clv_net *net, clv_train_held *held)
+{
+    const clv_weight_piece all = { clv_model_get_weights(net->model)->word,
+                                   net->norm_bias + net->config.width, 0 };
+    size_t at;
+    return net->ops->hold(net->ops, EMBED, &all, 1, &at, held);
+}
+
+/* Once before the first step, which then only looks. */
+static clv_status bring(const clv_net *net)
+{
+    clv_net_layer layer;
+    clv_train_held held;
+    if (net->frozen_embed) {
+        CLV_TRY(hold_embed(net, &held));
+        net->ops->let_go(net->ops, &held);
+    }
+    for (size_t i = 0; i < net->frozen; ++i) {
+        CLV_TRY(hold_layer(net, i, &layer, &held));
+        net->ops->let_go(net->ops, &held);
+    }
+    return CLV_OK;
 }
 
 /* ---- there ------------------------------------------------------------------------------------------ */
@@ -44,31 +119,47 @@ static clv_status fit_layer(clv_net *net, clv_net_trace *t, size_t tokens)
     return CLV_OK;
 }
 
-static clv_status linear(clv_net *net, size_t rows, size_t n, size_t k, const clv_room *x, size_t w,
-                         size_t b, const clv_room *add, const clv_room *y)
+static clv_status linear(clv_net *net, const clv_net_layer *l, size_t rows, size_t n, size_t k,
+                         const clv_room *x, size_t w, size_t b, const clv_room *add,
+                         const clv_room *y)
 {
     const clv_train_linear call = { .rows = rows,
                                     .n = n,
                                     .k = k,
                                     .alpha = 1,
+                                    .held = l->held != NULL,
                                     .x = all_of(x),
-                                    .w = weight(net, w),
-                                    .b = weight(net, b),
+                                    .w = weight(net, l, w),
+                                    .b = weight(net, l, b),
                                     .add = add ? all_of(add) : (clv_mem){ 0 },
                                     .y = all_of(y) };
     return net->ops->linear(net->ops, &call);
 }
 
-static clv_train_norm norm_of(const clv_net *net, size_t rows, const clv_room *x, size_t w,
-                              size_t b, const clv_room *moments)
+static clv_train_norm norm_of(const clv_net *net, size_t rows, const clv_room *x, clv_mem w,
+                              clv_mem b, const clv_room *moments)
 {
     return (clv_train_norm){ .rows = rows,
                              .width = net->config.width,
                              .eps = net->config.eps,
                              .x = all_of(x),
-                             .weight = weight(net, w),
-                             .bias = weight(net, b),
+                             .weight = w,
+                             .bias = b,
                              .moments = all_of(moments) };
+}
+
+static clv_train_norm first_norm(const clv_net *net, const clv_net_layer *l, const clv_net_trace *t,
+                                 size_t rows)
+{
+    return norm_of(net, rows, &t->sum1, weight(net, l, l->norm1), weight(net, l, l->norm1_bias),
+                   &t->moments1);
+}
+
+static clv_train_norm second_norm(const clv_net *net, const clv_net_layer *l,
+                                  const clv_net_trace *t, size_t rows)
+{
+    return norm_of(net, rows, &t->sum2, weight(net, l, l->norm2), weight(net, l, l->norm2_bias),
+                   &t->moments2);
 }
 
 clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_trace *t,
@@ -77,7 +168,7 @@ clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_t
     clv_train_ops *ops = net->ops;
     const size_t rows = batch->tokens, d = net->config.width, f = net->config.ffn;
     CLV_TRY(fit_layer(net, t, rows));
-    CLV_TRY(linear(net, rows, 3 * d, d, &t->x, l->qkv, l->qkv_bias, NULL, &t->qkv));
+    CLV_TRY(linear(net, l, rows, 3 * d, d, &t->x, l->qkv, l->qkv_bias, NULL, &t->qkv));
     const clv_train_attention a = { .batch = batch,
                                     .heads = net->config.heads,
                                     .width = d,
@@ -85,15 +176,15 @@ clv_status clv_net_layer_forward(clv_net *net, const clv_net_layer *l, clv_net_t
                                     .o = all_of(&t->seen),
                                     .tops = all_of(&t->tops) };
     CLV_TRY(ops->attend(ops, &a));
-    CLV_TRY(linear(net, rows, d, d, &t->seen, l->out, l->out_bias, &t->x, &t->sum1));
-    clv_train_norm n = norm_of(net, rows, &t->sum1, l->norm1, l->norm1_bias, &t->moments1);
+    CLV_TRY(linear(net, l, rows, d, d, &t->seen, l->out, l->out_bias, &t->x, &t->sum1));
+    clv_train_norm n = first_norm(net, l, t, rows);
     n.y = all_of(&t->x1);
     CLV_TRY(ops->norm(ops, &n));
-    CLV_TRY(linear(net, rows, f, d, &t->x1, l->up, l->up_bias, NULL, &t->up));
+    CLV_TRY(linear(net, l, rows, f, d, &t->x1, l->up, l->up_bias, NULL, &t->up));
     CLV_TRY(ops->activate(ops, all_of(&t->up), (clv_mem){ 0 }, all_of(&t->inner), rows * f,
                           net->config.act));
-    CLV_TRY(linear(net, rows, d, f, &t->inner, l->down, l->down_bias, &t->x1, &t->sum2));
-    n = norm_of(net, rows, &t->sum2, l->norm2, l->norm2_bias, &t->moments2);
+    CLV_TRY(linear(net, l, rows, d, f, &t->inner, l->down, l->down_bias, &t->x1, &t->sum2));
+    n = second_norm(net, l, t, rows);
     n.y = y;
     return ops->norm(ops, &n);
 }
@@ -104,7 +195,14 @@ static clv_net_trace *trace_of(const clv_net *net, size_t i)
     return &net->traces[i < net->frozen ? 0 : i - net->frozen + (net->frozen > 0)];
 }
 
-static clv_status embed(clv_net *net, const clv_train_batch *batch, clv_mem y)
+/* Weights of the embeddings lie in `tables`. */
+static clv_train_norm embed_norm(const clv_net *net, const clv_train_batch *batch, void *tables)
+{
+    return norm_of(net, batch->tokens, &net->embedded, (clv_mem){ tables, net->norm },
+                   (clv_mem){ tables, net->norm_bias }, &net->embed_moments);
+}
+
+static clv_status embed_from(clv_net *net, void *tables, const clv_train_batch *batch, clv_mem y)
 {
     clv_train_ops *ops = net->ops;
     const size_t d = net->config.width;
@@ -112,16 +210,40 @@ static clv_status embed(clv_net *net, const clv_train_batch *batch, clv_mem y)
     CLV_TRY(clv_room_fit(ops, &net->embed_moments, batch->tokens * 2));
     const clv_train_embed e = { .batch = batch,
                                 .width = d,
-                                .word = weight(net, net->word),
-                                .position = weight(net, net->position),
-                                .type = weight(net, net->type),
+                                .word = { tables, net->word },
+                                .position = { tables, net->position },
+                                .type = { tables, net->type },
                                 .y = net->bare_embed ? y : all_of(&net->embedded) };
     CLV_TRY(ops->embed(ops, &e));
     if (net->bare_embed) return CLV_OK;
-    clv_train_norm n =
-        norm_of(net, batch->tokens, &net->embedded, net->norm, net->norm_bias, &net->embed_moments);
+    clv_train_norm n = embed_norm(net, batch, tables);
     n.y = y;
     return ops->norm(ops, &n);
+}
+
+static clv_status embed(clv_net *net, const clv_train_batch *batch, clv_mem y)
+{
+    clv_train_held held;
+    if (!net->frozen_embed) return embed_from(net, net->weights, batch, y);
+    CLV_TRY(hold_embed(net, &held));
+    const clv_status status = embed_from(net, held.memory, batch, y);
+    net->ops->let_go(net->ops, &held);
+    return status;
+}
+
+/* One that learns, or one that stays, held while it is enqueued. */
+static clv_status run_layer(clv_net *net, size_t i, const clv_train_batch *batch)
+{
+    clv_net_layer layer;
+    clv_train_held held;
+    clv_net_trace *const trace = trace_of(net, i);
+    const clv_mem y = all_of(&trace_of(net, i + 1)->x);
+    if (i >= net->frozen)
+        return clv_net_layer_forward(net, &net->layers[i - net->frozen], trace, batch, y);
+    CLV_TRY(hold_layer(net, i, &layer, &held));
+    const clv_status status = clv_net_layer_forward(net, &layer, trace, batch, y);
+    net->ops->let_go(net->ops, &held);
+    return status;
 }
 
 clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *rows)
@@ -131,8 +253,7 @@ clv_status clv_net_forward(clv_net *net, const clv_train_batch *batch, clv_mem *
         CLV_TRY(clv_room_fit(net->ops, &trace_of(net, i)->x, count));
     CLV_TRY(embed(net, batch, all_of(&trace_of(net, 0)->x)));
     for (size_t i = 0; i < layers; ++i)
-        CLV_TRY(clv_net_layer_forward(net, &net->layers[i], trace_of(net, i), batch,
-                                      all_of(&trace_of(net, i + 1)->x)));
+        CLV_TRY(run_layer(net, i, batch));
     *rows = all_of(&trace_of(net, layers)->x);
     return CLV_OK;
 }
@@ -148,7 +269,7 @@ static clv_status linear_back(clv_net *net, size_t rows, size_t n, size_t k, clv
                                     .k = k,
                                     .alpha = 1,
                                     .x = all_of(x),
-                                    .w = weight(net, w),
+                                    .w = { net->weights, w },
                                     .g = g,
                                     .dx = dx,
                                     .dx_add = dx_add,
@@ -175,13 +296,11 @@ clv_status clv_net_layer_backward(clv_net *net, const clv_net_layer *l, clv_net_
     CLV_TRY(clv_room_fit(ops, &net->wide, rows * CLV_MAX(3 * d, f)));
     CLV_TRY(clv_room_fit(ops, &net->delta, rows * net->config.heads));
     const clv_mem g2 = all_of(&net->g2), wide = all_of(&net->wide);
-    CLV_TRY(norm_back(net, norm_of(net, rows, &t->sum2, l->norm2, l->norm2_bias, &t->moments2),
-                      l->norm2, l->norm2_bias, g));
+    CLV_TRY(norm_back(net, second_norm(net, l, t, rows), l->norm2, l->norm2_bias, g));
     CLV_TRY(linear_back(net, rows, d, f, g, &t->inner, l->down, l->down_bias, wide, none));
     CLV_TRY(ops->activate(ops, all_of(&t->up), wide, wide, rows * f, net->config.act));
     CLV_TRY(linear_back(net, rows, f, d, wide, &t->x1, l->up, l->up_bias, g, g));
-    CLV_TRY(norm_back(net, norm_of(net, rows, &t->sum1, l->norm1, l->norm1_bias, &t->moments1),
-                      l->norm1, l->norm1_bias, g));
+    CLV_TRY(norm_back(net, first_norm(net, l, t, rows), l->norm1, l->norm1_bias, g));
     CLV_TRY(linear_back(net, rows, d, d, g, &t->seen, l->out, l->out_bias, g2, none));
     const clv_train_attention a = { .batch = batch,
                                     .heads = net->config.heads,
@@ -211,10 +330,7 @@ static clv_status embed_back(clv_net *net, const clv_train_batch *batch, clv_mem
 {
     clv_train_ops *ops = net->ops;
     if (!net->bare_embed)
-        CLV_TRY(norm_back(net,
-                          norm_of(net, batch->tokens, &net->embedded, net->norm, net->norm_bias,
-                                  &net->embed_moments),
-                          net->norm, net->norm_bias, g));
+        CLV_TRY(norm_back(net, embed_norm(net, batch, net->weights), net->norm, net->norm_bias, g));
     const clv_train_embed e = lookups(net, batch, g);
     return ops->embed_back(ops, &e);
 }
@@ -222,51 +338,49 @@ static clv_status embed_back(clv_net *net, const clv_train_batch *batch, clv_mem
 clv_status clv_net_forget(clv_net *net, const clv_train_batch *batch)
 {
     const clv_train_embed e = lookups(net, batch, (clv_mem){ 0 });
-    return net->frozen || net->frozen_embed ? CLV_OK : net->ops->embed_back(net->ops, &e);
+    return net->frozen_embed ? CLV_OK : net->ops->embed_back(net->ops, &e);
 }
 
 clv_status clv_net_backward(clv_net *net, const clv_train_batch *batch, clv_mem g)
 {
-    const bool to_embed = !net->frozen && !net->frozen_embed;
+    const bool to_embed = !net->frozen_embed;
     for (size_t i = net->config.layers; i-- > net->frozen;)
-        CLV_TRY(clv_net_layer_backward(net, &net->layers[i], trace_of(net, i), batch, g,
-                                       i == net->frozen && !to_embed));
+        CLV_TRY(clv_net_layer_backward(net, &net->layers[i - net->frozen], trace_of(net, i), batch,
+                                       g, i == net->frozen && !to_embed));
     return to_embed ? embed_back(net, batch, g) : CLV_OK;
 }
 
 /* ---- opened and closed ------------------------------------------------------------------------------- */
 
-clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, clv_net *net)
+clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, size_t frozen,
+                        bool frozen_embed, clv_net *net)
 {
-    const float *first;
-    const size_t count = clv_model_parameters(model, &first);
+    *net = (clv_net){ .ops = ops,
+                      .config = *clv_model_get_config(model),
+                      .frozen = frozen,
+                      .frozen_embed = frozen_embed || frozen,
+                      .model = model };
+    const clv_model_config *c = &net->config;
     const clv_model_weights *w = clv_model_get_weights(model);
-    *net = (clv_net){ .ops = ops, .config = *clv_model_get_config(model) };
-    const size_t layers = net->config.layers;
-    net->layers = clv_zalloc(layers + 1, sizeof *net->layers);
-    net->traces = clv_zalloc(layers + 2, sizeof *net->traces);
-    if (!net->layers || !net->traces || !count)
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu layers", layers);
-#define AT(pointer) ((size_t)((pointer)-first))
-    net->word = AT(w->word), net->position = AT(w->position), net->type = AT(w->type);
-    net->norm = AT(w->norm_weight), net->norm_bias = AT(w->norm_bias);
-    for (size_t i = 0; i < layers; ++i) {
-        const clv_model_layer *l = &w->layer[i];
-        net->layers[i] = (clv_net_layer){ .qkv = AT(l->q_weight),
-                                          .qkv_bias = AT(l->q_bias),
-                                          .out = AT(l->out_weight),
-                                          .out_bias = AT(l->out_bias),
-                                          .norm1 = AT(l->norm1_weight),
-                                          .norm1_bias = AT(l->norm1_bias),
-                                          .up = AT(l->up_weight),
-                                          .up_bias = AT(l->up_bias),
-                                          .down = AT(l->down_weight),
-                                          .down_bias = AT(l->down_bias),
-                                          .norm2 = AT(l->norm2_weight),
-                                          .norm2_bias = AT(l->norm2_bias) };
+    const float *first = w->word;
+    net->layers = clv_zalloc(c->layers - frozen + 1, sizeof *net->layers);
+    net->traces = clv_zalloc(c->layers + 2, sizeof *net->traces);
+    if (!net->layers || !net->traces)
+        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu layers", c->layers);
+    net->position = (size_t)(w->position - first), net->type = (size_t)(w->type - first);
+    net->norm = (size_t)(w->norm_weight - first), net->norm_bias = (size_t)(w->norm_bias - first);
+    if (net->frozen_embed)
+        net->base = frozen < c->layers ? (size_t)(w->layer[frozen].q_weight - first)
+                                       : clv_model_parameters(model, NULL);
+    for (size_t i = frozen; i < c->layers; ++i) {
+        clv_weight_piece pieces[LAYER_PIECES];
+        size_t at[LAYER_PIECES];
+        list_pieces(c, &w->layer[i], pieces);
+        for (size_t k = 0; k < LAYER_PIECES; ++k)
+            at[k] = (size_t)(pieces[k].host - first) - net->base;
+        net->layers[i - frozen] = layer_at(at, NULL);
     }
-#undef AT
-    return CLV_OK;
+    return bring(net);
 }
 
 void clv_net_trace_free(clv_train_ops *ops, clv_net_trace *t)

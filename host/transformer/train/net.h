@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An encoder that can go back: all its parameters in one block, and what a batch leaves behind. */
+/* An encoder that can go back: the parameters that learn in one block, those that stay held by the
+ * ops, and what a batch leaves behind. */
 #ifndef CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_NET_H
 
 #include "host/transformer/train/ops.h"
 
-/* Where the weights of a layer begin in the block; gradients and moments lie at the same places. */
+/* Where the weights of a layer begin in its memory; gradients and moments of the block lie at the same
+ * places. */
 typedef struct clv_net_layer {
     size_t qkv, qkv_bias, out, out_bias, norm1, norm1_bias, up, up_bias, down, down_bias, norm2,
         norm2_bias;
+    void *held; /* its memory, as the ops hold it; NULL: the block of what learns */
 } clv_net_layer;
 
 /* What a layer keeps of a batch for the way back. `x` is its input. */
@@ -22,17 +25,21 @@ typedef struct clv_net {
     size_t frozen;     /* layers that stay */
     bool frozen_embed; /* and the embeddings */
     bool bare_embed;   /* word + position alone: no type, no norm (a test's model) */
-    size_t word, position, type, norm, norm_bias;
-    clv_net_layer *layers;
-    void *weights, *gradient;
-    clv_net_trace *traces; /* [layers - frozen + 1], and one for all that stay */
+    const clv_model *model;
+    size_t base;                                  /* the model's parameters before it stay */
+    size_t word, position, type, norm, norm_bias; /* from the first parameter of all on */
+    clv_net_layer *layers;                        /* of those that learn */
+    void *weights, *gradient; /* [count - base], and what the caller has behind them */
+    clv_net_trace *traces;    /* [layers - frozen + 1], and one for all that stay */
     clv_room embedded, embed_moments;
     clv_room g2, wide,
         delta; /* gradients on their way: [tokens, D], [tokens, 3 D or F], [H, tokens] */
 } clv_net;
 
-/* Places of the weights of a model in its own block (clv_model_parameters). */
-clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, clv_net *net);
+/* Places of the weights that learn, in the order of clv_model_parameters; brings those that stay. The
+ * model stays as long as the net. `frozen_embed` is implied by layers that stay. */
+clv_status clv_net_open(clv_train_ops *ops, const clv_model *model, size_t frozen,
+                        bool frozen_embed, clv_net *net);
 void clv_net_close(clv_net *net);
 void clv_net_trace_free(clv_train_ops *ops, clv_net_trace *trace);
 

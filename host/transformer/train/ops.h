@@ -5,6 +5,7 @@
 #define CLEAVE_HOST_TRANSFORMER_TRAIN_OPS_H
 
 #include "host/transformer/backward/back.h"
+#include "host/transformer/weights.h"
 
 #include <cleave/train.h>
 
@@ -31,9 +32,16 @@ typedef struct clv_train_batch {
 typedef struct clv_train_linear {
     size_t rows, n, k;
     float alpha;
+    bool held; /* w lies as `hold` has brought it; there only */
     clv_mem x, w, b, add, y;
     clv_mem g, dx, dx_add, dw, db;
 } clv_train_linear;
+
+/* Weights that stay, while commands that read them are enqueued. */
+typedef struct clv_train_held {
+    void *memory;
+    void *pin; /* the ops' own */
+} clv_train_held;
 
 /* LayerNorm or RMSNorm (no bias), rows [rows, width]; `moments` [rows][2] is written there and read on
  * the way back. Back: dx is what flows through plus dx_add (memory NULL: 0). */
@@ -110,6 +118,12 @@ struct clv_train_ops {
     clv_status (*put)(clv_train_ops *ops, clv_mem to, const void *from, size_t count);
     clv_status (*get)(clv_train_ops *ops, clv_mem from, void *to, size_t count);
     clv_status (*clear)(clv_train_ops *ops, clv_mem what, size_t count);
+    /* Pieces of one block of the caller's, which lie there in this order and stay as long as the ops:
+     * on a device they are brought once, matrices packed, and kept in its tensor cache under the
+     * number `part`. Piece i begins at at[i] of the memory. */
+    clv_status (*hold)(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
+                       size_t count, size_t *at, clv_train_held *held);
+    void (*let_go)(clv_train_ops *ops, const clv_train_held *held);
     clv_status (*linear)(clv_train_ops *ops, const clv_train_linear *call);
     clv_status (*linear_back)(clv_train_ops *ops, const clv_train_linear *call);
     clv_status (*norm)(clv_train_ops *ops, const clv_train_norm *call);

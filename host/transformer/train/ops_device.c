@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "runtime/context.h"
 #include "runtime/queue.h"
+#include "runtime/tensor_cache.h"
 
 #include <math.h>
 
@@ -19,7 +20,9 @@ typedef struct device_ops {
     clv_queue *queue;
     bool owns_queue;
     clv_gemm_form form;
-    clv_room scratch; /* of products, and of sums over rows */
+    clv_room scratch;     /* of products, and of sums over rows */
+    clv_buffer *in_place; /* the caller's table; NULL: a tensor, or none is held */
+    const float *table;   /* which one was tried */
 } device_ops;
 
 static clv_device *device_of(clv_train_ops *ops)
@@ -84,6 +87,38 @@ static clv_status scratch(device_ops *d, size_t floats, clv_buffer **buffer)
     return CLV_OK;
 }
 
+/* A table, the largest of all weights, is not copied where the device shares the host's memory. */
+static bool is_in_place(device_ops *d, const clv_weight_piece *table)
+{
+    if (d->table == table->host) return d->in_place != NULL;
+    if (d->table) return false;
+    d->table = table->host;
+    return !clv_buffer_wrap(clv_queue_device(d->queue), (void *)(uintptr_t)table->host,
+                            table->n * sizeof *table->host, &d->in_place);
+}
+
+static clv_status hold(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
+                       size_t count, size_t *at, clv_train_held *held)
+{
+    device_ops *d = (device_ops *)ops;
+    clv_kept_tensor *tensor;
+    *held = (clv_train_held){ 0 };
+    at[0] = 0;
+    if (count == 1 && !pieces->k && is_in_place(d, pieces)) {
+        held->memory = d->in_place;
+        return CLV_OK;
+    }
+    CLV_TRY(clv_weights_get(d->queue, &d->form, ops, part, pieces, count, at, &tensor));
+    *held = (clv_train_held){ clv_tensor_buffer(tensor), tensor };
+    return CLV_OK;
+}
+
+static void let_go(clv_train_ops *ops, const clv_train_held *held)
+{
+    (void)ops;
+    clv_tensor_put(held->pin);
+}
+
 static clv_status multiply(device_ops *d, const clv_gemm *g)
 {
     clv_buffer *room;
@@ -93,18 +128,20 @@ static clv_status multiply(device_ops *d, const clv_gemm *g)
 
 static clv_status linear(clv_train_ops *ops, const clv_train_linear *l)
 {
+    device_ops *d = (device_ops *)ops;
     const clv_gemm g = { .m = l->rows,
                          .n = l->n,
                          .k = l->k,
                          .a = { l->x.memory, l->x.at, l->k, 1, 0 },
                          .b = { l->w.memory, l->w.at, 1, l->k, 0 },
+                         .b_packed = l->held && clv_gemm_packed_b(&d->form, l->n, l->k),
                          .c = { l->y.memory, l->y.at, l->n, 1, 0 },
                          .alpha = l->alpha,
                          .beta = l->add.memory ? 1 : 0,
                          .add = { l->add.memory, l->add.at, l->n, 1, 0 },
                          .bias = l->b.memory,
                          .bias_offset = l->b.at };
-    return multiply((device_ops *)ops, &g);
+    return multiply(d, &g);
 }
 
 static clv_status linear_back(clv_train_ops *ops, const clv_train_linear *l)
@@ -360,6 +397,8 @@ static void close_ops(clv_train_ops *ops)
 {
     device_ops *d = (device_ops *)ops;
     clv_queue_drain(d->queue);
+    clv_tensors_drop(clv_queue_device(d->queue), ops);
+    clv_buffer_free(d->in_place);
     clv_room_free(ops, &d->scratch);
     if (d->owns_queue) clv_queue_free(d->queue);
     clv_free(d);
@@ -370,6 +409,8 @@ static const clv_train_ops table = { .take = take,
                                      .put = put,
                                      .get = get,
                                      .clear = clear,
+                                     .hold = hold,
+                                     .let_go = let_go,
                                      .linear = linear,
                                      .linear_back = linear_back,
                                      .norm = norm,

@@ -48,6 +48,22 @@ static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
     return CLV_OK;
 }
 
+/* Where the caller has them. */
+static clv_status hold(clv_train_ops *ops, size_t part, const clv_weight_piece *pieces,
+                       size_t count, size_t *places, clv_train_held *held)
+{
+    (void)ops, (void)part;
+    for (size_t i = 0; i < count; ++i)
+        places[i] = (size_t)(pieces[i].host - pieces[0].host);
+    *held = (clv_train_held){ .memory = (void *)(uintptr_t)pieces[0].host };
+    return CLV_OK;
+}
+
+static void let_go(clv_train_ops *ops, const clv_train_held *held)
+{
+    (void)ops, (void)held;
+}
+
 /* C = alpha A B + add; element (i, j) of A at i * a_row + j * a_col. */
 static void multiply(size_t m, size_t n, size_t k, const float *a, size_t a_row, size_t a_col,
                      const float *b, float alpha, const float *bias, const float *add, float *c)
@@ -373,6 +389,8 @@ static const clv_train_ops table = {
     .put = put,
     .get = get,
     .clear = clear,
+    .hold = hold,
+    .let_go = let_go,
     .linear = linear,
     .linear_back = linear_back,
     .norm = norm,

@@ -28,7 +28,7 @@ clv_status clv_trainer_choose_parts(clv_trainer *t)
     t->part_count = 0;
     t->parts = clv_alloc(c->layers * PARTS_A_LAYER + FIXED, sizeof *t->parts);
     if (!t->parts) return clv_fail(CLV_E_MEMORY, "training: no memory");
-    if (!n->frozen && !n->frozen_embed) {
+    if (!n->frozen_embed) {
         add(t, n->word, c->vocabulary * d, true);
         add(t, n->position, c->positions * d, true);
         if (!n->bare_embed) {
@@ -37,7 +37,7 @@ clv_status clv_trainer_choose_parts(clv_trainer *t)
             add(t, n->norm_bias, d, false);
         }
     }
-    for (size_t i = n->frozen; i < c->layers; ++i) {
+    for (size_t i = 0; i < c->layers - n->frozen; ++i) {
         const clv_net_layer *l = &n->layers[i];
         add(t, l->qkv, 3 * d * d, true);
         add(t, l->qkv_bias, 3 * d, false);

@@ -3,6 +3,7 @@
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -36,6 +37,18 @@ static void describe(const clv_trainer *t, char out[512])
         o->frozen_embedding);
 }
 
+/* Of the parameters that stay, which are in no state. */
+static const char *digest_of_rest(clv_trainer *t)
+{
+    const float *values;
+    (void)clv_model_parameters(t->model, &values);
+    if (!t->frozen[0]) {
+        const clv_digest digest = clv_sha256(values, t->net.base * sizeof *values);
+        clv_digest_hex(&digest, t->frozen);
+    }
+    return t->frozen;
+}
+
 static clv_status write_state(clv_trainer *t, float *const *host, const char *path,
                               const char *const *metadata)
 {
@@ -45,7 +58,8 @@ static clv_status write_state(clv_trainer *t, float *const *host, const char *pa
     size_t used = 0, pairs = 0;
     describe(t, rules);
     snprintf(steps, sizeof steps, "%" PRIu64, t->steps);
-    const char *const own[] = { "cleave.rules", rules, "cleave.steps", steps };
+    const char *const own[] = { "cleave.rules", rules,          "cleave.steps",
+                                steps,          "cleave.stays", digest_of_rest(t) };
     for (; pairs < CLV_LEN(own); ++pairs)
         all[pairs] = own[pairs];
     for (; metadata && metadata[0] && metadata[1]; metadata += 2) {
@@ -72,7 +86,7 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
     if (!t || !path) return clv_fail(CLV_E_ARGUMENT, "trainer: a NULL");
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
         if (!block_of(t, i)) continue;
-        host[i] = clv_alloc(t->count, sizeof *host[i]);
+        host[i] = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host[i]);
         status = host[i] ? t->ops->get(t->ops, (clv_mem){ block_of(t, i), 0 }, host[i], t->count)
                          : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
     }
@@ -95,7 +109,11 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
         return clv_fail(CLV_E_FORMAT,
                         "%s belongs to another model or other options: \"%s\", not \"%s\"", path,
                         found, rules);
-    float *host = clv_alloc(t->count, sizeof *host);
+    const char *rest = clv_tensors_metadata(file, "cleave.stays");
+    if (t->net.base && (!rest || strcmp(rest, digest_of_rest(t)) != 0))
+        return clv_fail(CLV_E_FORMAT, "%s belongs to a model whose frozen weights are others",
+                        path);
+    float *host = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host);
     clv_status status =
         host ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
@@ -122,10 +140,10 @@ clv_status clv_trainer_restore(clv_trainer *t, const char *path)
     return status;
 }
 
-/* The same place in another block. */
+/* The same place in the block `to` of those from `from` on; what lies before them stays. */
 static const float *moved(const float *pointer, const float *from, const float *to)
 {
-    return pointer ? to + (pointer - from) : NULL;
+    return pointer && pointer >= from ? to + (pointer - from) : pointer;
 }
 
 static void move_weights(const clv_model_weights *from, const float *old, const float *now,
@@ -157,7 +175,7 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
     const size_t layers = t->net.config.layers, classes = t->options.classes;
     clv_model_weights weights;
     (void)clv_model_parameters(t->model, &old);
-    float *now = clv_alloc(t->count, sizeof *now);
+    float *now = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *now);
     clv_model_layer *layer = clv_alloc(layers + 1, sizeof *layer);
     clv_status status = now && layer ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     if (!status) status = t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, now, t->count);
@@ -174,7 +192,8 @@ clv_status clv_trainer_write(clv_trainer *t, const char *path, const char *const
               .shape = { classes },
               .data = now + t->head_bias },
         };
-        move_weights(clv_model_get_weights(t->model), old, now, layers, &weights, layer);
+        move_weights(clv_model_get_weights(t->model), old + t->net.base, now, layers, &weights,
+                     layer);
         status = clv_model_write_with(t->model, &weights, head, classes ? CLV_LEN(head) : 0, path,
                                       metadata);
     }

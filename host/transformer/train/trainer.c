@@ -58,7 +58,7 @@ static float first_weight(uint64_t *state, size_t width)
 
 static clv_status bring_head(clv_trainer *t)
 {
-    const size_t count = t->count - t->model_count;
+    const size_t count = t->count - t->head;
     uint64_t state = t->options.seed;
     if (!count) return CLV_OK;
     float *head = clv_alloc(count, sizeof *head);
@@ -77,8 +77,7 @@ static clv_status bring(clv_trainer *t)
     const float *values;
     const size_t classes = t->options.classes, width = t->net.config.width;
     void **const blocks[] = { &t->net.weights, &t->net.gradient, &t->first, &t->second };
-    t->model_count = clv_model_parameters(t->model, &values);
-    t->head = t->model_count;
+    t->head = clv_model_parameters(t->model, &values) - t->net.base;
     t->head_bias = t->head + classes * width;
     t->count = t->head_bias + classes;
     for (size_t i = 0; i < CLV_LEN(blocks); ++i) {
@@ -88,7 +87,7 @@ static clv_status bring(clv_trainer *t)
         CLV_TRY(ops->take(ops, t->count, blocks[i]));
         if (i) CLV_TRY(ops->clear(ops, (clv_mem){ *blocks[i], 0 }, t->count));
     }
-    CLV_TRY(ops->put(ops, (clv_mem){ t->net.weights, 0 }, values, t->model_count));
+    CLV_TRY(ops->put(ops, (clv_mem){ t->net.weights, 0 }, values + t->net.base, t->head));
     CLV_TRY(bring_head(t));
     return clv_trainer_choose_parts(t);
 }
@@ -106,9 +105,9 @@ clv_status clv_trainer_open(clv_context *context, const clv_model *model,
     clv_status status = read_options(options, config, &t->options);
     if (!status)
         status = clv_train_ops_open(context, config->width, t->device, sizeof t->device, &t->ops);
-    if (!status) status = clv_net_open(t->ops, model, &t->net);
-    t->net.frozen = t->options.frozen_layers;
-    t->net.frozen_embed = t->options.frozen_embedding || t->net.frozen;
+    if (!status)
+        status = clv_net_open(t->ops, model, t->options.frozen_layers, t->options.frozen_embedding,
+                              &t->net);
     if (!status) status = bring(t);
     if (status)
         clv_trainer_close(t);

@@ -19,13 +19,14 @@ struct clv_trainer {
     char device[160];
     clv_train_ops *ops;
     clv_net net;
-    size_t model_count, count; /* parameters of the model, and with the head's behind them */
-    size_t head, head_bias;    /* [classes, D], [classes] */
-    void *first, *second;      /* moments */
-    bool stale;                /* a step failed: words that are not in the next one have slopes */
+    size_t count;           /* parameters that learn: of the model, then the head's */
+    size_t head, head_bias; /* [classes, D], [classes] */
+    void *first, *second;   /* moments */
+    bool stale;             /* a step failed: words that are not in the next one have slopes */
     clv_trainable *parts;
     size_t part_count;
     uint64_t steps;
+    char frozen[65]; /* digest of the parameters that stay; "": not taken yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
     int32_t *ids, *label_list; /* of pairs: firsts, then seconds */
