@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the side that a call chooses the faster one? Every point of the grid is decided first, then timed
- * on both sides in turns. In slices that append to one file; --sum judges the file. */
+/* Is the side that a call chooses the faster one? Every point of the grid is decided first, then its calls
+ * are timed on the host, on the device, and as they go where nobody forces a side, in turns. In slices
+ * that append to one file; --sum judges the file. */
 #include "bench/offload/grid.h"
+#include "bench/offload/judge.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -13,85 +15,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, TURNS = 20, LEAST_TURNS = 2, CALLS = 100, MOST_POINTS = 400 };
-enum { MOST_CALLS = ROUNDS * TURNS * CALLS };
-
-/* Median of all calls; `error`: of that median, relative. */
-typedef struct timing {
-    double seconds, error;
-} timing;
+enum { ROUNDS = 6, AGAIN = 2, CALLS = 100, MOST_POINTS = 400 };
 
 typedef struct verdict {
     int index;
-    bool device;
+    bool device; /* by the plan before any call */
     double predicted[2];
-    timing side[2];
+    judge_rounds rounds;
 } verdict;
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+static int disturbed, turns; /* of a run */
 
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-typedef struct calls {
-    double took[MOST_CALLS];
-    int count;
-} calls;
-
-/* Two standard errors of a median, by the median deviation: 2 * 1.253 * 1.483 / sqrt(count). */
-static timing judge(double *values, int count)
-{
-    double apart[MOST_CALLS];
-    timing t = { .seconds = median(values, count) };
-    for (int i = 0; i < count; ++i)
-        apart[i] = fabs(values[i] - t.seconds);
-    t.error = 3.7 * median(apart, count) / sqrt((double)count) / t.seconds;
-    return t;
-}
-
-/* Calls in a row, as programs make them; those in which the side wakes up are not counted. */
-static clv_status turn_of(grid_point *p, clv_side side, calls *c)
+/* Calls in a row, as programs make them; those in which the side wakes up are not counted. Their median;
+ * `picked`: most of them went to the device. */
+static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
 {
     static const double wakes_s = 10e-3, turn_s = 20e-3;
+    static const clv_side forced[JUDGE_WAYS] = { CLV_SIDE_HOST, CLV_SIDE_DEVICE, CLV_SIDE_AUTO };
+    double took[CALLS];
     clv_status status = CLV_OK;
+    int count = 0, device = 0;
     const double started = clv_now();
-    clv_offload_force(side);
-    for (int counted = 0; counted < CALLS && !status;) {
+    clv_offload_force(forced[way]);
+    while (count < CALLS && !status) {
+        clv_offload done;
         const double before = clv_now();
         status = grid_call(p);
         const double after = clv_now();
-        if (before - started > wakes_s && c && c->count < MOST_CALLS) {
-            c->took[c->count++] = after - before;
-            ++counted;
+        if (before - started > wakes_s) {
+            took[count++] = after - before;
+            device += !clv_offload_last(&done) && done.side == CLV_SIDE_DEVICE;
         }
-        if (after - started > turn_s && (counted || !c)) break;
+        if (after - started > turn_s && count) break;
     }
     clv_offload_force(CLV_SIDE_AUTO);
+    if (count) *seconds = judge_median(took, count);
+    *picked = 2 * device > count;
     return status;
 }
 
-/* One round of turns; `of` gets their calls. */
-static clv_status time_sides(grid_point *p, calls of[2])
+/* A turn in which somebody else had the core is taken again, twice at most. */
+static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picked)
 {
-    static const double enough_s = 0.06, most_s = 0.5;
-    if (!of[0].count) {
-        CLV_TRY(turn_of(p, CLV_SIDE_HOST, NULL));
-        CLV_TRY(turn_of(p, CLV_SIDE_DEVICE, NULL));
+    for (int i = 0; i <= AGAIN; ++i) {
+        const double before = judge_probe();
+        CLV_TRY(turn_of(p, way, seconds, picked));
+        ++turns;
+        if (!judge_disturbed(before, judge_probe())) break;
+        ++disturbed;
     }
-    const double started = clv_now();
-    for (int turn = 0; turn < TURNS; ++turn) {
-        const double spent = clv_now() - started;
-        if (spent > most_s || (turn >= LEAST_TURNS && spent > enough_s)) break;
-        CLV_TRY(turn_of(p, CLV_SIDE_HOST, &of[0]));
-        CLV_TRY(turn_of(p, CLV_SIDE_DEVICE, &of[1]));
+    return CLV_OK;
+}
+
+/* One round: each way once, in another order each time. `forced` is the same point in a context of its
+ * own: its calls teach the other one nothing. */
+static clv_status time_ways(grid_point *forced, grid_point *free, judge_rounds *r)
+{
+    static const int orders[6][JUDGE_WAYS] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
+                                               { 0, 2, 1 }, { 2, 0, 1 }, { 1, 0, 2 } };
+    const int *order = orders[r->count % 6];
+    for (int i = 0; i < JUDGE_WAYS; ++i) {
+        bool picked;
+        CLV_TRY(calm_turn(order[i] == JUDGE_AUTO ? free : forced, order[i],
+                          &r->took[order[i]][r->count], &picked));
+        if (order[i] == JUDGE_AUTO) r->picked[r->count] = picked;
     }
+    ++r->count;
     return CLV_OK;
 }
 
@@ -110,37 +99,70 @@ static clv_status decide(grid_point *p, verdict *v)
     return CLV_OK;
 }
 
-static clv_status use(grid_point *p, int times)
+static clv_status use(grid_point *p, double seconds)
 {
+    const double started = clv_now();
     clv_status status = CLV_OK;
-    for (int i = 0; i < times && !status; ++i)
+    while (!status && clv_now() - started < seconds)
         status = grid_call(p);
     return status;
 }
 
 enum { BUILD, USE, DECIDE, TIME };
 
-static clv_status do_point(clv_context *context, float *memory, verdict *v, int job, int times,
-                           calls of[2])
+typedef struct job {
+    clv_context *forced, *free; /* the first one is made last: it finds what the other one noted */
+    float *memory;
+    double use_s;
+} job;
+
+static clv_status do_point(const job *j, verdict *v, int what)
 {
-    grid_point p = { .context = context, .memory = memory };
+    grid_point forced = { .context = j->forced, .memory = j->memory };
+    grid_point free = { .context = j->free, .memory = j->memory };
     clv_status status = CLV_E_MEMORY;
-    grid_at(v->index, &p);
-    if (grid_set_up(&p)) {
-        status = job == BUILD    ? turn_of(&p, CLV_SIDE_DEVICE, NULL)
-                 : job == USE    ? use(&p, times)
-                 : job == DECIDE ? decide(&p, v)
-                                 : time_sides(&p, of);
+    double seconds;
+    bool picked;
+    grid_at(v->index, &forced), grid_at(v->index, &free);
+    if (grid_set_up(&free) && (what < TIME || grid_set_up(&forced))) {
+        status = what == BUILD    ? turn_of(&free, JUDGE_DEVICE, &seconds, &picked)
+                 : what == USE    ? use(&free, j->use_s)
+                 : what == DECIDE ? decide(&free, v)
+                                  : time_ways(&forced, &free, &v->rounds);
     }
-    grid_clean_up(&p);
+    if (what >= TIME) grid_clean_up(&forced);
+    grid_clean_up(&free);
     return status;
 }
 
 static void print(FILE *to, const verdict *v)
 {
-    fprintf(to, "%d %d %.4g %.4g %.5g %.3g %.5g %.3g\n", v->index, v->device, v->predicted[0],
-            v->predicted[1], v->side[0].seconds, v->side[0].error, v->side[1].seconds,
-            v->side[1].error);
+    const judge_rounds *r = &v->rounds;
+    fprintf(to, "%d %d %.4g %.4g %d", v->index, v->device, v->predicted[0], v->predicted[1],
+            r->count);
+    for (int i = 0; i < r->count; ++i)
+        fprintf(to, "  %.4g %.4g %.4g %d", r->took[0][i], r->took[1][i], r->took[2][i],
+                r->picked[i]);
+    fprintf(to, "\n");
+}
+
+static bool scan(FILE *from, verdict *v)
+{
+    judge_rounds *r = &v->rounds;
+    int device;
+    *v = (verdict){ 0 };
+    if (fscanf(from, "%d %d %lf %lf %d", &v->index, &device, &v->predicted[0], &v->predicted[1],
+               &r->count) != 5 ||
+        r->count < 1 || r->count > JUDGE_ROUNDS)
+        return false;
+    v->device = device;
+    for (int i = 0; i < r->count; ++i) {
+        if (fscanf(from, "%lf %lf %lf %d", &r->took[0][i], &r->took[1][i], &r->took[2][i],
+                   &device) != 4)
+            return false;
+        r->picked[i] = device;
+    }
+    return true;
 }
 
 static int what_of(int index)
@@ -151,81 +173,114 @@ static int what_of(int index)
 }
 
 /* Everything is decided before anything is timed: timings teach too. The slice is timed in rounds: what
- * a machine is at for some seconds is no rule. */
-static clv_status do_slice(clv_context *context, float *memory, int first, int last, int times,
+ * a machine is at for some seconds is no rule. After the first ones those go on that are not sure,
+ * whatever was chosen. */
+static clv_status do_slice(job *j, const clv_context_options *options, int first, int last,
                            FILE *to)
 {
     static verdict v[MOST_POINTS];
-    calls(*of)[2] = clv_zalloc((size_t)CLV_MAX(last - first, 1), sizeof *of);
-    clv_status status = of ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the times of calls");
-    for (int job = BUILD; job < TIME + ROUNDS && !status; ++job)
+    clv_status status = CLV_OK;
+    for (int what = BUILD; what < TIME + JUDGE_ROUNDS && !status; ++what) {
+        if (what == TIME) status = clv_context_create(options, &j->forced);
         for (int i = first; i < last && !status; ++i) {
             v[i].index = i;
-            if (job == BUILD && i > first && what_of(i) == what_of(i - 1)) continue;
-            status = do_point(context, memory, &v[i], job, times, of[i - first]);
+            if (what == BUILD && i > first && what_of(i) == what_of(i - 1)) continue;
+            if (what == USE && !(j->use_s > 0)) continue;
+            if (what >= TIME + ROUNDS && judge_is_sure(&v[i].rounds)) continue;
+            status = do_point(j, &v[i], what);
         }
-    for (int i = first; i < last && !status; ++i) {
-        for (int side = 0; side < 2; ++side)
-            v[i].side[side] = judge(of[i - first][side].took, of[i - first][side].count);
-        print(to, &v[i]);
     }
-    clv_free(of);
+    for (int i = first; i < last && !status; ++i)
+        print(to, &v[i]);
+    fprintf(stderr, "%d of %d turns were disturbed\n", disturbed, turns);
     return status;
 }
 
 /* ---- the sum ----------------------------------------------------------------------------------- */
 
+/* Of one way of choosing. */
+typedef struct score {
+    int points, right, alike, near, bad, open, on_device, heavy;
+    double worst, total;
+} score;
+
+/* `lost`: to the faster side. */
+static const char *count_in(score *s, bool device, bool best, bool alike, judge_ratio lost)
+{
+    const bool right = device == best, sure = lost.low > 1;
+    const bool near = !right && !alike && lost.median < 1.02;
+    const bool bad = !right && lost.median > 1.1 && sure;
+    ++s->points;
+    s->right += right, s->alike += !right && alike, s->near += near, s->bad += bad;
+    s->open += !right && lost.median > 1.1 && !sure;
+    s->heavy += right && lost.median > 1.1; /* as a call costs more than its work */
+    s->on_device += device;
+    s->total += log(fmax(lost.median, 1));
+    if (sure) s->worst = fmax(s->worst, lost.median);
+    return bad ? "WRONG" : right ? "" : alike ? "alike" : near ? "near" : "slower";
+}
+
+static void add(score s[2], const verdict *v, bool verbose)
+{
+    grid_point p = { 0 };
+    const judge_rounds *r = &v->rounds;
+    const judge_ratio sides = judge_compare(r, JUDGE_DEVICE, JUDGE_HOST);
+    const bool best = sides.median < 1, alike = sides.low <= 1 && sides.high >= 1;
+    int picked = 0;
+    for (int i = 0; i < r->count; ++i)
+        picked += r->picked[i];
+    const bool pick = 2 * picked > r->count || (2 * picked == r->count && best);
+    const judge_ratio planned = judge_compare(r, v->device, best);
+    const judge_ratio lost = judge_compare(r, JUDGE_AUTO, best);
+    grid_at(v->index, &p);
+    const char *first = count_in(&s[0], v->device, best, alike, planned);
+    const char *then = count_in(&s[1], pick, best, alike, lost);
+    if (verbose || *first || *then)
+        printf(
+            "%3d %-30s %9zu  host %10.1f us (%10.1f)  device %10.1f us (%10.1f)  ratio %.3f, %.3f "
+            "to %.3f in %2d rounds  plan: %-6s %-6s  calls: %2d on the device, %5.1f %% lost, %.1f "
+            "to "
+            "%.1f %s\n",
+            v->index, grid_name(p.what), p.size, judge_usual(r, 0) * 1e6, v->predicted[0] * 1e6,
+            judge_usual(r, 1) * 1e6, v->predicted[1] * 1e6, sides.median, sides.low, sides.high,
+            r->count, v->device ? "device" : "host", first, picked, 100 * (lost.median - 1),
+            100 * (lost.low - 1), 100 * (lost.high - 1), then);
+}
+
+static void print_score(const char *name, const score *s)
+{
+    printf("%s: %d of %d points: the faster side in %d (%.1f %%), both alike to what can be timed "
+           "in %d "
+           "more, within 2 %% in %d more; more than 10 %% slower in %d, at worst %.1f %%, maybe so "
+           "in %d; "
+           "%.2f %% lost on average; the device in %d\n",
+           name, s->points, grid_points(), s->right, 100.0 * s->right / s->points, s->alike,
+           s->near, s->bad, 100 * (s->worst - 1), s->open, 100 * expm1(s->total / s->points),
+           s->on_device);
+}
+
 static int sum_up(const char *path, bool verbose)
 {
     verdict v;
-    int device, points = 0, right = 0, even = 0, unclear = 0, bad = 0, on_device = 0, best = 0;
-    double worst = 1, error = 0, errors[2 * MOST_POINTS];
+    score s[2] = { { .worst = 1 }, { .worst = 1 } };
     FILE *from = fopen(path, "r");
-    while (from && points < MOST_POINTS &&
-           fscanf(from, "%d %d %lf %lf %lf %lf %lf %lf", &v.index, &device, &v.predicted[0],
-                  &v.predicted[1], &v.side[0].seconds, &v.side[0].error, &v.side[1].seconds,
-                  &v.side[1].error) == 8) {
-        grid_point p = { 0 };
-        grid_at(v.index, &p);
-        const double lost = v.side[device].seconds / fmin(v.side[0].seconds, v.side[1].seconds);
-        const bool open = lost > 1 && lost - 1 <= v.side[0].error + v.side[1].error;
-        const char *say = lost == 1 ? "" : open ? "even" : lost < 1.02 ? "near" : "slower";
-        if (lost > 1.1 && !open) say = "WRONG", ++bad;
-        errors[2 * points] = v.side[0].error, errors[2 * points + 1] = v.side[1].error;
-        ++points;
-        on_device += device, best += v.side[1].seconds < v.side[0].seconds;
-        right += lost == 1, unclear += open, even += lost > 1 && !open && lost < 1.02;
-        if (lost > worst) worst = lost;
-        if (verbose || *say)
-            printf("%3d %-30s %9zu  %-6s  host %10.1f us +- %4.1f %% (%10.1f)  device %10.1f us "
-                   "+- %4.1f %% (%10.1f)  %5.1f %% %s\n",
-                   v.index, grid_name(p.what), p.size, device ? "device" : "host",
-                   v.side[0].seconds * 1e6, 100 * v.side[0].error, v.predicted[0] * 1e6,
-                   v.side[1].seconds * 1e6, 100 * v.side[1].error, v.predicted[1] * 1e6,
-                   100 * (lost - 1), say);
-    }
+    while (from && s[0].points < MOST_POINTS && scan(from, &v))
+        add(s, &v, verbose);
     if (from) fclose(from);
-    if (!points) {
+    if (!s[0].points) {
         fprintf(stderr, "bench_offload: no points in %s\n", path);
         return 1;
     }
-    error = median(errors, 2 * points);
-    printf(
-        "%d of %d points: the faster side in %d (%.1f %%), both alike to what can be timed in %d "
-        "more, within 2 %% in %d more; more than 10 %% slower in %d, at worst %.1f %%\n"
-        "the device was chosen in %d and is faster in %d; error of a timing: median %.2f %%, "
-        "worst %.1f %%\n",
-        points, grid_points(), right, 100.0 * right / points, unclear, even, bad, 100 * (worst - 1),
-        on_device, best, 100 * error, 100 * errors[2 * points - 1]);
+    print_score("plans", &s[0]), print_score("calls", &s[1]);
     return 0;
 }
 
 static void usage(void)
 {
-    printf("usage: bench_offload [--device SEL] [--points FIRST:LAST] [--use N] [--out FILE]\n"
+    printf("usage: bench_offload [--device SEL] [--points FIRST:LAST] [--use S] [--out FILE]\n"
            "       bench_offload --sum FILE [--verbose]\n"
            "Points 0 to %d; a slice is appended to FILE (default: standard output). Each point is\n"
-           "called N times before it is decided, by whichever side is chosen (default: 0).\n",
+           "called for S seconds before it is decided, by whichever side is chosen (default: 0).\n",
            grid_points());
 }
 
@@ -238,12 +293,13 @@ int main(int argc, char **argv)
     clv_context_options options = { 0 };
     const char *sum = NULL;
     FILE *to = stdout;
-    int first = 0, last = grid_points(), times = 0, found;
+    job j = { .memory = clv_alloc_pages(grid_room() * sizeof *j.memory) };
+    int first = 0, last = grid_points(), found;
     bool verbose = false;
     while ((found = getopt_long(argc, argv, "d:p:u:o:s:vh", names, NULL)) != -1) {
         if (found == 'd') options.devices = optarg;
         if (found == 'p' && sscanf(optarg, "%d:%d", &first, &last) != 2) found = '?';
-        if (found == 'u') times = atoi(optarg);
+        if (found == 'u') j.use_s = atof(optarg);
         if (found == 'o' && !(to = fopen(optarg, "a"))) found = '?';
         if (found == 's') sum = optarg;
         if (found == 'v') verbose = true;
@@ -254,15 +310,14 @@ int main(int argc, char **argv)
     }
     if (sum) return sum_up(sum, verbose);
     first = CLV_MAX(first, 0), last = CLV_MIN(CLV_MIN(last, grid_points()), (int)MOST_POINTS);
-    clv_context *context = NULL;
-    clv_status status = clv_context_create(&options, &context);
-    float *memory = clv_alloc_pages(grid_room() * sizeof *memory);
-    for (size_t i = 0; memory && i < grid_room(); ++i)
-        memory[i] = 1;
-    if (!status && memory) status = do_slice(context, memory, first, last, times, to);
+    clv_status status = clv_context_create(&options, &j.free);
+    for (size_t i = 0; j.memory && i < grid_room(); ++i)
+        j.memory[i] = 1;
+    if (!status && j.memory) status = do_slice(&j, &options, first, last, to);
     if (status) fprintf(stderr, "bench_offload: %s\n", clv_error_message());
-    clv_free(memory);
-    clv_context_free(context);
+    const bool failed = status || !j.memory;
+    clv_context_free(j.forced), clv_context_free(j.free);
+    clv_free(j.memory);
     if (to != stdout) fclose(to);
-    return status || !memory;
+    return failed;
 }
