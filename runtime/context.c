@@ -308,6 +308,7 @@ void clv_context_free(clv_context *context)
     clv_plain_join_late(context);
     if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
     clv_runs_free(context);
+    clv_free(context->spare);
     clv_texts_free(context->texts);
     clv_free(context->devices);
     clv_probe_free(context->probe);

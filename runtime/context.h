@@ -33,8 +33,10 @@ struct clv_context {
     char trace_path[1024]; /* CLEAVE_TRACE; "": none */
 
     clv_mutex job_lock;        /* one job at a time; taken by clv_jobs_lock */
-    clv_mutex shelf_lock;      /* of the shelf */
+    clv_mutex shelf_lock;      /* of the shelf and of what is spare */
     struct clv_run *shelf;     /* runs that no job uses */
+    void *spare;               /* memory that no call uses */
+    size_t spare_bytes;        /* its size */
     struct clv_plain *late;    /* threads of the plain C path that have not begun; job_lock */
     struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
     clv_mutex offload_lock;    /* of the next; taken before job_lock */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
+#include "runtime/spare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,8 +27,9 @@ typedef clv_filter filter;
 /* A call: the filter comes first, as a job's functions know nothing else. */
 typedef struct task {
     filter filter;
+    clv_context *context;
     const float *in, *kernel;
-    size_t stride;
+    size_t stride, padded_bytes;
     const clv_convolve_options *options;
 } task;
 
@@ -185,12 +187,13 @@ static clv_status check(const filter *f, size_t in_stride, const clv_convolve_op
 /* Borders are added by whoever calls, for either side. */
 static clv_status prepare(void *user)
 {
-    const task *t = user;
+    task *t = user;
     filter *f = user;
     const size_t elements = f->kernel_height * f->kernel_width;
     f->pitch = clv_round_up(clv_round_up(f->width, 2 * LANES) + f->kernel_width - 1, LANES);
     f->weights = clv_alloc(elements, sizeof *f->weights);
-    f->padded = clv_alloc_pages((f->height + f->kernel_height - 1) * f->pitch * sizeof *f->padded);
+    t->padded_bytes = (f->height + f->kernel_height - 1) * f->pitch * sizeof *f->padded;
+    f->padded = clv_spare_take(t->context, &t->padded_bytes);
     if (!f->weights || !f->padded)
         return clv_fail(CLV_E_MEMORY, "convolve: no memory for image [%zu,%zu] with its borders",
                         f->height, f->width);
@@ -253,6 +256,7 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                            .kernel_width = kernel_width,
                            .out = out,
                            .out_stride = o->output_stride ? o->output_stride : width },
+               .context = context,
                .in = in,
                .kernel = kernel,
                .stride = o->input_stride ? o->input_stride : width,
@@ -290,7 +294,7 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                                     .user = &t };
     const clv_status status = clv_call_job(context, &request, &job, prepare, &t, report);
     clv_free(t.filter.weights);
-    clv_free(t.filter.padded);
+    clv_spare_give(context, t.filter.padded, t.padded_bytes);
     return status;
 }
 
