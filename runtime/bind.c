@@ -8,6 +8,7 @@
 #include "base/thread.h"
 
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 double clv_bind_patience_s = 0.1;
@@ -214,20 +215,28 @@ clv_bind_result clv_bind_threads(cl_device_id device, int *home)
     return result;
 }
 
-void clv_bind_come(int home)
+_Static_assert(sizeof(cpu_set_t) == sizeof((clv_bind_stay){ 0 }.may), "a mask is 1024 bits");
+
+clv_bind_stay clv_bind_come(int home)
 {
-    static const double often_s = 5e-3;
-    static _Thread_local double came; /* last, in vain maybe */
+    clv_bind_stay stay = { .stays = false };
     cpu_set_t may, there;
-    if (home < 0 || sched_getcpu() == home) return;
-    const double now = clv_now();
-    if (now - came < often_s || sched_getaffinity(0, sizeof may, &may) || !CPU_ISSET(home, &may))
-        return;
-    came = now;
+    if (home < 0 || home >= CPU_SETSIZE || sched_getcpu() == home ||
+        sched_getaffinity(0, sizeof may, &may) || !CPU_ISSET(home, &may))
+        return stay;
     CPU_ZERO(&there);
     CPU_SET(home, &there);
-    if (sched_setaffinity(0, sizeof there, &there) == 0)
-        (void)sched_setaffinity(0, sizeof may, &may);
+    memcpy(stay.may, &may, sizeof may);
+    stay.stays = sched_setaffinity(0, sizeof there, &there) == 0;
+    return stay;
+}
+
+void clv_bind_leave(const clv_bind_stay *stay)
+{
+    cpu_set_t may;
+    if (!stay->stays) return;
+    memcpy(&may, stay->may, sizeof may);
+    (void)sched_setaffinity(0, sizeof may, &may);
 }
 
 const char *clv_bind_reason(clv_bind_result result)

@@ -31,10 +31,17 @@ clv_bind_result clv_bind_threads(cl_device_id device, int *home);
  * context. */
 extern double clv_bind_patience_s;
 
-/* Before a thread waits for a device that computes on it too: goes to that core, and is free to leave
- * it at once. Where it shares a core with one of the driver's threads, calls take twice as long until
- * the system notices. Nothing for -1, nor where the thread may not go there; at most all 5 ms. */
-void clv_bind_come(int home);
+/* Before a thread waits for a device that computes on it too: goes to that core and stays there until
+ * clv_bind_leave. Where it shares a core with one of the driver's threads, calls take twice as long until
+ * the system notices, and some systems bring it back whenever it wakes up. Nothing where it is there
+ * already, for -1, and where the thread may not go there. */
+typedef struct clv_bind_stay {
+    bool stays;
+    unsigned long may[16]; /* where it ran before: a cpu_set_t */
+} clv_bind_stay;
+
+clv_bind_stay clv_bind_come(int home);
+void clv_bind_leave(const clv_bind_stay *stay);
 
 /* In words; static. */
 const char *clv_bind_reason(clv_bind_result result);

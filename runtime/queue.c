@@ -94,7 +94,7 @@ static clv_status settle(clv_queue *queue, size_t count)
 {
     clv_status status = CLV_OK;
     if (!count) return CLV_OK;
-    clv_bind_come(queue->device->home);
+    const clv_bind_stay stay = clv_bind_come(queue->device->home);
     clFlush(queue->cl);
     cl_event last = queue->pending[count - 1].event;
     if (queue->device->nap) {
@@ -124,6 +124,7 @@ static clv_status settle(clv_queue *queue, size_t count)
     }
     if (!status && waited != CL_SUCCESS)
         status = clv_cl_fail(queue->device, "clWaitForEvents", NULL, waited);
+    clv_bind_leave(&stay);
     queue->pending_count -= count;
     memmove(queue->pending, queue->pending + count, queue->pending_count * sizeof *queue->pending);
     return status;
