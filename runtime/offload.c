@@ -255,6 +255,8 @@ static clv_exact *exact_of(clv_context *context, const clv_offload_request *r, e
     struct clv_offload_table *table = context->offload;
     const uint64_t name = clv_exact_name(r);
     clv_exact *exact = clv_exact_find(&e->exacts, name);
+    if (!exact && !dry && clv_exact_follows(by_curve->host_s, by_curve->device_s))
+        return clv_exact_put(&e->exacts, name, by_curve->host_s, by_curve->device_s);
     if (exact || !clv_exact_doubts(by_curve->host_s, by_curve->device_s) || !can_time(context, r) ||
         !clv_exact_is_due(&e->exacts, name, by_curve->host_s - wait_s(&e->kind, table), dry))
         return exact;
@@ -370,12 +372,19 @@ static const char *predict(clv_context *context, clv_device *device, const clv_o
                       : clv_kind_choose(kind, r->work, out->host_s, out->device_s, first);
     if (dry) return NULL;
     clv_kind_went(kind, r->work, out->side, out->host_s, out->device_s);
-    if (exact && (kind->built || out->side == CLV_SIDE_DEVICE)) exact->last = out->side;
-    return NULL;
+    if (!exact || !kind->built) return NULL;
+    const clv_side chosen = out->side;
+    if (r->resident_bytes > 0) { /* not to be moved for that */
+        if (!exact->trying) exact->last = chosen;
+        return NULL;
+    }
+    out->side = clv_exact_turn(exact, chosen);
+    if (out->side == chosen) return NULL;
+    return out->side == CLV_SIDE_HOST ? "host: to hear of it again" : "device: to hear of it again";
 }
 
-/* What a call of a shape that is in doubt showed. `said`: by the curve. */
-static void teach_exact(const struct clv_offload_table *table, const clv_offload_request *r,
+/* What a call of a shape that is in doubt showed; false: it is no lesson. `said`: by the curve. */
+static bool teach_exact(const struct clv_offload_table *table, const clv_offload_request *r,
                         entry *e, const clv_offload *said, clv_side side, double seconds)
 {
     const uint64_t name = clv_exact_name(r);
@@ -383,10 +392,11 @@ static void teach_exact(const struct clv_offload_table *table, const clv_offload
     clv_offload now;
     if (exact) {
         settle(table, &e->kind, exact, r, &now);
-        clv_exact_saw(exact, side, side == CLV_SIDE_DEVICE ? now.device_s : now.host_s, seconds);
-    } else if (clv_exact_doubts(said->host_s, said->device_s)) {
-        clv_exact_waits(&e->exacts, name, seconds);
+        return clv_exact_saw(exact, side, side == CLV_SIDE_DEVICE ? now.device_s : now.host_s,
+                             seconds, clv_now());
     }
+    if (clv_exact_doubts(said->host_s, said->device_s)) clv_exact_waits(&e->exacts, name, seconds);
+    return true;
 }
 
 void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_side side,
@@ -411,9 +421,9 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
         snprintf(note, sizeof note, "%.3g", kind->first_s);
         if (kind->curve.count) clv_notes_set(&context->tuned, key, note);
     } else if (kind && said.measured) {
-        clv_kind_saw(kind, r->work, side, side == CLV_SIDE_DEVICE ? said.device_s : said.host_s,
-                     seconds);
-        teach_exact(table, r, e, &said, side, seconds);
+        if (teach_exact(table, r, e, &said, side, seconds))
+            clv_kind_saw(kind, r->work, side, side == CLV_SIDE_DEVICE ? said.device_s : said.host_s,
+                         seconds);
     } else if (kind && side == CLV_SIDE_HOST) {
         kind->spent_s += seconds;
     }

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "runtime/offload_kind.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +15,13 @@ static const double least_s = 5e-6, longest_s = 4e-3; /* of a call that is timed
 static const double patience_s = 0.15;                /* about what timing a shape lasts */
 static const double most_timed_s = 1.5;               /* of a kind in a process */
 static const char version[] = "1";
+
+static const double wakes_s = 10e-3, try_s = 15e-3, pause_s = 5e-3; /* of calls on a side */
+static const int try_calls = 5, try_few = 2;                        /* that teach; of long ones */
+static const double few_s = 50e-3;
+static const double first_wait_s = 0.15, longest_wait_s = 4, wait_calls = 60;
+static const double follows_s = 2e-3, least_part = 0.1, most_part = 0.5, most_step = 0.2;
+static const double most_lean = 1.4; /* four times */
 
 uint64_t clv_exact_name(const clv_offload_request *r)
 {
@@ -29,6 +35,12 @@ bool clv_exact_doubts(double host_s, double device_s)
 {
     const double low = fmin(host_s, device_s), high = fmax(host_s, device_s);
     return low >= least_s && high <= longest_s && high < close * low;
+}
+
+bool clv_exact_follows(double host_s, double device_s)
+{
+    const double low = fmin(host_s, device_s), high = fmax(host_s, device_s);
+    return high > longest_s && high < close * low;
 }
 
 clv_exact *clv_exact_find(clv_exacts *exacts, uint64_t name)
@@ -82,8 +94,12 @@ clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, doubl
     if (!to) to = &exacts->at[0];
     for (size_t i = 0; i < CLV_EXACT_SHAPES && to->name && to->name != name; ++i)
         if (!exacts->at[i].name || exacts->at[i].used < to->used) to = &exacts->at[i];
-    *to =
-        (clv_exact){ .name = name, .host_s = host_s, .device_s = device_s, .used = ++exacts->uses };
+    *to = (clv_exact){ .name = name,
+                       .host_s = host_s,
+                       .device_s = device_s,
+                       .used = ++exacts->uses,
+                       .wait_s = first_wait_s,
+                       .left_s = first_wait_s };
     return to;
 }
 
@@ -93,11 +109,52 @@ void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s)
     *device_s = exact->device_s * exp(exact->lean[1]);
 }
 
-void clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds)
+static clv_side other(clv_side side)
 {
-    if (!(predicted > 0) || !(seconds > 0)) return;
-    const int mine = side == CLV_SIDE_DEVICE;
-    clv_kind_lean(&exact->lean[mine], &exact->lean[!mine], 1, predicted, seconds);
+    return side == CLV_SIDE_DEVICE ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
+}
+
+clv_side clv_exact_turn(clv_exact *e, clv_side chosen)
+{
+    if (e->trying) return other(e->last);
+    if (e->last && e->last != chosen) e->wait_s = e->left_s = first_wait_s;
+    e->last = chosen;
+    e->trying = !(e->left_s > 0);
+    return e->trying ? other(chosen) : chosen;
+}
+
+/* Towards what was seen: short calls by small steps, as many of them are one disturbance. */
+static void lean(double *to, double predicted, double seconds)
+{
+    const double part = fmax(least_part, fmin(predicted / follows_s, most_part));
+    const double most = part * (predicted > 5e-3 ? 0.7 : most_step);
+    const double step = fmax(-most, fmin(part * log(seconds / predicted), most));
+    *to = fmax(-most_lean, fmin(*to + step, most_lean));
+}
+
+bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds, double now)
+{
+    if (!(predicted > 0) || !(seconds > 0)) return false;
+    const bool pause = e->now && e->row && now - seconds - e->ended > pause_s;
+    e->ended = now;
+    if (pause) e->row_s = 0, e->row = 0;
+    if (e->now != side) {
+        e->row_s = e->now ? 0 : wakes_s; /* its first ones come after the timing */
+        e->row = 0;
+        e->now = side;
+    }
+    const bool teaches = e->row_s >= wakes_s;
+    e->row_s += seconds, e->row += teaches;
+    if (teaches) lean(&e->lean[side == CLV_SIDE_DEVICE], predicted, seconds);
+    if (!e->trying) {
+        e->left_s -= seconds;
+    } else if (side != e->last && e->row_s >= try_s &&
+               e->row >= (e->row_s < few_s ? try_calls : try_few)) {
+        e->trying = false;
+        e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
+        e->left_s = fmax(e->wait_s, wait_calls * seconds);
+    }
+    return teaches;
 }
 
 void clv_exact_read(const char *text, clv_exacts *exacts)

@@ -12,9 +12,14 @@ enum { CLV_EXACT_SHAPES = 16, CLV_EXACT_WAITING = 4, CLV_EXACT_TEXT = 16 + CLV_E
 typedef struct clv_exact {
     uint64_t name; /* 0: free */
     double host_s, device_s;
-    double lean[2]; /* logarithm of how many times longer calls take than that */
-    clv_side last;  /* that a call of this shape went to */
-    unsigned used;  /* when, by the table's count */
+    double lean[2];        /* logarithm of how many times longer calls take than that */
+    clv_side last;         /* that a call of this shape was found to be faster on */
+    unsigned used;         /* when, by the table's count */
+    clv_side now;          /* where calls go at present, for a time and number of calls: */
+    double row_s, ended;   /* the latest one, on the clock of who tells */
+    int row;               /* of those that taught */
+    bool trying;           /* the side that is not `last`, for some calls */
+    double wait_s, left_s; /* until that is done again, in seconds of calls */
 } clv_exact;
 
 /* Of one kind of call. */
@@ -35,7 +40,11 @@ uint64_t clv_exact_name(const clv_offload_request *request);
  * matter, short enough to be timed. */
 bool clv_exact_doubts(double host_s, double device_s);
 
-/* NULL: that shape was not timed. */
+/* Neither is what it says of calls that are as close and too long to be timed once more: their own
+ * times tell soon. */
+bool clv_exact_follows(double host_s, double device_s);
+
+/* NULL: nothing is known of that shape. */
 clv_exact *clv_exact_find(clv_exacts *exacts, uint64_t name);
 
 /* Whether timing the shape is worth it: its calls, with one of `next_s`, took about as long; `asked`:
@@ -52,8 +61,16 @@ double clv_exact_between(double by_curve_s, double timed_s);
 clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, double device_s);
 
 void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s);
-/* A call on that side took `seconds`, all its operands having lain with the host. */
-void clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds);
+
+/* The side that a call goes to where `chosen` is predicted to be done first. Of the other side nothing is
+ * heard meanwhile, and a machine does not stay as it is: so now and then some calls go there, for 15 ms.
+ * After 0.15 s at first, twice as long after each time that changed nothing, 4 s at most. */
+clv_side clv_exact_turn(clv_exact *exact, clv_side chosen);
+
+/* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is
+ * no lesson, as its threads may be waking up: the side was not asked before it for 10 ms of calls, or not
+ * since a pause. Where pauses are the rule, one such call in a while is one. */
+bool clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds, double now);
 
 /* "1 9ae16a3b2f90404f:1.2e-06:3.1e-05 ..."; what is not of this version or no such text is no shape. */
 void clv_exact_read(const char *text, clv_exacts *exacts);

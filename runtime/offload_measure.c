@@ -80,7 +80,7 @@ static clv_status time_both(clv_context *context, const clv_offload_request *r, 
  * where it has just begun. */
 static double lasted(double started)
 {
-    static const double most_s = 6;
+    static const double most_s = 20;
     return clv_jobs_clock() - started < most_s ? useful_s : INFINITY;
 }
 

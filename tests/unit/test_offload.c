@@ -379,11 +379,88 @@ static void a_shape_goes_its_own_way_and_learns(void **state)
     do {
         clv_exact_predict(x, &host, &device);
         x->last = clv_kind_weigh(&kind, x->last, host, device, 0);
-        if (x->last == CLV_SIDE_HOST) clv_exact_saw(x, CLV_SIDE_HOST, host, 120e-6);
+        if (x->last == CLV_SIDE_HOST) clv_exact_saw(x, CLV_SIDE_HOST, host, 120e-6, 0);
         assert_true(++calls < 20);
     } while (x->last == CLV_SIDE_HOST);
     assert_true(calls > 2); /* not after one that was held up */
     assert_int_equal(choose(&kind, 1e4, 0), CLV_SIDE_HOST);
+}
+
+/* Calls of a shape, 0.1 ms on the host; the device takes `device_s` of late. Returns how many seconds of
+ * calls passed until the device had them for good; negative: it never did. */
+static double until_device(clv_exact *e, const double times[2], double most_s, double *lost_s)
+{
+    clv_offload_kind kind = known(true);
+    double spent = 0, there = 0, host, device;
+    *lost_s = 0;
+    while (spent < most_s) {
+        clv_exact_predict(e, &host, &device);
+        const clv_side chosen = clv_kind_weigh(&kind, e->last, host, device, 0);
+        const clv_side side = clv_exact_turn(e, chosen);
+        const double took = times[side == CLV_SIDE_DEVICE];
+        clv_exact_saw(e, side, side == CLV_SIDE_DEVICE ? device : host, took, spent += took);
+        *lost_s += took - fmin(times[0], times[1]);
+        there = side == CLV_SIDE_DEVICE ? there + took : 0;
+        if (there > 0.1) return spent;
+    }
+    return -1;
+}
+
+/* It was timed while somebody else had a core: the device seemed slow, and nobody calls it. */
+static void the_other_side_is_heard_of_again(void **state)
+{
+    (void)state;
+    static const double times[][2] = { { 100e-6, 70e-6 }, { 9e-3, 5e-3 }, { 30e-6, 20e-6 } };
+    for (size_t i = 0; i < CLV_LEN(times); ++i) {
+        clv_exacts e = { 0 };
+        double lost;
+        clv_exact *x = clv_exact_put(&e, 1, times[i][0], 1.4 * times[i][0]);
+        const double took = until_device(x, times[i], 60, &lost);
+        assert_true(took > 0.15 && took < 2);
+    }
+}
+
+static void what_stays_slower_costs_little(void **state)
+{
+    (void)state;
+    static const double times[][2] = { { 100e-6, 150e-6 }, { 9e-3, 14e-3 }, { 20e-6, 30e-6 } };
+    for (size_t i = 0; i < CLV_LEN(times); ++i) {
+        clv_exacts e = { 0 };
+        double lost;
+        clv_exact *x = clv_exact_put(&e, 1, times[i][0], times[i][1]);
+        assert_true(until_device(x, times[i], 30, &lost) < 0);
+        assert_true(lost > 0 && lost < 0.02 * 30);
+    }
+}
+
+/* Threads wake up: the first 10 ms of calls on a side are no lesson. */
+static void a_side_that_wakes_up_teaches_nothing(void **state)
+{
+    (void)state;
+    clv_exacts e = { 0 };
+    double host, device;
+    clv_exact *x = clv_exact_put(&e, 1, 100e-6, 90e-6);
+    assert_true(clv_exact_saw(x, CLV_SIDE_HOST, 100e-6, 100e-6, 0));
+    for (int i = 0; i < 50; ++i)
+        assert_int_equal(clv_exact_saw(x, CLV_SIDE_DEVICE, 90e-6, 220e-6, i * 220e-6), i > 45);
+    x = clv_exact_put(&e, 1, 100e-6, 90e-6);
+    double now = 0;
+    for (int i = 0; i < 20; ++i) { /* held up once among many */
+        const double took = i == 10 ? 8e-3 : 100e-6;
+        clv_exact_predict(x, &host, &device);
+        clv_exact_saw(x, CLV_SIDE_HOST, host, took, now += took);
+    }
+    clv_exact_predict(x, &host, &device);
+    assert_true(host < 102e-6 && device == 90e-6);
+    now = 10;
+    int lessons = 0;
+    for (int i = 0; i < 60; ++i) /* 15 of 1 ms between pauses, of which the last five count */
+        lessons += clv_exact_saw(x, CLV_SIDE_HOST, 100e-6, 1e-3, now += i % 15 ? 1e-3 : 1);
+    assert_int_equal(lessons, 4 * 5);
+    x = clv_exact_put(&e, 1, 100e-6, 90e-6);
+    for (int i = lessons = 0; i < 101; ++i) /* each after a pause */
+        lessons += clv_exact_saw(x, CLV_SIDE_HOST, 1e-3, 1e-3, now += 1);
+    assert_true(lessons > 5 && lessons < 20);
 }
 
 int main(void)
@@ -407,6 +484,9 @@ int main(void)
         cmocka_unit_test(the_table_keeps_what_is_used),
         cmocka_unit_test(shapes_are_noted),
         cmocka_unit_test(a_shape_goes_its_own_way_and_learns),
+        cmocka_unit_test(the_other_side_is_heard_of_again),
+        cmocka_unit_test(what_stays_slower_costs_little),
+        cmocka_unit_test(a_side_that_wakes_up_teaches_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
