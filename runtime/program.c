@@ -14,9 +14,10 @@
 
 #include <string.h>
 
-static clv_status write_options(const clv_define *defines, clv_text *options)
+static clv_status write_options(const clv_device *device, const clv_define *defines,
+                                clv_text *options)
 {
-    clv_text_add(options, "-cl-std=CL1.2");
+    clv_text_add(options, "-cl-std=CL1.2%s", device->facts->fma ? "" : " -DCLV_SLOW_FMA");
     for (int i = 0; i < CLV_MAX_DEFINES && defines[i].name; ++i)
         clv_text_add(options, " -D%s=%ld", defines[i].name, defines[i].value);
     return options->failed ? clv_fail(CLV_E_MEMORY, "no memory for build options") : CLV_OK;
@@ -149,7 +150,7 @@ clv_status clv_program_get(clv_device *device, const clv_cl_source *source,
 {
     clv_text options = { 0 };
     *program = NULL;
-    clv_status status = write_options(defines, &options);
+    clv_status status = write_options(device, defines, &options);
     if (!status) {
         pthread_mutex_lock(&device->program_lock);
         clv_program *p = find(device, source, options.data);
@@ -169,7 +170,7 @@ bool clv_program_is_ready(clv_device *device, const clv_cl_source *source,
 {
     clv_text options = { 0 }, text = { 0 }, key = { 0 };
     bool ready = false;
-    if (!write_options(defines, &options)) {
+    if (!write_options(device, defines, &options)) {
         pthread_mutex_lock(&device->program_lock);
         ready = find(device, source, options.data) != NULL;
         pthread_mutex_unlock(&device->program_lock);

@@ -103,7 +103,7 @@ __kernel void clv_spectra_shift(__global const float *restrict curve,
     const fvec speed = fma((fvec)(s[S_SCAN_STEP]), to_fvec(v + lanes_iota()),
                            (fvec)(s[S_SCAN_FROM]));
     const fvec b = speed / LIGHT, d = speed * scale.x, w = floor(d);
-    const fvec lost = fma(speed, (fvec)(scale.x), -d) +
+    const fvec lost = (fma)(speed, (fvec)(scale.x), -d) +
                       fma(d, b * b * 0.33333333333f, speed * scale.y);
     const fvec rest = (d - w) + lost; /* as clv_spectra_sample has it */
     const ivec move = -to_ivec(w);

@@ -159,7 +159,7 @@ static float4 weights_at(float f)
 static float shift_of(float v, float2 scale, float *rest)
 {
     const float b = v / LIGHT, d = v * scale.x, whole = floor(d);
-    const float lost = fma(v, scale.x, -d) + fma(d, b * b * 0.33333333333f, v * scale.y);
+    const float lost = (fma)(v, scale.x, -d) + fma(d, b * b * 0.33333333333f, v * scale.y);
     *rest = (d - whole) + lost;
     return whole;
 }

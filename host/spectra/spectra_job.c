@@ -224,7 +224,7 @@ static clv_status bring_stars(const clv_pass *p, size_t first)
     b.pairs = clv_alloc(n, b.bytes.data), b.ccf = clv_alloc(n, b.bytes.start);
     b.usable = clv_alloc(n, sizeof *b.usable);
     if (p->plan->diagonals) b.resolution = clv_alloc(n, b.bytes.resolution);
-    const size_t ahead = p->f.lanes > 1 ? 0 : p->stars;
+    const size_t ahead = p->f.on_cores ? 0 : p->stars;
     const clv_status status =
         b.pairs && b.ccf && b.usable && (b.resolution || !p->plan->diagonals)
             ? clv_star_feed_bring(feed, first, p->stars, ahead, take_star, &b)

@@ -10,11 +10,14 @@
 clv_pass_form clv_pass_form_of(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    const bool cpu =
-        facts->device_class == CLV_CLASS_CPU || facts->device_class == CLV_CLASS_SOFTWARE;
-    const bool short_loops = facts->device_class != CLV_CLASS_CPU;
-    return cpu ? (clv_pass_form){ 16, 128, 4, 1, facts->fp64, short_loops }
-               : (clv_pass_form){ 1, 1, 1, 64, facts->fp64, short_loops };
+    switch (facts->device_class) {
+    case CLV_CLASS_CPU:
+        return (clv_pass_form){ 16, 128, 4, 1, facts->fp64, false, true };
+    case CLV_CLASS_SOFTWARE:
+        return (clv_pass_form){ 1, 1, 1, 32, facts->fp64, true, true };
+    default:
+        return (clv_pass_form){ 1, 1, 1, 64, facts->fp64, true, false };
+    }
 }
 
 clv_arg clv_pass_constant(const clv_pass *p, unsigned key)

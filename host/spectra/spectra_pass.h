@@ -24,11 +24,13 @@ enum {
     CLV_PASS_CORNERS
 };
 
-/* How the kernels are cut for a device: explicit vectors and long runs for CPUs. */
+/* How the kernels are cut for a device: explicit vectors and long runs for CPUs, neighbouring
+ * work-items for GPUs and for rasterisers, which make their own vectors of them. */
 typedef struct clv_pass_form {
     long lanes, run, span;
     size_t wg;
     bool fp64, short_loops; /* a kernel's loops should not be longer than they must */
+    bool on_cores;          /* of the host */
 } clv_pass_form;
 
 /* What the launches of one chunk share. */

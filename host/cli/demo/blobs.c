@@ -28,14 +28,10 @@ typedef struct outcome {
 
 static clv_status compute(clv_context *context, clv_report *report, outcome *o, demo_row *row)
 {
-    for (int run = 0; run < 3; ++run) {
-        const double started = clv_now();
+    for (demo_runs r = { 0 }; demo_next_run(&r, row);) {
         free(o->spots), o->spots = NULL;
         CLV_TRY(clv_blobs(context, &o->movie.shape, o->movie.pixels, &options, &o->spots, &o->count,
-                          NULL, run == 2 ? report : NULL));
-        const double took = clv_now() - started;
-        if (run == 0) row->first_s = took;
-        row->seconds = run < 2 ? took : fmin(took, row->seconds);
+                          NULL, r.last ? report : NULL));
     }
     return CLV_OK;
 }

@@ -23,6 +23,20 @@ typedef struct demo_row {
 typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
                                  demo_row *row);
 
+/* Runs of a workload: the first compiles kernels, and drivers do so again in the next; but nobody waits
+ * for that more than twice where they take long.
+ *
+ *     for (demo_runs r = { 0 }; demo_next_run(&r, row);)
+ *         CLV_TRY(compute(..., r.last ? report : NULL));
+ *
+ * fills in first_s, and seconds: the better one of those that follow. */
+typedef struct demo_runs {
+    int made;
+    bool last;
+    double started, spent;
+} demo_runs;
+bool demo_next_run(demo_runs *runs, demo_row *row);
+
 /* What a workload times. */
 typedef clv_status demo_operation(clv_context *context, void *user);
 

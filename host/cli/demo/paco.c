@@ -134,13 +134,9 @@ static clv_status write_inputs(const synthetic_adi *adi, const char *folder, dem
 static clv_status compute(clv_context *context, const clv_paco_options *options, clv_report *report,
                           outcome *o, demo_row *row)
 {
-    for (int run = 0; run < 3; ++run) {
-        const double started = clv_now();
+    for (demo_runs r = { 0 }; demo_next_run(&r, row);) {
         paco_pair_clear(&o->maps);
-        CLV_TRY(paco_pair_compute(context, &o->adi, options, &o->maps, run == 2 ? report : NULL));
-        const double took = clv_now() - started;
-        if (run == 0) row->first_s = took;
-        row->seconds = run < 2 ? took : fmin(took, row->seconds);
+        CLV_TRY(paco_pair_compute(context, &o->adi, options, &o->maps, r.last ? report : NULL));
     }
     return CLV_OK;
 }

@@ -27,13 +27,8 @@ static clv_status fit_reference(const synthetic_stars *s, clv_specfit_result *ou
 static clv_status compute(clv_context *context, const synthetic_stars *s, clv_report *report,
                           clv_specfit_result *fits, demo_row *row)
 {
-    for (int run = 0; run < 3; ++run) {
-        const double started = clv_now();
-        CLV_TRY(clv_specfit(context, &s->library, &s->stars, NULL, fits, run == 2 ? report : NULL));
-        const double took = clv_now() - started;
-        if (run == 0) row->first_s = took;
-        row->seconds = run < 2 ? took : fmin(took, row->seconds);
-    }
+    for (demo_runs r = { 0 }; demo_next_run(&r, row);)
+        CLV_TRY(clv_specfit(context, &s->library, &s->stars, NULL, fits, r.last ? report : NULL));
     return CLV_OK;
 }
 
