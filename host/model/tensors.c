@@ -43,9 +43,11 @@ static clv_status read_at(const clv_tensors *t, uint64_t offset, void *out, size
     return CLV_OK;
 }
 
-/* What is given in place of weights now and then. */
-static const char *mistaken_for(const unsigned char start[8])
+/* What is given in place of weights now and then. Lengths of headers may begin with the same bytes:
+ * what comes behind them tells. */
+static const char *mistaken_for(const unsigned char start[9], uint64_t length, uint64_t size)
 {
+    if (length <= MAX_HEADER && length <= size - 8 && start[8] == '{') return NULL;
     if (memcmp(start, "version ", 8) == 0)
         return "a Git LFS pointer, not the file that it stands for: fetch it with git lfs pull";
     if (memcmp(start, "PK\3\4", 4) == 0 || (start[0] == 0x80 && start[1] >= 2 && start[1] <= 5))
@@ -57,16 +59,16 @@ static const char *mistaken_for(const unsigned char start[8])
 
 static clv_status read_header(clv_tensors *t, uint64_t size)
 {
-    unsigned char start[8];
+    unsigned char start[9] = { 0 };
     uint64_t length = 0;
     if (size < 8)
         return clv_fail(CLV_E_FORMAT, "%s: %llu bytes, a safetensors file has at least 8", t->path,
                         (unsigned long long)size);
-    CLV_TRY(read_at(t, 0, start, 8));
-    const char *mistake = mistaken_for(start);
-    if (mistake) return clv_fail(CLV_E_FORMAT, "%s: %s", t->path, mistake);
+    CLV_TRY(read_at(t, 0, start, (size_t)CLV_MIN(size, sizeof start)));
     for (size_t i = 0; i < 8; ++i)
         length |= (uint64_t)start[i] << 8 * i;
+    const char *mistake = mistaken_for(start, length, size);
+    if (mistake) return clv_fail(CLV_E_FORMAT, "%s: %s", t->path, mistake);
     if (length > MAX_HEADER || length > size - 8)
         return clv_fail(
             CLV_E_FORMAT,

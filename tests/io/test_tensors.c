@@ -144,6 +144,24 @@ static void nesting_does_not_exhaust_the_stack(void **state)
     clv_text_clear(&text);
 }
 
+/* 0x0280 to 0x0580 bytes begin as pickles do. */
+static void no_length_of_a_header_is_a_pickle(void **state)
+{
+    (void)state;
+    static const char table[] = "{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+    char header[0x580];
+    clv_tensors *file;
+    memset(header, ' ', sizeof header);
+    memcpy(header, table, strlen(table));
+    for (size_t length = 0x180; length <= sizeof header; length += 0x100) {
+        EXPECT_OK(clv_tensors_open(with_header(header, length, 1), &file));
+        clv_tensors_close(file);
+    }
+    header[0] = ' ';
+    EXPECT_FAIL(CLV_E_FORMAT, "a PyTorch pickle",
+                clv_tensors_open(with_header(header, 0x280, 1), &file));
+}
+
 static void ranks_and_bits_are_checked(void **state)
 {
     (void)state;
@@ -307,6 +325,7 @@ int main(void)
         cmocka_unit_test(every_bad_file_gets_its_verdict),
         cmocka_unit_test(verdicts_agree_with_the_library),
         cmocka_unit_test(nesting_does_not_exhaust_the_stack),
+        cmocka_unit_test(no_length_of_a_header_is_a_pickle),
         cmocka_unit_test(ranks_and_bits_are_checked),
         cmocka_unit_test(values_are_read_at_any_address),
         cmocka_unit_test(what_is_written_is_read),
