@@ -200,23 +200,26 @@ static clv_status do_slice(job *j, const clv_context_options *options, int first
 
 /* Of one way of choosing. */
 typedef struct score {
-    int points, right, alike, near, bad, open, on_device, heavy;
+    int points, right, alike, near, bad, open, on_device, heavy, heavy_long;
     double worst, total;
 } score;
 
 /* `lost`: to the faster side. */
-static const char *count_in(score *s, bool device, bool best, bool alike, judge_ratio lost)
+static const char *count_in(score *s, bool device, bool best, bool alike, judge_ratio lost,
+                            double seconds)
 {
+    static const double long_s = 5e-6; /* a decision is little beside such a call */
     const bool right = device == best, sure = lost.low > 1;
     const bool near = !right && !alike && lost.median < 1.02;
     const bool bad = !right && lost.median > 1.1 && sure;
     ++s->points;
     s->right += right, s->alike += !right && alike, s->near += near, s->bad += bad;
     s->open += !right && lost.median > 1.1 && !sure;
-    s->heavy += right && lost.median > 1.1; /* as a call costs more than its work */
+    s->heavy += right && lost.median > 1.1 && sure;
+    s->heavy_long += right && lost.median > 1.1 && sure && seconds >= long_s;
     s->on_device += device;
     s->total += log(fmax(lost.median, 1));
-    if (sure) s->worst = fmax(s->worst, lost.median);
+    if (sure && !right) s->worst = fmax(s->worst, lost.median);
     return bad ? "WRONG" : right ? "" : alike ? "alike" : near ? "near" : "slower";
 }
 
@@ -233,8 +236,8 @@ static void add(score s[2], const verdict *v, bool verbose)
     const judge_ratio planned = judge_compare(r, v->device, best);
     const judge_ratio lost = judge_compare(r, JUDGE_AUTO, best);
     grid_at(v->index, &p);
-    const char *first = count_in(&s[0], v->device, best, alike, planned);
-    const char *then = count_in(&s[1], pick, best, alike, lost);
+    const char *first = count_in(&s[0], v->device, best, alike, planned, judge_usual(r, best));
+    const char *then = count_in(&s[1], pick, best, alike, lost, judge_usual(r, best));
     if (verbose || *first || *then)
         printf(
             "%3d %-30s %9zu  host %10.1f us (%10.1f)  device %10.1f us (%10.1f)  ratio %.3f, %.3f "
@@ -249,14 +252,14 @@ static void add(score s[2], const verdict *v, bool verbose)
 
 static void print_score(const char *name, const score *s)
 {
-    printf("%s: %d of %d points: the faster side in %d (%.1f %%), both alike to what can be timed "
-           "in %d "
-           "more, within 2 %% in %d more; more than 10 %% slower in %d, at worst %.1f %%, maybe so "
-           "in %d; "
-           "%.2f %% lost on average; the device in %d\n",
-           name, s->points, grid_points(), s->right, 100.0 * s->right / s->points, s->alike,
-           s->near, s->bad, 100 * (s->worst - 1), s->open, 100 * expm1(s->total / s->points),
-           s->on_device);
+    printf(
+        "%s: %d of %d points: the faster side in %d (%.1f %%), both alike to what can be timed "
+        "in %d more, within 2 %% in %d more; on the slower side and more than 10 %% slower in %d, "
+        "at worst %.1f %%, maybe so in %d; on the faster side and as much slower in %d (%d of "
+        "them calls of 5 us and more); %.2f %% lost on average; the device in %d\n",
+        name, s->points, grid_points(), s->right, 100.0 * s->right / s->points, s->alike, s->near,
+        s->bad, 100 * (s->worst - 1), s->open, s->heavy, s->heavy_long,
+        100 * expm1(s->total / s->points), s->on_device);
 }
 
 static int sum_up(const char *path, bool verbose)
