@@ -5,8 +5,12 @@
  * Kuhn 1955, Munkres 1957; the form with potentials after Jonker and Volgenant 1987. */
 #include "host/track/assign.h"
 
+#include "base/error.h"
+
 #include <math.h>
 #include <string.h>
+
+enum { SMALL = 64 }; /* rows that are done before anybody looks at a clock */
 
 /* Rows and columns count from 1; column 0 holds the row that is being placed. */
 static size_t reach_free_column(const double *cost, size_t m, size_t stride,
@@ -38,13 +42,14 @@ static size_t reach_free_column(const double *cost, size_t m, size_t stride,
     return here;
 }
 
-void clv_assign(const double *cost, size_t n, size_t m, size_t stride, const clv_assign_work *w,
-                size_t *column)
+clv_status clv_assign(const double *cost, size_t n, size_t m, size_t stride,
+                      const clv_assign_work *w, clv_watch *watch, size_t done, size_t *column)
 {
     memset(w->u, 0, (n + 1) * sizeof *w->u);
     memset(w->v, 0, (m + 1) * sizeof *w->v);
     memset(w->row, 0, (m + 1) * sizeof *w->row);
     for (size_t i = 1; i <= n; ++i) {
+        if (n > SMALL) CLV_TRY(clv_watch_tell(watch, done));
         w->row[0] = i;
         size_t at = reach_free_column(cost, m, stride, w);
         while (at) {
@@ -55,4 +60,5 @@ void clv_assign(const double *cost, size_t n, size_t m, size_t stride, const clv
     }
     for (size_t j = 1; j <= m; ++j)
         if (w->row[j]) column[w->row[j] - 1] = j - 1;
+    return CLV_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_TRACK_ASSIGN_H
 #define CLEAVE_HOST_TRACK_ASSIGN_H
 
-#include <stddef.h>
+#include "runtime/watch.h"
 
 /* Memory for problems of up to `n` rows: allocate the five arrays with n + 1 elements each. */
 typedef struct clv_assign_work {
@@ -13,8 +13,9 @@ typedef struct clv_assign_work {
 } clv_assign_work;
 
 /* column[i] for every row i of an n x m matrix of finite costs (n <= m), rows `stride` apart: the
- * sum is smallest. Ties: deterministic. Arrays of `work` hold m + 1 elements (u: n + 1). */
-void clv_assign(const double *cost, size_t n, size_t m, size_t stride, const clv_assign_work *work,
-                size_t *column);
+ * sum is smallest. Ties: deterministic. Arrays of `work` hold m + 1 elements (u: n + 1). `watch` is
+ * told that `done` units are: CLV_OK, or CLV_E_CANCELLED, without a result. */
+clv_status clv_assign(const double *cost, size_t n, size_t m, size_t stride,
+                      const clv_assign_work *work, clv_watch *watch, size_t done, size_t *column);
 
 #endif

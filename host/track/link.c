@@ -26,6 +26,8 @@ typedef struct edge {
 typedef struct linker {
     const clv_point *points;
     const clv_link_options *options;
+    clv_watch watch;
+    size_t done;    /* spots of the frames before */
     size_t *order;  /* of the points: frame, y, x */
     int64_t *track; /* by order */
     int64_t tracks;
@@ -143,6 +145,7 @@ static clv_status find_edges(linker *l, size_t first, size_t count)
     if (!l->head_count || !count) return CLV_OK;
     CLV_TRY(fill_cells(l, &side));
     for (size_t s = 0; s < count; ++s) {
+        if (s % 64 == 0) CLV_TRY(clv_watch_tell(&l->watch, l->done));
         const clv_point *p = &l->points[l->order[first + s]];
         const double row = floor((p->y - l->y0) / side), column = floor((p->x - l->x0) / side);
         if (row < -1 || column < -1 || row > (double)l->rows || column > (double)l->columns)
@@ -210,7 +213,7 @@ static clv_status solve(linker *l, const edge *edges, size_t count, const uint32
     for (size_t e = 0; e < count; ++e)
         l->cost[l->place[l->head_count + edges[e].to] * columns + l->place[edges[e].from]] =
             edges[e].cost;
-    clv_assign(l->cost, m, columns, columns, &l->work, l->column);
+    CLV_TRY(clv_assign(l->cost, m, columns, columns, &l->work, &l->watch, l->done, l->column));
     for (size_t i = 0; i < m; ++i)
         if (l->column[i] < n && l->cost[i * columns + l->column[i]] < never)
             l->taken[spots[i]] = heads[l->column[i]];
@@ -327,25 +330,32 @@ static void clear(linker *l)
 clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
                     int64_t *particle, size_t *tracks)
 {
+    clv_link_options o = { 0 };
     if (tracks) *tracks = 0;
+    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
     if (!options || (count && (!points || !particle)))
         return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
-    if (!(options->search_range > 0) || !isfinite(options->search_range))
+    if (!(o.search_range > 0) || !isfinite(o.search_range))
         return clv_fail(CLV_E_ARGUMENT, "link: search range %g given, expected more than 0",
-                        options->search_range);
+                        o.search_range);
     if (count >= NOBODY / 2) return clv_fail(CLV_E_ARGUMENT, "link: %zu spots are too many", count);
     for (size_t i = 0; i < count; ++i)
         if (!isfinite(points[i].y) || !isfinite(points[i].x))
             return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite", i);
-    linker l = { .points = points, .options = options };
+    linker l = { .points = points,
+                 .options = &o,
+                 .watch = clv_watch_begin("link", o.progress, o.progress_user, count) };
     clv_status status = sort_points(&l, count);
     for (size_t first = 0, end; first < count && !status; first = end) {
         const int64_t frame = points[l.order[first]].frame;
         for (end = first; end < count && points[l.order[end]].frame == frame;)
             ++end;
-        status = link_frame(&l, first, end - first, frame);
+        l.done = first;
+        status = clv_watch_tell(&l.watch, first);
+        if (!status) status = link_frame(&l, first, end - first, frame);
     }
     if (!status) status = number(&l, count, particle, tracks);
+    if (!status) clv_watch_end(&l.watch);
     clear(&l);
     return status;
 }

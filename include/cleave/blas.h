@@ -3,7 +3,7 @@
 #ifndef CLEAVE_BLAS_H
 #define CLEAVE_BLAS_H
 
-#include <cleave/runtime.h>
+#include <cleave/job.h>
 
 CLV_BEGIN_DECLS
 
@@ -26,6 +26,8 @@ typedef struct clv_matmul_options {
     size_t c_batch;          /**< 0: m * n */
     bool with_scale;         /**< alpha and beta count; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
+    clv_progress *progress; /**< NULL: none; units are rows of C, or columns where they are dense */
+    void *progress_user;
 } clv_matmul_options;
 
 /**
@@ -40,7 +42,7 @@ typedef struct clv_matmul_options {
  * @param options  NULL means all-zero.
  * @param c        out; must not overlap a or b (which may be one).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
- *         more); CLV_E_MEMORY. Where the device could not, the host computes, with a warning, but
+ *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). Where the device could not, the host computes, with a warning, but
  *         for beta other than 0 and a thread that forces the device (clv_offload_force): these get
  *         CLV_E_DEVICE, CLV_E_DEVICE_MEMORY, CLV_E_BUILD or CLV_E_NO_DEVICE.
  * Threads: any; calls with one context wait for each other.

@@ -3,8 +3,7 @@
 #ifndef CLEAVE_TRACK_H
 #define CLEAVE_TRACK_H
 
-#include <cleave/export.h>
-#include <cleave/status.h>
+#include <cleave/job.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,10 +18,12 @@ typedef struct clv_point {
 
 /** All-zero is not valid: search_range must be positive. */
 typedef struct clv_link_options {
-    size_t size;         /**< sizeof(clv_link_options), or 0 for version 1 */
-    double search_range; /**< longest link, in the unit of the positions */
-    size_t memory;       /**< frames that a particle may stay unseen */
-    size_t min_length;   /**< tracks of fewer spots get no identifier; 0: 1 */
+    size_t size;            /**< sizeof(clv_link_options), or 0 for version 1 */
+    double search_range;    /**< longest link, in the unit of the positions */
+    size_t memory;          /**< frames that a particle may stay unseen */
+    size_t min_length;      /**< tracks of fewer spots get no identifier; 0: 1 */
+    clv_progress *progress; /**< NULL: none; units are spots; at most 10 calls a second */
+    void *progress_user;
 } clv_link_options;
 
 /**
@@ -39,7 +40,7 @@ typedef struct clv_link_options {
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, a range that is not positive, a position that is not
- *         finite); CLV_E_MEMORY.
+ *         finite); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.
  * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment).

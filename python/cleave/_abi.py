@@ -112,8 +112,8 @@ BlobSummary = _struct("clv_blob_summary", [
     ("finish_s", double)], "blob.h")
 Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
 LinkOptions = _struct("clv_link_options", [
-    ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t)],
-    "track.h")
+    ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),
+    ("progress", Progress), ("progress_user", void_p)], "track.h")
 
 # ---- spectra.h
 
@@ -156,7 +156,7 @@ MatmulOptions = _struct("clv_matmul_options", [
     ("size", size_t), ("a_row", size_t), ("a_col", size_t), ("b_row", size_t), ("b_col", size_t),
     ("c_row", size_t), ("c_col", size_t), ("batch", size_t), ("a_batch", size_t),
     ("b_batch", size_t), ("c_batch", size_t), ("with_scale", boolean), ("alpha", f32),
-    ("beta", f32)], "blas.h")
+    ("beta", f32), ("progress", Progress), ("progress_user", void_p)], "blas.h")
 
 # ---- array.h
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from . import _abi
 from ._arrays import address, dtype_of
-from ._library import check, lib
+from ._library import lib
+from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
 
 _POINT = dtype_of(_abi.Point)
@@ -42,7 +43,8 @@ def _points_of(spots: Any) -> np.ndarray:
     return points
 
 
-def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1) -> np.ndarray:
+def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1,
+         progress: Progress = None) -> np.ndarray:
     """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
     `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
     track costs search_range^2. Solved exactly, however large a group of spots is.
@@ -54,17 +56,20 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     search_range  longest link, in the unit of y and x
     memory        frames that a particle may stay unseen
     min_length    tracks of fewer spots get no identifier
+    progress      see paco(); units are spots
 
     Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
     frame, then y, x; -1 for spots of tracks that are too short.
 
-    Raises ArgumentError, ShapeError.
+    Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
     points = _points_of(spots)
     if memory < 0 or min_length < 0:
         raise ArgumentError("link: memory and min_length are not negative")
-    options = _abi.LinkOptions(ctypes.sizeof(_abi.LinkOptions), search_range, memory, min_length)
     particle = np.empty(len(points), np.int64)
-    check(lib.clv_link(address(points), len(points), ctypes.byref(options), address(particle),
-                       None))
+    with Watch(progress, "link") as watch:
+        options = _abi.LinkOptions(ctypes.sizeof(_abi.LinkOptions), search_range, memory, min_length,
+                                   watch.function)
+        watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
+                                address(particle), None))
     return particle

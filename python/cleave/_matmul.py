@@ -13,6 +13,7 @@ from ._compute import product
 from ._context import Context, default_context
 from ._device_array import Array
 from ._library import check, has, lib
+from ._watch import Watch
 from .errors import ArgumentError, LibraryError, ShapeError
 
 _SIZE = ctypes.sizeof(_abi.MatmulOptions)
@@ -43,11 +44,23 @@ def _is_plain(array: Any) -> bool:
             array.flags.c_contiguous and array.flags.aligned and array.size > 0)
 
 
+#: Operations from which on a product may take longer than anybody waits for a Ctrl-C.
+_LONG = 1 << 31
+
+
 def _call(context: Context, m: int, n: int, k: int, a: np.ndarray, b: np.ndarray,
           options: _abi.MatmulOptions | None, c: np.ndarray) -> np.ndarray:
     handle = context.acquire()
     try:
-        check(lib.clv_matmul(handle, m, n, k, address(a), address(b), options, address(c)))
+        if 2 * m * n * k * max(options.batch if options else 1, 1) < _LONG:
+            check(lib.clv_matmul(handle, m, n, k, address(a), address(b), options, address(c)))
+            return c
+        if options is None:
+            options = _abi.MatmulOptions(_SIZE)
+        with Watch(None, "matmul") as watch:
+            options.progress = watch.function
+            watch.done(lib.clv_matmul(handle, m, n, k, address(a), address(b), options,
+                                      address(c)))
     finally:
         context.release()
     return c
@@ -67,6 +80,8 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
 
     Where a, b or out is a cleave.Array, this is product(): the result stays on the device, and there
     is no alpha and no beta.
+
+    Ctrl-C ends a long product; some rows of `out` are written then.
 
     Raises ShapeError, ArgumentError; LibraryError where libcleave is older than this function.
     """

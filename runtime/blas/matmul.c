@@ -5,13 +5,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/blas/matmul_parts.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
 #include "runtime/offload.h"
 
 #include <string.h>
 
-enum { A, B, C, SCRATCH };
+enum { A, B, C, SCRATCH, PACKED };
 
 /* The call with every stride spelled out, and C's columns neighbours. */
 typedef struct call {
@@ -20,6 +21,9 @@ typedef struct call {
     float *c;
     size_t a_row, a_col, a_batch, b_row, b_col, b_batch, c_row, c_batch;
     float alpha, beta;
+    clv_progress *progress;
+    void *progress_user;
+    clv_watch *watch; /* NULL: nobody looks */
 } call;
 
 /* Elements from the first to one past the last; false: beyond what can be addressed. */
@@ -132,7 +136,9 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
                    .c_row = o.c_row || o.c_col ? o.c_row : n,
                    .c_batch = o.c_batch ? o.c_batch : m * n,
                    .alpha = o.with_scale ? o.alpha : 1,
-                   .beta = o.with_scale ? o.beta : 0 };
+                   .beta = o.with_scale ? o.beta : 0,
+                   .progress = o.progress,
+                   .progress_user = o.progress_user };
     size_t c_col = o.c_row || o.c_col ? o.c_col : 1;
     if (c_col != 1 && n > 1) {
         if (out->c_row != 1 && m > 1)
@@ -148,34 +154,85 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     return check_reach(out);
 }
 
+/* Columns of B next to each other. */
+static void copy_b(const call *t, const float *b, float *dense)
+{
+    for (size_t q = 0; q < t->k; ++q)
+        for (size_t j = 0; j < t->n; ++j)
+            dense[q * t->n + j] = b[q * t->b_row + j * t->b_col];
+}
+
 static clv_status on_host(const call *t)
 {
     const bool copy = t->b_col != 1 && t->n > 1;
     float *dense = copy ? clv_alloc(t->k * t->n, sizeof *dense) : NULL;
     if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: no memory for B");
-    for (size_t i = 0; i < t->batch; ++i) {
-        const float *b = t->b + i * t->b_batch;
-        if (copy)
-            for (size_t q = 0; q < t->k; ++q)
-                for (size_t j = 0; j < t->n; ++j)
-                    dense[q * t->n + j] = b[q * t->b_row + j * t->b_col];
-        const clv_host_gemm g = { .m = t->m,
-                                  .n = t->n,
-                                  .k = t->k,
-                                  .a = t->a + i * t->a_batch,
-                                  .a_row = t->a_row,
-                                  .a_col = t->a_col,
-                                  .b = copy ? dense : b,
-                                  .b_row = copy ? t->n : t->b_row,
-                                  .b_col = 1,
-                                  .c = t->c + i * t->c_batch,
-                                  .c_row = t->c_row,
-                                  .c_col = 1,
-                                  .alpha = t->alpha,
-                                  .beta = t->beta };
-        clv_gemm_host(&g);
+    clv_matmul_parts parts = clv_matmul_parts_of(t->m, t->n, t->k, t->batch, t->watch);
+    clv_status status = CLV_OK;
+    for (clv_matmul_part part; !status && clv_matmul_next_part(&parts, &part);) {
+        for (size_t i = part.matrix; i < part.matrix + part.matrices; ++i) {
+            const float *b = t->b + i * t->b_batch;
+            if (copy && !part.row) copy_b(t, b, dense); /* and kept for its further rows */
+            const clv_host_gemm g = { .m = part.rows,
+                                      .n = t->n,
+                                      .k = t->k,
+                                      .a = t->a + i * t->a_batch + part.row * t->a_row,
+                                      .a_row = t->a_row,
+                                      .a_col = t->a_col,
+                                      .b = copy ? dense : b,
+                                      .b_row = copy ? t->n : t->b_row,
+                                      .b_col = 1,
+                                      .c = t->c + i * t->c_batch + part.row * t->c_row,
+                                      .c_row = t->c_row,
+                                      .c_col = 1,
+                                      .alpha = t->alpha,
+                                      .beta = t->beta };
+            clv_gemm_host(&g);
+        }
+        status = clv_matmul_part_done(&parts, &part);
     }
     clv_free(dense);
+    return status;
+}
+
+static clv_status enqueue(clv_engine *engine, const clv_gemm_form *form, const clv_gemm *gemm)
+{
+    clv_buffer *scratch;
+    CLV_TRY(clv_engine_scratch(engine, SCRATCH, clv_gemm_scratch(form, gemm) * sizeof(float),
+                               &scratch));
+    return clv_gemm_enqueue(engine->queue, form, gemm, scratch, NULL);
+}
+
+/* B as the form wants it, once for all parts. */
+static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm *g)
+{
+    const size_t floats = clv_gemm_packed_b(form, g->n, g->k), matrices = g->b.batch ? g->batch : 1;
+    clv_buffer *packed;
+    if (!floats) return CLV_OK;
+    CLV_TRY(clv_engine_scratch(engine, PACKED, matrices * floats * sizeof(float), &packed));
+    CLV_TRY(clv_gemm_pack_b_enqueue(engine->queue, form, g->n, g->k, matrices, &g->b, packed, 0));
+    g->b = (clv_matrix){ .buffer = packed, .batch = g->b.batch ? floats : 0 };
+    g->b_packed = true;
+    return CLV_OK;
+}
+
+/* Part by part, as somebody looks: the bits of a row are its own. */
+static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, const clv_gemm *gemm,
+                                clv_watch *watch)
+{
+    clv_gemm all = *gemm;
+    CLV_TRY(pack_b(engine, form, &all));
+    clv_matmul_parts parts = clv_matmul_parts_of(all.m, all.n, all.k, all.batch, watch);
+    for (clv_matmul_part part; clv_matmul_next_part(&parts, &part);) {
+        clv_gemm g = all;
+        g.m = part.rows, g.batch = part.matrices;
+        g.a.offset += part.matrix * g.a.batch + part.row * g.a.row;
+        g.b.offset += part.matrix * g.b.batch;
+        g.c.offset += part.matrix * g.c.batch + part.row * g.c.row;
+        CLV_TRY(enqueue(engine, form, &g));
+        CLV_TRY(clv_queue_wait(engine->queue));
+        CLV_TRY(clv_matmul_part_done(&parts, &part));
+    }
     return CLV_OK;
 }
 
@@ -192,7 +249,6 @@ static clv_status on_device(clv_engine *engine, const call *t)
                    .c = { NULL, 0, t->c_row, 1, t->c_batch },
                    .alpha = t->alpha,
                    .beta = t->beta };
-    clv_buffer *scratch;
     if (!span(t->m, t->a_row, t->k, t->a_col, t->batch, t->a_batch, &a) ||
         !span(t->k, t->b_row, t->n, t->b_col, t->batch, t->b_batch, &b) ||
         !span(t->m, t->c_row, t->n, 1, t->batch, t->c_batch, &c))
@@ -204,9 +260,7 @@ static clv_status on_device(clv_engine *engine, const call *t)
     const bool whole = t->c_row == t->n && (t->batch == 1 || t->c_batch == t->m * t->n);
     CLV_TRY(clv_engine_bring(engine, C, t->c, c * sizeof(float), t->beta != 0 || !whole, true,
                              &g.c.buffer));
-    CLV_TRY(
-        clv_engine_scratch(engine, SCRATCH, clv_gemm_scratch(&form, &g) * sizeof(float), &scratch));
-    return clv_gemm_enqueue(engine->queue, &form, &g, scratch, NULL);
+    return t->watch ? enqueue_parts(engine, &form, &g, t->watch) : enqueue(engine, &form, &g);
 }
 
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
@@ -304,6 +358,8 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
     }
     CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
     if (!m || !n) return CLV_OK;
+    clv_watch watch = clv_watch_begin("matmul", t.progress, t.progress_user, t.m * t.batch);
+    if (t.progress) t.watch = &watch;
     clv_offload plan;
     question q;
     ask(&t, &q);
@@ -319,7 +375,8 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
     clv_engine_unlock(engine);
     if (!status) clv_offload_took(context, &q.request, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
     /* beta * C may have been added already: then a second attempt would add it twice */
-    if (!status || status == CLV_E_SHAPE || t.beta != 0 || plan.forced) return status;
+    if (!status || status == CLV_E_SHAPE || status == CLV_E_CANCELLED || t.beta != 0 || plan.forced)
+        return status;
     clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
     clv_offload_fell_back(clv_error_message());
     return on_host(&t);

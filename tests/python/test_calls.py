@@ -122,6 +122,70 @@ def test_ctrl_c_ends_a_call_and_leaves_everything_usable(chunks):
     assert cleave.map(SLOW, cleave.Out(), np.uint32(0), items=3, context=chunks).shape == (3,)
 
 
+def interrupted(call):
+    """Seconds from a Ctrl-C in the middle of `call` to its KeyboardInterrupt."""
+    sent = []
+
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.5, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        return time.monotonic() - sent[0]
+    finally:
+        timer.cancel()
+
+
+def test_ctrl_c_ends_a_long_product(context):
+    rng = np.random.default_rng(3)
+    a = rng.random((12000, 12000), np.float32)
+    kept = a[:8].copy(), a[-8:].copy()
+    small = a[:700, :3000] @ a[:3000, :700]
+    assert np.allclose(cleave.matmul(a[:700, :3000], a[:3000, :700], context=context), small, 1e-4)
+    assert interrupted(lambda: cleave.matmul(a, a, context=context)) < 5
+    assert (a[:8] == kept[0]).all() and (a[-8:] == kept[1]).all()
+    assert np.allclose(cleave.matmul(a[:700, :3000], a[:3000, :700], context=context), small, 1e-4)
+
+
+def test_a_long_product_on_the_host_ends_too():
+    with cleave.Context(mode="reference") as context:
+        a = np.ones((6000, 6000), np.float32)
+        assert interrupted(lambda: cleave.matmul(a, a.T, context=context)) < 5
+        assert (cleave.matmul(a[:, :1100], a[:1100], context=context) == 1100).all()
+
+
+def test_a_product_in_parts_is_the_product(context):
+    rng = np.random.default_rng(4)
+    a, b = rng.random((3, 1500, 700), np.float32), rng.random((700, 600), np.float32)
+    for left in (a, a.transpose(0, 2, 1).copy().transpose(0, 2, 1), a[:, ::2]):
+        got = cleave.matmul(left, b, context=context)
+        for one, want in zip(left, got):  # each of them too short to be watched
+            assert (cleave.matmul(one[:500], b, context=context) == want[:500]).all()
+
+
+def test_ctrl_c_ends_linking():
+    spots = np.random.default_rng(5).random((9000, 3)) * 10
+    spots[:, 0] = np.arange(9000) % 2  # two frames, one group: an assignment of 4,500 by 9,000
+    kept = spots.copy()
+    assert interrupted(lambda: cleave.link(spots, 20)) < 5
+    assert (spots == kept).all()
+    assert (cleave.link([[0, 1, 1], [1, 1, 2]], 3) == 0).all()
+
+
+def test_linking_tells_how_far_it_is():
+    told = []
+    cleave.link(np.zeros((5, 3)) + np.arange(5)[:, None], 3, progress=lambda *at: told.append(at))
+    assert told == [(5, 5)]
+    with pytest.raises(cleave.CancelledError):
+        spots = np.random.default_rng(5).random((9000, 3)) * 10
+        spots[:, 0] = np.arange(9000) % 2
+        cleave.link(spots, 20, progress=lambda done, total: False)
+
+
 def test_a_handler_of_the_callers_own_is_called(chunks):
     caught = []
 

@@ -160,6 +160,53 @@ static void odd_input_is_an_error_or_nothing(void **unused)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_link(&p, 1, NULL, &particle, NULL));
 }
 
+typedef struct told {
+    size_t calls, done, total;
+    int answer;
+} told;
+
+static int note(const char *job, size_t done, size_t total, void *user)
+{
+    told *t = user;
+    assert_string_equal(job, "link");
+    *t = (told){ t->calls + 1, done, total, t->answer };
+    return t->answer;
+}
+
+/* Two frames that are one group: seconds of assignment. */
+static void a_long_group_is_cancelled(void **unused)
+{
+    (void)unused;
+    enum { COUNT = 6000 };
+    clv_point *p = clv_alloc(COUNT, sizeof *p);
+    int64_t *particle = clv_alloc(COUNT, sizeof *particle);
+    uint64_t state = 5;
+    for (size_t i = 0; i < COUNT; ++i) {
+        p[i] =
+            (clv_point){ (int64_t)i % 2, test_uniform(&state, 0, 9), test_uniform(&state, 0, 9) };
+        particle[i] = -7;
+    }
+    told t = { .answer = 1 };
+    clv_link_options o = {
+        .size = sizeof o, .search_range = 20, .progress = note, .progress_user = &t
+    };
+    EXPECT_FAIL(CLV_E_CANCELLED, "link: cancelled", clv_link(p, COUNT, &o, particle, NULL));
+    assert_int_equal(t.calls, 1);
+    assert_int_equal(t.total, COUNT);
+    for (size_t i = 0; i < COUNT; ++i)
+        assert_int_equal(particle[i], -7);
+    t = (told){ .answer =
+                    1 }; /* too short to be asked; the end is told, and nothing is left to cancel */
+    EXPECT_OK(clv_link(p, 2, &o, particle, NULL));
+    assert_int_equal(t.calls, 1);
+    assert_int_equal(t.done, 2);
+    o.size = offsetof(clv_link_options, progress); /* a caller that knows of no progress */
+    t = (told){ 0 };
+    EXPECT_OK(clv_link(p, 2, &o, particle, NULL));
+    assert_int_equal(t.calls, 0);
+    clv_free(p), clv_free(particle);
+}
+
 static void every_allocation_may_fail(void **unused)
 {
     (void)unused;
@@ -191,6 +238,7 @@ int main(void)
         cmocka_unit_test(short_tracks_get_no_number),
         cmocka_unit_test(a_large_group_is_solved),
         cmocka_unit_test(odd_input_is_an_error_or_nothing),
+        cmocka_unit_test(a_long_group_is_cancelled),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
