@@ -4,6 +4,7 @@ compares every size and offset with what a C compiler makes of the headers."""
 from __future__ import annotations
 
 import ctypes as c
+from typing import Any
 
 size_t, void_p, char_p, double, f32 = c.c_size_t, c.c_void_p, c.c_char_p, c.c_double, c.c_float
 u32, i32, u64, i64, uint, boolean = (c.c_uint32, c.c_int32, c.c_uint64, c.c_int64, c.c_uint,
@@ -16,7 +17,7 @@ ProbeProgress = c.CFUNCTYPE(c.c_int, char_p, void_p)  # doing, user
 LogSink = c.CFUNCTYPE(None, enum, char_p, void_p)
 
 
-def _struct(name, fields, header):
+def _struct(name: str, fields: list[tuple[str, Any]], header: str) -> Any:
     """A structure named as in C; `header` is where the test finds it."""
     return type(name, (c.Structure,), {"_fields_": fields, "header": header, "__slots__": ()})
 

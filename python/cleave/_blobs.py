@@ -72,7 +72,7 @@ def as_table(array: np.ndarray, table: str) -> Any:
         if table == "pandas":
             raise
         return array
-    return pandas.DataFrame({name: array[name] for name in array.dtype.names})
+    return pandas.DataFrame({name: array[name] for name in array.dtype.names or ()})
 
 
 def _spot_options(function: _F) -> _F:

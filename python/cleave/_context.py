@@ -16,7 +16,7 @@ from ._probe import choice, mode_number, text_or_none
 from .errors import ArgumentError
 
 _SCHEDULES = {"adaptive": 0, "static": 1, "dynamic": 2, "hguided": 3}
-_entered: contextvars.ContextVar = contextvars.ContextVar("cleave_contexts", default=())
+_entered: contextvars.ContextVar[tuple[Context, ...]] = contextvars.ContextVar("cleave_contexts", default=())
 _default: "Context | None" = None
 _default_lock = threading.Lock()
 
@@ -151,7 +151,7 @@ class Context:
     def __init__(self, mode: str | None = None, devices: str | None = None,
                  memory: int | float | None = None, *, schedule: str = "adaptive",
                  sub_devices: int = 0, batch: int = 0,
-                 cache_dir: str | os.PathLike | None = None, tuning: bool = True,
+                 cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
                  binding: bool = True):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
@@ -258,7 +258,7 @@ class Context:
         with self.held() as handle:
             return take_text(lib.clv_probe_text(lib.clv_context_probe(handle)))
 
-    def write_trace(self, path: str | os.PathLike) -> None:
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
         """What ran, for chrome://tracing or Perfetto; needs trace=True. FileError."""
         with self.held() as handle:
             check(lib.clv_context_write_trace(handle, os.fsencode(path)))

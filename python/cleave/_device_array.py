@@ -226,7 +226,8 @@ class Operands:
     __slots__ = ("context", "handle", "wrapped", "ours")
 
     def __init__(self, context: Context | None, *given: Any):
-        self.ours, self.wrapped = False, []
+        self.ours = False
+        self.wrapped: list[tuple[int, np.ndarray, int | None, tuple[int, ...]]] = []
         for value in given:
             if isinstance(value, Array):
                 self.ours = True

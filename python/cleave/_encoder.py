@@ -104,7 +104,7 @@ class _Folder:
             self.close()
 
 
-def tokenize(folder: str | os.PathLike, texts: Sequence[str], *, max_length: int = 0,
+def tokenize(folder: str | os.PathLike[str], texts: Sequence[str], *, max_length: int = 0,
              threads: int = 0) -> list[np.ndarray]:
     """Token numbers of texts by the tokenizer of a model folder; no device is needed.
 
@@ -128,7 +128,7 @@ class Encoder(_Folder):
     Raises FileError, FormatError (names what was found and what was expected), MemoryError.
     """
 
-    def __init__(self, folder: str | os.PathLike, *, max_length: int = 0, batch_tokens: int = 0,
+    def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
                  half: bool = False, threads: int = 0, context: Context | None = None):
         self._encoder = None
         super().__init__(folder, max_length, threads)
@@ -171,7 +171,7 @@ class Encoder(_Folder):
         super()._end()
 
 
-def embed(folder: str | os.PathLike, texts: Sequence[str], *, report: Report | None = None,
+def embed(folder: str | os.PathLike[str], texts: Sequence[str], *, report: Report | None = None,
           progress: Progress = None, **named: Any) -> np.ndarray:
     """Encoder(folder, ...).embed(texts): for a single call."""
     encoder = Encoder(folder, **named)
@@ -194,7 +194,7 @@ class Trainer(_Folder):
     and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
     classes=3, decay=0.01, frozen_layers=4, optimizer=1 (SGD), seed=1, ..."""
 
-    def __init__(self, folder: str | os.PathLike, task: str = "classes", *, max_length: int = 0,
+    def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
                  threads: int = 0, context: Context | None = None, **options: Any):
         self._trainer = None
         super().__init__(folder, max_length, threads)
@@ -253,22 +253,22 @@ class Trainer(_Folder):
         """Loss and hits, nothing is learnt."""
         return self.run_rows(self.tokenize(texts), labels)
 
-    def _to_file(self, function: Any, path: str | os.PathLike,
+    def _to_file(self, function: Any, path: str | os.PathLike[str],
                  metadata: Mapping[str, str] | None) -> None:
         words = [word.encode() for pair in (metadata or {}).items() for word in pair]
         pairs = (ctypes.c_char_p * (len(words) + 1))(*words, None)
         with self._turn:
             check(function(self._open(), os.fsencode(path), pairs))
 
-    def write(self, path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
+    def write(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
         """The weights as safetensors, which other tools read; `metadata` goes into its header."""
         self._to_file(lib.clv_trainer_write, path, metadata)
 
-    def save(self, path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
         """All that the next step depends on; see restore()."""
         self._to_file(lib.clv_trainer_save, path, metadata)
 
-    def restore(self, path: str | os.PathLike) -> None:
+    def restore(self, path: str | os.PathLike[str]) -> None:
         """Goes on where save() was called."""
         with self._turn:
             check(lib.clv_trainer_restore(self._open(), os.fsencode(path)))

@@ -70,7 +70,7 @@ class Kernel:
             self.items.defines[i] = _abi.Define(_kept_name(key), int(value))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike, name: str,
+    def from_file(cls, path: str | os.PathLike[str], name: str,
                   defines: Mapping[str, int] | None = None) -> "Kernel":
         """A kernel of a .cl file."""
         with open(path, encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from .errors import ArgumentError
 _BENCH = {None: 0, False: 0, "quick": 1, True: 1, "full": 2}
 
 
-def choice(what: str, value: Any, names: dict) -> int:
+def choice(what: str, value: Any, names: dict[Any, int]) -> int:
     """The number of a name; ArgumentError lists the names."""
     try:
         return names[value]
@@ -30,14 +30,14 @@ def mode_number(mode: str | None) -> int:
     return number.value
 
 
-def text_or_none(value: str | os.PathLike | None) -> bytes | None:
+def text_or_none(value: str | os.PathLike[str] | None) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
 
 def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool = False,
           check: bool = False, bench: str | bool | None = None, timeout: float = 0.0,
-          simulate: str | os.PathLike | None = None, scenario: str | None = None,
-          helper: str | os.PathLike | None = None, reproducible: bool = False,
+          simulate: str | os.PathLike[str] | None = None, scenario: str | None = None,
+          helper: str | os.PathLike[str] | None = None, reproducible: bool = False,
           progress: Callable[[str], Any] | None = None) -> dict[str, Any]:
     """Looks at the machine and decides which mode to take.
 

@@ -62,7 +62,7 @@ class _Spectra:
 def _table(raw: np.ndarray, spectra: int) -> np.ndarray:
     """The rows without pointers and without room for spectra that are not there."""
     fields = []
-    for name in _RAW.names:
+    for name in _RAW.names or ():
         base, shape = _RAW[name].base, _RAW[name].shape
         if name == "covariance":
             shape = (6, 6)
@@ -71,7 +71,7 @@ def _table(raw: np.ndarray, spectra: int) -> np.ndarray:
         if name != "model":
             fields.append((name, base, shape))
     rows = np.zeros(len(raw), fields)
-    for name in rows.dtype.names:
+    for name in rows.dtype.names or ():
         if name == "covariance":
             rows[name][:, _ROWS, _COLUMNS] = raw[name]
             rows[name][:, _COLUMNS, _ROWS] = raw[name]

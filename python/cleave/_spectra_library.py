@@ -135,7 +135,7 @@ class SpectraLibrary:
         raise FormatError(f"library: no arm {arm!r}; there is {', '.join(names)}")
 
     @classmethod
-    def load(cls, folder: str | os.PathLike) -> "SpectraLibrary":
+    def load(cls, folder: str | os.PathLike[str]) -> "SpectraLibrary":
         """Reads lib.json and its .npy files, as packaging/rvspecfit_library.py writes them."""
         folder = Path(folder)
 

@@ -2,6 +2,8 @@
 """What goes wrong, as exceptions that carry the library's own words."""
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["Error", "ArgumentError", "ShapeError", "FormatError", "HostMemoryError",
            "DeviceMemoryError", "NoDeviceError", "DeviceError", "BuildError", "WrongResultError",
            "FileError", "CancelledError", "InternalError", "LibraryError"]
@@ -30,7 +32,7 @@ class Error(Exception):
         if name is not None:
             self.name = name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.detail, self.status, self.name)
 
 
