@@ -42,9 +42,10 @@ typedef struct clv_matmul_options {
  * @param options  NULL means all-zero.
  * @param c        out; must not overlap a or b (which may be one).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_SHAPE (strides that do not fit, an extent of 2^32 or
- *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). Where the device could not, the host computes, with a warning, but
- *         for beta other than 0 and a thread that forces the device (clv_offload_force): these get
- *         CLV_E_DEVICE, CLV_E_DEVICE_MEMORY, CLV_E_BUILD or CLV_E_NO_DEVICE.
+ *         more); CLV_E_MEMORY; CLV_E_CANCELLED (some rows of C are written then). Where the device
+ *         could not, the host computes, with a warning, but for beta other than 0 and a thread that
+ *         forces the device (clv_offload_force): these get CLV_E_DEVICE, CLV_E_DEVICE_MEMORY,
+ *         CLV_E_BUILD or CLV_E_NO_DEVICE.
  * Threads: any; calls with one context wait for each other.
  */
 CLV_API clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,

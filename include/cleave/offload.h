@@ -35,8 +35,9 @@ enum { CLV_OFFLOAD_REASON = 200 };
  *
  * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
  * lives. Where the sides are close, some calls go to the other side now and then, about 15 ms of them
- * after 0.15 s and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice may change from call to call; where bits matter, and an operation does not say
- * that both sides give the same, force a side.
+ * after 0.15 s and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice
+ * may change from call to call; where bits matter, and an operation does not say that both sides give
+ * the same, force a side.
  */
 typedef struct clv_offload {
     clv_side side;         /**< HOST or DEVICE */
