@@ -26,9 +26,12 @@ static const size_t shapes[][3] = { { 512, 512, 512 },  { 1024, 1024, 1024 }, { 
                                     { 7, 7, 64 },       { 33, 17, 1000 },     { 8, 8, 8 },
                                     { 16, 16, 16 },     { 32, 32, 32 },       { 64, 64, 64 } };
 
-enum { KERNEL, WEIGHTS, LAID, WHOLE, FORCED, OPENBLAS, WAYS };
-static const char *const ways[] = { "both packed", "B packed before", "as it lies",
-                                    "clv_matmul",  "on the device",   "OpenBLAS" };
+enum { LAUNCH, OURS, KERNEL, WEIGHTS, LAID, WHOLE, FORCED, OPENBLAS, WAYS };
+static const char *const ways[] = { "launch",          "by the library", "both packed",
+                                    "B packed before", "as it lies",     "clv_matmul",
+                                    "on the device",   "OpenBLAS" };
+
+static const char nothing[] = "__kernel void nothing(__global float *x) {}";
 
 typedef struct rig {
     clv_context *context;
@@ -38,6 +41,8 @@ typedef struct rig {
     float *host[3];
     clv_buffer *a, *b, *c, *pa, *pb, *scratch;
     sgemm *blas;
+    cl_program program;
+    cl_kernel nothing;
 } rig;
 
 static void must(clv_status status)
@@ -105,7 +110,21 @@ static void once(rig *r, int way)
                          .a_packed = way == KERNEL && packs,
                          .b_packed = packs,
                          .alpha = 1 };
-    if (way == OPENBLAS) {
+    if (way == LAUNCH) { /* by OpenCL alone, and waited for */
+        const size_t one = 1;
+        cl_event done;
+        clEnqueueNDRangeKernel(r->queue->cl, r->nothing, 1, NULL, &one, &one, 0, NULL, &done);
+        clWaitForEvents(1, &done);
+        clReleaseEvent(done);
+    } else if (way == OURS) { /* checked, timed and counted */
+        static const clv_cl_source source = { "nothing.cl", nothing, sizeof nothing - 1 };
+        const clv_launch launch = {
+            .source = &source, .kernel = "nothing", .global = { 1 }, .local = { 1 }
+        };
+        const clv_arg args[] = { clv_arg_buffer(r->c) };
+        must(clv_launch_enqueue(r->queue, &launch, args, CLV_LEN(args), NULL));
+        must(clv_queue_wait(r->queue));
+    } else if (way == OPENBLAS) {
         r->blas(101, 111, 111, (int)r->m, (int)r->n, (int)r->k, 1, r->host[0], (int)r->k,
                 r->host[1], (int)r->n, 0, r->host[2], (int)r->n);
     } else if (way == WHOLE || way == FORCED) {
@@ -140,12 +159,6 @@ static void let_threads_sleep(void)
     nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
 }
 
-static int by_size(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static double peak(const clv_device *device)
 {
     clv_bench_result result;
@@ -153,31 +166,19 @@ static double peak(const clv_device *device)
     return result.rates.fp32_gflops;
 }
 
-/* The best and the middle of many launches that do nothing, waited for one by one: the floor of all
- * that a device does. By OpenCL alone. */
-static void print_latency(rig *r)
+/* A kernel that does nothing: the floor of all that a device does. */
+static void open_nothing(rig *r)
 {
-    enum { TIMES = 1001 };
     const clv_device *device = clv_queue_device(r->queue);
-    const char *text = "__kernel void nothing(__global float *x) {}";
-    const size_t one = 1;
-    double seconds[TIMES];
-    cl_program program = clCreateProgramWithSource(device->cl, 1, &text, NULL, NULL);
-    clBuildProgram(program, 1, &device->id, NULL, NULL, NULL);
-    cl_kernel kernel = clCreateKernel(program, "nothing", NULL);
-    clSetKernelArg(kernel, 0, sizeof(cl_mem), &r->c->mem);
-    for (int i = 0; i < TIMES; ++i) {
-        cl_event done;
-        const double started = clv_now();
-        clEnqueueNDRangeKernel(r->queue->cl, kernel, 1, NULL, &one, &one, 0, NULL, &done);
-        clWaitForEvents(1, &done);
-        seconds[i] = clv_now() - started;
-        clReleaseEvent(done);
-    }
-    qsort(seconds, TIMES, sizeof *seconds, by_size);
-    printf("  a launch that does nothing: %.1f us, half of them below %.1f us\n", seconds[0] * 1e6,
-           seconds[TIMES / 2] * 1e6);
-    clReleaseKernel(kernel), clReleaseProgram(program);
+    const char *text = nothing;
+    r->program = clCreateProgramWithSource(device->cl, 1, &text, NULL, NULL);
+    clBuildProgram(r->program, 1, &device->id, NULL, NULL, NULL);
+    r->nothing = clCreateKernel(r->program, "nothing", NULL);
+}
+
+static void close_nothing(rig *r)
+{
+    clReleaseKernel(r->nothing), clReleaseProgram(r->program);
 }
 
 static void measure(rig *r, int rounds, size_t least, size_t largest)
@@ -185,12 +186,12 @@ static void measure(rig *r, int rounds, size_t least, size_t largest)
     const double before = peak(clv_queue_device(r->queue));
     printf("%s, FMA peak before %.0f GFLOP/s\n", clv_device_label(clv_queue_device(r->queue)),
            before);
-    int told = 0;
+    open_nothing(r);
     for (size_t s = 0; s < CLV_LEN(shapes); ++s) {
         double best[WAYS] = { 0 };
         if (shapes[s][0] < least || shapes[s][0] > largest) continue;
         open_shape(r, shapes[s]);
-        if (!told++) print_latency(r);
+        clSetKernelArg(r->nothing, 0, sizeof(cl_mem), &r->c->mem);
         clv_offload_dry(true); /* who asks for a plan has both sides timed at once */
         once(r, WHOLE);
         clv_offload_dry(false);
@@ -204,13 +205,16 @@ static void measure(rig *r, int rounds, size_t least, size_t largest)
             }
         printf("  %4zu x %4zu x %4zu [%s]", r->m, r->n, r->k, r->form.name);
         for (int way = 0; way < WAYS; ++way)
-            if (best[way] > 0)
+            if (way == LAUNCH || way == OURS)
+                printf("  %s %.2f us", ways[way], best[way] * 1e6);
+            else if (best[way] > 0)
                 printf("  %s %.4f ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
                        flops / best[way] * 1e-9, 100 * flops / best[way] * 1e-9 / before);
         printf("\n");
         fflush(stdout);
         close_shape(r);
     }
+    close_nothing(r);
     printf("  FMA peak after %.0f GFLOP/s\n", peak(clv_queue_device(r->queue)));
 }
 

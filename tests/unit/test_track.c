@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "host/track/assign.h"
 
 #include <cleave/track.h>
 
@@ -207,6 +209,28 @@ static void a_long_group_is_cancelled(void **unused)
     clv_free(p), clv_free(particle);
 }
 
+/* The assignment alone, as looking for edges may be cancelled before. */
+static void an_assignment_is_cancelled(void **unused)
+{
+    (void)unused;
+    enum { N = 200 };
+    static double cost[N * N], numbers[3][N + 1];
+    static size_t column[N], row[N + 1], way[N + 1];
+    static unsigned char used[N + 1];
+    uint64_t state = 6;
+    for (size_t i = 0; i < N * N; ++i)
+        cost[i] = test_uniform(&state, 0, 1);
+    const clv_assign_work work = { numbers[0], numbers[1], numbers[2], row, way, used };
+    told t = { .answer = 1 };
+    clv_watch watch = clv_watch_begin("link", note, &t, 9);
+    clv_sleep(0.15); /* it is told at most ten times a second */
+    EXPECT_FAIL(CLV_E_CANCELLED, "link: cancelled after 4 of 9",
+                clv_assign(cost, N, N, N, &work, &watch, 4, column));
+    watch.next = 0;
+    EXPECT_OK(clv_assign(cost, 30, 30, N, &work, &watch, 4, column)); /* over in no time */
+    assert_int_equal(t.calls, 1);
+}
+
 static void every_allocation_may_fail(void **unused)
 {
     (void)unused;
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test(a_large_group_is_solved),
         cmocka_unit_test(odd_input_is_an_error_or_nothing),
         cmocka_unit_test(a_long_group_is_cancelled),
+        cmocka_unit_test(an_assignment_is_cancelled),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
