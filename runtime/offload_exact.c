@@ -17,8 +17,10 @@ static const double most_timed_s = 1.5;               /* of a kind in a process 
 static const char version[] = "1";
 
 static const double wakes_s = 10e-3, try_s = 15e-3, pause_s = 5e-3; /* of calls on a side */
-static const int try_calls = 5, try_few = 2;                        /* that teach; of long ones */
-static const double few_s = 50e-3;
+static const int try_calls = 5;                                     /* that teach */
+static const double most_tried_s = 60e-3; /* of them all: pauses make none of them teach */
+static const double too_long_s = 50e-3;   /* such calls are not made to hear of a side */
+static const double clearly_slower = 1.5;
 static const double first_wait_s = 0.15, longest_wait_s = 4, wait_calls = 60;
 static const double follows_s = 2e-3, least_part = 0.1, most_part = 0.5, most_step = 0.2;
 static const double most_lean = 1.4; /* four times */
@@ -119,7 +121,10 @@ clv_side clv_exact_turn(clv_exact *e, clv_side chosen)
     if (e->trying) return other(e->last);
     if (e->last && e->last != chosen) e->wait_s = e->left_s = first_wait_s;
     e->last = chosen;
-    e->trying = !(e->left_s > 0);
+    double host_s, device_s;
+    clv_exact_predict(e, &host_s, &device_s);
+    e->trying = !(e->left_s > 0) && fmax(host_s, device_s) < too_long_s;
+    e->tried_s = 0;
     return e->trying ? other(chosen) : chosen;
 }
 
@@ -148,11 +153,16 @@ bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds
     if (teaches) lean(&e->lean[side == CLV_SIDE_DEVICE], predicted, seconds);
     if (!e->trying) {
         e->left_s -= seconds;
-    } else if (side != e->last && e->row_s >= try_s &&
-               e->row >= (e->row_s < few_s ? try_calls : try_few)) {
-        e->trying = false;
-        e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
-        e->left_s = fmax(e->wait_s, wait_calls * seconds);
+    } else if (side != e->last) {
+        const double there = e->last == CLV_SIDE_DEVICE ? e->device_s * exp(e->lean[1])
+                                                        : e->host_s * exp(e->lean[0]);
+        e->tried_s += seconds;
+        e->trying = (e->row_s < try_s || e->row < try_calls) && e->tried_s < most_tried_s &&
+                    !(teaches && e->row_s >= try_s && seconds > clearly_slower * there);
+        if (!e->trying) {
+            e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
+            e->left_s = fmax(e->wait_s, wait_calls * seconds);
+        }
     }
     return teaches;
 }

@@ -19,6 +19,7 @@ typedef struct clv_exact {
     double row_s, ended;   /* the latest one, on the clock of who tells */
     int row;               /* of those that taught */
     bool trying;           /* the side that is not `last`, for some calls */
+    double tried_s;        /* of such calls */
     double wait_s, left_s; /* until that is done again, in seconds of calls */
 } clv_exact;
 
@@ -64,7 +65,8 @@ void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s)
 
 /* The side that a call goes to where `chosen` is predicted to be done first. Of the other side nothing is
  * heard meanwhile, and a machine does not stay as it is: so now and then some calls go there, for 15 ms.
- * After 0.15 s at first, twice as long after each time that changed nothing, 4 s at most. */
+ * After 0.15 s at first, twice as long after each time that changed nothing, 4 s at most. Never where a
+ * call takes 50 ms on either side; given up after 60 ms, and where the side is clearly slower. */
 clv_side clv_exact_turn(clv_exact *exact, clv_side chosen);
 
 /* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is

@@ -433,6 +433,34 @@ static void what_stays_slower_costs_little(void **state)
     }
 }
 
+/* Calls that come one by one, with pauses between them, and long ones: a try ends all the same. */
+static void a_try_ends_after_60_ms_of_calls(void **state)
+{
+    (void)state;
+    static const double times[][2] = { { 12e-3, 10e-3 }, { 0.04, 0.03 }, { 1e-3, 0.7e-3 } };
+    for (size_t i = 0; i < CLV_LEN(times); ++i) {
+        clv_exacts e = { 0 };
+        clv_exact *x = clv_exact_put(&e, 1, times[i][0], times[i][1]);
+        double now = 0, tried = 0, longest = 0;
+        while (now < 60) {
+            const clv_side side = clv_exact_turn(x, CLV_SIDE_DEVICE);
+            const double took = times[i][side == CLV_SIDE_DEVICE];
+            now += took + 0.06; /* a pause */
+            clv_exact_saw(x, side, took, took, now);
+            tried = side == CLV_SIDE_HOST ? tried + took : 0;
+            longest = fmax(longest, tried);
+        }
+        assert_true(longest > 0 && longest < 0.1);
+    }
+    clv_exacts e = { 0 };
+    clv_exact *x = clv_exact_put(&e, 1, 0.2, 0.13); /* and the host takes 1.2 s in truth */
+    double now = 0;
+    for (int i = 0; i < 100; ++i) {
+        assert_int_equal(clv_exact_turn(x, CLV_SIDE_DEVICE), CLV_SIDE_DEVICE);
+        clv_exact_saw(x, CLV_SIDE_DEVICE, 0.13, 0.13, now += 0.13);
+    }
+}
+
 /* Threads wake up: the first 10 ms of calls on a side are no lesson. */
 static void a_side_that_wakes_up_teaches_nothing(void **state)
 {
@@ -487,6 +515,7 @@ int main(void)
         cmocka_unit_test(the_other_side_is_heard_of_again),
         cmocka_unit_test(what_stays_slower_costs_little),
         cmocka_unit_test(a_side_that_wakes_up_teaches_nothing),
+        cmocka_unit_test(a_try_ends_after_60_ms_of_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
