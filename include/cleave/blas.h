@@ -26,7 +26,7 @@ typedef struct clv_matmul_options {
     size_t c_batch;          /**< 0: m * n */
     bool with_scale;         /**< alpha and beta count; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
-    clv_progress *progress; /**< NULL: none; units are rows of C, or columns where they are dense */
+    clv_progress *progress;  /**< NULL: none; units are rows of C (columns where those are dense) */
     void *progress_user;
 } clv_matmul_options;
 

@@ -88,8 +88,9 @@ CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer);     /**< taken s
 CLV_API const char *clv_trainer_device(const clv_trainer *trainer); /**< its label, or "host" */
 
 /**
- * Writes all that the next step depends on: weights that learn, moments, number of steps. A safetensors file,
- * complete or absent; `metadata` as in clv_tensors_write, may be NULL ("cleave.*" is taken).
+ * Writes all that the next step depends on: weights that learn, moments, number of steps. A
+ * safetensors file, complete or absent; `metadata` as in clv_tensors_write, may be NULL ("cleave.*" is
+ * taken).
  */
 CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);

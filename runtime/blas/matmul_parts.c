@@ -48,5 +48,7 @@ clv_status clv_matmul_part_done(clv_matmul_parts *p, const clv_matmul_part *part
     const double fits = p->row_flops * (double)rows * wanted_s / took;
     p->flops = fmin(fmax(fits, p->flops / 4), p->flops * 4);
     p->started = now;
-    return clv_watch_tell(p->watch, p->done);
+    if (p->done < p->m * p->batch) return clv_watch_tell(p->watch, p->done);
+    clv_watch_end(p->watch);
+    return CLV_OK;
 }

@@ -22,7 +22,7 @@ typedef struct clv_matmul_parts {
 
 clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, clv_watch *watch);
 bool clv_matmul_next_part(const clv_matmul_parts *parts, clv_matmul_part *part);
-/* `part` has been computed. CLV_OK; CLV_E_CANCELLED. */
+/* `part` has been computed. CLV_OK; CLV_E_CANCELLED, but for the last part: its end is told. */
 clv_status clv_matmul_part_done(clv_matmul_parts *parts, const clv_matmul_part *part);
 
 #endif
