@@ -25,8 +25,8 @@ static const clv_gemm_form for_gpus[] = {
     { CLV_GEMM_TILE, "tile32", .tx = 8, .ty = 8, .rm = 4, .rn = 4, .kt = 16 },
 };
 static const clv_gemm_form for_rasterisers[] = {
-    /* they take groups of 32 of such kernels */
-    { CLV_GEMM_TILE, "tile16x32", .tx = 8, .ty = 4, .rm = 4, .rn = 4, .kt = 16 },
+    /* 8 work-items are a vector; they take groups of 32 */
+    { CLV_GEMM_ITEMS, "items4x8", .tx = 8, .ty = 4, .rm = 4, .rn = 8, .kt = 1 },
 };
 
 typedef struct forms {

@@ -2,9 +2,10 @@
 /* Products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
  *
  * One interface, several providers: tiles in registers (CPUs; small products without packing), tiles
- * in local memory (GPUs), CLBlast.
+ * in local memory (GPUs), tiles of single work-items (software rasterisers), CLBlast.
  * Our own add up every element over k upwards by fma from 0, whatever the tiles: they give the same
- * bits, for any m and n. CLBlast promises 2e-6 of the sum of |a b| instead. */
+ * bits, for any m and n. On a device without fma every product is rounded before it is added: the same
+ * bits there, other ones than elsewhere. CLBlast promises 2e-6 of the sum of |a b| instead. */
 #ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
 #define CLEAVE_RUNTIME_BLAS_GEMM_H
 
@@ -32,8 +33,9 @@ typedef struct clv_gemm {
 } clv_gemm;
 
 typedef enum clv_gemm_provider {
-    CLV_GEMM_ROWS, /* cl/blas/gemm_rows.cl; packs B */
-    CLV_GEMM_TILE, /* cl/blas/gemm_tile.cl */
+    CLV_GEMM_ROWS,  /* cl/blas/gemm_rows.cl; packs B */
+    CLV_GEMM_TILE,  /* cl/blas/gemm_tile.cl */
+    CLV_GEMM_ITEMS, /* cl/blas/gemm_items.cl */
     CLV_GEMM_CLBLAST,
     CLV_GEMM_DIRECT, /* cl/blas/gemm_direct.cl: small ones as they lie, in one launch */
 } clv_gemm_provider;
@@ -44,7 +46,7 @@ typedef struct clv_gemm_form {
     const char *name;
     size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: the first two */
     bool fetch;                         /* ROWS: asks for memory ahead; not every compiler can */
-    size_t tx, ty, rm, rn, kt;          /* TILE */
+    size_t tx, ty, rm, rn, kt;          /* TILE, ITEMS (kt 1) */
     size_t units;                       /* cores to share the work among */
     size_t most_terms;                  /* of a sum in one launch */
 } clv_gemm_form;

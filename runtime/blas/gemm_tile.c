@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/blas/gemm_tile.cl: tiles in local memory, for GPUs. */
+/* Launches of cl/blas/gemm_tile.cl, tiles in local memory, for GPUs, and of cl/blas/gemm_items.cl, tiles
+ * of single work-items, for software rasterisers. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
 
-/* A sum that one launch cannot finish waits in C, unless that is still to be read. */
+/* A sum that one launch cannot finish, or that its items do last of all, waits in C, unless that is still
+ * to be read. */
 static bool waits_elsewhere(const clv_gemm *g, const clv_gemm_form *f)
 {
-    return g->k > f->most_terms && g->beta != 0 && (!g->add.buffer || g->add.buffer == g->c.buffer);
+    return (g->k > f->most_terms || f->provider == CLV_GEMM_ITEMS) && g->beta != 0 &&
+           (!g->add.buffer || g->add.buffer == g->c.buffer);
 }
 
 size_t clv_gemm_tile_scratch(const clv_gemm *g, const clv_gemm_form *f)
@@ -17,28 +20,36 @@ size_t clv_gemm_tile_scratch(const clv_gemm *g, const clv_gemm_form *f)
     return waits_elsewhere(g, f) ? CLV_MAX(g->batch, (size_t)1) * g->m * g->n : 0;
 }
 
-clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const clv_gemm *g,
-                                 clv_buffer *scratch, clv_event **done)
+static clv_launch launch_of(const clv_gemm *g, const clv_gemm_form *f)
 {
+    const bool items = f->provider == CLV_GEMM_ITEMS;
     const size_t tm = f->ty * f->rm, tn = f->tx * f->rn;
-    const clv_matrix sums =
-        waits_elsewhere(g, f) ? (clv_matrix){ .buffer = scratch, .row = g->n, .batch = g->m * g->n }
-                              : g->c;
-    const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = {
-        .source = &clv_cl_blas_gemm_tile,
-        .kernel = "clv_gemm_tile",
+    clv_launch launch = {
+        .source = items ? &clv_cl_blas_gemm_items : &clv_cl_blas_gemm_tile,
+        .kernel = items ? "clv_gemm_items" : "clv_gemm_tile",
         .defines = { { "LANES", 1 },
                      { "TX", (long)f->tx },
                      { "TY", (long)f->ty },
                      { "RM", (long)f->rm },
                      { "RN", (long)f->rn },
-                     { "KT", (long)f->kt },
                      { "B_HALF", g->b_half } },
         .global = { (g->n + tn - 1) / tn * f->tx, (g->m + tm - 1) / tm * f->ty,
                     CLV_MAX(g->batch, (size_t)1) },
         .local = { f->tx, f->ty, 1 },
     };
+    if (!items) launch.defines[6] = (clv_define){ "KT", (long)f->kt };
+    return launch;
+}
+
+clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const clv_gemm *g,
+                                 clv_buffer *scratch, clv_event **done)
+{
+    const clv_matrix sums =
+        waits_elsewhere(g, f) ? (clv_matrix){ .buffer = scratch, .row = g->n, .batch = g->m * g->n }
+                              : g->c;
+    const clv_matrix add = g->add.buffer ? g->add : g->c;
+    const clv_launch launch = launch_of(g, f);
+    const size_t local_floats = f->kt * (f->ty * f->rm + f->tx * f->rn + 2);
     size_t k0 = 0;
     do {
         const size_t k1 = CLV_MIN(g->k, k0 + f->most_terms);
@@ -53,9 +64,10 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const
             clv_gemm_u32(k0),
             clv_gemm_u32(k1),
             CLV_GEMM_END(g),
-            clv_arg_local(f->kt * (tm + tn + 2) * sizeof(float)),
+            clv_arg_local(local_floats * sizeof(float)), /* the last one: of tiles only */
         };
-        CLV_TRY(clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), k1 == g->k ? done : NULL));
+        const size_t count = CLV_LEN(args) - (f->provider == CLV_GEMM_ITEMS);
+        CLV_TRY(clv_launch_enqueue(queue, &launch, args, count, k1 == g->k ? done : NULL));
         k0 = k1;
     } while (k0 < g->k);
     return CLV_OK;

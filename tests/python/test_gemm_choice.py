@@ -30,7 +30,9 @@ print(float(np.abs(got - want).max()))
 # The line of a sum, and what tells the forms apart, by the beginning of a form's name.
 SUMS = {"rows": ("gemm_rows.cl", "acc[i][v] = fma(av, bv[v], acc[i][v]);", "NR == {}", r"x(\d+)"),
         "tile": ("gemm_tile.cl", "acc[i][j] = fma(a[i], b[j], acc[i][j]);", "TN == {}",
-                 r"(\d+)$")}
+                 r"(\d+)$"),
+        "item": ("gemm_items.cl", "acc[i][j] = fma(a, b[j], acc[i][j]);", "RM == {}",
+                 r"(\d+)x")}
 
 
 def multiply(cache, kernels=None):

@@ -1,0 +1,74 @@
+/* blas/gemm_items.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in the registers of single
+ * work-items, for devices whose vectors are made of work-items and whose barriers are slow: software
+ * rasterisers.
+ *
+ * A work-item makes RM rows of C, in columns TX apart, RN of them: neighbours read neighbours of B, and
+ * all of a row of work-items the same of A. A launch takes the terms [k0, k1); sums lie in P then, which
+ * is C or memory of their own where what C was is still to be read.
+ *
+ * Launch   3-D: global (columns / RN, rows / RM, batch, both rounded up to whole groups), local (TX, TY, 1).
+ * Defines  LANES 1, TX, TY, RM, RN, B_HALF.
+ * Needs    OpenCL C 1.2.
+ * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl; on a device without
+ *          it by products and sums. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "common/functions.clh"
+
+#define UNROLL _Pragma("unroll")
+#if B_HALF /* elements of B are halves */
+typedef half b_t;
+#define B_AT(i) vload_half(i, B)
+#else
+typedef float b_t;
+#define B_AT(i) B[i]
+#endif
+
+__kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void
+clv_gemm_items(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
+               ulong a_batch, __global const b_t *restrict B, ulong b_offset, ulong b_row,
+               ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
+               ulong c_batch, __global float *P, ulong p_offset, ulong p_row, ulong p_batch,
+               __global const float *bias, ulong bias_offset, uint has_bias,
+               __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
+               uint k, uint k0, uint k1, float alpha, float beta, uint act)
+{
+    const uint m0 = get_global_id(1) * RM, n0 = get_group_id(0) * (TX * RN) + get_local_id(0);
+    const size_t batch = get_group_id(2);
+    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch;
+    C += c_offset + batch * c_batch, P += p_offset + batch * p_batch;
+    R += r_offset + batch * r_batch, bias += bias_offset;
+
+    float acc[RM][RN];
+    ulong row[RM], column[RN]; /* those beyond the matrix repeat its last one: no branch */
+    UNROLL for (int i = 0; i < RM; ++i) {
+        const ulong r = min(m0 + i, m - 1);
+        row[i] = r * a_row;
+        UNROLL for (int j = 0; j < RN; ++j) {
+            const float before = P[r * p_row + min(n0 + j * TX, n - 1)];
+            acc[i][j] = k0 ? before : 0.0f;
+        }
+    }
+    UNROLL for (int j = 0; j < RN; ++j) column[j] = min(n0 + j * TX, n - 1) * b_col;
+    for (uint q = k0; q < k1; ++q) {
+        float b[RN];
+        UNROLL for (int j = 0; j < RN; ++j) b[j] = B_AT(q * b_row + column[j]);
+        UNROLL for (int i = 0; i < RM; ++i) {
+            const float a = A[row[i] + q * a_col];
+            UNROLL for (int j = 0; j < RN; ++j) acc[i][j] = fma(a, b[j], acc[i][j]);
+        }
+    }
+    UNROLL for (int i = 0; i < RM; ++i)
+        UNROLL for (int j = 0; j < RN; ++j)
+            if (m0 + i < m && n0 + j * TX < n) P[(m0 + i) * p_row + n0 + j * TX] = acc[i][j];
+    if (k1 < k) return;
+    /* a loop of its own, since loops whose turns are long are not unrolled: sums would lie in memory */
+    for (uint r = m0; r < min(m0 + RM, m); ++r)
+        for (uint c = n0; c < min(n0 + TX * RN, n); c += TX) {
+            float x = P[r * p_row + c] * alpha;
+            if (has_bias) x += bias[c];
+            x = activate(x, act);
+            if (beta != 0.0f) x = fma(beta, R[r * r_row + c], x);
+            C[r * c_row + c] = x;
+        }
+}
