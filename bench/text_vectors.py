@@ -22,7 +22,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pee
 from lengths import mixed
 
 TOKENS = 16384
-CASES = [16, 64, 128, 256, "mix"]
+MEAN = 25  # of the mix
+CASES = [16, MEAN, 64, 128, 256, "mix"]
 
 
 def texts_of(case, folder):
@@ -91,18 +92,32 @@ def cosine(room, case):
     return float(np.min(np.sum(a * b, axis=1) / norms))
 
 
-def measure(parties, case, turns, folder, room):
-    texts, tokens = texts_of(case, folder)
+def measure(parties, turns, folder, room):
+    """Rows of all cases. A turn is all of them: machines have moods that last for seconds."""
     for party in parties:  # drivers compile again in their second and third call
-        for _ in range(3):
+        for case in CASES * 3:
             party.seconds(case)
-    seconds = [[], []]
+    seconds = {case: [[], []] for case in CASES}
     for turn in range(turns):
-        for which in (0, 1) if turn % 2 == 0 else (1, 0):
-            seconds[which].append(parties[which].seconds(case))
+        for case in CASES:
+            for which in (0, 1) if turn % 2 == 0 else (1, 0):
+                seconds[case][which].append(parties[which].seconds(case))
+    return [row_of(case, *texts_of(case, folder), seconds[case], room) for case in CASES]
+
+
+def row_of(case, texts, tokens, seconds, room):
     rates = [tokens / statistics.median(own) for own in seconds]
     return {"case": case, "texts": len(texts), "tokens": tokens, "seconds": seconds,
             "tokens_per_second": rates, "ratio": rates[0] / rates[1], "least_cosine": cosine(room, case)}
+
+
+def mix_beside_fixed(rows):
+    """Of each party: its rate on the mix to that on texts that are all as long as the mix is on average."""
+    at = {row["case"]: row["seconds"] for row in rows}
+    tokens = {row["case"]: row["tokens"] for row in rows}
+    return [statistics.median(fixed / tokens[MEAN] * tokens["mix"] / mix
+                              for fixed, mix in zip(at[MEAN][which], at["mix"][which]))
+            for which in (0, 1)]
 
 
 def main():
@@ -117,18 +132,20 @@ def main():
     with tempfile.TemporaryDirectory() as room:
         parties = [Party("ours", sys.executable, folder, room), Party("theirs", given.peer, folder, room)]
         print(f"{parties[0].name} beside {parties[1].name}; medians of {given.turns} in turns")
-        rows = []
-        for case in CASES:
-            rows.append(measure(parties, case, given.turns, folder, room))
-            row, rates = rows[-1], rows[-1]["tokens_per_second"]
-            print(f"{case!s:>5} {rates[0]:8.0f} {rates[1]:8.0f} tokens/s  x{row['ratio']:.2f}  "
-                  f"least cosine 1 - {max(1 - row['least_cosine'], 0):.1e}", flush=True)
+        rows = measure(parties, given.turns, folder, room)
+        for row in rows:
+            rates = row["tokens_per_second"]
+            print(f"{row['case']!s:>5} {rates[0]:8.0f} {rates[1]:8.0f} tokens/s  x{row['ratio']:.2f}  "
+                  f"least cosine 1 - {max(1 - row['least_cosine'], 0):.1e}")
+        fixed = mix_beside_fixed(rows)
+        print(f"the mix beside {MEAN} tokens each: {fixed[0]:.3f} of the rate, {fixed[1]:.3f}")
         for party in parties:
             party.process.stdin.close()
             party.process.wait()
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
-            json.dump({"parties": [party.name for party in parties], "rows": rows}, file, indent=1)
+            json.dump({"parties": [party.name for party in parties], "rows": rows, "mix_to_fixed": fixed},
+                      file, indent=1)
             file.write("\n")
 
 
