@@ -11,6 +11,8 @@
 
 #include <cleave/array_data.h>
 
+#include <stdatomic.h>
+
 struct clv_context {
     clv_probe_report *probe;
     clv_mode mode;
@@ -32,14 +34,15 @@ struct clv_context {
     clv_trace *trace;      /* NULL: none is kept */
     char trace_path[1024]; /* CLEAVE_TRACE; "": none */
 
-    clv_mutex job_lock;        /* one job at a time; taken by clv_jobs_lock */
-    clv_mutex shelf_lock;      /* of the shelf and of what is spare */
-    struct clv_run *shelf;     /* runs that no job uses */
-    void *spare;               /* memory that no call uses */
-    size_t spare_bytes;        /* its size */
-    struct clv_plain *late;    /* threads of the plain C path that have not begun; job_lock */
-    struct clv_engine *engine; /* of flat calls; made by the first one; job_lock guards it */
-    clv_mutex offload_lock;    /* of the next; taken before job_lock */
+    clv_mutex job_lock;         /* one job at a time; taken by clv_jobs_lock */
+    atomic_uintptr_t job_owner; /* the thread that has it; 0: nobody */
+    clv_mutex shelf_lock;       /* of the shelf and of what is spare */
+    struct clv_run *shelf;      /* runs that no job uses */
+    void *spare;                /* memory that no call uses */
+    size_t spare_bytes;         /* its size */
+    struct clv_plain *late;     /* threads of the plain C path that have not begun; job_lock */
+    struct clv_engine *engine;  /* of flat calls; made by the first one; job_lock guards it */
+    clv_mutex offload_lock;     /* of the next; taken before job_lock */
     struct clv_offload_table
         *offload;            /* what is known of host and device; made by the first call */
     clv_mutex array_lock;    /* of the next two */
@@ -47,7 +50,16 @@ struct clv_context {
     clv_array_stats array_stats;
 };
 
-void clv_jobs_lock(clv_context *context); /* job_lock */
+/* job_lock. False: clv_jobs_held. */
+bool clv_jobs_lock(clv_context *context);
+void clv_jobs_unlock(clv_context *context);
+/* This thread has it, or works for who has it: a function of the caller's (progress, a reference) calls
+ * back, and would wait for itself. */
+bool clv_jobs_held(clv_context *context);
+/* This thread works for the job at hand from now on; NULL: no more. */
+void clv_jobs_serve(const clv_context *context);
+/* What such a call gets where nobody but a device can do it: CLV_E_NO_DEVICE. */
+clv_status clv_jobs_refuse(const char *what);
 /* Seconds; stands still while this thread waits for that lock, behind jobs of others. */
 double clv_jobs_clock(void);
 

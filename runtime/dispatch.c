@@ -360,7 +360,7 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
     if (plain) *plain = false;
     CLV_TRY(check_job(context, job));
     if (!job->units) return CLV_OK;
-    clv_jobs_lock(context);
+    if (!clv_jobs_lock(context)) return clv_jobs_refuse(job->name);
     clv_status status = make_run(context, job, user, side, &run);
     if (!status) {
         start(run);
@@ -373,7 +373,7 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
         pthread_mutex_unlock(&run->lock);
         clv_run_let_go(run);
     }
-    pthread_mutex_unlock(&context->job_lock);
+    clv_jobs_unlock(context);
     return status;
 }
 

@@ -40,8 +40,7 @@ static void open_queue(clv_engine *engine)
 
 clv_engine *clv_engine_lock(clv_context *context)
 {
-    if (!context->device_count) return NULL;
-    clv_jobs_lock(context);
+    if (!context->device_count || !clv_jobs_lock(context)) return NULL;
     clv_engine *engine = context->engine;
     if (!engine) {
         engine = context->engine = clv_zalloc(1, sizeof *engine);
@@ -50,13 +49,13 @@ clv_engine *clv_engine_lock(clv_context *context)
     if (engine && is_broken(engine)) close_queue(engine);
     if (engine && !engine->queue) open_queue(engine);
     if (engine && engine->queue) return engine;
-    pthread_mutex_unlock(&context->job_lock);
+    clv_jobs_unlock(context);
     return NULL;
 }
 
 void clv_engine_unlock(clv_engine *engine)
 {
-    if (engine) pthread_mutex_unlock(&engine->context->job_lock);
+    if (engine) clv_jobs_unlock(engine->context);
 }
 
 void clv_engine_free(clv_engine *engine)

@@ -18,8 +18,9 @@ typedef struct clv_engine {
     } held[CLV_ENGINE_KEYS];
 } clv_engine;
 
-/* The context's engine, locked for this thread; NULL where no device of the context works: then the
- * caller computes on the host. The first device that opens is taken. */
+/* The context's engine, locked for this thread; NULL where no device of the context works, or where this
+ * thread is inside another call of it (clv_jobs_held): then the caller computes on the host. The first
+ * device that opens is taken. */
 clv_engine *clv_engine_lock(clv_context *context);
 void clv_engine_unlock(clv_engine *engine); /* accepts NULL */
 void clv_engine_free(clv_engine *engine);   /* for the context; accepts NULL */

@@ -433,12 +433,18 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
 static clv_status choose(clv_context *context, const clv_offload_request *r, clv_offload *out)
 {
     const char *why = NULL;
+    const bool held =
+        clv_jobs_held(context); /* nor is it to wait for others who look at the table */
+    if (held && (forced == CLV_SIDE_DEVICE || r->stays)) return clv_jobs_refuse(r->operation);
     if (forced == CLV_SIDE_HOST) {
         out->side = CLV_SIDE_HOST, out->forced = true;
         why = "host: this thread forces it";
     } else if (!context->device_count) {
         out->side = CLV_SIDE_HOST, out->forced = true;
         why = "host: the context has no device";
+    } else if (held) {
+        out->side = CLV_SIDE_HOST, out->forced = true;
+        why = "host: called by a function of another call, which has the devices";
     }
     clv_device *device = NULL;
     if (!why || (forced == CLV_SIDE_DEVICE && context->device_count)) {

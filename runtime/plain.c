@@ -97,7 +97,9 @@ static void *work(void *argument)
     const bool late = l->plain->closed;
     if (!late) l->begun = true;
     pthread_mutex_unlock(&l->plain->lock);
-    if (!late) compute(l);
+    if (late) return NULL;
+    clv_jobs_serve(l->plain->run->context);
+    compute(l);
     return NULL;
 }
 

@@ -307,6 +307,7 @@ void clv_worker_body(void *argument)
 {
     clv_worker *worker = argument;
     clv_run *run = worker->run;
+    clv_jobs_serve(run->context);
     pthread_mutex_lock(&run->lock);
     if (is_admitted(worker)) {
         worker->inside = true;
@@ -332,5 +333,6 @@ void clv_worker_body(void *argument)
     clv_keyed_free(worker->keyed, &worker->keyed_count);
     clv_programs_save(worker->device);
     atomic_store(&worker->device->hung, false); /* it came back */
+    clv_jobs_serve(NULL);
     clv_run_let_go(run);
 }

@@ -14,7 +14,8 @@ static clv_status on_host(clv_context *context, const clv_offload_request *r, co
                           void *user, clv_report *report)
 {
     clv_job finer = *job;
-    if (r->flops < alone_s * r->host_flops) return clv_job_run_here(context, job, user, report);
+    if (r->flops < alone_s * r->host_flops || clv_jobs_held(context))
+        return clv_job_run_here(context, job, user, report);
     /* what a device wants at once is much for a thread */
     finer.align = 1;
     finer.min_chunk = (size_t)CLV_MAX(chunk_s * r->host_flops * (double)job->units / r->flops, 1);

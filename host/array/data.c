@@ -207,6 +207,7 @@ static clv_status own_host(clv_array *array)
 static clv_status fetch(clv_array *array, float *host)
 {
     clv_engine *engine = clv_engine_lock(array->context);
+    if (!engine && clv_jobs_held(array->context)) return clv_jobs_refuse("an array's contents");
     clv_status status =
         engine && clv_queue_device(engine->queue) == array->buffer->device
             ? clv_read(engine->queue, array->buffer, 0, host, clv_array_bytes(array))

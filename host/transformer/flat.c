@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/context.h"
 #include "runtime/engine.h"
 
 #include <cleave/offload.h>
@@ -23,7 +24,9 @@ static clv_status choose(clv_context *context, const char *what, bool worth, clv
     (void)clv_offload_force(*side);
     *engine = worth && *side != CLV_SIDE_HOST ? clv_engine_lock(context) : NULL;
     if (*engine || !worth || *side != CLV_SIDE_DEVICE) return CLV_OK;
-    return clv_fail(CLV_E_NO_DEVICE, "%s: forced to a device, and none works", what);
+    return clv_jobs_held(context)
+               ? clv_jobs_refuse(what)
+               : clv_fail(CLV_E_NO_DEVICE, "%s: forced to a device, and none works", what);
 }
 
 /* Whether the host does what the device could not. */

@@ -22,7 +22,13 @@ typedef struct clv_cost {
     uint64_t buffer_bytes; /**< the largest buffer among it; 0: not told */
 } clv_cost;
 
-/** Units done so far; a non-zero return cancels the job at the next chunk border. */
+/**
+ * Units done so far; a non-zero return cancels the job at the next chunk border.
+ *
+ * It has to return: no longjmp, no exception. It may call the library, as may the functions of a job. What
+ * would wait there for the call that it belongs to does not: in its context jobs are refused
+ * (CLV_E_NO_DEVICE), and flat calls are the host's.
+ */
 typedef int clv_progress(const char *job, size_t done, size_t total, void *user);
 
 /**
@@ -89,7 +95,8 @@ typedef struct clv_job {
  *
  * @param report  NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_CANCELLED; CLV_E_DEVICE_MEMORY (no device has room for the smallest chunk
- *         and there is no reference; states the bytes); whatever the functions returned.
+ *         and there is no reference; states the bytes); CLV_E_NO_DEVICE (nobody works; called by a function
+ *         of another call in this context); whatever the functions returned.
  * Threads: one job at a time per context; further callers wait.
  */
 CLV_API clv_status clv_job_run(clv_context *context, const clv_job *job, void *user,

@@ -450,9 +450,9 @@ static clv_status open_on(clv_context *context, clv_device *device, size_t width
     clv_queue *queue;
     clv_gemm_form form;
     CLV_TRY(clv_queue_create(device, &queue));
-    pthread_mutex_lock(&context->job_lock); /* choosing measures, and writes notes */
+    const bool locked = clv_jobs_lock(context); /* choosing measures, and writes notes */
     clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, width, width, &form);
-    pthread_mutex_unlock(&context->job_lock);
+    if (locked) clv_jobs_unlock(context);
     if (!status) status = clv_train_ops_on(queue, &form, ops);
     if (status)
         clv_queue_free(queue);
