@@ -3,10 +3,11 @@
 of fine-tuning."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -59,9 +60,22 @@ class _Folder:
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = None
-        self._turn = threading.Lock()
+        self._turn, self._busy = threading.RLock(), False
         self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
         self._tokenizer = _open_tokenizer(folder, max_length)
+
+    @contextlib.contextmanager
+    def _call(self) -> Iterator[None]:
+        """A turn, once: a progress function that asks for another one would wait for its own call."""
+        with self._turn:
+            if self._busy:
+                raise ArgumentError(f"{type(self).__name__}: called by the progress function of its own "
+                                    "call, which has not ended")
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
 
     def tokenize(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
@@ -85,11 +99,12 @@ class _Folder:
     @property
     def width(self) -> int:
         """Numbers in a vector."""
-        return lib.clv_model_get_config(self._weights()).contents.value
+        with self._turn:
+            return lib.clv_model_get_config(self._weights()).contents.value
 
     def close(self) -> None:
         """Waits for calls of other threads; a second time does nothing."""
-        with self._turn:
+        with self._call():
             self._end()
 
     def _end(self) -> None:
@@ -147,7 +162,7 @@ class Encoder(_Folder):
               progress: Progress = None) -> np.ndarray:
         """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
         depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the call."""
-        with self._turn:
+        with self._call():
             if not self._encoder:
                 raise ArgumentError("Encoder: it is closed")
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
@@ -215,12 +230,14 @@ class Trainer(_Folder):
     @property
     def steps(self) -> int:
         """Steps taken so far, those before restore()'s state included."""
-        return lib.clv_trainer_steps(self._open())
+        with self._turn:
+            return lib.clv_trainer_steps(self._open())
 
     @property
     def device(self) -> str:
         """Where it computes: the label of a device, or "host"."""
-        return lib.clv_trainer_device(self._open()).decode()
+        with self._turn:
+            return lib.clv_trainer_device(self._open()).decode()
 
     def _open(self) -> int:
         if not self._trainer:

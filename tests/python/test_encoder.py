@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts: tokens, vectors, a few steps of learning, on a small random model."""
 import json
+import os
 import struct
 import threading
 import time
@@ -90,6 +91,25 @@ def test_how_far_it_is_is_told(folder, reference):
         def broken(_done, _total):
             raise KeyError("mine")
         encoder.embed(["a red apple"], progress=broken)
+    encoder.close()
+
+
+def test_a_progress_function_may_ask_but_not_call(folder, reference):
+    """It would wait for its own call: for ever, with Ctrl-C in the hands of that call."""
+    encoder, found = cleave.Encoder(folder, context=reference), []
+
+    def asks(_done, _total):
+        found.append((encoder.width, len(encoder.tokenize(["apple", "stone"]))))
+        for forbidden in (encoder.close, lambda: encoder.embed(["a stone"])):
+            with pytest.raises(cleave.ArgumentError, match="Encoder: called by the progress function"):
+                forbidden()
+
+    wanted = encoder.embed(["a red apple"])
+    ended = threading.Timer(60, lambda: os._exit(1))
+    ended.start()
+    assert np.array_equal(encoder.embed(["a red apple"], progress=asks), wanted)
+    ended.cancel()
+    assert found and set(found) == {(WIDTH, 2)}
     encoder.close()
 
 
