@@ -6,16 +6,19 @@
 #include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/offload.h"
+#include "runtime/watch.h"
 
 #include <cleave/array.h>
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_THREADS = 64, LARGEST = 32767 };
 
 static pthread_mutex_t thread_count_lock = PTHREAD_MUTEX_INITIALIZER; /* of OpenBLAS */
+static _Thread_local bool counts; /* has it, and its progress function may call again */
 
 const char *clv_eigvals_provider(void)
 {
@@ -81,8 +84,8 @@ static void stop(values *v, clv_status status)
     atomic_store(&v->over, true);
 }
 
-/* `told` is the caller's own thread's: it also tells how far everybody is. */
-static void work_on(values *v, const clv_eigen_options *told)
+/* `watch` is the caller's own thread's: it also tells how far everybody is. */
+static void work_on(values *v, clv_watch *watch)
 {
     const size_t n = v->n;
     double *room = clv_alloc(n * n + 2 * n + (size_t)v->room, sizeof *room);
@@ -92,12 +95,10 @@ static void work_on(values *v, const clv_eigen_options *told)
     while (!atomic_load(&v->over)) {
         const size_t which = atomic_fetch_add(&v->next, 1);
         if (which >= v->count) break;
-        const clv_status status = do_matrix(v, which, room, pairs);
-        if (status) stop(v, status);
+        clv_status status = do_matrix(v, which, room, pairs);
         const size_t done = atomic_fetch_add(&v->done, 1) + 1;
-        if (told && told->progress &&
-            told->progress("eigenvalues", done, v->count, told->progress_user))
-            stop(v, clv_fail(CLV_E_CANCELLED, "eigenvalues: cancelled"));
+        if (!status && watch) status = clv_watch_tell(watch, done);
+        if (status) stop(v, status);
     }
     clv_free(room);
     clv_free(pairs);
@@ -116,17 +117,23 @@ static clv_status run(clv_context *context, values *v, const clv_eigen_options *
     threads = CLV_MIN(CLV_MAX(threads, (size_t)1), (size_t)MOST_THREADS);
     clv_thread started[MOST_THREADS];
     size_t helpers = 0;
-    pthread_mutex_lock(&thread_count_lock);
+    const bool inner = counts;
+    if (!inner) pthread_mutex_lock(&thread_count_lock);
+    counts = true;
     const clv_lapack *l = v->lapack;
     const int before = l->set_threads && l->get_threads && threads > 1 ? l->get_threads() : 0;
     if (before) l->set_threads(1);
+    clv_watch watch = clv_watch_begin("eigenvalues", o->progress, o->progress_user, v->count);
+    watch.next = 0; /* the first matrix is told at once */
     while (helpers + 1 < threads && clv_thread_start(&started[helpers], "cleave-eigen", helper, v))
         ++helpers;
-    work_on(v, o);
+    work_on(v, &watch);
     for (size_t i = 0; i < helpers; ++i)
         pthread_join(started[i], NULL);
+    if (!v->error.status) clv_watch_end(&watch);
     if (before) l->set_threads(before);
-    pthread_mutex_unlock(&thread_count_lock);
+    counts = inner;
+    if (!inner) pthread_mutex_unlock(&thread_count_lock);
     if (report) {
         clv_report_note(report, "host_threads", (double)(helpers + 1));
         clv_report_note_text(report, "provider", l->library);
@@ -156,7 +163,8 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                        const clv_eigen_options *options, float *real, float *imaginary,
                        clv_report *report)
 {
-    static const clv_eigen_options none;
+    clv_eigen_options o = { 0 };
+    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
     if (!context || ((!matrices || !real || !imaginary) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
     if (!n || n > LARGEST)
@@ -185,5 +193,5 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                  .n = n,
                  .room = (int)(n > 256 ? 66 * n : 34 * n),
                  .lock = PTHREAD_MUTEX_INITIALIZER };
-    return run(context, &v, options ? options : &none, report);
+    return run(context, &v, &o, report);
 }

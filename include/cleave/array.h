@@ -91,7 +91,7 @@ CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_
 /** All-zero: no progress. */
 typedef struct clv_eigen_options {
     size_t size;            /**< sizeof(clv_eigen_options), or 0 for version 1 */
-    clv_progress *progress; /**< NULL: none; units are matrices */
+    clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls a second */
     void *progress_user;
 } clv_eigen_options;
 

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "host/array/philox.h"
 
 #include <cleave/array.h>
@@ -276,6 +277,36 @@ static int stop_soon(const char *job, size_t done, size_t total, void *user)
     return done >= 1;
 }
 
+typedef struct looks {
+    clv_context *context;
+    size_t calls, done;
+} looks;
+
+static int look(const char *job, size_t done, size_t total, void *user)
+{
+    looks *l = user;
+    const float turn[4] = { 0, 1, -1, 0 };
+    float re[2] = { 5, 5 }, im[2];
+    assert_true(strcmp(job, "eigenvalues") == 0 && done <= total && done >= l->done);
+    ++l->calls, l->done = done;
+    EXPECT_OK(clv_eigvals(l->context, turn, 1, 2, NULL, re, im, NULL)); /* waits for nobody */
+    assert_true(fabsf(re[0]) < 1e-6f);
+    return 0;
+}
+
+static void many_matrices_are_told_of_now_and_then(clv_context *context)
+{
+    enum { MANY = 5000 };
+    looks l = { .context = context };
+    const clv_eigen_options o = { .size = sizeof o, .progress = look, .progress_user = &l };
+    float *many = clv_zalloc(MANY * 8, sizeof *many), *re = many + MANY * 4;
+    const double started = clv_now();
+    EXPECT_OK(clv_eigvals(context, many, MANY, 2, &o, re, re + 2 * MANY, NULL));
+    assert_true((double)l.calls <= 3 + 10 * (clv_now() - started));
+    assert_int_equal(l.done, MANY); /* the end is told, whoever came to it */
+    clv_free(many);
+}
+
 static void general_eigenvalues_match(void **state)
 {
     (void)state;
@@ -308,6 +339,7 @@ static void general_eigenvalues_match(void **state)
         EXPECT_FAIL(
             CLV_E_CANCELLED, "cancelled",
             clv_eigvals(context, many, 1, 2, &stops, values, others, NULL)); /* one thread */
+        many_matrices_are_told_of_now_and_then(context);
     }
     EXPECT_FAIL(CLV_E_SHAPE, "1 to 32767", clv_eigvals(context, re, 1, 0, NULL, re, im, NULL));
     clv_context_free(context);
