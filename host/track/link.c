@@ -95,6 +95,9 @@ static clv_status sort_points(linker *l, size_t count)
 #define NOBODY UINT32_MAX
 enum { MOST_CELLS = 1 << 20 };
 
+/* Squares and their sums stay numbers. */
+static const double least = 1e-150, most = 1e150;
+
 static size_t cell_along(double at, double from, double side, size_t count)
 {
     const double cell = floor((at - from) / side);
@@ -111,8 +114,8 @@ static clv_status fill_cells(linker *l, double *side)
         l->x0 = fmin(l->x0, l->heads[i].x), x1 = fmax(x1, l->heads[i].x);
     }
     *side = l->options->search_range;
-    const double most = CLV_MAX(4.0 * (double)l->head_count, 64.0);
-    while (((y1 - l->y0) / *side + 1) * ((x1 - l->x0) / *side + 1) > CLV_MIN(most, MOST_CELLS))
+    const double cells = CLV_MAX(4.0 * (double)l->head_count, 64.0);
+    while (((y1 - l->y0) / *side + 1) * ((x1 - l->x0) / *side + 1) > CLV_MIN(cells, MOST_CELLS))
         *side *= 1.5;
     l->rows = (size_t)((y1 - l->y0) / *side) + 1, l->columns = (size_t)((x1 - l->x0) / *side) + 1;
     if (!clv_reserve(&l->cell_head, &l->cell_room, l->rows * l->columns, sizeof *l->cell_head) ||
@@ -277,7 +280,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
 {
     size_t alive = 0;
     for (size_t i = 0; i < l->head_count; ++i) /* unseen for too long: gone */
-        if (frame - l->heads[i].frame <= (int64_t)l->options->memory + 1)
+        if ((uint64_t)frame - (uint64_t)l->heads[i].frame - 1 <= l->options->memory)
             l->heads[alive++] = l->heads[i];
     l->head_count = alive;
     if (!clv_reserve(&l->taken, &l->taken_room, count, sizeof *l->taken)) return no_memory();
@@ -299,7 +302,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
 
 static clv_status number(const linker *l, size_t count, int64_t *particle, size_t *tracks)
 {
-    const size_t least = CLV_MAX(l->options->min_length, (size_t)1), n = (size_t)l->tracks;
+    const size_t shortest = CLV_MAX(l->options->min_length, (size_t)1), n = (size_t)l->tracks;
     size_t *length = clv_zalloc(CLV_MAX(n, (size_t)1), sizeof *length);
     int64_t *name = clv_alloc(CLV_MAX(n, (size_t)1), sizeof *name);
     if (!length || !name) {
@@ -310,7 +313,7 @@ static clv_status number(const linker *l, size_t count, int64_t *particle, size_
         ++length[l->track[i]];
     int64_t next = 0; /* tracks are numbered by first frame, y, x already */
     for (size_t t = 0; t < n; ++t)
-        name[t] = length[t] >= least ? next++ : -1;
+        name[t] = length[t] >= shortest ? next++ : -1;
     for (size_t i = 0; i < count; ++i)
         particle[l->order[i]] = name[l->track[i]];
     if (tracks) *tracks = (size_t)next;
@@ -335,13 +338,15 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
     if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
     if (!options || (count && (!points || !particle)))
         return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
-    if (!(o.search_range > 0) || !isfinite(o.search_range))
-        return clv_fail(CLV_E_ARGUMENT, "link: search range %g given, expected more than 0",
-                        o.search_range);
+    if (!(o.search_range >= least && o.search_range <= most))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "link: search range %g given, expected more than 0 (%g to %g)",
+                        o.search_range, least, most);
     if (count >= NOBODY / 2) return clv_fail(CLV_E_ARGUMENT, "link: %zu spots are too many", count);
     for (size_t i = 0; i < count; ++i)
-        if (!isfinite(points[i].y) || !isfinite(points[i].x))
-            return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite", i);
+        if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most))
+            return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite (%g, %g)", i,
+                            points[i].y, points[i].x);
     linker l = { .points = points,
                  .options = &o,
                  .watch = clv_watch_begin("link", o.progress, o.progress_user, count) };

@@ -40,7 +40,7 @@ typedef struct clv_link_options {
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, a range that is not positive, a position that is not
- *         finite); CLV_E_MEMORY; CLV_E_CANCELLED.
+ *         finite; above 1e150 nothing counts as finite); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.
  * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment).

@@ -114,6 +114,16 @@ static void memory_bridges_gaps_and_no_more(void **unused)
         clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = 1 }, particle, &tracks));
     assert_int_equal(tracks, 4);
     assert_int_equal(particle[2], 2);
+    EXPECT_OK(clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = SIZE_MAX }, particle,
+                       &tracks)); /* for ever */
+    assert_int_equal(tracks, 2);
+    const clv_point ends[] = { { INT64_MIN, 5, 5 }, { INT64_MAX, 5, 6 } };
+    const clv_link_options o = { .search_range = 2, .memory = SIZE_MAX - 1 };
+    EXPECT_OK(clv_link(ends, 2, &o, particle, &tracks));
+    assert_int_equal(tracks, 1);
+    EXPECT_OK(clv_link(ends, 2, &(clv_link_options){ .search_range = 2, .memory = SIZE_MAX - 2 },
+                       particle, &tracks));
+    assert_int_equal(tracks, 2);
 }
 
 static void short_tracks_get_no_number(void **unused)
@@ -159,6 +169,13 @@ static void odd_input_is_an_error_or_nothing(void **unused)
     p.y = 0;
     EXPECT_FAIL(CLV_E_ARGUMENT, "search range",
                 clv_link(&p, 1, &(clv_link_options){ 0 }, &particle, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "search range 1e+200 given",
+                clv_link(&p, 1, &(clv_link_options){ .search_range = 1e200 }, &particle, NULL));
+    const clv_point far[] = { { 0, -1e308, 0 },
+                              { 0, 1e308, 1 },
+                              { 1, 0, 0 } }; /* no number apart */
+    EXPECT_FAIL(CLV_E_ARGUMENT, "spot 0 is not finite (-1e+308, 0)",
+                clv_link(far, 3, &(clv_link_options){ .search_range = 1 }, &particle, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_link(&p, 1, NULL, &particle, NULL));
 }
 
