@@ -25,14 +25,15 @@ typedef struct clv_trainer_options {
     clv_train_task task;
     size_t classes; /**< of CLV_TRAIN_CLASSES, at least 2 */
     clv_optimizer optimizer;
-    double beta1, beta2;   /**< of AdamW, in [0,1) [0.9, 0.999] */
-    double eps;            /**< of AdamW [1e-8] */
-    double momentum;       /**< of SGD, in [0,1) */
-    double decay;          /**< of weights; biases and norms have none */
-    bool decay_all;        /**< they do as well */
-    double clip;           /**< gradients longer than that are shortened to it; 0: never */
-    double scale;          /**< of CLV_TRAIN_PAIRS [20] */
-    size_t frozen_layers;  /**< the first so many stay, and then the embeddings too */
+    double beta1, beta2;  /**< of AdamW, in [0,1) [0.9, 0.999] */
+    double eps;           /**< of AdamW [1e-8] */
+    double momentum;      /**< of SGD, in [0,1) */
+    double decay;         /**< of weights; biases and norms have none */
+    bool decay_all;       /**< they do as well */
+    double clip;          /**< gradients longer than that are shortened to it; 0: never */
+    double scale;         /**< of CLV_TRAIN_PAIRS [20] */
+    size_t frozen_layers; /**< the first so many stay, and then the embeddings too; all of them only
+                                with CLV_TRAIN_CLASSES, whose layer learns */
     bool frozen_embedding; /**< the embeddings stay */
     uint64_t seed;         /**< of the first weights of the classes' layer */
 } clv_trainer_options;

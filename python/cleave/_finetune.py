@@ -255,7 +255,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
                 "linear" (falls to 0 behind that) or "constant"
     optimizer, momentum, decay, clip, scale   "adamw" or "sgd" (which has momentum); of weights; longest
                 gradient, 0: any; of the cosines of pairs
-    freeze      the embeddings and the first so many layers stay; 0: none does
+    freeze      the embeddings and the first so many layers stay; 0: none does; all only with classes
     seed        of the order and the first weights
     validation  (texts, targets) to test with behind every epoch
     save_every  steps from state to state on disk; 0: at the ends of epochs
@@ -272,8 +272,9 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     for name, value, good in (("epochs", epochs, 1 <= epochs <= 1 << 20),
                               ("batch_size", batch_size, 1 + pairs <= batch_size <= 1 << 16),
                               ("rate", rate, 0 < rate <= 1e3), ("warmup", warmup, 0 <= warmup < 1),
-                              ("seed", seed, 0 <= seed <= _MASK)):
-        if not good:
+                              ("seed", seed, 0 <= seed <= _MASK), ("freeze", freeze, freeze >= 0),
+                              ("save_every", save_every, save_every >= 0)):
+        if not good or (name not in ("rate", "warmup") and int(value) != value):
             raise ArgumentError(f"finetune: {name}={value!r} is outside its range")
     _check_output(source, target, state, resume)
     learnt, tested = _texts("texts", texts), None

@@ -98,7 +98,7 @@ static void resumes_on_its_model(clv_context *context, const char *file)
     EXPECT_FAIL(CLV_E_FORMAT, "frozen weights are others", clv_trainer_restore(t, file));
     clv_trainer_close(t);
     clv_model_close(other);
-    t = runs_open(context, model, CLV_TRAIN_PAIRS, 2); /* nothing learns */
+    t = runs_open(context, model, CLV_TRAIN_CLASSES, 2); /* their own layer alone learns */
     runs_take(t, 0, 1, &second_run);
     EXPECT_OK(clv_trainer_save(t, file, NULL));
     EXPECT_OK(clv_trainer_restore(t, file));

@@ -27,12 +27,10 @@ def write_tensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("model")
+def make_model(made, layers):
     (made / "config.json").write_text(json.dumps({
         "model_type": "bert", "hidden_size": WIDTH, "num_attention_heads": 2,
-        "num_hidden_layers": 1, "intermediate_size": FFN, "hidden_act": "gelu",
+        "num_hidden_layers": layers, "intermediate_size": FFN, "hidden_act": "gelu",
         "layer_norm_eps": 1e-12, "max_position_embeddings": 32, "vocab_size": len(WORDS),
         "type_vocab_size": 2, "position_embedding_type": "absolute"}))
     (made / "vocab.txt").write_text("\n".join(WORDS) + "\n")
@@ -42,18 +40,25 @@ def folder(tmp_path_factory):
     shapes = {"embeddings.word_embeddings.weight": (len(WORDS), WIDTH),
               "embeddings.position_embeddings.weight": (32, WIDTH),
               "embeddings.token_type_embeddings.weight": (2, WIDTH)}
-    layer = "encoder.layer.0."
-    for name, shape in {"attention.self.query": (WIDTH, WIDTH), "attention.self.key": (WIDTH, WIDTH),
-                        "attention.self.value": (WIDTH, WIDTH),
-                        "attention.output.dense": (WIDTH, WIDTH), "intermediate.dense": (FFN, WIDTH),
-                        "output.dense": (WIDTH, FFN)}.items():
-        shapes[layer + name + ".weight"], shapes[layer + name + ".bias"] = shape, shape[:1]
+    norms = ["embeddings.LayerNorm"]
+    for layer in (f"encoder.layer.{i}." for i in range(layers)):
+        for name, shape in {"attention.self.query": (WIDTH, WIDTH),
+                            "attention.self.key": (WIDTH, WIDTH),
+                            "attention.self.value": (WIDTH, WIDTH),
+                            "attention.output.dense": (WIDTH, WIDTH),
+                            "intermediate.dense": (FFN, WIDTH), "output.dense": (WIDTH, FFN)}.items():
+            shapes[layer + name + ".weight"], shapes[layer + name + ".bias"] = shape, shape[:1]
+        norms += [layer + "attention.output.LayerNorm", layer + "output.LayerNorm"]
     tensors = {name: 0.3 * random.standard_normal(shape) for name, shape in shapes.items()}
-    for name in ("embeddings.LayerNorm", layer + "attention.output.LayerNorm",
-                 layer + "output.LayerNorm"):
+    for name in norms:
         tensors[name + ".weight"], tensors[name + ".bias"] = np.ones(WIDTH), np.zeros(WIDTH)
     write_tensors(made / "model.safetensors", tensors)
     return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("model"), 1)
 
 
 def test_tokens(folder):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cleave
-from test_encoder import folder  # noqa: F401: a small random model
+from test_encoder import folder, make_model  # noqa: F401: a small random model
 
 FRUIT = ["red apple", "green apples", "the apple is red", "a green apple", "apples"]
 ROCKS = ["red stone", "a stone", "stones", "the stone is green", "the red stones"]
@@ -93,13 +93,15 @@ def test_ctrl_c_leaves_a_state(folder, reference, tmp_path):
     assert os.listdir(tmp_path / "out") == ["checkpoint.safetensors"]
 
 
-def test_pairs(folder, context, tmp_path):
+def test_pairs(context, tmp_path):
+    (tmp_path / "model").mkdir()
+    folder = make_model(tmp_path / "model", 2)  # one layer of which learns
     data = tmp_path / "pairs.tsv"
     data.write_text("".join(f"{one}\t{other}\n" for one, other in zip(FRUIT, ROCKS)))
     rules = {"task": "pairs", "epochs": 3, "batch_size": 5, "rate": 0.01, "freeze": 1}
     result = cleave.finetune(folder, FRUIT, ROCKS, tmp_path / "out", validation=(FRUIT, ROCKS),
                              context=context, **rules)
-    assert result.classes == [] and len(result.losses) == 3
+    assert result.classes == [] and len(result.losses) == 3 and result.losses[2] < result.losses[0]
     with cleave.Context(mode="reference") as plain:
         cleave.finetune(folder, FRUIT, ROCKS, tmp_path / "plain", context=plain, **rules)
     done = command(folder, data, tmp_path / "same", "--task=pairs", "--epochs=3", "--batch-size=5",
@@ -132,7 +134,13 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         ((folder, TEXTS, LABELS, output), {"epochs": 0}, "epochs=0"),
         ((folder, TEXTS, LABELS, output), {"rate": 0}, "rate=0"),
         ((folder, TEXTS, LABELS, output), {"schedule": "cosine"}, "'linear', 'constant'"),
-        ((folder, TEXTS, LABELS, output), {"freeze": 9}, "frozen|layers"),
+        ((folder, TEXTS, LABELS, output), {"freeze": 9}, "9 layers stay, the model has 1"),
+        ((folder, TEXTS, LABELS, output), {"freeze": -1}, "freeze=-1 is outside"),
+        ((folder, TEXTS, LABELS, output), {"save_every": -1}, "save_every=-1 is outside"),
+        ((folder, TEXTS, LABELS, output), {"epochs": 1.5}, "epochs=1.5 is outside"),
+        ((folder, TEXTS, LABELS, output), {"clip": -2.0}, "clip -2 given"),
+        ((folder, FRUIT, ROCKS, output), {"task": "pairs", "freeze": 1},
+         "1 layers stay, the model has 1, and pairs .* nothing would learn"),
         ((folder, TEXTS, LABELS, output), {"resume": True}, "there is no"),
     ]
     for arguments, options, why in cases:

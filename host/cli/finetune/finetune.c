@@ -85,6 +85,11 @@ static clv_status check_fit(const finetune_state *s)
     if (s->args->freeze > config->layers)
         return clv_fail(CLV_E_ARGUMENT, "--freeze %llu: the model has %zu layers",
                         (unsigned long long)s->args->freeze, config->layers);
+    if (s->args->task == CLV_TRAIN_PAIRS && config->layers && s->args->freeze == config->layers)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "--freeze %llu: with --task pairs nothing would learn: the model has %zu "
+                        "layers, and pairs add none",
+                        (unsigned long long)s->args->freeze, config->layers);
     if (info.vocabulary <= config->vocabulary) return CLV_OK;
     return clv_fail(CLV_E_FORMAT,
                     "%s: the tokenizer has ids up to %zu, the model's word table %zu rows",

@@ -12,9 +12,21 @@
 
 enum { MOST_HEAD_WIDTH = 256, MOST_CLASSES = 1 << 20 };
 
-static bool in_range(double x, double low, double high)
+/* All from 0 to less than something. */
+static clv_status check_numbers(const clv_trainer_options *o)
 {
-    return x >= low && x < high;
+    const struct {
+        const char *name;
+        double given, below;
+    } rules[] = { { "beta1", o->beta1, 1 },       { "beta2", o->beta2, 1 },
+                  { "momentum", o->momentum, 1 }, { "eps", o->eps, 1 },
+                  { "decay", o->decay, 1e6 },     { "clip", o->clip, (double)INFINITY },
+                  { "scale", o->scale, 1e6 } };
+    for (size_t i = 0; i < CLV_LEN(rules); ++i)
+        if (!(rules[i].given >= 0 && rules[i].given < rules[i].below))
+            return clv_fail(CLV_E_ARGUMENT, "trainer: %s %g given, expected 0 to less than %g",
+                            rules[i].name, rules[i].given, rules[i].below);
+    return CLV_OK;
 }
 
 static clv_status read_options(const clv_trainer_options *given, const clv_model_config *c,
@@ -33,14 +45,17 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
         return clv_fail(CLV_E_ARGUMENT, "trainer: %zu classes given, expected 2 to %d", o->classes,
                         MOST_CLASSES);
     if (o->task == CLV_TRAIN_PAIRS) o->classes = 0;
-    if (!in_range(o->beta1, 0, 1) || !in_range(o->beta2, 0, 1) || !in_range(o->momentum, 0, 1) ||
-        !in_range(o->eps, 0, 1) || !in_range(o->decay, 0, 1e6) || !in_range(o->clip, 0, INFINITY) ||
-        !in_range(o->scale, 0, 1e6))
-        return clv_fail(CLV_E_ARGUMENT, "trainer: a number outside its range (beta, momentum, eps, "
-                                        "decay, clip or scale)");
+    CLV_TRY(check_numbers(o));
     if (o->frozen_layers > c->layers)
         return clv_fail(CLV_E_ARGUMENT, "trainer: %zu layers stay, the model has %zu",
                         o->frozen_layers, c->layers);
+    const bool stays = c->layers ? o->frozen_layers == c->layers : o->frozen_embedding;
+    if (stays && o->task == CLV_TRAIN_PAIRS)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "trainer: %zu layers stay, the model has %zu, and pairs add no layer: nothing "
+            "would learn",
+            o->frozen_layers, c->layers);
     if (!c->heads || c->width % c->heads || c->width / c->heads > MOST_HEAD_WIDTH)
         return clv_fail(CLV_E_SHAPE, "trainer: %zu heads of a width of %zu", c->heads, c->width);
     return CLV_OK;
