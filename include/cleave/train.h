@@ -97,7 +97,7 @@ CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
                                     const char *const *metadata);
 /** Goes on where clv_trainer_save was called: the next step gives the bits that it would have given.
  *  CLV_E_FORMAT: no such file, of another model (frozen weights are not in it, their digest is), or of
- *  other options. */
+ *  other options; nothing has changed then. */
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does; those of the classes as "classifier.weight" [classes,

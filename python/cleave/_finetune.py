@@ -313,7 +313,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
             scores = _learn(plan, trainer, examples, others[0] if others else None,
                             lambda: trainer.save(state, {"cleave.run": run}), save_every, watch,
                             losses)
-            if trainer.steps < plan.steps:
+            if watch.failure or trainer.steps < plan.steps:
                 watch.done(0)  # what the progress function raised, or the interrupt
                 if not watch.signals:
                     raise CancelledError(f"finetune: cancelled behind step {trainer.steps} of "

@@ -105,11 +105,40 @@ static void resumes_on_its_model(clv_context *context, const char *file)
     clv_trainer_close(t);
 }
 
+/* A state without one of its parts: the trainer goes on as if it had not been asked. */
+static void takes_all_or_nothing(clv_context *context, const char *file)
+{
+    static const char *const keys[] = { "cleave.rules", "cleave.steps", "cleave.stays" };
+    const char *metadata[2 * CLV_LEN(keys) + 1] = { NULL };
+    static float zeros[CLV_LEN(first_run.weights)];
+    clv_tensors *state;
+    clv_train_result before, after;
+    clv_trainer *t = runs_open(context, model, CLV_TRAIN_CLASSES, 1);
+    runs_take(t, 0, 1, &first_run);
+    EXPECT_OK(clv_trainer_save(t, file, NULL));
+    EXPECT_OK(clv_tensors_open(file, &state));
+    for (size_t i = 0; i < CLV_LEN(keys); ++i)
+        metadata[2 * i] = keys[i], metadata[2 * i + 1] = clv_tensors_metadata(state, keys[i]);
+    const clv_tensor_source sources[] = {
+        { "weights", CLV_TENSOR_F32, 1, { t->count }, zeros },
+        { "first_moment", CLV_TENSOR_F32, 1, { t->count }, zeros },
+    };
+    EXPECT_OK(clv_tensors_write(file, sources, CLV_LEN(sources), metadata));
+    clv_tensors_close(state);
+    runs_take(t, 1, 2, &first_run);
+    EXPECT_OK(clv_trainer_evaluate(t, run_ids, run_offsets, RUN_TEXTS, run_labels, &before));
+    EXPECT_FAIL(CLV_E_FORMAT, "no tensor \"second_moment\"", clv_trainer_restore(t, file));
+    EXPECT_OK(clv_trainer_evaluate(t, run_ids, run_offsets, RUN_TEXTS, run_labels, &after));
+    assert_true(before.loss == after.loss && clv_trainer_steps(t) == 2);
+    clv_trainer_close(t);
+}
+
 static void run_frozen(clv_context *context, clv_device *device)
 {
     char file[400];
     snprintf(file, sizeof file, "%s/stays.safetensors", test_temp_dir());
     steps_are_the_same(context, device, file);
+    takes_all_or_nothing(context, file);
     resumes_on_its_model(context, file);
     if (!device) stays_on_host = first_run;
     for (int s = 0; s < 6; ++s)

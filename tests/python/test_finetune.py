@@ -83,6 +83,20 @@ def test_a_run_that_was_cancelled_goes_on(folder, whole, reference, tmp_path):
     assert "checkpoint.safetensors" not in os.listdir(tmp_path / "out")
 
 
+def test_what_a_progress_function_raises_at_the_end_is_raised(folder, whole, reference, tmp_path):
+    def broken(done, total):
+        if done == total:
+            raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, progress=broken,
+                        **RULES)
+    assert os.listdir(tmp_path / "out") == ["checkpoint.safetensors"]
+    result = cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, resume=True,
+                             **RULES)
+    assert (result.resumed_at, len(result.losses)) == (16, 0)
+    assert filecmp.cmp(weights(whole[0]), weights(tmp_path / "out"), shallow=False)
+
+
 def test_ctrl_c_leaves_a_state(folder, reference, tmp_path):
     def press(done, _total):
         if done == 3:

@@ -96,14 +96,15 @@ clv_status clv_trainer_save(clv_trainer *t, const char *path, const char *const 
     return status;
 }
 
-static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char *path)
+/* All that there is to read, before anything changes. */
+static clv_status check_state(clv_trainer *t, const clv_tensors *file, const char *path,
+                              uint64_t *steps)
 {
     char rules[512];
-    uint64_t steps;
     const char *found = clv_tensors_metadata(file, "cleave.rules");
     const char *count = clv_tensors_metadata(file, "cleave.steps");
     describe(t, rules);
-    if (!found || !count || !clv_parse_u64(count, &steps))
+    if (!found || !count || !clv_parse_u64(count, steps))
         return clv_fail(CLV_E_FORMAT, "%s is no state of a training run", path);
     if (strcmp(found, rules) != 0)
         return clv_fail(CLV_E_FORMAT,
@@ -113,16 +114,27 @@ static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char
     if (t->net.base && (!rest || strcmp(rest, digest_of_rest(t)) != 0))
         return clv_fail(CLV_E_FORMAT, "%s belongs to a model whose frozen weights are others",
                         path);
+    for (size_t i = 0; i < BLOCKS; ++i) {
+        const clv_tensor *tensor = clv_tensors_find(file, block_names[i]);
+        if (block_of(t, i) &&
+            (!tensor || tensor->type != CLV_TENSOR_F32 || tensor->count != t->count))
+            return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\" of %zu numbers", path,
+                            block_names[i], t->count);
+    }
+    return CLV_OK;
+}
+
+static clv_status read_state(clv_trainer *t, const clv_tensors *file, const char *path)
+{
+    uint64_t steps;
+    CLV_TRY(check_state(t, file, path, &steps));
     float *host = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *host);
     clv_status status =
         host ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, t->count);
     for (size_t i = 0; i < BLOCKS && !status; ++i) {
         if (!block_of(t, i)) continue;
-        const clv_tensor *tensor = clv_tensors_find(file, block_names[i]);
-        if (!tensor || tensor->type != CLV_TENSOR_F32 || tensor->count != t->count)
-            status = clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\" of %zu numbers", path,
-                              block_names[i], t->count);
-        if (!status) status = clv_tensors_read_f32(file, tensor, 0, t->count, host);
+        status =
+            clv_tensors_read_f32(file, clv_tensors_find(file, block_names[i]), 0, t->count, host);
         if (!status) status = t->ops->put(t->ops, (clv_mem){ block_of(t, i), 0 }, host, t->count);
     }
     clv_free(host);
