@@ -35,6 +35,10 @@ def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndar
     """(ids, offsets): text i has ids[offsets[i]:offsets[i + 1]]."""
     if isinstance(texts, str):
         raise ArgumentError("texts: a list expected, one str given")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentError(f"texts: text {i}: a str expected, {text!r:.40} given")
     raw = [text.encode() for text in texts]
     pointers = (ctypes.c_char_p * max(len(raw), 1))(*raw)
     lengths = (ctypes.c_size_t * max(len(raw), 1))(*(len(text) for text in raw))
@@ -54,12 +58,29 @@ def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndar
     return ids, offsets
 
 
+def _not_negative(what: str, **numbers: Any) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, (int, np.integer)) and value < 0:
+            raise ArgumentError(f"{what}: {name}={value!r} is negative")
+
+
+def _whole(what: str, values: Any) -> np.ndarray:
+    """As int32; what would become another number is refused."""
+    given = np.asarray(values)
+    with np.errstate(invalid="ignore"):
+        made = np.ascontiguousarray(given, np.int32) if given.dtype.kind in "iufb" else None
+    if made is None or (made != given).any():
+        raise ArgumentError(f"trainer: {what}: whole numbers of 32 bits expected")
+    return made
+
+
 class _Folder:
     """A model folder: tokenizer, and weights once they are needed. Threads take turns: the library
     wants one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = None
+        _not_negative(type(self).__name__, max_length=max_length, threads=threads)
         self._turn, self._busy = threading.RLock(), False
         self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
         self._tokenizer = _open_tokenizer(folder, max_length)
@@ -82,7 +103,7 @@ class _Folder:
         with self._turn:
             self._check_open()
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
-        return np.split(ids, offsets[1:-1].astype(np.intp)) if len(texts) else []
+        return np.split(ids, offsets[1:-1].astype(np.intp)) if len(offsets) > 1 else []
 
     def _check_open(self) -> None:
         if not self._tokenizer:
@@ -148,6 +169,7 @@ class Encoder(_Folder):
         self._encoder = None
         super().__init__(folder, max_length, threads)
         self.context = context or default_context()
+        _not_negative("Encoder", batch_tokens=batch_tokens)
         model, made = self._weights(), ctypes.c_void_p()
         options = _abi.EncoderOptions(size=ctypes.sizeof(_abi.EncoderOptions),
                                       batch_tokens=batch_tokens, half=half)
@@ -166,13 +188,14 @@ class Encoder(_Folder):
             if not self._encoder:
                 raise ArgumentError("Encoder: it is closed")
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
-            out = np.empty((len(texts), self.width), np.float32)
-            if len(texts):
+            count = len(offsets) - 1
+            out = np.empty((count, self.width), np.float32)
+            if count:
                 with Watch(progress, "embed") as watch:
                     lib.clv_encoder_watch(self._encoder, watch.function, None)
                     try:
                         status = lib.clv_encode(self._encoder, address(ids), address(offsets),
-                                                len(texts), address(out), report_handle(report))
+                                                count, address(out), report_handle(report))
                         watch.done(status)
                     finally:
                         lib.clv_encoder_watch(self._encoder, _NOBODY, None)
@@ -217,6 +240,7 @@ class Trainer(_Folder):
         known = {name for name, _ in _abi.TrainerOptions._fields_} - {"size", "task"}
         if set(options) - known:
             raise ArgumentError(f"trainer: unknown option {sorted(set(options) - known)[0]!r}")
+        _not_negative("trainer", **options)
         given = _abi.TrainerOptions(size=ctypes.sizeof(_abi.TrainerOptions),
                                     task=choice("task", task, {"classes": 0, "pairs": 1}),
                                     **options)
@@ -247,12 +271,12 @@ class Trainer(_Folder):
     def run_rows(self, rows: Sequence[np.ndarray], labels: Any,
                  rate: float | None = None) -> TrainResult:
         """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
-        marks = None if labels is None else np.ascontiguousarray(labels, np.int32)
+        marks = None if labels is None else _whole("labels", labels)
         if marks is not None and marks.shape != (len(rows),):
             raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
         offsets = np.zeros(len(rows) + 1, np.uintp)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
-        ids = np.concatenate([*rows, np.zeros(1, np.int32)]).astype(np.int32, copy=False)
+        ids = _whole("rows", np.concatenate([*rows, np.zeros(1, np.int32)]))
         found = _abi.TrainResult()
         with self._turn:
             head = (self._open(), address(ids), address(offsets), len(rows), address(marks))

@@ -64,9 +64,10 @@ class Kernel:
         self.items = _abi.Items(size=ctypes.sizeof(_abi.Items), kernel=_kept_name(name),
                                 source=ctypes.pointer(_kept_source(file, source)))
         for i, (key, value) in enumerate(defines.items()):
-            if not key.isidentifier() or not isinstance(value, (int, np.integer)):
+            if not key.isidentifier() or not isinstance(value, (int, np.integer)) \
+                    or not -2**63 <= value < 2**63:
                 raise ArgumentError(f"kernel {name}: define {key}={value!r}: a name and an integer "
-                                    "expected")
+                                    "of 64 bits expected")
             self.items.defines[i] = _abi.Define(_kept_name(key), int(value))
 
     @classmethod
@@ -89,16 +90,19 @@ class Shared:
     """An array that every item sees whole: it is copied to each device once."""
 
     def __init__(self, array: Any):
-        self.array = np.ascontiguousarray(array)
-        if not self.array.size:
+        given = np.ascontiguousarray(array)
+        if not given.size:
             raise ShapeError("Shared: an empty array")
+        if given.dtype.hasobject or given.dtype.kind not in "iufbcV":
+            raise ShapeError(f"Shared: an array of numbers expected, {given.dtype} given")
+        self.array = given.astype(given.dtype.newbyteorder("="), copy=False)
 
 
 class Out:
     """A result: `shape` elements of `dtype` for each item; map() returns [items, *shape]."""
 
     def __init__(self, dtype: Any = np.float32, shape: int | tuple[int, ...] = ()):
-        self.dtype = np.dtype(dtype)
+        self.dtype = np.dtype(dtype).newbyteorder("=")  # as devices write
         self.shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
         self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
         if self.dtype.hasobject or self.item_bytes < 1:
@@ -110,6 +114,8 @@ class Local:
 
     def __init__(self, bytes: int):
         self.bytes = int(bytes)
+        if self.bytes < 1:
+            raise ArgumentError(f"Local: {bytes} bytes, 1 or more expected")
 
 
 class _Number:

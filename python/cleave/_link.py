@@ -40,6 +40,8 @@ def _points_of(spots: Any) -> np.ndarray:
         points["frame"], points["y"], points["x"] = columns
     if columns[0].dtype.kind == "f" and (points["frame"] != columns[0]).any():
         raise ArgumentError("spots: a frame is not a whole number")
+    if columns[0].dtype.kind == "u" and (columns[0] > np.iinfo(np.int64).max).any():
+        raise ArgumentError("spots: a frame is 2^63 or more")
     return points
 
 
@@ -64,8 +66,9 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
     points = _points_of(spots)
-    if memory < 0 or min_length < 0:
-        raise ArgumentError("link: memory and min_length are not negative")
+    for name, value in (("memory", memory), ("min_length", min_length)):
+        if not 0 <= value < 2**64:
+            raise ArgumentError(f"link: {name}={value}: 0 to 2^64 - 1 expected")
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(ctypes.sizeof(_abi.LinkOptions), search_range, memory, min_length,

@@ -136,6 +136,25 @@ def test_a_model_learns(folder, reference, tmp_path):
     trainer.close()
 
 
+def test_what_would_become_something_else_is_refused(folder, reference):
+    for make, options, why in ((cleave.Encoder, {"max_length": -1}, "max_length=-1 is negative"),
+                               (cleave.Encoder, {"batch_tokens": -1}, "batch_tokens=-1 is negative"),
+                               (cleave.Encoder, {"threads": -1}, "threads=-1 is negative"),
+                               (cleave.Trainer, {"classes": -2}, "classes=-2 is negative")):
+        with pytest.raises(cleave.ArgumentError, match=why):
+            make(folder, context=reference, **options)
+    with pytest.raises(cleave.ArgumentError, match="text 1: a str expected, b'a' given"):
+        cleave.tokenize(folder, ["a", b"a"])
+    assert len(cleave.tokenize(folder, (text for text in ("a", "the")))) == 2
+    trainer = cleave.Trainer(folder, classes=2, context=reference)
+    for rows, labels in (([np.array([2, 5])], np.array([2**32])), ([np.array([2, 5])], [0.5]),
+                         ([np.array([2**32 + 2, 5])], [0]), ([np.array([2, np.nan])], [0])):
+        with pytest.raises(cleave.ArgumentError, match="whole numbers of 32 bits expected"):
+            trainer.run_rows(rows, labels)
+    assert trainer.run_rows([np.array([2, 5])], np.array([1.0])).counted == 1
+    trainer.close()
+
+
 def test_threads_take_turns(folder, reference):
     """One trainer, four threads: each gets what it would get alone."""
     batches = [["red apple", "stone"][:1 + i % 2] * (1 + i) for i in range(4)]

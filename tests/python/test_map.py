@@ -148,6 +148,15 @@ def test_inputs_stay_as_they_are(device_context):
     assert (out == [3.5, 4.5, 5.5]).all() and (x == 1).all()
 
 
+def test_bytes_in_another_order_are_turned(device_context):
+    x = np.arange(300, dtype=">f4").reshape(100, 3)
+    out, _ = scale(x, np.array([1, 2, 3], ">f4"), context=device_context)
+    assert np.array_equal(out, 2.5 * x + [1, 2, 3])
+    out = cleave.map(SCALE, x, 2.5, cleave.Shared(np.float32([1, 2, 3])), cleave.Out(">f4", 3),
+                     cleave.Out(">u4"), cleave.FIRST, cleave.COUNT, context=device_context)[0]
+    assert np.array_equal(out, 2.5 * x + [1, 2, 3])
+
+
 def test_a_kernel_that_does_not_compile(device_context):
     kernel = cleave.Kernel("__kernel void bad(__global int *out) { out[0] = nonsense; }", "bad",
                            file="mine.cl")
@@ -199,8 +208,13 @@ def test_wrong_use_says_what_is_wrong(device_context):
             cleave.map(*arguments, **options, context=device_context)
     with pytest.raises(cleave.ShapeError, match="plain elements"):
         cleave.Out(object)
-    with pytest.raises(cleave.ArgumentError, match="integer"):
-        cleave.Kernel("", "k", {"A": 1.5})
+    for value in (1.5, 2**63):
+        with pytest.raises(cleave.ArgumentError, match="integer of 64 bits"):
+            cleave.Kernel("", "k", {"A": value})
+    with pytest.raises(cleave.ArgumentError, match="-4 bytes"):
+        cleave.Local(-4)
+    with pytest.raises(cleave.ShapeError, match="numbers expected, object"):
+        cleave.Shared([object()])
 
 
 def test_nothing_to_do_is_done():
