@@ -2,6 +2,7 @@
 /* clv_items_run: arguments that follow from the chunk, work-groups that fit, a job of both. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/run.h"
 
 #include <cleave/items.h>
 
@@ -66,6 +67,33 @@ static clv_status check_arg(const run *r, size_t i)
                  : CLV_OK;
 }
 
+/* What a chunk commits must not be what another one still reads, or commits as well. */
+static clv_status check_places(const run *r)
+{
+    const size_t items = r->items.items;
+    size_t chunks = 0, shared = 0;
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        chunks += a->kind == CLV_ITEM_INPUT || a->kind == CLV_ITEM_OUTPUT;
+        shared += a->kind == CLV_ITEM_SHARED;
+        for (size_t k = 0; k < r->count && a->kind == CLV_ITEM_OUTPUT; ++k) {
+            const clv_item_arg *b = &r->args[k];
+            const bool input = b->kind == CLV_ITEM_INPUT, result = b->kind == CLV_ITEM_OUTPUT;
+            if (k == i || !(input || result || b->kind == CLV_ITEM_SHARED)) continue;
+            if (input && b->data == a->result && b->bytes == a->bytes) continue; /* item by item */
+            if (clv_shares(a->result, a->bytes * items, result ? b->result : b->data,
+                           input || result ? b->bytes * items : b->bytes))
+                return clv_fail(CLV_E_ARGUMENT, "items %s: arguments %zu and %zu share memory",
+                                r->items.kernel, i, k);
+        }
+    }
+    if (chunks > CLV_MAX_KEYS || shared > CLV_MAX_KEYS)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "items %s: %zu inputs and outputs, %zu shared arrays, at most %d of each",
+                        r->items.kernel, chunks, shared, CLV_MAX_KEYS);
+    return CLV_OK;
+}
+
 static bool has(const run *r, clv_item_kind kind)
 {
     for (size_t i = 0; i < r->count; ++i)
@@ -123,6 +151,7 @@ static clv_status check(run *r)
         return clv_fail(CLV_E_ARGUMENT,
                         "items %s: no output among the arguments: nothing would come back",
                         t->kernel);
+    CLV_TRY(check_places(r));
     return choose_groups(r);
 }
 
@@ -294,18 +323,19 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
     memcpy(&r.items, items, known);
     char signature[96];
     CLV_TRY(check(&r));
-    if (!items->signature) sign(&r, signature);
+    const clv_items *t = &r.items; /* what the caller's version of it has */
+    if (!t->signature) sign(&r, signature);
     const clv_job job = { .size = sizeof job,
-                          .name = items->kernel,
-                          .signature = items->signature ? items->signature : signature,
-                          .units = items->items,
-                          .align = r.adapt && items->items > GROUP ? GROUP : 1,
+                          .name = t->kernel,
+                          .signature = t->signature ? t->signature : signature,
+                          .units = t->items,
+                          .align = r.adapt && t->items > GROUP ? GROUP : 1,
                           .setup = setup,
                           .enqueue = enqueue,
                           .commit = commit,
-                          .reference = items->reference ? reference : NULL,
-                          .progress = items->progress,
-                          .progress_user = items->progress_user,
+                          .reference = t->reference ? reference : NULL,
+                          .progress = t->progress,
+                          .progress_user = t->progress_user,
                           .unit_cost = cost_of_item(&r) };
     return clv_job_run(context, &job, &r, report);
 }

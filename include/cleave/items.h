@@ -22,7 +22,8 @@ typedef enum clv_item_kind {
 } clv_item_kind;
 
 /** One argument, in the kernel's order. The memory is the caller's, and stays where it is during the
- *  call. */
+ *  call. That of an OUTPUT is nobody else's, but for an INPUT that is the same array as a whole. At most
+ *  32 INPUT and OUTPUT together, and 32 SHARED. */
 typedef struct clv_item_arg {
     clv_item_kind kind;
     size_t bytes;
@@ -71,7 +72,7 @@ typedef struct clv_items {
  * @param user    for `reference`.
  * @param report  NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, a kind, bytes or extent outside its range; arguments other
- *         than the kernel's); CLV_E_BUILD (clv_error_detail() is the compiler's log); and what
+ *         than the kernel's, too many, or results that share memory); CLV_E_BUILD (clv_error_detail() is the compiler's log); and what
  *         clv_job_run returns.
  * Threads: as clv_job_run. In full: examples/items.c.
  */

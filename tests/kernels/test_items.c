@@ -9,6 +9,7 @@
 #include <cleave/items.h>
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -187,6 +188,53 @@ static void plain_c_takes_over(void **state)
     clv_context_free(context);
 }
 
+static clv_status twice_in_plain_c(void *const *args, size_t first, size_t count, void *user)
+{
+    (void)first, (void)user;
+    for (size_t i = 0; i < count; ++i)
+        ((int *)args[1])[i] = 2 * ((const int *)args[0])[i], ((int *)args[2])[i] = 0;
+    return CLV_OK;
+}
+
+/* Every chunk reads its own items before it writes them. */
+static void an_array_may_be_its_own_result(test_device *device)
+{
+    static int numbers[ODD], extent[ODD];
+    for (int i = 0; i < ODD; ++i)
+        numbers[i] = i;
+    const clv_item_arg args[] = { { CLV_ITEM_INPUT, .bytes = 4, .data = numbers },
+                                  { CLV_ITEM_OUTPUT, .bytes = 4, .result = numbers },
+                                  { CLV_ITEM_OUTPUT, .bytes = 4, .result = extent } };
+    clv_items items = { .size = sizeof items,
+                        .source = &source,
+                        .kernel = "double_it",
+                        .defines = { { "WIDTH", WIDTH } },
+                        .items = ODD,
+                        .reference = twice_in_plain_c };
+    EXPECT_OK(clv_items_run(device->context, &items, args, 3, NULL, NULL));
+    for (int i = 0; i < ODD; ++i)
+        assert_int_equal(numbers[i], 2 * i);
+}
+
+static void in_place(void **state)
+{
+    (void)state;
+    test_each_device(an_array_may_be_its_own_result);
+    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE };
+    test_device host = { 0 };
+    EXPECT_OK(clv_context_create(&plain, &host.context));
+    an_array_may_be_its_own_result(&host);
+    const clv_item_arg arg = { CLV_ITEM_OUTPUT, .bytes = 4, .result = out };
+    const clv_items older = { .size = offsetof(clv_items, reference),
+                              .source = &source,
+                              .kernel = "double_it",
+                              .items = 3,
+                              .reference = twice_in_plain_c };
+    EXPECT_FAIL(CLV_E_NO_DEVICE, "no plain C path",
+                clv_items_run(host.context, &older, &arg, 1, NULL, NULL));
+    clv_context_free(host.context);
+}
+
 static void wrong_use_says_what_is_wrong(void **state)
 {
     (void)state;
@@ -207,6 +255,10 @@ static void wrong_use_says_what_is_wrong(void **state)
         { fine, { CLV_ITEM_VALUE, .bytes = 17, .data = in }, "1 to 16 bytes" },
         { fine, { CLV_ITEM_LOCAL }, "0 bytes of local" },
         { fine, { (clv_item_kind)99 }, "no such kind" },
+        { fine, { CLV_ITEM_OUTPUT, .bytes = 4, .result = out + 8 }, "arguments 0 and 1 share" },
+        { fine, { CLV_ITEM_INPUT, .bytes = 4, .data = out + 1 }, "arguments 0 and 1 share" },
+        { fine, { CLV_ITEM_INPUT, .bytes = 8, .data = out }, "arguments 0 and 1 share" },
+        { fine, { CLV_ITEM_SHARED, .bytes = 4, .data = out }, "arguments 0 and 1 share" },
         { { .source = &source, .kernel = "k", .items = 9, .local = { 8 } },
           { CLV_ITEM_FIRST },
           "need COUNT" },
@@ -232,6 +284,11 @@ static void wrong_use_says_what_is_wrong(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "nothing would come back",
                 clv_items_run(context, &fine, NULL, 0, NULL, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL context", clv_items_run(NULL, &fine, &good, 1, NULL, NULL));
+    clv_item_arg many[33];
+    for (size_t i = 0; i < CLV_LEN(many); ++i)
+        many[i] = (clv_item_arg){ CLV_ITEM_OUTPUT, .bytes = 4, .result = out + 9 * i };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "33 inputs and outputs, 0 shared arrays, at most 32 of each",
+                clv_items_run(context, &fine, many, CLV_LEN(many), NULL, NULL));
     clv_items nothing = fine;
     nothing.items = 0;
     EXPECT_OK(clv_items_run(context, &nothing, &good, 1, NULL, NULL));
@@ -243,11 +300,9 @@ int main(void)
     for (size_t i = 0; i < MOST * WIDTH; ++i)
         in[i] = (float)(i % 991) * 0.5f;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_devices),
-        cmocka_unit_test(an_item_may_be_an_image),
-        cmocka_unit_test(chunks_do_not_show),
-        cmocka_unit_test(plain_c_takes_over),
-        cmocka_unit_test(wrong_use_says_what_is_wrong),
+        cmocka_unit_test(all_devices),        cmocka_unit_test(an_item_may_be_an_image),
+        cmocka_unit_test(chunks_do_not_show), cmocka_unit_test(plain_c_takes_over),
+        cmocka_unit_test(in_place),           cmocka_unit_test(wrong_use_says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
