@@ -20,3 +20,10 @@ void clv_digest_hex(const clv_digest *digest, char out[65])
     }
     out[64] = '\0';
 }
+
+uint64_t clv_fnv1a(uint64_t hash, const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return hash;
+}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256. */
+/* SHA-256 for what must not be mistaken, FNV-1a for names of kinds. */
 #ifndef CLEAVE_BASE_DIGEST_H
 #define CLEAVE_BASE_DIGEST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct clv_digest {
     unsigned char bytes[32];
@@ -11,5 +12,9 @@ typedef struct clv_digest {
 
 clv_digest clv_sha256(const void *data, size_t length);
 void clv_digest_hex(const clv_digest *digest, char out[65]);
+
+/* 64 bits; `hash` is that of what came before, or this. */
+#define CLV_FNV1A 14695981039346656037u
+uint64_t clv_fnv1a(uint64_t hash, const void *bytes, size_t length);
 
 #endif

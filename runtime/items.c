@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_items_run: arguments that follow from the chunk, work-groups that fit, a job of both. */
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "runtime/run.h"
 
@@ -155,17 +156,14 @@ static clv_status check(run *r)
     return choose_groups(r);
 }
 
-/* Speeds of one kernel, shaped alike, are comparable. FNV-1a, 64 bits. */
+/* Speeds of one kernel, shaped alike, are comparable. */
 static void sign(const run *r, char out[96])
 {
     const clv_items *t = &r->items;
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < t->source->length; ++i)
-        h = (h ^ (unsigned char)t->source->text[i]) * 1099511628211u;
+    uint64_t h = clv_fnv1a(CLV_FNV1A, t->source->text, t->source->length);
     for (size_t i = 0; i < CLV_MAX_DEFINES && t->defines[i].name; ++i) {
-        for (const char *c = t->defines[i].name; *c; ++c)
-            h = (h ^ (unsigned char)*c) * 1099511628211u;
-        h = (h ^ (uint64_t)t->defines[i].value) * 1099511628211u;
+        h = clv_fnv1a(h, t->defines[i].name, strlen(t->defines[i].name));
+        h = clv_fnv1a(h, &t->defines[i].value, sizeof t->defines[i].value);
     }
     snprintf(out, 96, "%016llx %zux%zu %zux%zux%zu", (unsigned long long)h, t->grid[0], t->grid[1],
              r->local[0], r->local[1], r->local[2]);

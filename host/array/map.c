@@ -5,6 +5,7 @@
 #include "host/array/map.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/texts.h"
@@ -213,24 +214,17 @@ static clv_status try_map(clv_context *context, double work, clv_side side, doub
 
 /* ---- what others call ------------------------------------------------------------------------ */
 
-static uint64_t hash(uint64_t h, const void *bytes, size_t length)
-{
-    for (size_t i = 0; i < length; ++i)
-        h = (h ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
-    return h;
-}
-
 /* Expressions that cost the same: one text, spread alike, rows as long to a factor of two. */
 static void name_kind(const map *m, char kind[64])
 {
-    uint64_t h = hash(14695981039346656037u, m->text, strlen(m->text));
+    uint64_t h = clv_fnv1a(CLV_FNV1A, m->text, strlen(m->text));
     for (size_t i = 0; i < m->count; ++i) {
         const size_t *s = m->spread.stride[i];
         const unsigned char form =
             m->inputs[i].array ? (unsigned char)(1 + (s[3] != 0) + 2 * (s[0] + s[1] + s[2] != 0))
                                : 0;
-        h = hash(h, m->inputs[i].name, strlen(m->inputs[i].name) + 1);
-        h = hash(h, &form, 1);
+        h = clv_fnv1a(h, m->inputs[i].name, strlen(m->inputs[i].name) + 1);
+        h = clv_fnv1a(h, &form, 1);
     }
     const unsigned octave = m->spread.axes > 1 ? clv_call_octave(m->spread.extent[3]) : 0;
     snprintf(kind, 64, "map %016llx r%u", (unsigned long long)h, octave);

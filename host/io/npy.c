@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/half.h"
 #include "base/text.h"
 #include "host/io/npy_header.h"
 #include "host/io/stream.h"
@@ -73,21 +74,6 @@ void clv_npy_swap(void *data, size_t bytes, size_t size)
     }
 }
 
-/* Exponent and mantissa move to their places in a float, whose exponent bias is larger by 112:
- * one exact product repairs that, for subnormal numbers too. */
-static float half_to_float(uint16_t half)
-{
-    uint32_t bits = (uint32_t)(half & 0x7FFF) << 13;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112f;
-    memcpy(&bits, &value, sizeof bits);
-    if ((half & 0x7C00) == 0x7C00) bits |= 0x7F800000; /* infinity, NaN */
-    bits |= (uint32_t)(half & 0x8000) << 16;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* The narrow numbers lie in the last part of `data`; writing from the front never overtakes. */
 static void widen_halves(float *data, size_t count)
 {
@@ -95,7 +81,7 @@ static void widen_halves(float *data, size_t count)
     for (size_t i = 0; i < count; ++i) {
         uint16_t half;
         memcpy(&half, narrow + 2 * i, sizeof half);
-        data[i] = half_to_float(half);
+        data[i] = clv_half_to_float(half);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/half.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,21 +158,6 @@ const char *clv_tensors_metadata(const clv_tensors *t, const char *key)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Exponent and mantissa move to their places in a float, whose exponent bias is larger by 112:
- * one exact product repairs that, for subnormal numbers too. */
-static float from_half(uint16_t half)
-{
-    uint32_t bits = (uint32_t)(half & 0x7FFF) << 13;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112f;
-    memcpy(&bits, &value, sizeof bits);
-    if ((half & 0x7C00) == 0x7C00) bits |= 0x7F800000; /* infinity, NaN */
-    bits |= (uint32_t)(half & 0x8000) << 16;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static void widen(clv_tensor_type type, const unsigned char *in, size_t count, float *out)
 {
     for (size_t i = 0; i < count; ++i) {
@@ -186,7 +172,7 @@ static void widen(clv_tensor_type type, const unsigned char *in, size_t count, f
         }
         const uint16_t half = (uint16_t)(in[2 * i] | in[2 * i + 1] << 8);
         if (type == CLV_TENSOR_F16) {
-            out[i] = from_half(half);
+            out[i] = clv_half_to_float(half);
         } else {
             const uint32_t bits = (uint32_t)half << 16;
             memcpy(&out[i], &bits, sizeof bits);

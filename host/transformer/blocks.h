@@ -19,8 +19,6 @@ clv_block_form clv_block_form_of(const clv_device *device);
 
 /* On the host, in double precision. */
 double clv_activate(double x, clv_activation kind);
-/* The nearest half, ties to even; too large: infinite. */
-uint16_t clv_half_of(float x);
 
 /* Rows [rows, width] in a buffer: row r begins at offset + r * stride. */
 typedef struct clv_rows {

@@ -6,7 +6,6 @@
 #include "cl_embedded.h"
 
 #include <math.h>
-#include <string.h>
 
 double clv_activate(double x, clv_activation kind)
 {
@@ -20,23 +19,6 @@ double clv_activate(double x, clv_activation kind)
     default:
         return x;
     }
-}
-
-uint16_t clv_half_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    const uint32_t sign = bits >> 16 & 0x8000;
-    bits &= 0x7fffffff;
-    if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);  /* NaN */
-    if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (bits < 0x38800000) { /* a denormal: counts of 2^-24, the sum rounds */
-        float magnitude;
-        memcpy(&magnitude, &bits, sizeof magnitude);
-        return (uint16_t)(sign | (uint32_t)nearbyintf(magnitude * 0x1p24f));
-    }
-    bits += 0xfff + (bits >> 13 & 1);
-    return (uint16_t)(sign | ((bits >> 13) - (112u << 10)));
 }
 
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t rows)

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "host/transformer/blocks.h"
 #include "runtime/queue.h"
 

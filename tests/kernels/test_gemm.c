@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/half.h"
 #include "host/transformer/blocks.h"
 
 #include <math.h>

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of 16 bits (IEEE 754 binary16). */
+#ifndef CLEAVE_BASE_HALF_H
+#define CLEAVE_BASE_HALF_H
+
+#include <stdint.h>
+
+/* The nearest half, ties to even; too large: infinite. */
+uint16_t clv_half_of(float x);
+/* Exact. */
+float clv_half_to_float(uint16_t half);
+
+#endif
