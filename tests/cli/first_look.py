@@ -44,15 +44,18 @@ class FirstLook(unittest.TestCase):
         self.assertIn("all good", good.stdout)
         wrong = os.path.join(self.folder, "cl")
         shutil.copytree(KERNELS, wrong)
-        path = os.path.join(wrong, "patch", "centre.cl")
-        with open(path, encoding="ascii") as file:
-            text = file.read()
-        damaged = text.replace("- mean", "- 1.5f * mean")
-        self.assertNotEqual(text, damaged, "nothing to damage in centre.cl")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(damaged)
+        for name, good, bad in (("patch/centre.cl", "- mean", "- 1.5f * mean"),
+                                ("transformer/elements_back.cl", "/ divisor, to", "* NAN, to")):
+            path = os.path.join(wrong, name)
+            with open(path, encoding="ascii") as file:
+                text = file.read()
+            damaged = text.replace(good, bad)
+            self.assertNotEqual(text, damaged, "nothing to damage in " + name)
+            with open(path, "w", encoding="ascii") as file:
+                file.write(damaged)
         result = self.run_cleave("selftest", "--device", "0", code=5, CLEAVE_CL_DIR=wrong)
-        self.assertIn("paco", result.stdout)
+        for check in "paco fixed: a", "fine-tuning, pairs":
+            self.assertRegex(result.stdout, check + r" .*FAILED")
 
     def test_cache_is_shown_and_forgotten(self):
         place = os.path.join(self.folder, "kept")

@@ -2,6 +2,7 @@
 /* `cleave demo`: a faint star, hidden in noise, stands out after a filter: convolution, statistics, an
  * expression, and the place of the largest. */
 #include "host/cli/demo/demo.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -70,7 +71,7 @@ static clv_status run(clv_context *context, search *found, search *want, demo_ro
     CLV_TRY(demo_turns(context, find, found, row));
     CLV_TRY(demo_plain(find, want, &row->reference_s));
     for (size_t i = 0; i < PIXELS; ++i)
-        worst = fmax(worst, fabs((double)found->soft[i] - (double)want->soft[i]));
+        worst = cli_worse(worst, fabs((double)found->soft[i] - (double)want->soft[i]));
     const size_t place = (size_t)found->place;
     snprintf(row->found, sizeof row->found, "star at %zu, %zu: %.1f sigma", place / SIDE,
              place % SIDE, (double)found->height);

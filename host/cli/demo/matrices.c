@@ -2,6 +2,7 @@
 /* `cleave demo`: two rows that are alike among a thousand, by normalisation and all products of rows;
  * eigenvalues that many matrices were made of. */
 #include "host/cli/demo/demo.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -86,9 +87,10 @@ static void judge(tables *t)
     float best = 0;
     t->eigen_error = t->gram_error = 0;
     for (size_t i = 0; i < (size_t)COUNT * N; ++i)
-        t->eigen_error = fmax(t->eigen_error, fabs((double)t->values[i] - (double)(i % N + 1)));
+        t->eigen_error =
+            cli_worse(t->eigen_error, fabs((double)t->values[i] - (double)(i % N + 1)));
     for (size_t i = 0; i < (size_t)ROWS * ROWS; ++i)
-        t->gram_error = fmax(t->gram_error, fabs((double)t->gram[i] - (double)t->plain[i]));
+        t->gram_error = cli_worse(t->gram_error, fabs((double)t->gram[i] - (double)t->plain[i]));
     for (size_t i = 0; i < ROWS; ++i)
         for (size_t j = i + 1; j < ROWS; ++j)
             if (t->gram[i * ROWS + j] > best) {

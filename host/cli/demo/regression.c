@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave demo`: slopes that were hidden in a table, found by descent on arrays that stay on one side. */
 #include "host/cli/demo/demo.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -62,17 +63,18 @@ static clv_status descend(clv_context *context, void *user)
 
 static clv_status run(clv_context *context, table *t, demo_row *row)
 {
-    float plain[WIDTH], worst = 0;
+    float plain[WIDTH];
+    double worst = 0;
     CLV_TRY(demo_plain(descend, t, &row->reference_s));
     memcpy(plain, t->found, sizeof plain);
     CLV_TRY(demo_turns(context, descend, t, row));
     for (size_t j = 0; j < WIDTH; ++j)
-        worst = fmaxf(worst, fabsf(t->found[j] - t->slopes[j]));
+        worst = cli_worse(worst, fabs((double)t->found[j] - (double)t->slopes[j]));
     const bool same = memcmp(plain, t->found, sizeof plain) == 0;
-    snprintf(row->found, sizeof row->found, "%d slopes to %.3f", WIDTH, (double)worst);
+    snprintf(row->found, sizeof row->found, "%d slopes to %.3f", WIDTH, worst);
     clv_text_add(&row->notes, "%s plain C: %d steps, %s\n", same ? "agrees with" : "DIFFERS FROM",
                  STEPS, same ? "the same bits" : "other bits");
-    row->ok = same && worst < 0.03f; /* the noise is 1, of 50000 rows: 6 deviations */
+    row->ok = same && worst < 0.03; /* the noise is 1, of 50000 rows: 6 deviations */
     return CLV_OK;
 }
 

@@ -2,6 +2,7 @@
 /* `cleave demo`: made-up stars, their velocities found again. */
 #include "host/cli/demo/demo.h"
 #include "host/cli/synthetic/stars.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -44,7 +45,7 @@ static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo
     row->reference_s = (clv_now() - started) * (double)all / CHECKED;
     s->stars.count = all;
     for (size_t i = 0; i < CHECKED; ++i)
-        off = fmax(off, fabs(want[i].neg2logl - fits[i].neg2logl));
+        off = cli_worse(off, fabs(want[i].neg2logl - fits[i].neg2logl));
     clv_text_add(&row->notes, "%s plain C: -2 log L of %d stars within %.1g (limit %.1g)\n",
                  off <= 0.05 ? "agrees with" : "DIFFERS FROM", CHECKED, off, 0.05);
     row->ok = row->ok && off <= 0.05;

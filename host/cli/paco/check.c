@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PACO maps of a device against those of the reference. */
 #include "host/cli/paco/check.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -78,8 +79,8 @@ paco_difference paco_pair_compare(const paco_pair *got, const paco_pair *want,
         }
         if (isnan(want->a[i])) continue;
         const double snr = got->b[i] / sqrt(got->a[i]), snr0 = want->b[i] / sqrt(want->a[i]);
-        d.a = fmax(d.a, fabs(got->a[i] / want->a[i] - 1));
-        d.snr = fmax(d.snr, fabs(snr - snr0) / (1 + factor * fabs(snr0)));
+        d.a = cli_worse(d.a, fabs(got->a[i] / want->a[i] - 1));
+        d.snr = cli_worse(d.snr, fabs(snr - snr0) / (1 + factor * fabs(snr0)));
     }
     d.ok = d.a <= d.a_limit && d.snr <= d.snr_limit;
     return d;

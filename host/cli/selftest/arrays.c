@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on arrays on the device under test. */
 #include "host/cli/selftest/selftest.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -137,11 +138,9 @@ static clv_status regress(side *s)
     return clv_linear_step(s->context, s->x, s->y, s->w, s->one, s->part);
 }
 
-/* NaN is far from everything. */
 static double larger(double worst, float want, float got)
 {
-    const double d = fabs((double)want - (double)got);
-    return d <= worst ? worst : isnan(d) ? (double)INFINITY : d;
+    return cli_worse(worst, fabs((double)want - (double)got));
 }
 
 static void compare(selftest *test, const char *name, clv_status (*run)(side *s), side sides[2],

@@ -2,6 +2,7 @@
 /* Blob detection on the device under test, against the reference. */
 #include "host/cli/selftest/selftest.h"
 #include "host/cli/synthetic/movie.h"
+#include "host/cli/worse.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static double compare(const clv_spot *got, size_t got_count, const clv_spot *wan
             if (d >= best) continue;
             best = d;
             const double r = fabs((double)got[j].response / (double)want[i].response - 1);
-            if (d < 1e-3) *response = fmax(*response, r);
+            if (d < 1e-3) *response = cli_worse(*response, r);
         }
         worst = fmax(worst, best);
     }

@@ -2,6 +2,7 @@
 /* The runtime on the device under test: transfers, a caller's kernel, a job, the program cache. */
 #define _GNU_SOURCE /* mkdtemp, nftw */
 #include "host/cli/selftest/selftest.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -244,8 +245,7 @@ static double worst_error(const settling *s)
         float x = s->from[i];
         for (int k = 0; k < TURNS; ++k)
             x = fmaf(x, 0.75f, 0.3125f * s->from[i]);
-        const double error = fabs((double)s->to[i] - x) / fabs((double)x);
-        if (!(error <= worst)) worst = error;
+        worst = cli_worse(worst, fabs((double)s->to[i] - x) / fabs((double)x));
     }
     return worst;
 }

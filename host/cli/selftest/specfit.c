@@ -2,6 +2,7 @@
 /* Spectral fitting on the device under test, against the reference. */
 #include "host/cli/selftest/selftest.h"
 #include "host/cli/synthetic/stars.h"
+#include "host/cli/worse.h"
 
 #include <math.h>
 
@@ -36,9 +37,9 @@ static void compare(const clv_specfit_result *want, const clv_specfit_result *go
     for (size_t i = 0; i < STARS; ++i) {
         if (want[i].warnings != got[i].warnings) *value = INFINITY;
         if (want[i].warnings & CLV_SPECFIT_BAD_SPECTRUM) continue;
-        *value = fmax(*value, fabs(want[i].neg2logl - got[i].neg2logl));
+        *value = cli_worse(*value, fabs(want[i].neg2logl - got[i].neg2logl));
         *velocity =
-            fmax(*velocity, fabs(want[i].velocity - got[i].velocity) / want[i].velocity_error);
+            cli_worse(*velocity, fabs(want[i].velocity - got[i].velocity) / want[i].velocity_error);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of fine-tuning on the device under test: losses as in plain C. */
 #include "host/cli/selftest/selftest.h"
+#include "host/cli/worse.h"
 
 #include "base/error.h"
 
@@ -47,7 +48,7 @@ void selftest_training(selftest *test)
         if (!status) status = learn(plain, model, task, want);
         if (!status) status = learn(test->context, model, task, got);
         for (int s = 0; s < STEPS && !status; ++s)
-            worst = fmax(worst, fabs(want[s] - got[s]));
+            worst = cli_worse(worst, fabs(want[s] - got[s]));
         selftest_end(test, status, worst, 2e-5);
     }
     clv_model_close(model);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices, the blocks of transformers and an encoder on the device under test. */
 #include "host/cli/selftest/selftest.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -43,10 +44,8 @@ static float *numbers(size_t count, uint32_t seed)
 static double difference(const float *a, const float *b, size_t count)
 {
     double worst = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-        if (!(d <= worst)) worst = isnan(d) ? INFINITY : d;
-    }
+    for (size_t i = 0; i < count; ++i)
+        worst = cli_worse(worst, fabs((double)a[i] - (double)b[i]));
     return worst;
 }
 
