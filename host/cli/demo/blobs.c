@@ -66,8 +66,9 @@ static clv_status check(const outcome *o, demo_row *row)
     row->reference_s = clv_now() - started;
     clv_context_free(plain);
     for (size_t i = 0; i < count && i < o->count; ++i)
-        differ += o->spots[i].frame != want[i].frame || fabsf(o->spots[i].y - want[i].y) > 1e-3f ||
-                  fabsf(o->spots[i].x - want[i].x) > 1e-3f;
+        differ += o->spots[i].frame != want[i].frame ||
+                  !(fabsf(o->spots[i].y - want[i].y) <= 1e-3f) ||
+                  !(fabsf(o->spots[i].x - want[i].x) <= 1e-3f);
     free(want);
     if (status) return status;
     const bool same = count == o->count && !differ;
