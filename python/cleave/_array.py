@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, numbers, with_strides
@@ -27,7 +28,7 @@ def _needs(function: str) -> None:
 
 def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: float = 0.0,
                 context: Context | None = None, report: Report | None = None,
-                progress: Progress = None) -> np.ndarray:
+                progress: Progress = None) -> NDArray[np.float32]:
     """True convolution: out[r,c] = sum_ij kernel[i,j] * image[r + h//2 - i, c + w//2 - j], as
     scipy.ndimage.convolve has it.
 
@@ -57,7 +58,7 @@ def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: flo
     return out
 
 
-def gaussian_2d(sigma: float, radius: int) -> np.ndarray:
+def gaussian_2d(sigma: float, radius: int) -> NDArray[np.float32]:
     """Kernel of a Gaussian cut at `radius` in both axes, its sum 1: float32 [2r+1, 2r+1]."""
     _needs("clv_gaussian_2d")
     if not 0 <= radius < 1 << 15:
@@ -68,7 +69,7 @@ def gaussian_2d(sigma: float, radius: int) -> np.ndarray:
 
 
 def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | None = None,
-             progress: Progress = None) -> np.ndarray:
+             progress: Progress = None) -> NDArray[np.float32]:
     """Eigenvalues of many symmetric matrices: by Jacobi rotations on devices, QR steps on the host.
 
     Parameters
@@ -98,7 +99,7 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
 
 
 def eigvals(matrices: Any, *, context: Context | None = None, report: Report | None = None,
-            progress: Progress = None) -> np.ndarray:
+            progress: Progress = None) -> NDArray[np.complex64]:
     """Eigenvalues of general real matrices [count, n, n] or [n, n], by LAPACK on the host, spread
     over its cores: complex64 [count, n] or [n], ascending by real, then imaginary part.
 
@@ -111,7 +112,7 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
         raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {given.shape} given")
     count = 1 if given.ndim == 2 else len(given)
     values = np.empty(given.shape[:-1], np.complex64)
-    real, imaginary = np.empty((2, *values.shape), np.float32)
+    real, imaginary = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
     if count:
         options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
         with (context or default_context()).held() as handle, Watch(progress, "eigvals") as watch:

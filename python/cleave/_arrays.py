@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._library import libc
 from .errors import ShapeError
 
-_Byte = ctypes.c_char
+# The memory that an array shows; NumPy's stubs tell of it from Python 3.12 on.
+_first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
-def numbers(what: str, value: Any, dtype: Any = np.float32) -> np.ndarray:
+def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     """An array of floats of any shape, masked elements NaN: the input itself where it is one.
     ShapeError for anything but real numbers: complex ones, texts, objects."""
     if isinstance(value, np.ma.MaskedArray):
-        value = value.astype(dtype).filled(np.nan)
+        masked: Any = value  # NumPy's stubs of these began to be written with 2.3
+        value = masked.astype(dtype).filled(np.nan)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise ShapeError(f"{what}: real numbers expected, {array.dtype} given")
     return np.asarray(array, dtype=dtype)
 
 
-def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.ndarray:
+def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDArray[Any]:
     """An array of floats whose last axis is dense; masked elements become NaN. A view where the
     input already is one, else a copy."""
     array = numbers(what, value, dtype)
@@ -33,7 +36,7 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> np.n
     return array
 
 
-def with_strides(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
+def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
     """The array, copied if the library cannot walk over it, and its strides in elements."""
     size = array.itemsize
     if array.ndim == 2 and array.flags.c_contiguous and array.flags.aligned:
@@ -53,27 +56,33 @@ def with_strides(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
     return array, [stride if extent > 1 else 0 for extent, stride in zip(array.shape, strides)]
 
 
-def address(array: np.ndarray | None) -> int | None:
+def address(array: NDArray[Any] | None) -> int | None:
     if array is None:
         return None
     try:  # three times as fast, for what is writeable, dense and not empty
-        return ctypes.addressof(_Byte.from_buffer(array))
+        return ctypes.addressof(_first_byte(array))
     except (TypeError, ValueError, BufferError):
-        return array.__array_interface__["data"][0]
+        at: int = array.__array_interface__["data"][0]
+        return at
 
 
-def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype) -> np.ndarray:
+def seen_at(at: int, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The library's memory as an array [count], for as long as the library keeps it."""
+    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(at)
+    return np.frombuffer(memoryview(raw), dtype)
+
+
+def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Copies an array that the library allocated, and frees it."""
     try:
         if not count:
             return np.empty(0, dtype)
-        raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(pointer.value)
-        return np.frombuffer(raw, dtype).copy()
+        return seen_at(pointer.value or 0, count, dtype).copy()
     finally:
         libc.free(pointer)
         pointer.value = None
 
 
-def dtype_of(structure: type[ctypes.Structure]) -> np.dtype:
+def dtype_of(structure: type[ctypes.Structure]) -> np.dtype[Any]:
     """The NumPy type of an array of structures."""
     return np.dtype(structure)

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, given_away, with_strides
@@ -25,21 +26,21 @@ _SUBPIXEL = {"quad": 0, "fit": 1, "none": 2, None: 2}
 _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 
 
-def _movie_of(movie: Any) -> np.ndarray:
+def _movie_of(movie: Any) -> NDArray[Any]:
     """[T, H, W] in one of the library's types."""
-    movie = np.asarray(movie)
-    if movie.ndim == 2:
-        movie = movie[None]
-    if movie.ndim != 3:
-        raise ShapeError(f"movie: [T, H, W] or [H, W] expected, shape {movie.shape} given")
-    movie = movie.astype(movie.dtype.newbyteorder("="), copy=False)
-    if movie.dtype == np.float64 or movie.dtype == np.float16:
-        movie = movie.astype(np.float32)
-    if movie.dtype == np.bool_:
-        movie = movie.view(np.uint8)
-    if movie.dtype.str not in _PIXELS:
-        raise ShapeError(f"movie: uint8, uint16, int16 or floats expected, {movie.dtype} given")
-    return movie
+    frames: NDArray[Any] = np.asarray(movie)
+    if frames.ndim == 2:
+        frames = frames[None]
+    if frames.ndim != 3:
+        raise ShapeError(f"movie: [T, H, W] or [H, W] expected, shape {frames.shape} given")
+    frames = frames.astype(frames.dtype.newbyteorder("="), copy=False)
+    if frames.dtype == np.float64 or frames.dtype == np.float16:
+        frames = frames.astype(np.float32)
+    if frames.dtype == np.bool_:
+        frames = frames.view(np.uint8)
+    if frames.dtype.str not in _PIXELS:
+        raise ShapeError(f"movie: uint8, uint16, int16 or floats expected, {frames.dtype} given")
+    return frames
 
 
 def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale: bool, dog: bool,
@@ -62,7 +63,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         overlap=overlap, exclude_border=exclude_border)
 
 
-def as_table(array: np.ndarray, table: str) -> Any:
+def as_table(array: NDArray[Any], table: str) -> Any:
     """A structured array, or a pandas frame of it."""
     if choice("table", table, _TABLES) == _TABLES["array"]:
         return array
@@ -177,7 +178,7 @@ class BlobStream:
             raise
         self._handle = handle.value
 
-    def push(self, frames: Any, report: Report | None = None) -> np.ndarray:
+    def push(self, frames: Any, report: Report | None = None) -> NDArray[np.void]:
         """Detects in a frame [H, W], or in several [T, H, W], and returns their spots (see SPOT);
         frames are counted from the first push."""
         if not self._handle:
@@ -190,7 +191,7 @@ class BlobStream:
         check(lib.clv_blobs_push(self._handle, address(frames), count, report_handle(report)))
         return self._pull()
 
-    def _pull(self) -> np.ndarray:
+    def _pull(self) -> NDArray[np.void]:
         parts, got = [], ctypes.c_size_t(1)
         while got.value:
             part = np.empty(1024, SPOT)

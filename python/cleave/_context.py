@@ -11,7 +11,7 @@ import threading
 from typing import Any, NamedTuple
 
 from . import _abi
-from ._library import check, lib, take_text
+from ._library import check, lib, take_text, take_word
 from ._probe import choice, mode_number, text_or_none
 from .errors import ArgumentError
 
@@ -60,8 +60,8 @@ class Device:
         self.context, self.index = context, index
         with context.held() as handle:
             self._handle = lib.clv_context_device(handle, index)
-            self.label: str = lib.clv_device_label(self._handle).decode()
-            self.id: str = lib.clv_device_facts(self._handle).contents.id.decode()
+            self.label = take_word(lib.clv_device_label(self._handle))
+            self.id = take_word(lib.clv_device_facts(self._handle).contents.id)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -235,13 +235,13 @@ class Context:
     def mode(self) -> str:
         """"cpu", "gpu", "hybrid" or "reference"; never "auto"."""
         with self.held() as handle:
-            return lib.clv_mode_name(lib.clv_context_mode(handle)).decode()
+            return take_word(lib.clv_mode_name(lib.clv_context_mode(handle)))
 
     @property
     def reason(self) -> str:
         """Why this mode, in one sentence with the numbers."""
         with self.held() as handle:
-            return lib.clv_context_reason(handle).decode()
+            return take_word(lib.clv_context_reason(handle))
 
     @property
     def devices(self) -> list[Device]:
@@ -251,7 +251,9 @@ class Context:
     def probe(self) -> dict[str, Any]:
         """The report that the choice was made from; see probe()."""
         with self.held() as handle:
-            return json.loads(take_text(lib.clv_probe_json(lib.clv_context_probe(handle))))
+            text = take_text(lib.clv_probe_json(lib.clv_context_probe(handle)))
+        report: dict[str, Any] = json.loads(text)
+        return report
 
     def describe(self) -> str:
         """The same for people."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, numbers
@@ -23,6 +25,18 @@ def shape_of(shape: tuple[int, ...]) -> Any:
     if len(shape) > 4:
         raise ShapeError(f"array: {len(shape)} axes, at most 4 expected")
     return _Shapes[len(shape)](*shape)
+
+
+def extents(what: str, given: Any) -> tuple[int, ...]:
+    """A shape as the caller says it: a whole number, or a sequence of them."""
+    try:
+        wanted = (operator.index(given),) if hasattr(given, "__index__") else \
+            tuple(map(operator.index, given))
+    except TypeError:
+        raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
+    if any(extent < 1 for extent in wanted):
+        raise ShapeError(f"{what}: shape {wanted}, extents begin at 1")
+    return wanted
 
 
 class ArrayStats(NamedTuple):
@@ -55,7 +69,7 @@ class Array:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle:
-            self._handle = None
+            self._handle = 0
             try:
                 lib.clv_array_free(handle)
             finally:
@@ -87,7 +101,7 @@ class Array:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> NDArray[np.float32]:
         """A copy on the host."""
         out = np.empty(self.shape, np.float32)
         check(lib.clv_array_get(self._handle, address(out)))
@@ -99,14 +113,15 @@ class Array:
         check(lib.clv_array_put(self._handle, address(given)))
         return self
 
-    def reshape(self, *shape: int) -> "Array":
+    def reshape(self, *shape: int | Sequence[int]) -> "Array":
         """This array under another shape of as many elements: itself, not a copy."""
-        wanted = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        given = shape[0] if len(shape) == 1 else shape
+        wanted = extents("reshape", given)
         check(lib.clv_array_reshape(self._handle, len(wanted), shape_of(wanted)))
         self.shape = wanted
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("a cleave.Array is always copied to the host")
         out = self.numpy()
@@ -130,7 +145,8 @@ class Array:
 
     def _with(self, expression: str, other: Any) -> "Array":
         from ._compute import compute
-        return compute(expression, a=self, b=other)
+        made: Array = compute(expression, a=self, b=other)
+        return made
 
     def __add__(self, other: Any) -> "Array": return self._with("a + b", other)
     def __radd__(self, other: Any) -> "Array": return self._with("b + a", other)
@@ -149,16 +165,19 @@ class Array:
     def __pow__(self, other: Any) -> "Array":
         if isinstance(other, int) and 1 <= other <= 4:
             from ._compute import compute
-            return compute(f"a ** {other}", a=self)
+            made: Array = compute(f"a ** {other}", a=self)
+            return made
         return self._with("a ** b", other)
 
     def __neg__(self) -> "Array":
         from ._compute import compute
-        return compute("-a", a=self)
+        made: Array = compute("-a", a=self)
+        return made
 
     def __abs__(self) -> "Array":
         from ._compute import compute
-        return compute("abs(a)", a=self)
+        made: Array = compute("abs(a)", a=self)
+        return made
 
     def __matmul__(self, other: Any) -> Any:
         from ._compute import product
@@ -170,7 +189,8 @@ class Array:
 
     def _reduced(self, what: str, axis: int | None) -> "Array":
         from ._compute import reduce
-        return reduce(self, what, axis)
+        made: Array = reduce(self, what, axis)
+        return made
 
     def sum(self, axis: int | None = None) -> "Array": return self._reduced("sum", axis)
     def mean(self, axis: int | None = None) -> "Array": return self._reduced("mean", axis)
@@ -198,19 +218,17 @@ def array(values: Any, *, context: Context | None = None) -> Array:
     with context.held() as handle:
         check(lib.clv_array_from(handle, address(given), given.ndim, shape_of(given.shape),
                                  ctypes.byref(made)))
-        return Array(context, made.value, given.shape)
+        return Array(context, made.value or 0, given.shape)
 
 
 def empty(shape: Sequence[int] | int, *, context: Context | None = None) -> Array:
     """An array for results; its memory comes with its first use."""
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(extent < 1 for extent in wanted):
-        raise ShapeError(f"array: shape {wanted}, extents begin at 1")
+    wanted = extents("empty", shape)
     context = context or default_context()
     made = ctypes.c_void_p()
     with context.held() as handle:
         check(lib.clv_array_create(handle, len(wanted), shape_of(wanted), ctypes.byref(made)))
-        return Array(context, made.value, wanted)
+        return Array(context, made.value or 0, wanted)
 
 
 def array_stats(context: Context | None = None) -> ArrayStats:
@@ -227,7 +245,7 @@ class Operands:
 
     def __init__(self, context: Context | None, *given: Any):
         self.ours = False
-        self.wrapped: list[tuple[int, np.ndarray, int | None, tuple[int, ...]]] = []
+        self.wrapped: list[tuple[int, NDArray[Any], int | None, tuple[int, ...]]] = []
         for value in given:
             if isinstance(value, Array):
                 self.ours = True
@@ -245,15 +263,16 @@ class Operands:
             lib.clv_array_free(made)
         self.context.release()
 
-    def wrap(self, given: np.ndarray) -> int:
+    def wrap(self, given: NDArray[Any]) -> int:
         at, shape = address(given), given.shape
-        for made, _kept, there, other in self.wrapped:  # one array for one memory
+        for known, _kept, there, other in self.wrapped:  # one array for one memory
             if there == at and other == shape:
-                return made
+                return known
         made = ctypes.c_void_p()
         check(lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), ctypes.byref(made)))
-        self.wrapped.append((made.value, given, at, shape))
-        return made.value
+        handle = made.value or 0
+        self.wrapped.append((handle, given, at, shape))
+        return handle
 
     def operand(self, value: Any) -> tuple[int, tuple[int, ...]]:
         if isinstance(value, Array):
@@ -277,6 +296,7 @@ class Operands:
             made = ctypes.c_void_p()
             check(lib.clv_array_create(self.handle, len(shape), shape_of(shape),
                                        ctypes.byref(made)))
-            return made.value, Array(self.context, made.value, tuple(shape))
+            handle = made.value or 0
+            return handle, Array(self.context, handle, tuple(shape))
         given = np.empty(shape, np.float32)
         return self.wrap(given), given

@@ -10,11 +10,12 @@ import threading
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address
 from ._context import Context, default_context
-from ._library import check, lib
+from ._library import check, lib, take_word
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
@@ -28,10 +29,11 @@ def _open_tokenizer(folder: Any, max_length: int) -> int:
                                     max_length=max_length)
     made = ctypes.c_void_p()
     check(lib.clv_tokenizer_open(os.fsencode(folder), ctypes.byref(options), ctypes.byref(made)))
-    return made.value
+    return made.value or 0
 
 
-def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndarray, np.ndarray]:
+def _tokens(tokenizer: int, texts: Sequence[str],
+            threads: int) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
     """(ids, offsets): text i has ids[offsets[i]:offsets[i + 1]]."""
     if isinstance(texts, str):
         raise ArgumentError("texts: a list expected, one str given")
@@ -47,8 +49,8 @@ def _tokens(tokenizer: int, texts: Sequence[str], threads: int) -> tuple[np.ndar
     try:
         check(lib.clv_tokenize(tokenizer, pointers, lengths, len(raw), ctypes.byref(options),
                                ctypes.byref(rows)))
-        ids = np.zeros(0, np.int32)
-        offsets = np.zeros(1, np.uintp)
+        ids: NDArray[np.int32] = np.zeros(0, np.int32)
+        offsets: NDArray[np.uintp] = np.zeros(1, np.uintp)
         if rows.tokens:
             ids = np.ctypeslib.as_array(rows.ids, (rows.tokens,)).astype(np.int32)
         if raw:
@@ -79,7 +81,7 @@ class _Folder:
     wants one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
-        self._tokenizer = self._model = None
+        self._tokenizer = self._model = 0
         _not_negative(type(self).__name__, max_length=max_length, threads=threads)
         self._turn, self._busy = threading.RLock(), False
         self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
@@ -98,7 +100,7 @@ class _Folder:
             finally:
                 self._busy = False
 
-    def tokenize(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
         with self._turn:
             self._check_open()
@@ -114,14 +116,14 @@ class _Folder:
         if not self._model:
             made = ctypes.c_void_p()
             check(lib.clv_model_open(os.fsencode(self.folder), ctypes.byref(made)))
-            self._model = made.value
+            self._model = made.value or 0
         return self._model
 
     @property
     def width(self) -> int:
         """Numbers in a vector."""
         with self._turn:
-            return lib.clv_model_get_config(self._weights()).contents.value
+            return int(lib.clv_model_get_config(self._weights()).contents.value)
 
     def close(self) -> None:
         """Waits for calls of other threads; a second time does nothing."""
@@ -133,7 +135,7 @@ class _Folder:
             lib.clv_model_close(self._model)
         if self._tokenizer:
             lib.clv_tokenizer_close(self._tokenizer)
-        self._model = self._tokenizer = None
+        self._model = self._tokenizer = 0
 
     def __del__(self) -> None:
         if hasattr(self, "_turn"):
@@ -141,7 +143,7 @@ class _Folder:
 
 
 def tokenize(folder: str | os.PathLike[str], texts: Sequence[str], *, max_length: int = 0,
-             threads: int = 0) -> list[np.ndarray]:
+             threads: int = 0) -> list[NDArray[np.int32]]:
     """Token numbers of texts by the tokenizer of a model folder; no device is needed.
 
     Raises FileError, FormatError, ArgumentError.
@@ -166,7 +168,7 @@ class Encoder(_Folder):
 
     def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
                  half: bool = False, threads: int = 0, context: Context | None = None):
-        self._encoder = None
+        self._encoder = 0
         super().__init__(folder, max_length, threads)
         self.context = context or default_context()
         _not_negative("Encoder", batch_tokens=batch_tokens)
@@ -178,10 +180,10 @@ class Encoder(_Folder):
                                        lib.clv_model_get_weights(model), ctypes.byref(options),
                                        ctypes.byref(made)))
             self.context.acquire()
-        self._encoder = made.value
+        self._encoder = made.value or 0
 
     def embed(self, texts: Sequence[str], *, report: Report | None = None,
-              progress: Progress = None) -> np.ndarray:
+              progress: Progress = None) -> NDArray[np.float32]:
         """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
         depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the call."""
         with self._call():
@@ -204,13 +206,13 @@ class Encoder(_Folder):
     def _end(self) -> None:
         if self._encoder:
             lib.clv_encoder_close(self._encoder)
-            self._encoder = None
+            self._encoder = 0
             self.context.release()
         super()._end()
 
 
 def embed(folder: str | os.PathLike[str], texts: Sequence[str], *, report: Report | None = None,
-          progress: Progress = None, **named: Any) -> np.ndarray:
+          progress: Progress = None, **named: Any) -> NDArray[np.float32]:
     """Encoder(folder, ...).embed(texts): for a single call."""
     encoder = Encoder(folder, **named)
     try:
@@ -234,7 +236,7 @@ class Trainer(_Folder):
 
     def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
                  threads: int = 0, context: Context | None = None, **options: Any):
-        self._trainer = None
+        self._trainer = 0
         super().__init__(folder, max_length, threads)
         self.context = context or default_context()
         known = {name for name, _ in _abi.TrainerOptions._fields_} - {"size", "task"}
@@ -249,26 +251,26 @@ class Trainer(_Folder):
             check(lib.clv_trainer_open(handle, self._weights(), ctypes.byref(given),
                                        ctypes.byref(made)))
             self.context.acquire()
-        self._trainer = made.value
+        self._trainer = made.value or 0
 
     @property
     def steps(self) -> int:
         """Steps taken so far, those before restore()'s state included."""
         with self._turn:
-            return lib.clv_trainer_steps(self._open())
+            return int(lib.clv_trainer_steps(self._open()))
 
     @property
     def device(self) -> str:
         """Where it computes: the label of a device, or "host"."""
         with self._turn:
-            return lib.clv_trainer_device(self._open()).decode()
+            return take_word(lib.clv_trainer_device(self._open()))
 
     def _open(self) -> int:
         if not self._trainer:
             raise ArgumentError("Trainer: it is closed")
         return self._trainer
 
-    def run_rows(self, rows: Sequence[np.ndarray], labels: Any,
+    def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any,
                  rate: float | None = None) -> TrainResult:
         """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
         marks = None if labels is None else _whole("labels", labels)
@@ -317,6 +319,6 @@ class Trainer(_Folder):
     def _end(self) -> None:
         if self._trainer:
             lib.clv_trainer_close(self._trainer)
-            self._trainer = None
+            self._trainer = 0
             self.context.release()
         super()._end()

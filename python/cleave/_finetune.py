@@ -10,6 +10,7 @@ import os
 from typing import Any, Callable, NamedTuple, Sequence, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._context import Context
 from ._encoder import Trainer, TrainResult
@@ -27,7 +28,7 @@ class FinetuneResult(NamedTuple):
     """What finetune() did: the losses of the steps of this run (behind step `resumed_at`), what every
     epoch's end found on the validation examples, the names of the classes by number, and the
     device."""
-    losses: np.ndarray
+    losses: NDArray[np.float64]
     validation: list[TrainResult]
     classes: list[str]
     resumed_at: int
@@ -38,11 +39,11 @@ class _Examples:
     """Rows of tokens: one an example with a label, or two."""
 
     def __init__(self, trainer: Trainer, texts: Sequence[str], others: Sequence[str] | None,
-                 labels: np.ndarray | None):
+                 labels: NDArray[Any] | None):
         self.count, self.labels = len(texts), labels
         self.sides = [trainer.tokenize(side) for side in (texts, others) if side is not None]
 
-    def batch(self, which: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None]:
+    def batch(self, which: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
         rows = [side[i] for i in which for side in self.sides]
         return rows, None if self.labels is None else self.labels[which]
 
@@ -73,7 +74,7 @@ class _Plan(NamedTuple):
     def steps(self) -> int:
         return self.each * self.epochs
 
-    def order(self, epoch: int) -> np.ndarray:
+    def order(self, epoch: int) -> NDArray[np.intp]:
         """Depends on seed and epoch alone, so that a run can go on anywhere. SplitMix64."""
         order = list(range(self.examples))
         state = (self.seed * 0xD1342543DE82EF95 + epoch) & _MASK
@@ -125,7 +126,7 @@ def _classes(labels: list[Label]) -> dict[Label, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _numbers(labels: list[Label], classes: dict[Label, int]) -> np.ndarray:
+def _numbers(labels: list[Label], classes: dict[Label, int]) -> NDArray[np.int32]:
     for label in labels:
         if label not in classes:
             raise FormatError(f"finetune: validation: no example to learn from has the label {label!r}")
@@ -203,7 +204,8 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
            save: Callable[[], None], save_every: int, watch: Watch,
            losses: list[float]) -> list[TrainResult]:
     found: list[TrainResult] = []
-    epoch, order = -1, np.zeros(0, np.intp)
+    order: NDArray[np.intp] = np.zeros(0, np.intp)
+    epoch = -1
     while trainer.steps < plan.steps:
         step = trainer.steps
         if step // plan.each != epoch:

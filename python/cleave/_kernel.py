@@ -129,7 +129,7 @@ class _Number:
 #: `uint` arguments: the chunk's first item, and how many items it has.
 FIRST, COUNT = _Number("FIRST"), _Number("COUNT")
 
-_SCALARS: dict[np.dtype, Any] = {np.dtype(kind): kind for kind in (
+_SCALARS: dict[np.dtype[Any], Any] = {np.dtype(kind): kind for kind in (
     ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_float,
     ctypes.c_double, ctypes.c_uint8, ctypes.c_int8, ctypes.c_uint16, ctypes.c_int16)}
 

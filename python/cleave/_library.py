@@ -107,6 +107,11 @@ def take_text(pointer: int | None) -> str:
         libc.free(pointer)
 
 
+def take_word(text: bytes) -> str:
+    """A text that stays the library's, as str."""
+    return text.decode(errors="replace")
+
+
 def has(name: str) -> bool:
     """Whether the library has a function: some are younger than others."""
     return hasattr(lib, name)

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of
@@ -16,7 +17,7 @@ from .errors import ArgumentError, ShapeError
 _POINT = dtype_of(_abi.Point)
 
 
-def _points_of(spots: Any) -> np.ndarray:
+def _points_of(spots: Any) -> NDArray[np.void]:
     names = getattr(getattr(spots, "dtype", None), "names", None)
     if names is None:
         names = getattr(spots, "columns", None)  # a pandas frame
@@ -46,7 +47,7 @@ def _points_of(spots: Any) -> np.ndarray:
 
 
 def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1,
-         progress: Progress = None) -> np.ndarray:
+         progress: Progress = None) -> NDArray[np.int64]:
     """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
     `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
     track costs search_range^2. Solved exactly, however large a group of spots is.

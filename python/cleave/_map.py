@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address
+from ._arrays import address, seen_at
 from ._context import Context, default_context
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared, scalar
 from ._library import lib
@@ -24,7 +26,7 @@ class _Call:
 
     def __init__(self, kernel: Kernel, arguments: Sequence[Any], items: int | None):
         self.kernel = kernel
-        self.inputs: list[tuple[int, np.ndarray]] = []  # place among the arguments, array
+        self.inputs: list[tuple[int, NDArray[Any]]] = []  # place among the arguments, array
         self.outputs: list[tuple[int, Out]] = []
         self.kept: list[Any] = []  # what the library looks at
         self.args = (_abi.ItemArg * max(len(arguments), 1))()
@@ -119,8 +121,8 @@ class _Call:
                 for i, array in self.inputs:
                     given[i] = array[first:first + count]
                 for i, out in self.outputs:
-                    raw = (ctypes.c_char * (count * out.item_bytes)).from_address(at[i])
-                    given[i] = np.frombuffer(raw, out.dtype).reshape(count, *out.shape)
+                    numbers = count * math.prod(out.shape)
+                    given[i] = seen_at(at[i], numbers, out.dtype).reshape(count, *out.shape)
                 if not self.failure:
                     reference(*given)
             except BaseException as error:

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, numbers
@@ -19,14 +20,14 @@ from .errors import ArgumentError, LibraryError, ShapeError
 _SIZE = ctypes.sizeof(_abi.MatmulOptions)
 
 
-def _matrices(what: str, value: Any) -> np.ndarray:
+def _matrices(what: str, value: Any) -> NDArray[Any]:
     array = numbers(f"matmul: {what}", value)
     if array.ndim not in (2, 3):
         raise ShapeError(f"matmul: {what}: 2 or 3 axes expected, shape {array.shape} given")
     return array
 
 
-def _strides(array: np.ndarray) -> tuple[np.ndarray, int, int, int]:
+def _strides(array: NDArray[Any]) -> tuple[NDArray[Any], int, int, int]:
     """The array and its strides in elements (batch, row, column), copied where one is negative."""
     if any(stride < 0 or stride % 4 for stride in array.strides) or not array.flags.aligned:
         array = np.ascontiguousarray(array)
@@ -48,8 +49,8 @@ def _is_plain(array: Any) -> bool:
 _LONG = 1 << 31
 
 
-def _call(context: Context, m: int, n: int, k: int, a: np.ndarray, b: np.ndarray,
-          options: _abi.MatmulOptions | None, c: np.ndarray) -> np.ndarray:
+def _call(context: Context, m: int, n: int, k: int, a: NDArray[Any], b: NDArray[Any],
+          options: _abi.MatmulOptions | None, c: NDArray[Any]) -> NDArray[Any]:
     handle = context.acquire()
     try:
         if 2 * m * n * k * max(options.batch if options else 1, 1) < _LONG:
@@ -95,7 +96,7 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
     if out is None and not beta and alpha == 1.0 and _is_plain(a) and _is_plain(b) \
             and a.shape[1] == b.shape[0]:
         c = np.empty((a.shape[0], b.shape[1]), np.float32)
-        return _call(context, *c.shape, a.shape[1], a, b, None, c)
+        return _call(context, a.shape[0], b.shape[1], a.shape[1], a, b, None, c)
     a, a_batch, a_row, a_col = _strides(_matrices("a", a))
     b, b_batch, b_row, b_col = _strides(_matrices("b", b))
     (m, k), (k2, n) = a.shape[-2:], b.shape[-2:]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, dtype_of, given_away, with_strides
@@ -37,17 +38,17 @@ class PacoResult:
     fwhm        of the PSF in pixels, given or measured; None when nothing asked for it
     counts      positions by what became of them: valid, outside, not_finite, constant, degenerate
     """
-    a: np.ndarray
-    b: np.ndarray
-    snr: np.ndarray
-    flux: np.ndarray
-    sigma: np.ndarray
-    detections: np.ndarray
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    snr: NDArray[np.float32]
+    flux: NDArray[np.float32]
+    sigma: NDArray[np.float32]
+    detections: NDArray[np.void]
     fwhm: float | None
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def _psf_of(psf: Any) -> np.ndarray:
+def _psf_of(psf: Any) -> NDArray[np.float32]:
     psf = as_floats("psf", psf, 2)
     if psf.shape[0] != psf.shape[1]:
         raise ShapeError(f"psf: a square expected, shape {psf.shape} given")
@@ -62,18 +63,18 @@ def psf_fwhm(psf: Any) -> float:
     return width.value
 
 
-def psf_normalize(psf: Any, norm: str, fwhm: float | None = None) -> np.ndarray:
+def psf_normalize(psf: Any, norm: str, fwhm: float | None = None) -> NDArray[np.float32]:
     """A copy of the PSF [S, S] divided by its "peak", its "sum", or its flux in an "aperture" of
     diameter 1 FWHM (None: measured); "none" changes nothing."""
-    psf, number = _psf_of(psf).copy(), choice("norm", norm, _NORMS)
+    made, number = _psf_of(psf).copy(), choice("norm", norm, _NORMS)
     if number == _NORMS["aperture"] and fwhm is None:
-        fwhm = psf_fwhm(psf)
-    check(lib.clv_psf_normalize(address(psf), psf.shape[0], number, fwhm or 0.0))
-    return psf
+        fwhm = psf_fwhm(made)
+    check(lib.clv_psf_normalize(address(made), made.shape[0], number, fwhm or 0.0))
+    return made
 
 
-def _detect(snr: np.ndarray, flux: np.ndarray, sigma: np.ndarray, centre: tuple[float, float],
-            fwhm: float, threshold: float) -> np.ndarray:
+def _detect(snr: NDArray[Any], flux: NDArray[Any], sigma: NDArray[Any], centre: tuple[float, float],
+            fwhm: float, threshold: float) -> NDArray[np.void]:
     found, count = ctypes.c_void_p(), ctypes.c_size_t()
     check(lib.clv_paco_detect(address(snr), address(flux), address(sigma), snr.shape[0],
                               snr.shape[1], centre[0], centre[1], fwhm, threshold,
@@ -148,7 +149,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     snr, flux, sigma = (np.empty((height, width), np.float32) for _ in range(3))
     lib.clv_paco_maps(address(a), address(b), a.size, address(snr), address(flux), address(sigma))
     found = np.empty(0, _DETECTION)
-    if threshold is not None:
+    if threshold is not None and fwhm is not None:
         found = _detect(snr, flux, sigma, centre, fwhm, threshold)
     return PacoResult(a, b, snr, flux, sigma, found, fwhm,
                       {name: getattr(counts, name) for name, _ in counts._fields_})

@@ -73,7 +73,8 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
         with Watch(progress, "probe", of_probe=True) as watch:
             options.progress = watch.function
             watch.done(lib.clv_probe_run(ctypes.byref(options), ctypes.byref(report)))
-        return json.loads(take_text(lib.clv_probe_json(report)))
+        found: dict[str, Any] = json.loads(take_text(lib.clv_probe_json(report)))
+        return found
     finally:
         lib.clv_probe_free(report)
 

@@ -46,20 +46,24 @@ class Report:
     @property
     def seconds(self) -> float:
         """Time of all jobs."""
-        return lib.clv_report_seconds(self._handle)
+        return float(lib.clv_report_seconds(self._handle))
 
     @property
     def shares(self) -> list[Share]:
         """The devices of the last job."""
-        shares = (lib.clv_report_share(self._handle, i)
-                  for i in range(lib.clv_report_share_count(self._handle)))
-        return [Share(*(value.decode() if isinstance(value, bytes) else value
-                        for value in (getattr(share, name) for name in Share._fields)))
-                for share in shares]
+        return [self._share(i) for i in range(lib.clv_report_share_count(self._handle))]
+
+    def _share(self, i: int) -> Share:
+        share = lib.clv_report_share(self._handle, i)
+        values = {name: getattr(share, name) for name in Share._fields}
+        for name in ("device", "left_out"):
+            values[name] = values[name].decode() if values[name] is not None else None
+        return Share(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, schema "cleave.report/1": devices, shares, bytes, times, decisions."""
-        return json.loads(take_text(lib.clv_report_json(self._handle)))
+        report: dict[str, Any] = json.loads(take_text(lib.clv_report_json(self._handle)))
+        return report
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{s.device}: {s.units}" for s in self.shares if s.units)

@@ -6,9 +6,10 @@ import ctypes
 from typing import Any, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of
+from ._arrays import address, dtype_of, seen_at
 from ._context import Context, default_context
 from ._library import lib
 from ._report import Report, report_handle
@@ -59,7 +60,7 @@ class _Spectra:
             item.diagonals = self.resolution.shape[1]
 
 
-def _table(raw: np.ndarray, spectra: int) -> np.ndarray:
+def _table(raw: NDArray[np.void], spectra: int) -> NDArray[np.void]:
     """The rows without pointers and without room for spectra that are not there."""
     fields = []
     for name in _RAW.names or ():
@@ -80,14 +81,13 @@ def _table(raw: np.ndarray, spectra: int) -> np.ndarray:
     return rows
 
 
-def _models(raw: np.ndarray, spectra: Sequence[_Spectra]) -> list[np.ndarray]:
+def _models(raw: NDArray[np.void], spectra: Sequence[_Spectra]) -> list[NDArray[np.float32]]:
     models = []
     for j, arm in enumerate(spectra):
         model = np.full(arm.flux.shape, np.nan, np.float32)
         for star, pointer in enumerate(raw["model"][:, j]):
             if pointer:
-                kept = (ctypes.c_float * arm.flux.shape[1]).from_address(int(pointer))
-                model[star] = np.frombuffer(kept, np.float32)
+                model[star] = seen_at(int(pointer), arm.flux.shape[1], model.dtype)
         models.append(model)
     return models
 
@@ -95,7 +95,8 @@ def _models(raw: np.ndarray, spectra: Sequence[_Spectra]) -> list[np.ndarray]:
 def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: SpectraLibrary, *,
             terms: int = 10, starts: int = 1, max_velocity: float = 1000.0,
             velocity_step: float = 5.0, max_vsini: float = 500.0, library_sigma: float = 0.5,
-            min_velocity: float | None = None, models: bool = False, context: Context | None = None, report: Report | None = None,
+            min_velocity: float | None = None, models: bool = False,
+            context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> Any:
     """Fits velocity, vsini, teff, logg, feh and alpha of every star: the minimum of
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address
@@ -67,9 +68,10 @@ class SpectraArm:
         arm.grid_log_flux, arm.points = address(flux), flux.shape[1]
 
     def _fill(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
-        def kept(value: Any, dtype: Any) -> np.ndarray:
-            keep.append(np.ascontiguousarray(value, dtype))
-            return keep[-1]
+        def kept(value: Any, dtype: Any) -> NDArray[Any]:
+            made = np.ascontiguousarray(value, dtype)
+            keep.append(made)
+            return made
 
         weights = [kept(w, np.float32) for w in self.weights]
         biases = [kept(b, np.float32) for b in self.biases]
@@ -128,22 +130,25 @@ class SpectraLibrary:
     def index(self, arm: str | int) -> int:
         """The number of an arm by its name."""
         names = [a.name for a in self.arms]
-        if isinstance(arm, int) and 0 <= arm < len(names):
-            return arm
-        if arm in names:
+        if isinstance(arm, int):
+            if 0 <= arm < len(names):
+                return arm
+        elif arm in names:
             return names.index(arm)
         raise FormatError(f"library: no arm {arm!r}; there is {', '.join(names)}")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "SpectraLibrary":
         """Reads lib.json and its .npy files, as packaging/rvspecfit_library.py writes them."""
-        folder = Path(folder)
+        root = Path(folder)
 
-        def array(*parts: str) -> np.ndarray:
-            return np.load(folder.joinpath(*parts).with_suffix(".npy"), allow_pickle=False)
+        def array(*parts: str) -> NDArray[Any]:
+            made: NDArray[Any] = np.load(root.joinpath(*parts).with_suffix(".npy"),
+                                       allow_pickle=False)
+            return made
 
         try:
-            described = json.loads((folder / "lib.json").read_text(encoding="utf-8"))
+            described = json.loads((root / "lib.json").read_text(encoding="utf-8"))
             arms = []
             for name, about in described["arms"].items():
                 ccf = about["ccf"]
@@ -164,4 +169,4 @@ class SpectraLibrary:
                     array(name, "ccf_models"), ccf["logl0"], ccf["logl1"], ccf["splinestep"]))
             return cls(arms, array("ccf_params"))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            raise FormatError(f"{folder / 'lib.json'}: {type(error).__name__}: {error}") from error
+            raise FormatError(f"{root / 'lib.json'}: {type(error).__name__}: {error}") from error

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Callable, Union
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from . import _abi
 from ._library import check
 
-try:  # what the module `signal` wraps in enumerations, for 3 us a call
-    from _signal import SIGINT, getsignal, signal
-except ImportError:
+if TYPE_CHECKING:
     from signal import SIGINT, getsignal, signal
+else:
+    try:  # what the module `signal` wraps in enumerations, for 3 us a call
+        from _signal import SIGINT, getsignal, signal
+    except ImportError:
+        from signal import SIGINT, getsignal, signal
 
 ProgressFunction = Callable[[int, int], Any]
 #: None or False: silent. True: a bar (tqdm's where it is installed). A function is called with
@@ -67,11 +70,12 @@ class Watch:
     """Watches one call: `with Watch(progress, "paco") as watch:` gives `watch.function` to the
     library and hands the status to `watch.done(status)`."""
 
-    def __init__(self, progress: Progress, name: str, *, of_probe: bool = False):
+    def __init__(self, progress: Progress | Callable[[str], Any], name: str, *,
+                 of_probe: bool = False):
         self.failure: BaseException | None = None
         self.signals: list[tuple[int, Any]] = []
-        self.bar = None
-        self.tell = progress if callable(progress) else None
+        self.bar: _Line | _Tqdm | None = None
+        self.tell: Callable[..., Any] | None = progress if callable(progress) else None
         if progress is True:
             self.bar = _bar(name)
             self.tell = self.bar.show

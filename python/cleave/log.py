@@ -22,11 +22,10 @@ def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
     number = choice("level", level, _LEVELS)
     target = logger or logging.getLogger("cleave")
 
-    @_abi.LogSink
-    def sink(of: int, line: bytes, _user: Any) -> None:
+    def tell(of: int, line: bytes, _user: Any) -> None:
         target.log(_AS_PYTHON.get(of, logging.INFO), "%s", line.decode(errors="replace"))
 
     before = _sink  # kept until the library has let go of it
-    _sink = sink
-    lib.clv_log_set(number, sink if number else _abi.LogSink(), None)
+    _sink = _abi.LogSink(tell)
+    lib.clv_log_set(number, _sink if number else _abi.LogSink(), None)
     del before

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's program that is checked with `mypy --strict`: every public name, used as it is meant.
+test_types.py checks it, and runs what needs no model and no library of spectra."""
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cleave
+
+SQUARE = cleave.Kernel("""
+__kernel void square(__global const float *in, float by, __global float *out, uint first,
+                     uint count)
+{
+    const size_t i = get_global_id(0);
+    if (i < count) out[i] = by * in[i] * in[i] + 0 * first;
+}""", "square", {"N": 3})
+
+
+def machine() -> str:
+    found: Mapping[str, Any] = cleave.probe(mode="cpu", progress=lambda doing: None)
+    with cleave.Context(mode="reference", memory=0.5, trace=True) as context:
+        made: cleave.Context = cleave.default_context()
+        assert made is context and cleave.has("clv_matmul") and cleave.LIBRARY_PATH
+    rooms: list[tuple[cleave.MemoryStats, cleave.MemoryRoom]] = [
+        (device.memory(), device.room()) for device in cleave.devices()]
+    first: cleave.Device | None = next(iter(cleave.devices()), None)
+    label = first.label if first is not None else "none"
+    cleave.log_to(logging.getLogger("mine"), "warn")
+    cleave.log_to(level="none")
+    return f"{cleave.__version__} {found['schema']} {label} {len(rooms)}"
+
+
+def arrays() -> float:
+    grid: NDArray[Any] = np.arange(12, dtype=np.float32).reshape(3, 4)
+    there: cleave.Array = cleave.array(grid)
+    scaled: cleave.Array = (2 * there - there.mean(axis=0)) / there.std(axis=0) + grid
+    into: cleave.Array = cleave.empty((3, 4))
+    cleave.compute("a + b", out=into, a=there, b=1.0)
+    z: cleave.Normalized = cleave.normalize(there, gram=True)
+    w = np.zeros(4, np.float32)
+    loss, gradient = cleave.linear_step(grid, grid[:, 1], w)
+    losses: NDArray[np.float32] = cleave.linear_train(grid, grid[:, 1], w, rate=0.002, steps=5)
+    taps: NDArray[np.float32] = cleave.gaussian_2d(1.0, 1)
+    smooth: NDArray[np.float32] = cleave.convolve_2d(grid, taps, edge="mirror")
+    values: NDArray[np.float32] = cleave.eigvalsh([[2, 1], [1, 2]])
+    general: NDArray[np.complex64] = np.zeros(2, np.complex64)
+    try:
+        general = cleave.eigvals(np.eye(2))
+    except cleave.NoDeviceError:  # no LAPACK here
+        pass
+    inside: int = cleave.monte_carlo_pi(1000, key=(1, 2), progress=True)
+    with cleave.offload("host"):
+        plan: cleave.Plan = cleave.explain(cleave.matmul, grid, grid.T)
+        product: NDArray[Any] = cleave.matmul(grid, grid.T, alpha=2.0)
+    stats: cleave.ArrayStats = cleave.array_stats()
+    total: float = float(cleave.product(scaled, there, transpose_b=True).sum())
+    assert cleave.last_plan().side in ("host", "device") and plan.flops > 0 and stats.uploads >= 0
+    return total + float(cleave.reduce(smooth, "max")) + len(z) + sum(
+        len(one) for one in (gradient, losses, values, general, product)) + inside + float(loss)
+
+
+def kernels(report: cleave.Report | None = None) -> NDArray[Any]:
+    def plain(x: NDArray[Any], by: float, out: NDArray[Any], _first: int, _count: int) -> None:
+        out[:] = by * x * x
+
+    y: NDArray[Any] = cleave.map(SQUARE, np.ones(5, np.float32), 2.0, cleave.Out(np.float32),
+                               cleave.FIRST, cleave.COUNT, reference=plain, report=report)
+    shares: list[cleave.Share] = report.shares if report else []
+    assert all(share.units >= 0 for share in shares)
+    unused: tuple[cleave.Shared, cleave.Local] = cleave.Shared(y), cleave.Local(64)
+    assert len(unused) == 2
+    return y
+
+
+def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
+                 movie: NDArray[Any]) -> NDArray[np.int64]:
+    found: cleave.PacoResult = cleave.paco(cube, angles, psf, fwhm=cleave.psf_fwhm(psf))
+    unit: NDArray[np.float32] = cleave.psf_normalize(psf, "peak")
+    spots = cleave.blobs(movie, threshold_rel=0.3, table="array")
+    with cleave.BlobStream((movie.shape[1], movie.shape[2]), np.float32) as stream:
+        one: NDArray[np.void] = stream.push(movie[0])
+    assert spots.dtype == cleave.SPOT == one.dtype and unit.max() == 1 and found.counts
+    return cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
+
+
+def stars(folder: str, arm: cleave.SpectraArm, spectra: list[dict[str, Any]]) -> list[str]:
+    library: cleave.SpectraLibrary = cleave.SpectraLibrary.load(folder)
+    library = cleave.SpectraLibrary([arm], np.zeros((1, 4)))
+    fits = cleave.specfit(spectra, library)
+    return [text for bit, text in cleave.WARNINGS.items() if (fits["warnings"] & bit).any()]
+
+
+def texts(folder: os.PathLike[str], words: list[str], classes: list[int]) -> NDArray[np.float32]:
+    ids: list[NDArray[np.int32]] = cleave.tokenize(folder, words)
+    encoder: cleave.Encoder = cleave.Encoder(folder, half=True)
+    vectors: NDArray[np.float32] = encoder.embed(words, progress=True) + cleave.embed(folder, words)
+    trainer = cleave.Trainer(folder, "classes", classes=3)
+    step: cleave.TrainResult = trainer.step(words, classes, rate=1e-5)
+    tuned: cleave.FinetuneResult = cleave.finetune(folder, words, classes, "tuned", epochs=1)
+    assert len(ids) == len(words) and step.loss and tuned.classes
+    return vectors
+
+
+def failures() -> list[str]:
+    said = []
+    try:
+        cleave.matmul(np.ones((2, 3)), np.ones((2, 3)))
+    except (cleave.ArgumentError, cleave.ShapeError, cleave.FormatError) as error:
+        said.append(f"{error.status} {error.name} {error.message}{error.detail}")
+    except (cleave.HostMemoryError, cleave.DeviceMemoryError, cleave.NoDeviceError,
+            cleave.DeviceError, cleave.BuildError, cleave.WrongResultError, cleave.FileError,
+            cleave.CancelledError, cleave.InternalError, cleave.LibraryError) as error:
+        said.append(error.name)
+    except cleave.Error:
+        raise
+    return said
