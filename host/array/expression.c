@@ -26,11 +26,12 @@ static clv_status wrong(parser *p, const char *at, const char *expected)
     char seen[24];
     size_t length = 0;
     p->fault = (size_t)(at - p->text);
-    while (length < sizeof seen - 1 && at[length] && isprint((unsigned char)at[length]))
+    while (length < sizeof seen - 1 && at[length] >= ' ' && at[length] <= '~')
         ++length;
     snprintf(seen, sizeof seen, "%.*s", (int)length, at);
+    const char *const other = *at ? "a character that is not printable ASCII" : "the end";
     return clv_fail(CLV_E_FORMAT, "expression: position %zu: %s, found %s%s%s", p->fault, expected,
-                    *seen ? "\"" : "", *seen ? seen : "the end", *seen ? "\"" : "");
+                    *seen ? "\"" : "", *seen ? seen : other, *seen ? "\"" : "");
 }
 
 static void skip_space(parser *p)

@@ -152,6 +152,8 @@ static void faults_are_placed(void **state)
         { "\"x\"", "a number, a name or", 0 },
         { "sin", "\"(\" expected behind a function's name", 3 },
         { "0x10", "a number expected", 0 },
+        { "x \xc3\x97 2", "the end expected, found a character that is not printable ASCII", 2 },
+        { "\x01", "found a character that is not printable ASCII", 0 },
         { "", "a number, a name or \"(\" expected, found the end", 0 },
     };
     const char *const names[] = { "x", "y" }, *const twice[] = { "x", "x" };
