@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, numbers, with_strides
-from ._context import Context, default_context
+from ._check import given, real, real32, whole
+from ._context import Context, chosen
 from ._library import check, has, lib
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentError, LibraryError, ShapeError
+from .errors import ArgumentTypeError, LibraryError, ShapeError
 
 _EDGES = {"reflect": 0, "constant": 1, "nearest": 2, "mirror": 3, "wrap": 4}
 
@@ -47,10 +47,10 @@ def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: flo
     image, strides = with_strides(as_floats("image", image, 2))
     kernel = np.ascontiguousarray(as_floats("kernel", kernel, 2))
     out = np.empty(image.shape, np.float32)
-    options = _abi.ConvolveOptions(size=ctypes.sizeof(_abi.ConvolveOptions),
-                                   edge=choice("edge", edge, _EDGES), constant=constant,
-                                   input_stride=strides[0])
-    with (context or default_context()).held() as handle, Watch(progress, "convolve") as watch:
+    options = _abi.ConvolveOptions(ctypes.sizeof(_abi.ConvolveOptions),
+                                   choice("edge", edge, _EDGES),
+                                   real32("convolve_2d: constant", constant), strides[0])
+    with chosen(context).held() as handle, Watch(progress, "convolve") as watch:
         options.progress = watch.function
         watch.done(lib.clv_convolve_2d(handle, address(image), *image.shape, address(kernel),
                                        *kernel.shape, ctypes.byref(options), address(out),
@@ -61,8 +61,8 @@ def convolve_2d(image: Any, kernel: Any, *, edge: str = "reflect", constant: flo
 def gaussian_2d(sigma: float, radius: int) -> NDArray[np.float32]:
     """Kernel of a Gaussian cut at `radius` in both axes, its sum 1: float32 [2r+1, 2r+1]."""
     _needs("clv_gaussian_2d")
-    if not 0 <= radius < 1 << 15:
-        raise ArgumentError(f"gaussian_2d: radius {radius}")
+    sigma, radius = real("gaussian_2d: sigma", sigma), whole(
+        "gaussian_2d: radius", radius, 0, (1 << 15) - 1)
     kernel = np.empty((2 * radius + 1, 2 * radius + 1), np.float32)
     check(lib.clv_gaussian_2d(sigma, radius, address(kernel)))
     return kernel
@@ -82,17 +82,17 @@ def eigvalsh(matrices: Any, *, context: Context | None = None, report: Report | 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_eigvalsh")
-    given = np.ascontiguousarray(numbers("matrices", matrices))
-    if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
-        raise ShapeError(f"eigvalsh: [count, n, n] or [n, n] expected, shape {given.shape} given")
-    count = 1 if given.ndim == 2 else len(given)
-    values = np.empty(given.shape[:-1], np.float32)
+    stack = np.ascontiguousarray(numbers("matrices", matrices))
+    if stack.ndim not in (2, 3) or stack.shape[-1] != stack.shape[-2]:
+        raise ShapeError(f"eigvalsh: [count, n, n] or [n, n] expected, shape {stack.shape} given")
+    count = 1 if stack.ndim == 2 else len(stack)
+    values = np.empty(stack.shape[:-1], np.float32)
     if not count:
         return values
     options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
-    with (context or default_context()).held() as handle, Watch(progress, "eigvalsh") as watch:
+    with chosen(context).held() as handle, Watch(progress, "eigvalsh") as watch:
         options.progress = watch.function
-        watch.done(lib.clv_eigvalsh(handle, address(given), count, given.shape[-1],
+        watch.done(lib.clv_eigvalsh(handle, address(stack), count, stack.shape[-1],
                                     ctypes.byref(options), address(values),
                                     report_handle(report)))
     return values
@@ -107,17 +107,17 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
     call.
     """
     _needs("clv_eigvals")
-    given = np.ascontiguousarray(numbers("matrices", matrices))
-    if given.ndim not in (2, 3) or given.shape[-1] != given.shape[-2]:
-        raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {given.shape} given")
-    count = 1 if given.ndim == 2 else len(given)
-    values = np.empty(given.shape[:-1], np.complex64)
+    stack = np.ascontiguousarray(numbers("matrices", matrices))
+    if stack.ndim not in (2, 3) or stack.shape[-1] != stack.shape[-2]:
+        raise ShapeError(f"eigvals: [count, n, n] or [n, n] expected, shape {stack.shape} given")
+    count = 1 if stack.ndim == 2 else len(stack)
+    values = np.empty(stack.shape[:-1], np.complex64)
     real, imaginary = np.empty(values.shape, np.float32), np.empty(values.shape, np.float32)
     if count:
         options = _abi.EigenOptions(size=ctypes.sizeof(_abi.EigenOptions))
-        with (context or default_context()).held() as handle, Watch(progress, "eigvals") as watch:
+        with chosen(context).held() as handle, Watch(progress, "eigvals") as watch:
             options.progress = watch.function
-            watch.done(lib.clv_eigvals(handle, address(given), count, given.shape[-1],
+            watch.done(lib.clv_eigvals(handle, address(stack), count, stack.shape[-1],
                                        ctypes.byref(options), address(real), address(imaginary),
                                        report_handle(report)))
     values.real, values.imag = real, imaginary
@@ -133,13 +133,13 @@ def monte_carlo_pi(samples: int, *, key: tuple[int, int] = (0, 0), context: Cont
     Raises ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     _needs("clv_monte_carlo_pi")
-    samples = operator.index(samples)
-    if not 0 <= samples <= 1 << 63 or any(not 0 <= word < 1 << 32 for word in key) or len(key) != 2:
-        raise ArgumentError(f"monte_carlo_pi: samples {samples}, key {key}: 0 to 2^63, and two of "
-                            "32 bits, expected")
-    options = _abi.MonteCarloOptions(size=ctypes.sizeof(_abi.MonteCarloOptions), key=tuple(key))
+    samples = whole("monte_carlo_pi: samples", samples, 0, 1 << 63)
+    if not isinstance(key, (tuple, list)) or len(key) != 2:
+        raise ArgumentTypeError(f"monte_carlo_pi: key: {given(key)} given, two whole numbers expected")
+    words = tuple(whole("monte_carlo_pi: key", word, 0, (1 << 32) - 1) for word in key)
+    options = _abi.MonteCarloOptions(ctypes.sizeof(_abi.MonteCarloOptions), words)
     inside = ctypes.c_uint64()
-    with (context or default_context()).held() as handle, Watch(progress, "monte carlo") as watch:
+    with chosen(context).held() as handle, Watch(progress, "monte carlo") as watch:
         options.progress = watch.function
         watch.done(lib.clv_monte_carlo_pi(handle, samples, ctypes.byref(options),
                                           ctypes.byref(inside), report_handle(report)))

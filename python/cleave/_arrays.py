@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import Any, Callable
 
 import numpy as np
@@ -18,10 +19,13 @@ _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     """An array of floats of any shape, masked elements NaN: the input itself where it is one.
     ShapeError for anything but real numbers: complex ones, texts, objects."""
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         masked: Any = value  # NumPy's stubs of these began to be written with 2.3
         value = masked.astype(dtype).filled(np.nan)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # rows of several lengths
+        raise ShapeError(f"{what}: {error}") from None
     if array.dtype.kind not in "fiub":
         raise ShapeError(f"{what}: real numbers expected, {array.dtype} given")
     return np.asarray(array, dtype=dtype)
@@ -34,6 +38,19 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDAr
     if array.ndim != ndim:
         raise ShapeError(f"{what}: {ndim} axes expected, shape {array.shape} given")
     return array
+
+
+def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
+    """A dense array of numbers, or of structures of them, of its own type, in native byte order."""
+    if np.ma.is_masked(value):
+        raise ShapeError(f"{what}: a masked array given: say by filled() what its holes are")
+    try:
+        array = np.ascontiguousarray(value)
+    except ValueError as error:  # rows of several lengths
+        raise ShapeError(f"{what}: {error}") from None
+    if array.dtype.hasobject or array.dtype.kind not in kinds:
+        raise ShapeError(f"{what}: an array of numbers expected, {array.dtype} given")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
@@ -54,6 +71,18 @@ def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
         strides = [stride // size for stride in array.strides]
     # NumPy's stride of an axis of one element means nothing: 0 is the library's word for dense
     return array, [stride if extent > 1 else 0 for extent, stride in zip(array.shape, strides)]
+
+
+def extents(what: str, given: Any) -> tuple[int, ...]:
+    """A shape as the caller says it: a whole number, or a sequence of them."""
+    try:
+        wanted = (operator.index(given),) if hasattr(given, "__index__") else \
+            tuple(map(operator.index, given))
+    except TypeError:
+        raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
+    if any(extent < 1 for extent in wanted):
+        raise ShapeError(f"{what}: shape {wanted}, extents begin at 1")
+    return wanted
 
 
 def address(array: NDArray[Any] | None) -> int | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, TypeVar
+from typing import Any, Callable, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, given_away, with_strides
-from ._context import Context, default_context
-from ._library import check, lib
+from ._arrays import address, dtype_of, extents, given_away, numbers, with_strides
+from ._check import described, whole
+from ._context import Context, chosen
+from ._library import InThisProcess, check, lib
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
@@ -28,7 +29,11 @@ _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 
 def _movie_of(movie: Any) -> NDArray[Any]:
     """[T, H, W] in one of the library's types."""
+    if np.ma.is_masked(movie):
+        movie = numbers("movie", movie)  # masked pixels: NaN
     frames: NDArray[Any] = np.asarray(movie)
+    if frames.dtype.kind not in "biuf":
+        raise ShapeError(f"movie: numbers [T, H, W] or [H, W] expected, {frames.dtype} given")
     if frames.ndim == 2:
         frames = frames[None]
     if frames.ndim != 3:
@@ -48,10 +53,8 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
                 threshold_sigma: float | None, threshold_scope: str, kernel: str,
                 normalize: bool, invert: bool, subpixel: str | None, prune: bool, overlap: float,
                 exclude_border: int) -> _abi.BlobOptions:
-    if exclude_border < 0 or num_sigma < 0:
-        raise ArgumentError("blobs: exclude_border and num_sigma are not negative")
-    return _abi.BlobOptions(
-        size=ctypes.sizeof(_abi.BlobOptions), min_sigma_px=min_sigma, max_sigma_px=max_sigma,
+    return described(
+        "blobs", _abi.BlobOptions, min_sigma_px=min_sigma, max_sigma_px=max_sigma,
         num_sigma=num_sigma, log_scale=log_scale, dog=dog, sigma_ratio=sigma_ratio,
         threshold_given=threshold is not None, threshold=threshold or 0.0,
         threshold_rel_given=threshold_rel is not None, threshold_rel=threshold_rel or 0.0,
@@ -63,17 +66,17 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         overlap=overlap, exclude_border=exclude_border)
 
 
-def as_table(array: NDArray[Any], table: str) -> Any:
-    """A structured array, or a pandas frame of it."""
+def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
+    """What makes the table that the caller wants of a structured array."""
     if choice("table", table, _TABLES) == _TABLES["array"]:
-        return array
+        return lambda array: array
     try:
         import pandas
     except ImportError:
         if table == "pandas":
             raise
-        return array
-    return pandas.DataFrame({name: array[name] for name in array.dtype.names or ()})
+        return lambda array: array
+    return lambda array: pandas.DataFrame({name: array[name] for name in array.dtype.names or ()})
 
 
 def _spot_options(function: _F) -> _F:
@@ -121,6 +124,7 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
+    finish = table_of(table)
     movie, strides = with_strides(_movie_of(movie))
     options = _options_of(
         min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma, log_scale=log_scale,
@@ -130,16 +134,16 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
         exclude_border=exclude_border)
     frames = _abi.BlobFrames(_PIXELS[movie.dtype.str], *movie.shape, *strides[:2])
     spots, count = ctypes.c_void_p(), ctypes.c_size_t()
-    with (context or default_context()).held() as handle, Watch(progress, "blobs") as watch:
+    with chosen(context).held() as handle, Watch(progress, "blobs") as watch:
         options.progress = watch.function
         watch.done(lib.clv_blobs(handle, ctypes.byref(frames), address(movie),
                                  ctypes.byref(options), ctypes.byref(spots),
                                  ctypes.byref(count), None, report_handle(report)))
-    return as_table(given_away(spots, count.value, SPOT), table)
+    return finish(given_away(spots, count.value, SPOT))
 
 
 @_spot_options
-class BlobStream:
+class BlobStream(InThisProcess):
     """Frame by frame: for a camera, and for movies that do not fit memory.
 
     >>> with BlobStream((256, 256), np.uint16, threshold_sigma=5) as stream:   # doctest: +SKIP
@@ -156,17 +160,20 @@ class BlobStream:
 
     def __init__(self, shape: tuple[int, int], dtype: Any, *, capacity: int = 1,
                  context: Context | None = None, **options: Any):
-        self._handle, self._context = None, context or default_context()
+        self._handle, self._context = None, chosen(context)
         defaults = {name: value for name, value in (blobs.__kwdefaults__ or {}).items()
                     if name not in ("table", "context", "report", "progress")}
         unknown = set(options) - set(defaults)
         if unknown:
             raise ArgumentError(f"BlobStream: unknown option {sorted(unknown)[0]!r}")
-        self._dtype, self._shape = np.dtype(dtype), tuple(shape)
+        self._dtype, self._shape = np.dtype(dtype), extents("BlobStream", shape)
+        if len(self._shape) != 2:
+            raise ShapeError(f"BlobStream: shape {self._shape} given, (height, width) expected")
         if self._dtype.str not in _PIXELS:
             raise ShapeError(f"BlobStream: uint8, uint16, int16 or float32 expected, "
                              f"{self._dtype} given")
-        frames = _abi.BlobFrames(_PIXELS[self._dtype.str], capacity, *self._shape)
+        frames = _abi.BlobFrames(_PIXELS[self._dtype.str],
+                                 whole("BlobStream: capacity", capacity, 1, 1 << 20), *self._shape)
         handle = ctypes.c_void_p()
         context_handle = self._context.acquire()  # given back by close()
         try:
@@ -188,6 +195,7 @@ class BlobStream:
             raise ShapeError(f"BlobStream: {self._dtype} frames {self._shape} expected, "
                              f"{frames.dtype} {frames.shape} given")
         count = 1 if frames.ndim == 2 else len(frames)
+        self._context.check_process()
         check(lib.clv_blobs_push(self._handle, address(frames), count, report_handle(report)))
         return self._pull()
 
@@ -210,7 +218,7 @@ class BlobStream:
 
     def close(self) -> None:
         handle, self._handle = self._handle, None
-        if handle:
+        if handle and self._context.ours:
             lib.clv_blobs_close(handle)
             self._context.release()
 

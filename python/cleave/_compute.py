@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _abi
+from ._check import given as given_as, real32, whole
 from ._context import Context
-from ._device_array import Array, Operands, array
+from ._device_array import Array, Operands, array, out_of
 from ._library import check, lib
 from ._probe import choice
 from ._watch import Progress, Watch
-from .errors import ArgumentError, CancelledError, ShapeError
+from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError, ShapeError
 
+_MAX_AXES = 1 << 31
 _FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
@@ -43,15 +44,18 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
     Raises FormatError (with the position in the expression), ShapeError, ArgumentError.
     """
     if not isinstance(expression, str):
-        raise ArgumentError(f"compute: an expression as text expected, {type(expression)} given")
+        raise ArgumentTypeError(f"compute: {given_as(expression)} given, an expression as text "
+                                "expected")
+    if "\0" in expression:
+        raise FormatError(f"expression: position {expression.index(chr(0))}: a NUL character")
     arrays = [value for value in inputs.values() if isinstance(value, Array)]
     with Operands(context, *arrays, *([out] if isinstance(out, Array) else [])) as operands:
         given = (_abi.MapInput * max(len(inputs), 1))()
         shape: tuple[int, ...] = ()
         for slot, (name, value) in zip(given, inputs.items()):
             slot.name = name.encode()
-            if isinstance(value, (int, float, np.number)):
-                slot.value = value
+            if isinstance(value, (int, float, np.integer, np.floating)):
+                slot.value = real32(f"compute: {name}", value)
                 continue
             slot.array, has = operands.operand(value)
             if not shape:
@@ -61,7 +65,7 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
                     shape = np.broadcast_shapes(shape, has)
                 except ValueError:
                     raise ShapeError(f"compute: {name} of shape {has} does not fit {shape}") from None
-        handle, result = operands.result(shape if out is None else out.shape, out)
+        handle, result = operands.result(shape if out is None else out_of(out).shape, out)
         check(lib.clv_map(operands.handle, expression.encode(), given, len(inputs), handle))
     return result
 
@@ -75,9 +79,12 @@ def reduce(x: Any, what: str = "sum", axis: int | None = None, *,
     """
     with Operands(context, x) as operands:
         handle, shape = operands.operand(x)
-        if axis is not None and not -len(shape) <= axis < len(shape):
-            raise ShapeError(f"reduce: axis {axis} of an array of {len(shape)} axes")
-        at = -1 if axis is None else axis % len(shape)
+        at = -1
+        if axis is not None:
+            at = whole("reduce: axis", axis, -_MAX_AXES)
+            if not -len(shape) <= at < len(shape):
+                raise ShapeError(f"reduce: axis {at} of an array of {len(shape)} axes")
+            at %= len(shape)
         to, result = operands.result(() if axis is None else shape[:at] + shape[at + 1:])
         check(lib.clv_reduce(operands.handle, choice("reduction", what, _REDUCTIONS), handle, at,
                              to))
@@ -97,9 +104,12 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
         if not 2 <= len(sa) <= 3 or not 2 <= len(sb) <= 3:
             raise ShapeError(f"product: shapes {sa} and {sb}, 2 or 3 axes expected")
         m, n = sa[-1 if transpose_a else -2], sb[-2 if transpose_b else -1]
+        if sa[-2 if transpose_a else -1] != sb[-1 if transpose_b else -2]:
+            raise ShapeError(f"product: shapes {sa}{' transposed' * bool(transpose_a)} and {sb}"
+                             f"{' transposed' * bool(transpose_b)} do not fit together")
         stack = max((s[:-2] for s in (sa, sb)), default=())
         if out is not None:
-            stack = tuple(out.shape[:-2])
+            stack = tuple(out_of(out).shape[:-2])
         options = _abi.ProductOptions(ctypes.sizeof(_abi.ProductOptions), transpose_a, transpose_b)
         hc, result = operands.result((*stack, m, n), out)
         check(lib.clv_product(operands.handle, ha, hb, ctypes.byref(options), hc))
@@ -156,14 +166,14 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
                                          w.flags.c_contiguous and w.flags.writeable):
         raise ArgumentError("linear_train: w: a dense, writeable float32 array expected")
-    if not 0 < operator.index(steps) < 1 << 32:
-        raise ArgumentError(f"linear_train: {steps} steps, 1 to 2^32 - 1 expected")
+    steps = whole("linear_train: steps", steps, 1, (1 << 32) - 1)
+    rate = real32("linear_train: rate", rate)
     with Operands(context, x, y, w) as operands:
         (hx, shape), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
         each = max(1, int(_FLOPS_A_CALL / max(4 * math.prod(shape), 1)))
         if progress is None and steps <= each or _decides_only():
             hl, losses = operands.result((steps,))
-            check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), steps, hl))
+            check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, steps, hl))
             return losses
         parts: list[Any] = []  # a call of the library cannot be ended early: several of them
         done = 0
@@ -171,7 +181,7 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
             while done < steps:
                 count = min(each, steps - done)
                 hl, part = operands.result((count,))
-                check(lib.clv_linear_train(operands.handle, hx, hy, hw, float(rate), count, hl))
+                check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, count, hl))
                 parts.append(part)
                 done += count
                 if watch.called(done, steps):

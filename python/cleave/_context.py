@@ -11,9 +11,10 @@ import threading
 from typing import Any, NamedTuple
 
 from . import _abi
-from ._library import check, lib, take_text, take_word
-from ._probe import choice, mode_number, text_or_none
-from .errors import ArgumentError
+from ._check import described, file_path, given, real, text, whole
+from ._library import InThisProcess, check, lib, take_text, take_word
+from ._probe import choice, mode_number
+from .errors import ArgumentError, ArgumentTypeError
 
 _SCHEDULES = {"adaptive": 0, "static": 1, "dynamic": 2, "hguided": 3}
 _entered: contextvars.ContextVar[tuple[Context, ...]] = contextvars.ContextVar("cleave_contexts", default=())
@@ -53,7 +54,7 @@ class MemoryRoom(NamedTuple):
     largest_bytes: int
 
 
-class Device:
+class Device(InThisProcess):
     """One device of a context; lives as long as it."""
 
     def __init__(self, context: "Context", index: int):
@@ -89,8 +90,9 @@ class Device:
     def reserve(self, size: int, count: int = 1) -> None:
         """Allocates `count` buffers of `size` bytes ahead, for later calls to take from the pool.
         DeviceMemoryError."""
+        amounts = whole("reserve: size", size), whole("reserve: count", count)
         with self.context.held():
-            check(lib.clv_device_reserve(self._handle, size, count))
+            check(lib.clv_device_reserve(self._handle, *amounts))
 
     def utilisation(self) -> float | None:
         """How busy it is, in percent; None where its driver does not tell."""
@@ -121,7 +123,7 @@ class _Held:
         self.context.release()
 
 
-class Context:
+class Context(InThisProcess):
     """Chooses devices; opens none yet (the first use of a device does).
 
     Inside `with Context(...) as context:` it is what every call without `context=` uses, in this
@@ -156,15 +158,18 @@ class Context:
                  binding: bool = True):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
-        budget, fraction = (0, memory) if isinstance(memory, float) else (memory or 0, 0.0)
-        if min(budget, sub_devices, batch, tensor_bytes) < 0:
-            raise ArgumentError("context: memory, sub_devices, batch and tensor_bytes are not "
-                                "negative")
-        options = _abi.ContextOptions(
-            size=ctypes.sizeof(_abi.ContextOptions), mode=mode_number(mode),
-            devices=text_or_none(devices), memory_bytes=budget, memory_fraction=fraction,
+        budget, fraction = 0, 0.0
+        if hasattr(memory, "__index__"):
+            budget = whole("context: memory", memory)
+        elif memory is not None:
+            fraction = real("context: memory", memory)
+        options = described(
+            "context", _abi.ContextOptions, mode=mode_number(mode),
+            devices=None if devices is None else text("context: devices", devices).encode(),
+            memory_bytes=budget, memory_fraction=fraction,
             schedule=choice("schedule", schedule, _SCHEDULES), sub_devices=sub_devices,
-            batch=batch, cache_dir=text_or_none(cache_dir), no_tuning=not tuning, trace=trace,
+            batch=batch, cache_dir=None if cache_dir is None else
+            os.fsencode(file_path("context: cache_dir", cache_dir)), no_tuning=not tuning, trace=trace,
             no_qualification=not qualification, tensor_bytes=tensor_bytes,
             no_binding=not binding)
         handle = ctypes.c_void_p()
@@ -179,10 +184,19 @@ class Context:
         lasts: close() waits for its end."""
         return _Held(self)
 
-    def acquire(self) -> int:
-        """The library's pointer; close() waits until release() was called as often."""
+    @property
+    def ours(self) -> bool:
+        """Whether this process made it: a child of a fork has no threads of its drivers."""
+        return self._pid == os.getpid()
+
+    def check_process(self) -> None:
+        """ArgumentError in a child of a fork."""
         if self._pid != os.getpid():
             raise ArgumentError("context: made before a fork; make one in this process")
+
+    def acquire(self) -> int:
+        """The library's pointer; close() waits until release() was called as often."""
+        self.check_process()
         with self._lock:
             if self._closed or not self._handle:
                 raise ArgumentError("context: it is closed")
@@ -212,6 +226,8 @@ class Context:
 
     def __enter__(self) -> "Context":
         with self._lock:
+            if self._closed:
+                raise ArgumentError("context: it is closed")
             self._entries += 1
         _entered.set((*_entered.get(), self))
         return self
@@ -262,8 +278,9 @@ class Context:
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """What ran, for chrome://tracing or Perfetto; needs trace=True. FileError."""
+        to = file_path("write_trace: path", path)
         with self.held() as handle:
-            check(lib.clv_context_write_trace(handle, os.fsencode(path)))
+            check(lib.clv_context_write_trace(handle, os.fsencode(to)))
 
     def __repr__(self) -> str:
         if self._closed:
@@ -283,6 +300,15 @@ def default_context() -> Context:
             if _default is None or _default._closed or _default._pid != os.getpid():
                 _default = Context()
     return _default
+
+
+def chosen(context: Context | None) -> Context:
+    """The context of a call: the one that it names, or the default."""
+    if context is None:
+        return default_context()
+    if not isinstance(context, Context):
+        raise ArgumentTypeError(f"context: {given(context)} given, a cleave.Context expected")
+    return context
 
 
 def devices() -> list[Device]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import operator
-from typing import Any, NamedTuple, Sequence
+import math
+from typing import Any, Iterator, NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, numbers
-from ._context import Context, default_context
+from ._arrays import address, extents, numbers
+from ._check import given as shown
+from ._context import Context, chosen
 from ._library import check, lib
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _Shapes = [ctypes.c_size_t * rank for rank in range(5)]
 
@@ -25,18 +26,6 @@ def shape_of(shape: tuple[int, ...]) -> Any:
     if len(shape) > 4:
         raise ShapeError(f"array: {len(shape)} axes, at most 4 expected")
     return _Shapes[len(shape)](*shape)
-
-
-def extents(what: str, given: Any) -> tuple[int, ...]:
-    """A shape as the caller says it: a whole number, or a sequence of them."""
-    try:
-        wanted = (operator.index(given),) if hasattr(given, "__index__") else \
-            tuple(map(operator.index, given))
-    except TypeError:
-        raise ShapeError(f"{what}: shape {given!r} given, whole numbers expected") from None
-    if any(extent < 1 for extent in wanted):
-        raise ShapeError(f"{what}: shape {wanted}, extents begin at 1")
-    return wanted
 
 
 class ArrayStats(NamedTuple):
@@ -71,7 +60,8 @@ class Array:
         if handle:
             self._handle = 0
             try:
-                lib.clv_array_free(handle)
+                if self.context.ours:
+                    lib.clv_array_free(handle)
             finally:
                 self.context.release()
 
@@ -101,22 +91,55 @@ class Array:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ArgumentError(f"array: {self.size} elements are neither true nor false: take one of "
+                                "min(), max(), sum()")
+        return bool(self.item())
+
+    def __getitem__(self, key: Any) -> Any:
+        """A part of the copy on the host; each use copies everything: take numpy() for several."""
+        return self.numpy()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numpy())
+
+    def __copy__(self) -> "Array":
+        return array(self.numpy(), context=self.context)
+
+    def __deepcopy__(self, _memo: Any) -> "Array":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return array, (self.numpy(),)  # comes back in the default context of whoever reads it
+
     def numpy(self) -> NDArray[np.float32]:
         """A copy on the host."""
+        self.context.check_process()
         out = np.empty(self.shape, np.float32)
         check(lib.clv_array_get(self._handle, address(out)))
         return out
 
     def write(self, values: Any) -> "Array":
         """New contents, from the host."""
-        given = np.ascontiguousarray(np.broadcast_to(np.asarray(values, np.float32), self.shape))
+        new = numbers("write", values)
+        try:
+            given = np.ascontiguousarray(np.broadcast_to(new, self.shape))
+        except ValueError:
+            raise ShapeError(f"write: shape {new.shape} does not fit {self.shape}") from None
+        self.context.check_process()
         check(lib.clv_array_put(self._handle, address(given)))
         return self
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
-        """This array under another shape of as many elements: itself, not a copy."""
-        given = shape[0] if len(shape) == 1 else shape
-        wanted = extents("reshape", given)
+        """This array under another shape of as many elements: itself, not a copy. One extent may be
+        -1: what remains."""
+        asked: Any = shape[0] if len(shape) == 1 else shape
+        asked = list(asked) if isinstance(asked, (tuple, list)) else [asked]
+        if -1 in asked:
+            others = extents("reshape", [n for i, n in enumerate(asked) if i != asked.index(-1)])
+            asked[asked.index(-1)] = self.size // math.prod(others) or 1
+        wanted = extents("reshape", asked)
         check(lib.clv_array_reshape(self._handle, len(wanted), shape_of(wanted)))
         self.shape = wanted
         return self
@@ -136,7 +159,20 @@ class Array:
     def __float__(self) -> float:
         if self.size != 1:
             raise TypeError("only an array of one element is a number")
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def item(self) -> float:
+        """The only element, as Python's float."""
+        if self.size != 1:
+            raise ArgumentError(f"array: item() of {self.size} elements, 1 expected")
         return float(self.numpy().reshape(()))
+
+    def tolist(self) -> Any:
+        """Lists of floats, as NumPy makes them."""
+        return self.numpy().tolist()
 
     def __repr__(self) -> str:
         return f"<cleave.Array {list(self.shape)} on the {'device' if self.on_device else 'host'}>"
@@ -161,6 +197,14 @@ class Array:
     def __le__(self, other: Any) -> "Array": return self._with("a <= b", other)
     def __gt__(self, other: Any) -> "Array": return self._with("a > b", other)
     def __ge__(self, other: Any) -> "Array": return self._with("a >= b", other)
+
+    def __eq__(self, other: Any) -> "Array":  # type: ignore[override]  # by elements, as NumPy's
+        return self._with("a == b", other)
+
+    def __ne__(self, other: Any) -> "Array":  # type: ignore[override]
+        return self._with("a != b", other)
+
+    __hash__ = None  # type: ignore[assignment]  # equality is no truth
 
     def __pow__(self, other: Any) -> "Array":
         if isinstance(other, int) and 1 <= other <= 4:
@@ -187,19 +231,45 @@ class Array:
         from ._compute import product
         return product(other, self)
 
-    def _reduced(self, what: str, axis: int | None) -> "Array":
+    def _reduced(self, what: str, axis: int | None, dtype: Any, out: Any, keepdims: bool,
+                 ddof: int = 0) -> "Array":
+        """As NumPy calls the methods of others: np.sum(a) is a.sum(axis=None, out=None)."""
         from ._compute import reduce
+        if dtype not in (None, np.float32) or out is not None or ddof:
+            raise ArgumentError(f"{what}: of a cleave.Array, dtype=None, out=None and ddof=0 expected")
         made: Array = reduce(self, what, axis)
+        if keepdims:
+            at = None if axis is None else axis % self.ndim
+            made.reshape([1 if at in (None, i) else n for i, n in enumerate(self.shape)])
         return made
 
-    def sum(self, axis: int | None = None) -> "Array": return self._reduced("sum", axis)
-    def mean(self, axis: int | None = None) -> "Array": return self._reduced("mean", axis)
-    def var(self, axis: int | None = None) -> "Array": return self._reduced("var", axis)
-    def std(self, axis: int | None = None) -> "Array": return self._reduced("std", axis)
-    def min(self, axis: int | None = None) -> "Array": return self._reduced("min", axis)
-    def max(self, axis: int | None = None) -> "Array": return self._reduced("max", axis)
-    def argmin(self, axis: int | None = None) -> "Array": return self._reduced("argmin", axis)
-    def argmax(self, axis: int | None = None) -> "Array": return self._reduced("argmax", axis)
+    def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None,
+            keepdims: bool = False) -> "Array":
+        return self._reduced("sum", axis, dtype, out, keepdims)
+
+    def mean(self, axis: int | None = None, dtype: Any = None, out: Any = None,
+             keepdims: bool = False) -> "Array":
+        return self._reduced("mean", axis, dtype, out, keepdims)
+
+    def var(self, axis: int | None = None, dtype: Any = None, out: Any = None, ddof: int = 0,
+            keepdims: bool = False) -> "Array":
+        return self._reduced("var", axis, dtype, out, keepdims, ddof)
+
+    def std(self, axis: int | None = None, dtype: Any = None, out: Any = None, ddof: int = 0,
+            keepdims: bool = False) -> "Array":
+        return self._reduced("std", axis, dtype, out, keepdims, ddof)
+
+    def min(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
+        return self._reduced("min", axis, None, out, keepdims)
+
+    def max(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
+        return self._reduced("max", axis, None, out, keepdims)
+
+    def argmin(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
+        return self._reduced("argmin", axis, None, out, keepdims)
+
+    def argmax(self, axis: int | None = None, out: Any = None, keepdims: bool = False) -> "Array":
+        return self._reduced("argmax", axis, None, out, keepdims)
 
 
 def array(values: Any, *, context: Context | None = None) -> Array:
@@ -213,7 +283,7 @@ def array(values: Any, *, context: Context | None = None) -> Array:
     elif not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values)
     given = np.ascontiguousarray(numbers("array", values)).reshape(np.shape(values))
-    context = context or default_context()
+    context = chosen(context)
     made = ctypes.c_void_p()
     with context.held() as handle:
         check(lib.clv_array_from(handle, address(given), given.ndim, shape_of(given.shape),
@@ -224,7 +294,7 @@ def array(values: Any, *, context: Context | None = None) -> Array:
 def empty(shape: Sequence[int] | int, *, context: Context | None = None) -> Array:
     """An array for results; its memory comes with its first use."""
     wanted = extents("empty", shape)
-    context = context or default_context()
+    context = chosen(context)
     made = ctypes.c_void_p()
     with context.held() as handle:
         check(lib.clv_array_create(handle, len(wanted), shape_of(wanted), ctypes.byref(made)))
@@ -233,9 +303,17 @@ def empty(shape: Sequence[int] | int, *, context: Context | None = None) -> Arra
 
 def array_stats(context: Context | None = None) -> ArrayStats:
     """Calls and transfers of arrays in a context so far."""
-    with (context or default_context()).held() as handle:
+    with chosen(context).held() as handle:
         found = lib.clv_array_statistics(handle)
     return ArrayStats(*(getattr(found, name) for name in ArrayStats._fields))
+
+
+def out_of(out: Any) -> Any:
+    """What the caller gave as `out`, if it can be written to."""
+    if not isinstance(out, (Array, np.ndarray)):
+        raise ArgumentTypeError(f"out: {shown(out)} given, an array of NumPy or a cleave.Array "
+                                "expected")
+    return out
 
 
 class Operands:
@@ -252,7 +330,7 @@ class Operands:
                 context = context or value.context
                 if value.context is not context:
                     raise ArgumentError("arrays of different contexts")
-        self.context = context or default_context()
+        self.context = chosen(context)
 
     def __enter__(self) -> "Operands":
         self.handle = self.context.acquire()
@@ -285,7 +363,7 @@ class Operands:
 
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:
         if out is not None:
-            if tuple(out.shape) != shape or out.dtype != np.float32:
+            if tuple(out_of(out).shape) != tuple(shape) or out.dtype != np.float32:
                 raise ShapeError(f"out: float32 {shape} expected, {out.dtype} {out.shape} given")
             if isinstance(out, Array):
                 return out.handle, out

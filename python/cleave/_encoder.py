@@ -7,41 +7,61 @@ import contextlib
 import ctypes
 import os
 import threading
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address
-from ._context import Context, default_context
-from ._library import check, lib, take_word
+from ._check import described, file_path, given, real, text, whole
+from ._context import Context, chosen
+from ._library import InThisProcess, check, lib, take_word
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 
 _NOBODY = _abi.Progress()
+OPTIMIZERS = {"adamw": 0, "sgd": 1, 0: 0, 1: 1}
 
 
 def _open_tokenizer(folder: Any, max_length: int) -> int:
-    options = _abi.TokenizerOptions(size=ctypes.sizeof(_abi.TokenizerOptions),
-                                    max_length=max_length)
+    options = described("tokenizer", _abi.TokenizerOptions, max_length=max_length)
     made = ctypes.c_void_p()
-    check(lib.clv_tokenizer_open(os.fsencode(folder), ctypes.byref(options), ctypes.byref(made)))
+    check(lib.clv_tokenizer_open(os.fsencode(file_path("folder", folder)), ctypes.byref(options),
+                                 ctypes.byref(made)))
     return made.value or 0
 
 
-def _tokens(tokenizer: int, texts: Sequence[str],
+def texts_of(what: str, texts: Any) -> list[str]:
+    """The texts of any iterable."""
+    if isinstance(texts, (str, bytes)):
+        raise ArgumentTypeError(f"{what}: a list of texts expected, one {type(texts).__name__} given")
+    try:
+        found = list(texts)
+    except TypeError:
+        raise ArgumentTypeError(f"{what}: a list of texts expected, {given(texts)} given") from None
+    for i, one in enumerate(found):
+        if not isinstance(one, str):
+            raise ArgumentTypeError(f"{what}: text {i}: a str expected, {given(one)} given")
+    return found
+
+
+def encoded(what: str, texts: list[str]) -> list[bytes]:
+    """As UTF-8. ArgumentError names a text that has a half of a surrogate pair."""
+    try:
+        return [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        at = texts.index(error.object)
+        raise ArgumentError(f"{what}: text {at}: character {error.start}: half of a surrogate pair, no "
+                            "Unicode") from None
+
+
+def _tokens(tokenizer: int, texts: list[str],
             threads: int) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
     """(ids, offsets): text i has ids[offsets[i]:offsets[i + 1]]."""
-    if isinstance(texts, str):
-        raise ArgumentError("texts: a list expected, one str given")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ArgumentError(f"texts: text {i}: a str expected, {text!r:.40} given")
-    raw = [text.encode() for text in texts]
+    raw = encoded("texts", texts)
     pointers = (ctypes.c_char_p * max(len(raw), 1))(*raw)
     lengths = (ctypes.c_size_t * max(len(raw), 1))(*(len(text) for text in raw))
     options = _abi.TokenizeOptions(size=ctypes.sizeof(_abi.TokenizeOptions), threads=threads)
@@ -60,31 +80,28 @@ def _tokens(tokenizer: int, texts: Sequence[str],
     return ids, offsets
 
 
-def _not_negative(what: str, **numbers: Any) -> None:
-    for name, value in numbers.items():
-        if isinstance(value, (int, np.integer)) and value < 0:
-            raise ArgumentError(f"{what}: {name}={value!r} is negative")
-
-
-def _whole(what: str, values: Any) -> np.ndarray:
+def _int32(what: str, values: Any) -> NDArray[np.int32]:
     """As int32; what would become another number is refused."""
-    given = np.asarray(values)
+    found = np.asarray(values)
     with np.errstate(invalid="ignore"):
-        made = np.ascontiguousarray(given, np.int32) if given.dtype.kind in "iufb" else None
-    if made is None or (made != given).any():
+        made = np.ascontiguousarray(found, np.int32) if found.dtype.kind in "iufb" else None
+    if made is None or (made != found).any():
         raise ArgumentError(f"trainer: {what}: whole numbers of 32 bits expected")
     return made
 
 
-class _Folder:
+_Self = TypeVar("_Self", bound="_Folder")
+
+
+class _Folder(InThisProcess):
     """A model folder: tokenizer, and weights once they are needed. Threads take turns: the library
     wants one call at a time for an encoder or a trainer."""
 
     def __init__(self, folder: Any, max_length: int, threads: int):
         self._tokenizer = self._model = 0
-        _not_negative(type(self).__name__, max_length=max_length, threads=threads)
         self._turn, self._busy = threading.RLock(), False
-        self.folder, self.threads = os.fspath(folder), threads or os.cpu_count() or 1
+        self.folder = file_path("folder", folder)
+        self.threads = whole("threads", threads, 0, 1 << 16) or os.cpu_count() or 1
         self._tokenizer = _open_tokenizer(folder, max_length)
 
     @contextlib.contextmanager
@@ -102,6 +119,7 @@ class _Folder:
 
     def tokenize(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The token numbers of each text, [CLS] and [SEP] included: those of Hugging Face."""
+        texts = texts_of("texts", texts)
         with self._turn:
             self._check_open()
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
@@ -129,6 +147,16 @@ class _Folder:
         """Waits for calls of other threads; a second time does nothing."""
         with self._call():
             self._end()
+
+    def __enter__(self: _Self) -> _Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_unused: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<cleave.{type(self).__name__} {self.folder}{'' if self._tokenizer else ', closed'}>"
 
     def _end(self) -> None:
         if self._model:
@@ -170,11 +198,9 @@ class Encoder(_Folder):
                  half: bool = False, threads: int = 0, context: Context | None = None):
         self._encoder = 0
         super().__init__(folder, max_length, threads)
-        self.context = context or default_context()
-        _not_negative("Encoder", batch_tokens=batch_tokens)
+        self.context = chosen(context)
         model, made = self._weights(), ctypes.c_void_p()
-        options = _abi.EncoderOptions(size=ctypes.sizeof(_abi.EncoderOptions),
-                                      batch_tokens=batch_tokens, half=half)
+        options = described("encoder", _abi.EncoderOptions, batch_tokens=batch_tokens, half=half)
         with self.context.held() as handle:
             check(lib.clv_encoder_open(handle, lib.clv_model_get_config(model),
                                        lib.clv_model_get_weights(model), ctypes.byref(options),
@@ -182,13 +208,17 @@ class Encoder(_Folder):
             self.context.acquire()
         self._encoder = made.value or 0
 
-    def embed(self, texts: Sequence[str], *, report: Report | None = None,
+    def embed(self, texts: Sequence[str] | str, *, report: Report | None = None,
               progress: Progress = None) -> NDArray[np.float32]:
-        """A vector a text: float32 [texts, width]. Texts are not padded; a text's vector does not
-        depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the call."""
+        """A vector a text: float32 [texts, width]; of one str: [width]. Texts are not padded; a text's
+        vector does not depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the
+        call."""
+        one = isinstance(texts, str)
+        texts = texts_of("texts", [texts] if one else texts)
         with self._call():
             if not self._encoder:
                 raise ArgumentError("Encoder: it is closed")
+            self.context.check_process()
             ids, offsets = _tokens(self._tokenizer, texts, self.threads)
             count = len(offsets) - 1
             out = np.empty((count, self.width), np.float32)
@@ -201,17 +231,23 @@ class Encoder(_Folder):
                         watch.done(status)
                     finally:
                         lib.clv_encoder_watch(self._encoder, _NOBODY, None)
-            return out
+            return out[0] if one else out
+
+    def encode(self, sentences: Sequence[str] | str, *,
+               show_progress_bar: bool | None = None) -> NDArray[np.float32]:
+        """embed() by the name that sentence-transformers has for it."""
+        return self.embed(sentences, progress=bool(show_progress_bar))
 
     def _end(self) -> None:
         if self._encoder:
-            lib.clv_encoder_close(self._encoder)
+            if self.context.ours:
+                lib.clv_encoder_close(self._encoder)
             self._encoder = 0
             self.context.release()
         super()._end()
 
 
-def embed(folder: str | os.PathLike[str], texts: Sequence[str], *, report: Report | None = None,
+def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,
           progress: Progress = None, **named: Any) -> NDArray[np.float32]:
     """Encoder(folder, ...).embed(texts): for a single call."""
     encoder = Encoder(folder, **named)
@@ -232,23 +268,23 @@ class TrainResult(NamedTuple):
 class Trainer(_Folder):
     """Fine-tunes a model folder: task "classes" (a linear layer says the class) or "pairs" (texts 2i
     and 2i + 1 belong together). Options are those of clv_trainer_options in include/cleave/train.h:
-    classes=3, decay=0.01, frozen_layers=4, optimizer=1 (SGD), seed=1, ..."""
+    classes=3, decay=0.01, frozen_layers=4, optimizer="sgd", seed=1, ..."""
 
     def __init__(self, folder: str | os.PathLike[str], task: str = "classes", *, max_length: int = 0,
                  threads: int = 0, context: Context | None = None, **options: Any):
         self._trainer = 0
         super().__init__(folder, max_length, threads)
-        self.context = context or default_context()
+        self.context = chosen(context)
         known = {name for name, _ in _abi.TrainerOptions._fields_} - {"size", "task"}
         if set(options) - known:
             raise ArgumentError(f"trainer: unknown option {sorted(set(options) - known)[0]!r}")
-        _not_negative("trainer", **options)
-        given = _abi.TrainerOptions(size=ctypes.sizeof(_abi.TrainerOptions),
-                                    task=choice("task", task, {"classes": 0, "pairs": 1}),
-                                    **options)
+        if "optimizer" in options:
+            options["optimizer"] = choice("optimizer", options["optimizer"], OPTIMIZERS)
+        settings = described("trainer", _abi.TrainerOptions,
+                             task=choice("task", task, {"classes": 0, "pairs": 1}), **options)
         made = ctypes.c_void_p()
         with self.context.held() as handle:
-            check(lib.clv_trainer_open(handle, self._weights(), ctypes.byref(given),
+            check(lib.clv_trainer_open(handle, self._weights(), ctypes.byref(settings),
                                        ctypes.byref(made)))
             self.context.acquire()
         self._trainer = made.value or 0
@@ -268,17 +304,25 @@ class Trainer(_Folder):
     def _open(self) -> int:
         if not self._trainer:
             raise ArgumentError("Trainer: it is closed")
+        self.context.check_process()
         return self._trainer
 
     def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any,
                  rate: float | None = None) -> TrainResult:
         """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
-        marks = None if labels is None else _whole("labels", labels)
-        if marks is not None and marks.shape != (len(rows),):
-            raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
+        marks = None if labels is None else np.asarray(labels)
+        if marks is not None:
+            if marks.shape != (len(rows),):
+                raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
+            if marks.size and (marks.dtype.kind not in "iu" or marks.max() >= 1 << 31 or
+                               marks.min() < -1 << 31):
+                raise ArgumentTypeError(f"trainer: labels: {marks.dtype} given, whole numbers of "
+                                        "classes expected")
+            marks = np.ascontiguousarray(marks, np.int32)
+        rate = None if rate is None else real("trainer: rate", rate)
         offsets = np.zeros(len(rows) + 1, np.uintp)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
-        ids = _whole("rows", np.concatenate([*rows, np.zeros(1, np.int32)]))
+        ids = _int32("rows", np.concatenate([*rows, np.zeros(1, np.int32)]))
         found = _abi.TrainResult()
         with self._turn:
             head = (self._open(), address(ids), address(offsets), len(rows), address(marks))
@@ -298,10 +342,13 @@ class Trainer(_Folder):
 
     def _to_file(self, function: Any, path: str | os.PathLike[str],
                  metadata: Mapping[str, str] | None) -> None:
-        words = [word.encode() for pair in (metadata or {}).items() for word in pair]
+        if not isinstance(metadata or {}, Mapping):
+            raise ArgumentTypeError(f"metadata: {given(metadata)} given, a mapping of texts expected")
+        words = [text("metadata", word).encode() for pair in (metadata or {}).items()
+                 for word in pair]
         pairs = (ctypes.c_char_p * (len(words) + 1))(*words, None)
         with self._turn:
-            check(function(self._open(), os.fsencode(path), pairs))
+            check(function(self._open(), os.fsencode(file_path("path", path)), pairs))
 
     def write(self, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
         """The weights as safetensors, which other tools read; `metadata` goes into its header."""
@@ -314,11 +361,12 @@ class Trainer(_Folder):
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Goes on where save() was called."""
         with self._turn:
-            check(lib.clv_trainer_restore(self._open(), os.fsencode(path)))
+            check(lib.clv_trainer_restore(self._open(), os.fsencode(file_path("path", path))))
 
     def _end(self) -> None:
         if self._trainer:
-            lib.clv_trainer_close(self._trainer)
+            if self.context.ours:
+                lib.clv_trainer_close(self._trainer)
             self._trainer = 0
             self.context.release()
         super()._end()

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._context import Context
-from ._encoder import Trainer, TrainResult
+from ._check import file_path, given as given_as, real, whole
+from ._encoder import OPTIMIZERS, Trainer, TrainResult, texts_of
 from ._probe import choice
 from ._watch import Progress, Watch
-from .errors import ArgumentError, CancelledError, FormatError
+from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError
 
 _STATE, _WEIGHTS, _MASK = "checkpoint.safetensors", "model.safetensors", (1 << 64) - 1
 _COPIED = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json",
@@ -94,17 +95,6 @@ class _Plan(NamedTuple):
         if self.schedule == "constant" or step <= rise:
             return self.rate
         return self.rate * (total - step) / (total - rise)
-
-
-def _texts(what: str, given: Any) -> list[str]:
-    if isinstance(given, (str, bytes)):
-        raise ArgumentError(f"finetune: {what}: a list of texts expected, one {type(given).__name__} "
-                            "given")
-    found = list(given)
-    for i, one in enumerate(found):
-        if not isinstance(one, str):
-            raise ArgumentError(f"finetune: {what}: text {i}: a str expected, {one!r:.40} given")
-    return found
 
 
 def _names(labels: Any) -> list[Label]:
@@ -267,24 +257,30 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     Raises ArgumentError, FormatError (labels, another run's state), FileError, DeviceMemoryError,
     CancelledError, DeviceError.
     """
-    source, target = os.fspath(folder), os.fspath(output)
+    source, target = file_path("finetune: folder", folder), file_path("finetune: output", output)
     state = os.path.join(target, _STATE)
     pairs = choice("task", task, {"classes": 0, "pairs": 1}) == 1
     choice("schedule", schedule, {"linear": 0, "constant": 1})
-    for name, value, good in (("epochs", epochs, 1 <= epochs <= 1 << 20),
-                              ("batch_size", batch_size, 1 + pairs <= batch_size <= 1 << 16),
-                              ("rate", rate, 0 < rate <= 1e3), ("warmup", warmup, 0 <= warmup < 1),
-                              ("seed", seed, 0 <= seed <= _MASK), ("freeze", freeze, freeze >= 0),
-                              ("save_every", save_every, save_every >= 0)):
-        if not good or (name not in ("rate", "warmup") and int(value) != value):
-            raise ArgumentError(f"finetune: {name}={value!r} is outside its range")
+    epochs = whole("finetune: epochs", epochs, 1, 1 << 20)
+    batch_size = whole("finetune: batch_size", batch_size, 1 + pairs, 1 << 16)
+    seed = whole("finetune: seed", seed, 0, _MASK)
+    save_every = whole("finetune: save_every", save_every)
+    rate, warmup = real("finetune: rate", rate), real("finetune: warmup", warmup)
+    if not 0 < rate <= 1e3 or not 0 <= warmup < 1:
+        raise ArgumentError(f"finetune: rate {rate}, warmup {warmup} given, expected more than 0 to "
+                            "1000, and 0 to less than 1")
     _check_output(source, target, state, resume)
-    learnt, tested = _texts("texts", texts), None
+    learnt = texts_of("finetune: texts", texts)
     sets = [(learnt, targets)]
     if validation is not None:
-        tested = _texts("validation", validation[0])
-        sets.append((tested, validation[1]))
+        if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+            raise ArgumentTypeError(f"finetune: validation: {given_as(validation)} given, (texts, "
+                                    "targets) expected")
+        sets.append((texts_of("finetune: validation", validation[0]), validation[1]))
     for given, belonging in sets:
+        if not hasattr(belonging, "__len__"):
+            raise ArgumentTypeError(f"finetune: {given_as(belonging)} given, a list of targets "
+                                    "expected")
         if len(given) != len(belonging):
             raise ArgumentError(f"finetune: {len(given)} texts, {len(belonging)} targets")
     if len(learnt) < 1 + pairs:
@@ -292,12 +288,12 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     classes = {} if pairs else _classes(_names(targets))
     options: dict[str, Any] = {} if pairs else {"classes": len(classes)}
     trainer = Trainer(source, task, max_length=max_length, threads=threads, context=context,
-                      optimizer=choice("optimizer", optimizer, {"adamw": 0, "sgd": 1}),
+                      optimizer=choice("optimizer", optimizer, OPTIMIZERS),
                       momentum=momentum, decay=decay, clip=clip, scale=scale, frozen_layers=freeze,
                       seed=seed, **options)
 
     def tokens(given: list[str], belonging: Any) -> _Examples:
-        return _Examples(trainer, given, _texts("targets", belonging) if pairs else None,
+        return _Examples(trainer, given, texts_of("finetune: targets", belonging) if pairs else None,
                          None if pairs else _numbers(_names(belonging), classes))
     try:
         examples, *others = [tokens(*one) for one in sets]

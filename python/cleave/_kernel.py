@@ -11,7 +11,10 @@ from typing import Any, Mapping
 import numpy as np
 
 from . import _abi
-from .errors import ArgumentError, ShapeError
+from ._arrays import elements, extents
+from ._check import given, text, whole
+from ._signature import Parameter, as_parameter, parameters
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 # The library knows programs by the address of their source, for as long as a context lives: what
 # was once handed over stays.
@@ -54,21 +57,27 @@ class Kernel:
 
     def __init__(self, source: str, name: str, defines: Mapping[str, int] | None = None, *,
                  file: str = "kernel.cl"):
+        source, name = text("kernel: source", source), text("kernel: name", name)
+        file = text("kernel: file", file)
+        if not isinstance(defines or {}, Mapping):
+            raise ArgumentTypeError(f"kernel {name}: defines: {given(defines)} given, a mapping of "
+                                    "names to integers expected")
         defines = dict(defines or {})
         if len(defines) > _abi.MAX_DEFINES:
             raise ArgumentError(f"kernel {name}: {len(defines)} defines, at most "
                                 f"{_abi.MAX_DEFINES}")
         self.name, self.file, self.source, self.defines = name, file, source, defines
-        text = repr((source, name, sorted(defines.items()))).encode()
-        self.digest = hashlib.sha256(text).hexdigest()[:16]
+        all_of_it = repr((source, name, sorted(defines.items()))).encode()
+        self.digest = hashlib.sha256(all_of_it).hexdigest()[:16]
+        self.parameters = parameters(source, name)
         self.items = _abi.Items(size=ctypes.sizeof(_abi.Items), kernel=_kept_name(name),
                                 source=ctypes.pointer(_kept_source(file, source)))
         for i, (key, value) in enumerate(defines.items()):
-            if not key.isidentifier() or not isinstance(value, (int, np.integer)) \
-                    or not -2**63 <= value < 2**63:
+            if not str(key).isidentifier() or not isinstance(value, (int, np.integer)):
                 raise ArgumentError(f"kernel {name}: define {key}={value!r}: a name and an integer "
-                                    "of 64 bits expected")
-            self.items.defines[i] = _abi.Define(_kept_name(key), int(value))
+                                    "expected")
+            self.items.defines[i] = _abi.Define(_kept_name(key), whole(
+                f"kernel {name}: define {key}", value, -1 << 63))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], name: str,
@@ -76,6 +85,9 @@ class Kernel:
         """A kernel of a .cl file."""
         with open(path, encoding="utf-8") as file:
             return cls(file.read(), name, defines, file=os.path.basename(os.fspath(path)))
+
+    def __reduce__(self) -> Any:
+        return _kernel_again, (self.source, self.name, self.defines, self.file)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """map(self, ...)"""
@@ -86,16 +98,21 @@ class Kernel:
         return f"<cleave.Kernel {self.name}>"
 
 
+def _kernel_again(source: str, name: str, defines: dict[str, int], file: str) -> Kernel:
+    return Kernel(source, name, defines, file=file)
+
+
 class Shared:
     """An array that every item sees whole: it is copied to each device once."""
 
     def __init__(self, array: Any):
-        given = np.ascontiguousarray(array)
-        if not given.size:
+        self.typed = hasattr(array, "dtype")
+        self.array = elements("Shared", array, "iufbcV")
+        if not self.array.size:
             raise ShapeError("Shared: an empty array")
-        if given.dtype.hasobject or given.dtype.kind not in "iufbcV":
-            raise ShapeError(f"Shared: an array of numbers expected, {given.dtype} given")
-        self.array = given.astype(given.dtype.newbyteorder("="), copy=False)
+
+    def __repr__(self) -> str:
+        return f"<cleave.Shared {self.array.dtype} {list(self.array.shape)}>"
 
 
 class Out:
@@ -103,19 +120,23 @@ class Out:
 
     def __init__(self, dtype: Any = np.float32, shape: int | tuple[int, ...] = ()):
         self.dtype = np.dtype(dtype).newbyteorder("=")  # as devices write
-        self.shape = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        self.shape = extents("Out", shape)
         self.item_bytes: int = self.dtype.itemsize * math.prod(self.shape)
         if self.dtype.hasobject or self.item_bytes < 1:
             raise ShapeError(f"Out: {self.dtype} {self.shape}: plain elements expected")
+
+    def __repr__(self) -> str:
+        return f"<cleave.Out {self.dtype} {list(self.shape)}>"
 
 
 class Local:
     """Local memory of a work-group, in bytes: a `__local` pointer argument."""
 
     def __init__(self, bytes: int):
-        self.bytes = int(bytes)
-        if self.bytes < 1:
-            raise ArgumentError(f"Local: {bytes} bytes, 1 or more expected")
+        self.bytes = whole("Local: bytes", bytes, 1)
+
+    def __repr__(self) -> str:
+        return f"<cleave.Local {self.bytes} bytes>"
 
 
 class _Number:
@@ -134,13 +155,15 @@ _SCALARS: dict[np.dtype[Any], Any] = {np.dtype(kind): kind for kind in (
     ctypes.c_double, ctypes.c_uint8, ctypes.c_int8, ctypes.c_uint16, ctypes.c_int16)}
 
 
-def scalar(value: Any) -> Any:
-    """A number as the kernel gets it, a ctypes object: of NumPy's own type; a Python int is `int`, a
-    float `float`. None: this is not a number."""
+def scalar(value: Any, what: str, parameter: Parameter | None) -> Any:
+    """A number as the kernel gets it, a ctypes object: of NumPy's own type; Python's as the kernel's
+    text says, else an int is `int`, a float `float`. None: this is not a number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError("map: a bool is no kernel argument: pass np.int32")
+    if parameter and isinstance(value, (int, float, np.number)):
+        value = as_parameter(what, parameter, value)
     if isinstance(value, np.generic):  # np.float64 is a Python float as well
         kind = _SCALARS.get(value.dtype)
         if kind is None:

@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 import os
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 from . import _abi
 from .errors import BY_STATUS, Error, LibraryError
@@ -105,6 +105,14 @@ def take_text(pointer: int | None) -> str:
         return ctypes.string_at(pointer).decode(errors="replace")
     finally:
         libc.free(pointer)
+
+
+class InThisProcess:
+    """What holds pointers of the library: a copy would free them twice."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cleave.{type(self).__name__}: it belongs to this process and cannot be "
+                        "copied or pickled; make another one")
 
 
 def take_word(text: bytes) -> str:

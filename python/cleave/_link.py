@@ -9,12 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of
+from ._arrays import address, dtype_of, numbers
+from ._check import described
 from ._library import lib
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
 
 _POINT = dtype_of(_abi.Point)
+
+
+def _column(what: str, value: Any) -> NDArray[Any]:
+    """Numbers, also where pandas keeps them as objects."""
+    if getattr(value, "dtype", None) == object:
+        try:
+            value = np.asarray(value).astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    return numbers(what, value, None)
 
 
 def _points_of(spots: Any) -> NDArray[np.void]:
@@ -27,9 +38,11 @@ def _points_of(spots: Any) -> NDArray[np.void]:
         for name in ("frame", "y", "x"):
             if name not in names:
                 raise ShapeError(f"spots: no column {name!r}")
-        columns = [np.asarray(spots[name]) for name in ("frame", "y", "x")]
+        columns = [_column(f"spots: {name}", spots[name]) for name in ("frame", "y", "x")]
     else:
-        array = np.asarray(spots)
+        array = _column("spots", spots)
+        if array.shape == (0,):
+            array = array.reshape(0, 3)
         if array.ndim != 2 or array.shape[1] != 3:
             raise ShapeError("spots: columns frame, y, x expected, or an array [N, 3] of them; "
                              f"shape {array.shape} given")
@@ -67,13 +80,10 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
     points = _points_of(spots)
-    for name, value in (("memory", memory), ("min_length", min_length)):
-        if not 0 <= value < 2**64:
-            raise ArgumentError(f"link: {name}={value}: 0 to 2^64 - 1 expected")
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
-        options = _abi.LinkOptions(ctypes.sizeof(_abi.LinkOptions), search_range, memory, min_length,
-                                   watch.function)
+        options = described("link", _abi.LinkOptions, search_range=search_range, memory=memory,
+                            min_length=min_length, progress=watch.function)
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

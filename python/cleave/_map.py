@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, seen_at
-from ._context import Context, default_context
+from ._arrays import address, elements, extents, seen_at
+from ._check import given, real, whole
+from ._context import Context, chosen
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared, scalar
 from ._library import lib
+from ._signature import Parameter, as_elements
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _BAD_CALL = 1  # CLV_E_ARGUMENT: what a function of ours answers when Python raised
 
@@ -44,7 +46,10 @@ class _Call:
 
     def _sort(self, arg: _abi.ItemArg, i: int, value: Any) -> Any:
         """Notes what the i-th argument is; returns what the reference gets in its place."""
+        known = self.kernel.parameters
+        parameter = known[i] if len(known) == self.count else None
         if isinstance(value, Out):
+            self._checked(i, parameter, np.empty(0, value.dtype))
             arg.kind, arg.bytes = _abi.OUTPUT, value.item_bytes
             self.outputs.append((i, value))
         elif value is FIRST or value is COUNT:
@@ -53,13 +58,15 @@ class _Call:
         elif isinstance(value, Local):
             arg.kind, arg.bytes = _abi.LOCAL, value.bytes
         elif isinstance(value, Shared):
-            arg.kind, arg.bytes, arg.data = _abi.SHARED, value.array.nbytes, address(value.array)
-            return value.array
+            array = self._checked(i, parameter, value.array, value.typed)
+            self.kept.append(array)
+            arg.kind, arg.bytes, arg.data = _abi.SHARED, array.nbytes, address(array)
+            return array
         else:
-            number = scalar(value)
+            number = scalar(value, f"map {self.kernel.name}: argument {i}", parameter)
             if number is None:
                 arg.kind = _abi.INPUT
-                self._take_input(i, value)
+                self._take_input(i, parameter, value)
                 return None
             self.kept.append(number)
             arg.kind, arg.bytes = _abi.VALUE, ctypes.sizeof(number)
@@ -67,12 +74,15 @@ class _Call:
             return value if isinstance(value, np.generic) else number.value
         return None
 
-    def _take_input(self, i: int, value: Any) -> None:
-        array = np.ascontiguousarray(value)
-        if array.dtype.hasobject or array.dtype.kind not in "iufbV":
-            raise ShapeError(f"map {self.kernel.name}: argument {i}: an array of numbers expected, "
-                             f"{array.dtype} given")
-        self.inputs.append((i, array.astype(array.dtype.newbyteorder("="), copy=False)))
+    def _checked(self, i: int, parameter: Parameter | None, array: NDArray[Any],
+                 typed: bool = True) -> NDArray[Any]:
+        if parameter is None:
+            return array
+        return as_elements(f"map {self.kernel.name}: argument {i}", parameter, array, typed)
+
+    def _take_input(self, i: int, parameter: Parameter | None, value: Any) -> None:
+        array = elements(f"map {self.kernel.name}: argument {i}", value)
+        self.inputs.append((i, self._checked(i, parameter, array, hasattr(value, "dtype"))))
 
     def _count_items(self, items: int | None) -> int:
         for i, array in self.inputs:
@@ -82,9 +92,7 @@ class _Call:
             items = len(array)
         if items is None:
             raise ArgumentError(f"map {self.kernel.name}: no array to count items of: pass items=")
-        if not 0 <= items < 2**32:
-            raise ArgumentError(f"map {self.kernel.name}: {items} items, expected 0 to 2^32 - 1")
-        return items
+        return whole(f"map {self.kernel.name}: items", items, 0, 2**32 - 1)
 
     def _point(self) -> None:
         for i, array in self.inputs:
@@ -92,20 +100,21 @@ class _Call:
         for (i, _), result in zip(self.outputs, self.results):
             self.args[i].result = address(result)
 
-    def shape(self, grid: Sequence[int], local: Sequence[int] | None) -> _abi.Items:
+    def shape(self, grid: Sequence[int] | int, local: Sequence[int] | int | None) -> _abi.Items:
         """The description of the call; the library looks at the extents."""
         items = _abi.Items.from_buffer_copy(self.kernel.items)
         items.items = self.items
-        if grid:
-            extents = tuple(int(n) for n in grid)
-            if len(extents) > 2 or min(extents) < 1:
-                raise ArgumentError(f"map {self.kernel.name}: grid {extents}: at most two positive "
-                                    "extents")
-            items.grid[:len(extents)] = extents
+        name = self.kernel.name
+        each: tuple[int, ...] = ()
+        if hasattr(grid, "__index__") or len(grid):
+            each = extents(f"map {name}: grid", grid)
+            if len(each) > 2:
+                raise ArgumentError(f"map {name}: grid {each}: at most two positive extents")
+            items.grid[:len(each)] = each
         if local is not None:
-            group = tuple(int(n) for n in local)
-            if len(group) != len(grid) + 1 or min(group) < 1:
-                raise ArgumentError(f"map {self.kernel.name}: local {group}: one positive extent "
+            group = extents(f"map {name}: local", local)
+            if len(group) != len(each) + 1:
+                raise ArgumentError(f"map {name}: local {group}: one positive extent "
                                     "for each of the grid, then one for the items")
             items.local[:len(group)] = group
         items.signature = f"{self.kernel.digest} {grid} {local}".encode()
@@ -115,16 +124,16 @@ class _Call:
         """The reference, for the library to call on its threads. What Python raises there must not
         be lost: the caller gets it when the job has ended."""
         def call(at: Any, first: int, count: int, _user: Any) -> int:
-            given = [count if value is COUNT else first if value is FIRST else value
-                     for value in self.given]
+            values = [count if value is COUNT else first if value is FIRST else value
+                      for value in self.given]
             try:
                 for i, array in self.inputs:
-                    given[i] = array[first:first + count]
+                    values[i] = array[first:first + count]
                 for i, out in self.outputs:
                     numbers = count * math.prod(out.shape)
-                    given[i] = seen_at(at[i], numbers, out.dtype).reshape(count, *out.shape)
+                    values[i] = seen_at(at[i], numbers, out.dtype).reshape(count, *out.shape)
                 if not self.failure:
-                    reference(*given)
+                    reference(*values)
             except BaseException as error:
                 self.failure = error
             return _BAD_CALL if self.failure else 0
@@ -132,7 +141,7 @@ class _Call:
 
 
 def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
-              grid: Sequence[int] = (), local: Sequence[int] | None = None,
+              grid: Sequence[int] | int = (), local: Sequence[int] | int | None = None,
               flops: float | None = None, reference: Callable[..., Any] | None = None,
               context: Context | None = None, report: Report | None = None,
               progress: Progress = None) -> Any:
@@ -145,11 +154,11 @@ def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
     ----------
     kernel      a Kernel
     arguments   the kernel's, in its order:
-                an array [items, ...]   `__global const T *`, the chunk's items
+                an array [items, ...]   `__global const T *`, the chunk's items; of T, lists become it
                 Shared(array)           `__global const T *`, the whole array
                 Out(dtype, shape)       `__global T *`, written by the kernel: [count, *shape]
                 COUNT, FIRST            `uint`, how many items the chunk has, and which is its first
-                a NumPy number          by its type; a Python int is `int`, a float is `float`
+                a number                NumPy's by its type, Python's as the kernel's text says
                 Local(bytes)            `__local T *`
     items       how many, where no array tells
     grid        work-items of one item, at most two extents: get_global_id(0), (1). The last
@@ -169,14 +178,17 @@ def map_items(kernel: Kernel, *arguments: Any, items: int | None = None,
     DeviceMemoryError, CancelledError, DeviceError. Ctrl-C ends the call.
     """
     if not isinstance(kernel, Kernel):
-        raise ArgumentError(f"map: a cleave.Kernel expected, {type(kernel).__name__} given")
+        raise ArgumentTypeError(f"map: a cleave.Kernel expected, {type(kernel).__name__} given")
+    if reference is not None and not callable(reference):
+        raise ArgumentTypeError(f"map {kernel.name}: reference: {given(reference)} given, a function "
+                                "expected")
     call = _Call(kernel, arguments, items)
     described = call.shape(grid, local)
     if call.items:
-        described.flops = flops or 0
-        if reference:
+        described.flops = 0.0 if flops is None else real(f"map {kernel.name}: flops", flops)
+        if reference is not None:
             described.reference = _abi.ItemsReference(call.plain(reference))
-        with (context or default_context()).held() as handle, \
+        with chosen(context).held() as handle, \
                 Watch(progress, kernel.name) as watch:
             described.progress = watch.function
             status = lib.clv_items_run(handle, described, call.args, call.count, None,

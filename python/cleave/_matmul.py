@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, numbers
+from ._check import real32
 from ._compute import product
-from ._context import Context, default_context
-from ._device_array import Array
+from ._context import Context, chosen
+from ._device_array import Array, out_of
 from ._library import check, has, lib
 from ._watch import Watch
 from .errors import ArgumentError, LibraryError, ShapeError
@@ -92,11 +93,12 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
         if alpha != 1.0 or beta:
             raise ArgumentError("matmul: alpha and beta are for NumPy arrays: use compute()")
         return product(a, b, out=out, context=context)
-    context = context or default_context()
+    context = chosen(context)
     if out is None and not beta and alpha == 1.0 and _is_plain(a) and _is_plain(b) \
             and a.shape[1] == b.shape[0]:
         c = np.empty((a.shape[0], b.shape[1]), np.float32)
         return _call(context, a.shape[0], b.shape[1], a.shape[1], a, b, None, c)
+    alpha, beta = real32("matmul: alpha", alpha), real32("matmul: beta", beta)
     a, a_batch, a_row, a_col = _strides(_matrices("a", a))
     b, b_batch, b_row, b_col = _strides(_matrices("b", b))
     (m, k), (k2, n) = a.shape[-2:], b.shape[-2:]
@@ -110,10 +112,11 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
             raise ShapeError("matmul: beta needs `out`")
         c = np.empty(shape, np.float32)
     else:
-        c = out
+        c = out_of(out)
         if c.dtype != np.float32 or c.shape != shape or not c.flags.writeable:
             raise ShapeError(f"matmul: out: writeable float32 {shape} expected, "
-                             f"{c.dtype} {c.shape} given")
+                             f"{c.dtype} {c.shape}"
+                             f"{'' if c.flags.writeable else ', read-only,'} given")
         if any(stride < 0 or stride % 4 for stride in c.strides) or not c.flags.aligned:
             raise ShapeError("matmul: out: strides of whole, positive elements expected")
         if np.may_share_memory(c, a) or np.may_share_memory(c, b):

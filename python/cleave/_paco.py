@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, dtype_of, given_away, with_strides
-from ._context import Context, default_context
+from ._check import described, given as shown, real
+from ._context import Context, chosen
 from ._library import check, lib
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ShapeError
+from .errors import ArgumentTypeError, ShapeError
 
 _PSF_MODES = {"shift": 0, "fixed": 1}
 _CONVENTIONS = {"paper": 0, "vip": 1}
@@ -69,7 +70,8 @@ def psf_normalize(psf: Any, norm: str, fwhm: float | None = None) -> NDArray[np.
     made, number = _psf_of(psf).copy(), choice("norm", norm, _NORMS)
     if number == _NORMS["aperture"] and fwhm is None:
         fwhm = psf_fwhm(made)
-    check(lib.clv_psf_normalize(address(made), made.shape[0], number, fwhm or 0.0))
+    check(lib.clv_psf_normalize(address(made), made.shape[0], number,
+                                real("psf_normalize: fwhm", fwhm or 0.0)))
     return made
 
 
@@ -125,6 +127,13 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     if len(angles) != frames:
         raise ShapeError(f"angles: {len(angles)} given, the cube has {frames} frames")
     norm = choice("psf_norm", psf_norm, _NORMS)
+    centre = (width / 2 // 1, height / 2 // 1)
+    if center is not None:
+        if np.ndim(center) != 1 or len(center) != 2:
+            raise ArgumentTypeError(f"paco: center: {shown(center)} given, (column, row) expected")
+        centre = (real("paco: center", center[0]), real("paco: center", center[1]))
+    threshold = None if threshold is None else real("paco: threshold", threshold)
+    fwhm = None if fwhm is None else real("paco: fwhm", fwhm)
     if fwhm is None and (threshold is not None or norm == _NORMS["aperture"]):
         fwhm = psf_fwhm(psf)
     if norm:
@@ -132,17 +141,16 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     given = _abi.PacoInput(
         cube=address(cube), frames=frames, height=height, width=width, frame_stride=strides[0],
         row_stride=strides[1], angles=address(angles), psf=address(psf), psf_size=psf.shape[0])
-    options = _abi.PacoOptions(
-        size=ctypes.sizeof(_abi.PacoOptions), radius=radius,
+    options = described(
+        "paco", _abi.PacoOptions, radius=radius,
         psf_mode=choice("psf_mode", psf_mode, _PSF_MODES),
         convention=choice("convention", convention, _CONVENTIONS),
         rounding=choice("rounding", rounding, _ROUNDINGS), reverse_angles=reverse_angles,
         centre_given=center is not None, psf_vectors=psf_vectors)
-    centre = (width // 2, height // 2) if center is None else center
     options.centre_x, options.centre_y = centre
     a, b = np.empty((height, width)), np.empty((height, width))
     counts = _abi.PacoCounts()
-    with (context or default_context()).held() as handle, Watch(progress, "paco") as watch:
+    with chosen(context).held() as handle, Watch(progress, "paco") as watch:
         options.progress = watch.function
         watch.done(lib.clv_paco(handle, ctypes.byref(given), ctypes.byref(options), address(a),
                                 address(b), ctypes.byref(counts), report_handle(report)))

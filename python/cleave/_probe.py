@@ -8,6 +8,7 @@ import os
 from typing import Any, Callable
 
 from . import _abi
+from ._check import described, file_path, real, text
 from ._library import check, lib, take_text
 from ._watch import Watch
 from .errors import ArgumentError
@@ -26,12 +27,8 @@ def choice(what: str, value: Any, names: dict[Any, int]) -> int:
 
 def mode_number(mode: str | None) -> int:
     number = ctypes.c_int()
-    check(lib.clv_mode_parse((mode or "auto").encode(), ctypes.byref(number)))
+    check(lib.clv_mode_parse(text("mode", mode or "auto").encode(), ctypes.byref(number)))
     return number.value
-
-
-def text_or_none(value: str | os.PathLike[str] | None) -> bytes | None:
-    return None if value is None else os.fsencode(value)
 
 
 def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool = False,
@@ -62,12 +59,18 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
     Raises NoDeviceError (an order that this machine cannot fulfil), ArgumentError, FormatError,
     FileError, CancelledError.
     """
-    options = _abi.ProbeOptions(
-        size=ctypes.sizeof(_abi.ProbeOptions), mode=mode_number(mode),
-        devices=text_or_none(devices), mode_by=b"mode=", devices_by=b"devices=", isolate=isolate,
-        timeout_s=timeout, check=check, bench=choice("bench", bench, _BENCH),
-        reproducible=reproducible, simulate=text_or_none(simulate),
-        scenario=text_or_none(scenario), helper=text_or_none(helper))
+    if not real("probe: timeout", timeout) >= 0:
+        raise ArgumentError(f"probe: timeout: {timeout} given, expected 0 or more")
+
+    def said(name: str, value: Any, reader: Callable[[str, Any], str]) -> bytes | None:
+        return None if value is None else os.fsencode(reader(f"probe: {name}", value))
+
+    options = described(
+        "probe", _abi.ProbeOptions, mode=mode_number(mode),
+        devices=said("devices", devices, text), mode_by=b"mode=", devices_by=b"devices=",
+        isolate=isolate, timeout_s=timeout, check=check, bench=choice("bench", bench, _BENCH),
+        reproducible=reproducible, simulate=said("simulate", simulate, file_path),
+        scenario=said("scenario", scenario, text), helper=said("helper", helper, file_path))
     report = ctypes.c_void_p()
     try:
         with Watch(progress, "probe", of_probe=True) as watch:

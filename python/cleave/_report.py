@@ -6,7 +6,9 @@ import ctypes
 import json
 from typing import Any, NamedTuple
 
-from ._library import check, lib, take_text
+from ._check import given
+from ._library import InThisProcess, check, lib, take_text
+from .errors import ArgumentTypeError
 
 
 class Share(NamedTuple):
@@ -25,7 +27,7 @@ class Share(NamedTuple):
     left_out: str | None
 
 
-class Report:
+class Report(InThisProcess):
     """Collects the jobs of the calls it is handed to: `cleave.paco(..., report=report)`.
 
     >>> report = Report()
@@ -71,4 +73,8 @@ class Report:
 
 
 def report_handle(report: Report | None) -> int | None:
-    return report._handle if report is not None else None
+    if report is None:
+        return None
+    if not isinstance(report, Report):
+        raise ArgumentTypeError(f"report: {given(report)} given, a cleave.Report expected")
+    return report._handle

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, seen_at
-from ._context import Context, default_context
+from ._arrays import address, dtype_of, numbers, seen_at
+from ._check import described, given as shown
+from ._context import Context, chosen
 from ._library import lib
 from ._report import Report, report_handle
 from ._spectra_library import SpectraLibrary
 from ._watch import Progress, Watch
-from .errors import ShapeError
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _RAW = dtype_of(_abi.SpecfitResult)
 _ROWS, _COLUMNS = np.tril_indices(6)
@@ -29,10 +30,19 @@ class _Spectra:
     """The spectra of all stars in one arm, as the library wants them."""
 
     def __init__(self, given: Mapping[str, Any], library: SpectraLibrary):
+        if not isinstance(given, Mapping):
+            raise ArgumentTypeError(f"specfit: {shown(given)} given, a mapping with arm, wavelength, "
+                                    "flux and ivar expected")
+        for name in ("arm", "wavelength", "flux", "ivar"):
+            if name not in given:
+                raise ArgumentError(f"specfit: a spectrum without {name!r}: {', '.join(given)} given")
         self.arm = library.index(given["arm"])
-        self.wavelength = np.ascontiguousarray(given["wavelength"], np.float64)
-        self.flux = np.ascontiguousarray(np.atleast_2d(given["flux"]), np.float32)
-        self.ivar = np.ascontiguousarray(np.atleast_2d(given["ivar"]), np.float32)
+        def dense(name: str, dtype: Any) -> NDArray[Any]:
+            return np.ascontiguousarray(numbers(f"specfit: {name}", given[name], dtype))
+
+        self.wavelength = dense("wavelength", np.float64)
+        self.flux = np.atleast_2d(dense("flux", np.float32))
+        self.ivar = np.atleast_2d(dense("ivar", np.float32))
         mask, resolution = given.get("mask"), given.get("resolution")
         self.mask = None if mask is None else np.ascontiguousarray(np.atleast_2d(mask), np.int32)
         self.resolution = None if resolution is None else np.ascontiguousarray(
@@ -44,6 +54,11 @@ class _Spectra:
                 (self.mask is not None and self.mask.shape != shape)):
             raise ShapeError(f"specfit: arm {given['arm']}: wavelength {self.wavelength.shape}, "
                              f"flux {shape}, ivar {self.ivar.shape}: [P], [N, P], [N, P] expected")
+        for name in ("flux", "ivar"):
+            if np.ma.is_masked(given[name]):
+                holes = np.atleast_2d(np.ma.getmaskarray(given[name]))
+                self.flux = np.where(holes, np.float32(0), self.flux)
+                self.ivar = np.where(holes, np.float32(0), self.ivar)
         if self.resolution is not None and (
                 self.resolution.ndim != 3 or
                 (len(self.resolution), self.resolution.shape[2]) != shape):
@@ -125,8 +140,14 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
     Raises ShapeError (also: the library does not cover a spectrum), ArgumentError, FormatError,
     CancelledError, DeviceError. Ctrl-C ends the call.
     """
+    if not isinstance(library, SpectraLibrary):
+        raise ArgumentTypeError(f"specfit: library: {shown(library)} given, a cleave.SpectraLibrary "
+                                "expected")
     if isinstance(spectra, Mapping):
         spectra = [spectra]
+    if not isinstance(spectra, Sequence):
+        raise ArgumentTypeError(f"specfit: spectra: {shown(spectra)} given, a mapping for each arm "
+                                "expected")
     arms = [_Spectra(one, library) for one in spectra]
     counts = {len(arm.flux) for arm in arms}
     if len(counts) != 1 or len(arms) > _abi.MAX_SPECTRA:
@@ -138,14 +159,14 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
         for j, arm in enumerate(arms):
             arm.fill(items[star * len(arms) + j], star)
     stars = _abi.SpectraStars(count, len(arms), items)
-    options = _abi.SpecfitOptions(
-        size=ctypes.sizeof(_abi.SpecfitOptions), terms=terms, starts=starts,
+    options = described(
+        "specfit", _abi.SpecfitOptions, terms=terms, starts=starts,
         max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,
         library_sigma=library_sigma, models=models,
         min_velocity_kms=min_velocity or 0.0)
     raw = np.zeros(count, _RAW)
     try:
-        with (context or default_context()).held() as handle, Watch(progress, "specfit") as watch:
+        with chosen(context).held() as handle, Watch(progress, "specfit") as watch:
             options.progress = watch.function
             watch.done(lib.clv_specfit(handle, ctypes.byref(library.raw), ctypes.byref(stars),
                                        ctypes.byref(options), address(raw),

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address
-from .errors import FormatError, ShapeError
+from ._check import file_path, given
+from .errors import ArgumentTypeError, FormatError, ShapeError
 
 
 @dataclass
@@ -113,6 +114,9 @@ class SpectraLibrary:
 
     def __init__(self, arms: Sequence[SpectraArm], ccf_parameters: Any):
         self.arms = list(arms)
+        for one in self.arms:
+            if not isinstance(one, SpectraArm):
+                raise ArgumentTypeError(f"library: {given(one)} given, a cleave.SpectraArm expected")
         parameters = np.ascontiguousarray(ccf_parameters, np.float64)
         if parameters.ndim != 2 or parameters.shape[1] != 4 or not self.arms:
             raise ShapeError(f"library: {len(self.arms)} arms, ccf_parameters {parameters.shape}; "
@@ -140,7 +144,7 @@ class SpectraLibrary:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "SpectraLibrary":
         """Reads lib.json and its .npy files, as packaging/rvspecfit_library.py writes them."""
-        root = Path(folder)
+        root = Path(file_path("SpectraLibrary.load: folder", folder))
 
         def array(*parts: str) -> NDArray[Any]:
             made: NDArray[Any] = np.load(root.joinpath(*parts).with_suffix(".npy"),

@@ -12,7 +12,9 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from . import _abi
+from ._check import given
 from ._library import check
+from .errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from signal import SIGINT, getsignal, signal
@@ -75,7 +77,12 @@ class Watch:
         self.failure: BaseException | None = None
         self.signals: list[tuple[int, Any]] = []
         self.bar: _Line | _Tqdm | None = None
-        self.tell: Callable[..., Any] | None = progress if callable(progress) else None
+        self.tell: Callable[..., Any] | None = None
+        if callable(progress):
+            self.tell = progress
+        elif progress is not None and not isinstance(progress, bool):
+            raise ArgumentTypeError(f"{name}: progress: {given(progress)} given, a bool or a function "
+                                    "expected")
         if progress is True:
             self.bar = _bar(name)
             self.tell = self.bar.show

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Error", "ArgumentError", "ShapeError", "FormatError", "HostMemoryError",
-           "DeviceMemoryError", "NoDeviceError", "DeviceError", "BuildError", "WrongResultError",
-           "FileError", "CancelledError", "InternalError", "LibraryError"]
+__all__ = ["Error", "ArgumentError", "ArgumentTypeError", "ShapeError", "FormatError",
+           "HostMemoryError", "DeviceMemoryError", "NoDeviceError", "DeviceError", "BuildError",
+           "WrongResultError", "FileError", "CancelledError", "InternalError", "LibraryError"]
 
 
 class Error(Exception):
@@ -39,6 +39,10 @@ class Error(Exception):
 class ArgumentError(Error, ValueError):
     """A value outside its range, an unknown name."""
     status, name = 1, "CLV_E_ARGUMENT"
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """A value of a type that cannot be meant: a text for a number, None for a list."""
 
 
 class ShapeError(Error, ValueError):

@@ -7,8 +7,10 @@ import logging
 from typing import Any
 
 from . import _abi
+from ._check import given
 from ._library import lib
 from ._probe import choice
+from .errors import ArgumentTypeError
 
 _LEVELS = {"none": 0, "error": 1, "warn": 2, "info": 3, "debug": 4}
 _AS_PYTHON = {1: logging.ERROR, 2: logging.WARNING, 3: logging.INFO, 4: logging.DEBUG}
@@ -20,6 +22,8 @@ def log_to(logger: logging.Logger | None = None, level: str = "info") -> None:
     logging.getLogger("cleave"). Until the first call the environment's CLEAVE_LOG rules."""
     global _sink
     number = choice("level", level, _LEVELS)
+    if logger is not None and not hasattr(logger, "log"):
+        raise ArgumentTypeError(f"log_to: {given(logger)} given, a logging.Logger expected")
     target = logger or logging.getLogger("cleave")
 
     def tell(of: int, line: bytes, _user: Any) -> None:

@@ -201,3 +201,39 @@ def test_closing_twice_is_closing_once(folder, kind, options):
     with pytest.raises(cleave.ArgumentError, match="it is closed"):
         assert made.width
     context.close()
+
+
+def test_what_users_of_sentence_transformers_expect(folder, reference):
+    with cleave.Encoder(folder, context=reference) as encoder:
+        vectors = encoder.embed(["red apple", "stone"])
+        one = encoder.embed("red apple")
+        assert one.shape == (WIDTH,) and np.array_equal(one, vectors[0])
+        assert np.array_equal(encoder.encode(np.array(["red apple", "stone"])), vectors)
+        assert np.array_equal(encoder.encode(text for text in ("red apple", "stone")), vectors)
+        assert encoder.encode("stone", show_progress_bar=False).shape == (WIDTH,)
+        assert repr(encoder) == f"<cleave.Encoder {folder}>"
+        assert np.array_equal(cleave.embed(folder, "red apple", context=reference), one)
+    assert repr(encoder).endswith(", closed>")
+    with pytest.raises(cleave.ArgumentError, match="it is closed"):
+        encoder.__enter__()
+
+
+def test_texts_and_labels_that_are_none(folder, reference):
+    with cleave.Encoder(folder, context=reference) as encoder:
+        for wrong, why in ((None, "a list of texts expected, None"), (["a", 7], "text 1: a str expected, 7"),
+                           ([b"a"], "text 0: a str expected, b'a'"), (["\ud800"], "surrogate")):
+            with pytest.raises(cleave.ArgumentError, match=why):
+                encoder.embed(wrong)
+    with cleave.Trainer(folder, classes=2, optimizer="sgd", context=reference) as trainer:
+        for labels in ([0.5, 1.7], ["x", "y"], [0, 1 << 40], [0, None]):
+            with pytest.raises(cleave.ArgumentError, match="whole numbers of classes"):
+                trainer.step(["a", "red"], labels, rate=0.1)
+        with pytest.raises(cleave.ArgumentError, match="rate: 'fast' given"):
+            trainer.step(["a", "red"], [0, 1], rate="fast")
+        with pytest.raises(cleave.ArgumentError, match="metadata: 1 given"):
+            trainer.write(folder / "out", {"a": 1})
+        assert trainer.steps == 0 and not (folder / "out").exists()
+    for option, why in (({"classes": "3"}, "classes: '3' given"), ({"classes": -3}, "classes: -3 given"),
+                        ({"optimizer": "adam"}, "'adamw', 'sgd'")):
+        with pytest.raises(cleave.ArgumentError, match=why):
+            cleave.Trainer(folder, context=reference, **option)

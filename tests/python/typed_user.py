@@ -110,6 +110,8 @@ def failures() -> list[str]:
     said = []
     try:
         cleave.matmul(np.ones((2, 3)), np.ones((2, 3)))
+    except cleave.ArgumentTypeError as error:
+        said.append(f"a TypeError: {error.message}")
     except (cleave.ArgumentError, cleave.ShapeError, cleave.FormatError) as error:
         said.append(f"{error.status} {error.name} {error.message}{error.detail}")
     except (cleave.HostMemoryError, cleave.DeviceMemoryError, cleave.NoDeviceError,

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel's text says of its parameters, so that arguments of another type are told and not
+reinterpreted: a driver compares nothing but sizes."""
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._check import given
+from .errors import ArgumentTypeError, ShapeError
+
+_TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
+          "long": "i8", "ulong": "u8", "half": "f2", "float": "f4", "double": "f8"}
+_QUALIFIERS = {prefix + word for word in ("global", "constant", "local", "private", "const",
+                                          "restrict", "volatile") for prefix in ("", "__")}
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class Parameter(NamedTuple):
+    """One parameter: as written, whether it is a pointer, and its element ("f4"), "" where the text
+    does not tell (structures, macros)."""
+    text: str
+    pointer: bool
+    element: str
+
+
+def _parameter(text: str) -> Parameter:
+    words = [word for word in re.findall(r"\w+|\*", text) if word not in _QUALIFIERS]
+    if len(words) > 1 and words[0] in ("unsigned", "signed"):
+        if words[1] in ("char", "short", "int", "long"):
+            words[:2] = [("u" if words[0] == "unsigned" else "") + words[1]]
+        else:
+            words[0] = "uint" if words[0] == "unsigned" else "int"
+    plain = re.fullmatch(r"([a-z]+?)(?:2|3|4|8|16)?", words[0] if words else "")
+    return Parameter(" ".join(text.split()), "*" in words or "[" in text,
+                     _TYPES.get(plain.group(1), "") if plain else "")
+
+
+def parameters(source: str, name: str) -> tuple[Parameter, ...]:
+    """Those of a kernel; () where the text does not show them plainly."""
+    text = _COMMENTS.sub(" ", source)
+    found = re.findall(rf"\bkernel\b[^;{{}}]*?\bvoid\s+{re.escape(name)}\s*\(([^()#]*)\)",
+                       text.replace("__kernel", "kernel"))
+    if len(found) != 1 or re.search(r"#\s*define\s+(float|double|int|uint)\b", text):
+        return ()
+    return tuple(_parameter(one) for one in found[0].split(","))
+
+
+def _fits(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
+    limits = np.iinfo(wanted)
+    return not array.size or bool(limits.min <= array.min() and array.max() <= limits.max)
+
+
+def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: bool) -> NDArray[Any]:
+    """The array, if its elements are the kernel's, else ShapeError. Lists have no type (`typed` is
+    false): they take the kernel's."""
+    dtype = array.dtype
+    if not parameter.pointer and parameter.element:
+        raise ShapeError(f"{what}: the kernel has `{parameter.text}`, an array of {dtype} given")
+    if not parameter.element or dtype.kind in "Vc":
+        return array
+    wanted = np.dtype(parameter.element)
+    if wanted.itemsize != dtype.itemsize or (wanted.kind == "f") != (dtype.kind == "f"):
+        if not typed and (wanted.kind == "f" or dtype.kind != "f" and _fits(array, wanted)):
+            return array.astype(wanted)
+        raise ShapeError(f"{what}: the kernel has `{parameter.text}`: {wanted} expected, {dtype} given")
+    return array
+
+
+def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
+    """A number as NumPy's of the parameter's type; one that has a type already must have that."""
+    if parameter.pointer:
+        raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")
+    if not parameter.element:
+        return value
+    wanted = np.dtype(parameter.element)
+    if isinstance(value, np.generic):
+        if value.dtype.itemsize == wanted.itemsize and \
+                (value.dtype.kind == "f") == (wanted.kind == "f"):
+            return value
+    elif wanted.kind == "f" or isinstance(value, int):
+        try:
+            with np.errstate(over="raise"):
+                return wanted.type(value)
+        except (OverflowError, FloatingPointError):
+            pass
+    raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NumPy, pickle, copy and `with` expect of the package's objects."""
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+import cleave
+
+GRID = np.arange(12, dtype=np.float32).reshape(3, 4)
+SCALE = cleave.Kernel("__kernel void scale(__global const float *in, __global float *out)"
+                      "{ out[get_global_id(0)] = BY * in[get_global_id(0)]; }", "scale", {"BY": 3})
+
+
+def test_numpy_takes_an_array_that_is_there(context):
+    there = cleave.array(GRID, context=context)
+    assert np.array_equal(np.asarray(there), GRID) and np.asarray(there).dtype == np.float32
+    assert np.array(there, dtype=np.float64).dtype == np.float64
+    assert np.array_equal(np.from_dlpack(there), GRID)
+    with pytest.raises(ValueError, match="always copied"):
+        there.__array__(copy=False)
+    mine = np.array(there)
+    mine[:] = 0
+    assert np.array_equal(there.numpy(), GRID)
+    for both in (GRID + there, there + GRID):
+        assert isinstance(both, cleave.Array) and np.array_equal(both, 2 * GRID)
+    assert isinstance(np.sin(there), np.ndarray)
+
+
+def test_numpys_reductions_stay_on_the_device(context):
+    there = cleave.array(GRID, context=context)
+    for function in (np.sum, np.mean, np.var, np.std, np.min, np.max, np.argmin, np.argmax):
+        for axis in (None, 0, -1):
+            got = function(there, axis=axis)
+            assert isinstance(got, cleave.Array)
+            np.testing.assert_allclose(got, function(GRID, axis=axis), rtol=1e-6)
+    assert there.sum(axis=-1, keepdims=True).shape == (3, 1)
+    assert np.array_equal(there - there.max(0, keepdims=True), GRID - GRID.max(0, keepdims=True))
+    assert there.mean(keepdims=True).shape == (1, 1)
+    for wrong in ({"dtype": np.float64}, {"out": np.empty(3)}):
+        with pytest.raises(cleave.ArgumentError, match="dtype=None, out=None"):
+            there.sum(**wrong)
+    with pytest.raises(cleave.ArgumentError, match="ddof=0"):
+        np.std(there, ddof=1)
+
+
+def test_comparisons_are_by_element(context):
+    there = cleave.array(GRID, context=context)
+    assert np.array_equal((there == 5).numpy(), (GRID == 5).astype(np.float32))
+    assert np.array_equal((there != GRID[0]).numpy(), (GRID != GRID[0]).astype(np.float32))
+    assert bool((there == there).min()) and not bool((there != there).max())
+    with pytest.raises(ValueError, match="12 elements are neither true nor false"):
+        bool(there)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(there)
+
+
+def test_elements_come_to_the_host(context):
+    there = cleave.array(GRID, context=context)
+    assert there[1, 2] == 6 and np.array_equal(there[:, -1], GRID[:, -1])
+    assert [row.tolist() for row in there] == there.tolist() == GRID.tolist()
+    assert len(there) == 3 and 5 in there.tolist()[1]
+    total = there.sum()
+    assert total.item() == float(total) == int(total) == 66
+    with pytest.raises(ValueError, match="12 elements, 1 expected"):
+        there.item()
+    with pytest.raises(IndexError):
+        there[7]
+
+
+def test_one_extent_of_a_shape_is_what_remains(context):
+    there = cleave.array(GRID, context=context)
+    for asked, found in (((-1,), (12,)), ((2, -1), (2, 6)), (((-1, 3),), (4, 3)), (([12],), (12,))):
+        assert there.reshape(*asked).shape == found
+    assert np.array_equal(there, GRID.reshape(-1))
+    for wrong in ((5, -1), (-1, -1), "a", (0, -1), 2.5):
+        with pytest.raises(cleave.ShapeError):
+            there.reshape(wrong)
+    assert there.shape == (12,)
+
+
+def test_new_contents_are_checked(context):
+    there = cleave.array(GRID, context=context)
+    for wrong in (np.ones(5), "abc", 1j, None):
+        with pytest.raises(cleave.ShapeError):
+            there.write(wrong)
+    assert np.array_equal(there, GRID)
+    assert np.array_equal(there.write(GRID[0]), np.broadcast_to(GRID[0], (3, 4)))
+
+
+def test_copies_are_arrays_of_their_own(context):
+    there = cleave.array(GRID, context=context)
+    others = [copy.copy(there), copy.deepcopy(there), pickle.loads(pickle.dumps(there))]
+    assert others[0].context is others[1].context is context
+    there.write(0)
+    del there
+    gc.collect()  # a copy of the pointer alone would point nowhere now
+    for other in others:
+        assert np.array_equal(other, GRID)
+
+
+def test_kernels_can_be_pickled(device_context):
+    again = pickle.loads(pickle.dumps(SCALE))
+    assert again(GRID[0], cleave.Out(), context=device_context).tolist() == [0, 3, 6, 9]
+    assert copy.deepcopy(SCALE).digest == SCALE.digest
+
+
+def test_what_holds_pointers_is_not_copied(reference):
+    things = [reference, cleave.Report(), cleave.BlobStream((8, 8), np.uint8, context=reference),
+              *cleave.devices()[:1]]
+    for thing in things:
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"{type(thing).__name__}: it belongs to this process"):
+                way(thing)
+    assert cleave.matmul(GRID, GRID.T, context=reference)[0, 0] == 14
+
+
+def test_everything_shows_what_it_is(reference):
+    assert repr(cleave.Out(np.int32, 3)) == "<cleave.Out int32 [3]>"
+    assert repr(cleave.Shared(GRID)) == "<cleave.Shared float32 [3, 4]>"
+    assert repr(cleave.Local(64)) == "<cleave.Local 64 bytes>"
+    assert repr(SCALE) == "<cleave.Kernel scale>" and repr(cleave.COUNT) == "cleave.COUNT"
+    assert repr(cleave.empty(3, context=reference)).startswith("<cleave.Array [3] on the ")
