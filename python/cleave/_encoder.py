@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import reprlib
 import threading
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence, TypeVar
 
@@ -86,7 +87,8 @@ def _int32(what: str, values: Any) -> NDArray[np.int32]:
     with np.errstate(invalid="ignore"):
         made = np.ascontiguousarray(found, np.int32) if found.dtype.kind in "iufb" else None
     if made is None or (made != found).any():
-        raise ArgumentError(f"trainer: {what}: whole numbers of 32 bits expected")
+        raise ArgumentTypeError(f"trainer: {what}: {reprlib.repr(found.tolist())} given, whole numbers "
+                                "of 32 bits expected")
     return made
 
 
@@ -310,15 +312,9 @@ class Trainer(_Folder):
     def run_rows(self, rows: Sequence[NDArray[Any]], labels: Any,
                  rate: float | None = None) -> TrainResult:
         """step() or, without a rate, evaluate(), on rows as tokenize() gives them."""
-        marks = None if labels is None else np.asarray(labels)
-        if marks is not None:
-            if marks.shape != (len(rows),):
-                raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
-            if marks.size and (marks.dtype.kind not in "iu" or marks.max() >= 1 << 31 or
-                               marks.min() < -1 << 31):
-                raise ArgumentTypeError(f"trainer: labels: {marks.dtype} given, whole numbers of "
-                                        "classes expected")
-            marks = np.ascontiguousarray(marks, np.int32)
+        marks = None if labels is None else _int32("labels", labels)
+        if marks is not None and marks.shape != (len(rows),):
+            raise ArgumentError(f"trainer: {len(rows)} texts, labels of shape {marks.shape}")
         rate = None if rate is None else real("trainer: rate", rate)
         offsets = np.zeros(len(rows) + 1, np.uintp)
         np.cumsum([len(row) for row in rows], out=offsets[1:])

@@ -265,6 +265,7 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     batch_size = whole("finetune: batch_size", batch_size, 1 + pairs, 1 << 16)
     seed = whole("finetune: seed", seed, 0, _MASK)
     save_every = whole("finetune: save_every", save_every)
+    freeze = whole("finetune: freeze", freeze)
     rate, warmup = real("finetune: rate", rate), real("finetune: warmup", warmup)
     if not 0 < rate <= 1e3 or not 0 <= warmup < 1:
         raise ArgumentError(f"finetune: rate {rate}, warmup {warmup} given, expected more than 0 to "

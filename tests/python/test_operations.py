@@ -173,7 +173,7 @@ def test_link_takes_tables_of_all_kinds():
     with pytest.raises(cleave.ArgumentError):
         cleave.link([[0, np.nan, 0]], 1.0)
     assert cleave.link(rows, 2.0, memory=2**64 - 1).tolist() == [0, 1, 1, 0, 0]
-    with pytest.raises(cleave.ArgumentError, match=r"memory=18446744073709551616: 0 to 2\^64 - 1"):
+    with pytest.raises(cleave.ArgumentError, match=r"memory: 18446744073709551616 given, .* 0 to 2\^64 - 1"):
         cleave.link(rows, 2.0, memory=2**64)
     with pytest.raises(cleave.ArgumentError, match="2\\^63 or more"):
         cleave.link({"frame": np.array([2**63], np.uint64), "y": [0], "x": [0]}, 1.0)
