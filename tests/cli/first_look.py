@@ -4,6 +4,7 @@
 
 usage: first_look.py CLEAVE KERNELS    KERNELS: the folder cl/ of the sources
 """
+import json
 import os
 import re
 import shutil
@@ -29,7 +30,10 @@ class FirstLook(unittest.TestCase):
         return result
 
     def test_demo_finds_what_it_hid(self):
-        result = self.run_cleave("demo", "-o", "out", "--device", "0")
+        result = self.run_cleave("demo", "-o", "out", "--device", "0", "--report", "all.json")
+        with open(os.path.join(self.folder, "all.json"), encoding="utf-8") as file:
+            jobs = {job["name"] for job in json.load(file)["jobs"]}
+        self.assertLessEqual({"paco", "blobs", "specfit", "encode"}, jobs)
         self.assertRegex(result.stdout, r"paco .* 3 of 3 planets +ok")
         self.assertRegex(result.stdout, r"regression .* 64 slopes to 0\.\d+ +ok")
         self.assertRegex(result.stdout, r"filter .* star at 37[678], 6(09|10|11): \d+\.\d sigma +ok")

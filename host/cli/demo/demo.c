@@ -136,19 +136,16 @@ static void tell_doing(const demo_args *a, const char *name)
 }
 
 /* Runs all; `notes` gets what is to be said below the table. */
-static int run_workloads(const demo_args *a, clv_context *context, cli_grid *grid, clv_text *notes,
-                         bool *good)
+static int run_workloads(const demo_args *a, clv_context *context, clv_report *report,
+                         cli_grid *grid, clv_text *notes, bool *good)
 {
     double preparing = 0;
     char took[24];
     int code = CLI_OK;
     *good = true;
     for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
-        clv_report *report;
         demo_row row = { .ok = true };
         if (cli_interrupted()) return CLI_INTERRUPTED;
-        code = cli_status(&cli_demo, clv_report_create(&report));
-        if (code) break;
         tell_doing(a, workloads[i].name);
         const clv_status status = workloads[i].run(context, a->output, report, &row);
         cli_doing(&a->common, NULL);
@@ -158,10 +155,8 @@ static int run_workloads(const demo_args *a, clv_context *context, cli_grid *gri
             add_notes(notes, workloads[i].name, clv_text_get(&row.notes));
             preparing += row.first_s - row.seconds;
             *good = *good && row.ok;
-            code = cli_write_report(&cli_demo, &a->common, context, report);
         }
         clv_text_clear(&row.notes);
-        clv_report_free(report);
     }
     if (!code && preparing > 0.2)
         clv_text_add(notes, "Compiling the kernels took %s; they are kept for the next time.\n",
@@ -180,7 +175,10 @@ static int show(const demo_args *a, clv_context *context, double started)
     clv_text notes = { 0 };
     char took[24];
     bool good;
-    int code = run_workloads(a, context, &grid, &notes, &good);
+    clv_report *report = NULL; /* of all workloads */
+    int code = cli_status(&cli_demo, clv_report_create(&report));
+    if (!code) code = run_workloads(a, context, report, &grid, &notes, &good);
+    if (!code) code = cli_write_report(&cli_demo, &a->common, context, report);
     if (!code) {
         cli_grid_print(&grid, stdout);
         printf("\n%s\n%s in %s.\n", clv_text_get(&notes),
@@ -190,6 +188,7 @@ static int show(const demo_args *a, clv_context *context, double started)
     }
     cli_grid_clear(&grid);
     clv_text_clear(&notes);
+    clv_report_free(report);
     return code;
 }
 
