@@ -2,6 +2,7 @@
 /* `cleave demo`: texts to vectors; each text's nearest neighbour is the one that says the same. With
  * the model of $CLEAVE_MINILM_DIR they are sentences, else made-up tokens and random weights. */
 #include "host/cli/demo/demo.h"
+#include "host/cli/worse.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -107,19 +108,19 @@ static clv_status check(const texts *t, demo_row *row)
         status = clv_encode(encoder, t->tokens.ids, t->tokens.offsets, CHECKED, want, NULL);
     row->reference_s =
         (clv_now() - started) * (double)t->tokens.tokens / (double)t->tokens.offsets[CHECKED];
-    double worst = 1;
+    double worst = 0; /* 1 - cosine */
     for (size_t i = 0; i < CHECKED && !status; ++i) {
         double cosine = 0;
         for (size_t c = 0; c < width; ++c)
             cosine += (double)want[i * width + c] * (double)t->vectors[i * width + c];
-        if (!(cosine >= worst)) worst = cosine;
+        worst = cli_worse(worst, 1 - cosine);
     }
-    const bool good = worst >= 0.999999;
+    const bool good = worst <= 1e-6;
     if (!status)
         clv_text_add(&row->notes,
                      "%s plain C: cosine of %d vectors at least 1 - %.1g (limit "
                      "1e-06)\n",
-                     good ? "agrees with" : "DIFFERS FROM", CHECKED, fabs(1 - worst));
+                     good ? "agrees with" : "DIFFERS FROM", CHECKED, worst);
     row->ok = row->ok && good;
     clv_encoder_close(encoder);
     clv_context_free(context);
