@@ -117,8 +117,10 @@ def matmul(a: Any, b: Any, *, out: Any = None, alpha: float = 1.0, beta: float =
             raise ShapeError(f"matmul: out: writeable float32 {shape} expected, "
                              f"{c.dtype} {c.shape}"
                              f"{'' if c.flags.writeable else ', read-only,'} given")
-        if any(stride < 0 or stride % 4 for stride in c.strides) or not c.flags.aligned:
-            raise ShapeError("matmul: out: strides of whole, positive elements expected")
+        if any(stride < 0 or stride % 4 or (not stride and extent > 1)
+               for stride, extent in zip(c.strides, c.shape)) or not c.flags.aligned:
+            raise ShapeError(f"matmul: out: strides of whole, positive elements expected, {c.strides} "
+                             "bytes given")
         if np.may_share_memory(c, a) or np.may_share_memory(c, b):
             raise ShapeError("matmul: out overlaps an operand")
     if not c.size or 0 in batches:

@@ -220,6 +220,13 @@ def test_matmul_writes_where_it_is_told(context):
     with pytest.raises(cleave.ShapeError, match="do not fit"):
         cleave.matmul(a, a, context=context)
     assert cleave.matmul(np.empty((0, 3)), b, context=context).shape == (0, 4)
+    room = np.zeros((3 * 2, 2), np.float32)  # a stack whose matrices are all the first one
+    stack = np.lib.stride_tricks.as_strided(room, (3, 2, 2), (0, 8, 4))
+    with pytest.raises(cleave.ShapeError, match=r"positive elements expected, \(0, 8, 4\) bytes given"):
+        cleave.matmul(np.ones((3, 2, 2)), np.eye(2), out=stack, context=context)
+    assert not room.any()
+    with pytest.raises(cleave.ArgumentError, match="an array expected, list given"):
+        cleave.matmul(np.eye(2), np.eye(2), out=[[0, 0], [0, 0]], context=context)
 
 
 # ---- specfit
