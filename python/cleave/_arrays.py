@@ -42,7 +42,7 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDAr
 
 def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
     """A dense array of numbers, or of structures of them, of its own type, in native byte order."""
-    if np.ma.is_masked(value):
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ShapeError(f"{what}: a masked array given: say by filled() what its holes are")
     try:
         array = np.ascontiguousarray(value)
@@ -50,7 +50,7 @@ def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
         raise ShapeError(f"{what}: {error}") from None
     if array.dtype.hasobject or array.dtype.kind not in kinds:
         raise ShapeError(f"{what}: an array of numbers expected, {array.dtype} given")
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:

@@ -19,6 +19,7 @@ from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError, ShapeError
 
 _MAX_AXES = 1 << 31
+_FLOAT32_MAX = 3.4028234e38
 _FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
@@ -54,6 +55,9 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
         shape: tuple[int, ...] = ()
         for slot, (name, value) in zip(given, inputs.items()):
             slot.name = name.encode()
+            if type(value) is float and -_FLOAT32_MAX <= value <= _FLOAT32_MAX:
+                slot.value = value
+                continue
             if isinstance(value, (int, float, np.integer, np.floating)):
                 slot.value = real32(f"compute: {name}", value)
                 continue

@@ -17,6 +17,7 @@ from ._context import Context, chosen
 from ._library import check, lib
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
+_FLOAT32 = np.dtype(np.float32)  # the one object that every native float32 array has
 _Shapes = [ctypes.c_size_t * rank for rank in range(5)]
 
 
@@ -319,10 +320,12 @@ def out_of(out: Any) -> Any:
 class Operands:
     """The arrays of one call: NumPy's wrapped in place, ours as they are. Results are ours where an
     operand is, else NumPy's."""
-    __slots__ = ("context", "handle", "wrapped", "ours")
+    __slots__ = ("context", "handle", "wrapped", "ours", "made", "at")
 
     def __init__(self, context: Context | None, *given: Any):
         self.ours = False
+        self.made = ctypes.c_void_p()
+        self.at = ctypes.byref(self.made)
         self.wrapped: list[tuple[int, NDArray[Any], int | None, tuple[int, ...]]] = []
         for value in given:
             if isinstance(value, Array):
@@ -346,9 +349,10 @@ class Operands:
         for known, _kept, there, other in self.wrapped:  # one array for one memory
             if there == at and other == shape:
                 return known
-        made = ctypes.c_void_p()
-        check(lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), ctypes.byref(made)))
-        handle = made.value or 0
+        status = lib.clv_array_wrap(self.handle, at, len(shape), shape_of(shape), self.at)
+        if status:
+            check(status)
+        handle = self.made.value or 0
         self.wrapped.append((handle, given, at, shape))
         return handle
 
@@ -356,7 +360,7 @@ class Operands:
         if isinstance(value, Array):
             return value.handle, value.shape
         given = value
-        if type(given) is not np.ndarray or given.dtype != np.float32 or \
+        if type(given) is not np.ndarray or given.dtype is not _FLOAT32 or \
                 not given.flags.c_contiguous or not given.flags.aligned:
             given = np.ascontiguousarray(numbers("array", value)).reshape(np.shape(value))
         return self.wrap(given), given.shape
@@ -371,10 +375,8 @@ class Operands:
                 raise ShapeError("out: a dense, writeable array expected")
             return self.wrap(out), out
         if self.ours:
-            made = ctypes.c_void_p()
-            check(lib.clv_array_create(self.handle, len(shape), shape_of(shape),
-                                       ctypes.byref(made)))
-            handle = made.value or 0
+            check(lib.clv_array_create(self.handle, len(shape), shape_of(shape), self.at))
+            handle = self.made.value or 0
             return handle, Array(self.context, handle, tuple(shape))
         given = np.empty(shape, np.float32)
         return self.wrap(given), given

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, numbers
-from ._check import described
+from ._check import real, whole
 from ._library import lib
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
 
 _POINT = dtype_of(_abi.Point)
+_SIZE = ctypes.sizeof(_abi.LinkOptions)
 
 
 def _column(what: str, value: Any) -> NDArray[Any]:
@@ -82,8 +83,9 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     points = _points_of(spots)
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
-        options = described("link", _abi.LinkOptions, search_range=search_range, memory=memory,
-                            min_length=min_length, progress=watch.function)
+        options = _abi.LinkOptions(
+            _SIZE, real("link: search_range", search_range), whole("link: memory", memory),
+            whole("link: min_length", min_length), watch.function)
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

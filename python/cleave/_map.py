@@ -49,7 +49,8 @@ class _Call:
         known = self.kernel.parameters
         parameter = known[i] if len(known) == self.count else None
         if isinstance(value, Out):
-            self._checked(i, parameter, np.empty(0, value.dtype))
+            if parameter is not None and parameter.dtype is not value.dtype:
+                self._checked(i, parameter, np.empty(0, value.dtype))
             arg.kind, arg.bytes = _abi.OUTPUT, value.item_bytes
             self.outputs.append((i, value))
         elif value is FIRST or value is COUNT:
@@ -76,7 +77,7 @@ class _Call:
 
     def _checked(self, i: int, parameter: Parameter | None, array: NDArray[Any],
                  typed: bool = True) -> NDArray[Any]:
-        if parameter is None:
+        if parameter is None or parameter.pointer and parameter.dtype is array.dtype:
             return array
         return as_elements(f"map {self.kernel.name}: argument {i}", parameter, array, typed)
 
@@ -92,6 +93,8 @@ class _Call:
             items = len(array)
         if items is None:
             raise ArgumentError(f"map {self.kernel.name}: no array to count items of: pass items=")
+        if type(items) is int and 0 <= items < 2**32:
+            return items
         return whole(f"map {self.kernel.name}: items", items, 0, 2**32 - 1)
 
     def _point(self) -> None:

@@ -16,15 +16,17 @@ _TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4
           "long": "i8", "ulong": "u8", "half": "f2", "float": "f4", "double": "f8"}
 _QUALIFIERS = {prefix + word for word in ("global", "constant", "local", "private", "const",
                                           "restrict", "volatile") for prefix in ("", "__")}
+_FLOAT32_MAX = 3.4028234e38
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Parameter(NamedTuple):
-    """One parameter: as written, whether it is a pointer, and its element ("f4"), "" where the text
-    does not tell (structures, macros)."""
+    """One parameter: as written, whether it is a pointer, and its element ("f4") with its type, "" and
+    None where the text does not tell (structures, macros)."""
     text: str
     pointer: bool
     element: str
+    dtype: np.dtype[Any] | None
 
 
 def _parameter(text: str) -> Parameter:
@@ -35,8 +37,9 @@ def _parameter(text: str) -> Parameter:
         else:
             words[0] = "uint" if words[0] == "unsigned" else "int"
     plain = re.fullmatch(r"([a-z]+?)(?:2|3|4|8|16)?", words[0] if words else "")
-    return Parameter(" ".join(text.split()), "*" in words or "[" in text,
-                     _TYPES.get(plain.group(1), "") if plain else "")
+    element = _TYPES.get(plain.group(1), "") if plain else ""
+    return Parameter(" ".join(text.split()), "*" in words or "[" in text, element,
+                     np.dtype(element) if element else None)
 
 
 def parameters(source: str, name: str) -> tuple[Parameter, ...]:
@@ -57,12 +60,11 @@ def _fits(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
 def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: bool) -> NDArray[Any]:
     """The array, if its elements are the kernel's, else ShapeError. Lists have no type (`typed` is
     false): they take the kernel's."""
-    dtype = array.dtype
+    dtype, wanted = array.dtype, parameter.dtype
     if not parameter.pointer and parameter.element:
         raise ShapeError(f"{what}: the kernel has `{parameter.text}`, an array of {dtype} given")
-    if not parameter.element or dtype.kind in "Vc":
+    if wanted is None or wanted is dtype or dtype.kind in "Vc":
         return array
-    wanted = np.dtype(parameter.element)
     if wanted.itemsize != dtype.itemsize or (wanted.kind == "f") != (dtype.kind == "f"):
         if not typed and (wanted.kind == "f" or dtype.kind != "f" and _fits(array, wanted)):
             return array.astype(wanted)
@@ -72,11 +74,12 @@ def as_elements(what: str, parameter: Parameter, array: NDArray[Any], typed: boo
 
 def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
     """A number as NumPy's of the parameter's type; one that has a type already must have that."""
+    wanted = parameter.dtype
     if parameter.pointer:
         raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")
-    if not parameter.element:
+    if wanted is None or type(value) is float and parameter.element == "f4" and \
+            -_FLOAT32_MAX <= value <= _FLOAT32_MAX:
         return value
-    wanted = np.dtype(parameter.element)
     if isinstance(value, np.generic):
         if value.dtype.itemsize == wanted.itemsize and \
                 (value.dtype.kind == "f") == (wanted.kind == "f"):
