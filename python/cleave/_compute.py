@@ -49,8 +49,7 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
                                 "expected")
     if "\0" in expression:
         raise FormatError(f"expression: position {expression.index(chr(0))}: a NUL character")
-    arrays = [value for value in inputs.values() if isinstance(value, Array)]
-    with Operands(context, *arrays, *([out] if isinstance(out, Array) else [])) as operands:
+    with Operands(context, out, *inputs.values()) as operands:
         given = (_abi.MapInput * max(len(inputs), 1))()
         shape: tuple[int, ...] = ()
         for slot, (name, value) in zip(given, inputs.items()):
@@ -61,7 +60,7 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
             if isinstance(value, (int, float, np.integer, np.floating)):
                 slot.value = real32(f"compute: {name}", value)
                 continue
-            slot.array, has = operands.operand(value)
+            slot.array, has = operands.operand(value, name)
             if not shape:
                 shape = has
             elif has != shape[len(shape) - len(has):]:
@@ -103,8 +102,8 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
     Raises ShapeError, ArgumentError.
     """
     with Operands(context, a, b) as operands:
-        ha, sa = operands.operand(a)
-        hb, sb = operands.operand(b)
+        ha, sa = operands.operand(a, "a")
+        hb, sb = operands.operand(b, "b")
         if not 2 <= len(sa) <= 3 or not 2 <= len(sb) <= 3:
             raise ShapeError(f"product: shapes {sa} and {sb}, 2 or 3 axes expected")
         m, n = sa[-1 if transpose_a else -2], sb[-2 if transpose_b else -1]
@@ -153,7 +152,7 @@ def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tu
     Raises ShapeError.
     """
     with Operands(context, x, y, w) as operands:
-        (hx, _), (hy, _), (hw, shape) = (operands.operand(value) for value in (x, y, w))
+        (hx, _), (hy, _), (hw, shape) = map(operands.operand, (x, y, w), "xyw")
         hl, loss = operands.result(())
         hg, gradient = operands.result(shape)
         check(lib.clv_linear_step(operands.handle, hx, hy, hw, hl, hg))
@@ -173,7 +172,7 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     steps = whole("linear_train: steps", steps, 1, (1 << 32) - 1)
     rate = real32("linear_train: rate", rate)
     with Operands(context, x, y, w) as operands:
-        (hx, shape), (hy, _), (hw, _) = (operands.operand(value) for value in (x, y, w))
+        (hx, shape), (hy, _), (hw, _) = map(operands.operand, (x, y, w), "xyw")
         each = max(1, int(_FLOPS_A_CALL / max(4 * math.prod(shape), 1)))
         if progress is None and steps <= each or _decides_only():
             hl, losses = operands.result((steps,))

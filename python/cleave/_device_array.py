@@ -340,8 +340,8 @@ class Operands:
         return self
 
     def __exit__(self, *_unused: Any) -> None:
-        for made, *_kept in self.wrapped:
-            lib.clv_array_free(made)
+        for one in self.wrapped:
+            lib.clv_array_free(one[0])
         self.context.release()
 
     def wrap(self, given: NDArray[Any]) -> int:
@@ -356,13 +356,13 @@ class Operands:
         self.wrapped.append((handle, given, at, shape))
         return handle
 
-    def operand(self, value: Any) -> tuple[int, tuple[int, ...]]:
+    def operand(self, value: Any, what: str = "array") -> tuple[int, tuple[int, ...]]:
         if isinstance(value, Array):
             return value.handle, value.shape
         given = value
         if type(given) is not np.ndarray or given.dtype is not _FLOAT32 or \
                 not given.flags.c_contiguous or not given.flags.aligned:
-            given = np.ascontiguousarray(numbers("array", value)).reshape(np.shape(value))
+            given = np.ascontiguousarray(numbers(what, value)).reshape(np.shape(value))
         return self.wrap(given), given.shape
 
     def result(self, shape: tuple[int, ...], out: Any = None) -> tuple[int, Any]:

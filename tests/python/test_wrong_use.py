@@ -43,6 +43,8 @@ CASES = {
     "compute NUL": (lambda: cleave.compute("x\0+1", x=X), "position 1: a NUL"),
     "compute ASCII": (lambda: cleave.compute("x \u00d7 2", x=X), "found a character that is not printable"),
     "compute complex": (lambda: cleave.compute("x * k", x=X, k=np.complex64(1j)), "complex64 given"),
+    "compute object": (lambda: cleave.compute("x + y", x=X, y="b"), "^y: real numbers expected, <U1"),
+    "linear object": (lambda: cleave.linear_step(X, [None] * 3, X[0]), "^y: real numbers .* object"),
     "compute int": (lambda: cleave.compute("x * k", x=X, k=10**400), "compute: k: 1000.* given, a number"),
     "compute float": (lambda: cleave.compute("x * k", x=X, k=1e300), r"k: 1e\+300 given, beyond float32"),
     "compute out": (lambda: cleave.compute("x", x=X, out=3), "out: 3 given, an array"),
