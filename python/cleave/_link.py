@@ -84,8 +84,8 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(
-            _SIZE, real("link: search_range", search_range), whole("link: memory", memory),
-            whole("link: min_length", min_length), watch.function)
+            _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, (1 << 64) - 1),
+            whole("link: min_length", min_length, 0, (1 << 64) - 1), watch.function)
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

@@ -225,7 +225,7 @@ def test_matmul_writes_where_it_is_told(context):
     with pytest.raises(cleave.ShapeError, match=r"positive elements expected, \(0, 8, 4\) bytes given"):
         cleave.matmul(np.ones((3, 2, 2)), np.eye(2), out=stack, context=context)
     assert not room.any()
-    with pytest.raises(cleave.ArgumentError, match="an array expected, list given"):
+    with pytest.raises(cleave.ArgumentError, match="list .* given, an array of NumPy"):
         cleave.matmul(np.eye(2), np.eye(2), out=[[0, 0], [0, 0]], context=context)
 
 
