@@ -16,12 +16,25 @@ from .errors import ShapeError
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
+_masked: Any = np.ma  # NumPy's stubs have no types for these before 2.3
+
+
+def is_masked(value: Any) -> bool:
+    """Whether it is a masked array with holes."""
+    return isinstance(value, np.ma.MaskedArray) and bool(_masked.is_masked(value))
+
+
+def holes_of(value: Any) -> NDArray[np.bool_]:
+    """Where a masked array has them."""
+    holes: NDArray[np.bool_] = _masked.getmaskarray(value)
+    return holes
+
+
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     """An array of floats of any shape, masked elements NaN: the input itself where it is one.
     ShapeError for anything but real numbers: complex ones, texts, objects."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        masked: Any = value  # NumPy's stubs of these began to be written with 2.3
-        value = masked.astype(dtype).filled(np.nan)
+    if is_masked(value):
+        value = value.astype(dtype).filled(np.nan)
     try:
         array = np.asarray(value)
     except ValueError as error:  # rows of several lengths
@@ -42,7 +55,7 @@ def as_floats(what: str, value: Any, ndim: int, dtype: Any = np.float32) -> NDAr
 
 def elements(what: str, value: Any, kinds: str = "iufbV") -> NDArray[Any]:
     """A dense array of numbers, or of structures of them, of its own type, in native byte order."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked(value):
         raise ShapeError(f"{what}: a masked array given: say by filled() what its holes are")
     try:
         array = np.ascontiguousarray(value)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, extents, given_away, numbers, with_strides
+from ._arrays import address, dtype_of, extents, given_away, is_masked, numbers, with_strides
 from ._check import described, whole
 from ._context import Context, chosen
 from ._library import InThisProcess, check, lib
@@ -29,7 +29,7 @@ _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 
 def _movie_of(movie: Any) -> NDArray[Any]:
     """[T, H, W] in one of the library's types."""
-    if np.ma.is_masked(movie):
+    if is_masked(movie):
         movie = numbers("movie", movie)  # masked pixels: NaN
     frames: NDArray[Any] = np.asarray(movie)
     if frames.dtype.kind not in "biuf":

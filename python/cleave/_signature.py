@@ -84,7 +84,10 @@ def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
         if value.dtype.itemsize == wanted.itemsize and \
                 (value.dtype.kind == "f") == (wanted.kind == "f"):
             return value
-    elif wanted.kind == "f" or isinstance(value, int):
+    elif wanted.kind != "f":
+        if isinstance(value, int) and np.iinfo(wanted).min <= value <= np.iinfo(wanted).max:
+            return wanted.type(value)
+    else:
         try:
             with np.errstate(over="raise"):
                 return wanted.type(value)

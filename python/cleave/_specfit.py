@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, numbers, seen_at
+from ._arrays import address, dtype_of, holes_of, is_masked, numbers, seen_at
 from ._check import described, given as shown
 from ._context import Context, chosen
 from ._library import lib
@@ -55,8 +55,8 @@ class _Spectra:
             raise ShapeError(f"specfit: arm {given['arm']}: wavelength {self.wavelength.shape}, "
                              f"flux {shape}, ivar {self.ivar.shape}: [P], [N, P], [N, P] expected")
         for name in ("flux", "ivar"):
-            if np.ma.is_masked(given[name]):
-                holes = np.atleast_2d(np.ma.getmaskarray(given[name]))
+            if is_masked(given[name]):
+                holes = np.atleast_2d(holes_of(given[name]))
                 self.flux = np.where(holes, np.float32(0), self.flux)
                 self.ivar = np.where(holes, np.float32(0), self.ivar)
         if self.resolution is not None and (
