@@ -281,6 +281,15 @@ def test_specfit_finds_the_velocity(reference):
     assert model.shape == (4, len(wave)) and scatter < 1.5
     again = cleave.specfit([stars], library, max_velocity=500, terms=3, context=reference)
     np.testing.assert_allclose(again["velocity"], rows["velocity"], atol=0.1)
+    holes = np.zeros(ivar.shape, bool)
+    holes[:, 100:140] = True
+    masked = np.ma.array(np.where(holes, 1e6, flux), mask=holes)
+    got = cleave.specfit({**stars, "flux": masked}, library, max_velocity=500, terms=3,
+                         context=reference)
+    want = cleave.specfit({**stars, "ivar": np.where(holes, 0, ivar)}, library, max_velocity=500,
+                          terms=3, context=reference)
+    np.testing.assert_array_equal(got["velocity"], want["velocity"])
+    assert (got["velocity"][:3] != rows["velocity"][:3]).any()
 
 
 def test_specfit_says_what_does_not_fit(reference, tmp_path):
@@ -289,6 +298,8 @@ def test_specfit_says_what_does_not_fit(reference, tmp_path):
     ones = np.ones((2, len(wave)))
     with pytest.raises(cleave.FormatError, match="no arm 'red'; there is blue"):
         cleave.specfit({"arm": "red", "wavelength": wave, "flux": ones, "ivar": ones}, library)
+    with pytest.raises(cleave.ArgumentError, match="without 'ivar': arm, wavelength, flux given"):
+        cleave.specfit({"arm": "blue", "wavelength": wave, "flux": ones}, library)
     with pytest.raises(cleave.ShapeError, match="flux"):
         cleave.specfit({"arm": "blue", "wavelength": wave, "flux": ones, "ivar": ones[:1]},
                        library, context=reference)
