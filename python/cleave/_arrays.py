@@ -24,12 +24,6 @@ def is_masked(value: Any) -> bool:
     return isinstance(value, np.ma.MaskedArray) and bool(_masked.is_masked(value))
 
 
-def holes_of(value: Any) -> NDArray[np.bool_]:
-    """Where a masked array has them."""
-    holes: NDArray[np.bool_] = _masked.getmaskarray(value)
-    return holes
-
-
 def numbers(what: str, value: Any, dtype: Any = np.float32) -> NDArray[Any]:
     """An array of floats of any shape, masked elements NaN: the input itself where it is one.
     ShapeError for anything but real numbers: complex ones, texts, objects."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, holes_of, is_masked, numbers, seen_at
+from ._arrays import address, dtype_of, numbers, seen_at
 from ._check import described, given as shown
 from ._context import Context, chosen
 from ._library import lib
@@ -37,6 +37,7 @@ class _Spectra:
             if name not in given:
                 raise ArgumentError(f"specfit: a spectrum without {name!r}: {', '.join(given)} given")
         self.arm = library.index(given["arm"])
+        # masked pixels become NaN, which the library leaves out
         def dense(name: str, dtype: Any) -> NDArray[Any]:
             return np.ascontiguousarray(numbers(f"specfit: {name}", given[name], dtype))
 
@@ -54,11 +55,6 @@ class _Spectra:
                 (self.mask is not None and self.mask.shape != shape)):
             raise ShapeError(f"specfit: arm {given['arm']}: wavelength {self.wavelength.shape}, "
                              f"flux {shape}, ivar {self.ivar.shape}: [P], [N, P], [N, P] expected")
-        for name in ("flux", "ivar"):
-            if is_masked(given[name]):
-                holes = np.atleast_2d(holes_of(given[name]))
-                self.flux = np.where(holes, np.float32(0), self.flux)
-                self.ivar = np.where(holes, np.float32(0), self.ivar)
         if self.resolution is not None and (
                 self.resolution.ndim != 3 or
                 (len(self.resolution), self.resolution.shape[2]) != shape):

@@ -281,15 +281,17 @@ def test_specfit_finds_the_velocity(reference):
     assert model.shape == (4, len(wave)) and scatter < 1.5
     again = cleave.specfit([stars], library, max_velocity=500, terms=3, context=reference)
     np.testing.assert_allclose(again["velocity"], rows["velocity"], atol=0.1)
-    holes = np.zeros(ivar.shape, bool)
+    holes, got = np.zeros(ivar.shape, bool), []
     holes[:, 100:140] = True
     masked = np.ma.array(np.where(holes, 1e6, flux), mask=holes)
-    got = cleave.specfit({**stars, "flux": masked}, library, max_velocity=500, terms=3,
-                         context=reference)
+    unknown = np.ma.array(np.where(holes, 9.0, ivar), mask=holes)
+    for part in ({"flux": masked}, {"ivar": unknown}):
+        got.append(cleave.specfit({**stars, **part}, library, max_velocity=500, terms=3,
+                                  context=reference)["velocity"])
     want = cleave.specfit({**stars, "ivar": np.where(holes, 0, ivar)}, library, max_velocity=500,
                           terms=3, context=reference)
-    np.testing.assert_array_equal(got["velocity"], want["velocity"])
-    assert (got["velocity"][:3] != rows["velocity"][:3]).any()
+    np.testing.assert_array_equal(got, [want["velocity"]] * 2)
+    assert (got[0][:3] != rows["velocity"][:3]).any()
 
 
 def test_specfit_says_what_does_not_fit(reference, tmp_path):
