@@ -134,6 +134,12 @@ static clv_status fill_cells(linker *l, double *side)
 
 static clv_status add_edge(linker *l, uint32_t from, uint32_t to, double cost)
 {
+    if (l->edge_count == NOBODY)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "link: 2^32 pairs of spots of one frame and those before it are within the search "
+            "range %g; less expected",
+            l->options->search_range);
     if (!clv_reserve(&l->edges, &l->edge_room, l->edge_count + 1, sizeof *l->edges))
         return no_memory();
     l->edges[l->edge_count++] = (edge){ from, to, cost };
@@ -174,11 +180,31 @@ static uint32_t root(uint32_t *group, uint32_t i)
     return i;
 }
 
-static int by_group(const void *left, const void *right)
+static int by_number(const void *left, const void *right)
 {
-    const edge *a = left, *b = right;
-    if (a->from != b->from) return a->from < b->from ? -1 : 1;
-    return (a->to > b->to) - (a->to < b->to);
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The edges of the list that begins at `e`, by heads upwards, by spots upwards for each: in the list they
+ * are by spots already. `end` [heads] are zeros, before and after. */
+static size_t sort_edges(const linker *l, const uint32_t *next, uint32_t e, uint32_t *heads,
+                         uint32_t *end, edge *sorted)
+{
+    size_t n = 0, count = 0;
+    for (uint32_t i = e; i != NOBODY; i = next[i])
+        if (!end[l->edges[i].from]++) heads[n++] = l->edges[i].from;
+    qsort(heads, n, sizeof *heads, by_number);
+    for (size_t i = 0; i < n; ++i) {
+        const uint32_t own = end[heads[i]];
+        end[heads[i]] = (uint32_t)count;
+        count += own;
+    }
+    for (uint32_t i = e; i != NOBODY; i = next[i])
+        sorted[end[l->edges[i].from]++] = l->edges[i];
+    for (size_t i = 0; i < n; ++i)
+        end[heads[i]] = 0;
+    return n;
 }
 
 static bool work_for(linker *l, size_t n, size_t m)
@@ -227,18 +253,21 @@ static clv_status solve(linker *l, const edge *edges, size_t count, const uint32
 static clv_status solve_groups(linker *l, size_t spots)
 {
     const size_t members = l->head_count + spots;
-    if (!clv_reserve(&l->group, &l->group_room, 3 * members + l->edge_count, sizeof *l->group) ||
+    if (!clv_reserve(&l->group, &l->group_room, 4 * members + l->edge_count, sizeof *l->group) ||
         !clv_reserve(&l->place, &l->place_room, 2 * members, sizeof *l->place))
         return no_memory();
-    uint32_t *group = l->group, *first = group + members, *list = first + members,
-             *next = list + members, *place = l->place, *gathered = place + members;
+    uint32_t *group = l->group, *first = group + members, *heads = first + members,
+             *end = heads + members, *next = end + members, *place = l->place,
+             *found = place + members;
     for (size_t i = 0; i < members; ++i)
         group[i] = (uint32_t)i, first[i] = NOBODY;
+    memset(end, 0, members * sizeof *end);
     for (size_t e = 0; e < l->edge_count; ++e) {
         const uint32_t a = root(group, l->edges[e].from),
                        b = root(group, (uint32_t)l->head_count + l->edges[e].to);
         if (a != b) group[CLV_MAX(a, b)] = CLV_MIN(a, b);
     }
+    CLV_TRY(clv_watch_tell(&l->watch, l->done));
     for (size_t e = l->edge_count; e-- > 0;) {
         const uint32_t r = root(group, l->edges[e].from);
         next[e] = first[r], first[r] = (uint32_t)e;
@@ -249,24 +278,22 @@ static clv_status solve_groups(linker *l, size_t spots)
     clv_status status = CLV_OK;
     for (size_t r = 0; r < members && !status; ++r) {
         if (first[r] == NOBODY) continue;
-        size_t n = 0, m = 0, count = 0;
-        uint32_t *heads = list, *found = gathered; /* both have room for all members */
-        for (uint32_t e = first[r]; e != NOBODY; e = next[e], ++count) {
-            if (!clv_reserve(&mine, &room, count + 1, sizeof *mine)) {
-                status = no_memory();
-                break;
-            }
-            mine[count] = l->edges[e];
-        }
-        if (status) break;
-        if (count == 1) { /* most are */
-            l->taken[mine[0].to] = mine[0].from;
+        const edge *one = &l->edges[first[r]];
+        if (next[first[r]] == NOBODY) { /* most are */
+            l->taken[one->to] = one->from;
             continue;
         }
-        qsort(mine, count, sizeof *mine, by_group);
+        size_t m = 0, count = 0;
+        for (uint32_t e = first[r]; e != NOBODY; e = next[e])
+            ++count;
+        status = clv_reserve(&mine, &room, count, sizeof *mine) ? clv_watch_tell(&l->watch, l->done)
+                                                                : no_memory();
+        if (status) break;
+        const size_t n = sort_edges(l, next, first[r], heads, end, mine);
+        for (size_t i = 0; i < n; ++i)
+            place[heads[i]] = (uint32_t)i;
         for (size_t e = 0; e < count; ++e) {
-            const uint32_t from = mine[e].from, to = (uint32_t)l->head_count + mine[e].to;
-            if (place[from] == NOBODY) place[from] = (uint32_t)n, heads[n++] = from;
+            const uint32_t to = (uint32_t)l->head_count + mine[e].to;
             if (place[to] == NOBODY) place[to] = (uint32_t)m, found[m++] = mine[e].to;
         }
         status = solve(l, mine, count, heads, n, found, m);
