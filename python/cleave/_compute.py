@@ -159,6 +159,15 @@ def linear_step(x: Any, y: Any, w: Any, *, context: Context | None = None) -> tu
     return loss, gradient
 
 
+def _kind_of(value: Any) -> str:
+    """Of what was given for an array that is written to."""
+    if not isinstance(value, np.ndarray):
+        return given_as(value)
+    words = ["masked"] * isinstance(value, np.ma.MaskedArray) + \
+        ["strided"] * (not value.flags.c_contiguous) + ["read-only"] * (not value.flags.writeable)
+    return " ".join([*words, str(value.dtype)])
+
+
 def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
                  context: Context | None = None, progress: Progress = None) -> Any:
     """`steps` times w -= rate * gradient, all on one side; w is changed in place. Returns the loss
@@ -167,8 +176,10 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     Raises ShapeError, ArgumentError (w is no dense, writeable float32 array), CancelledError.
     """
     if not isinstance(w, Array) and not (isinstance(w, np.ndarray) and w.dtype == np.float32 and
-                                         w.flags.c_contiguous and w.flags.writeable):
-        raise ArgumentError("linear_train: w: a dense, writeable float32 array expected")
+                                         w.flags.c_contiguous and w.flags.writeable and
+                                         not isinstance(w, np.ma.MaskedArray)):
+        raise ArgumentError("linear_train: w: a dense, writeable float32 array expected, "
+                            f"{_kind_of(w)} given")
     steps = whole("linear_train: steps", steps, 1, (1 << 32) - 1)
     rate = real32("linear_train: rate", rate)
     with Operands(context, x, y, w) as operands:
