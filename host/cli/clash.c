@@ -14,8 +14,8 @@ enum { MOST_PATH = 4096, MOST_OUTPUTS = 16 };
 /* Where a name leads. */
 typedef struct place {
     bool there, regular;
-    struct stat file, folder; /* of a file that is not there its folder and name */
-    char name[256];
+    struct stat file, folder; /* of a file that is not there the folder on the way that is, */
+    char name[MOST_PATH];     /* and the way from there */
 } place;
 
 static bool same_node(const struct stat *a, const struct stat *b)
@@ -23,20 +23,43 @@ static bool same_node(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* False: such a file there is not, and cannot be made. */
+/* Without its last part: "a/b/c" and "a/b/" have 4 and 2 characters then. */
+static size_t shorter(const char *path, size_t length)
+{
+    while (length && path[length - 1] == '/')
+        --length;
+    while (length && path[length - 1] != '/')
+        --length;
+    return length;
+}
+
+/* Without slashes that say nothing. */
+static void copy_way(char *to, const char *path)
+{
+    char before = '/';
+    for (; *path; before = *path++)
+        if (*path != '/' || before != '/') *to++ = *path;
+    *to = '\0';
+}
+
+/* False: no such path. Folders that are not there may be made before the file is. */
 static bool look(const char *path, place *p)
 {
     char folder[MOST_PATH];
-    const char *slash = strrchr(path, '/');
-    const size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+    size_t length = strlen(path);
     p->there = stat(path, &p->file) == 0;
     p->regular = !p->there || S_ISREG(p->file.st_mode);
     if (p->there) return true;
-    if (length >= sizeof folder || strlen(path + length) >= sizeof p->name) return false;
-    clv_copy_string(p->name, sizeof p->name, path + length);
-    memcpy(folder, path, length);
-    folder[length] = '\0';
-    return stat(length ? folder : ".", &p->folder) == 0;
+    if (!length || length >= sizeof folder) return false;
+    bool found;
+    do {
+        length = shorter(path, length);
+        memcpy(folder, path, length);
+        folder[length] = '\0';
+        found = stat(length ? folder : ".", &p->folder) == 0;
+    } while (!found && length);
+    copy_way(p->name, path + length);
+    return found;
 }
 
 static bool same_place(const place *a, const place *b)

@@ -98,6 +98,10 @@ def check_others():
         inputs[place] = "folder/snr.fits"
         refuses("is what %s reads" % ("CUBE", "ANGLES", "PSF")[place], "paco", *inputs, "-o",
                 "folder")
+    for report in "nowhere/report.json", "./nowhere//report.json":
+        refuses("--report: %s is what -o writes" % report, "paco", "in.txt", "in.txt", "in.txt", "-o",
+                "nowhere", "--report", report)
+    goes_on("paco", "in.txt", "in.txt", "in.txt", "-o", "nowhere", "--report", "nowhere/others.json")
     spectra = ["specfit", "in.txt", "--library", "folder"]
     refuses("-o: in.txt is what COADD reads", *spectra, "-o", "in.txt")
     refuses("--models: in.txt is what COADD reads", *spectra, "-o", "new.csv", "--models", "in.txt")
