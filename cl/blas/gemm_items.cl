@@ -42,12 +42,13 @@ clv_gemm_items(__global const float *restrict A, ulong a_offset, ulong a_row, ul
     float acc[RM][RN];
     ulong row[RM], column[RN]; /* those beyond the matrix repeat its last one: no branch */
     UNROLL for (int i = 0; i < RM; ++i) {
-        const ulong r = min(m0 + i, m - 1);
-        row[i] = r * a_row;
-        UNROLL for (int j = 0; j < RN; ++j) {
-            const float before = P[r * p_row + min(n0 + j * TX, n - 1)];
-            acc[i][j] = k0 ? before : 0.0f;
-        }
+        row[i] = min(m0 + i, m - 1) * a_row;
+        UNROLL for (int j = 0; j < RN; ++j) acc[i][j] = 0.0f;
+    }
+    if (k0) {
+        UNROLL for (int i = 0; i < RM; ++i)
+            UNROLL for (int j = 0; j < RN; ++j)
+                if (m0 + i < m && n0 + j * TX < n) acc[i][j] = P[(m0 + i) * p_row + n0 + j * TX];
     }
     UNROLL for (int j = 0; j < RN; ++j) column[j] = min(n0 + j * TX, n - 1) * b_col;
     for (uint q = k0; q < k1; ++q) {
