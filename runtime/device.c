@@ -20,6 +20,19 @@ static void heed(clv_device *device, const clv_probe_flags *flags)
     if (flags->loop_limit) device->loop_limit = CLV_MIN(device->loop_limit, flags->loop_limit);
 }
 
+/* Whether fma() is an instruction of these cores: drivers of CPUs use it then, also such as report no
+ * CL_FP_FMA (Intel's). */
+static bool cores_fuse(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
 void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t index)
 {
     const clv_probe_device *facts = &probe->devices[index];
@@ -39,6 +52,7 @@ void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t i
     device->zero_copy = shares_memory && facts->device_class != CLV_CLASS_DISCRETE_GPU;
     device->depth = device->zero_copy ? 1 : 2;
     device->nap = facts->device_class == CLV_CLASS_DISCRETE_GPU;
+    device->slow_fma = !facts->fma && !(facts->device_class == CLV_CLASS_CPU && cores_fuse());
     heed(device, &facts->flags);
 }
 

@@ -50,6 +50,7 @@ struct clv_device {
     cl_context cl;
 
     bool zero_copy;        /* kernels work on host memory in place */
+    bool slow_fma;         /* hundreds of instructions */
     bool nap;              /* waiting spins a core: poll and sleep instead */
     bool bound;            /* each of its driver's threads has a core of its own */
     int home;              /* core for a thread that waits and so computes with it; -1: any */

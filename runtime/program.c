@@ -17,7 +17,7 @@
 static clv_status write_options(const clv_device *device, const clv_define *defines,
                                 clv_text *options)
 {
-    clv_text_add(options, "-cl-std=CL1.2%s", device->facts->fma ? "" : " -DCLV_SLOW_FMA");
+    clv_text_add(options, "-cl-std=CL1.2%s", device->slow_fma ? " -DCLV_SLOW_FMA" : "");
     for (int i = 0; i < CLV_MAX_DEFINES && defines[i].name; ++i)
         clv_text_add(options, " -D%s=%ld", defines[i].name, defines[i].value);
     return options->failed ? clv_fail(CLV_E_MEMORY, "no memory for build options") : CLV_OK;

@@ -35,8 +35,8 @@ typedef struct clv_matmul_options {
  *
  * On the context's best device; small products stay on the host, where they are faster than a launch.
  * A sum of 0 terms is 0. Sums run over k upwards by fused multiply-add on every device and on the
- * host: the bits of a row do not depend on the other rows (where CLBlast is the provider: 2e-6 of the
- * sum of |a b| instead).
+ * host (a device without it rounds every product first): the bits of a row do not depend on the other
+ * rows (where CLBlast is the provider: 2e-6 of the sum of |a b| instead).
  *
  * @param context  its first device that works is used; without one the host computes.
  * @param options  NULL means all-zero.

@@ -213,8 +213,8 @@ CLV_API clv_arg clv_arg_local(size_t bytes); /**< local memory */
 /**
  * Builds the kernel if needed (kept in memory and on disk), sets the arguments, enqueues.
  *
- * Built as OpenCL C 1.2 with the defines, and CLV_SLOW_FMA where the device has no fused multiply-add;
- * `#include "common/x.clh"` finds the library's headers.
+ * Built as OpenCL C 1.2 with the defines, and CLV_SLOW_FMA where the device has no fused multiply-add
+ * (neither CL_FP_FMA nor a CPU's instruction); `#include "common/x.clh"` finds the library's headers.
  * @return CLV_OK; CLV_E_BUILD (the log is clv_error_detail()); CLV_E_ARGUMENT (geometry, argument
  *         count, local memory beyond the device's limit); CLV_E_DEVICE_MEMORY; CLV_E_DEVICE.
  */

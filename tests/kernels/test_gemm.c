@@ -118,7 +118,7 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
                                   .alpha = g.alpha,
                                   .beta = g.beta,
                                   .bias = g.bias ? bias + off : NULL };
-        (clv_device_facts(device->device)->fma ? clv_gemm_host : multiply_rounding)(&h);
+        (device->device->slow_fma ? multiply_rounding : clv_gemm_host)(&h);
     }
     if (cases[i].residual) g.add = (clv_matrix){ dadd.buffer, 0, n, 1, m * n };
     test_array pb = test_array_new(device, (packed_b * b_count + 16) * sizeof(float));
@@ -156,8 +156,20 @@ static bool too_large(const test_device *device, size_t i)
                          "case %zu: %zux%zux%zu", i, cases[i].m, cases[i].n, cases[i].k);
 }
 
+/* Drivers of CPUs fuse whatever they report; half the speed would be lost. */
+static void check_fuses(const test_device *device)
+{
+#ifdef __x86_64__
+    if (clv_device_facts(device->device)->device_class == CLV_CLASS_CPU &&
+        __builtin_cpu_supports("fma"))
+        assert_false(device->device->slow_fma);
+#endif
+    if (device->slow) assert_true(device->device->slow_fma);
+}
+
 static void check_forms(test_device *device)
 {
+    check_fuses(device);
     for (size_t f = 0; f < clv_gemm_form_count(device->device); ++f) {
         const clv_gemm_form form = clv_gemm_form_of(device->device, f);
         if (test_left_out(device, device->tiny && form.fetch, "form %zu: its compiler cannot", f))
