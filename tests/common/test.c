@@ -87,6 +87,14 @@ const char *test_temp_dir(void)
     return temp_dir;
 }
 
+int test_note(const char *job, size_t done, size_t total, void *user)
+{
+    test_told *t = user;
+    assert_string_equal(job, t->job);
+    t->calls += 1, t->done = done, t->total = total;
+    return t->answer;
+}
+
 uint64_t test_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;

@@ -49,6 +49,15 @@ void test_skip_without_device(void);
 /* A fresh directory for this process, removed at exit; borrowed. */
 const char *test_temp_dir(void);
 
+/* What a job's progress function was told last; `answer` is what it answers. */
+typedef struct test_told {
+    const char *job; /* that it expects */
+    size_t calls, done, total;
+    int answer;
+} test_told;
+/* A clv_progress; `user` is a test_told. */
+int test_note(const char *job, size_t done, size_t total, void *user);
+
 /* Deterministic numbers: SplitMix64. */
 uint64_t test_random(uint64_t *state);
 double test_uniform(uint64_t *state, double low, double high);

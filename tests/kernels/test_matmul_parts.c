@@ -11,19 +11,6 @@
 
 #include <string.h>
 
-typedef struct told {
-    size_t calls, done, total;
-    int answer;
-} told;
-
-static int note(const char *job, size_t done, size_t total, void *user)
-{
-    told *t = user;
-    assert_string_equal(job, "matmul");
-    *t = (told){ t->calls + 1, done, total, t->answer };
-    return t->answer;
-}
-
 static void every_row_is_in_one_part(void **state)
 {
     (void)state;
@@ -32,8 +19,8 @@ static void every_row_is_in_one_part(void **state)
     };
     for (size_t i = 0; i < CLV_LEN(shapes); ++i) {
         const size_t *s = shapes[i];
-        told t = { 0 };
-        clv_watch watch = clv_watch_begin("matmul", note, &t, s[0] * s[3]);
+        test_told t = { .job = "matmul" };
+        clv_watch watch = clv_watch_begin("matmul", test_note, &t, s[0] * s[3]);
         clv_matmul_parts parts = clv_matmul_parts_of(s[0], s[1], s[2], s[3], &watch);
         size_t at = 0, count = 0;
         for (clv_matmul_part p; clv_matmul_next_part(&parts, &p); ++count) {
@@ -52,15 +39,15 @@ static void every_row_is_in_one_part(void **state)
 static void who_says_so_ends_it(void **state)
 {
     (void)state;
-    told t = { .answer = 1 };
-    clv_watch watch = clv_watch_begin("matmul", note, &t, 5000);
+    test_told t = { .job = "matmul", .answer = 1 };
+    clv_watch watch = clv_watch_begin("matmul", test_note, &t, 5000);
     clv_matmul_parts parts = clv_matmul_parts_of(5000, 700, 300, 1, &watch);
     clv_matmul_part p;
     assert_true(clv_matmul_next_part(&parts, &p));
     watch.next = 0; /* a tenth of a second is over */
     EXPECT_FAIL(CLV_E_CANCELLED, "matmul: cancelled after", clv_matmul_part_done(&parts, &p));
     assert_int_equal(t.calls, 1);
-    watch = clv_watch_begin("matmul", note, &t, 1);
+    watch = clv_watch_begin("matmul", test_note, &t, 1);
     parts = clv_matmul_parts_of(1, 1, 1, 1, &watch);
     assert_true(clv_matmul_next_part(&parts, &p));
     watch.next = 0;
@@ -72,17 +59,17 @@ enum { M = 1300, N = 512, K = 290 }; /* two parts */
 
 static void compare(clv_context *context, clv_side side, const float *a, const float *b, float *c)
 {
-    told t = { 0 };
+    test_told t = { .job = "matmul" };
     clv_matmul_options o = { .size = sizeof o };
     const clv_side before = clv_offload_force(side);
     memset(c, 0, sizeof *c * 2 * M * N);
     EXPECT_OK(clv_matmul(context, M, N, K, a, b, &o, c));
-    o.progress = note, o.progress_user = &t;
+    o.progress = test_note, o.progress_user = &t;
     EXPECT_OK(clv_matmul(context, M, N, K, a, b, &o, c + M * N));
     assert_true(t.calls && t.done == M && t.total == M);
     assert_memory_equal(c, c + M * N, sizeof *c * M * N);
     o.size = offsetof(clv_matmul_options, progress); /* a caller that knows of no progress */
-    t = (told){ 0 };
+    t.calls = 0;
     EXPECT_OK(clv_matmul(context, M, N, K, a, b, &o, c));
     assert_int_equal(t.calls, 0);
     (void)clv_offload_force(before);

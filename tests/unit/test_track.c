@@ -179,19 +179,6 @@ static void odd_input_is_an_error_or_nothing(void **unused)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_link(&p, 1, NULL, &particle, NULL));
 }
 
-typedef struct told {
-    size_t calls, done, total;
-    int answer;
-} told;
-
-static int note(const char *job, size_t done, size_t total, void *user)
-{
-    told *t = user;
-    assert_string_equal(job, "link");
-    *t = (told){ t->calls + 1, done, total, t->answer };
-    return t->answer;
-}
-
 /* Two frames that are one group: seconds of assignment. */
 static void a_long_group_is_cancelled(void **unused)
 {
@@ -205,22 +192,21 @@ static void a_long_group_is_cancelled(void **unused)
             (clv_point){ (int64_t)i % 2, test_uniform(&state, 0, 9), test_uniform(&state, 0, 9) };
         particle[i] = -7;
     }
-    told t = { .answer = 1 };
+    test_told t = { .job = "link", .answer = 1 };
     clv_link_options o = {
-        .size = sizeof o, .search_range = 20, .progress = note, .progress_user = &t
+        .size = sizeof o, .search_range = 20, .progress = test_note, .progress_user = &t
     };
     EXPECT_FAIL(CLV_E_CANCELLED, "link: cancelled", clv_link(p, COUNT, &o, particle, NULL));
     assert_int_equal(t.calls, 1);
     assert_int_equal(t.total, COUNT);
     for (size_t i = 0; i < COUNT; ++i)
         assert_int_equal(particle[i], -7);
-    t = (told){ .answer =
-                    1 }; /* too short to be asked; the end is told, and nothing is left to cancel */
+    t.calls = 0; /* too short to be asked; the end is told, and nothing is left to cancel */
     EXPECT_OK(clv_link(p, 2, &o, particle, NULL));
     assert_int_equal(t.calls, 1);
     assert_int_equal(t.done, 2);
     o.size = offsetof(clv_link_options, progress); /* a caller that knows of no progress */
-    t = (told){ 0 };
+    t.calls = 0;
     EXPECT_OK(clv_link(p, 2, &o, particle, NULL));
     assert_int_equal(t.calls, 0);
     clv_free(p), clv_free(particle);
@@ -238,8 +224,8 @@ static void an_assignment_is_cancelled(void **unused)
     for (size_t i = 0; i < N * N; ++i)
         cost[i] = test_uniform(&state, 0, 1);
     const clv_assign_work work = { numbers[0], numbers[1], numbers[2], row, way, used };
-    told t = { .answer = 1 };
-    clv_watch watch = clv_watch_begin("link", note, &t, 9);
+    test_told t = { .job = "link", .answer = 1 };
+    clv_watch watch = clv_watch_begin("link", test_note, &t, 9);
     clv_sleep(0.15); /* it is told at most ten times a second */
     EXPECT_FAIL(CLV_E_CANCELLED, "link: cancelled after 4 of 9",
                 clv_assign(cost, N, N, N, &work, &watch, 4, column));
