@@ -14,30 +14,13 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"
+#include "blas/tiles.clh"
 
-#define UNROLL _Pragma("unroll")
-#if B_HALF /* elements of B are halves */
-typedef half b_t;
-#define B_AT(i) vload_half(i, B)
-#else
-typedef float b_t;
-#define B_AT(i) B[i]
-#endif
-
-__kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void
-clv_gemm_items(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
-               ulong a_batch, __global const b_t *restrict B, ulong b_offset, ulong b_row,
-               ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
-               ulong c_batch, __global float *P, ulong p_offset, ulong p_row, ulong p_batch,
-               __global const float *bias, ulong bias_offset, uint has_bias,
-               __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
-               uint k, uint k0, uint k1, float alpha, float beta, uint act)
+__kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void clv_gemm_items(TILE_PARAMETERS)
 {
     const uint m0 = get_global_id(1) * RM, n0 = get_group_id(0) * (TX * RN) + get_local_id(0);
     const size_t batch = get_group_id(2);
-    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch;
-    C += c_offset + batch * c_batch, P += p_offset + batch * p_batch;
-    R += r_offset + batch * r_batch, bias += bias_offset;
+    TILE_ADVANCE(batch);
 
     float acc[RM][RN];
     ulong row[RM], column[RN]; /* those beyond the matrix repeat its last one: no branch */
@@ -65,11 +48,5 @@ clv_gemm_items(__global const float *restrict A, ulong a_offset, ulong a_row, ul
     if (k1 < k) return;
     /* a loop of its own, since loops whose turns are long are not unrolled: sums would lie in memory */
     for (uint r = m0; r < min(m0 + RM, m); ++r)
-        for (uint c = n0; c < min(n0 + TX * RN, n); c += TX) {
-            float x = P[r * p_row + c] * alpha;
-            if (has_bias) x += bias[c];
-            x = activate(x, act);
-            if (beta != 0.0f) x = fma(beta, R[r * r_row + c], x);
-            C[r * c_row + c] = x;
-        }
+        for (uint c = n0; c < min(n0 + TX * RN, n); c += TX) TILE_FINISH(P[r * p_row + c], r, c);
 }

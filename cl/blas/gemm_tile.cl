@@ -11,36 +11,21 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"
+#include "blas/tiles.clh"
 
 #define TM (TY * RM)
 #define TN (TX * RN)
 #define SA (TM + 1) /* floats from k to k in local memory */
 #define SB (TN + 1)
-#define UNROLL _Pragma("unroll")
-#if B_HALF /* elements of B are halves */
-typedef half b_t;
-#define B_AT(i) vload_half(i, B)
-#else
-typedef float b_t;
-#define B_AT(i) B[i]
-#endif
 
 __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void
-clv_gemm_tile(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
-              ulong a_batch, __global const b_t *restrict B, ulong b_offset, ulong b_row,
-              ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row,
-              ulong c_batch, __global float *P, ulong p_offset, ulong p_row, ulong p_batch,
-              __global const float *bias, ulong bias_offset, uint has_bias,
-              __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
-              uint k, uint k0, uint k1, float alpha, float beta, uint act, __local float *tiles)
+clv_gemm_tile(TILE_PARAMETERS, __local float *tiles)
 {
     const uint tx = get_local_id(0), ty = get_local_id(1), id = ty * TX + tx;
     const uint m0 = get_group_id(1) * TM, n0 = get_group_id(0) * TN;
     const size_t batch = get_global_id(2);
     __local float *ta = tiles, *tb = tiles + KT * SA;
-    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch;
-    C += c_offset + batch * c_batch, P += p_offset + batch * p_batch;
-    R += r_offset + batch * r_batch, bias += bias_offset;
+    TILE_ADVANCE(batch);
 
     float acc[RM][RN];
     UNROLL for (int i = 0; i < RM; ++i) UNROLL for (int j = 0; j < RN; ++j) {
@@ -70,15 +55,7 @@ clv_gemm_tile(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
     for (int i = 0; i < RM; ++i) for (int j = 0; j < RN; ++j) {
         const uint r = m0 + ty + i * TY, c = n0 + tx + j * TX;
         if (r >= m || c >= n) continue;
-        float x = acc[i][j];
-        if (k1 < k) {
-            P[r * p_row + c] = x;
-            continue;
-        }
-        x = x * alpha;
-        if (has_bias) x += bias[c];
-        x = activate(x, act);
-        if (beta != 0.0f) x = fma(beta, R[r * r_row + c], x);
-        C[r * c_row + c] = x;
+        if (k1 < k) P[r * p_row + c] = acc[i][j];
+        else TILE_FINISH(acc[i][j], r, c);
     }
 }

@@ -180,7 +180,7 @@ KERNELS = [
     ("blas/gemm_tile.cl", "acc[i][j] = k0 &&", "acc[i][j] = !k0 &&", "gemm"),
     ("blas/gemm_items.cl", "if (k0) {", "if (!k0) {", "gemm"),
     ("blas/gemm_items.cl", "for (uint c = n0; c < min(n0 + TX * RN", "for (uint c = n0; c < min(n0 + TX", "gemm"),
-    ("blas/gemm_tile.cl", "if (has_bias) x += bias[c]", "if (has_bias) x += bias[r]", "gemm"),
+    ("blas/tiles.clh", "if (has_bias) y += bias[c]", "if (has_bias) y += bias[r]", "gemm"),
     ("common/functions.clh", "return x * normal_below(x)", "return x * sigmoid_lanes(1.702f * x)",
      "transformer"),
     ("common/functions.clh", "0.0713548162726f", "0.0703548162726f", "transformer"),
