@@ -433,8 +433,7 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
 static clv_status choose(clv_context *context, const clv_offload_request *r, clv_offload *out)
 {
     const char *why = NULL;
-    const bool held =
-        clv_jobs_held(context); /* nor is it to wait for others who look at the table */
+    const bool held = clv_jobs_held(context);
     if (held && (forced == CLV_SIDE_DEVICE || r->stays)) return clv_jobs_refuse(r->operation);
     if (forced == CLV_SIDE_HOST) {
         out->side = CLV_SIDE_HOST, out->forced = true;

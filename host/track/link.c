@@ -234,7 +234,6 @@ static clv_status solve(linker *l, const edge *edges, size_t count, const uint32
     const double out = l->options->search_range * l->options->search_range;
     const double never = 4 * out * (double)(n + m + 1);
     const size_t columns = n + m;
-    (void)heads;
     if (!work_for(l, m, columns)) return no_memory();
     for (size_t i = 0; i < m; ++i)
         for (size_t j = 0; j < columns; ++j)

@@ -72,8 +72,8 @@ typedef struct clv_items {
  * @param user    for `reference`.
  * @param report  NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, a kind, bytes or extent outside its range; arguments other
- *         than the kernel's, too many, or results that share memory); CLV_E_BUILD (clv_error_detail() is the compiler's log); and what
- *         clv_job_run returns.
+ *         than the kernel's, too many, or results that share memory); CLV_E_BUILD
+ *         (clv_error_detail() is the compiler's log); and what clv_job_run returns.
  * Threads: as clv_job_run. In full: examples/items.c.
  */
 CLV_API clv_status clv_items_run(clv_context *context, const clv_items *items,

@@ -12,7 +12,7 @@ from typing import Any
 from .errors import ArgumentError, ArgumentTypeError
 
 _MAX = (1 << 63) - 1
-_FLOAT32_MAX = 3.4028235e38
+FLOAT32_MAX = 3.4028235e38  # rounds to the largest
 _UNITS = ("_px", "_kms", "_bytes", "_s")  # of the library's names, which the package's lack
 _REALS = (ctypes.c_float, ctypes.c_double)
 
@@ -56,7 +56,7 @@ def real(what: str, value: Any) -> float:
 def real32(what: str, value: Any) -> float:
     """real() that float32 can hold; infinities and NaN are themselves."""
     number = real(what, value)
-    if _FLOAT32_MAX < abs(number) < float("inf"):
+    if FLOAT32_MAX < abs(number) < float("inf"):
         raise ArgumentError(f"{what}: {given(value)} given, beyond float32")
     return number
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _abi
-from ._check import given as given_as, real32, whole
+from ._check import FLOAT32_MAX, given as given_as, real32, whole
 from ._context import Context
 from ._device_array import Array, Operands, array, out_of
 from ._library import check, lib
@@ -19,7 +19,6 @@ from ._watch import Progress, Watch
 from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError, ShapeError
 
 _MAX_AXES = 1 << 31
-_FLOAT32_MAX = 3.4028234e38
 _FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
@@ -54,7 +53,7 @@ def compute(expression: str, out: Any = None, *, context: Context | None = None,
         shape: tuple[int, ...] = ()
         for slot, (name, value) in zip(given, inputs.items()):
             slot.name = name.encode()
-            if type(value) is float and -_FLOAT32_MAX <= value <= _FLOAT32_MAX:
+            if type(value) is float and -FLOAT32_MAX <= value <= FLOAT32_MAX:
                 slot.value = value
                 continue
             if isinstance(value, (int, float, np.integer, np.floating)):

@@ -17,6 +17,7 @@ from .errors import ArgumentError, ShapeError
 
 _POINT = dtype_of(_abi.Point)
 _SIZE = ctypes.sizeof(_abi.LinkOptions)
+_MOST = (1 << 64) - 1
 
 
 def _column(what: str, value: Any) -> NDArray[Any]:
@@ -84,8 +85,8 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(
-            _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, (1 << 64) - 1),
-            whole("link: min_length", min_length, 0, (1 << 64) - 1), watch.function)
+            _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, _MOST),
+            whole("link: min_length", min_length, 0, _MOST), watch.function)
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._check import given
+from ._check import FLOAT32_MAX, given
 from .errors import ArgumentTypeError, ShapeError
 
 _TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
           "long": "i8", "ulong": "u8", "half": "f2", "float": "f4", "double": "f8"}
 _QUALIFIERS = {prefix + word for word in ("global", "constant", "local", "private", "const",
                                           "restrict", "volatile") for prefix in ("", "__")}
-_FLOAT32_MAX = 3.4028234e38
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -78,7 +77,7 @@ def as_parameter(what: str, parameter: Parameter, value: Any) -> Any:
     if parameter.pointer:
         raise ArgumentTypeError(f"{what}: the kernel has `{parameter.text}`, {given(value)} given")
     if wanted is None or type(value) is float and parameter.element == "f4" and \
-            -_FLOAT32_MAX <= value <= _FLOAT32_MAX:
+            -FLOAT32_MAX <= value <= FLOAT32_MAX:
         return value
     if isinstance(value, np.generic):
         if value.dtype.itemsize == wanted.itemsize and \
