@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "probe/judge/decide.h"
 #include "probe/memory/free_memory.h"
 #include "probe/host/host.h"
@@ -108,11 +109,11 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
 clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **report)
 {
     const double start = clv_now();
-    clv_probe_options options = { 0 };
+    clv_probe_options options;
     clv_orders orders;
     char now[32];
     *report = NULL;
-    if (given) options = *given;
+    clv_take_options(&options, sizeof options, given);
     CLV_TRY(read_orders(&options, &orders));
 
     clv_machine *machine = clv_machine_create();

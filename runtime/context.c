@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "runtime/engine.h"
 #include "runtime/offload.h"
 #include "runtime/plain.h"
@@ -292,11 +293,8 @@ static clv_status choose(clv_context *context, const clv_context_options *option
 clv_status clv_context_create(const clv_context_options *given, clv_context **out)
 {
     *out = NULL;
-    clv_context_options options = { 0 };
-    if (given) {
-        const size_t size = given->size ? given->size : sizeof options;
-        memcpy(&options, given, CLV_MIN(size, sizeof options));
-    }
+    clv_context_options options;
+    clv_take_options(&options, sizeof options, given);
     clv_mode mode;
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");

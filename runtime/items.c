@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "runtime/run.h"
 
 #include <cleave/items.h>
@@ -317,8 +318,7 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
 {
     if (!context || !items) return clv_fail(CLV_E_ARGUMENT, "items: a NULL context or description");
     run r = { .args = args, .count = count, .user = user };
-    const size_t known = items->size ? CLV_MIN(items->size, sizeof r.items) : sizeof r.items;
-    memcpy(&r.items, items, known);
+    clv_take_options(&r.items, sizeof r.items, items);
     char signature[96];
     CLV_TRY(check(&r));
     const clv_items *t = &r.items; /* what the caller's version of it has */

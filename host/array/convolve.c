@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "cl_embedded.h"
 #include "runtime/spare.h"
 
@@ -246,8 +247,8 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                            const float *kernel, size_t kernel_height, size_t kernel_width,
                            const clv_convolve_options *options, float *out, clv_report *report)
 {
-    static const clv_convolve_options none;
-    const clv_convolve_options *o = options ? options : &none;
+    clv_convolve_options o;
+    clv_take_options(&o, sizeof o, options);
     if (!context || !in || !kernel || !out)
         return clv_fail(CLV_E_ARGUMENT, "convolve: a NULL context, image, kernel or result");
     task t = { .filter = { .height = height,
@@ -255,13 +256,13 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                            .kernel_height = kernel_height,
                            .kernel_width = kernel_width,
                            .out = out,
-                           .out_stride = o->output_stride ? o->output_stride : width },
+                           .out_stride = o.output_stride ? o.output_stride : width },
                .context = context,
                .in = in,
                .kernel = kernel,
-               .stride = o->input_stride ? o->input_stride : width,
-               .options = o };
-    CLV_TRY(check(&t.filter, t.stride, o));
+               .stride = o.input_stride ? o.input_stride : width,
+               .options = &o };
+    CLV_TRY(check(&t.filter, t.stride, &o));
     const clv_job job = {
         .name = "convolve",
         .units = height,
@@ -272,8 +273,8 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
         .enqueue = enqueue,
         .commit = commit,
         .reference = reference,
-        .progress = o->progress,
-        .progress_user = o->progress_user,
+        .progress = o.progress,
+        .progress_user = o.progress_user,
     };
     char kind[64];
     const double pixels = (double)height * (double)width;

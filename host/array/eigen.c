@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "cl_embedded.h"
 
 #include <cleave/array.h>
@@ -195,8 +196,8 @@ static clv_status try_eigen(clv_context *context, double work, clv_side side, do
 clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
                         const clv_eigen_options *options, float *values, clv_report *report)
 {
-    static const clv_eigen_options none;
-    const clv_eigen_options *o = options ? options : &none;
+    clv_eigen_options o;
+    clv_take_options(&o, sizeof o, options);
     if (!context || ((!matrices || !values) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
     if (!n || n > LARGEST)
@@ -220,8 +221,8 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
         .enqueue = enqueue,
         .commit = commit,
         .reference = reference,
-        .progress = o->progress,
-        .progress_user = o->progress_user,
+        .progress = o.progress,
+        .progress_user = o.progress_user,
     };
     const double each = (double)n * (double)n, c = (double)count;
     clv_offload_request request = { .operation = "eigvalsh",

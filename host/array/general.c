@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/lapack.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/offload.h"
@@ -164,7 +165,7 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                        clv_report *report)
 {
     clv_eigen_options o = { 0 };
-    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, options);
     if (!context || ((!matrices || !real || !imaginary) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
     if (!n || n > LARGEST)

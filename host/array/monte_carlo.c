@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "cl_embedded.h"
 
 #include <cleave/array.h>
@@ -119,9 +120,9 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
     if (samples > (uint64_t)1 << 63)
         return clv_fail(CLV_E_ARGUMENT, "monte carlo: %llu samples, at most 2^63 expected",
                         (unsigned long long)samples);
-    static const clv_monte_carlo_options none;
-    const clv_monte_carlo_options *o = options ? options : &none;
-    experiment e = { .key = { o->key[0], o->key[1] }, .samples = samples };
+    clv_monte_carlo_options o;
+    clv_take_options(&o, sizeof o, options);
+    experiment e = { .key = { o.key[0], o.key[1] }, .samples = samples };
     if (!samples) return CLV_OK;
     const clv_job job = {
         .name = "monte carlo",
@@ -130,8 +131,8 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
         .enqueue = enqueue,
         .commit = commit,
         .reference = reference,
-        .progress = o->progress,
-        .progress_user = o->progress_user,
+        .progress = o.progress,
+        .progress_user = o.progress_user,
     };
     clv_offload_request request = { .operation = "monte carlo",
                                     .kind = "monte carlo",

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "host/array/call.h"
 
 #include <string.h>
@@ -138,7 +139,7 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                        const clv_product_options *options, clv_array *c)
 {
     clv_product_options o = { 0 };
-    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, options);
     CLV_TRY(clv_array_check("product", context, a));
     CLV_TRY(clv_array_check("product", context, b));
     CLV_TRY(clv_array_check("product", context, c));

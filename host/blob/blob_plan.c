@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/sort.h"
 
 #include <math.h>
@@ -46,7 +47,7 @@ static clv_status check_options(const clv_blob_options *o)
 static clv_blob_options with_defaults(const clv_blob_options *given)
 {
     clv_blob_options o = { 0 };
-    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, given);
     o.size = sizeof o;
     if (o.min_sigma_px == 0) o.min_sigma_px = 1;
     if (o.max_sigma_px == 0) o.max_sigma_px = CLV_MAX(3.0, o.min_sigma_px);

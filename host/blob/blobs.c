@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/thread.h"
 
 #include <math.h>
@@ -182,7 +183,9 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
     if (!out) return clv_fail(CLV_E_ARGUMENT, "blobs: stream is NULL");
     *out = NULL;
     if (!context || !shape) return clv_fail(CLV_E_ARGUMENT, "blobs: context or shape is NULL");
-    if (options && options->movie_scope)
+    clv_blob_options o;
+    clv_take_options(&o, sizeof o, options);
+    if (o.movie_scope)
         return clv_fail(CLV_E_ARGUMENT,
                         "blobs: a stream does not know the movie's largest response beforehand");
     clv_blob_stream *stream = clv_zalloc(1, sizeof *stream);
@@ -315,19 +318,18 @@ clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames, const 
     if (summary) *summary = (clv_blob_summary){ 0 };
     if (!frames || !spots || !count)
         return clv_fail(CLV_E_ARGUMENT, "blobs: frames, spots or count is NULL");
-    if (!options || !options->movie_scope)
+    clv_blob_options o, once;
+    clv_take_options(&o, sizeof o, options);
+    if (!o.movie_scope)
         return whole(context, frames, pixels, options, spots, count, summary, report);
-    clv_blob_options once = *options;
     clv_blob_summary first;
-    once.movie_scope = false;
+    o.movie_scope = false, o.size = sizeof o;
+    once = o;
     once.threshold_rel = 1, once.threshold_rel_given = true; /* the largest is all we want */
     once.threshold_given = once.threshold_sigma_given = false;
     CLV_TRY(whole(context, frames, pixels, &once, NULL, NULL, &first, report));
-    once = *options;
-    once.movie_scope = false;
-    const double part = options->threshold_rel_given ? options->threshold_rel : 0.2;
-    once.threshold =
-        fmax(options->threshold_given ? options->threshold : 0, part * first.max_response);
-    once.threshold_given = true, once.threshold_rel_given = false;
-    return whole(context, frames, pixels, &once, spots, count, summary, report);
+    const double part = o.threshold_rel_given ? o.threshold_rel : 0.2;
+    o.threshold = fmax(o.threshold_given ? o.threshold : 0, part * first.max_response);
+    o.threshold_given = true, o.threshold_rel_given = false;
+    return whole(context, frames, pixels, &o, spots, count, summary, report);
 }

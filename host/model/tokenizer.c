@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -121,13 +122,14 @@ static clv_status join(share *shares, size_t parts, clv_token_rows *rows)
 clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const size_t *lengths,
                         size_t count, const clv_tokenize_options *options, clv_token_rows *rows)
 {
-    static const clv_tokenize_options none = { 0 };
+    clv_tokenize_options o;
     share shares[MAX_THREADS];
     clv_thread threads[MAX_THREADS];
     if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: rows is NULL");
     rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
     if (!t || (!texts && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: a NULL");
-    const size_t parts = make_shares(t, texts, lengths, count, options ? options : &none, shares);
+    clv_take_options(&o, sizeof o, options);
+    const size_t parts = make_shares(t, texts, lengths, count, &o, shares);
     shares[0].rows = *rows;
     for (size_t i = 1; i < parts; ++i) {
         shares[i].threaded = clv_thread_start(&threads[i], "clv-tokenize", thread_body, &shares[i]);

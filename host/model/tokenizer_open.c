@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "host/model/folder.h"
 
@@ -101,24 +102,24 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
 clv_status clv_tokenizer_open(const char *path, const clv_tokenizer_options *options,
                               clv_tokenizer **out)
 {
-    static const clv_tokenizer_options none = { 0 };
+    clv_tokenizer_options o;
     if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: out is NULL");
     *out = NULL;
     if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: path is NULL");
-    if (!options) options = &none;
+    clv_take_options(&o, sizeof o, options);
     char *folder = NULL;
     const char *file;
     clv_tokenizer *t = clv_zalloc(1, sizeof *t);
     clv_status status = t ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     if (!status) status = locate(path, &folder, &file);
     if (!status) status = read_rules(t, folder, file);
-    if (!status) status = take_limits(t, folder, options);
+    if (!status) status = take_limits(t, folder, &o);
     clv_free(folder);
     if (status) {
         clv_tokenizer_close(t);
         return status;
     }
-    t->replace_invalid = options->replace_invalid;
+    t->replace_invalid = o.replace_invalid;
     *out = t;
     return CLV_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -205,7 +206,7 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
     *out = NULL;
     if (!input) return clv_fail(CLV_E_ARGUMENT, "paco: input is NULL");
     clv_paco_options o = { 0 };
-    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, options);
     const size_t vectors = o.psf_vectors ? o.psf_vectors : 10;
     if (vectors != 5 && vectors != 10 && vectors != 15)
         return clv_fail(CLV_E_ARGUMENT, "paco: %zu PSF vectors; expected 5, 10 or 15", vectors);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <math.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_st
 static clv_specfit_options defaults_of(const clv_specfit_options *given)
 {
     clv_specfit_options o = { 0 };
-    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, given);
     if (!o.terms) o.terms = 10;
     if (!o.starts) o.starts = 1;
     if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;

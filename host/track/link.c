@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "host/track/assign.h"
 
 #include <math.h>
@@ -361,7 +362,7 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
 {
     clv_link_options o = { 0 };
     if (tracks) *tracks = 0;
-    if (options) memcpy(&o, options, options->size ? CLV_MIN(options->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, options);
     if (!options || (count && (!points || !particle)))
         return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
     if (!(o.search_range >= least && o.search_range <= most))

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
     *out = NULL;
     if (!context || !config || !weights)
         return clv_fail(CLV_E_ARGUMENT, "encoder: context, config or weights is NULL");
-    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, given);
     if (!config->heads || !config->width || config->width % config->heads)
         return clv_fail(CLV_E_SHAPE, "encoder: width %zu is not a multiple of %zu heads",
                         config->width, config->heads);

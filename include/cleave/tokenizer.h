@@ -17,12 +17,10 @@ typedef struct clv_tokenizer clv_tokenizer;
 
 /** All-zero is the default. */
 typedef struct clv_tokenizer_options {
-    size_t size; /**< sizeof(clv_tokenizer_options), or 0 for version 1 */
-    size_t
-        max_length; /**< most tokens of a text, [CLS] and [SEP] included; 0: as the folder says */
-    bool unlimited; /**< no limit at all */
-    bool
-        replace_invalid; /**< what is not UTF-8 becomes U+FFFD, which the rules drop; else an error */
+    size_t size;          /**< sizeof(clv_tokenizer_options), or 0 for version 1 */
+    size_t max_length;    /**< most tokens of a text, [CLS] and [SEP] included; 0: the folder's */
+    bool unlimited;       /**< no limit at all */
+    bool replace_invalid; /**< not UTF-8: U+FFFD, which the rules drop; else an error */
 } clv_tokenizer_options;
 
 /** What is known about an open tokenizer. */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "runtime/blas/matmul_parts.h"
 #include "runtime/context.h"
 #include "runtime/engine.h"
@@ -116,7 +117,7 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     enum { SMALL = 1 << 16 };
     if (!given && m < SMALL && n < SMALL && k < SMALL) return read_dense(m, n, k, a, b, c, out);
     clv_matmul_options o = { 0 };
-    if (given) memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, given);
     if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE, "matmul: %zu x %zu x %zu given, extents end below 2^32", m, n,
                         k);

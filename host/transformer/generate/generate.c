@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/philox.h"
 #include "runtime/context.h"
 #include "runtime/queue.h"
@@ -329,7 +330,7 @@ clv_status clv_generate(clv_decoder *d, const int32_t *prompt, size_t prompt_cou
     if (!d || !given || !made || !count)
         return clv_fail(CLV_E_ARGUMENT, "generate: decoder, options, made or count is NULL");
     *count = 0;
-    memcpy(&o, given, given->size ? CLV_MIN(given->size, sizeof o) : sizeof o);
+    clv_take_options(&o, sizeof o, given);
     if (!(o.temperature >= 0) || isinf(o.temperature))
         return clv_fail(CLV_E_ARGUMENT, "generate: a temperature of %g", o.temperature);
     const size_t words = d->config.vocabulary;

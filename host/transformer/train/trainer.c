@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "host/transformer/encoder.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
                                clv_trainer_options *o)
 {
     *o = (clv_trainer_options){ 0 };
-    if (given) memcpy(o, given, given->size ? CLV_MIN(given->size, sizeof *o) : sizeof *o);
+    clv_take_options(o, sizeof *o, given);
     if (o->beta1 == 0) o->beta1 = 0.9;
     if (o->beta2 == 0) o->beta2 = 0.999;
     if (o->eps == 0) o->eps = 1e-8;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callers that were compiled with an older header: what lies behind their structures is not looked at. */
+#include "test.h"
+
+#include "base/options.h"
+
+#include <cleave/array.h>
+#include <cleave/runtime.h>
+
+#include <stdlib.h>
+
+static void what_is_lacking_is_zero(void **unused)
+{
+    (void)unused;
+    struct {
+        size_t size, a, b;
+    } given = { 0, 5, 7 }, own;
+    clv_take_options(&own, sizeof own, &given);
+    assert_true(own.size == 0 && own.a == 5 && own.b == 7); /* 0: all of it */
+    given.size = 2 * sizeof(size_t);
+    clv_take_options(&own, sizeof own, &given);
+    assert_true(own.a == 5 && own.b == 0);
+    given.size = sizeof given + 64; /* a newer caller */
+    clv_take_options(&own, sizeof own, &given);
+    assert_true(own.a == 5 && own.b == 7);
+    clv_take_options(&own, sizeof own, NULL);
+    assert_true(own.size == 0 && own.a == 0 && own.b == 0);
+}
+
+/* Nobody may call it. */
+static int beyond(const char *job, size_t done, size_t total, void *user)
+{
+    (void)job, (void)done, (void)total, (void)user;
+    abort();
+}
+
+static void operations_read_what_callers_have(void **state)
+{
+    enum { SIDE = 4 };
+    clv_context *context = *state;
+    const float one = 1;
+    float image[SIDE * SIDE], out[SIDE * SIDE], values[2];
+    for (int i = 0; i < SIDE * SIDE; ++i)
+        image[i] = (float)i;
+    const clv_convolve_options convolve = {
+        offsetof(clv_convolve_options, constant), CLV_EDGE_WRAP, 3, 100, 100, beyond, NULL
+    };
+    EXPECT_OK(clv_convolve_2d(context, image, SIDE, SIDE, &one, 1, 1, &convolve, out, NULL));
+    assert_memory_equal(image, out, sizeof out);
+
+    const float matrix[] = { 2, 0, 0, 3 };
+    const clv_eigen_options eigen = { offsetof(clv_eigen_options, progress), beyond, NULL };
+    EXPECT_OK(clv_eigvalsh(context, matrix, 1, 2, &eigen, values, NULL));
+    assert_true(values[0] == 2 && values[1] == 3);
+
+    uint64_t inside, plain;
+    const clv_monte_carlo_options experiment = {
+        offsetof(clv_monte_carlo_options, key), { 1, 2 }, beyond, NULL
+    };
+    EXPECT_OK(clv_monte_carlo_pi(context, 300000, &experiment, &inside, NULL));
+    EXPECT_OK(clv_monte_carlo_pi(context, 300000, NULL, &plain, NULL));
+    assert_int_equal(inside, plain);
+}
+
+static int open_context(void **state)
+{
+    const clv_context_options options = { .size = sizeof options, .mode = CLV_MODE_REFERENCE };
+    clv_context *context;
+    EXPECT_OK(clv_context_create(&options, &context));
+    *state = context;
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    clv_context_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_lacking_is_zero),
+        cmocka_unit_test(operations_read_what_callers_have),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
