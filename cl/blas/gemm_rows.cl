@@ -1,10 +1,11 @@
 /* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
  *
- * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k. A work-item takes
- * `mi` panels of MR rows of A and the panels [its share] of B. For every block of `kb` terms it
- * copies its rows of A into scratch (k after k, AS floats each), unless A came in that form
- * (`a_packed`), and then walks over B. Between blocks sums wait in scratch too, tile after tile: rows
- * of C would lie on few cache sets and many pages.
+ * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k; or, where no two
+ * work-items want the same panel, as it lies (`b_lies`), and they pack theirs block by block. A
+ * work-item takes `mi` panels of MR rows of A and the panels [its share] of B. For every block of
+ * `kb` terms it copies its rows of A into scratch (k after k, AS floats each), unless A came in that
+ * form (`a_packed`), and then walks over B. Between blocks sums wait in scratch too, tile after
+ * tile: rows of C would lie on few cache sets and many pages.
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
  * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
@@ -48,18 +49,11 @@ typedef float8 __attribute__((aligned(4))) eight_t;
 #define FETCH_TO_WRITE(p)
 #endif
 
-/* Element (k, n) of B lies at offset + k * row + n * col; beyond the matrix zeros are packed.
- * Launch   3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
-                __global b_t *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
-                uint k)
+/* Terms [k0, k1) of a panel of `columns`, to a place where term 0 lies at `to`; element (k, n) lies at
+ * from + k * row + n * col. Columns beyond the matrix are zeros. */
+static void pack_panel(__global const float *restrict from, ulong row, ulong col, uint columns,
+                       uint k0, uint k1, __global b_t *restrict to)
 {
-    const uint j0 = get_global_id(0) * NR, k0 = get_global_id(1) * 256, k1 = min(k0 + 256, k);
-    __global const float *from = B + offset + get_global_id(2) * batch + (size_t)j0 * col;
-    __global b_t *to =
-        packed + packed_offset + get_global_id(2) * packed_batch + (size_t)j0 * k;
-    const uint columns = min((uint)NR, n - j0);
     if (columns < NR)
         for (uint i = k0; i < k1; ++i)
             UNROLL for (int v = 0; v < NV; ++v) b_store((fvec)(0.0f), to + (size_t)i * NR + v * LANES);
@@ -103,6 +97,18 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
     for (uint i = k0; i < k1; ++i)
         for (uint j = 0; j < columns; ++j)
             b_put(from[i * row + j * col], to + (size_t)i * NR + j);
+}
+
+/* All of B. Launch 3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
+                __global b_t *restrict packed, ulong packed_offset, ulong packed_batch, uint n,
+                uint k)
+{
+    const uint j0 = get_global_id(0) * NR, k0 = get_global_id(1) * 256;
+    pack_panel(B + offset + get_global_id(2) * batch + (size_t)j0 * col, row, col,
+               min((uint)NR, n - j0), k0, min(k0 + 256, k),
+               packed + packed_offset + get_global_id(2) * packed_batch + (size_t)j0 * k);
 }
 
 /* Rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; beyond the last row anything. */
@@ -255,7 +261,7 @@ static void multiply(__global const float *restrict a, __global const float *res
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
               ulong a_batch, uint a_packed, __global const b_t *restrict B, ulong b_offset,
-              ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
+              ulong b_row, ulong b_col, ulong b_batch, uint b_lies, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
               __global float *scratch, ulong item_floats, ulong sums_offset, ulong sums_batch,
               __global const float *bias, ulong bias_offset, uint has_bias,
               __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
@@ -287,12 +293,16 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =
                 (__global const float *)(panel + (size_t)(j + 1 < j1 ? k : kc) * NR);
+            __global float *own_b = mine + (a_packed ? 0 : mi * (AS * KC));
 #if B_HALF
-            __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
+            __global const float *b = own_b;
             for (uint i = 0; i < kc * NR; i += LANES)
-                lanes_store(b_load(panel + i), b + i);
+                lanes_store(b_load(panel + i), own_b + i);
 #else
-            __global const float *b = panel;
+            __global const float *b = b_lies ? own_b : panel;
+            if (b_lies)
+                pack_panel(B + k0 * b_row + (size_t)j * NR * b_col, b_row, b_col,
+                           min((uint)NR, n - j * NR), 0, kc, own_b);
 #endif
             for (uint p = p0; p < p1; ++p, next += kc / STEP * next_step) {
                 const size_t r = (size_t)p * MR, c = (size_t)j * NR;

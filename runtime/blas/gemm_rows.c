@@ -7,6 +7,8 @@
 #include "cl_embedded.h"
 
 enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256, TERM_FLOATS = 8 };
+/* What a launch costs, in multiplications of a core; and packing a panel of B, in tiles. */
+static const double launch_terms = 1e6, pack_b_tiles = 1.5;
 
 static size_t tile_columns(const clv_gemm_form *f)
 {
@@ -47,9 +49,10 @@ size_t clv_gemm_packed_b(const clv_gemm_form *f, size_t n, size_t k)
                                         : 0;
 }
 
-/* Panels of A for a work-item, and shares of B's panels. */
+/* Panels of A for a work-item, and shares of B's panels; whether work-items pack B themselves. */
 typedef struct split {
     size_t rows, shares;
+    bool packs_b;
 } split;
 
 /* The slowest core's work is what counts. In units of one tile: packing a panel of A costs a sixth,
@@ -57,17 +60,24 @@ typedef struct split {
 static split share_work(const clv_gemm_form *f, const clv_gemm *g)
 {
     const size_t pm = panels(g->m, f->rows), pn = panels(g->n, tile_columns(f));
-    split best = { 1, 1 };
+    const size_t batch = CLV_MAX(g->batch, (size_t)1), matrices = g->b.batch ? batch : 1;
+    const double launch =
+        launch_terms / (double)(f->rows * tile_columns(f) * CLV_MAX(g->k, (size_t)1));
+    split best = { 1, 1, false };
     double best_cost = -1;
     for (size_t own = CLV_MIN(pm, (size_t)MOST_ROWS); own; --own)
         for (size_t shares = 1; shares <= CLV_MIN(pn, (size_t)MOST_SHARES); ++shares) {
             const size_t columns = panels(pn, shares);
-            const size_t items = panels(pm, own) * shares * CLV_MAX(g->batch, (size_t)1);
+            const size_t items = panels(pm, own) * shares * batch;
+            const bool packs_b = !g->b_packed && own >= pm && matrices == batch;
             const double fetch = 0.3 + (own < 16 ? 0.06 * (double)(16 - own) : 0);
             const double item = (double)own * ((double)columns + (g->a_packed ? 0 : 0.17)) +
-                                fetch * (double)columns + 0.5;
-            const double cost = (double)panels(items, f->units) * item;
-            if (best_cost < 0 || cost < best_cost) best = (split){ own, shares }, best_cost = cost;
+                                (packs_b ? pack_b_tiles : fetch) * (double)columns + 0.5;
+            double cost = (double)panels(items, f->units) * item;
+            if (!g->b_packed && !packs_b)
+                cost += launch + pack_b_tiles * (double)panels(pn * matrices, f->units);
+            if (best_cost < 0 || cost < best_cost)
+                best = (split){ own, shares, packs_b }, best_cost = cost;
         }
     return best;
 }
@@ -84,10 +94,10 @@ static layout lay_out(const clv_gemm_form *f, const clv_gemm *g)
     const size_t batch = CLV_MAX(g->batch, (size_t)1), pm = panels(g->m, f->rows);
     const size_t items = panels(pm, l.split.rows) * l.split.shares * batch;
     l.item = f->rows * tile_columns(f) + (g->a_packed ? 0 : l.split.rows * panel_floats(f)) +
-             (g->b_half ? f->block * tile_columns(f) : 0);
+             (g->b_half || l.split.packs_b ? f->block * tile_columns(f) : 0);
     l.items_floats = items * l.item;
     l.b_batch = clv_gemm_packed_b(f, g->n, g->k);
-    if (!g->b_packed) l.b_floats = l.b_batch * (g->b.batch ? batch : 1);
+    if (!g->b_packed && !l.split.packs_b) l.b_floats = l.b_batch * (g->b.batch ? batch : 1);
     if (blocks_of(f, g->k) > 1) l.sums_batch = pm * f->rows * clv_round_up(g->n, tile_columns(f));
     l.sums_floats = batch * l.sums_batch;
     return l;
@@ -173,21 +183,20 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
     const size_t batch = CLV_MAX(g->batch, (size_t)1);
     if (g->b_half && !g->b_packed)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes halves packed only", f->name);
-    const clv_buffer *b = g->b_packed ? g->b.buffer : scratch;
-    const size_t b_offset = g->b_packed ? g->b.offset : l.items_floats;
-    const size_t b_batch = g->b.batch ? (g->b_packed ? g->b.batch : l.b_batch) : 0;
-    if (!g->b_packed)
+    clv_matrix b = g->b;
+    if (!g->b_packed && !l.split.packs_b) {
+        b = (clv_matrix){ scratch, l.items_floats, 0, 0, g->b.batch ? l.b_batch : 0 };
         CLV_TRY(clv_gemm_pack_b_enqueue(queue, f, g->n, g->k, g->b.batch ? batch : 1, &g->b,
                                         scratch, l.items_floats));
+    }
     const clv_matrix add = g->add.buffer ? g->add : g->c;
     const clv_launch launch = describe(f, "clv_gemm_rows", g->b_half, l.split.shares,
                                        panels(panels(g->m, f->rows), l.split.rows), batch);
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(g->a),
         clv_gemm_u32(g->a_packed),
-        clv_arg_buffer(b),
-        clv_arg_u64(b_offset),
-        clv_arg_u64(b_batch),
+        CLV_GEMM_GIVEN(b),
+        clv_gemm_u32(l.split.packs_b),
         CLV_GEMM_PLACE(g->c),
         clv_arg_buffer(scratch),
         clv_arg_u64(l.item),
