@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { WORDS = 48, PROMPT = 9, MADE = 24 };
 
@@ -182,6 +184,92 @@ static void refuses_what_does_not_fit(void **state)
     test_each_device(check_refusals);
 }
 
+/* ---- other configurations ---------------------------------------------------------------------------- */
+
+/* A folder with these weights and a config.json in which `was` is `now`. */
+static const char *folder_with(const char *was, const char *now)
+{
+    static char folder[256], path[300], text[8192], changed[9000];
+    snprintf(folder, sizeof folder, "%s/decoder", test_temp_dir());
+    (void)mkdir(folder, 0700);
+    FILE *file = fopen(DECODER_DATA "/config.json", "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strstr(text, was);
+    assert_non_null(at);
+    const int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, now,
+                                at + strlen(was));
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(changed, 1, (size_t)length, file), length);
+    fclose(file);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    if (access(path, F_OK) != 0)
+        assert_int_equal(symlink(DECODER_DATA "/model.safetensors", path), 0);
+    return folder;
+}
+
+/* What would change the scores, and is not computed, is refused by name. */
+static void check_configurations(test_device *device)
+{
+    static const struct {
+        const char *was, *now, *part;
+    } wrong[] = {
+        { "\"rope_type\": \"default\"", "\"rope_type\": \"llama3\", \"factor\": 8.0",
+          "rope_parameters is llama3, expected default" },
+        { "\"rope_type\": \"default\"", "\"factor\": 8.0", "rope_parameters is scaled" },
+        { "\"use_cache\": true", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}",
+          "rope_scaling is linear, expected default" },
+        { "\"use_cache\": true",
+          "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"rope_theta\": 1e4}",
+          "rope_scaling is linear, expected default" },
+        { "\"hidden_size\": 32", "\"hidden_size\": \"32\"",
+          "hidden_size is something else, expected a whole number" },
+        { "\"hidden_size\": 32,", "", "hidden_size is missing, expected a whole number" },
+        { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 0",
+          "num_hidden_layers is 0, expected 1 to" },
+        { "\"head_dim\": 8", "\"head_dim\": 16", "head_dim 16, 2 of keys: expected" },
+        { "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 2", "rms_norm_eps 2, rope_theta 10000" },
+        { "\"intermediate_size\": 56", "\"intermediate_size\": 57", "config.json says [57,32]" },
+        { "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
+          "no tensor \"model.layers.2.input_layernorm.weight\", expected one of shape [32]" },
+    };
+    static const struct {
+        const char *was, *now;
+        double base;
+    } good[] = {
+        { "\"use_cache\": true", "\"rope_theta\": 5e5", 1e4 }, /* rope_parameters come first */
+        { "\"rope_theta\": 10000.0", "\"rope_theta\": 2e4", 2e4 },
+        { "\"use_cache\": true",
+          "\"rope_scaling\": {\"rope_type\": \"default\", \"rope_theta\": 3e4}", 3e4 },
+        { "\"rope_parameters\": {", "\"rope_theta\": 4e4, \"other\": {", 4e4 },
+        { "\"rope_parameters\": {", "\"other\": {", 1e4 },
+        { "\"use_cache\": true", "\"rope_scaling\": null", 1e4 },
+        { "\"head_dim\": 8", "\"head_dim\": null", 1e4 },
+    };
+    clv_decoder *d;
+    for (size_t i = 0; i < CLV_LEN(wrong); ++i)
+        EXPECT_FAIL(
+            CLV_E_FORMAT, wrong[i].part,
+            clv_decoder_open(device->context, folder_with(wrong[i].was, wrong[i].now), 8, &d));
+    for (size_t i = 0; i < CLV_LEN(good); ++i) {
+        EXPECT_OK(clv_decoder_open(device->context, folder_with(good[i].was, good[i].now), 8, &d));
+        assert_true(clv_decoder_get_config(d)->rope_base == good[i].base);
+        clv_decoder_close(d);
+    }
+}
+
+static void configurations_are_obeyed_or_refused(void **state)
+{
+    (void)state;
+    test_device device; /* any one */
+    test_device_open(0, NULL, &device);
+    check_configurations(&device);
+    test_device_close(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +277,7 @@ int main(void)
         cmocka_unit_test(draws_as_the_scores_say),
         cmocka_unit_test(a_decoder_beyond_the_limit_says_the_same),
         cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(configurations_are_obeyed_or_refused),
     };
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }

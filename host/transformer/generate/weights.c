@@ -29,12 +29,15 @@ typedef struct piece {
 static clv_status read_one(const clv_decoder *d, const char *name, size_t n, size_t k, float *out)
 {
     const clv_tensor *t = clv_tensors_find(d->file, name);
-    if (!t) return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\"", d->path, name);
+    char wanted[48];
+    snprintf(wanted, sizeof wanted, k ? "[%zu,%zu]" : "[%zu]", n, k);
+    if (!t)
+        return clv_fail(CLV_E_FORMAT, "%s: no tensor \"%s\", expected one of shape %s", d->path,
+                        name, wanted);
     if (t->rank != (k ? 2u : 1u) || t->shape[0] != n || (k && t->shape[1] != k))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: tensor \"%s\" has %zu numbers in rank %zu, expected "
-                        "[%zu,%zu]",
-                        d->path, name, t->count, t->rank, n, k);
+                        "%s: tensor \"%s\" has %zu numbers in rank %zu, config.json says %s",
+                        d->path, name, t->count, t->rank, wanted);
     if (t->type > CLV_TENSOR_BF16)
         return clv_fail(CLV_E_FORMAT, "%s: tensor \"%s\" is %s, expected F32, F16, BF16 or F64",
                         d->path, name, t->type_name);
