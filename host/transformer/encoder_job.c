@@ -187,9 +187,10 @@ static clv_status give(const batch *b)
     const clv_encode_plan *p = b->plan;
     const clv_model_config *c = &p->encoder->config;
     const size_t at = clv_encode_out(p, b->first) - clv_encode_out(p, b->chunk_first);
-    if (p->encoder->hidden)
-        return clv_copy_enqueue(b->queue, b->x, 0, b->out, at * sizeof(float),
-                                b->tokens * c->width * sizeof(float), NULL);
+    if (p->encoder->hidden) /* a copy of nothing is an error to OpenCL */
+        return b->tokens ? clv_copy_enqueue(b->queue, b->x, 0, b->out, at * sizeof(float),
+                                            b->tokens * c->width * sizeof(float), NULL)
+                         : CLV_OK;
     const clv_pool_call pool = { .x = b->x,
                                  .rows = b->row_place.buffer,
                                  .first_row = b->first - b->chunk_first,

@@ -100,6 +100,30 @@ static void check_slice(test_device *device, const clv_model *model)
     }
 }
 
+/* Texts without tokens, alone in their batches: the device is done with them, nobody helps. */
+static void check_empty(test_device *device, const clv_model *model)
+{
+    static float got[160 * 48];
+    const size_t none[] = { 0, 0, 0 };
+    clv_encoder *encoder;
+    clv_report *report;
+    for (int hidden = 0; hidden < 2; ++hidden) {
+        const clv_encoder_options o = { .size = sizeof o, .batch_tokens = 1, .hidden = hidden };
+        EXPECT_OK(clv_report_create(&report));
+        EXPECT_OK(clv_encoder_open(device->context, clv_model_get_config(model),
+                                   clv_model_get_weights(model), &o, &encoder));
+        EXPECT_OK(clv_encode(encoder, ids, offsets, TEXTS, got, report));
+        expect_near(plain[hidden], got, (hidden ? offsets[TEXTS] : TEXTS) * small.width, 2e-5);
+        got[0] = -77;
+        EXPECT_OK(clv_encode(encoder, NULL, none, 2, got, report));
+        assert_true(got[0] == (hidden ? -77.0f : 0.0f));
+        for (size_t i = 0; i < clv_report_share_count(report); ++i)
+            assert_null(strstr(clv_report_share(report, i).device, "host"));
+        clv_report_free(report);
+        clv_encoder_close(encoder);
+    }
+}
+
 /* Matrices kept as halves: near, and not the same. */
 static void check_halves(test_device *device, const clv_model *model)
 {
@@ -126,6 +150,7 @@ static void check_random(test_device *device)
     encode(device->context, model, (clv_encoder_options){ .batch_tokens = 20, .hidden = true }, ids,
            offsets, TEXTS, got);
     expect_near(plain[1], got, offsets[TEXTS] * small.width, 2e-5);
+    check_empty(device, model);
     check_slice(device, model);
     check_halves(device, model);
     clv_model_close(model);
