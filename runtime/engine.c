@@ -8,6 +8,8 @@
 #include "runtime/context.h"
 #include "runtime/queue.h"
 
+#include <string.h>
+
 /* Results of few bytes are copied back also from shared memory: that is one command and one wait, a
  * map and its end are two of each. */
 enum { COPIED = 8 << 10 };
@@ -72,7 +74,7 @@ clv_status clv_engine_scratch(clv_engine *engine, unsigned key, size_t bytes, cl
         clv_buffer_free(*held);
         *held = NULL;
     }
-    engine->held[key].wraps = engine->held[key].output = false;
+    engine->held[key].wraps = engine->held[key].output = engine->held[key].boxed = false;
     if (!*held)
         CLV_TRY(clv_buffer_create(clv_queue_device(engine->queue), bytes, CLV_BUFFER_DEVICE, held));
     *buffer = *held;
@@ -87,6 +89,7 @@ clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, 
         clv_buffer_free(engine->held[key].buffer);
         engine->held[key].buffer = NULL;
         engine->held[key].wraps = true;
+        engine->held[key].boxed = false;
         CLV_TRY(clv_buffer_wrap(device, (void *)(uintptr_t)host, bytes, &engine->held[key].buffer));
         *buffer = engine->held[key].buffer;
     } else {
@@ -99,11 +102,37 @@ clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, 
     return CLV_OK;
 }
 
+clv_status clv_engine_bring_box(clv_engine *engine, unsigned key, const float *host,
+                                const size_t extent[3], size_t stride[3], size_t span, bool input,
+                                bool output, clv_buffer **buffer)
+{
+    const size_t row = extent[2], plane = extent[1] * row;
+    const bool dense = (extent[1] < 2 || stride[1] == row) && (extent[0] < 2 || stride[0] == plane);
+    if (dense || clv_queue_device(engine->queue)->zero_copy) /* between rows: in place, as it is */
+        return clv_engine_bring(engine, key, host, span * sizeof *host, input || !dense, output,
+                                buffer);
+    const size_t bytes = extent[0] * plane * sizeof *host;
+    CLV_TRY(clv_engine_scratch(engine, key, bytes, buffer));
+    if (input)
+        CLV_TRY(clv_write_box_enqueue(engine->queue, *buffer, host, sizeof *host, extent, stride));
+    memcpy(engine->held[key].extent, extent, sizeof engine->held[key].extent);
+    memcpy(engine->held[key].stride, stride, sizeof engine->held[key].stride);
+    engine->held[key].host = (void *)(uintptr_t)host;
+    engine->held[key].bytes = bytes;
+    engine->held[key].output = output;
+    engine->held[key].boxed = true;
+    stride[0] = plane, stride[1] = row;
+    return CLV_OK;
+}
+
 /* What was written becomes visible: a map where the kernels wrote to it in place, else a copy. */
 static clv_status give_back(clv_engine *engine, size_t key)
 {
     clv_buffer *buffer = engine->held[key].buffer;
     void *host = NULL;
+    if (engine->held[key].boxed)
+        return clv_read_box_enqueue(engine->queue, buffer, engine->held[key].host, sizeof(float),
+                                    engine->held[key].extent, engine->held[key].stride);
     if (!engine->held[key].wraps)
         return clv_read_enqueue(engine->queue, buffer, 0, engine->held[key].host,
                                 engine->held[key].bytes, NULL);

@@ -14,7 +14,8 @@ typedef struct clv_engine {
         clv_buffer *buffer;
         void *host; /* memory of the caller that it lies on, or goes back to; NULL: scratch */
         size_t bytes;
-        bool wraps, output;
+        size_t extent[3], stride[3]; /* of the caller's floats, where `boxed` */
+        bool wraps, output, boxed;
     } held[CLV_ENGINE_KEYS];
 } clv_engine;
 
@@ -31,6 +32,11 @@ clv_status clv_engine_scratch(clv_engine *engine, unsigned key, size_t bytes, cl
  * goes back at clv_engine_finish; `input`: kernels read what it holds now. */
 clv_status clv_engine_bring(clv_engine *engine, unsigned key, const void *host, size_t bytes,
                             bool input, bool output, clv_buffer **buffer);
+/* The same of floats [extent] at these strides, the last of which is 1, and `span` from the first to
+ * behind the last: *stride says where a kernel finds them. What lies between them is not written. */
+clv_status clv_engine_bring_box(clv_engine *engine, unsigned key, const float *host,
+                                const size_t extent[3], size_t stride[3], size_t span, bool input,
+                                bool output, clv_buffer **buffer);
 /* Waits; results are in the caller's memory then, and his memory is his own again. To be called
  * after a failure as well, with that status, which it passes on. */
 clv_status clv_engine_finish(clv_engine *engine, clv_status status);

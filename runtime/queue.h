@@ -51,10 +51,14 @@ void clv_queue_drain(clv_queue *queue);
 /* Hands commands to the device without waiting. */
 void clv_queue_flush(clv_queue *queue);
 
-/* One strided copy of a box, host to device, into dense memory. Internal to slots. */
+/* One strided copy of a box, host to device, into dense memory; and back, where what lies between its
+ * rows is not touched. */
 clv_status clv_write_box_enqueue(clv_queue *queue, clv_buffer *buffer, const void *host,
                                  size_t element_bytes, const size_t extent[3],
                                  const size_t stride[3]);
+clv_status clv_read_box_enqueue(clv_queue *queue, const clv_buffer *buffer, void *host,
+                                size_t element_bytes, const size_t extent[3],
+                                const size_t stride[3]);
 /* Makes device memory visible to the host in place: what maps to (zero-copy results). */
 clv_status clv_map_enqueue(clv_queue *queue, clv_buffer *buffer, bool write, void **host);
 clv_status clv_unmap_enqueue(clv_queue *queue, clv_buffer *buffer, void *host);

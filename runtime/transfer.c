@@ -95,41 +95,78 @@ clv_status clv_read(clv_queue *queue, const clv_buffer *buffer, size_t offset_by
     return clv_queue_wait(queue);
 }
 
+/* A box of the host's memory, and where its rows and planes begin. */
+typedef struct host_box {
+    char *host; /* read only where it is written from */
+    size_t row, bytes, rows, planes;
+    size_t next_row, next_plane; /* bytes */
+    bool dense;
+} host_box;
+
+static host_box box_of(const void *host, size_t element_bytes, const size_t extent[3],
+                       const size_t stride[3])
+{
+    /* how far apart the only row or plane is from none does not matter, and may be 0 */
+    const size_t row = extent[1] > 1 ? stride[1] : extent[2];
+    const size_t plane = extent[0] > 1 ? stride[0] : extent[1] * row;
+    return (host_box){ .host = (char *)(uintptr_t)host,
+                       .row = extent[2] * element_bytes,
+                       .bytes = extent[0] * extent[1] * extent[2] * element_bytes,
+                       .rows = extent[1],
+                       .planes = extent[0],
+                       .next_row = row * element_bytes,
+                       .next_plane = plane * element_bytes,
+                       .dense = row == extent[2] && plane == extent[1] * extent[2] };
+}
+
+/* Planes [first, first + count) of a box, one command. */
+static cl_int copy_planes(clv_queue *queue, const clv_buffer *buffer, const host_box *b,
+                          size_t first, size_t count, bool back, cl_event *event)
+{
+    static const size_t origin[3] = { 0, 0, 0 };
+    const size_t there[3] = { 0, first * b->rows, 0 }, region[3] = { b->row, b->rows, count };
+    const size_t slice = count > 1 ? b->row * b->rows : 0, far = count > 1 ? b->next_plane : 0;
+    char *host = b->host + first * b->next_plane;
+    return back ? clEnqueueReadBufferRect(queue->cl, buffer->mem, CL_FALSE, there, origin, region,
+                                          b->row, slice, b->next_row, far, host, 0, NULL, event)
+                : clEnqueueWriteBufferRect(queue->cl, buffer->mem, CL_FALSE, there, origin, region,
+                                           b->row, slice, b->next_row, far, host, 0, NULL, event);
+}
+
+static clv_status copy_box(clv_queue *queue, const clv_buffer *buffer, const host_box *b, bool back)
+{
+    const clv_command command = back ? CLV_COMMAND_DOWNLOAD : CLV_COMMAND_UPLOAD;
+    const char *call = back ? "clEnqueueReadBufferRect" : "clEnqueueWriteBufferRect";
+    const char *name = back ? "read box" : "write box";
+    CLV_TRY(check_range(name, queue, buffer, 0, b->bytes));
+    cl_event event = NULL;
+    /* OpenCL wants whole rows in a slice; [planes, rows] with other strides goes plane by plane */
+    if (b->next_plane % b->next_row == 0 && b->next_plane >= b->next_row * b->rows &&
+        copy_planes(queue, buffer, b, 0, b->planes, back, &event) == CL_SUCCESS)
+        return noted(queue, call, CL_SUCCESS, event, command, name, buffer, b->bytes, NULL);
+    for (size_t i = 0; i < b->planes; ++i) {
+        const cl_int code = copy_planes(queue, buffer, b, i, 1, back, &event);
+        CLV_TRY(noted(queue, call, code, event, command, name, buffer, b->row * b->rows, NULL));
+    }
+    return CLV_OK;
+}
+
 clv_status clv_write_box_enqueue(clv_queue *queue, clv_buffer *buffer, const void *host,
                                  size_t element_bytes, const size_t extent[3],
                                  const size_t stride[3])
 {
-    const size_t row = extent[2] * element_bytes, bytes = row * extent[1] * extent[0];
-    CLV_TRY(check_range("write box", queue, buffer, 0, bytes));
-    /* how far apart the only row or plane is from none does not matter, and may be 0 */
-    const size_t next_row = extent[1] > 1 ? stride[1] : extent[2];
-    const size_t next_plane = extent[0] > 1 ? stride[0] : extent[1] * next_row;
-    if (next_row == extent[2] && next_plane == extent[1] * extent[2])
-        return clv_write_enqueue(queue, buffer, 0, host, bytes, NULL);
+    const host_box b = box_of(host, element_bytes, extent, stride);
+    return b.dense ? clv_write_enqueue(queue, buffer, 0, host, b.bytes, NULL)
+                   : copy_box(queue, buffer, &b, false);
+}
 
-    static const size_t origin[3] = { 0, 0, 0 };
-    const size_t region[3] = { row, extent[1], extent[0] };
-    const size_t host_row = next_row * element_bytes, host_slice = next_plane * element_bytes;
-    cl_event event = NULL;
-    cl_int code = CL_INVALID_VALUE;
-    /* OpenCL wants whole rows in a slice; [planes, rows] with other strides goes plane by plane */
-    if (host_slice % host_row == 0 && host_slice >= host_row * extent[1])
-        code =
-            clEnqueueWriteBufferRect(queue->cl, buffer->mem, CL_FALSE, origin, origin, region, row,
-                                     row * extent[1], host_row, host_slice, host, 0, NULL, &event);
-    if (code == CL_SUCCESS)
-        return noted(queue, "clEnqueueWriteBufferRect", code, event, CLV_COMMAND_UPLOAD,
-                     "write box", buffer, bytes, NULL);
-    const size_t plane[3] = { row, extent[1], 1 };
-    for (size_t i = 0; i < extent[0]; ++i) {
-        const size_t to[3] = { 0, i * extent[1], 0 };
-        code = clEnqueueWriteBufferRect(queue->cl, buffer->mem, CL_FALSE, to, origin, plane, row, 0,
-                                        host_row, 0, (const char *)host + i * host_slice, 0, NULL,
-                                        &event);
-        CLV_TRY(noted(queue, "clEnqueueWriteBufferRect", code, event, CLV_COMMAND_UPLOAD,
-                      "write box", buffer, row * extent[1], NULL));
-    }
-    return CLV_OK;
+clv_status clv_read_box_enqueue(clv_queue *queue, const clv_buffer *buffer, void *host,
+                                size_t element_bytes, const size_t extent[3],
+                                const size_t stride[3])
+{
+    const host_box b = box_of(host, element_bytes, extent, stride);
+    return b.dense ? clv_read_enqueue(queue, buffer, 0, host, b.bytes, NULL)
+                   : copy_box(queue, buffer, &b, true);
 }
 
 clv_status clv_map_enqueue(clv_queue *queue, clv_buffer *buffer, bool write, void **host)

@@ -257,10 +257,12 @@ static clv_status on_device(clv_engine *engine, const call *t)
     CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(clv_engine_bring(engine, A, t->a, a * sizeof(float), true, false, &g.a.buffer));
     CLV_TRY(clv_engine_bring(engine, B, t->b, b * sizeof(float), true, false, &g.b.buffer));
-    /* what lies between the rows of C is the caller's: it comes and goes with them */
-    const bool whole = t->c_row == t->n && (t->batch == 1 || t->c_batch == t->m * t->n);
-    CLV_TRY(clv_engine_bring(engine, C, t->c, c * sizeof(float), t->beta != 0 || !whole, true,
-                             &g.c.buffer));
+    /* what lies between the rows of C is the caller's, who may be writing there */
+    const size_t extent[3] = { t->batch, t->m, t->n };
+    size_t stride[3] = { t->c_batch, t->c_row, 1 };
+    CLV_TRY(
+        clv_engine_bring_box(engine, C, t->c, extent, stride, c, t->beta != 0, true, &g.c.buffer));
+    g.c.batch = stride[0], g.c.row = stride[1];
     return t->watch ? enqueue_parts(engine, &form, &g, t->watch) : enqueue(engine, &form, &g);
 }
 

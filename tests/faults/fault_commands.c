@@ -139,6 +139,21 @@ static cl_int CL_API_CALL write_box(cl_command_queue queue, cl_mem buffer, cl_bo
     return code;
 }
 
+static cl_int CL_API_CALL read_box(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                   const size_t *from, const size_t *to, const size_t *region,
+                                   size_t row, size_t slice, size_t host_row, size_t host_slice,
+                                   void *out, cl_uint count, const cl_event *events,
+                                   cl_event *event)
+{
+    cl_int code = begin(queue, false);
+    if (code == CL_SUCCESS)
+        code = layer_below->clEnqueueReadBufferRect(queue, buffer, blocking, from, to, region, row,
+                                                    slice, host_row, host_slice, out, count, events,
+                                                    event);
+    if (code == CL_SUCCESS) accepted(queue, event, 0, CL_SUCCESS);
+    return code;
+}
+
 static cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void *pattern,
                                       size_t pattern_bytes, size_t offset, size_t bytes,
                                       cl_uint count, const cl_event *events, cl_event *event)
@@ -279,6 +294,7 @@ void fault_commands_install(cl_icd_dispatch *layer)
     layer->clEnqueueReadBuffer = read_buffer;
     layer->clEnqueueWriteBuffer = write_buffer;
     layer->clEnqueueWriteBufferRect = write_box;
+    layer->clEnqueueReadBufferRect = read_box;
     layer->clEnqueueFillBuffer = fill_buffer;
     layer->clEnqueueCopyBuffer = copy_buffer;
     layer->clEnqueueMapBuffer = map_buffer;

@@ -9,6 +9,7 @@
 #include <cleave/blas.h>
 #include <cleave/offload.h>
 
+#include <math.h>
 #include <string.h>
 
 static void every_row_is_in_one_part(void **state)
@@ -95,12 +96,95 @@ static void parts_have_the_bits_of_the_whole(void **state)
     clv_free(a), clv_free(b), clv_free(c);
 }
 
+/* ---- between the rows of C ----------------------------------------------------------------------------- */
+
+static const struct {
+    size_t m, n, k, batch, row, matrix; /* the last two: elements from one to the next */
+    float beta;
+} layouts[] = {
+    { 30, 17, 20, 1, 20, 0, 0 }, { 30, 17, 20, 1, 20, 0, -0.5f },
+    { 9, 5, 7, 3, 8, 80, 0.5f }, { 9, 5, 7, 3, 8, 75, 0 }, /* no whole rows from one to the next */
+    { 9, 5, 7, 3, 21, 7, 0.5f },                           /* row by row in turns */
+    { 1, 17, 20, 2, 99, 18, 0 },
+};
+
+typedef struct neighbour {
+    float *c;
+    size_t layout;
+} neighbour;
+
+static size_t place_of(size_t layout, size_t t, size_t r)
+{
+    return t * layouts[layout].matrix + r * layouts[layout].row;
+}
+
+/* As another thread would: into the place behind every row. */
+static int write_between(const char *job, size_t done, size_t total, void *user)
+{
+    const neighbour *n = user;
+    (void)job, (void)done, (void)total;
+    for (size_t t = 0; t < layouts[n->layout].batch; ++t)
+        for (size_t r = 0; r < layouts[n->layout].m; ++r)
+            n->c[place_of(n->layout, t, r) + layouts[n->layout].n] = 5;
+    return 0;
+}
+
+static void check_between(clv_context *context, size_t i)
+{
+    enum { ROOM = 700 };
+    float a[ROOM], b[ROOM], c[ROOM], want[ROOM];
+    uint64_t seed = i;
+    neighbour user = { c, i };
+    const size_t n = layouts[i].n, k = layouts[i].k;
+    clv_matmul_options o = { .size = sizeof o,
+                             .c_row = layouts[i].row,
+                             .c_col = 1,
+                             .batch = layouts[i].batch,
+                             .a_batch = 1,
+                             .c_batch = layouts[i].matrix,
+                             .with_scale = true,
+                             .alpha = 1,
+                             .beta = layouts[i].beta };
+    for (size_t e = 0; e < ROOM; ++e) {
+        a[e] = (float)test_uniform(&seed, -1, 1), b[e] = (float)test_uniform(&seed, -1, 1);
+        c[e] = want[e] = 1;
+    }
+    const clv_side before = clv_offload_force(CLV_SIDE_HOST);
+    EXPECT_OK(clv_matmul(context, layouts[i].m, n, k, a, b, &o, want));
+    o.progress = write_between, o.progress_user = &user;
+    (void)clv_offload_force(CLV_SIDE_DEVICE);
+    EXPECT_OK(clv_matmul(context, layouts[i].m, n, k, a, b, &o, c));
+    (void)clv_offload_force(before);
+    user.c = want;
+    (void)write_between("", 0, 0, &user);
+    for (size_t e = 0; e < ROOM; ++e)
+        if (!(fabsf(c[e] - want[e]) <= 1e-5f))
+            fail_msg("layout %zu, element %zu: %g, expected %g", i, e, (double)c[e],
+                     (double)want[e]);
+}
+
+static void what_lies_between_rows_is_the_callers(void **state)
+{
+    (void)state;
+    for (size_t d = 0, count = test_device_count(); d < count; ++d) {
+        test_device device;
+        test_device_open(d, NULL, &device);
+        for (int copies = 0; copies < 2; ++copies) {
+            if (copies) device.device->zero_copy = false;
+            for (size_t i = 0; i < CLV_LEN(layouts); ++i)
+                check_between(device.context, i);
+        }
+        test_device_close(&device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_in_one_part),
         cmocka_unit_test(who_says_so_ends_it),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(what_lies_between_rows_is_the_callers),
     };
     return cmocka_run_group_tests_name("matmul_parts", tests, NULL, NULL);
 }
