@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import text_embed
 from text_embed import CLEAVE, WRONG, expect, make_model
@@ -101,6 +102,31 @@ def check_interrupted(folder, model, data):
     expect("the same bytes", True, filecmp.cmp(os.path.join(whole, "model.safetensors"),
                                                os.path.join(broken, "model.safetensors"), False))
     expect("nothing stays", sorted(os.listdir(whole)), sorted(os.listdir(broken)))
+
+
+def check_interrupted_test(folder, model, data):
+    """Ctrl-C while the last epoch is tested: nothing of what was learnt is lost."""
+    whole, broken = os.path.join(folder, "trained"), os.path.join(folder, "untested")
+    rules = ["--mode=reference", "--data", data, "--epochs=1", "--batch-size=4", "--lr=0.001"]
+    expect("trained", 0, run(model, *rules, "-q", "-o", whole).returncode)
+    many = write(os.path.join(folder, "many.tsv"),
+                 ["%s\t%s" % pair for pair in (("the cats run 12 " * 4, "animal"), ("12", "number"))] * 50000)
+    process = subprocess.Popen([CLEAVE, "finetune", model, *rules, "--val", many, "-o", broken],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in process.stdout:
+        if line.startswith(b"step 3/3 "):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            break
+    rest, message = process.communicate(timeout=600)
+    expect("its test was interrupted", (130, True, b""), (process.returncode, b"--resume" in message, rest))
+    expect("a state before the test", ["checkpoint.safetensors"], os.listdir(broken))
+    done = run(model, *rules, "--val", data, "--resume", "-o", broken)
+    expect("goes on with the test", (0, 0, True), (done.returncode, len(losses(done.stdout)),
+                                                   b"epoch 1 validation loss" in done.stdout))
+    expect("the bytes of a run without a test", True, done.returncode == 0 and
+           filecmp.cmp(os.path.join(whole, "model.safetensors"),
+                       os.path.join(broken, "model.safetensors"), False))
 
 
 def check_pairs(folder, model):
@@ -216,6 +242,7 @@ def main():
                       for text, label in zip(pair, ("animal", "number"))])
         check_pytorch(check_classes(folder, model, data))
         check_interrupted(folder, model, data)
+        check_interrupted_test(folder, model, data)
         check_pairs(folder, model)
         check_refused(folder, model, data)
         check_rates(folder, model, data)

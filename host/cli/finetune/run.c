@@ -196,24 +196,40 @@ static clv_status end_epoch(const cli_train_plan *p, clv_trainer *trainer, const
     return CLV_OK;
 }
 
+static clv_status interrupted(const cli_train_plan *p, uint64_t done)
+{
+    return clv_fail(CLV_E_CANCELLED,
+                    "interrupted behind step %" PRIu64 "; --resume goes on from %s", done,
+                    p->state);
+}
+
+/* Between steps. A state is there before a test, which may take long, fail or be interrupted. */
+static clv_status behind_step(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar, batch *b,
+                              cli_train_facts *facts)
+{
+    const uint64_t total = cli_train_steps(p), done = clv_trainer_steps(trainer);
+    const bool epoch = done % steps_an_epoch(p) == 0, ends = done == total;
+    const bool due = epoch ? !ends || p->validation : p->save_every && done % p->save_every == 0;
+    const bool stop = cli_progress("finetune", (size_t)done, (size_t)total, bar) != 0;
+    if (due || stop) CLV_TRY(save(p, trainer));
+    if (stop && !ends) return interrupted(p, done);
+    const clv_status status =
+        epoch ? end_epoch(p, trainer, bar, done / steps_an_epoch(p), b, facts) : CLV_OK;
+    return status == CLV_E_CANCELLED ? interrupted(p, done) : status;
+}
+
 static clv_status run(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar, uint32_t *order,
                       batch *b, cli_train_facts *facts)
 {
     const uint64_t total = cli_train_steps(p), each = steps_an_epoch(p);
     uint64_t shuffled = UINT64_MAX;
+    if (clv_trainer_steps(trainer) && clv_trainer_steps(trainer) % each == 0)
+        CLV_TRY(behind_step(p, trainer, bar, b, facts)); /* what was interrupted may be the test */
     while (clv_trainer_steps(trainer) < total) {
         const uint64_t epoch = clv_trainer_steps(trainer) / each;
         if (epoch != shuffled) shuffle(order, p->examples->count, p->seed, shuffled = epoch);
         CLV_TRY(one_step(p, trainer, bar, order, b, facts));
-        const uint64_t done = clv_trainer_steps(trainer);
-        if (done % each == 0) CLV_TRY(end_epoch(p, trainer, bar, epoch + 1, b, facts));
-        const bool due = done % each == 0 || (p->save_every && done % p->save_every == 0);
-        const bool stop = cli_progress("finetune", (size_t)done, (size_t)total, bar) != 0;
-        if ((due && done < total) || stop) CLV_TRY(save(p, trainer));
-        if (stop && done < total)
-            return clv_fail(CLV_E_CANCELLED,
-                            "interrupted behind step %" PRIu64 "; --resume goes on from %s", done,
-                            p->state);
+        CLV_TRY(behind_step(p, trainer, bar, b, facts));
     }
     return CLV_OK;
 }
