@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "host/model/folder.h"
 
 #include <math.h>
@@ -180,11 +181,30 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
     return CLV_OK;
 }
 
+/* sentence-transformers puts it before every text unless it is told another one; a caller's texts are
+ * taken as they are. */
+static clv_status look_for_prompt(const char *folder)
+{
+    static const char name[] = "config_sentence_transformers.json";
+    clv_json *root;
+    CLV_TRY(clv_folder_json(folder, name, false, &root));
+    const char *which = clv_json_string(clv_json_get(root, "default_prompt_name"), NULL);
+    const clv_json *prompt = which ? clv_json_get(clv_json_get(root, "prompts"), which) : NULL;
+    if (*clv_json_string(prompt, ""))
+        clv_log(CLV_LOG_WARN,
+                "%s/%s: sentence-transformers puts the prompt \"%.60s\" before every text; here "
+                "texts are taken as they are",
+                folder, name, clv_json_string(prompt, ""));
+    clv_json_free(root);
+    return CLV_OK;
+}
+
 clv_status clv_model_modules(const char *folder, clv_model_config *config)
 {
     clv_json *modules = NULL, *sentence = NULL;
     clv_status status = clv_folder_json(folder, "modules.json", false, &modules);
     if (!status && modules) status = take_modules(folder, modules, config);
+    if (!status) status = look_for_prompt(folder);
     if (!status) status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
     if (!status) {
         int64_t length;

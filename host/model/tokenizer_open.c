@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "host/model/folder.h"
@@ -70,6 +71,25 @@ static size_t limit_in(const clv_json *object, const char *key)
     return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
 }
 
+/* transformers makes a BERT tokenizer by the rules of tokenizer_config.json, whatever tokenizer.json
+ * says; here the latter rules. Where the two differ, so would the numbers. */
+static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_json *config)
+{
+    const struct {
+        const char *key;
+        bool obeyed;
+    } rules[] = { { "do_lower_case", t->flags.lower },
+                  { "strip_accents", t->flags.strip },
+                  { "tokenize_chinese_chars", t->flags.cjk } };
+    for (size_t i = 0; i < CLV_LEN(rules); ++i)
+        if (clv_json_bool(clv_json_get(config, rules[i].key), rules[i].obeyed) != rules[i].obeyed)
+            clv_log(CLV_LOG_WARN,
+                    "%s: %s is %s in tokenizer_config.json, which transformers obeys, and %s in "
+                    "tokenizer.json, which is obeyed here",
+                    folder, rules[i].key, rules[i].obeyed ? "false" : "true",
+                    rules[i].obeyed ? "true" : "false");
+}
+
 static clv_status take_limits(clv_tokenizer *t, const char *folder,
                               const clv_tokenizer_options *options)
 {
@@ -78,6 +98,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     const size_t positions = limit_in(model, "max_position_embeddings");
+    if (!status) compare_rules(t, folder, tokenizer);
     if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
         status = clv_fail(CLV_E_FORMAT,
                           "%s/sentence_bert_config.json: do_lower_case is true, and the tokenizer "

@@ -72,7 +72,9 @@ typedef struct clv_model clv_model;
  * files: modules.json (Transformer, Pooling, Normalize), the pooling's config.json,
  * sentence_bert_config.json. Without modules.json: the mean, normalised.
  *
- * A weight that is not finite is warned about by name.
+ * A weight that is not finite is warned about by name, and so is a default prompt
+ * (config_sentence_transformers.json), which sentence-transformers puts before every text: here texts
+ * are taken as they are.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names file and member, or the tensor, what was found and
  *         what was expected; CLV_E_MEMORY. *out is NULL then.

@@ -138,6 +138,43 @@ static void sentence_transformers_files_are_obeyed(void **state)
     }
 }
 
+static char warned[1000];
+
+static void keep_warning(clv_log_level level, const char *message, void *user)
+{
+    (void)user;
+    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* What sentence-transformers would put before every text. */
+static void a_default_prompt_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool told;
+    } cases[] = {
+        { "{\"prompts\": {\"q\": \"query: \", \"d\": \"\"}, \"default_prompt_name\": \"q\"}",
+          true },
+        { "{\"prompts\": {\"q\": \"query: \", \"d\": \"\"}, \"default_prompt_name\": \"d\"}",
+          false },
+        { "{\"prompts\": {\"q\": \"query: \"}, \"default_prompt_name\": null}", false },
+        { "{\"default_prompt_name\": \"q\"}", false },
+        { "{}", false }
+    };
+    const char *folder = make("prompts");
+    clv_model *m;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        put(folder, "config_sentence_transformers.json", cases[i].text);
+        *warned = '\0';
+        clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+        EXPECT_OK(clv_model_open(folder, &m));
+        clv_log_set(CLV_LOG_WARN, NULL, NULL);
+        assert_int_equal(cases[i].told, strstr(warned, "the prompt \"query: \"") != NULL);
+        clv_model_close(m);
+    }
+}
+
 static void wrong_configurations_are_named(void **state)
 {
     (void)state;
@@ -277,14 +314,6 @@ static void narrow_weights_are_widened_and_the_pooler_may_be_missing(void **stat
     assert_null(clv_model_get_weights(m)->pooler_bias);
     EXPECT_OK(clv_model_write(m, NULL, io_temp("half.safetensors"), NULL));
     clv_model_close(m);
-}
-
-static char warned[512];
-
-static void keep_warning(clv_log_level level, const char *line, void *user)
-{
-    (void)user;
-    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", line);
 }
 
 static void wrong_weights_are_named(void **state)
@@ -430,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_is_read),
         cmocka_unit_test(sentence_transformers_files_are_obeyed),
+        cmocka_unit_test(a_default_prompt_is_told),
         cmocka_unit_test(wrong_configurations_are_named),
         cmocka_unit_test(other_names_and_types_are_taken),
         cmocka_unit_test(narrow_weights_are_widened_and_the_pooler_may_be_missing),

@@ -3,10 +3,13 @@
 #include "io_test.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/unicode.h"
 #include "host/model/tokenizer.h"
+
+#include <cleave/log.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -385,6 +388,45 @@ static void a_folder_says_how_long_texts_may_be(void **state)
                 clv_tokenizer_open(CLEAVE_MODEL_DATA "/tokens.json", NULL, &t));
 }
 
+static char warned[400];
+
+static void keep_warning(clv_log_level level, const char *line, void *user)
+{
+    (void)user;
+    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", line);
+}
+
+/* Two files of a folder may say two things. */
+static void other_rules_beside_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *part; /* NULL: nothing to tell */
+    } steps[] = {
+        { "{\"do_lower_case\": true, \"strip_accents\": null}", NULL },
+        { "{\"do_lower_case\": false}", "do_lower_case is false in tokenizer_config.json" },
+        { "{\"strip_accents\": false}", "strip_accents is false in tokenizer_config.json" },
+        { "{\"tokenize_chinese_chars\": false}", "and true in tokenizer.json" },
+        { "{}", NULL },
+    };
+    const char *in = folder("rules");
+    clv_tokenizer *t;
+    char *text;
+    size_t length;
+    EXPECT_OK(clv_file_read(TINY "/tokenizer.json", 1 << 24, &text, &length));
+    put(in, "tokenizer.json", text);
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        put(in, "tokenizer_config.json", steps[i].text);
+        *warned = '\0';
+        clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        clv_log_set(CLV_LOG_WARN, NULL, NULL);
+        assert_true(steps[i].part ? strstr(warned, steps[i].part) != NULL : !*warned);
+        clv_tokenizer_close(t);
+    }
+    clv_free(text);
+}
+
 static clv_tokenizer *opened;
 static clv_token_rows made;
 
@@ -420,6 +462,7 @@ int main(void)
         cmocka_unit_test(the_longest_added_token_wins),
         cmocka_unit_test(rules_that_are_not_known_are_refused),
         cmocka_unit_test(a_folder_says_how_long_texts_may_be),
+        cmocka_unit_test(other_rules_beside_are_told),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, load_goldens, free_goldens);
