@@ -82,6 +82,9 @@ typedef struct cli_common {
 enum { CLI_COMMON_OPTIONS = 11 };
 /* Fills `table` (CLI_COMMON_OPTIONS + 1 rows) with options that write into `common`. */
 void cli_common_table(cli_common *common, cli_option *table);
+/* The library's warnings (and news, when verbose) go to standard error from now on; as
+ * cli_common_context does, for what is read before it. */
+void cli_listen(bool quiet, bool verbose);
 /* Checks the common options and creates the context. Returns -1 to go on, else an exit code. */
 int cli_common_context(const cli_command *command, const cli_common *common, clv_context **context);
 

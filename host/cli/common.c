@@ -43,6 +43,14 @@ static void log_line(clv_log_level level, const char *line, void *user)
     fprintf(stderr, "%s%s\n", level <= CLV_LOG_WARN ? "cleave: " : "  ", line);
 }
 
+void cli_listen(bool quiet, bool verbose)
+{
+    if (verbose)
+        clv_log_set(CLV_LOG_INFO, log_line, NULL);
+    else if (!quiet && !getenv("CLEAVE_LOG"))
+        clv_log_set(CLV_LOG_WARN, log_line, NULL);
+}
+
 int cli_check_output(const cli_command *command, const char *option, const char *path)
 {
     struct stat info;
@@ -66,10 +74,7 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
                                     .trace = c->trace != NULL };
     uint64_t number;
     *context = NULL;
-    if (c->verbose)
-        clv_log_set(CLV_LOG_INFO, log_line, NULL);
-    else if (!c->quiet && !getenv("CLEAVE_LOG"))
-        clv_log_set(CLV_LOG_WARN, log_line, NULL);
+    cli_listen(c->quiet, c->verbose);
     if (c->mode && clv_mode_parse(c->mode, &options.mode))
         return cli_error(command, CLI_USAGE,
                          "--mode: \"%s\" given, expected auto, cpu, gpu, hybrid or reference",

@@ -161,6 +161,27 @@ def check_refusals(folder):
     expect("no output of a failed run", False, os.path.exists(target))
 
 
+def check_warnings(folder):
+    """What the library has to say while it reads a folder is seen, unless nothing is to be."""
+    model = make_model(os.path.join(folder, "odd"))
+    for name, content in (("config_sentence_transformers.json",
+                           {"prompts": {"q": "query: "}, "default_prompt_name": "q"}),
+                          ("tokenizer_config.json", {"do_lower_case": False})):
+        with open(os.path.join(model, name), "w", encoding="ascii") as file:
+            json.dump(content, file)
+    with open(os.path.join(model, "model.safetensors"), "r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(struct.pack("<f", math.nan))
+    seen = run(model, "--mode=reference", "-o", "-", text=b"the cat\n").stderr
+    for part in (b'"encoder.layer.1.output.LayerNorm.bias" holds values that are not finite',
+                 b'puts the prompt "query: " before every text', b"do_lower_case is false in"):
+        expect("%r is told" % part, True, part in seen)
+    quiet = run(model, "--mode=reference", "-q", "-o", "-", text=b"the cat\n")
+    expect("quiet", (0, b""), (quiet.returncode, quiet.stderr))
+    tokenized = subprocess.run([CLEAVE, "tokenize", model], input=b"the cat\n", capture_output=True)
+    expect("tokenize tells as well", True, b"do_lower_case is false in" in tokenized.stderr)
+
+
 def check_minilm(folder):
     model, reference = os.environ.get("CLEAVE_MINILM_DIR"), os.environ.get("CLEAVE_REFERENCE_DIR")
     if not model or not reference:
@@ -185,6 +206,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_rows(folder)
         check_refusals(folder)
+        check_warnings(folder)
         check_minilm(folder)
     print("\n".join(WRONG) or "embed: all as expected")
     return 1 if WRONG else 0

@@ -235,6 +235,7 @@ static int finetune(finetune_state *s)
 {
     int code = check_files(s);
     if (code >= 0) return code;
+    cli_listen(s->args->common.quiet, s->args->common.verbose);
     code = cli_input_status(&cli_finetune, read_input(s));
     if (code) return code;
     code = cli_common_context(&cli_finetune, &s->args->common, &s->context);

@@ -153,6 +153,7 @@ static int embed(const embed_args *a, const char *folder, embed_state *s)
 {
     int code = check_files(a, folder);
     if (code >= 0) return code;
+    cli_listen(a->common.quiet, a->common.verbose);
     code = cli_input_status(&cli_embed, clv_lines_open(&s->lines, a->texts.input));
     s->lines.column = (size_t)a->texts.column;
     if (!code)

@@ -79,6 +79,7 @@ static int run(int argc, char **argv)
     cli_text_counts counts = { 0 };
     const double started = clv_now();
     cli_catch_interrupts();
+    cli_listen(a.quiet, false);
     code = cli_input_status(&cli_tokenize, cli_texts_tokenizer(&a.texts, argv[1], a.no_limit, &t));
     if (code) return code;
     clv_lines lines;
