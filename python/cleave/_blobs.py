@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, extents, given_away, is_masked, numbers, with_strides
-from ._check import described, whole
+from ._check import almost_zero, described, not_zero, whole
 from ._context import Context, chosen
 from ._library import InThisProcess, check, lib
 from ._probe import choice
@@ -53,6 +53,8 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
                 threshold_sigma: float | None, threshold_scope: str, kernel: str,
                 normalize: bool, invert: bool, subpixel: str | None, prune: bool, overlap: float,
                 exclude_border: int) -> _abi.BlobOptions:
+    not_zero("blobs", min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma,
+             sigma_ratio=sigma_ratio)
     return described(
         "blobs", _abi.BlobOptions, min_sigma_px=min_sigma, max_sigma_px=max_sigma,
         num_sigma=num_sigma, log_scale=log_scale, dog=dog, sigma_ratio=sigma_ratio,
@@ -63,7 +65,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         movie_scope=choice("threshold_scope", threshold_scope, {"frame": 0, "movie": 1}) == 1,
         taps=choice("kernel", kernel, _KERNELS), normalize=normalize, invert=invert,
         subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
-        overlap=overlap, exclude_border=exclude_border)
+        overlap=almost_zero(overlap), exclude_border=exclude_border)
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:

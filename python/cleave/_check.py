@@ -4,9 +4,11 @@ given and what was expected. ctypes would cut numbers to their last bits, and te
 from __future__ import annotations
 
 import ctypes
+import numbers
 import operator
 import os
 import reprlib
+import sys
 from typing import Any
 
 from .errors import ArgumentError, ArgumentTypeError
@@ -59,6 +61,18 @@ def real32(what: str, value: Any) -> float:
     if FLOAT32_MAX < abs(number) < float("inf"):
         raise ArgumentError(f"{what}: {given(value)} given, beyond float32")
     return number
+
+
+def not_zero(what: str, **values: Any) -> None:
+    """0 is how the library is told to take its default: who gives a 0 here does not mean that."""
+    for name, value in values.items():
+        if isinstance(value, numbers.Number) and not value:
+            raise ArgumentError(f"{what}: {name}: {given(value)} given, more than 0 expected")
+
+
+def almost_zero(value: Any) -> Any:
+    """The same, but for 0, which would be the library's default: the smallest number in its place."""
+    return sys.float_info.min if isinstance(value, numbers.Number) and not value else value
 
 
 def text(what: str, value: Any) -> str:

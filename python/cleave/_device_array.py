@@ -145,6 +145,27 @@ class Array:
         self.shape = wanted
         return self
 
+    def transpose(self, *axes: Any) -> "Array":
+        """The axes in reverse, or in the order given, as an array of its own: copied by way of the
+        host. Products need no copy: product(a, b, transpose_a=True)."""
+        return array(self.numpy().transpose(*axes), context=self.context)
+
+    @property
+    def T(self) -> "Array":
+        """transpose()"""
+        return self.transpose()
+
+    def copy(self) -> "Array":
+        """An array of its own with the same contents."""
+        return self.__copy__()
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """float32: copy(), or without `copy` this array. Any other type: NumPy's array of it, on the
+        host, since devices have float32 alone."""
+        if np.dtype(dtype) == _FLOAT32:
+            return self.copy() if copy else self
+        return self.numpy().astype(dtype)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("a cleave.Array is always copied to the host")
@@ -194,6 +215,9 @@ class Array:
     def __truediv__(self, other: Any) -> "Array": return self._with("a / b", other)
     def __rtruediv__(self, other: Any) -> "Array": return self._with("b / a", other)
     def __mod__(self, other: Any) -> "Array": return self._with("a % b", other)
+    def __floordiv__(self, other: Any) -> "Array": return self._with("floor(a / b)", other)
+    def __rfloordiv__(self, other: Any) -> "Array": return self._with("floor(b / a)", other)
+    def __rpow__(self, other: Any) -> "Array": return self._with("b ** a", other)
     def __lt__(self, other: Any) -> "Array": return self._with("a < b", other)
     def __le__(self, other: Any) -> "Array": return self._with("a <= b", other)
     def __gt__(self, other: Any) -> "Array": return self._with("a > b", other)
@@ -218,6 +242,8 @@ class Array:
         from ._compute import compute
         made: Array = compute("-a", a=self)
         return made
+
+    def __pos__(self) -> "Array": return self.copy()
 
     def __abs__(self) -> "Array":
         from ._compute import compute

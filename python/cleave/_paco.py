@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, dtype_of, given_away, with_strides
-from ._check import described, given as shown, real
+from ._check import described, given as shown, not_zero, real
 from ._context import Context, chosen
 from ._library import check, lib
 from ._probe import choice
@@ -126,6 +126,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     frames, height, width = cube.shape
     if len(angles) != frames:
         raise ShapeError(f"angles: {len(angles)} given, the cube has {frames} frames")
+    not_zero("paco", radius=radius)
     norm = choice("psf_norm", psf_norm, _NORMS)
     centre = (width / 2 // 1, height / 2 // 1)
     if center is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, numbers, seen_at
-from ._check import described, given as shown
+from ._check import almost_zero, described, given as shown, not_zero
 from ._context import Context, chosen
 from ._library import lib
 from ._report import Report, report_handle
@@ -45,7 +45,8 @@ class _Spectra:
         self.flux = np.atleast_2d(dense("flux", np.float32))
         self.ivar = np.atleast_2d(dense("ivar", np.float32))
         mask, resolution = given.get("mask"), given.get("resolution")
-        self.mask = None if mask is None else np.ascontiguousarray(np.atleast_2d(mask), np.int32)
+        self.mask = None if mask is None else np.ascontiguousarray(
+            np.atleast_2d(mask) > 0, np.int32)  # also bits that an int32 does not have
         self.resolution = None if resolution is None else np.ascontiguousarray(
             resolution, np.float32)
         if self.resolution is not None and self.resolution.ndim == 2:
@@ -154,12 +155,14 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
     for star in range(count):
         for j, arm in enumerate(arms):
             arm.fill(items[star * len(arms) + j], star)
+    not_zero("specfit", terms=terms, starts=starts, max_velocity=max_velocity,
+             velocity_step=velocity_step, max_vsini=max_vsini, library_sigma=library_sigma)
     stars = _abi.SpectraStars(count, len(arms), items)
     options = described(
         "specfit", _abi.SpecfitOptions, terms=terms, starts=starts,
         max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,
         library_sigma=library_sigma, models=models,
-        min_velocity_kms=min_velocity or 0.0)
+        min_velocity_kms=0.0 if min_velocity is None else almost_zero(min_velocity))
     raw = np.zeros(count, _RAW)
     try:
         with chosen(context).held() as handle, Watch(progress, "specfit") as watch:

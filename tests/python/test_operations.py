@@ -294,6 +294,39 @@ def test_specfit_finds_the_velocity(reference):
     assert (got[0][:3] != rows["velocity"][:3]).any()
 
 
+def test_zero_is_a_number_and_no_default(reference):
+    """0 is how the library is told to take its default; who calls from Python means 0."""
+    library, template, grid = library_of_lines()
+    wave = np.arange(4510.0, 4770.0, 0.6)
+    clean = np.interp(wave * (1 + 150 / 299792.458), grid, template(5500, 3.0, -0.5, 0.2))
+    star = {"arm": "blue", "wavelength": wave, "flux": 100 * clean, "ivar": np.ones(len(wave))}
+    asked = {"max_velocity": 500, "terms": 3, "context": reference}
+    assert abs(cleave.specfit(star, library, **asked)["velocity"][0] + 150) < 5
+    assert cleave.specfit(star, library, min_velocity=0, **asked)["velocity"][0] >= 0
+    with pytest.raises(cleave.ArgumentError, match="max_vsini: 0 given, more than 0 expected"):
+        cleave.specfit(star, library, max_vsini=0, **asked)
+    y, x = np.mgrid[:40, :40]
+    pair = sum(np.exp(-((y - 20.0)**2 + (x - at)**2) / 8) for at in (15, 20.5)).astype(np.float32)
+    count = {part: len(cleave.blobs(pair, min_sigma=2, max_sigma=2, num_sigma=1, overlap=part,
+                                    table="array", context=reference)) for part in (0, 0.5)}
+    assert count == {0: 1, 0.5: 2}
+
+
+def test_specfit_takes_masks_of_any_type(reference):
+    library, template, grid = library_of_lines()
+    wave = np.arange(4510.0, 4770.0, 0.6)
+    flux = 100 * np.interp(wave, grid, template(5500, 3.0, -0.5, 0.2))
+    bad = np.arange(len(wave)) % 7 == 0
+    star = {"arm": "blue", "wavelength": wave, "flux": np.where(bad, 1e5, flux),
+            "ivar": np.ones(len(wave))}
+    for kind in (np.bool_, np.int32, np.uint32, np.int64, np.uint64):
+        mask = bad if kind is np.bool_ else bad * kind(1 << 8 * np.dtype(kind).itemsize - 2)
+        mask = mask * kind(2) if np.dtype(kind).kind == "u" else mask  # the highest bit
+        rows = cleave.specfit({**star, "mask": mask}, library, max_velocity=300, terms=3,
+                              context=reference)
+        assert rows["pixels"][0, 0] == (~bad).sum() and abs(rows["velocity"][0]) < 2, kind
+
+
 def test_specfit_says_what_does_not_fit(reference, tmp_path):
     library, _, _ = library_of_lines()
     wave = np.arange(4510.0, 4770.0, 0.6)

@@ -101,6 +101,24 @@ def test_copies_are_arrays_of_their_own(context):
         assert np.array_equal(other, GRID)
 
 
+def test_what_numpy_users_write_without_thinking(context):
+    there = cleave.array(GRID, context=context)
+    made = {"T": (there.T, GRID.T), "transpose": (there.reshape(1, 3, 4).transpose(2, 0, 1),
+                                                  GRID.reshape(1, 3, 4).transpose(2, 0, 1)),
+            "np": (np.transpose(cleave.array(GRID, context=context)), GRID.T),
+            "copy": (there.reshape(3, 4).copy(), GRID), "float32": (there.astype("f4"), GRID),
+            "+": (+there, GRID), "//": (there // 5, GRID // 5), "5 //": (5 // (there + 1), 5 // (GRID + 1)),
+            "2 **": (2 ** there, 2 ** GRID), "array **": (GRID ** there, GRID ** GRID)}
+    for name, (got, want) in made.items():
+        assert isinstance(got, cleave.Array) and got is not there and got.context is context, name
+        np.testing.assert_allclose(got, want, rtol=1e-5, err_msg=name)
+    assert there.astype(np.float32, copy=False) is there
+    doubles = there.astype(float)
+    assert isinstance(doubles, np.ndarray) and doubles.dtype == np.float64
+    with pytest.raises(ValueError, match="axes"):
+        there.transpose(0)
+
+
 def test_kernels_can_be_pickled(device_context):
     again = pickle.loads(pickle.dumps(SCALE))
     assert again(GRID[0], cleave.Out(), context=device_context).tolist() == [0, 3, 6, 9]

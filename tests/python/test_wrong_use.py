@@ -115,6 +115,9 @@ CASES = {
     "define": (lambda: cleave.Kernel("", "a", {"A": 2**80}), r"define A: 12.* expected -2\^63 to 2\^63 - 1"),
     "texts": (lambda: cleave.finetune("/no", ["a", float("nan")], [0, 1], "/no/out"), "text 1: a str .* nan"),
     "surrogate": (lambda: cleave._encoder.encoded("texts", ["a", "b\ud800"]), "text 1: character 1: half"),
+    "paco zero": (lambda: cleave.paco(CUBE, ANGLES, PSF, radius=0), "paco: radius: 0 given, more than 0"),
+    "sigma zero": (lambda: cleave.blobs(MOVIE, min_sigma=0.0), "min_sigma: 0.0 given, more than 0"),
+    "sigmas zero": (lambda: cleave.BlobStream((8, 8), np.uint8, num_sigma=0), "num_sigma: 0 given"),
     "epochs": (lambda: cleave.finetune("/no", ["a"], [0], "/no/out", epochs=1.5), "epochs: 1.5 given, an"),
 }
 
