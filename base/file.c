@@ -68,6 +68,13 @@ cleanup:
     return status;
 }
 
+/* A link stays, and the file that it names is replaced. */
+static const char *followed(const char *path, char real[PATH_MAX])
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real) ? real : path;
+}
+
 /* Open(2) applies the process's umask to `mode`; mkstemp would not. */
 static clv_status begin_as(const char *path, mode_t mode, char **temporary)
 {
@@ -97,10 +104,16 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
 
 clv_status clv_file_begin(const char *path, char **temporary)
 {
-    return begin_as(path, 0666, temporary);
+    struct stat info;
+    char real[PATH_MAX];
+    *temporary = NULL;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return clv_fail(CLV_E_IO, "%s: is a %s; a file's name is needed", path,
+                        S_ISDIR(info.st_mode) ? "directory" : "pipe or device");
+    return begin_as(followed(path, real), 0666, temporary);
 }
 
-clv_status clv_file_publish(char *temporary, const char *path)
+static clv_status publish(char *temporary, const char *path)
 {
     clv_status status = CLV_OK;
     const int fd = open(temporary, O_RDONLY | O_CLOEXEC);
@@ -110,6 +123,12 @@ clv_status clv_file_publish(char *temporary, const char *path)
     if (status) unlink(temporary);
     clv_free(temporary);
     return status;
+}
+
+clv_status clv_file_publish(char *temporary, const char *path)
+{
+    char real[PATH_MAX];
+    return publish(temporary, followed(path, real));
 }
 
 void clv_file_abandon(char *temporary)
@@ -182,7 +201,7 @@ clv_status clv_file_write_private(const char *path, const void *data, size_t len
         clv_file_abandon(temporary);
         return status;
     }
-    return clv_file_publish(temporary, path);
+    return publish(temporary, path);
 }
 
 static clv_status make_dirs(const char *path, mode_t mode)

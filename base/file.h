@@ -13,7 +13,8 @@
  * Free *data with clv_free. Regular files and pipes. */
 clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length);
 
-/* A hidden name beside `path`, for writers that want a name; the file exists and is empty. */
+/* A hidden name beside `path`, or beside the file that it links to, for writers that want a name; the
+ * file exists and is empty. CLV_E_IO also where `path` is no regular file: it would be replaced. */
 clv_status clv_file_begin(const char *path, char **temporary);
 /* Moves the finished temporary over `path` (fsync, rename) and frees the name. After a failure
  * the temporary is gone too. */

@@ -175,6 +175,32 @@ static void files_are_complete_or_absent(void **state)
     EXPECT_FAIL(CLV_E_IO, "/nonexistent/x", clv_file_write("/nonexistent/x", "a", 1));
 }
 
+/* What is written bit by bit goes where a link leads, and takes the place of files alone. */
+static void links_and_devices_stay(void **state)
+{
+    (void)state;
+    char path[300], link[300], pipe[300], *temporary, *data;
+    size_t length;
+    struct stat info;
+    snprintf(path, sizeof path, "%s/target.txt", test_temp_dir());
+    snprintf(link, sizeof link, "%s/to-target.txt", test_temp_dir());
+    snprintf(pipe, sizeof pipe, "%s/pipe", test_temp_dir());
+    EXPECT_OK(clv_file_write(path, "first", 5));
+    assert_int_equal(symlink("target.txt", link), 0);
+    EXPECT_OK(clv_file_begin(link, &temporary));
+    EXPECT_OK(clv_file_write(temporary, "second", 6));
+    EXPECT_OK(clv_file_publish(temporary, link));
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    EXPECT_OK(clv_file_read(path, 100, &data, &length));
+    assert_string_equal(data, "second");
+    clv_free(data);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    EXPECT_FAIL(CLV_E_IO, "is a pipe or device", clv_file_begin(pipe, &temporary));
+    EXPECT_FAIL(CLV_E_IO, "is a directory", clv_file_begin(test_temp_dir(), &temporary));
+    assert_null(temporary);
+}
+
 static void a_private_directory_is_private(void **state)
 {
     (void)state;
@@ -227,6 +253,7 @@ int main(void)
         cmocka_unit_test(an_error_travels_between_threads),
         cmocka_unit_test(sha256_is_sha256),
         cmocka_unit_test(files_are_complete_or_absent),
+        cmocka_unit_test(links_and_devices_stay),
         cmocka_unit_test(a_private_directory_is_private),
         cmocka_unit_test(json_keeps_order_and_types),
     };
