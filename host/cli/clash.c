@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command reads must not be what it writes. */
+/* What a command reads must not be what it writes, and what it writes has to be possible. */
 #include "host/cli/clash.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,4 +114,40 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
         options[count++] = out->option;
     }
     return -1;
+}
+
+/* The folder, or the nearest one on the way to it that is there. */
+static int check_folder(const cli_command *command, const char *option, const char *folder)
+{
+    char way[MOST_PATH];
+    struct stat info;
+    size_t length = strlen(folder);
+    if (!length || length + sizeof "/.probe" > sizeof way)
+        return cli_error(command, CLI_FAILED, "%s: \"%s\" given, expected a folder's name", option,
+                         folder);
+    memcpy(way, folder, length + 1);
+    while (length && stat(way, &info)) {
+        if (errno != ENOENT)
+            return cli_error(command, CLI_FAILED, "%s: %s: %s", option, way, strerror(errno));
+        length = shorter(way, length);
+        way[length] = '\0';
+    }
+    if (!length)
+        way[0] = '.', way[1] = '\0', length = 1;
+    else if (!S_ISDIR(info.st_mode))
+        return cli_error(command, CLI_FAILED, "%s: %s is a file, expected a folder", option, way);
+    memcpy(way + length, "/probe", sizeof "/probe");
+    return cli_check_output(command, option, way);
+}
+
+int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count)
+{
+    int code = -1;
+    for (size_t o = 0; o < count && code < 0; ++o) {
+        if (!outputs[o].folder)
+            code = cli_check_output(command, outputs[o].option, outputs[o].path);
+        else if (!o || outputs[o - 1].folder != outputs[o].folder)
+            code = check_folder(command, outputs[o].option, outputs[o].folder);
+    }
+    return code;
 }

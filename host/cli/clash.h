@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command reads must not be what it writes. */
+/* What a command reads must not be what it writes, and what it writes has to be possible. */
 #ifndef CLEAVE_HOST_CLI_CLASH_H
 #define CLEAVE_HOST_CLI_CLASH_H
 
@@ -20,5 +20,10 @@ bool cli_same_file(const char *a, const char *b);
  * trace are outputs as well; may be NULL. Returns -1 to go on, else the exit code. */
 int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
                     size_t input_count, const cli_file *outputs, size_t output_count);
+
+/* Can the outputs be made? To be asked before what takes long; the report and the trace are looked at
+ * with the other common options. A folder that is not there yet has to be one that can be made. Returns
+ * -1 to go on, else the exit code. */
+int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count);
 
 #endif

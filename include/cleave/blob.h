@@ -48,7 +48,8 @@ typedef struct clv_blob_options {
     bool invert;    /**< dark spots */
     clv_blob_subpixel subpixel;
     bool keep_overlapping;  /**< no pruning */
-    double overlap;         /**< pruned above this part of the smaller disc, 0 to 1; 0: 0.5 */
+    double overlap;         /**< pruned above this part of the smaller disc, to 1; 0: 0.5,
+                                 DBL_MIN stands for 0 */
     size_t exclude_border;  /**< pixels from each edge without spots */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;

@@ -93,7 +93,7 @@ typedef struct clv_specfit_options {
     bool models;            /**< results point to best fits */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
-    double min_velocity_kms; /**< 0: -max_velocity_kms */
+    double min_velocity_kms; /**< 0: -max_velocity_kms; DBL_MIN stands for 0 */
 } clv_specfit_options;
 
 enum {

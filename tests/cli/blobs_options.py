@@ -118,6 +118,11 @@ def outputs(run, folder, work):
     order = [(int(r["frame"]), float(r["y"]), float(r["x"]), float(r["sigma"])) for r in rows]
     say(order == sorted(order), "rows by frame, y, x, sigma")
     say(any(int(r["flags"]) & 8 for r in rows), "spots at the border are flagged")
+    counts = [run(movie, "-o", "-", "--threshold-rel", "0.02", "--overlap", part).stdout.count("\n")
+              for part in ("0", "1e-9", "1")]
+    say(counts[0] == counts[1] < counts[2], f"--overlap 0 is no overlap: {counts} rows")
+    done = run(movie, "-o", "/dev/full", "--threshold", "60")
+    say(done.returncode == 1 and "No space left" in done.stderr, "a full disk is no bad input")
     say(" spots, " in plain.stderr and "frames/s" in plain.stderr, "a summary")
     part = run(movie, "-o", "-", "--threshold", "60", "--frames", "2:5", "-q")
     want = [r for r in rows if 2 <= int(r["frame"]) < 5]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """No command writes over what it reads, nor one output over another: one error, before anything is
-written, however the file is called.
+written, however the file is called. And what cannot be written is told before the work.
 
 usage: own_files.py CLEAVE"""
 import os
@@ -34,6 +34,33 @@ def refuses(part, *arguments, stdin=None):
             " ".join(arguments), done.returncode, said, part))
     if snapshot() != before:
         WRONG.append("%s: files have changed" % " ".join(arguments))
+
+
+def cannot_write(part, *arguments):
+    """Told before the inputs are read, which takes longer than to look: here they cannot be."""
+    before = snapshot()
+    done = subprocess.run([CLEAVE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=60)
+    said = done.stderr.decode()
+    if done.returncode != 1 or part not in said or said.count("\n") != 1 or snapshot() != before:
+        WRONG.append("%s: exit code %d, %r, expected 1 and %r" % (
+            " ".join(arguments), done.returncode, said, part))
+
+
+def check_places():
+    blobs, paco = ["blobs", "in.txt", "--link", "2"], ["paco", "in.txt", "in.txt", "in.txt"]
+    spectra = ["specfit", "in.txt", "--library", "folder"]
+    for option in "-o", "--tracks", "--overlay":
+        rest = [] if option == "-o" else ["-o", "new.csv"]
+        cannot_write(option + ": nowhere/x: cannot create", *blobs, option, "nowhere/x", *rest)
+        cannot_write(option + ": folder is a directory", *blobs, option, "folder", *rest)
+    for name in "in.txt", "in.txt/deep/folder":
+        cannot_write("-o: in.txt", *paco, "-o", name)
+        cannot_write("--plot: in.txt", *spectra, "-o", "new.csv", "--plot", name)
+    cannot_write("-o: nowhere/x.fits: cannot create", *spectra, "-o", "nowhere/x.fits")
+    cannot_write("--models: nowhere/x", *spectra, "-o", "new.csv", "--models", "nowhere/x")
+    cannot_write("-o: nowhere/x: cannot create", "link", "none.csv", "--search", "2", "-o", "nowhere/x")
+    goes_on(*paco, "-o", "nowhere/deep/folder")
 
 
 def goes_on(*arguments):
@@ -109,6 +136,11 @@ def check_others():
         refuses("-o: val.txt is what %s reads" % option, *spectra, option, "val.txt", "-o",
                 "val.txt")
     refuses("is what --library reads", *spectra, "-o", "folder/lib.json")
+    for name in "folder/array.npy", "new.fits.gz", "new.FITS":
+        refuses("%s given, expected a name that ends in .fits or .csv" % name, *spectra, "-o", name)
+    refuses("--models: - given", *spectra, "-o", "new.csv", "--models", "-")
+    refuses("-o: redrock-s.fits is what --zbest_include reads", "specfit", "coadd-s.fits", "--library",
+            "folder", "--zbest_include", "-o", "redrock-s.fits")
     refuses("--save: in.txt is what --simulate reads", "probe", "--simulate", "in.txt", "--save",
             "in.txt")
     refuses("--html: new.txt is what --json writes", "bench", "runtime", "--json", "new.txt",
@@ -120,6 +152,7 @@ def main():
         os.chdir(folder)
         os.mkdir("model"), os.mkdir("folder"), os.mkdir("out")
         for name in ("in.txt", "val.txt", "folder/snr.fits", "folder/vocab.txt", "folder/lib.json",
+                     "folder/array.npy", "coadd-s.fits", "redrock-s.fits",
                      "model/model.safetensors", "model/tokenizer.json", "model/config.json",
                      "model/vocab.txt"):
             with open(name, "wb") as file:
@@ -128,6 +161,7 @@ def main():
         check_model()
         check_finetune()
         check_others()
+        check_places()
         os.chdir("/")
     for line in WRONG:
         print(line)

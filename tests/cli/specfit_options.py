@@ -123,6 +123,10 @@ def settings_and_options(cleave, reference, folder):
     wide = velocities(path("wide.csv"))[0]
     if abs(everywhere - 812) > 5 or abs(narrow) > 500 or abs(wide - everywhere) > 0.05:
         wrong.append(f"velocities {everywhere}, {narrow} below 500, {wide} by option")
+    run(cleave, *base[:-1], "39600000000000,39600000000004,39600000000005,39600000000006", "-o",
+        path("zero.csv"), "--min-vel", "0")
+    if len(velocities(path("zero.csv"))) != 4 or min(velocities(path("zero.csv"))) < 0:
+        wrong.append(f"--min-vel 0: velocities {velocities(path('zero.csv'))}")
     with open(path("bad.yaml"), "w", encoding="ascii") as file:
         file.write("lsf_sigma0_angstrom:\n  b: wide\n")
     return wrong + refuses(cleave, "not a number", *base, "-o", path("x.csv"), "--config",

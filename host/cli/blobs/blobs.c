@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
     if (a->fill_gaps && !a->link_given)
         return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
-    if (!(a->overlap > 0 && a->overlap <= 1))
+    if (!(a->overlap >= 0 && a->overlap <= 1))
         return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
     if (a->scope == 1 && a->threshold_sigma_given)
         return cli_error(&cli_blobs, CLI_USAGE,
@@ -145,7 +146,7 @@ clv_blob_options blobs_options(const blobs_args *a)
         .invert = a->invert,
         .subpixel = (clv_blob_subpixel)a->subpixel,
         .keep_overlapping = a->prune == 1,
-        .overlap = a->overlap,
+        .overlap = a->overlap > 0 ? a->overlap : DBL_MIN, /* 0: the default */
         .exclude_border = (size_t)a->exclude_border,
     };
 }
@@ -188,7 +189,7 @@ typedef struct task {
     cli_bar bar;
     size_t first, last, done;
     blobs_writer writer;
-    bool writing;
+    bool writing, cannot_write;
     blobs_units units;
     clv_spot *spots; /* all, where they are linked or drawn */
     size_t count, room;
@@ -223,8 +224,10 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
         for (size_t i = 0; i < count; ++i)
             some[i].frame += (uint32_t)t->first;
         count_spots(&t->watch, some, count);
-        if (t->writing && !t->a->link_given)
-            CLV_TRY(blobs_writer_add(&t->writer, some, NULL, count));
+        if (t->writing && !t->a->link_given) {
+            const clv_status status = blobs_writer_add(&t->writer, some, NULL, count);
+            if ((t->cannot_write = status != CLV_OK)) return status;
+        }
         if (!keeps_spots(t->a)) continue;
         if (!clv_reserve(&t->spots, &t->room, t->count + count, sizeof *t->spots))
             return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
@@ -374,10 +377,9 @@ static int work(task *t)
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
     end_frame(&t->watch);
+    if (status && !t->cannot_write) return cli_input_status(&cli_blobs, status);
     if (!status) status = finish(t);
-    if (status)
-        return status == CLV_E_FORMAT || status == CLV_E_IO ? cli_input_status(&cli_blobs, status)
-                                                            : cli_status(&cli_blobs, status);
+    if (status) return cli_status(&cli_blobs, status);
     clv_report_note(t->report, "frames", (double)t->summary.frames);
     clv_report_note(t->report, "spots", (double)t->summary.spots);
     clv_report_note(t->report, "tracks", (double)t->tracks);
@@ -414,6 +416,7 @@ static int run(int argc, char **argv)
                                  { "--tracks", a.tracks, NULL },
                                  { "--overlay", a.overlay, NULL } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
+    if (code < 0) code = cli_check_outputs(&cli_blobs, outputs, CLV_LEN(outputs));
     if (code >= 0) return code;
 
     clv_raw_layout raw = { 0 };

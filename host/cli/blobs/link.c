@@ -192,6 +192,7 @@ static int run(int argc, char **argv)
         return cli_error(&cli_link, CLI_USAGE, "--search R is needed, more than 0");
     const cli_file input = { "SPOTS", argv[1], NULL }, output = { "-o", a.output, NULL };
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
+    if ((code = cli_check_outputs(&cli_link, &output, 1)) >= 0) return code;
     rows r = { 0 };
     code = cli_input_status(&cli_link, read_rows(argv[1], &r));
     if (!code) {

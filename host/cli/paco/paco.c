@@ -194,8 +194,9 @@ static int check_files(const paco_args *a, char **operands)
     cli_file outputs[CLV_LEN(maps)];
     for (size_t i = 0; i < CLV_LEN(maps); ++i)
         outputs[i] = (cli_file){ "-o", maps[i][a->format], a->output };
-    return cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs,
-                           CLV_LEN(outputs));
+    const int code =
+        cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
+    return code < 0 ? cli_check_outputs(&cli_paco, outputs, CLV_LEN(outputs)) : code;
 }
 
 static int run(int argc, char **argv)

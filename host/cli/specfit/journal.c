@@ -78,6 +78,16 @@ static void add_arm(clv_text *text, const clv_spectra_arm *arm, size_t templates
     add_digest(&all, "mean", arm->mean, sizeof arm->mean);
     add_digest(&all, "std", arm->std, sizeof arm->std);
     add_digest(&all, "hull", arm->hull, arm->hull_count * 4 * sizeof(double));
+    size_t nodes = 1;
+    for (size_t k = 0; arm->nodes[0] && k < CLV_SPECTRA_PARAMETERS; ++k) {
+        add_digest(&all, "axis", arm->axis[k], arm->nodes[k] * sizeof(double));
+        nodes *= arm->nodes[k];
+    }
+    if (arm->nodes[0]) {
+        add_digest(&all, "grid", arm->grid, nodes * sizeof *arm->grid);
+        add_digest(&all, "flux", arm->grid_log_flux,
+                   arm->grid_spectra * arm->points * sizeof *arm->grid_log_flux);
+    }
     add_digest(&all, "ccf", arm->ccf, templates * arm->ccf_points * sizeof(float));
     char key[160];
     snprintf(key, sizeof key, "library:%s", arm->name);

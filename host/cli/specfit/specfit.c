@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,22 @@ static int check_args(const specfit_args *a)
                          "--resume needs -o FILE: the journal is beside it");
     if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
         return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
+    return -1;
+}
+
+/* What goes by these names is no table: packed files, arrays such as those of a library. */
+static int check_names(const specfit_args *a)
+{
+    static const char *const others[] = { ".gz", ".npy", ".fit", ".FITS", ".FIT" };
+    for (size_t i = 0; i < CLV_LEN(others); ++i)
+        if (clv_ends_with(a->output, others[i]) ||
+            (a->models && clv_ends_with(a->models, others[i])))
+            return cli_error(&cli_specfit, CLI_USAGE,
+                             "%s given, expected a name that ends in .fits%s",
+                             clv_ends_with(a->output, others[i]) ? a->output : a->models,
+                             clv_ends_with(a->output, others[i]) ? " or .csv" : "");
+    if (a->models && strcmp(a->models, "-") == 0)
+        return cli_error(&cli_specfit, CLI_USAGE, "--models: - given, expected a file's name");
     return -1;
 }
 
@@ -234,7 +251,7 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         .size = sizeof options,
         .terms = (unsigned)a->npoly,
         .starts = (unsigned)a->starts,
-        .min_velocity_kms = a->min_vel,
+        .min_velocity_kms = a->min_vel != 0 ? a->min_vel : DBL_MIN, /* 0: the default */
         .max_velocity_kms = a->max_vel,
         .velocity_step_kms = a->vel_step,
         .max_vsini_kms = a->max_vsini,
@@ -415,14 +432,21 @@ static int run(int argc, char **argv)
     if ((code = check_args(&a)) >= 0) return code;
 
     a.spectra = argv[1];
+    char *beside = a.zbest_include || a.zbest_select ? clv_redshifts_beside(a.spectra) : NULL;
     const cli_file inputs[] = { { "COADD", a.spectra, NULL },
                                 { "--config", a.config, NULL },
                                 { "--targets-file", a.targets_file, NULL },
                                 { "--redshifts", a.redshifts, NULL },
+                                { "--zbest_include", beside, NULL },
                                 { "--library", "lib.json", a.library } };
-    const cli_file outputs[] = { { "-o", a.output, NULL }, { "--models", a.models, NULL } };
+    const cli_file outputs[] = { { "-o", a.output, NULL },
+                                 { "--models", a.models, NULL },
+                                 { "--plot", a.plots ? "summary.png" : NULL, a.plots } };
     code = cli_check_files(&cli_specfit, &a.common, inputs, CLV_LEN(inputs), outputs,
                            CLV_LEN(outputs));
+    clv_free(beside);
+    if (code < 0) code = check_names(&a);
+    if (code < 0) code = cli_check_outputs(&cli_specfit, outputs, a.plots ? 3 : 2);
     if (code >= 0) return code;
     run_state s = { .models.file = -1, .journal.file = -1 };
     const double started = clv_now();
