@@ -18,13 +18,18 @@ static size_t width_of(const clv_fits_image *image)
     return image->bitpix == -64 ? 8 : 4;
 }
 
+static clv_status cannot_write(const clv_fits_rows *r)
+{
+    return clv_fail(CLV_E_IO, "%s: cannot write: %s", r->path, strerror(errno));
+}
+
 static clv_status put_bytes(clv_fits_rows *r, size_t at, const void *bytes, size_t count)
 {
     for (size_t done = 0; done < count;) {
         const ssize_t n =
             pwrite(r->file, (const char *)bytes + done, count - done, (off_t)(at + done));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return clv_fail(CLV_E_IO, "%s: %s", r->temporary, strerror(errno));
+        if (n <= 0) return cannot_write(r);
         done += (size_t)n;
     }
     return CLV_OK;
@@ -33,13 +38,13 @@ static clv_status put_bytes(clv_fits_rows *r, size_t at, const void *bytes, size
 clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv_fits_image *images,
                                size_t count, clv_fits_rows *r)
 {
-    *r = (clv_fits_rows){ .file = -1, .count = count };
+    *r = (clv_fits_rows){ .path = path, .file = -1, .count = count };
     if (count > CLV_FITS_MOST_IMAGES)
         return clv_fail(CLV_E_ARGUMENT, "%s: %zu images are too many", path, count);
     CLV_TRY(clv_file_begin(path, &r->temporary));
     clv_status status = CLV_OK;
     r->file = open(r->temporary, O_WRONLY | O_CLOEXEC);
-    if (r->file < 0) status = clv_fail(CLV_E_IO, "%s: %s", r->temporary, strerror(errno));
+    if (r->file < 0) status = cannot_write(r);
     size_t at = 0, written = 0; /* the header's text grows in `head`; data are only counted */
     for (size_t i = 0; i < count && !status; ++i) {
         r->image[i] = images[i];
@@ -58,8 +63,7 @@ clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv
         at += (numbers * width_of(&images[i]) + BLOCK - 1) / BLOCK * BLOCK;
     }
     r->end = at;
-    if (!status && ftruncate(r->file, (off_t)at))
-        status = clv_fail(CLV_E_IO, "%s: %s", r->temporary, strerror(errno));
+    if (!status && ftruncate(r->file, (off_t)at)) status = cannot_write(r);
     if (status) clv_fits_rows_abandon(r);
     return status;
 }
@@ -83,7 +87,7 @@ clv_status clv_fits_rows_put(clv_fits_rows *r, size_t image, size_t row, const v
 clv_status clv_fits_rows_append(clv_fits_rows *r, clv_fits_table *tail)
 {
     clv_fits_table_finish(tail);
-    if (tail->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->temporary);
+    if (tail->bytes.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
     CLV_TRY(put_bytes(r, r->end, tail->bytes.data, tail->bytes.length));
     r->end += tail->bytes.length;
     return CLV_OK;
@@ -92,7 +96,7 @@ clv_status clv_fits_rows_append(clv_fits_rows *r, clv_fits_table *tail)
 clv_status clv_fits_rows_end(clv_fits_rows *r, const char *path)
 {
     if (close(r->file)) {
-        const clv_status status = clv_fail(CLV_E_IO, "%s: %s", r->temporary, strerror(errno));
+        const clv_status status = cannot_write(r);
         r->file = -1;
         clv_fits_rows_abandon(r);
         return status;

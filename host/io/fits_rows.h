@@ -15,6 +15,7 @@ typedef struct clv_fits_image {
 } clv_fits_image;
 
 typedef struct clv_fits_rows {
+    const char *path; /* borrowed: for messages */
     char *temporary;
     int file;
     size_t count;

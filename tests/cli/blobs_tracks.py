@@ -54,6 +54,11 @@ def options(command, work):
     table = os.path.join(work, "spots.csv")
     with open(table, "w", encoding="ascii") as file:
         file.write('frame,name,y,x,flags\n0,"a, b",5,5,0\n3,c,5,6.5,0\n0,d,50,50,2\n')
+    with open(table, "rb") as file:
+        piped = subprocess.run([command, "link", "-", "-o", "-", "--search", "2"], input=file.read(),
+                               capture_output=True, check=False)
+    say(piped.returncode == 0 and piped.stdout.decode() == link(
+        command, table, "--search", "2")[0].stdout, "- is standard input")
     done, rows = link(command, table, "--search", "2", "--memory", "2", "--fill-gaps")
     say(done.returncode == 0 and [r["particle"] for r in rows] == ["0", "1", "0", "0", "0"],
         "gaps are bridged")

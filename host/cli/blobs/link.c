@@ -194,7 +194,8 @@ static int run(int argc, char **argv)
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
     if ((code = cli_check_outputs(&cli_link, &output, 1)) >= 0) return code;
     rows r = { 0 };
-    code = cli_input_status(&cli_link, read_rows(argv[1], &r));
+    code = cli_input_status(&cli_link,
+                            read_rows(strcmp(argv[1], "-") == 0 ? "/dev/stdin" : argv[1], &r));
     if (!code) {
         const clv_link_options options = { .size = sizeof options,
                                            .search_range = a.search,
@@ -218,9 +219,10 @@ const cli_command cli_link = {
     .summary = "join spots of successive frames into tracks",
     .operands = "SPOTS.csv -o TRACKS.csv --search R [OPTION...]",
     .description =
-        "Takes any CSV table with the columns frame, y and x, finds which rows are the same\n"
-        "particle, and writes the table with a column \"particle\". The assignment between frames "
-        "is\n"
-        "the best possible one, in every group of spots however large.",
+        "Takes any CSV table with the columns frame, y and x (-: from standard input), finds "
+        "which\n"
+        "rows are the same particle, and writes the table with a column \"particle\". The "
+        "assignment\n"
+        "between frames is the best possible one, in every group of spots however large.",
     .run = run,
 };
