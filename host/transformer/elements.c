@@ -3,6 +3,7 @@
 #include "host/transformer/blocks.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "cl_embedded.h"
 
 #include <math.h>
@@ -63,11 +64,24 @@ clv_status clv_rope_enqueue(clv_queue *queue, const clv_rows *x, const clv_buffe
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
 
+/* Three loops over eight classes a turn, three over what is left: more than a device lets them have
+ * would be a wrong loss without an error. */
+static clv_status check_classes(const clv_device *device, size_t classes)
+{
+    const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
+    const uint64_t most = limit > 24 ? (limit - 24) / 3 * 8 : 0;
+    if (!limit || classes <= most) return CLV_OK;
+    return clv_fail(
+        CLV_E_DEVICE, "loss: %zu classes given, %s sees %llu, as it ends loops after %llu turns",
+        classes, clv_device_label(device), (unsigned long long)most, (unsigned long long)limit);
+}
+
 clv_status clv_cross_entropy_enqueue(clv_queue *queue, const clv_buffer *x,
                                      const clv_buffer *labels, size_t rows, size_t classes,
                                      float scale, clv_buffer *loss, clv_buffer *gradient)
 {
     if (!rows || !classes) return CLV_OK;
+    CLV_TRY(check_classes(clv_queue_device(queue), classes));
     const clv_launch launch = describe(queue, "clv_cross_entropy", rows);
     const clv_arg args[] = { clv_arg_buffer(x),
                              clv_arg_buffer(labels),

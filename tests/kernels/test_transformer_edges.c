@@ -131,6 +131,14 @@ static void check_many_classes(test_device *device)
                                         dloss.buffer, dx.buffer)); /* in place */
     expect_near("loss", &dloss, loss, ROWS, 2e-5);
     expect_near("gradient", &dx, gradient, (size_t)ROWS * CLASSES, 1e-6);
+    test_device_disguise(device, device->facts->device_class);
+    device->disguise.flags.loop_limit = 3 * (CLASSES / 8 + 7); /* too few for the last eight */
+    EXPECT_FAIL(CLV_E_DEVICE, "50257 classes given",
+                clv_cross_entropy_enqueue(device->queue, dx.buffer, dlabels.buffer, ROWS, CLASSES,
+                                          1, dloss.buffer, dx.buffer));
+    device->disguise.flags.loop_limit = 3 * (CLASSES / 8 + 1) + 24;
+    EXPECT_OK(clv_cross_entropy_enqueue(device->queue, dx.buffer, dlabels.buffer, ROWS, CLASSES, 1,
+                                        dloss.buffer, dx.buffer));
     test_array_free(&dx), test_array_free(&dlabels), test_array_free(&dloss);
     clv_free(x);
 }
