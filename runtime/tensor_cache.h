@@ -16,7 +16,7 @@ typedef struct clv_kept_tensor clv_kept_tensor;
 /* Of one device; the device's lock guards it. */
 typedef struct clv_tensor_cache {
     clv_kept_tensor *latest; /* then the others, by their last use */
-    uint64_t wish;           /* bytes at most; 0: half of the device's budget */
+    uint64_t wish;           /* bytes at most; 0: the device's budget */
     uint64_t bytes, pinned_bytes, hits, fills, evictions;
 } clv_tensor_cache;
 

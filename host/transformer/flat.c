@@ -117,9 +117,10 @@ clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s,
     if (!s->width || s->width > MOST_WIDTH || !kv_heads || s->heads % kv_heads ||
         !extents(s, kv_heads, &q_count, &k_count))
         return clv_fail(CLV_E_SHAPE,
-                        "attention: %zu heads of width %zu, %zu of keys: widths are 1 to %d, and "
-                        "arrays end below 2^31 elements",
-                        s->heads, s->width, kv_heads, MOST_WIDTH);
+                        "attention: %zu times %zu heads of width %zu, %zu of keys; %zu queries, "
+                        "%zu keys: widths are 1 to %d, heads of keys divide the heads, and arrays "
+                        "end below 2^31 elements",
+                        s->batch, s->heads, s->width, kv_heads, s->queries, s->keys, MOST_WIDTH);
     if (!q_count) return CLV_OK;
     const float scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->width));
     clv_side side;
@@ -238,7 +239,10 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
         return clv_fail(CLV_E_ARGUMENT, "ffn: context, x, w1, w2 or y is NULL");
     if (!clv_size_mul(CLV_MAX(width, inner), CLV_MAX(rows, CLV_MIN(width, inner)), &most) ||
         most > SIZE_MAX / 8 || rows > UINT32_MAX || width > UINT32_MAX || inner > UINT32_MAX)
-        return clv_fail(CLV_E_SHAPE, "ffn: %zu rows of %zu through %zu", rows, width, inner);
+        return clv_fail(CLV_E_SHAPE,
+                        "ffn: %zu rows of %zu through %zu given, expected extents below 2^32, and "
+                        "arrays that fit in memory",
+                        rows, width, inner);
     if (!rows || !width) return CLV_OK;
     clv_side side;
     clv_engine *engine;

@@ -332,7 +332,8 @@ clv_status clv_generate(clv_decoder *d, const int32_t *prompt, size_t prompt_cou
     *count = 0;
     clv_take_options(&o, sizeof o, given);
     if (!(o.temperature >= 0) || isinf(o.temperature))
-        return clv_fail(CLV_E_ARGUMENT, "generate: a temperature of %g", o.temperature);
+        return clv_fail(CLV_E_ARGUMENT, "generate: a temperature of %g, expected 0 or more",
+                        o.temperature);
     const size_t words = d->config.vocabulary;
     float *scores = clv_alloc(words, sizeof *scores);
     candidate *list = clv_alloc(words, sizeof *list);

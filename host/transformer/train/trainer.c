@@ -58,7 +58,10 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
             "would learn",
             o->frozen_layers, c->layers);
     if (!c->heads || c->width % c->heads || c->width / c->heads > MOST_HEAD_WIDTH)
-        return clv_fail(CLV_E_SHAPE, "trainer: %zu heads of a width of %zu", c->heads, c->width);
+        return clv_fail(CLV_E_SHAPE,
+                        "trainer: %zu heads of a width of %zu, expected heads that divide it and "
+                        "are %d wide at most",
+                        c->heads, c->width, MOST_HEAD_WIDTH);
     return CLV_OK;
 }
 
