@@ -1,7 +1,7 @@
 /* blas/gemm_rows.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for CPUs.
  *
  * B comes packed (clv_gemm_pack_b) in panels of NV vectors of columns, k after k; or, where no two
- * work-items want the same panel, as it lies (`b_lies`), and they pack theirs block by block. A
+ * work-items want the same panel, as it lies (B_LIES), and they pack theirs block by block. A
  * work-item takes `mi` panels of MR rows of A and the panels [its share] of B. For every block of
  * `kb` terms it copies its rows of A into scratch (k after k, AS floats each), unless A came in that
  * form (`a_packed`), and then walks over B. Between blocks sums wait in scratch too, tile after
@@ -9,7 +9,7 @@
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
  * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
- *          B_HALF: packed B holds halves.
+ *          B_HALF: packed B holds halves; B_LIES: B is not packed.
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
@@ -261,7 +261,7 @@ static void multiply(__global const float *restrict a, __global const float *res
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
               ulong a_batch, uint a_packed, __global const b_t *restrict B, ulong b_offset,
-              ulong b_row, ulong b_col, ulong b_batch, uint b_lies, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
+              ulong b_row, ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
               __global float *scratch, ulong item_floats, ulong sums_offset, ulong sums_batch,
               __global const float *bias, ulong bias_offset, uint has_bias,
               __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
@@ -293,16 +293,16 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =
                 (__global const float *)(panel + (size_t)(j + 1 < j1 ? k : kc) * NR);
-            __global float *own_b = mine + (a_packed ? 0 : mi * (AS * KC));
 #if B_HALF
-            __global const float *b = own_b;
+            __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
             for (uint i = 0; i < kc * NR; i += LANES)
-                lanes_store(b_load(panel + i), own_b + i);
+                lanes_store(b_load(panel + i), b + i);
+#elif B_LIES
+            __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
+            pack_panel(B + k0 * b_row + (size_t)j * NR * b_col, b_row, b_col,
+                       min((uint)NR, n - j * NR), 0, kc, b);
 #else
-            __global const float *b = b_lies ? own_b : panel;
-            if (b_lies)
-                pack_panel(B + k0 * b_row + (size_t)j * NR * b_col, b_row, b_col,
-                           min((uint)NR, n - j * NR), 0, kc, own_b);
+            __global const float *b = panel;
 #endif
             for (uint p = p0; p < p1; ++p, next += kc / STEP * next_step) {
                 const size_t r = (size_t)p * MR, c = (size_t)j * NR;

@@ -109,8 +109,8 @@ size_t clv_gemm_rows_scratch(const clv_gemm_form *f, const clv_gemm *g)
     return l.items_floats + l.b_floats + l.sums_floats;
 }
 
-static clv_launch describe(const clv_gemm_form *f, const char *kernel, bool half, size_t x,
-                           size_t y, size_t z)
+static clv_launch describe(const clv_gemm_form *f, const char *kernel, bool half, bool lies,
+                           size_t x, size_t y, size_t z)
 {
     return (clv_launch){ .source = &clv_cl_blas_gemm_rows,
                          .kernel = kernel,
@@ -119,7 +119,8 @@ static clv_launch describe(const clv_gemm_form *f, const char *kernel, bool half
                                       { "NV", (long)f->vectors },
                                       { "KC", (long)f->block },
                                       { "FETCH_AHEAD", f->fetch },
-                                      { "B_HALF", half } },
+                                      { "B_HALF", half },
+                                      { "B_LIES", lies } },
                          .global = { x, y, z },
                          .local = { 1, 1, 1 } };
 }
@@ -134,8 +135,9 @@ static clv_status pack_b(clv_queue *queue, const clv_gemm_form *f, bool half, si
         return clv_fail(CLV_E_ARGUMENT, "gemm: halves packed to %zu, a multiple of 16 expected",
                         packed_offset);
     if (!n || !k) return CLV_OK;
-    const clv_launch launch = describe(f, "clv_gemm_pack_b", half, panels(n, tile_columns(f)),
-                                       panels(k, PACK_BLOCK), CLV_MAX(batch, (size_t)1));
+    const clv_launch launch =
+        describe(f, "clv_gemm_pack_b", half, false, panels(n, tile_columns(f)),
+                 panels(k, PACK_BLOCK), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(*b),
         clv_arg_buffer(packed),
@@ -167,7 +169,7 @@ clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
     if (f->provider != CLV_GEMM_ROWS)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes A as it is", f->name);
     if (!m || !k) return CLV_OK;
-    const clv_launch launch = describe(f, "clv_gemm_pack_a", false, panels(m, f->rows),
+    const clv_launch launch = describe(f, "clv_gemm_pack_a", false, false, panels(m, f->rows),
                                        blocks_of(f, k), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(*a), clv_arg_buffer(packed), clv_arg_u64(clv_gemm_packed_a(f, m, k)),
@@ -190,13 +192,13 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
                                         scratch, l.items_floats));
     }
     const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = describe(f, "clv_gemm_rows", g->b_half, l.split.shares,
-                                       panels(panels(g->m, f->rows), l.split.rows), batch);
+    const clv_launch launch =
+        describe(f, "clv_gemm_rows", g->b_half, l.split.packs_b, l.split.shares,
+                 panels(panels(g->m, f->rows), l.split.rows), batch);
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(g->a),
         clv_gemm_u32(g->a_packed),
         CLV_GEMM_GIVEN(b),
-        clv_gemm_u32(l.split.packs_b),
         CLV_GEMM_PLACE(g->c),
         clv_arg_buffer(scratch),
         clv_arg_u64(l.item),
