@@ -292,6 +292,7 @@ static clv_status choose(clv_context *context, const clv_context_options *option
 
 clv_status clv_context_create(const clv_context_options *given, clv_context **out)
 {
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "context: nowhere to put it");
     *out = NULL;
     clv_context_options options;
     clv_take_options(&options, sizeof options, given);

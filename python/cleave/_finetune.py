@@ -196,6 +196,16 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
     found: list[TrainResult] = []
     order: NDArray[np.intp] = np.zeros(0, np.intp)
     epoch = -1
+
+    def test() -> None:
+        tested = None
+        if validation and not watch.signals:
+            tested = _evaluate(trainer, validation, plan.batch, watch)
+        if tested:
+            found.append(tested)
+
+    if trainer.steps and trainer.steps % plan.each == 0:
+        test()  # what was interrupted may be that
     while trainer.steps < plan.steps:
         step = trainer.steps
         if step // plan.each != epoch:
@@ -208,15 +218,16 @@ def _learn(plan: _Plan, trainer: Trainer, examples: _Examples, validation: _Exam
             raise ArgumentError(f"finetune: step {step + 1}: the loss is {result.loss:g}, no number any "
                                 "more; nothing is written. A lower rate may help, or clip")
         losses.append(result.loss)
-        ended = trainer.steps % plan.each == 0
-        if ended and validation and not watch.signals:
-            tested = _evaluate(trainer, validation, plan.batch, watch)
-            found += [tested] if tested else []
-        stop = watch.called(trainer.steps, plan.steps)
+        ended, last = trainer.steps % plan.each == 0, trainer.steps == plan.steps
         due = ended or (save_every and trainer.steps % save_every == 0)
-        if (due and trainer.steps < plan.steps) or stop:
+        saved = due and not (last and validation is None)
+        if saved:  # before a test, which may fail
             save()
-        if stop:
+        if ended:
+            test()
+        if watch.called(trainer.steps, plan.steps):
+            if not saved:
+                save()
             break
     return found
 

@@ -97,6 +97,20 @@ def test_what_a_progress_function_raises_at_the_end_is_raised(folder, whole, ref
     assert filecmp.cmp(weights(whole[0]), weights(tmp_path / "out"), shallow=False)
 
 
+def test_a_test_that_fails_loses_no_epoch(folder, whole, reference, tmp_path, monkeypatch):
+    def broken(*_unused):
+        raise cleave.DeviceError("gone")
+    with monkeypatch.context() as patched, pytest.raises(cleave.DeviceError, match="gone"):
+        patched.setattr("cleave._finetune._evaluate", broken)
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference,
+                        validation=(TEXTS, LABELS), **RULES)
+    assert os.listdir(tmp_path / "out") == ["checkpoint.safetensors"]
+    result = cleave.finetune(folder, TEXTS, LABELS, tmp_path / "out", context=reference, resume=True,
+                             validation=(TEXTS, LABELS), **RULES)
+    assert (result.resumed_at, len(result.losses), len(result.validation)) == (4, 12, 4)
+    assert filecmp.cmp(weights(whole[0]), weights(tmp_path / "out"), shallow=False)
+
+
 def test_ctrl_c_leaves_a_state(folder, reference, tmp_path):
     def press(done, _total):
         if done == 3:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers that were compiled with an older header: what lies behind their structures is not looked at. */
+/* Callers that were compiled with an older header: what lies behind their structures is not looked at.
+ * Callers that name no place for what they want. */
 #include "test.h"
 
 #include "base/options.h"
@@ -62,6 +63,14 @@ static void operations_read_what_callers_have(void **state)
     assert_int_equal(inside, plain);
 }
 
+static void nowhere_is_an_error(void **unused)
+{
+    (void)unused;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "context: nowhere", clv_context_create(NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "report: nowhere", clv_report_create(NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL queue", clv_queue_wait(NULL));
+}
+
 static int open_context(void **state)
 {
     const clv_context_options options = { .size = sizeof options, .mode = CLV_MODE_REFERENCE };
@@ -82,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lacking_is_zero),
         cmocka_unit_test(operations_read_what_callers_have),
+        cmocka_unit_test(nowhere_is_an_error),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -459,7 +459,8 @@ const cli_command cli_blobs = {
         "or\n"
         "NPY file of any length, to a fraction of a pixel. Of the thresholds, one given alone "
         "rules\n"
-        "alone, of two the stricter; --preview N shows what they would give. --link R joins spots\n"
-        "of successive frames into tracks.",
+        "alone, of --threshold and --threshold-rel the stricter; --preview N shows what they "
+        "would\n"
+        "give. --link R joins spots of successive frames into tracks.",
     .run = run,
 };
