@@ -181,6 +181,34 @@ static void close_nothing(rig *r)
     clReleaseKernel(r->nothing), clReleaseProgram(r->program);
 }
 
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Launches beside products call by call, so that how the device's threads fall asleep and wake up
+ * is the same for all. */
+static void in_turns(rig *r)
+{
+    enum { CALLS = 20000 };
+    static double took[4][CALLS];
+    const int which[] = { LAUNCH, OURS, LAID, FORCED };
+    for (int i = 0; i < CALLS; ++i)
+        for (int w = 0; w < 4; ++w) {
+            const int turn = (w + i) % 4;
+            const double started = clv_now();
+            once(r, which[turn]);
+            took[turn][i] = clv_now() - started;
+        }
+    printf("   ");
+    for (int w = 0; w < 4; ++w) {
+        qsort(took[w], CALLS, sizeof **took, compare);
+        printf(" %s %.2f us", ways[which[w]], took[w][CALLS / 2] * 1e6);
+    }
+    printf(" (medians, call by call in turns)\n");
+}
+
 static void measure(rig *r, int rounds, size_t least, size_t largest)
 {
     const double before = peak(clv_queue_device(r->queue));
@@ -211,6 +239,7 @@ static void measure(rig *r, int rounds, size_t least, size_t largest)
                 printf("  %s %.4f ms %.0f (%.0f %%)", ways[way], best[way] * 1e3,
                        flops / best[way] * 1e-9, 100 * flops / best[way] * 1e-9 / before);
         printf("\n");
+        if (flops < 1e5) in_turns(r);
         fflush(stdout);
         close_shape(r);
     }
