@@ -34,6 +34,16 @@ static bool push(clv_token_rows *rows, int32_t id)
     return true;
 }
 
+/* Of the tokens from `start` on the last `most` stay. */
+static void drop_first(clv_token_rows *rows, size_t start, size_t most)
+{
+    const size_t count = rows->tokens - start;
+    if (count <= most) return;
+    memmove(rows->ids + start, rows->ids + rows->tokens - most, most * sizeof *rows->ids);
+    rows->tokens = start + most;
+    rows->truncated += 1;
+}
+
 static clv_status tokenize_share(share *s)
 {
     const clv_tokenizer *t = s->t;
@@ -49,7 +59,11 @@ static clv_status tokenize_share(share *s)
         size_t bad = 0;
         const size_t length = length_of(s, i);
         clv_status status = push(rows, t->cls) ? CLV_OK : CLV_E_MEMORY;
-        if (!status) status = clv_wordpiece(t, s->texts[i], length, most, rows, &bad);
+        const size_t start = rows->tokens;
+        if (!status)
+            status =
+                clv_wordpiece(t, s->texts[i], length, t->keep_end ? SIZE_MAX : most, rows, &bad);
+        if (!status) drop_first(rows, start, most);
         if (!status && !push(rows, t->sep)) status = CLV_E_MEMORY;
         if (status == CLV_E_FORMAT)
             return clv_fail(status, "%s %zu: byte %zu (0x%02X) is not UTF-8", what,

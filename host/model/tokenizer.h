@@ -60,6 +60,7 @@ struct clv_tokenizer {
     size_t max_word_chars;
     int32_t unk, cls, sep, pad, mask;
     size_t max_length;
+    bool keep_end; /* of a text that is too long: the last tokens, not the first */
     bool replace_invalid;
 };
 

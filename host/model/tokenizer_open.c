@@ -99,6 +99,13 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     const size_t positions = limit_in(model, "max_position_embeddings");
     if (!status) compare_rules(t, folder, tokenizer);
+    const char *side = clv_json_string(clv_json_get(tokenizer, "truncation_side"), "right");
+    t->keep_end = strcmp(side, "left") == 0;
+    if (!status && !t->keep_end && strcmp(side, "right") != 0)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s/tokenizer_config.json: truncation_side is \"%s\", expected right or "
+                          "left",
+                          folder, side);
     if (!status && clv_json_bool(clv_json_get(sentence, "do_lower_case"), false) && !t->flags.lower)
         status = clv_fail(CLV_E_FORMAT,
                           "%s/sentence_bert_config.json: do_lower_case is true, and the tokenizer "

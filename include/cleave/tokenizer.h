@@ -39,7 +39,7 @@ typedef struct clv_token_rows {
     size_t *offsets; /**< [rows + 1] */
     size_t rows, tokens;
     size_t truncated;         /**< texts that were cut at max_length */
-    size_t unknown;           /**< [UNK] tokens that stand for a word without pieces */
+    size_t unknown;           /**< [UNK] tokens that stand for a word without pieces, cut ones too */
     size_t replaced;          /**< bytes that were not UTF-8 (replace_invalid) */
     size_t id_room, row_room; /**< the library's own */
 } clv_token_rows;
@@ -58,7 +58,8 @@ typedef struct clv_tokenize_options {
  *
  * The most tokens of a text: options->max_length, else max_seq_length of sentence_bert_config.json,
  * else model_max_length of tokenizer_config.json, and never above max_position_embeddings of
- * config.json. Truncation and padding written in tokenizer.json are ignored, as
+ * config.json. A text that has more keeps its first tokens, or its last where truncation_side of
+ * tokenizer_config.json is left. Truncation and padding written in tokenizer.json are ignored, as
  * sentence-transformers does. Where tokenizer_config.json has other rules for capitals, accents or
  * ideographs than tokenizer.json, the latter is obeyed, with a warning: transformers obeys the former.
  *

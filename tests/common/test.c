@@ -3,6 +3,8 @@
 #define _XOPEN_SOURCE 700
 #include "test.h"
 
+#include <cleave/log.h>
+
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +95,26 @@ int test_note(const char *job, size_t done, size_t total, void *user)
     assert_string_equal(job, t->job);
     t->calls += 1, t->done = done, t->total = total;
     return t->answer;
+}
+
+static char heard[1000];
+
+static void keep_warning(clv_log_level level, const char *message, void *user)
+{
+    (void)user;
+    if (level == CLV_LOG_WARN) snprintf(heard, sizeof heard, "%s", message);
+}
+
+void test_listen(void)
+{
+    *heard = '\0';
+    clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+}
+
+const char *test_heard(void)
+{
+    clv_log_set(CLV_LOG_WARN, NULL, NULL);
+    return heard;
 }
 
 uint64_t test_random(uint64_t *state)

@@ -58,6 +58,11 @@ typedef struct test_told {
 /* A clv_progress; `user` is a test_told. */
 int test_note(const char *job, size_t done, size_t total, void *user);
 
+/* From the first call on the library's warnings are kept; the second call ends that and gives the last
+ * of them, "" for none; borrowed until the next. */
+void test_listen(void);
+const char *test_heard(void);
+
 /* Deterministic numbers: SplitMix64. */
 uint64_t test_random(uint64_t *state);
 double test_uniform(uint64_t *state, double low, double high);

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "host/model/model.h"
 
-#include <cleave/log.h>
 #include <cleave/tensors.h>
 
 #include <math.h>
@@ -138,14 +137,6 @@ static void sentence_transformers_files_are_obeyed(void **state)
     }
 }
 
-static char warned[1000];
-
-static void keep_warning(clv_log_level level, const char *message, void *user)
-{
-    (void)user;
-    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", message);
-}
-
 /* What sentence-transformers would put before every text. */
 static void a_default_prompt_is_told(void **state)
 {
@@ -166,11 +157,9 @@ static void a_default_prompt_is_told(void **state)
     clv_model *m;
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         put(folder, "config_sentence_transformers.json", cases[i].text);
-        *warned = '\0';
-        clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+        test_listen();
         EXPECT_OK(clv_model_open(folder, &m));
-        clv_log_set(CLV_LOG_WARN, NULL, NULL);
-        assert_int_equal(cases[i].told, strstr(warned, "the prompt \"query: \"") != NULL);
+        assert_int_equal(cases[i].told, strstr(test_heard(), "the prompt \"query: \"") != NULL);
         clv_model_close(m);
     }
 }
@@ -347,11 +336,10 @@ static void wrong_weights_are_named(void **state)
     s = load(folder);
     s.data[index_of(&s, "encoder.layer.1.output.dense.bias")][3] = NAN;
     save(folder, &s);
-    clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+    test_listen();
     EXPECT_OK(clv_model_open(folder, &m));
-    clv_log_set(CLV_LOG_WARN, NULL, NULL);
     assert_non_null(
-        strstr(warned, "\"encoder.layer.1.output.dense.bias\" holds values that are not"));
+        strstr(test_heard(), "\"encoder.layer.1.output.dense.bias\" holds values that are not"));
     clv_model_close(m);
 
     unlink(path_in(folder, "model.safetensors"));

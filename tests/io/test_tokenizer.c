@@ -9,8 +9,6 @@
 #include "base/unicode.h"
 #include "host/model/tokenizer.h"
 
-#include <cleave/log.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -388,12 +386,39 @@ static void a_folder_says_how_long_texts_may_be(void **state)
                 clv_tokenizer_open(CLEAVE_MODEL_DATA "/tokens.json", NULL, &t));
 }
 
-static char warned[400];
-
-static void keep_warning(clv_log_level level, const char *line, void *user)
+/* truncation_side: what stays of a text that is too long. */
+static void the_end_stays_where_the_folder_says_so(void **state)
 {
-    (void)user;
-    if (level == CLV_LOG_WARN) snprintf(warned, sizeof warned, "%s", line);
+    (void)state;
+    enum { MOST = 5 };
+    const clv_tokenizer_options options = { .size = sizeof options, .max_length = MOST };
+    const char *in = folder("left");
+    clv_tokenizer *all = open_tiny("", 0), *t;
+    clv_token_rows whole = { 0 }, rows = { 0 };
+    char *text;
+    size_t length, cut = 0;
+    EXPECT_OK(clv_file_read(TINY "/tokenizer.json", 1 << 24, &text, &length));
+    put(in, "tokenizer.json", text);
+    put(in, "tokenizer_config.json", "{\"truncation_side\": \"left\"}");
+    EXPECT_OK(clv_tokenizer_open(in, &options, &t));
+    EXPECT_OK(tokenize(all, 1, &whole));
+    EXPECT_OK(tokenize(t, 3, &rows));
+    assert_int_equal(rows.rows, whole.rows);
+    for (size_t i = 0; i < rows.rows; ++i) {
+        const size_t had = whole.offsets[i + 1] - whole.offsets[i], has = CLV_MIN(had, MOST);
+        assert_int_equal(rows.offsets[i + 1] - rows.offsets[i], has);
+        assert_int_equal(rows.ids[rows.offsets[i]], whole.ids[whole.offsets[i]]);
+        assert_memory_equal(rows.ids + rows.offsets[i] + 1,
+                            whole.ids + whole.offsets[i + 1] - (has - 1),
+                            (has - 1) * sizeof *rows.ids);
+        cut += had > MOST;
+    }
+    assert_int_equal(rows.truncated, cut);
+    clv_tokenizer_close(t), clv_tokenizer_close(all);
+    put(in, "tokenizer_config.json", "{\"truncation_side\": \"both\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "truncation_side is \"both\"", clv_tokenizer_open(in, NULL, &t));
+    clv_token_rows_clear(&whole), clv_token_rows_clear(&rows);
+    clv_free(text);
 }
 
 /* Two files of a folder may say two things. */
@@ -417,10 +442,9 @@ static void other_rules_beside_are_told(void **state)
     put(in, "tokenizer.json", text);
     for (size_t i = 0; i < CLV_LEN(steps); ++i) {
         put(in, "tokenizer_config.json", steps[i].text);
-        *warned = '\0';
-        clv_log_set(CLV_LOG_WARN, keep_warning, NULL);
+        test_listen();
         EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
-        clv_log_set(CLV_LOG_WARN, NULL, NULL);
+        const char *warned = test_heard();
         assert_true(steps[i].part ? strstr(warned, steps[i].part) != NULL : !*warned);
         clv_tokenizer_close(t);
     }
@@ -462,6 +486,7 @@ int main(void)
         cmocka_unit_test(the_longest_added_token_wins),
         cmocka_unit_test(rules_that_are_not_known_are_refused),
         cmocka_unit_test(a_folder_says_how_long_texts_may_be),
+        cmocka_unit_test(the_end_stays_where_the_folder_says_so),
         cmocka_unit_test(other_rules_beside_are_told),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
