@@ -122,7 +122,7 @@ static int check_folder(const cli_command *command, const char *option, const ch
     char way[MOST_PATH];
     struct stat info;
     size_t length = strlen(folder);
-    if (!length || length + sizeof "/.probe" > sizeof way)
+    if (!length || length >= sizeof way)
         return cli_error(command, CLI_FAILED, "%s: \"%s\" given, expected a folder's name", option,
                          folder);
     memcpy(way, folder, length + 1);
@@ -133,11 +133,27 @@ static int check_folder(const cli_command *command, const char *option, const ch
         way[length] = '\0';
     }
     if (!length)
-        way[0] = '.', way[1] = '\0', length = 1;
+        way[0] = '.', way[1] = '\0';
     else if (!S_ISDIR(info.st_mode))
         return cli_error(command, CLI_FAILED, "%s: %s is a file, expected a folder", option, way);
-    memcpy(way + length, "/probe", sizeof "/probe");
-    return cli_check_output(command, option, way);
+    if (access(way, W_OK | X_OK))
+        return cli_error(command, CLI_FAILED, "%s: cannot write to the folder %s: %s", option, way,
+                         strerror(errno));
+    return -1;
+}
+
+static int check_file(const cli_command *command, const char *option, const char *path)
+{
+    static const char *const packed[] = { ".gz", ".bz2", ".xz", ".zst", ".zip" };
+    const size_t length = path ? strlen(path) : 0;
+    for (size_t i = 0; i < CLV_LEN(packed); ++i) {
+        const size_t tail = strlen(packed[i]);
+        if (length > tail && strcmp(path + length - tail, packed[i]) == 0)
+            return cli_error(command, CLI_USAGE,
+                             "%s: %s given, expected a name without %s: nothing is compressed",
+                             option, path, packed[i]);
+    }
+    return cli_check_output(command, option, path);
 }
 
 int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count)
@@ -145,7 +161,7 @@ int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_
     int code = -1;
     for (size_t o = 0; o < count && code < 0; ++o) {
         if (!outputs[o].folder)
-            code = cli_check_output(command, outputs[o].option, outputs[o].path);
+            code = check_file(command, outputs[o].option, outputs[o].path);
         else if (!o || outputs[o - 1].folder != outputs[o].folder)
             code = check_folder(command, outputs[o].option, outputs[o].folder);
     }

@@ -22,8 +22,8 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
                     size_t input_count, const cli_file *outputs, size_t output_count);
 
 /* Can the outputs be made? To be asked before what takes long; the report and the trace are looked at
- * with the other common options. A folder that is not there yet has to be one that can be made. Returns
- * -1 to go on, else the exit code. */
+ * with the other common options. A folder that is not there yet has to be one that can be made; a name
+ * that promises compression is refused. Returns -1 to go on, else the exit code. */
 int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count);
 
 #endif

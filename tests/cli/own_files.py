@@ -61,13 +61,15 @@ def check_places():
     cannot_write("--models: nowhere/x", *spectra, "-o", "new.csv", "--models", "nowhere/x")
     cannot_write("-o: nowhere/x: cannot create", "link", "none.csv", "--search", "2", "-o", "nowhere/x")
     goes_on(*paco, "-o", "nowhere/deep/folder")
+    os.mkdir("out/probe")
+    goes_on(*paco, "-o", "out")
 
 
 def goes_on(*arguments):
     """Whatever comes of it: another error, or none."""
     done = subprocess.run([CLEAVE, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=60)
-    if b"expected another file" in done.stderr:
+    if any(part in done.stderr for part in (b"expected another file", b"-o: ")):
         WRONG.append("%s: %r" % (" ".join(arguments), done.stderr))
 
 
@@ -138,6 +140,12 @@ def check_others():
     refuses("is what --library reads", *spectra, "-o", "folder/lib.json")
     for name in "folder/array.npy", "new.fits.gz", "new.FITS":
         refuses("%s given, expected a name that ends in .fits or .csv" % name, *spectra, "-o", name)
+    for option in "-o", "--tracks":
+        refuses("%s: new.csv.gz given, expected a name without .gz" % option, "blobs", "in.txt",
+                "--link", "2", option, "new.csv.gz", *([] if option == "-o" else ["-o", "new.csv"]))
+    refuses("-o: new.npy.gz given", "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
+    refuses("-o: new.zip given", "tokenize", "model", "-i", "in.txt", "-o", "new.zip")
+    refuses("-o: new.zip given", "link", "in.txt", "-o", "new.zip", "--search", "2")
     refuses("--models: - given", *spectra, "-o", "new.csv", "--models", "-")
     refuses("-o: redrock-s.fits is what --zbest_include reads", "specfit", "coadd-s.fits", "--library",
             "folder", "--zbest_include", "-o", "redrock-s.fits")

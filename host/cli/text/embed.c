@@ -145,8 +145,9 @@ static int check_files(const embed_args *a, const char *folder)
                                  { "--tokens-out", a->tokens_output, NULL } };
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
     cli_model_files("MODEL_DIR", folder, inputs);
-    return cli_check_files(&cli_embed, &a->common, inputs, CLV_LEN(inputs), outputs,
-                           CLV_LEN(outputs));
+    const int code =
+        cli_check_files(&cli_embed, &a->common, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
+    return code < 0 ? cli_check_outputs(&cli_embed, outputs, CLV_LEN(outputs)) : code;
 }
 
 static int embed(const embed_args *a, const char *folder, embed_state *s)

@@ -46,7 +46,8 @@ static int check_files(const tokenize_args *a, const char *folder)
     const cli_file output = { "-o", a->output, NULL };
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
     cli_model_files("MODEL_DIR", folder, inputs);
-    return cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
+    const int code = cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
+    return code < 0 ? cli_check_outputs(&cli_tokenize, &output, 1) : code;
 }
 
 static int run(int argc, char **argv)
