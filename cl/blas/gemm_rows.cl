@@ -261,11 +261,11 @@ static void multiply(__global const float *restrict a, __global const float *res
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulong a_col,
               ulong a_batch, uint a_packed, __global const b_t *restrict B, ulong b_offset,
-              ulong b_row, ulong b_col, ulong b_batch, __global float *C, ulong c_offset, ulong c_row, ulong c_batch,
-              __global float *scratch, ulong item_floats, ulong sums_offset, ulong sums_batch,
-              __global const float *bias, ulong bias_offset, uint has_bias,
-              __global const float *R, ulong r_offset, ulong r_row, ulong r_batch, uint m, uint n,
-              uint k, uint kb, uint mi, float alpha, float beta, uint act)
+              ulong b_row, ulong b_col, ulong b_batch, __global float *C, ulong c_offset,
+              ulong c_row, ulong c_batch, __global float *scratch, ulong item_floats,
+              ulong sums_offset, ulong sums_batch, __global const float *bias, ulong bias_offset,
+              uint has_bias, __global const float *R, ulong r_offset, ulong r_row, ulong r_batch,
+              uint m, uint n, uint k, uint kb, uint mi, float alpha, float beta, uint act)
 {
     const uint panels_m = (m + MR - 1) / MR, panels_n = (n + NR - 1) / NR;
     const uint shares = get_global_size(0), share = get_global_id(0);

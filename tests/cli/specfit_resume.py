@@ -6,21 +6,28 @@ was not.
 usage: specfit_resume.py CLEAVE
 Needs $CLEAVE_REFERENCE_DIR/specfit. Killed in the middle: no table, and a journal; the next run goes
 on behind it. A journal that is cut or damaged costs what was lost; one of another run, or one that is
-being written, is refused. The journal goes when the table is there."""
+being written, is refused; so is one of a grid (made here) of which a number has changed. The journal goes
+when the table is there."""
+import json
+import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import paco_kit
+
 SKIP = 77
+AXES = (3.5, 4.1), (0, 6), (-4, 1), (-1, 2)  # log10 of the temperature, logg, [Fe/H], [alpha/Fe]
 
 
 class Runs:
-    def __init__(self, cleave, reference, folder):
+    def __init__(self, cleave, reference, folder, library=None):
         self.base = [cleave, "specfit", os.path.join(reference, "data", "coadd-synth-a.fits"),
-                     "--library", os.path.join(reference, "lib"), "--mode", "reference",
+                     "--library", library or os.path.join(reference, "lib"), "--mode", "reference",
                      "--no-progress", "--starts", "2", "--targets",
                      ",".join(str(39600000000000 + i) for i in range(10))]
         self.folder = folder
@@ -63,6 +70,63 @@ class Runs:
 def read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def make_grid(folder, reference):
+    """Two nodes an axis; lines that grow from corner to corner."""
+    with open(os.path.join(reference, "lib", "lib.json"), encoding="ascii") as file:
+        library = json.load(file)
+    for name, arm in library["arms"].items():
+        own, points = os.path.join(folder, name), arm["npix"]
+        os.makedirs(own)
+        shutil.copy(os.path.join(reference, "lib", name, "ccf_models.npy"), own)
+        del arm["layers"]
+        arm["nodes"] = [2] * 4
+        write_axes(own, AXES)
+        paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, range(16), "<i4")
+        write_flux(own, points)
+    for name in os.listdir(os.path.join(reference, "lib")):
+        if name.endswith(".npy"):
+            shutil.copy(os.path.join(reference, "lib", name), folder)
+    with open(os.path.join(folder, "lib.json"), "w", encoding="ascii") as file:
+        json.dump(library, file)
+
+
+def write_axes(own, axes):
+    for k, nodes in enumerate(axes):
+        paco_kit.npy_write(os.path.join(own, f"axis_{k}.npy"), [2], nodes, "<f8")
+
+
+def write_flux(own, points, last=0.0):
+    flux = [0.01 * (row + 1) * math.sin(0.37 * i) for row in range(16) for i in range(points)]
+    flux[-1] += last
+    paco_kit.npy_write(os.path.join(own, "log_flux.npy"), [16, points], flux)
+
+
+def check_grid(cleave, reference, folder, expect):
+    library = os.path.join(folder, "grid")
+    make_grid(library, reference)
+    runs = Runs(cleave, reference, folder, library)
+    runs.run("-o", runs.path("want.fits"), "--models", runs.path("want-models.fits"))
+    runs.kill()
+    own, points = os.path.join(library, "desi_r"), 2369
+
+    def expect_refused(what):
+        told = runs.run(*runs.resume, code=2)
+        expect(f"{what}: {told!r}", "another run" in told and "library" in told)
+
+    write_flux(own, points, 1e-3)
+    expect_refused("a number of the grid")
+    write_flux(own, points)
+    write_axes(own, [*AXES[:3], (-1, 2.5)])
+    expect_refused("a node")
+    write_axes(own, AXES)
+    paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, [*range(15), -1], "<i4")
+    expect_refused("a node without a spectrum")
+    paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, range(16), "<i4")
+    expect("a grid as it was", "goes on after" in runs.run(*runs.resume))
+    expect("a grid: other bytes", read(runs.table) == read(runs.path("want.fits")) and
+           read(runs.models) == read(runs.path("want-models.fits")))
 
 
 def main():
@@ -124,6 +188,8 @@ def main():
         expect("the first of two", running.wait(timeout=300) == 0)
         expect_same("the first of two")
         expect("--resume without a file", "-o FILE" in runs.run("-o", "-", "--resume", code=2))
+    with tempfile.TemporaryDirectory() as folder:
+        check_grid(sys.argv[1], reference, folder, expect)
     print("\n".join(wrong))
     return 1 if wrong else 0
 
