@@ -12,9 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { CLV_PATH_MOST = 1024 }; /* of a name that is kept, its end included */
+
 /* One directory, usable or not. */
 typedef struct clv_cache {
-    char directory[1024]; /* "" when there is no disk cache */
+    char directory[CLV_PATH_MOST]; /* "" when there is no disk cache */
     uint64_t limit_bytes;
 } clv_cache;
 

@@ -247,24 +247,41 @@ static clv_mode mode_of_devices(const clv_context *context)
                         : CLV_MODE_REFERENCE;
 }
 
-static void open_caches(clv_context *context, const clv_context_options *options)
+/* False: it is too long, and `out` is "". */
+static bool copy_path(const char *path, char *out, size_t capacity)
 {
-    char directory[1024];
-    if (options->cache_dir)
-        clv_copy_string(directory, sizeof directory, options->cache_dir);
-    else
-        clv_cache_dir(directory, sizeof directory);
+    const size_t length = strlen(path);
+    *out = '\0';
+    if (length >= capacity) return false;
+    memcpy(out, path, length + 1);
+    return true;
+}
+
+static clv_status too_long(const char *what, const char *path)
+{
+    return clv_fail(CLV_E_ARGUMENT, "%s: a name of %zu bytes given, expected at most %d", what,
+                    strlen(path), CLV_PATH_MOST - 1);
+}
+
+static clv_status open_caches(clv_context *context, const clv_context_options *options)
+{
+    const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
+    const char *bind = environment("CLEAVE_BIND"), *own = options->cache_dir;
+    char directory[CLV_PATH_MOST];
+    clv_cache_dir(directory, sizeof directory);
+    const bool fits = !own || copy_path(own, directory, sizeof directory);
     clv_cache_open(&context->cache, directory);
     clv_notes_open(&context->speeds, context->cache.directory, "speeds.txt",
                    "cleave: how fast jobs ran on this machine; delete a line to forget it");
     clv_notes_open(&context->tuned, context->cache.directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
-    const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
-    const char *bind = environment("CLEAVE_BIND");
     context->binding = !options->no_binding && !(bind && strcmp(bind, "0") == 0);
     context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
-    if (trace) clv_copy_string(context->trace_path, sizeof context->trace_path, trace);
+    if (!fits) return too_long("cache_dir", own);
+    if (trace && !copy_path(trace, context->trace_path, sizeof context->trace_path))
+        return too_long("CLEAVE_TRACE", trace);
     if (trace || options->trace) context->trace = clv_trace_create();
+    return CLV_OK;
 }
 
 static clv_status choose(clv_context *context, const clv_context_options *options, clv_mode mode)
@@ -303,16 +320,18 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_mutex_init(&context->offload_lock);
     clv_mutex_init(&context->array_lock);
     clv_mutex_init(&context->shelf_lock);
-    open_caches(context, &options);
+    clv_status status = open_caches(context, &options);
     context->batch = options.batch;
     context->tensor_bytes = options.tensor_bytes;
     context->checks = !options.no_qualification;
-    clv_status status = read_mode(options.mode, &mode);
+    if (!status) status = read_mode(options.mode, &mode);
     if (!status) status = read_schedule(options.schedule, &context->schedule);
     if (!status) status = read_memory(&options, &context->memory_bytes, &context->memory_fraction);
     if (!status) status = clv_probe_run(NULL, &context->probe);
     if (!status) status = choose(context, &options, mode);
     if (status) {
+        clv_trace_free(context->trace); /* there is nothing to write */
+        context->trace = NULL;
         clv_context_free(context);
         return status;
     }
@@ -325,8 +344,9 @@ void clv_context_free(clv_context *context)
 {
     if (!context) return;
     bool all_closed = true;
-    if (context->trace && *context->trace_path)
-        (void)clv_trace_write(context->trace, context->trace_path);
+    if (context->trace && *context->trace_path &&
+        clv_trace_write(context->trace, context->trace_path))
+        clv_log(CLV_LOG_WARN, "CLEAVE_TRACE: %s", clv_error_message());
     clv_engine_free(context->engine);
     clv_offload_free(context->offload);
     for (size_t i = 0; i < context->device_count; ++i)

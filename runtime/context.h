@@ -31,8 +31,8 @@ struct clv_context {
 
     clv_cache cache;
     clv_notes speeds, tuned;
-    clv_trace *trace;      /* NULL: none is kept */
-    char trace_path[1024]; /* CLEAVE_TRACE; "": none */
+    clv_trace *trace;               /* NULL: none is kept */
+    char trace_path[CLV_PATH_MOST]; /* CLEAVE_TRACE; "": none */
 
     clv_mutex job_lock;         /* one job at a time; taken by clv_jobs_lock */
     atomic_uintptr_t job_owner; /* the thread that has it; 0: nobody */

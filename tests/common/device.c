@@ -41,6 +41,15 @@ void test_isolate(void)
     setenv("CLEAVE_CACHE_DIR", path, 1);
 }
 
+clv_context *test_plain_context(void)
+{
+    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    clv_context *context;
+    test_isolate();
+    EXPECT_OK(clv_context_create(&options, &context));
+    return context;
+}
+
 static bool is_here(const clv_probe_report *report, const char *vendor, size_t length)
 {
     for (size_t i = 0; i < usable_count; ++i) {

@@ -24,6 +24,9 @@ typedef struct test_device {
  * place where the runner has not chosen one. Called by all that follow. */
 void test_isolate(void);
 
+/* A context that computes in plain C and keeps nothing from earlier runs. */
+clv_context *test_plain_context(void);
+
 /* Devices that can be used, duplicates included; each is printed once. $CLEAVE_TEST_PLATFORMS
  * ("pocl,mesa,intel": names as clv_vendor_name gives them) are promised: one that is missing fails
  * the test. Without any device the test is skipped. */

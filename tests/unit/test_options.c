@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callers that were compiled with an older header: what lies behind their structures is not looked at.
  * Callers that name no place for what they want. */
+#include "device.h"
 #include "test.h"
 
 #include "base/options.h"
@@ -8,7 +9,9 @@
 #include <cleave/array.h>
 #include <cleave/runtime.h>
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void what_is_lacking_is_zero(void **unused)
 {
@@ -71,12 +74,33 @@ static void nowhere_is_an_error(void **unused)
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL queue", clv_queue_wait(NULL));
 }
 
+/* Names longer than there is room for are not cut, and a trace that cannot be written is told. */
+static void places_that_cannot_be_are_told(void **unused)
+{
+    (void)unused;
+    char name[2001];
+    memset(name, 'x', 2000), name[2000] = '\0';
+    const clv_context_options far = { .mode = CLV_MODE_REFERENCE, .cache_dir = name };
+    clv_context *context;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "cache_dir: a name of 2000 bytes given, expected at most 1023",
+                clv_context_create(&far, &context));
+    assert_null(context);
+    setenv("CLEAVE_TRACE", name, 1);
+    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    EXPECT_FAIL(CLV_E_ARGUMENT, "CLEAVE_TRACE: a name of 2000",
+                clv_context_create(&plain, &context));
+    snprintf(name, sizeof name, "%s/nowhere/trace.json", test_temp_dir());
+    setenv("CLEAVE_TRACE", name, 1);
+    context = test_plain_context();
+    test_listen();
+    clv_context_free(context);
+    unsetenv("CLEAVE_TRACE");
+    assert_non_null(strstr(test_heard(), "nowhere/trace.json: cannot create"));
+}
+
 static int open_context(void **state)
 {
-    const clv_context_options options = { .size = sizeof options, .mode = CLV_MODE_REFERENCE };
-    clv_context *context;
-    EXPECT_OK(clv_context_create(&options, &context));
-    *state = context;
+    *state = test_plain_context();
     return 0;
 }
 
@@ -92,6 +116,7 @@ int main(void)
         cmocka_unit_test(what_is_lacking_is_zero),
         cmocka_unit_test(operations_read_what_callers_have),
         cmocka_unit_test(nowhere_is_an_error),
+        cmocka_unit_test(places_that_cannot_be_are_told),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
