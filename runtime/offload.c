@@ -255,6 +255,7 @@ static clv_exact *exact_of(clv_context *context, const clv_offload_request *r, e
     struct clv_offload_table *table = context->offload;
     const uint64_t name = clv_exact_name(r);
     clv_exact *exact = clv_exact_find(&e->exacts, name);
+    if (exact) clv_exact_fade(exact, clv_now());
     if (!exact && !dry && clv_exact_follows(by_curve->host_s, by_curve->device_s))
         return clv_exact_put(&e->exacts, name, by_curve->host_s, by_curve->device_s);
     if (exact || !clv_exact_doubts(by_curve->host_s, by_curve->device_s) || !can_time(context, r) ||
@@ -378,7 +379,7 @@ static const char *predict(clv_context *context, clv_device *device, const clv_o
         if (!exact->trying) exact->last = chosen;
         return NULL;
     }
-    out->side = clv_exact_turn(exact, chosen);
+    out->side = clv_exact_turn(exact, chosen, clv_now());
     if (out->side == chosen) return NULL;
     return out->side == CLV_SIDE_HOST ? "host: to hear of it again" : "device: to hear of it again";
 }

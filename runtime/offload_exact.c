@@ -21,9 +21,14 @@ static const int try_calls = 5;                                     /* that teac
 static const double most_tried_s = 60e-3; /* of them all: pauses make none of them teach */
 static const double too_long_s = 50e-3;   /* such calls are not made to hear of a side */
 static const double clearly_slower = 1.5;
-static const double first_wait_s = 0.15, longest_wait_s = 4, wait_calls = 60;
+static const double least_wait_s = 0.04, first_wait_s = 0.15, longest_wait_s = 4, wait_calls = 60;
+static const double wait_for_gap_s = 0.2;                    /* times how much slower the side is */
+static const double silence_s = 5, fades_s = 5, fresh_s = 1; /* by the clock */
+static const double usual_s = 2;      /* of calls: what they showed on the whole */
+static const double try_tells = 0.25; /* as much as 0.7 s of them: it is news */
+static const double shared = 0.5;     /* of what one side shows, with the other */
 static const double follows_s = 2e-3, least_part = 0.1, most_part = 0.5, most_step = 0.2;
-static const double most_lean = 1.4; /* four times */
+static const double most_lean = 3; /* 20 times: threads of some drivers sleep that deeply */
 
 uint64_t clv_exact_name(const clv_offload_request *r)
 {
@@ -111,15 +116,43 @@ void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s)
     *device_s = exact->device_s * exp(exact->lean[1]);
 }
 
+void clv_exact_fade(clv_exact *e, double now)
+{
+    const double since = now - e->faded;
+    if (e->faded && since < fresh_s / 4) return;
+    if (e->faded)
+        for (int side = 0; side < 2; ++side) {
+            if (now - e->heard[side] < fresh_s) continue;
+            const double known = e->heard[side] > 0 ? e->usual[!side] : 0;
+            const double beside = now - e->heard[!side] < fresh_s ? e->lean[!side] - known : 0;
+            const double to = e->usual[side] + shared * beside;
+            e->lean[side] = to + (e->lean[side] - to) * exp(-since / fades_s);
+        }
+    e->faded = now;
+}
+
+/* Seconds of calls until the side that is not called is tried first. */
+static double first_wait(const clv_exact *e)
+{
+    double host_s, device_s;
+    clv_exact_predict(e, &host_s, &device_s);
+    const double gap = fmax(host_s, device_s) / fmin(host_s, device_s) - 1;
+    return fmax(least_wait_s, fmin(wait_for_gap_s * gap, first_wait_s));
+}
+
 static clv_side other(clv_side side)
 {
     return side == CLV_SIDE_DEVICE ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
 }
 
-clv_side clv_exact_turn(clv_exact *e, clv_side chosen)
+clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
 {
     if (e->trying) return other(e->last);
-    if (e->last && e->last != chosen) e->wait_s = e->left_s = first_wait_s;
+    const double silent_s = now - e->heard[chosen == CLV_SIDE_HOST];
+    if (e->last != chosen)
+        e->wait_s = e->left_s = first_wait(e);
+    else if (silent_s > silence_s && e->wait_s > first_wait_s && !e->deaf)
+        e->wait_s = first_wait(e), e->left_s = fmin(e->left_s, e->wait_s);
     e->last = chosen;
     double host_s, device_s;
     clv_exact_predict(e, &host_s, &device_s);
@@ -150,7 +183,12 @@ bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds
     }
     const bool teaches = e->row_s >= wakes_s;
     e->row_s += seconds, e->row += teaches;
-    if (teaches) lean(&e->lean[side == CLV_SIDE_DEVICE], predicted, seconds);
+    if (teaches) {
+        const int at = side == CLV_SIDE_DEVICE;
+        lean(&e->lean[at], predicted, seconds);
+        e->usual[at] += (e->lean[at] - e->usual[at]) * seconds / (seconds + usual_s);
+        e->heard[at] = now;
+    }
     if (!e->trying) {
         e->left_s -= seconds;
     } else if (side != e->last) {
@@ -160,6 +198,9 @@ bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds
         e->trying = (e->row_s < try_s || e->row < try_calls) && e->tried_s < most_tried_s &&
                     !(teaches && e->row_s >= try_s && seconds > clearly_slower * there);
         if (!e->trying) {
+            const int at = side == CLV_SIDE_DEVICE;
+            e->deaf = !teaches;
+            if (teaches) e->usual[at] += (e->lean[at] - e->usual[at]) * try_tells;
             e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
             e->left_s = fmax(e->wait_s, wait_calls * seconds);
         }

@@ -13,6 +13,9 @@ typedef struct clv_exact {
     uint64_t name; /* 0: free */
     double host_s, device_s;
     double lean[2];        /* logarithm of how many times longer calls take than that */
+    double usual[2];       /* what that was in some seconds of calls */
+    double heard[2];       /* when a call there taught last, on the clock of who tells; 0: never */
+    double faded;          /* when `lean` was last looked through, by that clock */
     clv_side last;         /* that a call of this shape was found to be faster on */
     unsigned used;         /* when, by the table's count */
     clv_side now;          /* where calls go at present, for a time and number of calls: */
@@ -20,6 +23,7 @@ typedef struct clv_exact {
     int row;               /* of those that taught */
     bool trying;           /* the side that is not `last`, for some calls */
     double tried_s;        /* of such calls */
+    bool deaf;             /* the latest of them taught nothing: pauses are the rule */
     double wait_s, left_s; /* until that is done again, in seconds of calls */
 } clv_exact;
 
@@ -63,11 +67,18 @@ clv_exact *clv_exact_put(clv_exacts *exacts, uint64_t name, double host_s, doubl
 
 void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s);
 
+/* What a side showed at last counts less and less once it is not heard of, by a third in 2 s: a neighbour
+ * who slowed it down may be gone. What it showed in the long run takes its place, and half of what is
+ * unusual with the other side at present: both were timed in one mood of the machine. */
+void clv_exact_fade(clv_exact *exact, double now);
+
 /* The side that a call goes to where `chosen` is predicted to be done first. Of the other side nothing is
  * heard meanwhile, and a machine does not stay as it is: so now and then some calls go there, for 15 ms.
- * After 0.15 s at first, twice as long after each time that changed nothing, 4 s at most. Never where a
- * call takes 50 ms on either side; given up after 60 ms, and where the side is clearly slower. */
-clv_side clv_exact_turn(clv_exact *exact, clv_side chosen);
+ * After 0.04 to 0.15 s of calls at first, the closer the sides the sooner (so that it costs 8 % at most),
+ * twice as long after each time that changed nothing, 4 s at most, and as at first again where the side
+ * was not heard of for 5 s by the clock. Never where a call takes 50 ms on either side; given up after
+ * 60 ms, and where the side is clearly slower. */
+clv_side clv_exact_turn(clv_exact *exact, clv_side chosen, double now);
 
 /* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is
  * no lesson, as its threads may be waking up: the side was not asked before it for 10 ms of calls, or not

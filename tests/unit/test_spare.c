@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that calls of a context hand on is large enough, and one caller's at a time. */
+#include "device.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -10,9 +11,7 @@
 static void memory_is_handed_on_where_it_is_large_enough(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     size_t small = 5000, large = 90000, again = 4000, huge = (size_t)200 << 20, other = 3000;
     char *first = clv_spare_take(context, &small);
     assert_true(first && small >= 5000);
