@@ -248,6 +248,47 @@ clv_status clv_array_get(clv_array *array, float *host)
     return fetch(array, host);
 }
 
+/* From buffer to buffer; a failure leaves `to` without contents. */
+static clv_status copy_there(const clv_array *from, clv_array *to)
+{
+    clv_engine *engine = clv_engine_lock(from->context);
+    if (!engine && clv_jobs_held(from->context)) return clv_jobs_refuse("an array's contents");
+    clv_status status = engine && clv_queue_device(engine->queue) == from->buffer->device
+                            ? own_buffer(to, engine)
+                            : CLV_E_DEVICE;
+    if (!status)
+        status = clv_copy_enqueue(engine->queue, from->buffer, 0, to->buffer, 0,
+                                  clv_array_bytes(from), NULL);
+    if (!status) status = clv_queue_wait(engine->queue);
+    clv_engine_unlock(engine);
+    if (!status) clv_array_written(to, true);
+    return status;
+}
+
+static clv_status copy_contents(clv_array *from, clv_array *to)
+{
+    if (!from->on_host && !from->on_device) return CLV_OK;
+    if (from->on_device && !copy_there(from, to)) return CLV_OK;
+    CLV_TRY(own_host(to));
+    CLV_TRY(clv_array_get(from, to->host));
+    clv_array_written(to, false);
+    return CLV_OK;
+}
+
+clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape, clv_array **out)
+{
+    if (out) *out = NULL;
+    if (!array) return clv_fail(CLV_E_ARGUMENT, "array copy: a NULL array");
+    CLV_TRY(make("array copy", array->context, array->rank, array->shape, out));
+    clv_status status = shape ? clv_array_reshape(*out, rank, shape) : CLV_OK;
+    if (!status) status = copy_contents(array, *out);
+    if (status) {
+        clv_array_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 clv_status clv_array_put(clv_array *array, const float *host)
 {
     if (!array || !host) return clv_fail(CLV_E_ARGUMENT, "array put: a NULL array or memory");

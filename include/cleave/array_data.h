@@ -49,6 +49,12 @@ CLV_API bool clv_array_is_on_device(const clv_array *array); /**< its latest con
 /** The same elements under another shape of as many. CLV_E_SHAPE. */
 CLV_API clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t *shape);
 
+/** An owned array with the same elements, where they lie at present (with the host when the device has no
+ *  room); of an array without contents, one without. `shape` [rank] is of as many elements; NULL: as it is,
+ *  `rank` counts for nothing. CLV_E_ARGUMENT; CLV_E_SHAPE; CLV_E_MEMORY; CLV_E_DEVICE. */
+CLV_API clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape,
+                                  clv_array **copy);
+
 /** What arrays and their operations did in a context since it was created. */
 typedef struct clv_array_stats {
     uint64_t calls_host, calls_device; /**< operations by the side that did them */

@@ -294,6 +294,7 @@ OPTIONAL = {
     "clv_array_get": (status, [void_p, void_p]),
     "clv_array_put": (status, [void_p, void_p]),
     "clv_array_is_on_device": (boolean, [void_p]),
+    "clv_array_copy": (status, [void_p, size_t, c.POINTER(size_t), _OUT]),
     "clv_array_reshape": (status, [void_p, size_t, c.POINTER(size_t)]),
     "clv_array_statistics": (ArrayStats, [void_p]),
     "clv_map": (status, [void_p, char_p, c.POINTER(MapInput), size_t, void_p]),

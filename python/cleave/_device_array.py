@@ -48,13 +48,13 @@ class Array:
     the host. `numpy()`, np.asarray(a) and float(a) copy it to the host. + - * / % ** and comparisons
     make one kernel each; compute() makes one of a whole expression. @ is matmul.
     """
-    __slots__ = ("context", "shape", "_handle", "__weakref__")
+    __slots__ = ("context", "_shape", "_handle", "__weakref__")
     __array_priority__ = 1000
     dtype = np.dtype(np.float32)
 
     def __init__(self, context: Context, handle: int, shape: tuple[int, ...]):
         context.acquire()  # it lives at least as long
-        self.context, self._handle, self.shape = context, handle, shape
+        self.context, self._handle, self._shape = context, handle, shape
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
@@ -69,6 +69,25 @@ class Array:
     @property
     def handle(self) -> int:
         return self._handle
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the axes. To assign another one of as many elements changes this array; one extent
+        may be -1: what remains."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: int | Sequence[int]) -> None:
+        wanted = self._extents("shape", shape)
+        check(lib.clv_array_reshape(self._handle, len(wanted), shape_of(wanted)))
+        self._shape = wanted
+
+    def _extents(self, what: str, asked: Any) -> tuple[int, ...]:
+        asked = list(asked) if isinstance(asked, (tuple, list)) else [asked]
+        if -1 in asked:
+            others = extents(what, [n for i, n in enumerate(asked) if i != asked.index(-1)])
+            asked[asked.index(-1)] = self.size // math.prod(others) or 1
+        return extents(what, asked)
 
     @property
     def ndim(self) -> int:
@@ -106,7 +125,7 @@ class Array:
         return iter(self.numpy())
 
     def __copy__(self) -> "Array":
-        return array(self.numpy(), context=self.context)
+        return self._copied(self._shape)
 
     def __deepcopy__(self, _memo: Any) -> "Array":
         return self.__copy__()
@@ -133,17 +152,16 @@ class Array:
         return self
 
     def reshape(self, *shape: int | Sequence[int]) -> "Array":
-        """This array under another shape of as many elements: itself, not a copy. One extent may be
-        -1: what remains."""
-        asked: Any = shape[0] if len(shape) == 1 else shape
-        asked = list(asked) if isinstance(asked, (tuple, list)) else [asked]
-        if -1 in asked:
-            others = extents("reshape", [n for i, n in enumerate(asked) if i != asked.index(-1)])
-            asked[asked.index(-1)] = self.size // math.prod(others) or 1
-        wanted = extents("reshape", asked)
-        check(lib.clv_array_reshape(self._handle, len(wanted), shape_of(wanted)))
-        self.shape = wanted
-        return self
+        """An array of its own with the same contents under another shape of as many elements, made
+        where they lie. One extent may be -1: what remains. `a.shape = shape` changes `a` itself."""
+        return self._copied(self._extents("reshape", shape[0] if len(shape) == 1 else shape))
+
+    def _copied(self, shape: tuple[int, ...]) -> "Array":
+        self.context.check_process()
+        made = ctypes.c_void_p()
+        with self.context.held():
+            check(lib.clv_array_copy(self._handle, len(shape), shape_of(shape), ctypes.byref(made)))
+            return Array(self.context, made.value or 0, shape)
 
     def transpose(self, *axes: Any) -> "Array":
         """The axes in reverse, or in the order given, as an array of its own: copied by way of the
@@ -156,7 +174,7 @@ class Array:
         return self.transpose()
 
     def copy(self) -> "Array":
-        """An array of its own with the same contents."""
+        """An array of its own with the same contents, made where they lie."""
         return self.__copy__()
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
@@ -267,7 +285,7 @@ class Array:
         made: Array = reduce(self, what, axis)
         if keepdims:
             at = None if axis is None else axis % self.ndim
-            made.reshape([1 if at in (None, i) else n for i, n in enumerate(self.shape)])
+            made.shape = tuple(1 if at in (None, i) else n for i, n in enumerate(self.shape))
         return made
 
     def sum(self, axis: int | None = None, dtype: Any = None, out: Any = None,

@@ -221,9 +221,7 @@ static void a_device_may_tell_how_busy_it_is(void **state)
 static void a_context_tells_its_mode_and_what_it_was_chosen_from(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     assert_int_equal(clv_context_mode(context), CLV_MODE_REFERENCE);
     assert_non_null(clv_context_probe(context));
     assert_int_equal(clv_context_device_count(context), 0);
@@ -240,11 +238,9 @@ static void a_context_tells_its_mode_and_what_it_was_chosen_from(void **state)
 static void an_array_tells_its_shape(void **state)
 {
     (void)state;
-    clv_context *context;
     clv_array *array;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     const size_t shape[] = { 3, 1, 4, 5 }, flat[] = { 12, 5 };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     EXPECT_OK(clv_array_create(context, 4, shape, &array));
     assert_int_equal(clv_array_rank(array), 4);
     assert_int_equal(clv_array_elements(array), 60);

@@ -27,9 +27,7 @@ static void everywhere(void (*claim)(clv_context *context, const test_device *de
         clv_offload_force(CLV_SIDE_AUTO);
         test_device_close(&device);
     }
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     claim(context, NULL);
     clv_context_free(context);
 }
@@ -91,9 +89,7 @@ static void edges_are_those_of_scipy(void **state)
     (void)state;
     static const char *const rows[] = { "dcbaabcddcba", "kkkkabcdkkkk", "aaaaabcddddd",
                                         "?dcbabcdcba?", "abcdabcdabcd" };
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     const float in[] = { 'a', 'b', 'c', 'd' };
     for (int edge = 0; edge < 5; ++edge)
         for (int shift = -4; shift <= 4; ++shift)
@@ -160,9 +156,7 @@ static void filter_once(clv_context *context, const filter_case *c)
     const clv_convolve_options o = { .edge = CLV_EDGE_WRAP,
                                      .input_stride = c->in_stride,
                                      .output_stride = c->out_stride };
-    clv_context *reference;
-    const clv_context_options by_c = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&by_c, &reference));
+    clv_context *reference = test_plain_context();
     EXPECT_OK(clv_convolve_2d(context, in, c->height, c->width, k, c->kernel_height,
                               c->kernel_width, &o, out, NULL));
     const clv_side side = clv_offload_force(CLV_SIDE_HOST);
@@ -218,12 +212,10 @@ static void nan_spreads_as_far_as_the_kernel(void **state)
 static void bad_filters_are_refused(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     const clv_convolve_options narrow = { .input_stride = 3 }, unknown = { .edge = (clv_edge)9 },
                                far = { .output_stride = SIZE_MAX };
     float in[16] = { 0 }, out[16];
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     EXPECT_FAIL(CLV_E_SHAPE, "an extent is 0",
                 clv_convolve_2d(context, in, 0, 4, in, 1, 1, NULL, out, NULL));
     EXPECT_FAIL(CLV_E_SHAPE, "at least 4 expected",
@@ -364,9 +356,7 @@ static void eigenvalues_are_found_in_order(void **state)
 {
     (void)state;
     everywhere(values_of_sizes);
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     float value = 1;
     EXPECT_FAIL(CLV_E_SHAPE, "1 to 128 rows",
                 clv_eigvalsh(context, &value, 1, 0, NULL, &value, NULL));

@@ -133,6 +133,13 @@ static void out_of_memory_falls_back(void **state)
         x[i] = (float)(i % 100);
     clv_array *a = from(c, x, count), *b = empty(c, count); /* 1.6 MB: no room */
     assert_false(clv_array_is_on_device(a));
+    clv_array *half = from(c, x, 200000), *copy; /* nor is there for a second one of 0.8 */
+    assert_true(clv_array_is_on_device(half));
+    EXPECT_OK(clv_array_copy(half, 0, NULL, &copy));
+    assert_false(clv_array_is_on_device(copy));
+    EXPECT_OK(clv_array_get(copy, y));
+    assert_memory_equal(x, y, 200000 * sizeof *x);
+    clv_array_free(half), clv_array_free(copy);
     clv_offload_force(CLV_SIDE_DEVICE);
     const clv_map_input in[] = { { "x", a, 0 } };
     EXPECT_FAIL(CLV_E_DEVICE_MEMORY, "of the budget", clv_map(c, "2*x + 1", in, 1, b));
@@ -152,9 +159,8 @@ static void arguments_are_checked(void **state)
 {
     (void)state;
     clv_context *c, *other;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &c));
-    EXPECT_OK(clv_context_create(&plain, &other));
+    c = test_plain_context();
+    other = test_plain_context();
     float x[8] = { 0 };
     const size_t five = 5, none = 0, huge[] = { 1 << 20, 1 << 20 }, two[] = { 2, 4 };
     clv_array *a, *b, *d;
@@ -424,9 +430,7 @@ static void others_go_on_while_a_kind_is_timed(void **state)
 static void without_a_device_the_host_works(void **state)
 {
     (void)state;
-    clv_context *c;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &c));
+    clv_context *c = test_plain_context();
     const float x[3] = { 1, 2, 3 };
     float y[3];
     clv_array *a = from(c, x, 3), *b = empty(c, 3);

@@ -46,9 +46,7 @@ static void everywhere(void (*claim)(clv_context *context, const test_device *de
         clv_offload_force(CLV_SIDE_AUTO);
         test_device_close(&device);
     }
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     claim(context, NULL);
     clv_context_free(context);
 }
@@ -310,9 +308,7 @@ static void many_matrices_are_told_of_now_and_then(clv_context *context)
 static void general_eigenvalues_match(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     const golden_array a = golden_get("eigvals", "a");
     float re[64], im[64];
     assert_true(a.shape[0] * a.shape[1] <= 64);

@@ -29,9 +29,7 @@ static clv_array *wrap(clv_context *context, float *host, size_t a, size_t b)
 
 static clv_context *no_devices(void)
 {
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     return context;
 }
 

@@ -107,9 +107,7 @@ static void results_are_nobodys_else(void **state)
 {
     (void)state;
     static float memory[3 * ALL], other[ALL];
-    clv_context *c;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &c));
+    clv_context *c = test_plain_context();
     clv_array *x = wrap(c, memory, N, N), *y = wrap(c, memory + ALL, N, 0),
               *row = wrap(c, memory + N, N, 0), *z = wrap(c, memory + 2 * ALL, N, N),
               *one = wrap(c, memory + 3, 0, 0), *part = wrap(c, other, N, 0),
@@ -143,12 +141,70 @@ static void results_are_nobodys_else(void **state)
     clv_context_free(c);
 }
 
+/* ---- copies -------------------------------------------------------------------------------------- */
+
+static void expect_contents(clv_array *array, const float *want)
+{
+    float got[12] = { 0 };
+    EXPECT_OK(clv_array_get(array, got));
+    assert_memory_equal(got, want, sizeof got);
+}
+
+/* An owned array, its copy of another shape and one of wrapped memory; then all but the copies change. */
+static void copies_share_nothing(clv_context *context, bool device)
+{
+    static const float first[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, later[12] = { 3 };
+    float memory[12];
+    const size_t shape[] = { 3, 4 }, other[] = { 2, 6 }, wrong[] = { 5, 2 };
+    clv_array *owned, *wrapped, *copy, *again, *none;
+    memcpy(memory, first, sizeof memory);
+    EXPECT_OK(clv_array_from(context, first, 2, shape, &owned));
+    EXPECT_OK(clv_array_wrap(context, memory, 2, shape, &wrapped));
+    const clv_array_stats before = clv_array_statistics(context);
+    EXPECT_OK(clv_array_copy(owned, 2, other, &copy));
+    const clv_array_stats after = clv_array_statistics(context);
+    assert_true(before.uploads == after.uploads && before.downloads == after.downloads);
+    assert_int_equal(clv_array_is_on_device(copy), device);
+    assert_memory_equal(clv_array_shape(copy), other, sizeof other);
+    EXPECT_OK(clv_array_copy(wrapped, 0, NULL, &again));
+    assert_memory_equal(clv_array_shape(again), shape, sizeof shape);
+    memcpy(memory, later, sizeof memory);
+    EXPECT_OK(clv_array_put(owned, later));
+    expect_contents(copy, first), expect_contents(again, first), expect_contents(owned, later);
+    EXPECT_FAIL(CLV_E_SHAPE, "10 elements given, the array has 12",
+                clv_array_copy(owned, 2, wrong, &none));
+    assert_null(none);
+    EXPECT_OK(clv_array_create(context, 2, shape, &none));
+    clv_array_free(again);
+    EXPECT_OK(clv_array_copy(none, 2, other, &again));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "no contents", clv_array_get(again, memory));
+    clv_array *all[] = { owned, wrapped, copy, again, none };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_array_free(all[i]);
+}
+
+static void copies_of(test_device *device)
+{
+    copies_share_nothing(device->context, true);
+}
+
+static void copies_lie_where_the_array_does(void **state)
+{
+    (void)state;
+    test_each_device(copies_of);
+    clv_context *plain = test_plain_context();
+    copies_share_nothing(plain, false);
+    clv_context_free(plain);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "a NULL array", clv_array_copy(NULL, 0, NULL, NULL));
+}
+
 int main(void)
 {
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_may_be_one),
         cmocka_unit_test(results_are_nobodys_else),
+        cmocka_unit_test(copies_lie_where_the_array_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

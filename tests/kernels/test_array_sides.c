@@ -166,9 +166,7 @@ static void a_plan_computes_nothing(void **state)
 static void without_a_device(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     data *d = make();
     for (int what = 0; what < OPERATIONS; ++what) {
         EXPECT_OK(compute(context, d, what, NULL));
@@ -210,9 +208,7 @@ static void an_order_is_one_threads(void **state)
 static void host_filters_are_right(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     uint64_t seed = 9;
     static float in[300 * 300], out[300 * 300], kernel[9];
     for (size_t i = 0; i < CLV_LEN(in); ++i)

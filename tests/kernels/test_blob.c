@@ -84,9 +84,7 @@ static answer find(clv_context *context, const movie *m, const clv_blob_options 
 
 static answer find_by_reference(const movie *m, const clv_blob_options *options)
 {
-    clv_context *context;
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&o, &context));
+    clv_context *context = test_plain_context();
     const answer a = find(context, m, options);
     clv_context_free(context);
     return a;

@@ -62,9 +62,7 @@ static void check(test_device *device)
 {
     const clv_blob_frames shape = { CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, 0, 0 };
     const double largest[] = { 6, 14 }; /* by taps; and by cosine transforms on cores */
-    clv_context *plain;
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&reference, &plain));
+    clv_context *plain = test_plain_context();
     for (size_t k = 0; k < CLV_LEN(largest); ++k) {
         const clv_blob_options o = { .max_sigma_px = largest[k],
                                      .num_sigma = 4,

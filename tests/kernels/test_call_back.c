@@ -141,9 +141,8 @@ static void nobody_waits_for_himself(void **state)
         each_device(&device, &w);
         test_device_close(&device);
     }
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE };
     w.there = NULL, w.inside = 0;
-    EXPECT_OK(clv_context_create(&plain, &w.context));
+    w.context = test_plain_context();
     call_from_each(&w, true);
     clv_context_free(w.context);
     clv_free(w.a), clv_free(w.b), clv_free(w.c);

@@ -159,15 +159,11 @@ static void check_random(test_device *device)
 static void matches_plain_c(void **state)
 {
     (void)state;
-    clv_context *context;
     clv_model *model;
-    const clv_context_options options = { .size = sizeof options,
-                                          .mode = CLV_MODE_REFERENCE,
-                                          .cache_dir = "" };
     test_isolate();
     make_texts(ids, offsets);
     EXPECT_OK(clv_model_create_random(&small, 3, &model));
-    EXPECT_OK(clv_context_create(&options, &context));
+    clv_context *context = test_plain_context();
     encode(context, model, (clv_encoder_options){ 0 }, ids, offsets, TEXTS, plain[0]);
     encode(context, model, (clv_encoder_options){ .hidden = true }, ids, offsets, TEXTS, plain[1]);
     clv_context_free(context);

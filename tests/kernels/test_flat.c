@@ -66,10 +66,8 @@ static clv_status attend(clv_context *context, clv_side side, float *o)
 static void orders_are_followed(void **state)
 {
     (void)state;
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    clv_context *context;
     fill(x, CLV_LEN(x), 1), fill(w1, CLV_LEN(w1), 2), fill(w2, CLV_LEN(w2), 3);
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     EXPECT_OK(attend(context, CLV_SIDE_AUTO, got));
     EXPECT_OK(attend(context, CLV_SIDE_HOST, want));
     assert_memory_equal(got, want, sizeof got);

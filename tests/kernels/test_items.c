@@ -177,10 +177,7 @@ static void plain_c_takes_over(void **state)
 {
     (void)state;
     atomic_bool was_plain = false;
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE };
-    clv_context *context;
-    test_isolate();
-    EXPECT_OK(clv_context_create(&options, &context));
+    clv_context *context = test_plain_context();
     EXPECT_OK(scale(context, MOST, &was_plain));
     assert_true(was_plain);
     expect_scaled(MOST);
@@ -220,9 +217,8 @@ static void in_place(void **state)
 {
     (void)state;
     test_each_device(an_array_may_be_its_own_result);
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE };
     test_device host = { 0 };
-    EXPECT_OK(clv_context_create(&plain, &host.context));
+    host.context = test_plain_context();
     an_array_may_be_its_own_result(&host);
     const clv_item_arg arg = { CLV_ITEM_OUTPUT, .bytes = 4, .result = out };
     const clv_items older = { .size = offsetof(clv_items, reference),
@@ -238,9 +234,7 @@ static void in_place(void **state)
 static void wrong_use_says_what_is_wrong(void **state)
 {
     (void)state;
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE };
-    clv_context *context;
-    EXPECT_OK(clv_context_create(&options, &context));
+    clv_context *context = test_plain_context();
     const clv_item_arg good = { CLV_ITEM_OUTPUT, .bytes = 4, .result = out };
     const clv_items fine = { .source = &source, .kernel = "k", .items = 9 };
     const struct {

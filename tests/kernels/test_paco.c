@@ -48,9 +48,7 @@ static maps run(clv_context *context, const test_cube *cube, const clv_paco_opti
 
 static maps run_reference(const test_cube *cube, const clv_paco_options *options)
 {
-    clv_context *context;
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&o, &context));
+    clv_context *context = test_plain_context();
     maps m = run(context, cube, options);
     clv_context_free(context);
     return m;

@@ -32,9 +32,7 @@ static void fit_with(clv_context *context, const synthetic_stars *s, clv_specfit
 
 static void fit_reference(const synthetic_stars *s, clv_specfit_result *out)
 {
-    clv_context *context;
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&o, &context));
+    clv_context *context = test_plain_context();
     fit_with(context, s, out);
     clv_context_free(context);
 }
@@ -118,12 +116,10 @@ static void judges_a_point(test_device *device)
 {
     enum { SPEEDS = 3 };
     synthetic_stars s;
-    clv_context *plain;
     clv_specfit_result want[1], got[1];
     double scan[2][SPEEDS];
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     EXPECT_OK(synthetic_stars_create(1, SEED, true, &s));
-    EXPECT_OK(clv_context_create(&o, &plain));
+    clv_context *plain = test_plain_context();
     for (int k = 0; k < 2; ++k) {
         clv_context *context = k ? device->context : plain;
         EXPECT_OK(clv_specfit_at(context, &s.library, &s.stars, s.truth[0], 1, NULL, k ? got : want,
@@ -408,12 +404,10 @@ static void stars_are_prepared_alike_by_any_thread(void **state)
 static void rejects_what_cannot_be(void **state)
 {
     (void)state;
-    clv_context *context;
     synthetic_stars s;
     clv_specfit_result out[STARS];
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     clv_specfit_options options = { .size = sizeof options, .max_velocity_kms = 5000 };
-    EXPECT_OK(clv_context_create(&o, &context));
+    clv_context *context = test_plain_context();
     EXPECT_OK(synthetic_stars_create(1, SEED, false, &s));
     EXPECT_FAIL(CLV_E_SHAPE, "covers",
                 clv_specfit(context, &s.library, &s.stars, &options, out, NULL));

@@ -246,9 +246,7 @@ static void values_of(clv_context *context, bool fp64, const char *tag, size_t m
 static void values_in_plain_c(void **state)
 {
     (void)state;
-    clv_context *context;
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_OK(clv_context_create(&o, &context));
+    clv_context *context = test_plain_context();
     values_of(context, true, "a", 24);
     values_of(context, true, "b", 4);
     clv_context_free(context);

@@ -223,12 +223,10 @@ static void fits_on(test_device *device)
         return;
     synthetic_stars s;
     grid_library g;
-    clv_context *plain;
     clv_specfit_result want[STARS], got[STARS];
-    const clv_context_options o = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
     EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
     make_grid(&s.library, &g);
-    EXPECT_OK(clv_context_create(&o, &plain));
+    clv_context *plain = test_plain_context();
     fit_all(plain, &s, &g, want);
     fit_all(device->context, &s, &g, got);
     clv_context_free(plain);

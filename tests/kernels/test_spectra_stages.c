@@ -290,10 +290,8 @@ static void masked_pixels_on(test_device *device)
     clv_spectrum one = flat_spectrum(wave, PIXELS, flux);
     one.ivar = ivar, one.mask = mask;
     const clv_spectra_stars stars = { 1, 1, &one };
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    clv_context *context;
     clv_specfit_result want[1], got[1];
-    EXPECT_OK(clv_context_create(&plain, &context));
+    clv_context *context = test_plain_context();
     EXPECT_OK(clv_specfit_at(context, &o.library, &stars, point, 1, NULL, want, NULL));
     clv_context_free(context);
     EXPECT_OK(clv_specfit_at(device->context, &o.library, &stars, point, 1, NULL, got, NULL));

@@ -56,11 +56,6 @@ clv_trainer *runs_open(clv_context *context, const clv_model *model, clv_train_t
 
 clv_context *runs_on_host(void)
 {
-    clv_context *context;
-    const clv_context_options options = { .size = sizeof options,
-                                          .mode = CLV_MODE_REFERENCE,
-                                          .cache_dir = "" };
-    test_isolate();
-    EXPECT_OK(clv_context_create(&options, &context));
+    clv_context *context = test_plain_context();
     return context;
 }

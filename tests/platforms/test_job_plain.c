@@ -31,10 +31,7 @@ typedef struct task {
 
 static clv_context *reference_context(unsigned threads)
 {
-    clv_context *context;
-    test_isolate();
-    EXPECT_OK(clv_context_create(
-        &(clv_context_options){ .mode = CLV_MODE_REFERENCE, .cache_dir = "" }, &context));
+    clv_context *context = test_plain_context();
     context->plain_threads = threads;
     return context;
 }

@@ -117,10 +117,7 @@ static int go_on(const char *job, size_t done, size_t total, void *user)
 
 static clv_context *two_threads(void)
 {
-    clv_context *context;
-    test_isolate();
-    EXPECT_OK(clv_context_create(
-        &(clv_context_options){ .mode = CLV_MODE_REFERENCE, .cache_dir = "" }, &context));
+    clv_context *context = test_plain_context();
     context->plain_threads = 2;
     return context;
 }

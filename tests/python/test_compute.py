@@ -167,8 +167,21 @@ def test_arrays_stay_on_the_device(device_context):
     assert (a.numpy() == 7).all() and "on the device" in repr(a)
     with pytest.raises(cleave.ShapeError):
         a.reshape(5, 5)
+    with pytest.raises(cleave.ShapeError):
+        a.shape = 5, 5
     with pytest.raises(TypeError):
         float(a)
+
+
+def test_a_shape_is_changed_in_a_copy_or_in_place(side):
+    a = cleave.array([[1, 2, 3], [4, 5, 6]], context=side)
+    b, c = a.reshape(3, -1), a.copy()
+    assert a.shape == (2, 3) and b.shape == (3, 2) and b.on_device == a.on_device
+    a.write(0)
+    assert b.tolist() == [[1, 2], [3, 4], [5, 6]] and c.tolist() == [[1, 2, 3], [4, 5, 6]]
+    b.shape = -1
+    assert b.shape == (6,) and b.tolist() == [1, 2, 3, 4, 5, 6] and len(b) == 6
+    assert cleave.empty(6, context=side).reshape(2, 3).write(1).sum().item() == 6
 
 
 def test_arrays_without_a_device(reference):

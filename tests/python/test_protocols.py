@@ -74,6 +74,8 @@ def test_one_extent_of_a_shape_is_what_remains(context):
     there = cleave.array(GRID, context=context)
     for asked, found in (((-1,), (12,)), ((2, -1), (2, 6)), (((-1, 3),), (4, 3)), (([12],), (12,))):
         assert there.reshape(*asked).shape == found
+        there.shape = asked[0] if len(asked) == 1 else asked
+        assert there.shape == found
     assert np.array_equal(there, GRID.reshape(-1))
     for wrong in ((5, -1), (-1, -1), "a", (0, -1), 2.5):
         with pytest.raises(cleave.ShapeError):
