@@ -39,7 +39,7 @@ typedef struct clv_token_rows {
     size_t *offsets; /**< [rows + 1] */
     size_t rows, tokens;
     size_t truncated;         /**< texts that were cut at max_length */
-    size_t unknown;           /**< [UNK] tokens that stand for a word without pieces, cut ones too */
+    size_t unknown;           /**< [UNK] tokens that stand for a word, cut ones too */
     size_t replaced;          /**< bytes that were not UTF-8 (replace_invalid) */
     size_t id_room, row_room; /**< the library's own */
 } clv_token_rows;
