@@ -151,8 +151,8 @@ clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
     const double silent_s = now - e->heard[chosen == CLV_SIDE_HOST];
     if (e->last != chosen)
         e->wait_s = e->left_s = first_wait(e);
-    else if (silent_s > silence_s && e->wait_s > first_wait_s && !e->deaf)
-        e->wait_s = first_wait(e), e->left_s = fmin(e->left_s, e->wait_s);
+    else if (silent_s > silence_s && !e->deaf)
+        e->wait_s = fmin(e->wait_s, first_wait(e)), e->left_s = fmin(e->left_s, e->wait_s);
     e->last = chosen;
     double host_s, device_s;
     clv_exact_predict(e, &host_s, &device_s);

@@ -75,6 +75,7 @@ void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2,
 
 typedef struct cli_common {
     const char *mode, *device, *mem_limit, *batch, *sched, *report, *trace;
+    const char *folder; /* that the command makes for its outputs; NULL: none */
     uint64_t sub_devices;
     bool quiet, verbose, no_progress;
 } cli_common;

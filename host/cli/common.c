@@ -2,8 +2,10 @@
 /* The options that every job command takes, and the context made from them. */
 #include "host/cli/cli.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "host/cli/clash.h"
 #include "host/cli/drivers.h"
 
 #include <cleave/log.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const schedules[] = { "adaptive", "static", "dynamic", "hguided" };
 
@@ -67,6 +70,17 @@ int cli_check_output(const cli_command *command, const char *option, const char 
     return -1;
 }
 
+/* In the folder that the command will have made by then. */
+static bool is_to_come(const char *path, const char *folder)
+{
+    char parent[4096];
+    const char *name = path ? strrchr(path, '/') : NULL;
+    if (!folder || !name || (size_t)(name - path) >= sizeof parent) return false;
+    memcpy(parent, path, (size_t)(name - path));
+    parent[name - path] = '\0';
+    return access(parent, F_OK) && cli_same_file(parent, folder);
+}
+
 int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)
 {
     clv_context_options options = { .size = sizeof options,
@@ -106,9 +120,13 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
         return cli_error(command, CLI_USAGE, "--sub-devices: %llu given, expected at most 64",
                          (unsigned long long)c->sub_devices);
     options.sub_devices = (unsigned)c->sub_devices;
-    int code = cli_check_output(command, "--report", c->report);
-    if (code < 0) code = cli_check_output(command, "--trace", c->trace);
-    if (code >= 0) return code;
+    const char *const files[][2] = { { "--report", c->report }, { "--trace", c->trace } };
+    for (size_t i = 0; i < CLV_LEN(files); ++i) {
+        const int code = is_to_come(files[i][1], c->folder)
+                             ? -1
+                             : cli_check_output(command, files[i][0], files[i][1]);
+        if (code >= 0) return code;
+    }
     if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command);
     const clv_status status = clv_context_create(&options, context);
     return status ? cli_status(command, status) : -1;

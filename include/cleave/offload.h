@@ -27,17 +27,18 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * then. Where the curve says that the sides are within a factor of 1.7, in calls of 5 us to 4 ms, both
  * are timed once more at just the call's shape and weighed with it: when a plan is asked for, or when
  * calls of that shape have taken 0.15 s; that takes about 0.1 s, and at most 1.5 s a process and kind.
- * The figures stay in tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning, CLEAVE_TUNE=0, no cache
- * directory) built-in rates stand in, and `measured` is false.
+ * The figures stay in tuning.txt (`cleave cache path`). Where nothing may be timed (no_tuning,
+ * CLEAVE_TUNE=0, no cache directory) built-in rates stand in, and `measured` is false.
  *
  * What a process' first call of a kind adds on the device (compiling or loading its program) is
  * learnt and counted: the host does the calls until what they lose there adds up to it.
  *
  * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
- * lives. Where the sides are close, some calls go to the other side now and then, about 15 ms of them
- * after 0.15 s and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice
- * may change from call to call; where bits matter, and an operation does not say that both sides give
- * the same, force a side.
+ * lives; what a side that is not called any more showed at last fades within seconds. Where the sides
+ * are close, some calls go to the other side now and then, about 15 ms of them after 0.04 to 0.15 s of
+ * calls and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice may
+ * change from call to call; where bits matter, and an operation does not say that both sides give the
+ * same, force a side.
  */
 typedef struct clv_offload {
     clv_side side;         /**< HOST or DEVICE */

@@ -353,6 +353,12 @@ class Writes(PacoCase):
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             report = json.load(file)
         self.assertEqual(report["schema"], "cleave.report/1")
+        more = [self.path("new/deep/" + name) for name in ("mine.json", "trace.json")]
+        self.run_paco(self.cube, self.angles, self.psf, "--report", more[0], "--trace", more[1],
+                      out="new/deep")
+        for name in more:
+            with open(name, encoding="utf-8") as file:
+                json.load(file)
         operation = report["operation"]
         reasons = ("valid", "nan_outside", "nan_not_finite", "nan_constant", "nan_degenerate")
         self.assertEqual(sum(operation[r] for r in reasons), 2500)

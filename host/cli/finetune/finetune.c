@@ -298,6 +298,7 @@ static int run(int argc, char **argv)
     int operands, code = cli_parse(&cli_finetune, tables, argc, argv, &operands);
     if (code < 0) code = check(&a, operands);
     if (code >= 0) return code;
+    a.common.folder = a.output;
     finetune_state s = { .args = &a, .folder = argv[1] };
     code = finetune(&s);
     clv_trainer_close(s.trainer);

@@ -214,6 +214,7 @@ static int run(int argc, char **argv)
                          operands, operands == 1 ? "" : "s");
     if ((code = check_args(&a)) >= 0) return code;
     if ((code = check_files(&a, argv + 1)) >= 0) return code;
+    a.common.folder = a.output;
 
     clv_context *context = NULL;
     clv_report *report = NULL;
