@@ -103,12 +103,16 @@ static clv_status make_kernel(clv_queue *queue, const clv_launch *launch, clv_ke
 
 static clv_status get_kernel(clv_queue *queue, const clv_launch *launch, clv_kernel **out)
 {
-    for (clv_kernel *k = queue->kernels; k; k = k->next)
-        if (k->source == launch->source && strcmp(k->name, launch->kernel) == 0 &&
-            same_defines(k->defines, launch->defines)) {
-            *out = k;
-            return CLV_OK;
-        }
+    for (clv_kernel **at = &queue->kernels; *at; at = &(*at)->next) {
+        clv_kernel *k = *at;
+        if (k->source != launch->source || strcmp(k->name, launch->kernel) != 0 ||
+            !same_defines(k->defines, launch->defines))
+            continue;
+        *at = k->next; /* to the front: who launched it often does so again */
+        k->next = queue->kernels;
+        *out = queue->kernels = k;
+        return CLV_OK;
+    }
     return make_kernel(queue, launch, out);
 }
 
