@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GROUP = 64 };
@@ -20,6 +21,7 @@ typedef struct run {
     const clv_item_arg *args;
     size_t count, axes; /* arguments; extents of the grid */
     size_t local[3];
+    size_t vector;                      /* bytes of the largest vector that the source names */
     bool automatic, adapt;              /* groups: of our choice; divide every chunk */
     unsigned halvings[CLV_MAX_WORKERS]; /* of groups, as devices take them; each worker its own */
     void *user;
@@ -101,6 +103,38 @@ static bool has(const run *r, clv_item_kind kind)
     for (size_t i = 0; i < r->count; ++i)
         if (r->args[i].kind == kind) return true;
     return false;
+}
+
+/* Bytes of the vector whose name has its number of lanes at `at`; 1: it is none. */
+static size_t vector_at(const char *text, const char *at)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } types[] = { { "char", 1 }, { "short", 2 }, { "int", 4 },   { "long", 8 },
+                  { "half", 2 }, { "float", 4 }, { "double", 8 } };
+    const size_t lanes = *at == '1' ? 16 : *at == '3' ? 4 : (size_t)(*at - '0');
+    for (size_t i = 0; i < CLV_LEN(types); ++i) {
+        const size_t length = strlen(types[i].name);
+        if ((size_t)(at - text) >= length && memcmp(at - length, types[i].name, length) == 0)
+            return lanes * types[i].bytes;
+    }
+    return 1;
+}
+
+/* Of the largest that a kernel may have a pointer to: compilers take it that this points to a multiple
+ * of the vector's size. */
+static size_t largest_vector(const clv_cl_source *source)
+{
+    const char *const text = source->text;
+    size_t most = 1;
+    for (size_t i = 1; i < source->length; ++i) {
+        if (text[i] && strchr("12348", text[i]) && text[i - 1] >= 'a' && text[i - 1] <= 'z')
+            most = CLV_MAX(most, vector_at(text, text + i));
+        if (text[i - 1] == '#' && (text[i] == '#' || text[i] == 'i'))
+            return 16 * sizeof(double); /* names put together, headers, conditions */
+    }
+    return most;
 }
 
 /* Work-groups: 64 items, or neighbours of one item where an item has many work-items. */
@@ -203,15 +237,22 @@ static clv_status setup(clv_worker *worker, void *user)
     return CLV_OK;
 }
 
-static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *a, size_t first,
-                              size_t count, clv_arg *out)
+static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *a, size_t vector,
+                              size_t first, size_t count, clv_arg *out)
 {
     clv_place place;
     const size_t bytes = a->bytes * count;
-    const clv_box box = { .host = (const char *)a->data + first * a->bytes,
-                          .element_bytes = 1,
-                          .extent = { 1, 1, bytes },
-                          .stride = { bytes, bytes, 1 } };
+    const char *host = (const char *)a->data + first * a->bytes;
+    const size_t whole = CLV_MIN(vector, a->bytes & -a->bytes); /* vectors, if it has them */
+    if (slot->worker->device->zero_copy && (uintptr_t)host % whole) {
+        clv_buffer *buffer;
+        CLV_TRY(clv_slot_buffer(slot, key, bytes, &buffer));
+        *out = clv_arg_buffer(buffer);
+        return clv_write(clv_slot_queue(slot), buffer, 0, host, bytes);
+    }
+    const clv_box box = {
+        .host = host, .element_bytes = 1, .extent = { 1, 1, bytes }, .stride = { bytes, bytes, 1 }
+    };
     CLV_TRY(clv_slot_input(slot, key, &box, &place));
     assert(!place.offset); /* a box that begins where its buffer does */
     *out = clv_arg_buffer(place.buffer);
@@ -226,7 +267,7 @@ static clv_status fill(const run *r, clv_slot *slot, size_t first, size_t count,
         clv_buffer *buffer = NULL;
         switch (a->kind) {
         case CLV_ITEM_INPUT:
-            CLV_TRY(bring_input(slot, key++, a, first, count, &out[i]));
+            CLV_TRY(bring_input(slot, key++, a, r->vector, first, count, &out[i]));
             continue;
         case CLV_ITEM_OUTPUT:
             CLV_TRY(clv_slot_output(slot, key++, a->bytes * count, &buffer));
@@ -321,6 +362,7 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
     clv_take_options(&r.items, sizeof r.items, items);
     char signature[96];
     CLV_TRY(check(&r));
+    r.vector = largest_vector(r.items.source);
     const clv_items *t = &r.items; /* what the caller's version of it has */
     if (!t->signature) sign(&r, signature);
     const clv_job job = { .size = sizeof job,

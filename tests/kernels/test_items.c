@@ -46,6 +46,11 @@ static const char text[] =
     "{\n"
     "    out[get_global_id(0)] = 2 * in[get_global_id(0)];\n"
     "    extent[get_global_id(0)] = get_global_size(0);\n"
+    "}\n"
+    "__kernel void rows_of_16(__global const int16 *in, __global int16 *out)\n"
+    "{\n"
+    "    const int16 v = in[get_global_id(0)];\n"
+    "    out[get_global_id(0)] = v * v + v; /* more than one use: it is loaded */\n"
     "}\n";
 static const clv_cl_source source = { "test_items.cl", text, sizeof text - 1 };
 
@@ -231,6 +236,33 @@ static void in_place(void **state)
     clv_context_free(host.context);
 }
 
+/* Vectors lie at multiples of their size, wherever the caller's memory does. */
+static void vectors_anywhere(test_device *device)
+{
+    enum { ITEMS = 50, LANES = 16 };
+    static _Alignas(64) int from[(ITEMS + 1) * LANES], to[(ITEMS + 1) * LANES];
+    for (int i = 0; i < (ITEMS + 1) * LANES; ++i)
+        from[i] = i;
+    for (int off = 0; off <= LANES; off += off ? off : 1) {
+        const clv_item_arg args[] = {
+            { CLV_ITEM_INPUT, .bytes = LANES * sizeof *from, .data = from + off },
+            { CLV_ITEM_OUTPUT, .bytes = LANES * sizeof *to, .result = to + off },
+        };
+        const clv_items what = {
+            .source = &source, .kernel = "rows_of_16", .defines = { { "WIDTH", 1 } }, .items = ITEMS
+        };
+        EXPECT_OK(clv_items_run(device->context, &what, args, CLV_LEN(args), NULL, NULL));
+        for (int i = off; i < off + ITEMS * LANES; ++i)
+            assert_int_equal(to[i], i * i + i);
+    }
+}
+
+static void memory_of_vectors(void **state)
+{
+    (void)state;
+    test_each_device(vectors_anywhere);
+}
+
 static void wrong_use_says_what_is_wrong(void **state)
 {
     (void)state;
@@ -294,9 +326,13 @@ int main(void)
     for (size_t i = 0; i < MOST * WIDTH; ++i)
         in[i] = (float)(i % 991) * 0.5f;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_devices),        cmocka_unit_test(an_item_may_be_an_image),
-        cmocka_unit_test(chunks_do_not_show), cmocka_unit_test(plain_c_takes_over),
-        cmocka_unit_test(in_place),           cmocka_unit_test(wrong_use_says_what_is_wrong),
+        cmocka_unit_test(all_devices),
+        cmocka_unit_test(an_item_may_be_an_image),
+        cmocka_unit_test(chunks_do_not_show),
+        cmocka_unit_test(plain_c_takes_over),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(memory_of_vectors),
+        cmocka_unit_test(wrong_use_says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
