@@ -20,6 +20,7 @@ from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatErro
 
 _MAX_AXES = 1 << 31
 _FLOPS_A_CALL = 4e9  # of linear_train, some tenths of a second on a CPU
+_STEPS_A_CALL = 1 << 14  # likewise on a device, where the shortest step is two launches
 _REDUCTIONS = {name: number for number, name in enumerate(
     ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax"))}
 
@@ -100,7 +101,7 @@ def product(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
 
     Raises ShapeError, ArgumentError.
     """
-    with Operands(context, a, b) as operands:
+    with Operands(context, out, a, b) as operands:
         ha, sa = operands.operand(a, "a")
         hb, sb = operands.operand(b, "b")
         if not 2 <= len(sa) <= 3 or not 2 <= len(sb) <= 3:
@@ -183,7 +184,7 @@ def linear_train(x: Any, y: Any, w: Any, *, rate: float, steps: int,
     rate = real32("linear_train: rate", rate)
     with Operands(context, x, y, w) as operands:
         (hx, shape), (hy, _), (hw, _) = map(operands.operand, (x, y, w), "xyw")
-        each = max(1, int(_FLOPS_A_CALL / max(4 * math.prod(shape), 1)))
+        each = max(1, min(int(_FLOPS_A_CALL / max(4 * math.prod(shape), 1)), _STEPS_A_CALL))
         if progress is None and steps <= each or _decides_only():
             hl, losses = operands.result((steps,))
             check(lib.clv_linear_train(operands.handle, hx, hy, hw, rate, steps, hl))

@@ -100,6 +100,11 @@ def test_a_long_training_can_be_ended(reference, monkeypatch):
     with pytest.raises(cleave.CancelledError, match="after 14 of 30 steps"):
         cleave.linear_train(x, y, cut, rate=0.1, steps=30, context=reference,
                             progress=lambda done, _total: done < 14)
+    monkeypatch.setattr(cleave._compute, "_STEPS_A_CALL", 4)  # however short a step is
+    del seen[:]
+    cleave.linear_train(x, y, cut, rate=0.1, steps=10, context=reference,
+                        progress=lambda done, _total: seen.append(done))
+    assert seen == [4, 8, 10]
     plan = cleave.explain(cleave.linear_train, x, y, cut, rate=0.1, steps=30, context=reference)
     assert plan.flops > 4 * x.size * 20  # all steps, not those of a part
 
@@ -112,6 +117,7 @@ def test_matmul_of_arrays_stays_where_they_are(reference):
     np.testing.assert_allclose(got, x @ x.T, rtol=1e-5)
     out = cleave.empty((5, 5), context=reference)
     assert cleave.matmul(x, np.ascontiguousarray(x.T), out=out, context=reference) is out
+    assert cleave.matmul(x, x.T, out=out) is out  # in its context, whatever the default is
     with pytest.raises(cleave.ArgumentError, match="alpha"):
         cleave.matmul(there, x.T, alpha=2)
 
