@@ -82,6 +82,8 @@ def with_strides(array: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
 
 def extents(what: str, given: Any) -> tuple[int, ...]:
     """A shape as the caller says it: a whole number, or a sequence of them."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
     try:
         wanted = (operator.index(given),) if hasattr(given, "__index__") else \
             tuple(map(operator.index, given))

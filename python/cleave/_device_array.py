@@ -19,6 +19,15 @@ from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _FLOAT32 = np.dtype(np.float32)  # the one object that every native float32 array has
 _Shapes = [ctypes.c_size_t * rank for rank in range(5)]
+#: n // d as NumPy has it: what n % d leaves is a whole number of times d, and no quotient is cut.
+_FLOOR_DIVIDE = ("where(d == 0, n / d, where(isinf(d) && isfinite(n), 0 - (n != 0 && (n < 0) != (d < 0)), "
+                 "round((n - n % d) / d)))")
+#: What NumPy calls for `x + a` where x is its own: ours for an Array on the right.
+_REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+              np.true_divide: "__rtruediv__", np.remainder: "__rmod__",
+              np.floor_divide: "__rfloordiv__", np.power: "__rpow__", np.less: "__gt__",
+              np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+              np.equal: "__eq__", np.not_equal: "__ne__", np.matmul: "__rmatmul__"}
 
 
 @functools.lru_cache(maxsize=256)
@@ -83,6 +92,7 @@ class Array:
         self._shape = wanted
 
     def _extents(self, what: str, asked: Any) -> tuple[int, ...]:
+        asked = asked.tolist() if isinstance(asked, np.ndarray) else asked
         asked = list(asked) if isinstance(asked, (tuple, list)) else [asked]
         if -1 in asked:
             others = extents(what, [n for i, n in enumerate(asked) if i != asked.index(-1)])
@@ -217,6 +227,17 @@ class Array:
     def __repr__(self) -> str:
         return f"<cleave.Array {list(self.shape)} on the {'device' if self.on_device else 'host'}>"
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """An operator with NumPy's array on the left is ours. All else gets copies on the host: so does
+        `x += a`, which changes NumPy's x."""
+        name = _REFLECTED.get(ufunc)
+        if name and method == "__call__" and not named and not isinstance(inputs[0], Array):
+            return getattr(self, name)(inputs[0])
+        if any(isinstance(one, Array) for one in named.get("out", ())):
+            return NotImplemented
+        return getattr(ufunc, method)(*(one.numpy() if isinstance(one, Array) else one
+                                        for one in inputs), **named)
+
     # ---- operators: one kernel each
 
     def _with(self, expression: str, other: Any) -> "Array":
@@ -233,8 +254,7 @@ class Array:
     def __truediv__(self, other: Any) -> "Array": return self._with("a / b", other)
     def __rtruediv__(self, other: Any) -> "Array": return self._with("b / a", other)
     def __mod__(self, other: Any) -> "Array": return self._with("a % b", other)
-    def __floordiv__(self, other: Any) -> "Array": return self._with("floor(a / b)", other)
-    def __rfloordiv__(self, other: Any) -> "Array": return self._with("floor(b / a)", other)
+    def __rmod__(self, other: Any) -> "Array": return self._with("b % a", other)
     def __rpow__(self, other: Any) -> "Array": return self._with("b ** a", other)
     def __lt__(self, other: Any) -> "Array": return self._with("a < b", other)
     def __le__(self, other: Any) -> "Array": return self._with("a <= b", other)
@@ -249,10 +269,20 @@ class Array:
 
     __hash__ = None  # type: ignore[assignment]  # equality is no truth
 
+    def __floordiv__(self, other: Any) -> "Array":
+        from ._compute import compute
+        made: Array = compute(_FLOOR_DIVIDE, n=self, d=other)
+        return made
+
+    def __rfloordiv__(self, other: Any) -> "Array":
+        from ._compute import compute
+        made: Array = compute(_FLOOR_DIVIDE, n=other, d=self)
+        return made
+
     def __pow__(self, other: Any) -> "Array":
         if isinstance(other, int) and 1 <= other <= 4:
             from ._compute import compute
-            made: Array = compute(f"a ** {other}", a=self)
+            made: Array = compute(f"a ** {int(other)}", a=self)
             return made
         return self._with("a ** b", other)
 

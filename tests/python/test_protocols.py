@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 
 import cleave
+from conftest import need_devices
 
 GRID = np.arange(12, dtype=np.float32).reshape(3, 4)
 SCALE = cleave.Kernel("__kernel void scale(__global const float *in, __global float *out)"
                       "{ out[get_global_id(0)] = BY * in[get_global_id(0)]; }", "scale", {"BY": 3})
+
+
+@pytest.fixture(params=["plain", "device"])
+def side(request, context, reference):
+    """A context, and where its work is forced to be done."""
+    if request.param == "device":
+        need_devices(context)
+    with cleave.offload("auto" if request.param == "plain" else "device"):
+        yield reference if request.param == "plain" else context
 
 
 def test_numpy_takes_an_array_that_is_there(context):
@@ -27,6 +37,38 @@ def test_numpy_takes_an_array_that_is_there(context):
     for both in (GRID + there, there + GRID):
         assert isinstance(both, cleave.Array) and np.array_equal(both, 2 * GRID)
     assert isinstance(np.sin(there), np.ndarray)
+
+
+def test_what_is_added_to_numpys_array_is_in_it(context):
+    there, mine = cleave.array(GRID, context=context), np.ones_like(GRID)
+    same = mine
+    mine += there
+    mine -= 2 * there[0]
+    np.maximum(mine, there, out=mine)
+    assert mine is same and np.array_equal(same, np.maximum(GRID + 1 - 2 * GRID[0], GRID))
+    assert isinstance(np.add(there, 1.0), np.ndarray) and np.array_equal(np.add(there, GRID), 2 * GRID)
+    assert np.array_equal(np.add.reduce(there), GRID.sum(0))
+    for got in (np.float32(2) - there, GRID @ there.T, GRID < there + 1, GRID == there):
+        assert isinstance(got, cleave.Array)
+    assert (GRID < there + 1).min().item() == 1 and np.array_equal(GRID @ there.T, GRID @ GRID.T)
+    with pytest.raises(TypeError):
+        np.add(GRID, GRID, out=there)
+
+
+def test_divisions_leave_what_numpys_leave(side):
+    a = np.float32([7, -7, 6, 1, -1, 0.3, 0, 5e6, 1e-10, -1e-10, np.inf, np.nan])
+    for divisor in (3, -3, 0.1, 0.3, 1, 7, np.inf, -np.inf, 0):
+        d = np.float32(divisor)
+        with np.errstate(all="ignore"):
+            want, rest, back = a // d, a % d, d // a
+        there = cleave.array(a, context=side)
+        assert np.array_equal(there // divisor, want, equal_nan=True), divisor
+        assert np.array_equal(divisor // there, back, equal_nan=True), divisor
+        np.testing.assert_allclose(there % divisor, rest, rtol=1e-6, err_msg=str(divisor))
+    there = cleave.array(GRID + 1, context=side)
+    for got, want in ((5 % there, 5 % (GRID + 1)), (GRID % there, GRID % (GRID + 1)),
+                      (there ** True, GRID + 1)):
+        assert isinstance(got, cleave.Array) and np.array_equal(got, want)
 
 
 def test_numpys_reductions_stay_on_the_device(context):
@@ -77,7 +119,8 @@ def test_one_extent_of_a_shape_is_what_remains(context):
         there.shape = asked[0] if len(asked) == 1 else asked
         assert there.shape == found
     assert np.array_equal(there, GRID.reshape(-1))
-    for wrong in ((5, -1), (-1, -1), "a", (0, -1), 2.5):
+    assert there.reshape(np.array([2, -1])).shape == cleave.empty(np.array([2, 6]), context=context).shape
+    for wrong in ((5, -1), (-1, -1), "a", (0, -1), 2.5, np.array([2.0, 6])):
         with pytest.raises(cleave.ShapeError):
             there.reshape(wrong)
     assert there.shape == (12,)
