@@ -187,6 +187,8 @@ clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const cha
     if (!status) status = take_normalizer(t, what, root);
     if (!status) status = take_added(t, what, clv_json_get(root, "added_tokens"));
     if (!status) status = take_frame(what, clv_json_get(root, "post_processor"), &cls, &sep);
+    const clv_json *cut = clv_json_get(root, "truncation");
+    t->keep_end = strcmp(clv_json_string(clv_json_get(cut, "direction"), "Right"), "Left") == 0;
     if (!status)
         status = clv_tokenizer_finish(
             t, what,

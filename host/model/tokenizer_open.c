@@ -71,23 +71,28 @@ static size_t limit_in(const clv_json *object, const char *key)
     return value >= 2 && value <= 1e9 ? (size_t)value : SIZE_MAX;
 }
 
-/* transformers makes a BERT tokenizer by the rules of tokenizer_config.json, whatever tokenizer.json
- * says; here the latter rules. Where the two differ, so would the numbers. */
+/* transformers makes a BERT tokenizer by the rules of tokenizer_config.json, and by BERT's where that has
+ * none, whatever tokenizer.json says; here the latter rules. Where the two differ, so would the numbers. */
 static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_json *config)
 {
+    const bool lower = clv_json_bool(clv_json_get(config, "do_lower_case"), true);
     const struct {
         const char *key;
-        bool obeyed;
-    } rules[] = { { "do_lower_case", t->flags.lower },
-                  { "strip_accents", t->flags.strip },
-                  { "tokenize_chinese_chars", t->flags.cjk } };
-    for (size_t i = 0; i < CLV_LEN(rules); ++i)
-        if (clv_json_bool(clv_json_get(config, rules[i].key), rules[i].obeyed) != rules[i].obeyed)
-            clv_log(CLV_LOG_WARN,
-                    "%s: %s is %s in tokenizer_config.json, which transformers obeys, and %s in "
-                    "tokenizer.json, which is obeyed here",
-                    folder, rules[i].key, rules[i].obeyed ? "false" : "true",
-                    rules[i].obeyed ? "true" : "false");
+        bool obeyed, usual;
+    } rules[] = { { "do_lower_case", t->flags.lower, true },
+                  { "strip_accents", t->flags.strip,
+                    lower == t->flags.lower ? lower : t->flags.strip },
+                  { "tokenize_chinese_chars", t->flags.cjk, true } };
+    if (!strstr(clv_json_string(clv_json_get(config, "tokenizer_class"), "Bert"), "Bert")) return;
+    for (size_t i = 0; i < CLV_LEN(rules); ++i) {
+        const clv_json *given = clv_json_get(config, rules[i].key);
+        if (clv_json_bool(given, rules[i].usual) == rules[i].obeyed) continue;
+        clv_log(CLV_LOG_WARN,
+                "%s: %s is %s%s in tokenizer_config.json, which transformers obeys, and %s in "
+                "tokenizer.json, which is obeyed here",
+                folder, rules[i].key, clv_json_is_bool(given) ? "" : "not there, so ",
+                rules[i].obeyed ? "false" : "true", rules[i].obeyed ? "true" : "false");
+    }
 }
 
 static clv_status take_limits(clv_tokenizer *t, const char *folder,
@@ -99,7 +104,8 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     const size_t positions = limit_in(model, "max_position_embeddings");
     if (!status) compare_rules(t, folder, tokenizer);
-    const char *side = clv_json_string(clv_json_get(tokenizer, "truncation_side"), "right");
+    const char *side =
+        clv_json_string(clv_json_get(tokenizer, "truncation_side"), t->keep_end ? "left" : "right");
     t->keep_end = strcmp(side, "left") == 0;
     if (!status && !t->keep_end && strcmp(side, "right") != 0)
         status = clv_fail(CLV_E_FORMAT,
@@ -119,7 +125,9 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                      "places for",
                      folder, options->max_length, positions);
     t->max_length = limit_in(sentence, "max_seq_length");
-    if (t->max_length == SIZE_MAX) t->max_length = limit_in(tokenizer, "model_max_length");
+    const bool old = !clv_json_get(tokenizer, "model_max_length"); /* called max_len then */
+    if (t->max_length == SIZE_MAX)
+        t->max_length = limit_in(tokenizer, old ? "max_len" : "model_max_length");
     t->max_length = CLV_MIN(t->max_length, positions);
     if (options->max_length) t->max_length = options->max_length;
     if (options->unlimited) t->max_length = SIZE_MAX;

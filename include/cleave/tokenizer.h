@@ -59,9 +59,10 @@ typedef struct clv_tokenize_options {
  * The most tokens of a text: options->max_length, else max_seq_length of sentence_bert_config.json,
  * else model_max_length of tokenizer_config.json, and never above max_position_embeddings of
  * config.json. A text that has more keeps its first tokens, or its last where truncation_side of
- * tokenizer_config.json is left. Truncation and padding written in tokenizer.json are ignored, as
- * sentence-transformers does. Where tokenizer_config.json has other rules for capitals, accents or
- * ideographs than tokenizer.json, the latter is obeyed, with a warning: transformers obeys the former.
+ * tokenizer_config.json is left, or is not there and the direction of tokenizer.json's truncation is.
+ * Else truncation and padding written in tokenizer.json are ignored, as sentence-transformers does.
+ * Where tokenizer_config.json has other rules for capitals, accents or ideographs than tokenizer.json
+ * (BERT's, where it has none), the latter is obeyed, with a warning: transformers obeys the former.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (not JSON, a kind of tokenizer that is not WordPiece, a rule
  *         that is not known: each named); CLV_E_ARGUMENT (max_length below 2 or above the model's

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host/model/tokenizer_open.c: what the files of a folder say together. */
+#include "io_test.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <cleave/tokenizer.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TINY CLEAVE_MODEL_DATA "/tiny"
+#define UNCASED "\"strip_accents\": null, \"lowercase\": true"
+#define CASED "\"strip_accents\": null, \"lowercase\": false"
+#define ACCENTS "\"strip_accents\": false, \"lowercase\": true"
+#define RIGHT "\"direction\": \"Right\""
+#define LEFT "\"direction\": \"Left\""
+
+static const char *folder(const char *name)
+{
+    const char *path = io_temp(name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    return path;
+}
+
+static void put(const char *in, const char *name, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", in, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* tokenizer.json with one part replaced. */
+static void put_tiny(const char *in, const char *from, const char *to)
+{
+    unsigned char *bytes;
+    size_t length;
+    clv_text text = { 0 };
+    io_load(TINY "/tokenizer.json", &bytes, &length);
+    bytes[length] = '\0';
+    const char *at = strstr((char *)bytes, from);
+    assert_non_null(at);
+    clv_text_bytes(&text, bytes, (size_t)(at - (char *)bytes));
+    clv_text_add(&text, "%s%s", to, at + strlen(from));
+    put(in, "tokenizer.json", text.data);
+    clv_text_clear(&text);
+    free(bytes);
+}
+
+static void a_folder_says_how_long_texts_may_be(void **state)
+{
+    (void)state;
+    const char *in = folder("limits");
+    clv_tokenizer *t;
+    clv_tokenizer_info info;
+    clv_tokenizer_options options = { .size = sizeof options };
+    EXPECT_FAIL(CLV_E_IO, "neither tokenizer.json nor vocab.txt", clv_tokenizer_open(in, NULL, &t));
+    put(in, "vocab.txt", "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\nthe\r\nThe\r\n");
+    static const struct {
+        const char *name, *text;
+        size_t want;
+    } steps[] = { { "config.json", "{\"max_position_embeddings\": 64}", 64 },
+                  { "tokenizer_config.json", "{\"max_len\": 40}", 40 },
+                  { "tokenizer_config.json", "{\"max_len\": 40, \"model_max_length\": 1e30}", 64 },
+                  { "tokenizer_config.json", "{\"max_len\": 40, \"model_max_length\": 32}", 32 },
+                  { "sentence_bert_config.json", "{\"max_seq_length\": 48}", 48 },
+                  { "sentence_bert_config.json", "{\"max_seq_length\": 100}", 64 } };
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_true(info.max_length == SIZE_MAX && info.mask == -1 && info.vocabulary == 6);
+    clv_tokenizer_close(t);
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        put(in, steps[i].name, steps[i].text);
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        clv_tokenizer_get_info(t, &info);
+        assert_int_equal(info.max_length, steps[i].want);
+        clv_tokenizer_close(t);
+    }
+    options.max_length = 16;
+    EXPECT_OK(clv_tokenizer_open(in, &options, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_int_equal(info.max_length, 16);
+    clv_tokenizer_close(t);
+    options.max_length = 65;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "at most 65 tokens asked for, expected 2 to 64",
+                clv_tokenizer_open(in, &options, &t));
+    options.max_length = 1;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "at most 1 tokens", clv_tokenizer_open(in, &options, &t));
+    put(in, "tokenizer_config.json", "{\"tokenizer_class\": \"RobertaTokenizer\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "RobertaTokenizer", clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json",
+        "{\"do_lower_case\": false, \"unk_token\": {\"content\": \"the\"}}");
+    put(in, "sentence_bert_config.json", "{\"do_lower_case\": true}");
+    EXPECT_FAIL(CLV_E_FORMAT, "keeps capitals", clv_tokenizer_open(in, NULL, &t));
+    put(in, "sentence_bert_config.json", "{}");
+    EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+    clv_tokenizer_get_info(t, &info);
+    assert_int_equal(info.unk, 4);
+    clv_token_rows rows = { 0 };
+    EXPECT_OK(clv_tokenize(t, (const char *const[]){ "The cat" }, NULL, 1, NULL, &rows));
+    assert_memory_equal(rows.ids, ((const int32_t[]){ 2, 5, 4, 3 }), 16);
+    assert_int_equal(rows.unknown, 1);
+    clv_token_rows_clear(&rows);
+    clv_tokenizer_close(t);
+    put(in, "vocab.txt", "[PAD]\n[UNK]\n[SEP]\n");
+    EXPECT_FAIL(CLV_E_FORMAT, "has no \"the\"", clv_tokenizer_open(in, NULL, &t));
+    put(in, "tokenizer_config.json", "{}");
+    EXPECT_FAIL(CLV_E_FORMAT, "has no \"[CLS]\"", clv_tokenizer_open(in, NULL, &t));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "expected a model folder",
+                clv_tokenizer_open(CLEAVE_MODEL_DATA "/tokens.json", NULL, &t));
+}
+
+/* What stays of a text that is too long: as transformers reads the two files. */
+static void the_end_stays_where_the_folder_says_so(void **state)
+{
+    (void)state;
+    enum { MOST = 5, TEXTS = 3 };
+    static const char *const texts[TEXTS] = { "the cat the cat unaffable", "the",
+                                              "12 running 12 the" };
+    static const struct {
+        const char *direction, *config;
+        bool left;
+    } steps[] = { { RIGHT, "{\"truncation_side\": \"left\"}", true },
+                  { LEFT, "{\"truncation_side\": \"right\"}", false },
+                  { LEFT, "{\"model_max_length\": 512}", true },
+                  { RIGHT, "{}", false } };
+    const clv_tokenizer_options options = { .size = sizeof options, .max_length = MOST };
+    const clv_tokenizer_options no_limit = { .size = sizeof no_limit, .unlimited = true };
+    const char *in = folder("left");
+    clv_tokenizer *all, *t;
+    clv_token_rows whole = { 0 }, rows = { 0 };
+    EXPECT_OK(clv_tokenizer_open(TINY, &no_limit, &all));
+    EXPECT_OK(clv_tokenize(all, texts, NULL, TEXTS, NULL, &whole));
+    for (size_t k = 0; k < CLV_LEN(steps); ++k) {
+        put_tiny(in, RIGHT, steps[k].direction);
+        put(in, "tokenizer_config.json", steps[k].config);
+        EXPECT_OK(clv_tokenizer_open(in, &options, &t));
+        EXPECT_OK(clv_tokenize(t, texts, NULL, TEXTS, NULL, &rows));
+        assert_int_equal(rows.truncated, 2);
+        for (size_t i = 0; i < TEXTS; ++i) {
+            const int32_t *had = whole.ids + whole.offsets[i], *has = rows.ids + rows.offsets[i];
+            const size_t before = whole.offsets[i + 1] - whole.offsets[i];
+            const size_t left = CLV_MIN(before, (size_t)MOST),
+                         cut = steps[k].left ? before - left : 0;
+            assert_int_equal(rows.offsets[i + 1] - rows.offsets[i], left);
+            assert_int_equal(has[0], had[0]);
+            assert_memory_equal(has + 1, had + 1 + cut, (left - 2) * sizeof *has);
+            assert_int_equal(has[left - 1], had[before - 1]);
+        }
+        clv_tokenizer_close(t);
+    }
+    clv_tokenizer_close(all);
+    put(in, "tokenizer_config.json", "{\"truncation_side\": \"both\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "truncation_side is \"both\"", clv_tokenizer_open(in, NULL, &t));
+    clv_token_rows_clear(&whole), clv_token_rows_clear(&rows);
+}
+
+/* Two files of a folder may say two things; transformers has what BERT does where the one that it obeys
+ * says nothing. */
+static void other_rules_beside_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rules, *text, *part; /* part NULL: nothing to tell */
+    } steps[] = {
+        { UNCASED, "{\"do_lower_case\": true, \"strip_accents\": null}", NULL },
+        { UNCASED, "{\"do_lower_case\": false}",
+          "do_lower_case is false in tokenizer_config.json" },
+        { UNCASED, "{\"strip_accents\": false}",
+          "strip_accents is false in tokenizer_config.json" },
+        { UNCASED, "{\"tokenize_chinese_chars\": false}", "and true in tokenizer.json" },
+        { UNCASED, "{}", NULL },
+        { UNCASED, "{\"do_lower_case\": false, \"tokenizer_class\": \"PreTrainedTokenizerFast\"}",
+          NULL },
+        { CASED, "{}", "do_lower_case is not there, so true in tokenizer_config.json" },
+        { CASED, "{\"do_lower_case\": false}", NULL },
+        { CASED, "{\"tokenizer_class\": \"TokenizersBackend\"}", NULL },
+        { ACCENTS, "{}", "strip_accents is not there, so true in tokenizer_config.json" },
+    };
+    const char *in = folder("rules");
+    clv_tokenizer *t;
+    for (size_t i = 0; i < CLV_LEN(steps); ++i) {
+        put_tiny(in, UNCASED, steps[i].rules);
+        put(in, "tokenizer_config.json", steps[i].text);
+        test_listen();
+        EXPECT_OK(clv_tokenizer_open(in, NULL, &t));
+        const char *warned = test_heard();
+        assert_true(steps[i].part ? strstr(warned, steps[i].part) != NULL : !*warned);
+        clv_tokenizer_close(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_says_how_long_texts_may_be),
+        cmocka_unit_test(the_end_stays_where_the_folder_says_so),
+        cmocka_unit_test(other_rules_beside_are_told),
+    };
+    return cmocka_run_group_tests_name("tokenizer_folder", tests, NULL, NULL);
+}
