@@ -156,6 +156,18 @@ static int check_file(const cli_command *command, const char *option, const char
     return cli_check_output(command, option, path);
 }
 
+/* A file of a folder that can be written to. */
+static int check_inside(const cli_command *command, const cli_file *f)
+{
+    char name[MOST_PATH];
+    struct stat info;
+    const int length = f->path ? snprintf(name, MOST_PATH, "%s/%s", f->folder, f->path) : 0;
+    if (length <= 0 || length >= MOST_PATH || stat(name, &info) || !S_ISDIR(info.st_mode))
+        return -1;
+    return cli_error(command, CLI_FAILED, "%s: %s is a directory, expected a file's name",
+                     f->option, name);
+}
+
 int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count)
 {
     int code = -1;
@@ -164,6 +176,7 @@ int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_
             code = check_file(command, outputs[o].option, outputs[o].path);
         else if (!o || outputs[o - 1].folder != outputs[o].folder)
             code = check_folder(command, outputs[o].option, outputs[o].folder);
+        if (code < 0 && outputs[o].folder) code = check_inside(command, &outputs[o]);
     }
     return code;
 }

@@ -17,7 +17,7 @@ from ._check import file_path, given as given_as, real, whole
 from ._encoder import OPTIMIZERS, Trainer, TrainResult, texts_of
 from ._probe import choice
 from ._watch import Progress, Watch
-from .errors import ArgumentError, ArgumentTypeError, CancelledError, FormatError
+from .errors import ArgumentError, ArgumentTypeError, CancelledError, FileError, FormatError
 
 _STATE, _WEIGHTS, _MASK = "checkpoint.safetensors", "model.safetensors", (1 << 64) - 1
 _COPIED = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json",
@@ -160,6 +160,14 @@ def _check_output(folder: str, output: str, state: str, resume: bool) -> None:
             raise ArgumentError(f"finetune: {output} is not a folder")
         if os.path.samefile(folder, output):
             raise ArgumentError(f"finetune: {output} is the model's own folder")
+        for name in _COPIED:
+            there, here = (os.path.exists(os.path.join(path, name)) for path in (output, folder))
+            if there and not here:
+                raise ArgumentError(f"finetune: {output} has a file {name}, and the model none: it "
+                                    "would rule the new model; expected another folder, or one "
+                                    "without it")
+        if not os.access(output, os.W_OK | os.X_OK):
+            raise FileError(f"finetune: cannot write to the folder {output}")
     there = os.path.exists(state)
     if there and not resume:
         raise ArgumentError(f"finetune: {state} is there, of a run that did not end: resume=True goes "
@@ -329,7 +337,11 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
                     raise CancelledError(f"finetune: cancelled behind step {trainer.steps} of "
                                          f"{plan.steps}; resume=True goes on from {state}")
         names = [str(name) for name in classes]
-        _write_folder(source, target, names, trainer)
+        try:
+            _write_folder(source, target, names, trainer)
+        except BaseException:
+            trainer.save(state, {"cleave.run": run})  # resume=True writes the model
+            raise
         if os.path.exists(state):
             os.remove(state)
         return FinetuneResult(np.array(losses), scores, names, resumed, trainer.device)

@@ -61,6 +61,10 @@ def check_places():
     cannot_write("--models: nowhere/x", *spectra, "-o", "new.csv", "--models", "nowhere/x")
     cannot_write("-o: nowhere/x: cannot create", "link", "none.csv", "--search", "2", "-o", "nowhere/x")
     goes_on(*paco, "-o", "nowhere/deep/folder")
+    os.makedirs("taken/config.json")
+    tuned = ["finetune", "model", "--data", "in.txt"]
+    cannot_write("-o: taken/config.json is a directory", *tuned, "-o", "taken")
+    cannot_write("-o: in.txt", *tuned, "-o", "in.txt/deep")
     os.mkdir("out/probe")
     goes_on(*paco, "-o", "out")
 

@@ -205,6 +205,21 @@ def check_modules(folder, model, data):
     embedded = subprocess.run([CLEAVE, "embed", out, "--mode=reference", "-o", "-"], input=b"cats\n",
                               capture_output=True, timeout=600)
     expect("embed reads that as well", 0, embedded.returncode)
+    # files of another model would rule this one
+    done = run(model, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", out)
+    expect("mixed", (2, True), (done.returncode, b"has a file modules.json, and the model none" in done.stderr))
+    # a folder that cannot be completed: what was learnt is not lost
+    late = write(os.path.join(folder, "late"), [])
+    os.mkdir(os.path.join(folder, "half"))
+    shutil.move(late, os.path.join(folder, "half", "0_Mean"))
+    rules = [origin, "--mode=reference", "--data", data, "--epochs=1", "-q", "-o", os.path.join(folder, "half")]
+    done = run(*rules)
+    expect("half", (1, True), (done.returncode, b"--resume writes it" in done.stderr))
+    os.remove(os.path.join(folder, "half", "0_Mean"))
+    expect("whole", 0, run(*rules, "--resume").returncode)
+    expect("as it would have been", True, filecmp.cmp(os.path.join(out, "model.safetensors"), os.path.join(
+        folder, "half", "model.safetensors"), False))
+    expect("no state", sorted(os.listdir(out)), sorted(os.listdir(os.path.join(folder, "half"))))
 
 
 LOAD = """

@@ -179,3 +179,21 @@ def test_what_is_refused_leaves_nothing(folder, reference, tmp_path):
         cleave.finetune(folder, TEXTS, LABELS, output, context=reference, optimizer="sgd", rate=1e3,
                         clip=0, epochs=40)
     assert not os.path.exists(weights(output))
+
+
+def test_files_of_another_model_are_in_the_way(folder, reference, tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(cleave.ArgumentError, match="has a file tokenizer.json, and the model none"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path, context=reference, **RULES)
+    assert os.listdir(tmp_path) == ["tokenizer.json"]
+
+
+def test_what_was_learnt_outlives_a_folder_that_cannot_be_completed(folder, whole, reference, tmp_path):
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(cleave.FileError, match="is a directory"):
+        cleave.finetune(folder, TEXTS, LABELS, tmp_path, context=reference, **RULES)
+    (tmp_path / "model.safetensors").rmdir()
+    result = cleave.finetune(folder, TEXTS, LABELS, tmp_path, context=reference, resume=True, **RULES)
+    assert result.resumed_at == 16
+    assert filecmp.cmp(weights(whole[0]), weights(tmp_path), shallow=False)
+    assert sorted(os.listdir(whole[0])) == sorted(os.listdir(tmp_path))

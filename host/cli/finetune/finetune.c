@@ -96,7 +96,7 @@ static clv_status check_fit(const finetune_state *s)
                     s->folder, info.vocabulary - 1, config->vocabulary);
 }
 
-/* Two folders, and no file that is read lies where one is written. */
+/* Two folders, no file that is read lies where one is written, and those can be. */
 static int check_files(const finetune_state *s)
 {
     enum { OWN = 2 };
@@ -104,12 +104,13 @@ static int check_files(const finetune_state *s)
     cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL },
                                                { "--val", a->validation, NULL } };
     cli_file outputs[CLI_MODEL_FILES + 1] = { { "-o", "checkpoint.safetensors", a->output } };
-    const int code = cli_input_status(&cli_finetune, cli_folder_check(s->folder, a->output));
+    int code = cli_input_status(&cli_finetune, cli_folder_check(s->folder, a->output));
     if (code) return code;
     cli_model_files("MODEL_DIR", s->folder, inputs + OWN);
     cli_model_files("-o", a->output, outputs + 1);
-    return cli_check_files(&cli_finetune, &a->common, inputs, CLV_LEN(inputs), outputs,
+    code = cli_check_files(&cli_finetune, &a->common, inputs, CLV_LEN(inputs), outputs,
                            CLV_LEN(outputs));
+    return code < 0 ? cli_check_outputs(&cli_finetune, outputs, CLV_LEN(outputs)) : code;
 }
 
 /* A state of an earlier run is gone on from, or in the way. */
@@ -163,6 +164,25 @@ static clv_status open_trainer(finetune_state *s)
     return clv_trainer_open(s->context, s->model, &options, &s->trainer);
 }
 
+/* The model, or, where that fails, the state to write it from. */
+static clv_status write_model(finetune_state *s, const cli_train_plan *plan)
+{
+    clv_error why = { 0 };
+    clv_status status = cli_folder_write(s->folder, s->args->output, &s->classes, s->trainer);
+    if (!status) {
+        (void)unlink(s->file);
+        return CLV_OK;
+    }
+    clv_error_take(&why, status);
+    if (cli_train_save(plan, s->trainer))
+        status = clv_error_give(&why);
+    else
+        status = clv_fail(status, "%s; what was learnt is in %s: --resume writes it", why.message,
+                          s->file);
+    clv_error_clear(&why);
+    return status;
+}
+
 static clv_status learn(finetune_state *s)
 {
     const finetune_args *a = s->args;
@@ -185,9 +205,7 @@ static clv_status learn(finetune_state *s)
     const clv_status status = cli_train_run(&plan, s->trainer, &bar, &s->facts);
     cli_bar_end(&bar);
     CLV_TRY(status);
-    CLV_TRY(cli_folder_write(s->folder, a->output, &s->classes, s->trainer));
-    (void)unlink(s->file);
-    return CLV_OK;
+    return write_model(s, &plan);
 }
 
 static void note(const finetune_state *s)

@@ -23,6 +23,15 @@ static clv_status path_of(char out[MOST_PATH], const char *folder, const char *n
                : clv_fail(CLV_E_ARGUMENT, "%s: a path of more than %d bytes", folder, MOST_PATH);
 }
 
+/* What readers of the folder want beside weights and config.json. */
+static const char *const copied[] = { "tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "vocab.txt",
+                                      "special_tokens_map.json",
+                                      "sentence_bert_config.json",
+                                      "config_sentence_transformers.json",
+                                      "modules.json" };
+
 clv_status cli_folder_check(const char *from, const char *to)
 {
     struct stat info;
@@ -30,6 +39,12 @@ clv_status cli_folder_check(const char *from, const char *to)
         return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
     if (stat(to, &info) == 0 && !S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_ARGUMENT, "-o %s is not a folder", to);
+    for (size_t i = 0; i < CLV_LEN(copied); ++i)
+        if (clv_folder_has(to, copied[i]) && !clv_folder_has(from, copied[i]))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "-o %s has a file %s, and the model none: it would rule the new model; "
+                            "expected another folder, or one without it",
+                            to, copied[i]);
     return CLV_OK;
 }
 
@@ -70,18 +85,10 @@ static clv_status copy_modules(const char *from, const char *to)
     return status;
 }
 
-/* Everything else that readers of the folder want. */
 static clv_status copy_files(const char *from, const char *to)
 {
-    static const char *const names[] = { "tokenizer.json",
-                                         "tokenizer_config.json",
-                                         "vocab.txt",
-                                         "special_tokens_map.json",
-                                         "sentence_bert_config.json",
-                                         "config_sentence_transformers.json",
-                                         "modules.json" };
-    for (size_t i = 0; i < CLV_LEN(names); ++i)
-        CLV_TRY(copy_file(from, to, names[i]));
+    for (size_t i = 0; i < CLV_LEN(copied); ++i)
+        CLV_TRY(copy_file(from, to, copied[i]));
     return copy_modules(from, to);
 }
 

@@ -101,7 +101,7 @@ static void describe(const cli_train_plan *p, char out[200])
              p->warmup, p->constant ? "constant" : "linear");
 }
 
-static clv_status save(const cli_train_plan *p, clv_trainer *trainer)
+clv_status cli_train_save(const cli_train_plan *p, clv_trainer *trainer)
 {
     char run[200];
     describe(p, run);
@@ -211,7 +211,7 @@ static clv_status behind_step(const cli_train_plan *p, clv_trainer *trainer, cli
     const bool epoch = done % steps_an_epoch(p) == 0, ends = done == total;
     const bool due = epoch ? !ends || p->validation : p->save_every && done % p->save_every == 0;
     const bool stop = cli_progress("finetune", (size_t)done, (size_t)total, bar) != 0;
-    if (due || stop) CLV_TRY(save(p, trainer));
+    if (due || stop) CLV_TRY(cli_train_save(p, trainer));
     if (stop && !ends) return interrupted(p, done);
     const clv_status status =
         epoch ? end_epoch(p, trainer, bar, done / steps_an_epoch(p), b, facts) : CLV_OK;

@@ -29,5 +29,7 @@ uint64_t cli_train_steps(const cli_train_plan *plan);
  * written. CLV_E_FORMAT: the state belongs to another run. */
 clv_status cli_train_run(const cli_train_plan *plan, clv_trainer *trainer, cli_bar *bar,
                          cli_train_facts *facts);
+/* Writes plan->state. */
+clv_status cli_train_save(const cli_train_plan *plan, clv_trainer *trainer);
 
 #endif
