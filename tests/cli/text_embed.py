@@ -109,6 +109,8 @@ def check_rows(folder):
         notes = json.dumps(json.load(file))
     expect("report", True, '"texts": %d' % len(TEXTS) in notes and
            '"tokens": %d' % sum(map(len, tokens)) in notes)
+    streamed = run(model, "--mode=reference", "-o", target, "--tokens-out", "-", text=b"\n".join(TEXTS))
+    expect("tokens alone on standard output", tokenized, streamed.stdout)
     # the other formats hold the same numbers
     out = run(model, "--mode=reference", "-o", "-", text=b"\n".join(TEXTS))
     expect("standard output", raw, out.stdout)
@@ -144,6 +146,7 @@ def check_refusals(folder):
     model = make_model(os.path.join(folder, "good"))
     refuses(2, "-o FILE is needed", model)
     refuses(2, "0 operands", "-o", target)
+    refuses(2, "both standard output", model, "-o", "-", "--tokens-out", "-")
     refuses(2, "cannot open", model, "-i", os.path.join(folder, "none"), "-o", target)
     refuses(2, "line 2: byte 0 (0xFF) is not UTF-8", model, "-o", target, text=b"a\n\xff\n")
     refuses(2, "expected 2 to 16", model, "--max-length=17", "-o", target)

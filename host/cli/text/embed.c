@@ -120,10 +120,15 @@ static void note(const embed_state *s, double seconds)
         clv_report_note(s->report, notes[i].key, notes[i].value);
 }
 
+static bool is_stream(const char *output)
+{
+    return output && strcmp(output, "-") == 0;
+}
+
 static void summarize(const embed_args *a, const embed_state *s, double seconds)
 {
     char took[24];
-    FILE *out = strcmp(a->output, "-") == 0 ? stderr : stdout;
+    FILE *out = is_stream(a->output) || is_stream(a->tokens_output) ? stderr : stdout;
     if (a->common.quiet) return;
     clv_tokenizer_info info;
     clv_tokenizer_get_info(s->tokenizer, &info);
@@ -211,6 +216,9 @@ static int run(int argc, char **argv)
                          operands);
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE, "-o FILE is needed: where the vectors go");
+    if (is_stream(a.output) && is_stream(a.tokens_output))
+        return cli_error(&cli_embed, CLI_USAGE,
+                         "-o and --tokens-out are both standard output, expected a file for one");
     if (a.batch_tokens > 1 << 24)
         return cli_error(&cli_embed, CLI_USAGE, "--batch-tokens: %llu given, expected at most %d",
                          (unsigned long long)a.batch_tokens, 1 << 24);
