@@ -137,6 +137,23 @@ static size_t largest_vector(const clv_cl_source *source)
     return most;
 }
 
+/* Of what an item's bytes may be vectors of, at most `most`. */
+static size_t whole_vector(const clv_item_arg *a, size_t most)
+{
+    return CLV_MIN(most, a->bytes & -a->bytes);
+}
+
+/* An item may not begin where a vector does: only then is the text worth a look. */
+static bool odd_inputs(const run *r)
+{
+    for (size_t i = 0; i < r->count; ++i) {
+        const clv_item_arg *a = &r->args[i];
+        if (a->kind == CLV_ITEM_INPUT && (uintptr_t)a->data % whole_vector(a, 16 * sizeof(double)))
+            return true;
+    }
+    return false;
+}
+
 /* Work-groups: 64 items, or neighbours of one item where an item has many work-items. */
 static clv_status choose_groups(run *r)
 {
@@ -243,8 +260,7 @@ static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *
     clv_place place;
     const size_t bytes = a->bytes * count;
     const char *host = (const char *)a->data + first * a->bytes;
-    const size_t whole = CLV_MIN(vector, a->bytes & -a->bytes); /* vectors, if it has them */
-    if (slot->worker->device->zero_copy && (uintptr_t)host % whole) {
+    if (slot->worker->device->zero_copy && (uintptr_t)host % whole_vector(a, vector)) {
         clv_buffer *buffer;
         CLV_TRY(clv_slot_buffer(slot, key, bytes, &buffer));
         *out = clv_arg_buffer(buffer);
@@ -362,7 +378,7 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
     clv_take_options(&r.items, sizeof r.items, items);
     char signature[96];
     CLV_TRY(check(&r));
-    r.vector = largest_vector(r.items.source);
+    r.vector = odd_inputs(&r) ? largest_vector(r.items.source) : 1;
     const clv_items *t = &r.items; /* what the caller's version of it has */
     if (!t->signature) sign(&r, signature);
     const clv_job job = { .size = sizeof job,
