@@ -348,7 +348,7 @@ void clv_context_free(clv_context *context)
         clv_trace_write(context->trace, context->trace_path))
         clv_log(CLV_LOG_WARN, "CLEAVE_TRACE: %s", clv_error_message());
     clv_engine_free(context->engine);
-    clv_offload_free(context->offload);
+    clv_offload_free(context);
     for (size_t i = 0; i < context->device_count; ++i)
         all_closed &= clv_device_close(&context->devices[i]);
     clv_notes_close(&context->speeds);

@@ -290,11 +290,13 @@ static struct clv_offload_table *make_table(void)
     return NULL;
 }
 
-void clv_offload_free(struct clv_offload_table *table)
+void clv_offload_free(clv_context *context)
 {
+    struct clv_offload_table *table = context->offload;
     if (!table) return;
     while (table->first) {
         entry *e = table->first;
+        if (context->tuning && clv_exact_settle(&e->exacts)) note_exacts(context, e);
         table->first = e->next;
         clv_free(e);
     }

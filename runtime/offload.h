@@ -74,6 +74,6 @@ void clv_curve_write(const clv_curve *curve, char *text, size_t room);
 
 /* For the context. */
 struct clv_offload_table;
-void clv_offload_free(struct clv_offload_table *table);
+void clv_offload_free(clv_context *context); /* notes what it learnt */
 
 #endif

@@ -208,6 +208,21 @@ bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds
     return teaches;
 }
 
+bool clv_exact_settle(clv_exacts *exacts)
+{
+    static const double worth_noting = 0.05;
+    bool changed = false;
+    for (size_t i = 0; i < CLV_EXACT_SHAPES; ++i)
+        for (int side = 0; side < 2; ++side) {
+            clv_exact *e = &exacts->at[i];
+            if (!e->name || fabs(e->usual[side]) < worth_noting) continue;
+            *(side ? &e->device_s : &e->host_s) *= exp(e->usual[side]);
+            e->lean[side] -= e->usual[side], e->usual[side] = 0;
+            changed = true;
+        }
+    return changed;
+}
+
 void clv_exact_read(const char *text, clv_exacts *exacts)
 {
     uint64_t name;

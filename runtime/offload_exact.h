@@ -85,6 +85,10 @@ clv_side clv_exact_turn(clv_exact *exact, clv_side chosen, double now);
  * since a pause. Where pauses are the rule, one such call in a while is one. */
 bool clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double seconds, double now);
 
+/* What calls showed on the whole goes into the figures, which were timed in a tenth of a second. False:
+ * nothing that is worth noting. */
+bool clv_exact_settle(clv_exacts *exacts);
+
 /* "1 9ae16a3b2f90404f:1.2e-06:3.1e-05 ..."; what is not of this version or no such text is no shape. */
 void clv_exact_read(const char *text, clv_exacts *exacts);
 void clv_exact_write(const clv_exacts *exacts, char *text, size_t room);

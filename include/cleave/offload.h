@@ -34,7 +34,8 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * learnt and counted: the host does the calls until what they lose there adds up to it.
  *
  * Calls teach: each one's time moves the prediction of its side, by 10 % at most, while the context
- * lives; what a side that is not called any more showed at last fades within seconds. Where the sides
+ * lives; what a side that is not called any more showed at last fades within seconds. What calls of a
+ * shape that was timed itself showed on the whole is noted with its figures at the end. Where the sides
  * are close, some calls go to the other side now and then, about 15 ms of them after 0.04 to 0.15 s of
  * calls and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice may
  * change from call to call; where bits matter, and an operation does not say that both sides give the
