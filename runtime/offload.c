@@ -103,12 +103,6 @@ clv_status clv_offload_last(clv_offload *decision)
                : clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread made a decision");
 }
 
-void clv_offload_fell_back(const char *why)
-{
-    latest.side = CLV_SIDE_HOST;
-    snprintf(latest.reason, sizeof latest.reason, "host, since the device could not: %.140s", why);
-}
-
 /* ---- curves ---------------------------------------------------------------------------------- */
 
 /* The device of flat calls; the engine opens it. NULL: none works. offload_lock is held. */
@@ -430,6 +424,19 @@ void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_si
     } else if (kind && side == CLV_SIDE_HOST) {
         kind->spent_s += seconds;
     }
+    pthread_mutex_unlock(&context->offload_lock);
+}
+
+void clv_offload_fell_back(clv_context *context, const clv_offload_request *r, const char *why)
+{
+    latest.side = CLV_SIDE_HOST;
+    snprintf(latest.reason, sizeof latest.reason, "host, since the device could not: %.140s", why);
+    if (!r || measuring) return;
+    pthread_mutex_lock(&context->offload_lock);
+    struct clv_offload_table *table = context->offload;
+    entry *e = table && table->device ? find(table, table->device, r->kind) : NULL;
+    clv_exact *exact = e ? clv_exact_find(&e->exacts, clv_exact_name(r)) : NULL;
+    if (exact) clv_exact_failed(exact);
     pthread_mutex_unlock(&context->offload_lock);
 }
 

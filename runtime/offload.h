@@ -51,8 +51,9 @@ bool clv_offload_is_dry(void);
  * it; false when clv_offload_decide is to be asked after all (an override, a plan, no device). */
 bool clv_offload_at_once(clv_context *context, const char *operation, double flops,
                          double host_flops, double bytes);
-/* The call was done by the host after all. */
-void clv_offload_fell_back(const char *why);
+/* The call was done by the host after all. `request` may be NULL: nobody tried a device. */
+void clv_offload_fell_back(clv_context *context, const clv_offload_request *request,
+                           const char *why);
 
 /* The call that was decided is done, by `side`, and took that long: what the next ones learn from. */
 void clv_offload_took(clv_context *context, const clv_offload_request *request, clv_side side,

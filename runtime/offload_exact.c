@@ -22,7 +22,8 @@ static const double most_tried_s = 60e-3; /* of them all: pauses make none of th
 static const double too_long_s = 50e-3;   /* such calls are not made to hear of a side */
 static const double clearly_slower = 1.5;
 static const double least_wait_s = 0.04, first_wait_s = 0.15, longest_wait_s = 4, wait_calls = 60;
-static const double wait_for_gap_s = 0.2;                    /* times how much slower the side is */
+static const double silent_calls = 30;    /* at least, where silence ends a wait */
+static const double wait_for_gap_s = 0.2; /* times how much slower the side is */
 static const double silence_s = 5, fades_s = 5, fresh_s = 1; /* by the clock */
 static const double usual_s = 2;      /* of calls: what they showed on the whole */
 static const double try_tells = 0.25; /* as much as 0.7 s of them: it is news */
@@ -149,13 +150,17 @@ clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
 {
     if (e->trying) return other(e->last);
     const double silent_s = now - e->heard[chosen == CLV_SIDE_HOST];
-    if (e->last != chosen)
-        e->wait_s = e->left_s = first_wait(e);
-    else if (silent_s > silence_s && !e->deaf)
-        e->wait_s = fmin(e->wait_s, first_wait(e)), e->left_s = fmin(e->left_s, e->wait_s);
-    e->last = chosen;
     double host_s, device_s;
     clv_exact_predict(e, &host_s, &device_s);
+    if (e->last != chosen) {
+        e->wait_s = e->left_s = first_wait(e);
+    } else if (silent_s > silence_s &&
+               !e->deaf) { /* a try of long calls costs as much as it lasts */
+        const double long_s = silent_calls * fmax(host_s, device_s);
+        e->wait_s = fmin(e->wait_s, first_wait(e));
+        e->left_s = fmin(e->left_s, fmax(e->wait_s, long_s));
+    }
+    e->last = chosen;
     e->trying = !(e->left_s > 0) && fmax(host_s, device_s) < too_long_s;
     e->tried_s = 0;
     return e->trying ? other(chosen) : chosen;
@@ -221,6 +226,14 @@ bool clv_exact_settle(clv_exacts *exacts)
             changed = true;
         }
     return changed;
+}
+
+void clv_exact_failed(clv_exact *e)
+{
+    if (!e->trying) return;
+    e->trying = false;
+    e->deaf = true;
+    e->wait_s = e->left_s = longest_wait_s;
 }
 
 void clv_exact_read(const char *text, clv_exacts *exacts)

@@ -76,8 +76,8 @@ void clv_exact_fade(clv_exact *exact, double now);
  * heard meanwhile, and a machine does not stay as it is: so now and then some calls go there, for 15 ms.
  * After 0.04 to 0.15 s of calls at first, the closer the sides the sooner (so that it costs 8 % at most),
  * twice as long after each time that changed nothing, 4 s at most, and as at first again where the side
- * was not heard of for 5 s by the clock. Never where a call takes 50 ms on either side; given up after
- * 60 ms, and where the side is clearly slower. */
+ * was not heard of for 5 s by the clock, though after 30 calls at least. Never where a call takes 50 ms
+ * on either side; given up after 60 ms, and where the side is clearly slower. */
 clv_side clv_exact_turn(clv_exact *exact, clv_side chosen, double now);
 
 /* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is
@@ -88,6 +88,9 @@ bool clv_exact_saw(clv_exact *exact, clv_side side, double predicted, double sec
 /* What calls showed on the whole goes into the figures, which were timed in a tenth of a second. False:
  * nothing that is worth noting. */
 bool clv_exact_settle(clv_exacts *exacts);
+
+/* What was tried there was not done there: not soon again. */
+void clv_exact_failed(clv_exact *exact);
 
 /* "1 9ae16a3b2f90404f:1.2e-06:3.1e-05 ..."; what is not of this version or no such text is no shape. */
 void clv_exact_read(const char *text, clv_exacts *exacts);

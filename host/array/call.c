@@ -141,7 +141,7 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
         if (!status || plan.forced || !may_repeat(call)) return status;
         clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation,
                 clv_error_message());
-        clv_offload_fell_back(clv_error_message());
+        clv_offload_fell_back(context, &request, clv_error_message());
         fell_back = true;
     }
     CLV_TRY(on_host(call));

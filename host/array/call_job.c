@@ -48,7 +48,7 @@ clv_status clv_call_job(clv_context *context, clv_offload_request *request, cons
         CLV_TRY(on_device(context, job, user, plan.forced ? CLV_SIDE_DEVICE : CLV_SIDE_AUTO, report,
                           &plain));
     if (plain)
-        clv_offload_fell_back("no device was left for the rest");
+        clv_offload_fell_back(context, request, "no device was left for the rest");
     else if (job->units)
         clv_offload_took(context, request, plan.side, clv_jobs_clock() - started);
     return CLV_OK;

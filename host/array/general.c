@@ -156,7 +156,7 @@ static clv_status note_plan(clv_context *context, size_t count, size_t n)
     const clv_side before = clv_offload_force(CLV_SIDE_HOST);
     const clv_status status = clv_offload_decide(context, &request, &plan);
     clv_offload_force(before);
-    clv_offload_fell_back("eigenvalues of general matrices are LAPACK's");
+    clv_offload_fell_back(context, NULL, "eigenvalues of general matrices are LAPACK's");
     return status;
 }
 

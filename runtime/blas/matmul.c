@@ -381,7 +381,7 @@ clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const 
     if (!status || status == CLV_E_SHAPE || status == CLV_E_CANCELLED || t.beta != 0 || plan.forced)
         return status;
     clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
-    clv_offload_fell_back(clv_error_message());
+    clv_offload_fell_back(context, &q.request, clv_error_message());
     return on_host(&t);
 }
 

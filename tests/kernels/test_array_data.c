@@ -349,6 +349,38 @@ static void a_doubtful_size_is_timed_itself(void **state)
     test_device_close(&device);
 }
 
+/* The host is faster; the device, which is tried now and then, cannot do it. */
+static void a_try_that_fails_is_not_repeated_at_once(void **state)
+{
+    (void)state;
+    if (!test_device_count()) test_skip_without_device();
+    test_device device;
+    test_device_open(0, NULL, &device);
+    int trials = 0, tries = 0;
+    clv_context *context;
+    clv_offload plan;
+    const clv_context_options tuned = { .cache_dir = device.cache_dir, .no_qualification = true };
+    EXPECT_OK(clv_context_create(&tuned, &context));
+    clv_offload_request r = { .operation = "test", .kind = "failing kind", .work = 1e5 };
+    r.flops = 1e9, r.least_work = 1e3, r.most_work = 1e8, r.trial = made_up, r.user = &trials;
+    clv_offload_dry(true);
+    EXPECT_OK(clv_offload_decide(context, &r, &plan));
+    clv_offload_dry(false);
+    assert_non_null(strstr(plan.reason, "measured at this size"));
+    clv_offload_took(context, &r, CLV_SIDE_DEVICE, 110e-6); /* its program is there */
+    for (int i = 0; i < 6000; ++i) {
+        EXPECT_OK(clv_offload_decide(context, &r, &plan));
+        tries += plan.side == CLV_SIDE_DEVICE;
+        if (plan.side == CLV_SIDE_DEVICE)
+            clv_offload_fell_back(context, &r, "no room");
+        else
+            clv_offload_took(context, &r, CLV_SIDE_HOST, 100e-6);
+    }
+    assert_int_equal(tries, 1);
+    clv_context_free(context);
+    test_device_close(&device);
+}
+
 /* A kind that is being timed: its trial waits until another thread's calls were decided. */
 typedef struct slow_kind {
     clv_context *context;
@@ -457,6 +489,7 @@ int main(void)
         cmocka_unit_test(without_a_device_the_host_works),
         cmocka_unit_test(the_faster_side_is_taken),
         cmocka_unit_test(a_doubtful_size_is_timed_itself),
+        cmocka_unit_test(a_try_that_fails_is_not_repeated_at_once),
         cmocka_unit_test(others_go_on_while_a_kind_is_timed),
         cmocka_unit_test(arrays_stay_where_they_are),
         cmocka_unit_test(a_cards_transfers_are_counted),

@@ -248,6 +248,30 @@ static void what_stays_slower_costs_little(void **state)
     }
 }
 
+/* Long calls, one in a while: a side is never heard of for long, and to hear of it costs little. */
+static void long_calls_now_and_then_cost_little(void **state)
+{
+    (void)state;
+    static const double times[][2] = { { 5e-3, 7.2e-3 }, { 20e-3, 34e-3 }, { 29e-3, 49e-3 } };
+    for (size_t i = 0; i < CLV_LEN(times); ++i) {
+        clv_exacts e = { 0 };
+        clv_exact *x = clv_exact_put(&e, 1, times[i][0], times[i][1]);
+        double now = 1, host, device, with_device = 0;
+        const int calls = 1000;
+        for (int n = 0; n < calls; ++n, now += 10) {
+            clv_exact_fade(x, now);
+            clv_exact_predict(x, &host, &device);
+            const clv_side side =
+                clv_exact_turn(x, clv_kind_weigh(&built, x->last, host, device, 0), now);
+            const bool there = side == CLV_SIDE_DEVICE;
+            with_device += there;
+            clv_exact_saw(x, side, there ? device : host, times[i][there], now += times[i][there]);
+        }
+        assert_true(with_device > 0);
+        assert_true(with_device * (times[i][1] - times[i][0]) < 0.08 * calls * times[i][0]);
+    }
+}
+
 /* Calls that come one by one, with pauses between them, and long ones: a try ends all the same. */
 static void a_try_ends_after_60_ms_of_calls(void **state)
 {
@@ -320,6 +344,7 @@ int main(void)
         cmocka_unit_test(what_calls_showed_is_noted),
         cmocka_unit_test(rare_calls_find_the_faster_side),
         cmocka_unit_test(what_stays_slower_costs_little),
+        cmocka_unit_test(long_calls_now_and_then_cost_little),
         cmocka_unit_test(a_try_ends_after_60_ms_of_calls),
         cmocka_unit_test(a_side_that_wakes_up_teaches_nothing),
     };
