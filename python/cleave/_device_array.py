@@ -55,7 +55,8 @@ class Array:
     compute, reduce, product, matmul, normalize, linear_step and linear_train take it in place of a
     NumPy array and then return one, without a transfer; to all else it is an array that is copied to
     the host. `numpy()`, np.asarray(a) and float(a) copy it to the host. + - * / % ** and comparisons
-    make one kernel each; compute() makes one of a whole expression. @ is matmul.
+    make one kernel each; compute() makes one of a whole expression. @ is matmul. += and the like change
+    the array itself, as NumPy's do.
     """
     __slots__ = ("context", "_shape", "_handle", "__weakref__")
     __array_priority__ = 1000
@@ -278,6 +279,22 @@ class Array:
         from ._compute import compute
         made: Array = compute(_FLOOR_DIVIDE, n=other, d=self)
         return made
+
+    def _become(self, expression: str, other: Any) -> "Array":
+        from ._compute import compute
+        compute(expression, out=self, n=self, d=other)
+        return self
+
+    def __iadd__(self, other: Any) -> "Array": return self._become("n + d", other)
+    def __isub__(self, other: Any) -> "Array": return self._become("n - d", other)
+    def __imul__(self, other: Any) -> "Array": return self._become("n * d", other)
+    def __itruediv__(self, other: Any) -> "Array": return self._become("n / d", other)
+    def __imod__(self, other: Any) -> "Array": return self._become("n % d", other)
+    def __ifloordiv__(self, other: Any) -> "Array": return self._become(_FLOOR_DIVIDE, other)
+
+    def __ipow__(self, other: Any) -> "Array":
+        whole = isinstance(other, int) and 1 <= other <= 4
+        return self._become(f"n ** {int(other)}" if whole else "n ** d", other)
 
     def __pow__(self, other: Any) -> "Array":
         if isinstance(other, int) and 1 <= other <= 4:

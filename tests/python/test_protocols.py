@@ -55,6 +55,20 @@ def test_what_is_added_to_numpys_array_is_in_it(context):
         np.add(GRID, GRID, out=there)
 
 
+def test_an_array_is_changed_in_place(side):
+    there, mine = cleave.array(GRID + 1, context=side), GRID + 1
+    same, own = there, there.copy()
+    for change in ("a += 2", "a -= b", "a *= a", "a /= 3", "a //= 2", "a %= 7", "a **= 2", "a += r"):
+        here = {"a": there, "b": own, "r": GRID[0]}
+        wanted = {"a": mine, "b": GRID + 1, "r": GRID[0]}
+        exec(change, here), exec(change, wanted)  # pylint: disable=exec-used
+        assert here["a"] is there, change
+        np.testing.assert_allclose(same, mine, rtol=1e-5, err_msg=change)
+    with pytest.raises(cleave.ShapeError):
+        there += np.ones((2, 3, 4))
+    assert same.shape == (3, 4)
+
+
 def test_divisions_leave_what_numpys_leave(side):
     a = np.float32([7, -7, 6, 1, -1, 0.3, 0, 5e6, 1e-10, -1e-10, np.inf, np.nan])
     for divisor in (3, -3, 0.1, 0.3, 1, 7, np.inf, -np.inf, 0):
