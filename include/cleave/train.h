@@ -101,7 +101,9 @@ CLV_API clv_status clv_trainer_save(clv_trainer *trainer, const char *path,
 CLV_API clv_status clv_trainer_restore(clv_trainer *trainer, const char *path);
 
 /** Writes the weights as clv_model_write does; those of the classes as "classifier.weight" [classes,
- *  D] and "classifier.bias" [classes]. */
+ *  D] and "classifier.bias" [classes]. A text's scores are weight times its pooled vector, which is not
+ *  divided by its length, plus bias. transformers' BertForSequenceClassification takes the pooler's vector
+ *  instead: it loads the file, and its scores are others. */
 CLV_API clv_status clv_trainer_write(clv_trainer *trainer, const char *path,
                                      const char *const *metadata);
 

@@ -257,7 +257,9 @@ def finetune(folder: str | os.PathLike[str], texts: Sequence[str], targets: Sequ
     folder      a model folder, as for Encoder
     texts       what to learn from
     targets     task "classes": the class of each text, str or int; a linear layer on the pooled vector
-                says it (classifier.weight, classifier.bias; names in config.json's id2label).
+                says it (classifier.weight, classifier.bias; names in config.json's id2label). That
+                vector is not divided by its length, and is not the one that transformers'
+                BertForSequenceClassification takes (the pooler's).
                 task "pairs": the text that belongs to each; the others of its batch do not
     output      folder for the model; an interrupted run leaves its state there, checkpoint.safetensors
     epochs      how often every example is seen
