@@ -69,13 +69,15 @@ static clv_status on_host(const clv_attention_shape *s, size_t kv_heads, float s
             p[j] = seen ? score * (double)scale : -INFINITY;
             top = fmax(top, p[j]);
         }
+        const double from =
+            top > -INFINITY ? top : 0; /* nothing seen, or nothing that is a number */
         for (size_t j = 0; j < s->keys; ++j)
-            sum += p[j] = isinf(top) ? 0 : exp(p[j] - top);
+            sum += p[j] = exp(p[j] - from);
         for (size_t c = 0; c < s->width; ++c) {
             double value = 0;
             for (size_t j = 0; j < s->keys; ++j)
                 value += p[j] * (double)v[kv + j * s->width + c];
-            o[at * s->width + c] = sum > 0 ? (float)(value / sum) : 0;
+            o[at * s->width + c] = sum != 0 ? (float)(value / sum) : 0;
         }
     }
     clv_free(p);

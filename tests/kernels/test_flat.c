@@ -76,11 +76,49 @@ static void orders_are_followed(void **state)
     clv_context_free(context);
 }
 
+/* What is no number stays none, for the queries that it concerns; one that sees nothing gives 0. */
+static void check_no_numbers(clv_context *context, clv_side side)
+{
+    enum { KEYS = 4, HEAD = 2 };
+    const float k[KEYS * HEAD] = { 1, 0, 0, 1, NAN, 1, 1, 1 },
+                         v[KEYS * HEAD] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    const float q[KEYS * HEAD] = { 1, 2, 3, 4, 5, 6, INFINITY, 1 };
+    const clv_attention_shape s = {
+        .batch = 1, .heads = 1, .queries = KEYS, .keys = KEYS, .width = HEAD, .causal = true
+    };
+    const int32_t all[KEYS] = { 1, 1, 1, 1 }, later[KEYS] = { 0, 1, 0, 1 };
+    float o[KEYS * HEAD];
+    const clv_side before = clv_offload_force(side);
+    EXPECT_OK(clv_attention_f32(context, &s, q, k, v, all, o));
+    assert_true(o[0] == 1 && o[1] == 2 && isfinite(o[2]));
+    for (size_t i = 2 * HEAD; i < KEYS * HEAD; ++i)
+        assert_true(isnan(o[i]));
+    EXPECT_OK(clv_attention_f32(context, &s, q, k, v, later, o));
+    assert_true(o[0] == 0 && o[1] == 0 && o[2] == 3 && isnan(o[6])); /* the infinite query */
+    (void)clv_offload_force(before);
+}
+
+static void what_is_no_number_stays_none(void **state)
+{
+    (void)state;
+    clv_context *context = test_plain_context();
+    check_no_numbers(context, CLV_SIDE_HOST);
+    clv_context_free(context);
+    for (size_t i = 0, count = test_device_count(); i < count; ++i) {
+        test_device device;
+        test_device_open(i, NULL, &device);
+        check_no_numbers(device.context, CLV_SIDE_DEVICE);
+        check_no_numbers(device.context, CLV_SIDE_HOST);
+        test_device_close(&device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_room_is_the_hosts),
         cmocka_unit_test(orders_are_followed),
+        cmocka_unit_test(what_is_no_number_stays_none),
     };
     return cmocka_run_group_tests_name("flat", tests, NULL, NULL);
 }
