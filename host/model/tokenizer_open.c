@@ -95,6 +95,33 @@ static void compare_rules(const clv_tokenizer *t, const char *folder, const clv_
     }
 }
 
+/* A token that transformers finds in texts; here it would be split into pieces. */
+static void look_for_token(const clv_tokenizer *t, const char *folder, const clv_json *token)
+{
+    const clv_json *content = clv_json_is_object(token) ? clv_json_get(token, "content") : token;
+    const char *text = clv_json_string(content, NULL);
+    for (size_t i = 0; text && i < t->special_count; ++i)
+        if (strcmp(t->specials[i].text, text) == 0) return;
+    if (text)
+        clv_log(CLV_LOG_WARN,
+                "%s: tokenizer_config.json adds the token \"%.60s\", which transformers finds in "
+                "texts; here it is split like any word",
+                folder, text);
+}
+
+static void look_for_tokens(const clv_tokenizer *t, const char *folder, const clv_json *config)
+{
+    static const char *const lists[] = { "additional_special_tokens", "extra_special_tokens",
+                                         "added_tokens_decoder" };
+    for (size_t k = 0; k < CLV_LEN(lists); ++k) {
+        const clv_json *list = clv_json_get(config, lists[k]);
+        for (size_t i = 0; clv_json_is_array(list) && i < clv_json_count(list); ++i)
+            look_for_token(t, folder, clv_json_at(list, i));
+        for (const char *key = NULL; (key = clv_json_next_key(list, key));)
+            look_for_token(t, folder, clv_json_get(list, key));
+    }
+}
+
 static clv_status take_limits(clv_tokenizer *t, const char *folder,
                               const clv_tokenizer_options *options)
 {
@@ -104,6 +131,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     const size_t positions = limit_in(model, "max_position_embeddings");
     if (!status) compare_rules(t, folder, tokenizer);
+    if (!status) look_for_tokens(t, folder, tokenizer);
     const char *side =
         clv_json_string(clv_json_get(tokenizer, "truncation_side"), t->keep_end ? "left" : "right");
     t->keep_end = strcmp(side, "left") == 0;

@@ -63,6 +63,7 @@ typedef struct clv_tokenize_options {
  * Else truncation and padding written in tokenizer.json are ignored, as sentence-transformers does.
  * Where tokenizer_config.json has other rules for capitals, accents or ideographs than tokenizer.json
  * (BERT's, where it has none), the latter is obeyed, with a warning: transformers obeys the former.
+ * A token that only tokenizer_config.json adds is warned about as well: it is split like any word.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT (not JSON, a kind of tokenizer that is not WordPiece, a rule
  *         that is not known: each named); CLV_E_ARGUMENT (max_length below 2 or above the model's

@@ -180,6 +180,14 @@ static void other_rules_beside_are_told(void **state)
         { CASED, "{}", "do_lower_case is not there, so true in tokenizer_config.json" },
         { CASED, "{\"do_lower_case\": false}", NULL },
         { CASED, "{\"tokenizer_class\": \"TokenizersBackend\"}", NULL },
+        { UNCASED, "{\"additional_special_tokens\": [\"[MASK]\"]}", NULL },
+        { UNCASED, "{\"additional_special_tokens\": [\"[MASK]\", \"[NEW]\"]}",
+          "adds the token \"[NEW]\"" },
+        { UNCASED, "{\"added_tokens_decoder\": {\"0\": {\"content\": \"[PAD]\"}}}", NULL },
+        { UNCASED, "{\"added_tokens_decoder\": {\"9000\": {\"content\": \"[E1]\"}}}",
+          "adds the token \"[E1]\"" },
+        { UNCASED, "{\"extra_special_tokens\": {\"new_token\": \"[E2]\"}}",
+          "adds the token \"[E2]\"" },
         { ACCENTS, "{}", "strip_accents is not there, so true in tokenizer_config.json" },
     };
     const char *in = folder("rules");
