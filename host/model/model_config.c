@@ -107,13 +107,18 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
                   { "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1 },
                   { "pooling_mode_weightedmean_tokens", "weightedmean", -1 },
                   { "pooling_mode_lasttoken", "lasttoken", -1 } };
-    const char *word = clv_json_string(clv_json_get(root, "pooling_mode"), NULL);
+    const clv_json *mode = clv_json_get(root, "pooling_mode");
+    if (clv_json_is_array(mode) && clv_json_count(mode) == 1) mode = clv_json_at(mode, 0);
+    const char *word = clv_json_string(mode, NULL);
     size_t chosen = CLV_LEN(modes), count = 0;
     int64_t width;
     for (size_t i = 0; i < CLV_LEN(modes); ++i)
         if (word ? strcmp(word, modes[i].word) == 0
                  : clv_json_bool(clv_json_get(root, modes[i].flag), false))
             chosen = i, ++count;
+    if (!count && mode)
+        return clv_fail(CLV_E_FORMAT, "%s: pooling_mode is %.60s, expected mean, cls or max", what,
+                        word ? word : clv_folder_kind(mode));
     if (count != 1)
         return clv_fail(CLV_E_FORMAT, "%s: %zu ways of pooling, expected one of mean, cls, max",
                         what, count);
@@ -122,8 +127,10 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
                         modes[chosen].flag);
     config->pooling = (clv_model_pooling)modes[chosen].pooling;
     const int64_t expected = (int64_t)config->width;
+    CLV_TRY(
+        clv_folder_int(what, root, "embedding_dimension", expected, expected, expected, &width));
     return clv_folder_int(what, root, "word_embedding_dimension", expected, expected, expected,
-                          &width);
+                          &width); /* as it was called before sentence-transformers 6 */
 }
 
 static clv_status take_module(const char *folder, const clv_json *module, clv_model_config *config)

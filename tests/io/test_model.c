@@ -116,6 +116,11 @@ static void sentence_transformers_files_are_obeyed(void **state)
         { "1_Pooling/config.json", "{\"word_embedding_dimension\": 9, \"pooling_mode\": \"mean\"}",
           "word_embedding_dimension is 9, expected 8 to 8" },
         { "1_Pooling/config.json", "{\"word_embedding_dimension\": 8}", "0 ways of pooling" },
+        { "1_Pooling/config.json", "{\"embedding_dimension\": 9, \"pooling_mode\": [\"mean\"]}",
+          "embedding_dimension is 9" },
+        { "1_Pooling/config.json", "{\"pooling_mode\": [\"mean\", \"max\"]}",
+          "pooling_mode is a list" },
+        { "1_Pooling/config.json", "{\"pooling_mode\": \"median\"}", "pooling_mode is median" },
         { "1_Pooling/config.json",
           "{\"word_embedding_dimension\": 8, \"pooling_mode_mean_tokens\": true, "
           "\"pooling_mode_max_tokens\": true}",
