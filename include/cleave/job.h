@@ -141,7 +141,9 @@ typedef struct clv_box {
 /** Brings a box of the caller's array to the device: wrapped in place where host memory is
  *  shared, else packed densely into slot memory under `key` (one strided copy). A kernel finds
  *  element (i,j,k) at offset + i * stride[0] + j * stride[1] + k of `place->buffer`: hand over
- *  offset and strides, they differ from device to device. */
+ *  offset and strides, they differ from device to device. In place it begins where the caller's
+ *  memory does: a kernel may read it by pointers to vectors (float8 *) only where that is a multiple of
+ *  the vector's size; vload8 takes any element. */
 CLV_API clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box,
                                   clv_place *place);
 
