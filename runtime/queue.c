@@ -89,13 +89,25 @@ static void account(clv_queue *queue, const clv_pending *p)
                    p->bytes);
 }
 
+/* Whoever waits for the event of a map or a copy sleeps with Intel's CPU runtime, in up to half of the
+ * calls, and in a virtual machine it takes 75 us to be woken; in clFinish it works along. For a kernel
+ * alone the event is 1 us faster, and nobody sleeps. */
+static cl_int hand_over(const clv_queue *queue, size_t count)
+{
+    const bool all = count == queue->pending_count;
+    const bool alone = count == 1 && queue->pending[0].command == CLV_COMMAND_KERNEL;
+    if (all && !alone && !queue->device->nap) return clFinish(queue->cl);
+    clFlush(queue->cl);
+    return CL_SUCCESS;
+}
+
 /* Waits for the first `count` pending commands, checks and accounts them. */
 static clv_status settle(clv_queue *queue, size_t count)
 {
     clv_status status = CLV_OK;
     if (!count) return CLV_OK;
     const clv_bind_stay stay = clv_bind_come(queue->device->home);
-    clFlush(queue->cl);
+    const cl_int finished = hand_over(queue, count);
     cl_event last = queue->pending[count - 1].event;
     if (queue->device->nap) {
         cl_int state = CL_QUEUED;
@@ -124,6 +136,8 @@ static clv_status settle(clv_queue *queue, size_t count)
     }
     if (!status && waited != CL_SUCCESS)
         status = clv_cl_fail(queue->device, "clWaitForEvents", NULL, waited);
+    if (!status && finished != CL_SUCCESS)
+        status = clv_cl_fail(queue->device, "clFinish", NULL, finished);
     clv_bind_leave(&stay);
     queue->pending_count -= count;
     memmove(queue->pending, queue->pending + count, queue->pending_count * sizeof *queue->pending);

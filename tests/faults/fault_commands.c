@@ -235,6 +235,16 @@ static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *events)
     return code;
 }
 
+/* Where commands are late, it returns before they are done, as one driver does. */
+static cl_int CL_API_CALL finish(cl_command_queue queue)
+{
+    cl_int code = layer_below->clFinish(queue);
+    enter();
+    if (fault_calls()) code = fault.plan.code;
+    leave();
+    return code;
+}
+
 static cl_int CL_API_CALL event_info(cl_event event, cl_event_info what, size_t room, void *out,
                                      size_t *length)
 {
@@ -300,6 +310,7 @@ void fault_commands_install(cl_icd_dispatch *layer)
     layer->clEnqueueMapBuffer = map_buffer;
     layer->clEnqueueUnmapMemObject = unmap;
     layer->clWaitForEvents = wait_for_events;
+    layer->clFinish = finish;
     layer->clGetEventInfo = event_info;
     layer->clRetainEvent = retain_event;
     layer->clReleaseEvent = release_event;
