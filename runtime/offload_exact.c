@@ -25,6 +25,8 @@ static const double least_wait_s = 0.04, first_wait_s = 0.15, longest_wait_s = 4
 static const double silent_calls = 30;    /* at least, where silence ends a wait */
 static const double wait_for_gap_s = 0.2; /* times how much slower the side is */
 static const double silence_s = 5, fades_s = 5, fresh_s = 1; /* by the clock */
+static const int most_confirmed = 5;
+static const double near_gap = 0.1, most_silence_s = 160;
 static const double usual_s = 2;      /* of calls: what they showed on the whole */
 static const double try_tells = 0.25; /* as much as 0.7 s of them: it is news */
 static const double shared = 0.5;     /* of what one side shows, with the other */
@@ -117,9 +119,64 @@ void clv_exact_predict(const clv_exact *exact, double *host_s, double *device_s)
     *device_s = exact->device_s * exp(exact->lean[1]);
 }
 
+/* How much slower the slower side is: 0.1 for 10 %. */
+static double gap(const clv_exact *e)
+{
+    double host_s, device_s;
+    clv_exact_predict(e, &host_s, &device_s);
+    return fmax(host_s, device_s) / fmin(host_s, device_s) - 1;
+}
+
+/* Seconds of calls until the side that is not called is tried first. */
+static double first_wait(const clv_exact *e)
+{
+    return fmax(least_wait_s, fmin(wait_for_gap_s * gap(e), first_wait_s));
+}
+
+/* Seconds by the clock without a word of that side, after which it is tried. */
+static double bears_silence_s(const clv_exact *e)
+{
+    return fmin(ldexp(silence_s, e->confirmed) * fmax(1, gap(e) / near_gap), most_silence_s);
+}
+
+static clv_side other(clv_side side)
+{
+    return side == CLV_SIDE_DEVICE ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
+}
+
+/* A try of side `at` is over. Tries within seconds are of one mood: they count once. */
+static void confirm(clv_exact *e, int at, double now)
+{
+    double seconds[2];
+    clv_exact_predict(e, &seconds[0], &seconds[1]);
+    if (seconds[at] < seconds[!at]) {
+        e->confirmed = 0;
+    } else if (!e->confirmed || now - e->asked > silence_s) {
+        e->confirmed = CLV_MIN(e->confirmed + 1, most_confirmed);
+        e->asked = now;
+    }
+}
+
+/* A try of side `at`, whose calls take `seconds`, is over. */
+static void end_try(clv_exact *e, int at, bool taught, double seconds, double now)
+{
+    e->trying = false;
+    e->deaf = !taught;
+    if (taught) {
+        e->usual[at] += (e->lean[at] - e->usual[at]) * try_tells;
+        confirm(e, at, now);
+    }
+    e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
+    e->left_s = fmax(e->wait_s, wait_calls * seconds);
+}
+
 void clv_exact_fade(clv_exact *e, double now)
 {
     const double since = now - e->faded;
+    if (e->trying && e->now != e->last && e->row >= try_calls && now - e->ended > pause_s) {
+        const int at = e->now == CLV_SIDE_DEVICE; /* a pause, and that was enough before it */
+        end_try(e, at, true, (at ? e->device_s : e->host_s) * exp(e->lean[at]), now);
+    }
     if (e->faded && since < fresh_s / 4) return;
     if (e->faded)
         for (int side = 0; side < 2; ++side) {
@@ -132,20 +189,6 @@ void clv_exact_fade(clv_exact *e, double now)
     e->faded = now;
 }
 
-/* Seconds of calls until the side that is not called is tried first. */
-static double first_wait(const clv_exact *e)
-{
-    double host_s, device_s;
-    clv_exact_predict(e, &host_s, &device_s);
-    const double gap = fmax(host_s, device_s) / fmin(host_s, device_s) - 1;
-    return fmax(least_wait_s, fmin(wait_for_gap_s * gap, first_wait_s));
-}
-
-static clv_side other(clv_side side)
-{
-    return side == CLV_SIDE_DEVICE ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
-}
-
 clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
 {
     if (e->trying) return other(e->last);
@@ -153,12 +196,18 @@ clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
     double host_s, device_s;
     clv_exact_predict(e, &host_s, &device_s);
     if (e->last != chosen) {
+        const int before = e->last == CLV_SIDE_DEVICE; /* slow now: news, but not each time anew */
+        if (now - e->told > silence_s) {
+            e->usual[before] += (e->lean[before] - e->usual[before]) * try_tells;
+            e->told = now;
+        }
         e->wait_s = e->left_s = first_wait(e);
-    } else if (silent_s > silence_s &&
+        e->confirmed = 0;
+    } else if (silent_s > bears_silence_s(e) &&
                !e->deaf) { /* a try of long calls costs as much as it lasts */
         const double long_s = silent_calls * fmax(host_s, device_s);
         e->wait_s = fmin(e->wait_s, first_wait(e));
-        e->left_s = fmin(e->left_s, fmax(e->wait_s, long_s));
+        e->left_s = fmin(e->left_s, long_s);
     }
     e->last = chosen;
     e->trying = !(e->left_s > 0) && fmax(host_s, device_s) < too_long_s;
@@ -202,13 +251,7 @@ bool clv_exact_saw(clv_exact *e, clv_side side, double predicted, double seconds
         e->tried_s += seconds;
         e->trying = (e->row_s < try_s || e->row < try_calls) && e->tried_s < most_tried_s &&
                     !(teaches && e->row_s >= try_s && seconds > clearly_slower * there);
-        if (!e->trying) {
-            const int at = side == CLV_SIDE_DEVICE;
-            e->deaf = !teaches;
-            if (teaches) e->usual[at] += (e->lean[at] - e->usual[at]) * try_tells;
-            e->wait_s = fmin(2 * e->wait_s, longest_wait_s);
-            e->left_s = fmax(e->wait_s, wait_calls * seconds);
-        }
+        if (!e->trying) end_try(e, side == CLV_SIDE_DEVICE, teaches, seconds, now);
     }
     return teaches;
 }

@@ -15,6 +15,7 @@ typedef struct clv_exact {
     double lean[2];        /* logarithm of how many times longer calls take than that */
     double usual[2];       /* what that was in some seconds of calls */
     double heard[2];       /* when a call there taught last, on the clock of who tells; 0: never */
+    double told;           /* when calls left a side and `usual` was told so */
     double faded;          /* when `lean` was last looked through, by that clock */
     clv_side last;         /* that a call of this shape was found to be faster on */
     unsigned used;         /* when, by the table's count */
@@ -24,6 +25,8 @@ typedef struct clv_exact {
     bool trying;           /* the side that is not `last`, for some calls */
     double tried_s;        /* of such calls */
     bool deaf;             /* the latest of them taught nothing: pauses are the rule */
+    int confirmed;         /* of them, in a row and apart, that found that side slower, */
+    double asked;          /* the latest one then */
     double wait_s, left_s; /* until that is done again, in seconds of calls */
 } clv_exact;
 
@@ -75,9 +78,11 @@ void clv_exact_fade(clv_exact *exact, double now);
 /* The side that a call goes to where `chosen` is predicted to be done first. Of the other side nothing is
  * heard meanwhile, and a machine does not stay as it is: so now and then some calls go there, for 15 ms.
  * After 0.04 to 0.15 s of calls at first, the closer the sides the sooner (so that it costs 8 % at most),
- * twice as long after each time that changed nothing, 4 s at most, and as at first again where the side
- * was not heard of for 5 s by the clock, though after 30 calls at least. Never where a call takes 50 ms
- * on either side; given up after 60 ms, and where the side is clearly slower. */
+ * and twice as long after each time that changed nothing, 4 s at most. After 30 calls where the side was
+ * not heard of for 5 s by the clock; longer where it is more than 10 % slower, and twice as long each
+ * time, seconds apart, that it was found so, 160 s at most. Never where a call takes 50 ms on either
+ * side; given up after 60 ms, where the side is clearly
+ * slower, and at a pause once five calls taught. */
 clv_side clv_exact_turn(clv_exact *exact, clv_side chosen, double now);
 
 /* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is

@@ -232,7 +232,49 @@ static void rare_calls_find_the_faster_side(void **state)
     double now = 1, with_device = 0;
     for (int visit = 0; visit < 30; ++visit, now += 7)
         with_device += call_for(x, times, 0.03, &now);
-    assert_true(with_device > 0.7 * 30 * 0.03);
+    assert_true(with_device > 0.8 * 30 * 0.03);
+    with_device = 0; /* by now that is sure, and seldom asked */
+    for (int visit = 0; visit < 30; ++visit, now += 7)
+        with_device += call_for(x, times, 0.03, &now);
+    assert_true(with_device > 0.95 * 30 * 0.03);
+    static const double other[] = { 60e-6, 75e-6 }; /* and not any more so */
+    with_device = 0;
+    for (int visit = 0; visit < 30; ++visit, now += 7)
+        with_device += call_for(x, other, 0.03, &now);
+    assert_true(with_device < 0.2 * 30 * 0.03);
+}
+
+/* One that was timed and tried for a second while a neighbour had a core: asked again before long. */
+static void a_second_of_tries_is_one_opinion(void **state)
+{
+    (void)state;
+    static const double disturbed[] = { 100e-6, 104e-6 }, usual[] = { 100e-6, 45e-6 };
+    clv_exacts e = { 0 };
+    clv_exact *x = clv_exact_put(&e, 1, disturbed[0], disturbed[1]);
+    double now = 1, with_device = 0;
+    (void)call_for(x, disturbed, 1, &now);
+    for (int visit = 0; visit < 10; ++visit, now += 8)
+        with_device += call_for(x, usual, 0.02, &now);
+    assert_true(with_device > 0.6 * 10 * 0.02);
+}
+
+/* Calls of 13 ms every 8 s: a try has no more time than that, and a few of its calls are enough. */
+static void a_pause_ends_a_try(void **state)
+{
+    (void)state;
+    static const double times[][2] = { { 25e-6, 37e-6 }, { 6e-6, 10e-6 }, { 30e-6, 18e-6 } };
+    for (size_t i = 0; i < CLV_LEN(times); ++i) {
+        clv_exacts e = { 0 };
+        clv_exact *x = clv_exact_put(&e, 1, times[i][0], times[i][1]);
+        const bool device = times[i][1] < times[i][0];
+        double now = 1, with_device = 0;
+        (void)call_for(x, times[i], 1, &now);
+        now += 60;
+        for (int visit = 0; visit < 20; ++visit, now += 8)
+            with_device += call_for(x, times[i], 0.013, &now);
+        const double slower = device ? 1 - with_device / (20 * 0.013) : with_device / (20 * 0.013);
+        assert_true(slower > 0 && slower < 0.15);
+    }
 }
 
 static void what_stays_slower_costs_little(void **state)
@@ -343,6 +385,8 @@ int main(void)
         cmocka_unit_test(moods_are_forgotten),
         cmocka_unit_test(what_calls_showed_is_noted),
         cmocka_unit_test(rare_calls_find_the_faster_side),
+        cmocka_unit_test(a_second_of_tries_is_one_opinion),
+        cmocka_unit_test(a_pause_ends_a_try),
         cmocka_unit_test(what_stays_slower_costs_little),
         cmocka_unit_test(long_calls_now_and_then_cost_little),
         cmocka_unit_test(a_try_ends_after_60_ms_of_calls),
