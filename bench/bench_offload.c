@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/offload.h"
 
 #include <getopt.h>
 #include <math.h>
@@ -54,12 +55,15 @@ static clv_status turn_of(grid_point *p, int way, double *seconds, bool *picked)
     return status;
 }
 
-/* A turn in which somebody else had the core is taken again, twice at most. */
+/* A turn in which somebody else had the core is taken again, twice at most. Forced calls teach nothing. */
 static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picked)
 {
     for (int i = 0; i <= AGAIN; ++i) {
         const double before = judge_probe();
-        CLV_TRY(turn_of(p, way, seconds, picked));
+        clv_offload_mute(way != JUDGE_AUTO);
+        const clv_status status = turn_of(p, way, seconds, picked);
+        clv_offload_mute(false);
+        CLV_TRY(status);
         ++turns;
         if (!judge_disturbed(before, judge_probe())) break;
         ++disturbed;
@@ -67,17 +71,15 @@ static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picke
     return CLV_OK;
 }
 
-/* One round: each way once, in another order each time. `forced` is the same point in a context of its
- * own: its calls teach the other one nothing. */
-static clv_status time_ways(grid_point *forced, grid_point *free, judge_rounds *r)
+/* One round: each way once, in another order each time. */
+static clv_status time_ways(grid_point *p, judge_rounds *r)
 {
     static const int orders[6][JUDGE_WAYS] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
                                                { 0, 2, 1 }, { 2, 0, 1 }, { 1, 0, 2 } };
     const int *order = orders[r->count % 6];
     for (int i = 0; i < JUDGE_WAYS; ++i) {
         bool picked;
-        CLV_TRY(calm_turn(order[i] == JUDGE_AUTO ? free : forced, order[i],
-                          &r->took[order[i]][r->count], &picked));
+        CLV_TRY(calm_turn(p, order[i], &r->took[order[i]][r->count], &picked));
         if (order[i] == JUDGE_AUTO) r->picked[r->count] = picked;
     }
     ++r->count;
@@ -111,27 +113,25 @@ static clv_status use(grid_point *p, double seconds)
 enum { BUILD, USE, DECIDE, TIME };
 
 typedef struct job {
-    clv_context *forced, *free; /* the first one is made last: it finds what the other one noted */
+    clv_context *context;
     float *memory;
     double use_s;
 } job;
 
 static clv_status do_point(const job *j, verdict *v, int what)
 {
-    grid_point forced = { .context = j->forced, .memory = j->memory };
-    grid_point free = { .context = j->free, .memory = j->memory };
+    grid_point p = { .context = j->context, .memory = j->memory };
     clv_status status = CLV_E_MEMORY;
     double seconds;
     bool picked;
-    grid_at(v->index, &forced), grid_at(v->index, &free);
-    if (grid_set_up(&free) && (what < TIME || grid_set_up(&forced))) {
-        status = what == BUILD    ? turn_of(&free, JUDGE_DEVICE, &seconds, &picked)
-                 : what == USE    ? use(&free, j->use_s)
-                 : what == DECIDE ? decide(&free, v)
-                                  : time_ways(&forced, &free, &v->rounds);
+    grid_at(v->index, &p);
+    if (grid_set_up(&p)) {
+        status = what == BUILD    ? turn_of(&p, JUDGE_DEVICE, &seconds, &picked)
+                 : what == USE    ? use(&p, j->use_s)
+                 : what == DECIDE ? decide(&p, v)
+                                  : time_ways(&p, &v->rounds);
     }
-    if (what >= TIME) grid_clean_up(&forced);
-    grid_clean_up(&free);
+    grid_clean_up(&p);
     return status;
 }
 
@@ -175,13 +175,11 @@ static int what_of(int index)
 /* Everything is decided before anything is timed: timings teach too. The slice is timed in rounds: what
  * a machine is at for some seconds is no rule. After the first ones those go on that are not sure,
  * whatever was chosen. */
-static clv_status do_slice(job *j, const clv_context_options *options, int first, int last,
-                           FILE *to)
+static clv_status do_slice(const job *j, int first, int last, FILE *to)
 {
     static verdict v[MOST_POINTS];
     clv_status status = CLV_OK;
     for (int what = BUILD; what < TIME + JUDGE_ROUNDS && !status; ++what) {
-        if (what == TIME) status = clv_context_create(options, &j->forced);
         for (int i = first; i < last && !status; ++i) {
             v[i].index = i;
             if (what == BUILD && i > first && what_of(i) == what_of(i - 1)) continue;
@@ -313,13 +311,13 @@ int main(int argc, char **argv)
     }
     if (sum) return sum_up(sum, verbose);
     first = CLV_MAX(first, 0), last = CLV_MIN(CLV_MIN(last, grid_points()), (int)MOST_POINTS);
-    clv_status status = clv_context_create(&options, &j.free);
+    clv_status status = clv_context_create(&options, &j.context);
     for (size_t i = 0; j.memory && i < grid_room(); ++i)
         j.memory[i] = 1;
-    if (!status && j.memory) status = do_slice(&j, &options, first, last, to);
+    if (!status && j.memory) status = do_slice(&j, first, last, to);
     if (status) fprintf(stderr, "bench_offload: %s\n", clv_error_message());
     const bool failed = status || !j.memory;
-    clv_context_free(j.forced), clv_context_free(j.free);
+    clv_context_free(j.context);
     clv_free(j.memory);
     if (to != stdout) fclose(to);
     return failed;

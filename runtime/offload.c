@@ -37,6 +37,7 @@ struct clv_offload_table {
 static _Thread_local clv_side forced;
 static _Thread_local bool dry;
 static _Thread_local bool measuring; /* inside a trial */
+static _Thread_local bool muted;
 static _Thread_local clv_offload latest;
 static _Thread_local bool at_this_size; /* the prediction in the making, and so the latest one */
 
@@ -53,6 +54,11 @@ bool clv_offload_dry(bool on)
     if (on && !before) latest.side = CLV_SIDE_AUTO; /* of no call that was made meanwhile */
     dry = on;
     return before;
+}
+
+void clv_offload_mute(bool on)
+{
+    muted = on;
 }
 
 bool clv_offload_is_dry(void)
@@ -399,7 +405,8 @@ static bool teach_exact(const struct clv_offload_table *table, const clv_offload
 void clv_offload_took(clv_context *context, const clv_offload_request *r, clv_side side,
                       double seconds)
 {
-    if (measuring || pthread_mutex_trylock(&context->offload_lock)) return; /* not to wait for */
+    if (measuring || muted) return;
+    if (pthread_mutex_trylock(&context->offload_lock)) return; /* not to wait for */
     struct clv_offload_table *table = context->offload;
     entry *e = table && table->device ? find(table, table->device, r->kind) : NULL;
     clv_offload_kind *kind = e ? &e->kind : NULL;

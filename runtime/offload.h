@@ -47,6 +47,8 @@ static inline uint64_t clv_offload_shape(uint64_t before, uint64_t extent)
 /* Shorter on the host than any launch: decided without a curve, `kind` is not looked at. */
 bool clv_offload_is_short(const clv_offload_request *request);
 bool clv_offload_is_dry(void);
+/* Calls of this thread teach nothing, or do so again: for benchmarks that force sides. */
+void clv_offload_mute(bool on);
 /* The decision on a call that nobody need think about, in a few nanoseconds: true when the host does
  * it; false when clv_offload_decide is to be asked after all (an override, a plan, no device). */
 bool clv_offload_at_once(clv_context *context, const char *operation, double flops,
