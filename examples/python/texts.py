@@ -33,3 +33,5 @@ with tempfile.TemporaryDirectory() as folder:
           f"{len(texts)} right, on {result.device}; {', '.join(result.classes)}")
     assert result.validation[-1].right == len(texts)
     assert cleave.embed(tuned, texts).shape == vectors.shape
+    for text, found in zip(texts, cleave.classify(tuned, texts)):
+        print(f"{text:32} {found.name}, {100 * found.probability:.1f} %")

@@ -8,6 +8,7 @@
 #include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
+#include <cleave/classes.h>
 #include <cleave/generate.h>
 #include <cleave/items.h>
 #include <cleave/job.h>

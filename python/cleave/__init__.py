@@ -7,7 +7,8 @@
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      on NumPy's arrays or on such that stay on a device
-    tokenize(), embed(), finetune(), Encoder, Trainer   texts: tokens, vectors, fine-tuning
+    tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier
+                                     texts: tokens, vectors, fine-tuning, classes
     offload(), explain(), last_plan()   host or device, and why
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
@@ -20,6 +21,7 @@ from __future__ import annotations
 from . import errors
 from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
 from ._blobs import SPOT, BlobStream, blobs
+from ._classifier import Class, Classifier, classify
 from ._compute import (Normalized, compute, linear_step, linear_train, normalize, product,
                        reduce)
 from ._context import Context, Device, MemoryRoom, MemoryStats, default_context, devices
@@ -42,12 +44,12 @@ from .log import log_to
 from .version import __version__
 
 __all__ = [
-    "Array", "ArrayStats", "BlobStream", "COUNT", "Context", "Device", "Encoder", "FIRST",
-    "FinetuneResult", "Kernel", "LIBRARY_PATH", "Local", "MemoryRoom", "MemoryStats", "Normalized",
-    "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared", "SpectraArm",
-    "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
-    "array", "array_stats", "blobs", "compute", "convolve_2d", "default_context", "devices",
-    "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "gaussian_2d", "has",
+    "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier", "Context", "Device",
+    "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "Local", "MemoryRoom",
+    "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
+    "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
+    "array", "array_stats", "blobs", "classify", "compute", "convolve_2d", "default_context",
+    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "gaussian_2d", "has",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "reduce",
     "specfit", "tokenize", *errors.__all__]

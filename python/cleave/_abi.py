@@ -312,6 +312,12 @@ OPTIONAL = {
     "clv_model_close": (None, [void_p]),
     "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its first member is the width
     "clv_model_get_weights": (void_p, [void_p]),
+    "clv_classes_open": (status, [void_p, char_p, _OUT]),
+    "clv_classes_close": (None, [void_p]),
+    "clv_classes_count": (size_t, [void_p]),
+    "clv_classes_name": (char_p, [void_p, size_t]),
+    "clv_classes_get_config": (c.POINTER(size_t), [void_p]),
+    "clv_classes_probabilities": (status, [void_p, void_p, size_t, void_p]),
     "clv_encoder_open": (status, [void_p, c.POINTER(size_t), void_p, c.POINTER(EncoderOptions),
                                   _OUT]),
     "clv_encoder_close": (None, [void_p]),

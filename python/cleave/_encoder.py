@@ -181,7 +181,56 @@ def tokenize(folder: str | os.PathLike[str], texts: Sequence[str], *, max_length
     return _Folder(folder, max_length, threads).tokenize(texts)
 
 
-class Encoder(_Folder):
+class Encoding(_Folder):
+    """A folder whose texts become vectors on the context's devices."""
+
+    def __init__(self, folder: Any, max_length: int, batch_tokens: int, half: bool, threads: int,
+                 context: Context | None):
+        self._encoder = 0
+        super().__init__(folder, max_length, threads)
+        self.context = chosen(context)
+        config, made = self._config(), ctypes.c_void_p()
+        options = described("encoder", _abi.EncoderOptions, batch_tokens=batch_tokens, half=half)
+        with self.context.held() as handle:
+            check(lib.clv_encoder_open(handle, config, lib.clv_model_get_weights(self._model),
+                                       ctypes.byref(options), ctypes.byref(made)))
+            self.context.acquire()
+        self._encoder = made.value or 0
+
+    def _config(self) -> Any:
+        """What the encoder is to do; opens the weights."""
+        return lib.clv_model_get_config(self._weights())
+
+    def _vectors(self, what: str, texts: list[str], report: Report | None,
+                 progress: Progress) -> NDArray[np.float32]:
+        """Within _call()."""
+        if not self._encoder:
+            raise ArgumentError(f"{type(self).__name__}: it is closed")
+        self.context.check_process()
+        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        count = len(offsets) - 1
+        out = np.empty((count, self.width), np.float32)
+        if count:
+            with Watch(progress, what) as watch:
+                lib.clv_encoder_watch(self._encoder, watch.function, None)
+                try:
+                    status = lib.clv_encode(self._encoder, address(ids), address(offsets), count,
+                                            address(out), report_handle(report))
+                    watch.done(status)
+                finally:
+                    lib.clv_encoder_watch(self._encoder, _NOBODY, None)
+        return out
+
+    def _end(self) -> None:
+        if self._encoder:
+            if self.context.ours:
+                lib.clv_encoder_close(self._encoder)
+            self._encoder = 0
+            self.context.release()
+        super()._end()
+
+
+class Encoder(Encoding):
     """A BERT encoder from a folder as sentence-transformers writes it (config.json,
     model.safetensors, tokenizer.json or vocab.txt).
 
@@ -198,17 +247,7 @@ class Encoder(_Folder):
 
     def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
                  half: bool = False, threads: int = 0, context: Context | None = None):
-        self._encoder = 0
-        super().__init__(folder, max_length, threads)
-        self.context = chosen(context)
-        model, made = self._weights(), ctypes.c_void_p()
-        options = described("encoder", _abi.EncoderOptions, batch_tokens=batch_tokens, half=half)
-        with self.context.held() as handle:
-            check(lib.clv_encoder_open(handle, lib.clv_model_get_config(model),
-                                       lib.clv_model_get_weights(model), ctypes.byref(options),
-                                       ctypes.byref(made)))
-            self.context.acquire()
-        self._encoder = made.value or 0
+        super().__init__(folder, max_length, batch_tokens, half, threads, context)
 
     def embed(self, texts: Sequence[str] | str, *, report: Report | None = None,
               progress: Progress = None) -> NDArray[np.float32]:
@@ -218,35 +257,13 @@ class Encoder(_Folder):
         one = isinstance(texts, str)
         texts = texts_of("texts", [texts] if one else texts)
         with self._call():
-            if not self._encoder:
-                raise ArgumentError("Encoder: it is closed")
-            self.context.check_process()
-            ids, offsets = _tokens(self._tokenizer, texts, self.threads)
-            count = len(offsets) - 1
-            out = np.empty((count, self.width), np.float32)
-            if count:
-                with Watch(progress, "embed") as watch:
-                    lib.clv_encoder_watch(self._encoder, watch.function, None)
-                    try:
-                        status = lib.clv_encode(self._encoder, address(ids), address(offsets),
-                                                count, address(out), report_handle(report))
-                        watch.done(status)
-                    finally:
-                        lib.clv_encoder_watch(self._encoder, _NOBODY, None)
-            return out[0] if one else out
+            out = self._vectors("embed", texts, report, progress)
+        return out[0] if one else out
 
     def encode(self, sentences: Sequence[str] | str, *,
                show_progress_bar: bool | None = None) -> NDArray[np.float32]:
         """embed() by the name that sentence-transformers has for it."""
         return self.embed(sentences, progress=bool(show_progress_bar))
-
-    def _end(self) -> None:
-        if self._encoder:
-            if self.context.ours:
-                lib.clv_encoder_close(self._encoder)
-            self._encoder = 0
-            self.context.release()
-        super()._end()
 
 
 def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,

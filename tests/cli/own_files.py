@@ -87,6 +87,7 @@ def check_names():
             "chain.txt", "hard.txt":
         refuses("-o: %s is what -i reads" % name, "tokenize", "model", "-i", "in.txt", "-o", name)
         refuses("-o: %s is what -i reads" % name, "embed", "model", "-i", "in.txt", "-o", name)
+        refuses("-o: %s is what -i reads" % name, "classify", "model", "-i", "in.txt", "-o", name)
     refuses("is what -i reads", "embed", "model", "-o", "in.txt", stdin="in.txt")
     refuses("--tokens-out: new.json is what -o writes", "embed", "model", "-i", "in.txt", "-o",
             "./new.json", "--tokens-out", "new.json")

@@ -1,8 +1,8 @@
-# `cleave tokenize`, `cleave embed`, `cleave finetune`: texts to token numbers, to vectors, learnt from.
+# `cleave tokenize`, `embed`, `finetune`, `classify`: texts to token numbers, to vectors, learnt from, told apart.
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()
-foreach(name tokenize embed finetune)
+foreach(name tokenize embed finetune classify)
     add_test(NAME cli/${name} COMMAND Python3::Interpreter
         ${CMAKE_CURRENT_SOURCE_DIR}/text_${name}.py $<TARGET_FILE:cleave_command>)
     set_tests_properties(cli/${name} PROPERTIES LABELS cli TIMEOUT 600

@@ -102,7 +102,11 @@ def texts(folder: os.PathLike[str], words: list[str], classes: list[int]) -> NDA
     trainer = cleave.Trainer(folder, "classes", classes=3)
     step: cleave.TrainResult = trainer.step(words, classes, rate=1e-5)
     tuned: cleave.FinetuneResult = cleave.finetune(folder, words, classes, "tuned", epochs=1)
-    assert len(ids) == len(words) and step.loss and tuned.classes
+    classifier: cleave.Classifier = cleave.Classifier("tuned", threads=1)
+    table: NDArray[np.float32] = classifier.probabilities(words)
+    best: list[cleave.Class] = classifier.classify(words, progress=True)
+    best += cleave.classify("tuned", words)
+    assert len(ids) == len(words) and step.loss and tuned.classes and len(table) == len(best)
     return vectors
 
 

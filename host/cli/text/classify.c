@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave classify`: the class of every text, by a model that learnt classes. */
+#include "host/cli/text/encode.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/csv.h"
+#include "host/io/output.h"
+
+#include <cleave/classes.h>
+
+#include <math.h>
+
+enum { BY_NAME, TSV, CSV };
+
+typedef struct classify_args {
+    cli_encode_args encode;
+    const char *output;
+    int format;
+    bool all;
+} classify_args;
+
+typedef struct classify_state {
+    const classify_args *args;
+    cli_encode encode;
+    clv_classes *classes;
+    clv_output output;
+    clv_csv csv; /* of CSV: the rows of a chunk; of TSV its text alone */
+    float *probabilities;
+    size_t room;
+    uint64_t *found; /* [classes] texts */
+} classify_state;
+
+static bool is_csv(const classify_args *a)
+{
+    return a->format ? a->format == CSV : clv_ends_with(a->output, ".csv");
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static void add_csv(clv_csv *csv, const char *name, const float *p, size_t best, size_t shown)
+{
+    clv_csv_string(csv, name);
+    clv_csv_float(csv, p[best]);
+    for (size_t i = 0; i < shown; ++i)
+        clv_csv_float(csv, p[i]);
+    clv_csv_end_row(csv);
+}
+
+static void add_tsv(clv_text *text, const char *name, const float *p, size_t best, size_t shown)
+{
+    clv_text_add(text, "%s\t%.9g", name, (double)p[best]);
+    for (size_t i = 0; i < shown; ++i)
+        clv_text_add(text, "\t%.9g", (double)p[i]);
+    clv_text_bytes(text, "\n", 1);
+}
+
+static clv_status flush(classify_state *s)
+{
+    if (s->csv.text.failed) return clv_fail(CLV_E_MEMORY, "no memory for rows of classes");
+    CLV_TRY(clv_output_write(&s->output, clv_text_get(&s->csv.text), s->csv.text.length));
+    clv_text_restart(&s->csv.text);
+    return CLV_OK;
+}
+
+static clv_status take(void *user, const clv_token_rows *rows, const float *vectors)
+{
+    classify_state *s = user;
+    const size_t count = clv_classes_count(s->classes), shown = s->args->all ? count : 0;
+    size_t all;
+    if (!clv_size_mul(rows->rows, count, &all) ||
+        !clv_reserve(&s->probabilities, &s->room, all, sizeof *s->probabilities))
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu x %zu probabilities", rows->rows, count);
+    CLV_TRY(clv_classes_probabilities(s->classes, vectors, rows->rows, s->probabilities));
+    for (size_t r = 0; r < rows->rows; ++r) {
+        const float *p = s->probabilities + r * count;
+        size_t best = 0;
+        for (size_t i = 1; i < count; ++i)
+            if (p[i] > p[best]) best = i;
+        if (!isfinite(p[best]))
+            return clv_fail(CLV_E_FORMAT,
+                            "text %llu: its probabilities are not finite: the model "
+                            "holds weights that are not",
+                            (unsigned long long)(s->encode.counts.texts + r + 1));
+        const char *name = clv_classes_name(s->classes, best);
+        ++s->found[best];
+        if (is_csv(s->args))
+            add_csv(&s->csv, name, p, best, shown);
+        else
+            add_tsv(&s->csv.text, name, p, best, shown);
+    }
+    return flush(s);
+}
+
+static clv_status begin_csv(classify_state *s)
+{
+    const size_t count = clv_classes_count(s->classes), shown = s->args->all ? count : 0;
+    const char **names = clv_alloc(2 + shown, sizeof *names);
+    if (!names) return clv_fail(CLV_E_MEMORY, "no memory for %zu names", shown);
+    names[0] = "class", names[1] = "probability";
+    for (size_t i = 0; i < shown; ++i)
+        names[2 + i] = clv_classes_name(s->classes, i);
+    clv_csv_begin(&s->csv, names, 2 + shown);
+    clv_free(names);
+    return flush(s);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static clv_status classify_all(classify_state *s)
+{
+    clv_status status = clv_output_open(&s->output, s->args->output, false);
+    if (!status && is_csv(s->args)) status = begin_csv(s);
+    if (!status) status = cli_encode_run(&s->encode);
+    if (!status) status = clv_output_finish(&s->output);
+    clv_output_abandon(&s->output);
+    return status;
+}
+
+/* How many texts are of each class: into the report, and for the reader where there are few. */
+static void tell(const classify_state *s, FILE *out)
+{
+    const size_t count = clv_classes_count(s->classes);
+    for (size_t i = 0; i < count; ++i) {
+        char key[200];
+        snprintf(key, sizeof key, "class %.180s", clv_classes_name(s->classes, i));
+        clv_report_note(s->encode.report, key, (double)s->found[i]);
+    }
+    if (s->args->encode.common.quiet || count > 12) return;
+    for (size_t i = 0; i < count; ++i)
+        fprintf(out, "%s%s %llu", i ? ", " : "", clv_classes_name(s->classes, i),
+                (unsigned long long)s->found[i]);
+    fputc('\n', out);
+}
+
+static int classify(classify_state *s)
+{
+    const classify_args *a = s->args;
+    cli_encode *e = &s->encode;
+    const cli_file output = { "-o", a->output, NULL };
+    FILE *out = cli_is_stream(a->output) ? stderr : stdout;
+    int code = cli_encode_open(e, &output, 1);
+    if (!code)
+        code = cli_input_status(&cli_classify, clv_classes_open(e->model, e->folder, &s->classes));
+    if (!code) {
+        s->found = clv_zalloc(clv_classes_count(s->classes), sizeof *s->found);
+        if (!s->found) code = cli_status(&cli_classify, clv_fail(CLV_E_MEMORY, "no memory"));
+    }
+    if (!code) code = cli_encode_start(e, clv_classes_get_config(s->classes));
+    if (!code) code = cli_status(&cli_classify, classify_all(s));
+    if (!code) tell(s, out);
+    return code ? code : cli_encode_end(e, out);
+}
+
+static int run(int argc, char **argv)
+{
+    classify_args a = { .output = "-", .encode.texts.input = "-" };
+    const cli_option own[] = {
+        { "o,output", CLI_TEXT, &a.output, "FILE", "the classes; - is standard output [-]", NULL },
+        { "format", CLI_CHOICE, &a.format, "auto,tsv,csv", "[by the name's end, else tsv]", NULL },
+        { "all", CLI_FLAG, &a.all, NULL, "the probability of every class, not the best's alone",
+          NULL },
+        { NULL },
+    };
+    int code = cli_encode_parse(&cli_classify, &a.encode, own, argc, argv);
+    if (code >= 0) return code;
+    classify_state s = {
+        .args = &a,
+        .encode = { .command = &cli_classify, .args = &a.encode, .folder = argv[1], .take = take }
+    };
+    s.encode.user = &s;
+    code = classify(&s);
+    cli_encode_close(&s.encode);
+    clv_classes_close(s.classes);
+    clv_text_clear(&s.csv.text);
+    clv_free(s.probabilities), clv_free(s.found);
+    return code;
+}
+
+const cli_command cli_classify = {
+    .name = "classify",
+    .summary = "the class of every text, by a model that learnt classes",
+    .operands = "MODEL_DIR [-i TEXTS] [-o CLASSES.tsv] [OPTION...]",
+    .description =
+        "Every line of the input becomes one row: the most probable class and its probability.\n"
+        "MODEL_DIR is what `cleave finetune` wrote, or a BertForSequenceClassification of\n"
+        "transformers; the names of the classes are id2label in config.json. The next lines are\n"
+        "tokenized while devices work, results are written as they come: memory does not grow "
+        "with\n"
+        "the input. Formats: TSV (without a header), CSV (with one).",
+    .run = run,
+};

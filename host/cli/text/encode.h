@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that send texts through an encoder share: from lines to rows of vectors. */
+#ifndef CLEAVE_HOST_CLI_TEXT_ENCODE_H
+#define CLEAVE_HOST_CLI_TEXT_ENCODE_H
+
+#include "host/cli/text/texts.h"
+
+#include <cleave/model.h>
+#include <cleave/transformer.h>
+
+typedef struct cli_encode_args {
+    cli_texts texts;
+    cli_common common;
+    int precision; /* 1: fp16 */
+    uint64_t batch_tokens;
+} cli_encode_args;
+
+/* Reads the command's own options and those that it shares, and one operand, argv[1]: the model's
+ * folder. Returns -1 to go on, else the exit code. */
+int cli_encode_parse(const cli_command *command, cli_encode_args *args, const cli_option *own,
+                     int argc, char **argv);
+
+/* The vectors of the next texts, in order, on the caller's thread. */
+typedef clv_status cli_encode_take(void *user, const clv_token_rows *rows, const float *vectors);
+
+typedef struct cli_encode {
+    const cli_command *command;
+    const cli_encode_args *args;
+    const char *folder;
+    cli_encode_take *take;
+    void *user;
+    clv_model *model;
+    clv_tokenizer *tokenizer;
+    clv_lines lines;
+    clv_context *context;
+    clv_encoder *encoder;
+    clv_report *report;
+    cli_text_counts counts;
+    float *out;
+    size_t out_room;
+    double drawn, started, seconds, tokenizing, encoding;
+    bool show;
+} cli_encode;
+
+/* In this order, each giving an exit code; all but the first two do nothing behind a failure.
+ * _open: input, tokenizer, model (`outputs` must not be among their files). _start: devices and the
+ * encoder, with the model's configuration or another one. _end: the report, and one line of figures
+ * to `out`. */
+int cli_encode_open(cli_encode *encode, const cli_file *outputs, size_t output_count);
+int cli_encode_start(cli_encode *encode, const clv_model_config *config);
+/* Gives every text to `take`. */
+clv_status cli_encode_run(cli_encode *encode);
+int cli_encode_end(cli_encode *encode, FILE *out);
+void cli_encode_close(cli_encode *encode);
+
+/* Is it standard output? */
+bool cli_is_stream(const char *output);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linear layer that tells classes: found in a model folder, and its probabilities. */
+#include <cleave/classes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/model/folder.h"
+
+#include <cleave/tensors.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct clv_classes {
+    clv_model_config config;
+    const float *pooler_weight, *pooler_bias; /* of the model; NULL: straight on its vectors */
+    float *weight, *bias;
+    char **names;
+    size_t count;
+};
+
+enum { MOST_CLASSES = 1 << 20 };
+
+/* ---- the layer ----------------------------------------------------------------------------- */
+
+static clv_status check_shapes(const char *path, size_t width, const clv_tensor *weight,
+                               const clv_tensor *bias)
+{
+    if (!weight || !bias)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: no tensor \"classifier.%s\": nothing that tells classes; expected a "
+                        "model that learnt them (`cleave finetune`)",
+                        path, weight ? "bias" : "weight");
+    if (weight->rank != 2 || weight->shape[1] != width || weight->shape[0] < 2 ||
+        weight->shape[0] > MOST_CLASSES)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: \"classifier.weight\" is %zux%zu (rank %zu), expected at least two "
+                        "classes x %zu",
+                        path, weight->rank > 0 ? weight->shape[0] : 0,
+                        weight->rank > 1 ? weight->shape[1] : 0, weight->rank, width);
+    if (bias->rank != 1 || bias->shape[0] != weight->shape[0])
+        return clv_fail(CLV_E_FORMAT, "%s: \"classifier.bias\" has %zu numbers, expected %zu", path,
+                        bias->count, weight->shape[0]);
+    if (weight->type > CLV_TENSOR_BF16 || bias->type > CLV_TENSOR_BF16)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: \"classifier\" is %s and %s, expected F32, F16, BF16 or F64", path,
+                        weight->type_name, bias->type_name);
+    return CLV_OK;
+}
+
+/* transformers' classifiers keep the encoder under "bert.", ours and sentence-transformers' don't. */
+static bool is_of_transformers(const clv_tensors *file)
+{
+    for (size_t i = 0; i < clv_tensors_count(file); ++i)
+        if (!strncmp(clv_tensors_at(file, i)->name, "bert.", 5)) return true;
+    return false;
+}
+
+static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
+{
+    if (!weights->pooler_weight || !weights->pooler_bias)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: a classifier of transformers without \"bert.pooler.dense\", as those "
+                        "of tokens are; expected BertForSequenceClassification",
+                        path);
+    c->pooler_weight = weights->pooler_weight;
+    c->pooler_bias = weights->pooler_bias;
+    c->config.pooling = CLV_MODEL_CLS;
+    return CLV_OK;
+}
+
+static clv_status read_layer(clv_classes *c, const clv_model *model, const char *path)
+{
+    clv_tensors *file = NULL;
+    CLV_TRY(clv_tensors_open(path, &file));
+    const clv_tensor *weight = clv_tensors_find(file, "classifier.weight");
+    const clv_tensor *bias = clv_tensors_find(file, "classifier.bias");
+    clv_status status = check_shapes(path, c->config.width, weight, bias);
+    if (!status && is_of_transformers(file))
+        status = take_pooler(c, path, clv_model_get_weights(model));
+    if (!status) {
+        c->count = weight->shape[0];
+        c->weight = clv_alloc(weight->count, sizeof *c->weight);
+        c->bias = clv_alloc(c->count, sizeof *c->bias);
+        if (!c->weight || !c->bias)
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+    }
+    if (!status) status = clv_tensors_read_f32(file, weight, 0, weight->count, c->weight);
+    if (!status) status = clv_tensors_read_f32(file, bias, 0, bias->count, c->bias);
+    clv_tensors_close(file);
+    return status;
+}
+
+/* ---- the names ----------------------------------------------------------------------------- */
+
+static bool is_printable(const char *name)
+{
+    for (; *name; ++name)
+        if ((unsigned char)*name < 0x20 || *name == 0x7F) return false;
+    return true;
+}
+
+static clv_status take_names(clv_classes *c, const char *path, const clv_json *root)
+{
+    const char *problem = clv_json_string(clv_json_get(root, "problem_type"), "");
+    const clv_json *names = clv_json_get(root, "id2label");
+    if (*problem && strcmp(problem, "single_label_classification") != 0)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: problem_type is %.60s, expected "
+                        "single_label_classification",
+                        path, problem);
+    if (names && (!clv_json_is_object(names) || clv_json_count(names) != c->count))
+        return clv_fail(CLV_E_FORMAT, "%s: id2label has %zu names, model.safetensors %zu classes",
+                        path, clv_json_count(names), c->count);
+    c->names = clv_zalloc(c->count, sizeof *c->names);
+    for (size_t i = 0; c->names && i < c->count; ++i) {
+        char number[32], made[32];
+        snprintf(number, sizeof number, "%zu", i);
+        snprintf(made, sizeof made, "LABEL_%zu", i);
+        const char *name = names ? clv_json_string(clv_json_get(names, number), NULL) : made;
+        if (!name || !is_printable(name))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: id2label: %s for class %zu, expected a name of "
+                            "printable characters",
+                            path, name ? "control characters" : "no name", i);
+        c->names[i] = clv_strdup(name);
+        if (!c->names[i]) break;
+    }
+    return c->names && c->names[c->count - 1]
+               ? CLV_OK
+               : clv_fail(CLV_E_MEMORY, "%s: no memory for %zu names", path, c->count);
+}
+
+clv_status clv_classes_open(const clv_model *model, const char *folder, clv_classes **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: out is NULL");
+    *out = NULL;
+    if (!model || !folder) return clv_fail(CLV_E_ARGUMENT, "clv_classes_open: a NULL");
+    clv_json *root = NULL;
+    clv_classes *c = clv_zalloc(1, sizeof *c);
+    char *config = clv_folder_path(folder, "config.json");
+    char *weights = clv_folder_path(folder, "model.safetensors");
+    clv_status status =
+        c && config && weights ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!status) {
+        c->config = *clv_model_get_config(model);
+        c->config.normalize = false;
+        status = read_layer(c, model, weights);
+    }
+    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
+    if (!status) status = take_names(c, config, root);
+    clv_json_free(root);
+    clv_free(config), clv_free(weights);
+    if (status)
+        clv_classes_close(c);
+    else
+        *out = c;
+    return status;
+}
+
+void clv_classes_close(clv_classes *c)
+{
+    if (!c) return;
+    for (size_t i = 0; c->names && i < c->count; ++i)
+        clv_free(c->names[i]);
+    clv_free(c->names), clv_free(c->weight), clv_free(c->bias);
+    clv_free(c);
+}
+
+size_t clv_classes_count(const clv_classes *c)
+{
+    return c->count;
+}
+
+const char *clv_classes_name(const clv_classes *c, size_t index)
+{
+    return index < c->count ? c->names[index] : NULL;
+}
+
+const clv_model_config *clv_classes_get_config(const clv_classes *c)
+{
+    return &c->config;
+}
+
+/* ---- the probabilities --------------------------------------------------------------------- */
+
+/* In lanes, which the compiler may make one vector of. */
+static float dot(const float *a, const float *b, size_t count)
+{
+    enum { LANES = 16 };
+    float lane[LANES] = { 0 }, sum = 0;
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (size_t k = 0; k < LANES; ++k)
+            lane[k] += a[i + k] * b[i + k];
+    for (; i < count; ++i)
+        sum += a[i] * b[i];
+    for (size_t k = 0; k < LANES; ++k)
+        sum += lane[k];
+    return sum;
+}
+
+static void softmax(float *scores, size_t count)
+{
+    float most = scores[0];
+    double sum = 0;
+    for (size_t i = 1; i < count; ++i)
+        most = fmaxf(most, scores[i]);
+    for (size_t i = 0; i < count; ++i)
+        sum += exp((double)scores[i] - (double)most);
+    for (size_t i = 0; i < count; ++i)
+        scores[i] = (float)(exp((double)scores[i] - (double)most) / sum);
+}
+
+clv_status clv_classes_probabilities(const clv_classes *c, const float *vectors, size_t texts,
+                                     float *probabilities)
+{
+    if (!c || (texts && (!vectors || !probabilities)))
+        return clv_fail(CLV_E_ARGUMENT, "clv_classes_probabilities: a NULL");
+    const size_t d = c->config.width;
+    float *pooled = clv_alloc(d, sizeof *pooled);
+    if (!pooled) return clv_fail(CLV_E_MEMORY, "no memory for %zu numbers", d);
+    for (size_t t = 0; t < texts; ++t) {
+        const float *v = vectors + t * d;
+        float *p = probabilities + t * c->count;
+        for (size_t i = 0; c->pooler_weight && i < d; ++i)
+            pooled[i] = tanhf(dot(v, c->pooler_weight + i * d, d) + c->pooler_bias[i]);
+        if (c->pooler_weight) v = pooled;
+        for (size_t i = 0; i < c->count; ++i)
+            p[i] = dot(v, c->weight + i * d, d) + c->bias[i];
+        softmax(p, c->count);
+    }
+    clv_free(pooled);
+    return CLV_OK;
+}

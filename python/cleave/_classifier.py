@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes of texts by a model that learnt them."""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import address
+from ._context import Context
+from ._encoder import Encoding, texts_of
+from ._library import check, lib, take_word
+from ._report import Report
+from ._watch import Progress
+
+
+class Class(NamedTuple):
+    """The most probable class of a text."""
+    name: str
+    probability: float
+
+
+class Classifier(Encoding):
+    """An encoder and the layer behind it that tells classes: a folder that finetune() or `cleave
+    finetune` wrote, or a BertForSequenceClassification of transformers. Parameters as of Encoder.
+
+    Raises FileError, FormatError (no layer, not one class a text), MemoryError.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, max_length: int = 0, batch_tokens: int = 0,
+                 half: bool = False, threads: int = 0, context: Context | None = None):
+        self._layer = 0
+        super().__init__(folder, max_length, batch_tokens, half, threads, context)
+        self.classes: list[str] = [take_word(lib.clv_classes_name(self._layer, i))
+                                   for i in range(lib.clv_classes_count(self._layer))]
+        """The names, by number."""
+
+    def _config(self) -> Any:
+        made = ctypes.c_void_p()
+        check(lib.clv_classes_open(self._weights(), os.fsencode(self.folder), ctypes.byref(made)))
+        self._layer = made.value or 0
+        return lib.clv_classes_get_config(self._layer)
+
+    def probabilities(self, texts: Sequence[str] | str, *, report: Report | None = None,
+                      progress: Progress = None) -> NDArray[np.float32]:
+        """float32 [texts, classes], each row's sum is 1; of one str: [classes]. Raises DeviceError,
+        CancelledError. Ctrl-C ends the call."""
+        one = isinstance(texts, str)
+        texts = texts_of("texts", [texts] if one else texts)
+        with self._call():
+            vectors = self._vectors("classify", texts, report, progress)
+            out = np.empty((len(vectors), len(self.classes)), np.float32)
+            check(lib.clv_classes_probabilities(self._layer, address(vectors), len(vectors),
+                                                address(out)))
+        return out[0] if one else out
+
+    def classify(self, texts: Sequence[str], *, report: Report | None = None,
+                 progress: Progress = None) -> list[Class]:
+        """The most probable class of each text, and how probable it is."""
+        found = self.probabilities(texts_of("texts", texts), report=report, progress=progress)
+        return [Class(self.classes[best], float(row[best]))
+                for row, best in zip(found, found.argmax(1))]
+
+    def _end(self) -> None:
+        if self._layer:
+            lib.clv_classes_close(self._layer)
+            self._layer = 0
+        super()._end()
+
+
+def classify(folder: str | os.PathLike[str], texts: Sequence[str], *, report: Report | None = None,
+             progress: Progress = None, **named: Any) -> list[Class]:
+    """Classifier(folder, ...).classify(texts): for a single call."""
+    classifier = Classifier(folder, **named)
+    try:
+        return classifier.classify(texts, report=report, progress=progress)
+    finally:
+        classifier.close()
