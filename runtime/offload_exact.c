@@ -197,7 +197,7 @@ clv_side clv_exact_turn(clv_exact *e, clv_side chosen, double now)
     clv_exact_predict(e, &host_s, &device_s);
     if (e->last != chosen) {
         const int before = e->last == CLV_SIDE_DEVICE; /* slow now: news, but not each time anew */
-        if (now - e->told > silence_s) {
+        if (e->last && now - e->told > silence_s) {
             e->usual[before] += (e->lean[before] - e->usual[before]) * try_tells;
             e->told = now;
         }

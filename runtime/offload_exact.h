@@ -81,8 +81,8 @@ void clv_exact_fade(clv_exact *exact, double now);
  * and twice as long after each time that changed nothing, 4 s at most. After 30 calls where the side was
  * not heard of for 5 s by the clock; longer where it is more than 10 % slower, and twice as long each
  * time, seconds apart, that it was found so, 160 s at most. Never where a call takes 50 ms on either
- * side; given up after 60 ms, where the side is clearly
- * slower, and at a pause once five calls taught. */
+ * side; given up after 60 ms, where the side is clearly slower, and at a pause once five calls
+ * taught. */
 clv_side clv_exact_turn(clv_exact *exact, clv_side chosen, double now);
 
 /* A call on that side took `seconds` until `now`, all its operands having lain with the host. False: it is

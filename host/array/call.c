@@ -30,12 +30,23 @@ void clv_call_add(clv_call *call, clv_array *array, bool input, bool output)
     call->output[call->count++] = output;
 }
 
+static bool is_empty(const clv_array *array)
+{
+    return !array->on_host && !array->on_device;
+}
+
+/* Where its elements are, or would be, had the calls that were only planned been made. */
+static bool is_there(const clv_array *array)
+{
+    return is_empty(array) ? array->planned == CLV_SIDE_DEVICE : array->on_device;
+}
+
 static clv_status check(clv_context *context, const clv_call *call)
 {
     for (size_t i = 0; i < call->count; ++i) {
         const clv_array *a = call->array[i];
         CLV_TRY(clv_array_check(call->operation, context, a));
-        if (call->input[i] && !a->on_host && !a->on_device)
+        if (call->input[i] && is_empty(a) && !(clv_offload_is_dry() && a->planned))
             return clv_fail(CLV_E_ARGUMENT, "%s: an operand has no contents yet", call->operation);
         for (size_t k = 0; k < call->count; ++k)
             if ((call->output[i] || call->output[k]) && clv_array_overlap(a, call->array[k]))
@@ -64,7 +75,7 @@ static clv_offload_request request_of(const clv_call *call)
         r.bytes += bytes;
         for (size_t axis = 0; axis < a->rank; ++axis)
             r.shape = clv_offload_shape(r.shape, a->shape[axis]);
-        if (call->input[i] && a->on_device) {
+        if (call->input[i] && is_there(a)) {
             r.resident_bytes += bytes;
             r.stays |= !a->on_host;
         } else if (call->input[i]) {
@@ -124,13 +135,21 @@ static bool may_repeat(const clv_call *call)
     return true;
 }
 
+/* So that a call on what this one would have made can be planned as well. */
+static clv_status note_plan(const clv_call *call, clv_side side)
+{
+    for (size_t i = 0; i < call->count; ++i)
+        if (call->output[i]) call->array[i]->planned = side;
+    return CLV_OK;
+}
+
 clv_status clv_call_run(clv_context *context, clv_call *call)
 {
     clv_offload plan;
     CLV_TRY(check(context, call));
     const clv_offload_request request = request_of(call);
     CLV_TRY(clv_offload_decide(context, &request, &plan));
-    if (clv_offload_is_dry()) return CLV_OK;
+    if (clv_offload_is_dry()) return note_plan(call, plan.side);
     bool fell_back = false;
     const double started = clv_jobs_clock();
     if (plan.side == CLV_SIDE_DEVICE) {

@@ -6,6 +6,7 @@
 #include "runtime/engine.h"
 
 #include <cleave/array_data.h>
+#include <cleave/offload.h>
 
 struct clv_array {
     clv_context *context;
@@ -15,6 +16,7 @@ struct clv_array {
     clv_buffer *buffer;      /* owned arrays only; made when needed */
     bool on_host, on_device; /* whose elements are the latest; neither: undefined contents */
     clv_buffer *at;          /* during a call on the device: what kernels get */
+    clv_side planned;        /* who would have written it, by the latest plan; AUTO: nobody */
 };
 
 clv_status clv_array_check(const char *what, const clv_context *context, const clv_array *array);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/model/folder.h"
+#include "host/model/model.h"
 
 #include <cleave/tensors.h>
 
@@ -57,6 +58,25 @@ static bool is_of_transformers(const clv_tensors *file)
     return false;
 }
 
+/* One class a text, as config.json has it. */
+static clv_status check_task(const char *config, const clv_json *root)
+{
+    static const char expected[] = "BertForSequenceClassification";
+    const clv_json *kinds = clv_json_get(root, "architectures");
+    const char *problem = clv_json_string(clv_json_get(root, "problem_type"), "");
+    bool fits = !clv_json_count(kinds);
+    for (size_t i = 0; i < clv_json_count(kinds) && clv_json_is_array(kinds); ++i)
+        fits |= !strcmp(clv_json_string(clv_json_at(kinds, i), ""), expected);
+    if (!fits)
+        return clv_fail(CLV_E_FORMAT, "%s: architectures: %.60s, expected %s", config,
+                        clv_json_string(clv_json_at(kinds, 0), "no names"), expected);
+    if (*problem && strcmp(problem, "single_label_classification") != 0)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: problem_type is %.60s, expected single_label_classification", config,
+                        problem);
+    return CLV_OK;
+}
+
 static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
@@ -70,47 +90,48 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
     return CLV_OK;
 }
 
-static clv_status read_layer(clv_classes *c, const clv_model *model, const char *path)
+static clv_status read_numbers(clv_classes *c, const clv_tensors *file, const char *path,
+                               const clv_tensor *weight, const clv_tensor *bias)
+{
+    c->count = weight->shape[0];
+    c->weight = clv_alloc(weight->count, sizeof *c->weight);
+    c->bias = clv_alloc(c->count, sizeof *c->bias);
+    if (!c->weight || !c->bias)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+    CLV_TRY(clv_tensors_read_f32(file, weight, 0, weight->count, c->weight));
+    CLV_TRY(clv_tensors_read_f32(file, bias, 0, bias->count, c->bias));
+    clv_weights_warn(path, weight->name, c->weight, weight->count);
+    clv_weights_warn(path, bias->name, c->bias, bias->count);
+    return CLV_OK;
+}
+
+static clv_status read_layer(clv_classes *c, const clv_model *model, const char *path,
+                             const char *config, const clv_json *root)
 {
     clv_tensors *file = NULL;
     CLV_TRY(clv_tensors_open(path, &file));
     const clv_tensor *weight = clv_tensors_find(file, "classifier.weight");
     const clv_tensor *bias = clv_tensors_find(file, "classifier.bias");
     clv_status status = check_shapes(path, c->config.width, weight, bias);
-    if (!status && is_of_transformers(file))
-        status = take_pooler(c, path, clv_model_get_weights(model));
-    if (!status) {
-        c->count = weight->shape[0];
-        c->weight = clv_alloc(weight->count, sizeof *c->weight);
-        c->bias = clv_alloc(c->count, sizeof *c->bias);
-        if (!c->weight || !c->bias)
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+    if (!status && is_of_transformers(file)) {
+        status = check_task(config, root);
+        if (!status) status = take_pooler(c, path, clv_model_get_weights(model));
     }
-    if (!status) status = clv_tensors_read_f32(file, weight, 0, weight->count, c->weight);
-    if (!status) status = clv_tensors_read_f32(file, bias, 0, bias->count, c->bias);
+    if (!status) status = read_numbers(c, file, path, weight, bias);
     clv_tensors_close(file);
     return status;
 }
 
 /* ---- the names ----------------------------------------------------------------------------- */
 
-static bool is_printable(const char *name)
-{
-    for (; *name; ++name)
-        if ((unsigned char)*name < 0x20 || *name == 0x7F) return false;
-    return true;
-}
-
 static clv_status take_names(clv_classes *c, const char *path, const clv_json *root)
 {
-    const char *problem = clv_json_string(clv_json_get(root, "problem_type"), "");
     const clv_json *names = clv_json_get(root, "id2label");
-    if (*problem && strcmp(problem, "single_label_classification") != 0)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: problem_type is %.60s, expected "
-                        "single_label_classification",
-                        path, problem);
-    if (names && (!clv_json_is_object(names) || clv_json_count(names) != c->count))
+    const bool none = clv_folder_absent(names);
+    if (!none && !clv_json_is_object(names))
+        return clv_fail(CLV_E_FORMAT, "%s: id2label is %s, expected an object", path,
+                        clv_folder_kind(names));
+    if (!none && clv_json_count(names) != c->count)
         return clv_fail(CLV_E_FORMAT, "%s: id2label has %zu names, model.safetensors %zu classes",
                         path, clv_json_count(names), c->count);
     c->names = clv_zalloc(c->count, sizeof *c->names);
@@ -118,12 +139,8 @@ static clv_status take_names(clv_classes *c, const char *path, const clv_json *r
         char number[32], made[32];
         snprintf(number, sizeof number, "%zu", i);
         snprintf(made, sizeof made, "LABEL_%zu", i);
-        const char *name = names ? clv_json_string(clv_json_get(names, number), NULL) : made;
-        if (!name || !is_printable(name))
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: id2label: %s for class %zu, expected a name of "
-                            "printable characters",
-                            path, name ? "control characters" : "no name", i);
+        const char *name = none ? made : clv_json_string(clv_json_get(names, number), NULL);
+        if (!name) return clv_fail(CLV_E_FORMAT, "%s: id2label: no name for class %zu", path, i);
         c->names[i] = clv_strdup(name);
         if (!c->names[i]) break;
     }
@@ -143,12 +160,12 @@ clv_status clv_classes_open(const clv_model *model, const char *folder, clv_clas
     char *weights = clv_folder_path(folder, "model.safetensors");
     clv_status status =
         c && config && weights ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
+    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) {
         c->config = *clv_model_get_config(model);
         c->config.normalize = false;
-        status = read_layer(c, model, weights);
+        status = read_layer(c, model, weights, config, root);
     }
-    if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) status = take_names(c, config, root);
     clv_json_free(root);
     clv_free(config), clv_free(weights);

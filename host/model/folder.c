@@ -59,7 +59,7 @@ const char *clv_folder_kind(const clv_json *value)
     return clv_json_is_object(value) ? "an object" : "null";
 }
 
-static bool is_null(const clv_json *value)
+bool clv_folder_absent(const clv_json *value)
 {
     return !clv_json_is_string(value) && !clv_json_is_number(value) && !clv_json_is_bool(value) &&
            !clv_json_is_array(value) && !clv_json_is_object(value);
@@ -70,7 +70,7 @@ clv_status clv_folder_int(const char *what, const clv_json *object, const char *
 {
     const clv_json *value = clv_json_get(object, key);
     *out = fallback;
-    if (is_null(value) && fallback >= 0) return CLV_OK;
+    if (clv_folder_absent(value) && fallback >= 0) return CLV_OK;
     if (!clv_json_is_int(value))
         return clv_fail(CLV_E_FORMAT, "%s: %s is %s, expected a whole number", what, key,
                         clv_folder_kind(value));

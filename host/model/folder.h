@@ -24,5 +24,6 @@ clv_status clv_folder_int(const char *what, const clv_json *object, const char *
                           int64_t most, int64_t fallback, int64_t *out);
 /* What a JSON value is, for messages: "text", "a number", "nothing", ... */
 const char *clv_folder_kind(const clv_json *value);
+bool clv_folder_absent(const clv_json *value); /* not there, or null */
 
 #endif

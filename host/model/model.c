@@ -140,7 +140,7 @@ static clv_status check(const char *path, const clv_weight *w, const clv_tensor 
     return CLV_OK;
 }
 
-static void warn_not_finite(const char *path, const char *name, const float *values, size_t count)
+void clv_weights_warn(const char *path, const char *name, const float *values, size_t count)
 {
     uint32_t found = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -205,7 +205,7 @@ static clv_status read_weights(clv_model *m, const char *folder, const char *pat
         if (!*w.slot) continue;
         float *values = m->block + (*w.slot - m->block);
         status = clv_tensors_read_f32(file, find(file, w.name), 0, elements(&w), values);
-        if (!status) warn_not_finite(path, w.name, values, elements(&w));
+        if (!status) clv_weights_warn(path, w.name, values, elements(&w));
     }
     clv_tensors_close(file);
     return status;

@@ -32,6 +32,9 @@ size_t clv_weights_count(const clv_model_config *config);
 void clv_weights_at(const clv_model_config *config, clv_model_weights *weights,
                     clv_model_layer *layers, size_t index, clv_weight *out);
 
+/* A warning where not all of them are finite. */
+void clv_weights_warn(const char *path, const char *name, const float *values, size_t count);
+
 /* config.json's object; `what` names the file. Pooling, normalize and max_length get defaults. */
 clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_model_config *out);
 /* The rest: modules.json and what it names. */

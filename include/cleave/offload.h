@@ -67,8 +67,10 @@ typedef struct clv_offload {
 CLV_API clv_side clv_offload_force(clv_side side);
 
 /** While it is on, this thread's calls decide only: they check their arguments, note the decision
- *  for clv_offload_last, and compute nothing. Turning it on forgets the latest decision: what is told
- *  afterwards is of a call that was made meanwhile. Returns what was in force before. */
+ *  for clv_offload_last, and compute nothing. A result of theirs that has no contents may be an
+ *  operand of the next: it is taken to lie on the side that was planned. Turning it on forgets the
+ *  latest decision: what is told afterwards is of a call that was made meanwhile. Returns what was in
+ *  force before. */
 CLV_API bool clv_offload_dry(bool on);
 
 /** The latest decision of this thread. CLV_E_ARGUMENT when there was none. */

@@ -15,6 +15,7 @@ from ._encoder import Encoding, texts_of
 from ._library import check, lib, take_word
 from ._report import Report
 from ._watch import Progress
+from .errors import FormatError
 
 
 class Class(NamedTuple):
@@ -61,6 +62,10 @@ class Classifier(Encoding):
                  progress: Progress = None) -> list[Class]:
         """The most probable class of each text, and how probable it is."""
         found = self.probabilities(texts_of("texts", texts), report=report, progress=progress)
+        wrong = ~np.isfinite(found).all(1)
+        if wrong.any():
+            raise FormatError(f"classify: text {wrong.argmax()}: its probabilities are not finite: the "
+                              "model holds weights that are not")
         return [Class(self.classes[best], float(row[best]))
                 for row, best in zip(found, found.argmax(1))]
 

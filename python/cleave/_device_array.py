@@ -280,6 +280,9 @@ class Array:
         made: Array = compute(_FLOOR_DIVIDE, n=other, d=self)
         return made
 
+    def __divmod__(self, other: Any) -> "tuple[Array, Array]": return self // other, self % other
+    def __rdivmod__(self, other: Any) -> "tuple[Array, Array]": return other // self, other % self
+
     def _become(self, expression: str, other: Any) -> "Array":
         from ._compute import compute
         compute(expression, out=self, n=self, d=other)

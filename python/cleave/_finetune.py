@@ -147,7 +147,8 @@ def _write_folder(source: str, target: str, classes: list[str], trainer: Trainer
     with open(os.path.join(source, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
     if classes:
-        config.pop("num_labels", None)
+        for other in "num_labels", "problem_type":
+            config.pop(other, None)
         config["id2label"] = {str(i): name for i, name in enumerate(classes)}
         config["label2id"] = {name: i for i, name in enumerate(classes)}
     put("config.json", json.dumps(config, indent=2, ensure_ascii=False).encode())

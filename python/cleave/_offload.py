@@ -64,7 +64,9 @@ def last_plan() -> Plan:
 
 def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plan:
     """Which side `function(*arguments)` would be done by, and why, without doing it:
-    print(explain(cleave.matmul, a, b)). ArgumentError where it does not choose a side."""
+    print(explain(cleave.matmul, a, b)). Of several calls, explain(lambda: (a + b) @ c), the last one's
+    plan: what the others would make is taken to lie where they were planned, and has no contents that
+    could be read. ArgumentError where no side is chosen."""
     before = lib.clv_offload_dry(True)
     try:
         function(*arguments, **named)

@@ -122,7 +122,7 @@ def check_learnt(folder, model):
     expect("counted", True, b"animal %d, number %d\n" % tuple(counted) in done.stderr)
     with open(report, encoding="utf-8") as file:
         notes = json.dumps(json.load(file))
-    expect("report", True, '"class animal": %d' % counted[0] in notes and '"texts": 12' in notes)
+    expect("report", True, '"class 0 animal": %d' % counted[0] in notes and '"texts": 12' in notes)
     # Normalize belongs to vectors that are to be compared, not to classes
     with open(os.path.join(folder, "raw", "modules.json"), "r+", encoding="ascii") as file:
         modules = json.load(file)
@@ -202,7 +202,7 @@ def check_refusals(folder, model, weights, more):
     def with_tensors(part, **changes):
         changed = {**weights, **more, **{name.replace("__", "."): value for name, value in changes.items()}}
         write_weights(bad, {name: value for name, value in changed.items() if value})
-        refuses(folder, part, bad)
+        refuses(folder, part, bad, "-q")
 
     with_tensors("no tensor \"classifier.bias\"", classifier__bias=None)
     with_tensors("\"classifier.weight\" is 1x8", classifier__weight=([1, 8], [0] * 8),
@@ -214,21 +214,63 @@ def check_refusals(folder, model, weights, more):
     with_tensors("text 1: its probabilities are not finite", classifier__bias=([3], [math.nan] * 3))
     write_weights(bad, {**weights, **more})
     for part, changes in (
+            ("architectures: BertForTokenClassification, expected BertForSequenceClassification",
+             {"architectures": ["BertForTokenClassification"]}),
+            ("id2label is a list, expected an object",
+             {"architectures": None, "id2label": ["a", "b", "c"]}),
             ("id2label has 2 names, model.safetensors 3 classes", {"id2label": {"0": "a", "1": "b"}}),
             ("id2label: no name for class 1", {"id2label": {"0": "a", "2": "b", "3": "c"}}),
-            ("id2label: control characters for class 2", {"id2label": {"0": "a", "1": "b", "2": "c\td"}}),
+            ("the name of class 2 has a tab or a line's end", {"id2label": {"0": "a", "1": "b", "2": "c\td"}}),
             ("problem_type is regression", {"id2label": {"0": "a", "1": "b", "2": "c"},
                                             "problem_type": "regression"})):
         change_config(bad, **changes)
-        refuses(folder, part, bad)
-    change_config(bad, problem_type="single_label_classification")
+        refuses(folder, part, bad, "-q")
+    change_config(bad, problem_type="single_label_classification", id2label=None)
     expect("that is right again", 0, run(bad).returncode)
+    with_infinity = {**more, "classifier.bias": ([3], [0, -math.inf, 0])}
+    write_weights(bad, {**weights, **with_infinity})
+    expect("a warning", True, b'"classifier.bias" holds values that are not finite' in run(bad).stderr)
+
+
+def check_names(folder, out):
+    """Names of any kind, and classes of one name."""
+    report = os.path.join(folder, "names.json")
+    change_config(out, id2label={"0": "same", "1": "same"})
+    done = run(out, "--report", report)
+    expect("one name", {"same"}, {name for name, _ in read_rows(done.stdout)})
+    with open(report, encoding="utf-8") as file:
+        notes = json.load(file)["operation"]
+    expect("all are counted", TEXT_COUNT, notes["class 0 same"] + notes["class 1 same"])
+    change_config(out, id2label={"0": "a\tb", "1": "\u00e9" * 200})
+    done = run(out, "--format=csv", "-q", "--report", report)
+    table = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    expect("odd names in csv", {"a\tb", "\u00e9" * 200}, {row["class"] for row in table})
+    with open(report, encoding="utf-8") as file:
+        notes = json.load(file)["operation"]
+    expect("all are counted again", TEXT_COUNT,
+           sum(value for key, value in notes.items() if key.startswith("class ")))
+
+
+def check_what_finetune_keeps(folder, model):
+    """A model of several classes at a time learns one class a text: what it writes says so."""
+    base, out = os.path.join(folder, "multi"), os.path.join(folder, "single")
+    shutil.copytree(model, base)
+    change_config(base, problem_type="multi_label_classification")
+    done = text_finetune.run(base, "--mode=reference", "--data", os.path.join(folder, "data.tsv"), "-q",
+                             "--epochs=1", "-o", out)
+    expect("finetune of several classes at a time", (0, b""), (done.returncode, done.stderr))
+    with open(os.path.join(out, "config.json"), encoding="utf-8") as file:
+        expect("no problem_type", False, "problem_type" in json.load(file))
+    expect("its classes", 0, run(out).returncode)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         model = make_model(os.path.join(folder, "model"))
-        check_formats(folder, *check_learnt(folder, model))
+        out, rows = check_learnt(folder, model)
+        check_formats(folder, out, rows)
+        check_names(folder, out)
+        check_what_finetune_keeps(folder, model)
         check_refusals(folder, model, *check_transformers(folder, model))
     print("\n".join(WRONG) or "classify: all as expected")
     return 1 if WRONG else 0

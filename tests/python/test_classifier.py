@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classifier: what finetune() learnt, beside the softmax in NumPy and the command."""
+import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -47,6 +49,27 @@ def test_the_command_says_the_same(learnt, reference):
     found = cleave.classify(learnt, TEXTS, context=reference)
     assert [(one.name, np.float32(one.probability)) for one in found] == \
         [(name, np.float32(text)) for name, text in rows]
+
+
+def test_weights_that_are_not_finite(learnt, reference, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(learnt, broken)
+    with open(broken / "model.safetensors", "r+b") as file:
+        head = file.read(int.from_bytes(file.read(8), "little"))
+        begin, end = json.loads(head)["classifier.bias"]["data_offsets"]
+        file.seek(8 + len(head) + begin)
+        file.write(np.full((end - begin) // 4, np.nan, np.float32).tobytes())
+    with cleave.Classifier(broken, context=reference) as classifier:
+        assert np.isnan(classifier.probabilities(TEXTS)).all()
+        with pytest.raises(cleave.FormatError, match="text 0: its probabilities are not finite"):
+            classifier.classify(TEXTS)
+
+
+def test_labels_of_any_kind(folder, reference, tmp_path):  # noqa: F811
+    labels = ["a\tb" if label == "fruit" else "c\nd" for label in LABELS]
+    cleave.finetune(folder, TEXTS, labels, tmp_path / "out", context=reference, **RULES)
+    found = cleave.classify(tmp_path / "out", TEXTS, context=reference)
+    assert [one.name for one in found] == labels
 
 
 def test_a_model_that_learnt_no_classes(folder, reference):  # noqa: F811

@@ -203,6 +203,29 @@ def test_arrays_without_a_device(reference):
         made.numpy()
 
 
+def test_a_chain_is_planned(context):
+    a, b = (cleave.array(np.ones((64, 64)), context=context) for _ in range(2))
+    plan = cleave.explain(lambda: (a + b) @ b)
+    assert plan.operation == "matmul" and plan.flops == 2 * 64 ** 3
+    assert cleave.explain(lambda: ((a + b) @ b).mean(0)).operation == "mean"
+    where = {}
+    for side in "device", "host":
+        def chain():
+            with cleave.offload(side):
+                made = a + b
+            return cleave.compute("x * y", x=made, y=1)
+        where[side] = cleave.explain(chain).resident_bytes
+    assert where["device"] - where["host"] == a.size * 4
+    with pytest.raises(cleave.ArgumentError, match="no contents"):
+        cleave.explain(lambda: float((a + b).sum()))
+    made = cleave.empty((64, 64), context=context)
+    cleave.explain(cleave.compute, "a + b", a=a, b=b, out=made)
+    with pytest.raises(cleave.ArgumentError, match="no contents"):  # it was no more than a plan
+        cleave.compute("x + 1", x=made)
+    with pytest.raises(cleave.ArgumentError, match="no contents"):
+        cleave.explain(lambda: cleave.empty(3, context=context) + 1)
+
+
 def test_the_choice_is_told_and_forced(context, reference):
     a = np.ones((8, 8), np.float32)
     plan = cleave.explain(cleave.matmul, a, a, context=context)

@@ -78,6 +78,9 @@ def test_divisions_leave_what_numpys_leave(side):
         there = cleave.array(a, context=side)
         assert np.array_equal(there // divisor, want, equal_nan=True), divisor
         assert np.array_equal(divisor // there, back, equal_nan=True), divisor
+        for got, wanted in zip((*divmod(there, divisor), *divmod(divisor, there)),
+                               (want, rest, back, d % a)):
+            assert np.array_equal(got, wanted, equal_nan=True), divisor
         np.testing.assert_allclose(there % divisor, rest, rtol=1e-6, err_msg=str(divisor))
     there = cleave.array(GRID + 1, context=side)
     for got, want in ((5 % there, 5 % (GRID + 1)), (GRID % there, GRID % (GRID + 1)),

@@ -52,10 +52,24 @@ static clv_status check(synthetic_stars *s, const clv_specfit_result *fits, demo
     return CLV_OK;
 }
 
+/* The stars as files, for a look at the command. */
+static clv_status leave(const synthetic_stars *s, const char *folder, demo_row *row)
+{
+    char library[4096], coadd[4096];
+    snprintf(library, sizeof library, "%s/specfit-library", folder);
+    snprintf(coadd, sizeof coadd, "%s/specfit-coadd.fits", folder);
+    CLV_TRY(synthetic_stars_write_library(s, library));
+    CLV_TRY(synthetic_stars_write_coadd(s, STARS, coadd));
+    clv_text_add(&row->notes,
+                 "again: cleave specfit %s \\\n"
+                 "  --library %s -o %s/stars.csv --plot %s/stars\n",
+                 coadd, library, folder, folder);
+    return CLV_OK;
+}
+
 clv_status demo_specfit(clv_context *context, const char *folder, clv_report *report, demo_row *row)
 {
     synthetic_stars s;
-    (void)folder;
     CLV_TRY(synthetic_stars_create(STARS, SEED, false, &s));
     clv_specfit_result *fits = clv_zalloc(STARS, sizeof *fits);
     clv_status status = fits ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for fits");
@@ -67,6 +81,7 @@ clv_status demo_specfit(clv_context *context, const char *folder, clv_report *re
     snprintf(row->found, sizeof row->found, "%zu of %d velocities", near, STARS);
     row->ok = row->ok && near == STARS;
     if (!status) status = check(&s, fits, row);
+    if (!status) status = leave(&s, folder, row);
     clv_free(fits);
     synthetic_stars_clear(&s);
     return status;

@@ -92,10 +92,11 @@ static clv_status copy_files(const char *from, const char *to)
     return copy_modules(from, to);
 }
 
-/* Members that name classes are ours, all others stay. */
+/* Members about classes are ours, all others stay. */
 static bool is_ours(const char *key)
 {
-    return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels");
+    return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels") ||
+           !strcmp(key, "problem_type");
 }
 
 static clv_status write_config(const char *from, const char *to, const cli_classes *classes)

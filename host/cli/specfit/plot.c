@@ -47,20 +47,31 @@ typedef struct frame {
     double low, high;
 } frame;
 
+/* One column of a line, between two heights. */
+static void column(clv_image *image, long x, long from, long to, clv_colour colour)
+{
+    clv_image_fill(image, x, CLV_MIN(from, to), 1, labs(to - from) + 1, colour);
+}
+
+/* Straight from value to value; what is not finite is a gap. */
 static void line(clv_image *image, const frame *f, const float *values, size_t n, clv_colour colour)
 {
-    long before = -1;
+    long x0 = -1, y0 = 0;
     for (size_t i = 0; i < n; ++i) {
         const double v = ((double)values[i] - f->low) / (f->high - f->low);
         if (!isfinite(v)) {
-            before = -1;
+            x0 = -1;
             continue;
         }
         const long x = f->x + (long)((double)i / (double)n * (double)f->width);
         const long y = f->y + f->height - 1 - (long)(fmin(fmax(v, 0), 1) * (double)(f->height - 1));
-        const long from = before < 0 ? y : before;
-        clv_image_fill(image, x, from < y ? from : y, 1, labs(y - from) + 1, colour);
-        before = y;
+        if (x0 < 0 || x == x0) column(image, x, x0 < 0 ? y : y0, y, colour);
+        for (long c = x0 < 0 ? x + 1 : x0 + 1, last = y0; c <= x; ++c) {
+            const long here = y0 + (y - y0) * (c - x0) / (x - x0);
+            column(image, c, last, here, colour);
+            last = here;
+        }
+        x0 = x, y0 = y;
     }
 }
 

@@ -128,8 +128,7 @@ static clv_status make_arm(synthetic_stars *s, size_t a, uint64_t *state)
     struct synthetic_stars_memory *m = s->memory;
     const synthetic_stars_shape *h = &m->shape;
     clv_spectra_arm *arm = &m->arm[a];
-    static const char *const names[2][MOST_ARMS] = { { "one", "two", "three" },
-                                                     { "desi_b", "desi_r", "desi_z" } };
+    static const char *const names[MOST_ARMS] = { "desi_b", "desi_r", "desi_z" };
     static const double mean[4] = { 3.75, 2.75, -1, 0.2 }, std[4] = { 0.1, 1.3, 0.9, 0.25 };
     const double margin = exp(h->margin_kms / CLV_LIGHT_KMS);
     const double last = h->start[a] + h->pixel * (double)(h->pixels[a] - 1);
@@ -139,7 +138,7 @@ static clv_status make_arm(synthetic_stars *s, size_t a, uint64_t *state)
     for (size_t k = 0; k < h->pixels[a]; ++k)
         m->wave[a][k] = h->start[a] + h->pixel * (double)k;
     *arm = (clv_spectra_arm){
-        .name = names[h->arms == MOST_ARMS][a],
+        .name = names[a],
         .points = points_of(h, a),
         .first = h->start[a] / margin,
         .last = last * margin,

@@ -103,10 +103,10 @@ static void add_tables(const synthetic_stars *s, size_t count, clv_fits_table *h
                                                      { .real = 20 },
                                                      { .whole = (int64_t)i },
                                                      { .text = "G2" } });
-    clv_fits_table_next(head, "SCORES", scores, CLV_LEN(scores), count);
+    clv_fits_table_next(head, "SCORES", scores, 1 + s->stars.spectra, count);
     for (size_t i = 0; i < count; ++i) {
         clv_fits_value row[4] = { { .whole = 39600000000000 + (int64_t)i } };
-        for (size_t a = 0; a < 3; ++a) {
+        for (size_t a = 0; a < s->stars.spectra; ++a) {
             const clv_spectrum *x = &s->stars.items[i % s->stars.count * s->stars.spectra + a];
             row[1 + a].real = (double)(x->flux[x->pixels / 2] * sqrtf(x->ivar[x->pixels / 2]));
         }
@@ -142,7 +142,7 @@ static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t
     return CLV_OK;
 }
 
-/* Masks and resolution matrices stay zero: files of other programs have them, nobody reads these. */
+/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other programs have them, nobody reads these. */
 clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, const char *path)
 {
     static const char *const names[] = { "WAVELENGTH", "FLUX", "IVAR", "MASK", "RESOLUTION" };
@@ -151,8 +151,7 @@ clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, c
     clv_fits_table head = { 0 };
     clv_fits_rows file;
     size_t most = 0, n = 0;
-    if (s->stars.spectra != 3) return clv_fail(CLV_E_ARGUMENT, "%s: three arms expected", path);
-    for (size_t a = 0; a < 3; ++a)
+    for (size_t a = 0; a < s->stars.spectra; ++a)
         for (size_t k = 0; k < 5; ++k) {
             const size_t pixels = s->stars.items[a].pixels;
             images[n] = (clv_fits_image){ .bitpix = k == 0   ? -64
@@ -172,7 +171,7 @@ clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, c
     if (status) return status;
     float *room = clv_zalloc(2 * most, sizeof *room);
     if (!room) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    for (size_t a = 0; a < 3 && !status; ++a)
+    for (size_t a = 0; a < s->stars.spectra && !status; ++a)
         status = clv_fits_rows_put(&file, 5 * a, 0, s->stars.items[a].wavelength);
     for (size_t i = 0; i < count && !status; ++i)
         status = put_star(s, &file, i, room, room + most);

@@ -11,8 +11,9 @@
 #include <cleave/classes.h>
 
 #include <math.h>
+#include <string.h>
 
-enum { BY_NAME, TSV, CSV };
+enum { BY_NAME, TSV, CSV, MOST_TOLD = 12 };
 
 typedef struct classify_args {
     cli_encode_args encode;
@@ -118,20 +119,38 @@ static clv_status classify_all(classify_state *s)
     return status;
 }
 
-/* How many texts are of each class: into the report, and for the reader where there are few. */
+/* How many texts are of each class: into the report. */
+static void note(const classify_state *s)
+{
+    for (size_t i = 0; i < clv_classes_count(s->classes); ++i) {
+        char key[220], name[160]; /* names may be equal, numbers are not */
+        clv_copy_string(name, sizeof name, clv_classes_name(s->classes, i));
+        snprintf(key, sizeof key, "class %zu %s", i, name);
+        clv_report_note(s->encode.report, key, (double)s->found[i]);
+    }
+}
+
+/* The same for the reader, where there are few. */
 static void tell(const classify_state *s, FILE *out)
 {
     const size_t count = clv_classes_count(s->classes);
-    for (size_t i = 0; i < count; ++i) {
-        char key[200];
-        snprintf(key, sizeof key, "class %.180s", clv_classes_name(s->classes, i));
-        clv_report_note(s->encode.report, key, (double)s->found[i]);
-    }
-    if (s->args->encode.common.quiet || count > 12) return;
+    if (s->args->encode.common.quiet || count > MOST_TOLD) return;
     for (size_t i = 0; i < count; ++i)
         fprintf(out, "%s%s %llu", i ? ", " : "", clv_classes_name(s->classes, i),
                 (unsigned long long)s->found[i]);
     fputc('\n', out);
+}
+
+/* A class of labels that were learnt elsewhere may have any name. */
+static clv_status check_names(const classify_state *s)
+{
+    for (size_t i = 0; !is_csv(s->args) && i < clv_classes_count(s->classes); ++i)
+        if (strpbrk(clv_classes_name(s->classes, i), "\t\r\n"))
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the name of class %zu has a tab or a line's end, which TSV has no "
+                            "place for; --format csv has",
+                            s->encode.folder, i);
+    return CLV_OK;
 }
 
 static int classify(classify_state *s)
@@ -143,14 +162,17 @@ static int classify(classify_state *s)
     int code = cli_encode_open(e, &output, 1);
     if (!code)
         code = cli_input_status(&cli_classify, clv_classes_open(e->model, e->folder, &s->classes));
+    if (!code) code = cli_input_status(&cli_classify, check_names(s));
     if (!code) {
         s->found = clv_zalloc(clv_classes_count(s->classes), sizeof *s->found);
         if (!s->found) code = cli_status(&cli_classify, clv_fail(CLV_E_MEMORY, "no memory"));
     }
     if (!code) code = cli_encode_start(e, clv_classes_get_config(s->classes));
     if (!code) code = cli_status(&cli_classify, classify_all(s));
+    if (!code) note(s);
+    if (!code) code = cli_encode_end(e, out);
     if (!code) tell(s, out);
-    return code ? code : cli_encode_end(e, out);
+    return code;
 }
 
 static int run(int argc, char **argv)
@@ -188,6 +210,7 @@ const cli_command cli_classify = {
         "transformers; the names of the classes are id2label in config.json. The next lines are\n"
         "tokenized while devices work, results are written as they come: memory does not grow "
         "with\n"
-        "the input. Formats: TSV (without a header), CSV (with one).",
+        "the input. Formats: TSV (without a header), CSV (with one). The report has the number of\n"
+        "texts of each class.",
     .run = run,
 };

@@ -139,7 +139,6 @@ clv_status cli_encode_run(cli_encode *e)
     cli_doing(&e->args->common, what);
     const clv_status status = cli_pipeline_run(&pipeline, work, e);
     cli_doing(&e->args->common, NULL);
-    e->seconds = clv_now() - e->started;
     return status;
 }
 
@@ -167,6 +166,7 @@ int cli_encode_end(cli_encode *e, FILE *out)
 {
     char took[24];
     clv_tokenizer_info info;
+    e->seconds = clv_now() - e->started;
     note(e);
     const int code = cli_write_report(e->command, &e->args->common, e->context, e->report);
     if (code || e->args->common.quiet) return code;
