@@ -89,17 +89,27 @@ static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p
     return p->there && S_ISREG(p->file.st_mode);
 }
 
+static bool is_stream(const cli_file *f)
+{
+    return f->path && !f->folder && strcmp(f->path, "-") == 0;
+}
+
 int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
                     size_t input_count, const cli_file *outputs, size_t output_count)
 {
     const cli_file more[] = { { "--report", common ? common->report : NULL, NULL },
                               { "--trace", common ? common->trace : NULL, NULL } };
     place written[MOST_OUTPUTS], read;
-    const char *options[MOST_OUTPUTS];
+    const char *options[MOST_OUTPUTS], *stream = NULL;
     char name[MOST_PATH], other[MOST_PATH];
     size_t count = 0;
     for (size_t o = 0; o < output_count + CLV_LEN(more); ++o) {
         const cli_file *out = o < output_count ? &outputs[o] : &more[o - output_count];
+        if (is_stream(out) && stream)
+            return cli_error(command, CLI_USAGE,
+                             "%s and %s are both standard output, expected a file for one", stream,
+                             out->option);
+        if (is_stream(out)) stream = out->option;
         if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
         for (size_t i = 0; i < input_count; ++i)
             if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))

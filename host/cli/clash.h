@@ -15,7 +15,8 @@ typedef struct cli_file {
  * where they have the same name in the same folder. */
 bool cli_same_file(const char *a, const char *b);
 
-/* Would an output replace an input or another output? To be asked before anything is written. An
+/* Would an output replace an input or another output? To be asked before anything is written. Only one
+ * output may be standard output ("-"). An
  * input of "-" is standard input; devices and pipes may be used twice. `common`: its report and
  * trace are outputs as well; may be NULL. Returns -1 to go on, else the exit code. */
 int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,

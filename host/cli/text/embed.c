@@ -69,9 +69,6 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE, "-o FILE is needed: where the vectors go");
-    if (cli_is_stream(a.output) && cli_is_stream(a.tokens_output))
-        return cli_error(&cli_embed, CLI_USAGE,
-                         "-o and --tokens-out are both standard output, expected a file for one");
     embed_state s = {
         .args = &a,
         .encode = { .command = &cli_embed, .args = &a.encode, .folder = argv[1], .take = take }
