@@ -57,8 +57,20 @@ typedef struct clv_function {
 extern const clv_function clv_functions[];
 extern const unsigned clv_function_count;
 
+/* The numbers that a kernel takes as arguments k0, k1, ..., so that expressions which differ in these
+ * alone are one kernel: steps, at most EXPRESSION_NUMBERS. Not what a compiler makes something better
+ * of when it knows it: divisors with an exact reciprocal, exponents, operands of numbers alone. */
+enum { EXPRESSION_NUMBERS = 16 };
+typedef struct clv_numbers {
+    unsigned step[EXPRESSION_NUMBERS], count;
+} clv_numbers;
+clv_numbers clv_expression_numbers(const clv_expression *expression);
+
 /* OpenCL C: "const fvec t3 = t1 + t2;" a line a step; an input's step calls IN<which>. */
-void clv_expression_write(const clv_expression *expression, clv_text *text);
+void clv_expression_write(const clv_expression *expression, const clv_numbers *numbers,
+                          clv_text *text);
+/* Equal where the lines are; names and values of `numbers` are no part. */
+uint64_t clv_expression_hash(const clv_expression *expression, const clv_numbers *numbers);
 
 /* On the host: out[i] of inputs[which][i * stride[which]], stride 0 or 1; `room` as the next says. */
 enum { EXPRESSION_BLOCK = 256 };

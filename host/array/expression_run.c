@@ -1,9 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps as OpenCL C, and steps done by the host, a block of elements at a time. */
+/* Steps as OpenCL C, and which of their numbers are arguments; steps done by the host, a block of elements at a time. */
 #include "host/array/expression.h"
+
+#include "base/digest.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+static unsigned arguments_of(const clv_step *s)
+{
+    switch (s->kind) {
+    case STEP_NUMBER:
+    case STEP_INPUT:
+        return 0;
+    case STEP_NEGATE:
+    case STEP_NOT:
+        return 1;
+    case STEP_CHOOSE:
+        return 3;
+    case STEP_CALL:
+        return clv_functions[s->which].arguments;
+    default:
+        return 2;
+    }
+}
+
+static bool has_exact_reciprocal(float x)
+{
+    int exponent;
+    return isfinite(x) && fabsf(frexpf(x, &exponent)) == 0.5f && exponent > -120 && exponent < 120;
+}
+
+/* Whether a compiler that knows argument `which` of a step, a number, does better. */
+static bool is_better_known(const clv_step *s, unsigned which, float number)
+{
+    if (s->kind == STEP_DIVIDE) return which == 1 && has_exact_reciprocal(number);
+    return s->kind == STEP_CALL && which == 1 && !strcmp(clv_functions[s->which].name, "pow");
+}
+
+clv_numbers clv_expression_numbers(const clv_expression *e)
+{
+    clv_numbers found = { .count = 0 };
+    bool fixed[EXPRESSION_STEPS] = { false }; /* made of numbers alone */
+    bool used[EXPRESSION_STEPS] = { false }, known[EXPRESSION_STEPS] = { false };
+    for (unsigned i = 0; i < e->count; ++i) {
+        const clv_step *s = &e->step[i];
+        fixed[i] = s->kind != STEP_INPUT;
+        for (unsigned k = 0; k < arguments_of(s); ++k)
+            fixed[i] = fixed[i] && fixed[s->argument[k]];
+        for (unsigned k = 0; k < arguments_of(s); ++k) {
+            const unsigned a = s->argument[k];
+            used[a] = true;
+            known[a] |= fixed[i] || is_better_known(s, k, e->step[a].number);
+        }
+    }
+    for (unsigned i = 0; i < e->count && found.count < EXPRESSION_NUMBERS; ++i)
+        if (e->step[i].kind == STEP_NUMBER && used[i] && !known[i]) found.step[found.count++] = i;
+    return found;
+}
+
+/* Its place among the arguments; EXPRESSION_NUMBERS: none. */
+static unsigned place_of(const clv_numbers *numbers, unsigned step)
+{
+    for (unsigned i = 0; i < numbers->count; ++i)
+        if (numbers->step[i] == step) return i;
+    return EXPRESSION_NUMBERS;
+}
+
+uint64_t clv_expression_hash(const clv_expression *e, const clv_numbers *numbers)
+{
+    uint64_t h = clv_fnv1a(CLV_FNV1A, &e->result, sizeof e->result);
+    for (unsigned i = 0; i < e->count; ++i) {
+        const clv_step *s = &e->step[i];
+        const unsigned kind = (unsigned)s->kind, place = place_of(numbers, i);
+        h = clv_fnv1a(h, &kind, sizeof kind);
+        h = clv_fnv1a(h, s->argument, arguments_of(s) * sizeof *s->argument);
+        if (s->kind == STEP_INPUT || s->kind == STEP_CALL)
+            h = clv_fnv1a(h, &s->which, sizeof s->which);
+        if (s->kind == STEP_NUMBER && place == EXPRESSION_NUMBERS)
+            h = clv_fnv1a(h, &s->number, sizeof s->number);
+        else if (s->kind == STEP_NUMBER)
+            h = clv_fnv1a(h, &place, sizeof place);
+    }
+    return h;
+}
+
+/* ---- as OpenCL C --------------------------------------------------------------------------------- */
 
 /* A constant as its bits: no text of the caller's, no rounding. */
 static void write_number(clv_text *text, float number)
@@ -58,11 +142,15 @@ static void write_step(const clv_step *s, clv_text *text)
     }
 }
 
-void clv_expression_write(const clv_expression *e, clv_text *text)
+void clv_expression_write(const clv_expression *e, const clv_numbers *numbers, clv_text *text)
 {
     for (unsigned i = 0; i < e->count; ++i) {
+        const unsigned place = place_of(numbers, i);
         clv_text_add(text, "        const fvec t%u = ", i);
-        write_step(&e->step[i], text);
+        if (place < EXPRESSION_NUMBERS)
+            clv_text_add(text, "(fvec)(k%u)", place);
+        else
+            write_step(&e->step[i], text);
         clv_text_add(text, ";\n");
     }
 }

@@ -13,12 +13,12 @@
 #include <cleave/array_math.h>
 
 #include <stdio.h>
-#include <string.h>
 
 static const size_t item_elements = 4096; /* of a work-item on a core */
 
 typedef struct map {
     clv_expression expression;
+    clv_numbers numbers;
     const char *text;
     const clv_map_input *inputs;
     size_t count;
@@ -44,6 +44,8 @@ static void write_kernel(const map *m, clv_text *t)
         if (!flat && m->inputs[i].array)
             clv_text_add(t, ", uint a%zu, uint b%zu, uint c%zu", i, i, i);
     }
+    for (unsigned i = 0; i < m->numbers.count; ++i)
+        clv_text_add(t, ", float k%u", i);
     clv_text_add(
         t, ")\n{\n    const uint from = get_global_id(0) * cols, to = min(n, from + cols);\n");
     clv_text_add(t, "    if (from >= n) return;\n");
@@ -73,7 +75,7 @@ static void write_kernel(const map *m, clv_text *t)
         else
             clv_text_add(t, "#define IN%zu ((fvec)(*q%zu))\n", i, i);
     }
-    clv_expression_write(&m->expression, t);
+    clv_expression_write(&m->expression, &m->numbers, t);
     clv_text_add(t, "        STORE(t%u, out + base, x, room);\n    }\n", m->expression.result);
     clv_text_add(t, flat ? "}\n" : "    }\n}\n");
 }
@@ -110,7 +112,7 @@ static clv_status on_device(clv_engine *engine, void *user)
         launch.global[0] = clv_round_up(launch.global[0], group);
         launch.local[0] = group;
     }
-    clv_arg args[7 + 4 * CLV_MAP_INPUTS];
+    clv_arg args[7 + 4 * CLV_MAP_INPUTS + EXPRESSION_NUMBERS];
     size_t used = 0;
     args[used++] = clv_arg_buffer(m->out->at);
     args[used++] = clv_arg_u32((uint32_t)n);
@@ -130,6 +132,8 @@ static clv_status on_device(clv_engine *engine, void *user)
         for (int axis = 0; axis < 3 && s->axes > 1; ++axis)
             args[used++] = clv_arg_u32((uint32_t)s->stride[i][axis]);
     }
+    for (unsigned i = 0; i < m->numbers.count; ++i)
+        args[used++] = clv_arg_f32(m->expression.step[m->numbers.step[i]].number);
     return clv_launch_enqueue(engine->queue, &launch, args, used, NULL);
 }
 
@@ -214,16 +218,15 @@ static clv_status try_map(clv_context *context, double work, clv_side side, doub
 
 /* ---- what others call ------------------------------------------------------------------------ */
 
-/* Expressions that cost the same: one text, spread alike, rows as long to a factor of two. */
+/* Expressions that cost the same: one kernel, spread alike, rows as long to a factor of two. */
 static void name_kind(const map *m, char kind[64])
 {
-    uint64_t h = clv_fnv1a(CLV_FNV1A, m->text, strlen(m->text));
+    uint64_t h = clv_expression_hash(&m->expression, &m->numbers);
     for (size_t i = 0; i < m->count; ++i) {
         const size_t *s = m->spread.stride[i];
         const unsigned char form =
             m->inputs[i].array ? (unsigned char)(1 + (s[3] != 0) + 2 * (s[0] + s[1] + s[2] != 0))
                                : 0;
-        h = clv_fnv1a(h, m->inputs[i].name, strlen(m->inputs[i].name) + 1);
         h = clv_fnv1a(h, &form, 1);
     }
     const unsigned octave = m->spread.axes > 1 ? clv_call_octave(m->spread.extent[3]) : 0;
@@ -251,6 +254,7 @@ static clv_status prepare(clv_context *context, map *m)
     }
     CLV_TRY(clv_array_check("map", context, m->out));
     CLV_TRY(clv_expression_parse(m->text, names, m->count, &m->expression, NULL));
+    m->numbers = clv_expression_numbers(&m->expression);
     CLV_TRY(clv_spread_make("map", m->out, arrays, names, m->count, &m->spread));
     for (size_t i = 0; i < m->count; ++i)
         if (arrays[i] == m->out && arrays[i]->elements != m->out->elements)

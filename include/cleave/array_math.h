@@ -41,6 +41,10 @@ typedef struct clv_map_input {
  * even) rsqrt sign sin sinh sqrt tan tanh trunc where(c,a,b). min and max ignore a NaN beside a
  * number. Nothing but what this names reaches a compiler.
  *
+ * An expression is compiled once a context; another one that differs in names or in numbers is the
+ * same kernel (but for powers and divisors such as 2 and 0.25). A number that changes from call to
+ * call may so be an input or stand in the text.
+ *
  * Accuracy: + - * fma floor ceil min max comparisons as float32 everywhere; division within 2.5 ulp,
  * sqrt 3, sin cos exp log and the like 4, pow 16 (OpenCL's bounds; the host's are smaller), whole
  * powers up to 4 by products. Nothing is contracted or reassociated.

@@ -4,10 +4,12 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "host/array/expression.h"
 
 #include <cleave/array_math.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static float *numbers(size_t count, uint64_t seed, double low, double high)
@@ -80,6 +82,86 @@ static void both_sides_map_alike(void **state)
 {
     (void)state;
     test_each_device(map_everything);
+}
+
+/* Do two expressions make one kernel? */
+static bool one_kernel(const char *a, const char *b)
+{
+    static const char *const names[] = { "x", "y" };
+    const char *const texts[2] = { a, b };
+    clv_text made[2] = { { 0 }, { 0 } };
+    uint64_t hash[2];
+    clv_expression *e = clv_alloc(1, sizeof *e);
+    assert_non_null(e);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_OK(clv_expression_parse(texts[i], names, 2, e, NULL));
+        const clv_numbers numbers = clv_expression_numbers(e);
+        clv_expression_write(e, &numbers, &made[i]);
+        hash[i] = clv_expression_hash(e, &numbers);
+    }
+    const bool same = strcmp(clv_text_get(&made[0]), clv_text_get(&made[1])) == 0;
+    assert_int_equal(same, hash[0] == hash[1]);
+    for (int i = 0; i < 2; ++i)
+        clv_text_clear(&made[i]);
+    clv_free(e);
+    return same;
+}
+
+static void numbers_make_no_new_kernel(void **state)
+{
+    (void)state;
+    assert_true(one_kernel("1.5*x + 2", "7 * x+0.25"));
+    assert_true(one_kernel("x/3 + max(y, 0)", "x/10 + max(y, 2)"));
+    assert_true(one_kernel("where(x > 1, x % 3, y**2)", "where(x > 5, x % 4, y**2)"));
+    assert_false(one_kernel("1.5*x + 2", "1.5*y + 2"));
+    assert_false(one_kernel("x + 2", "x - 2"));
+    assert_false(one_kernel("y**2", "y**3"));
+    assert_false(one_kernel("sin(x)", "cos(x)"));
+    /* what a compiler makes something of */
+    assert_false(one_kernel("x/2", "x/4"));
+    assert_false(one_kernel("x/2", "x/3"));
+    assert_false(one_kernel("y**0.5", "y**1.5"));
+    assert_false(one_kernel("x*sqrt(2)", "x*sqrt(3)"));
+    assert_false(one_kernel("1", "2"));
+    /* more numbers than arguments: the last ones are in the text */
+    char many[2][160] = { "x", "x" };
+    for (int i = 0; i < 18; ++i)
+        for (int k = 0; k < 2; ++k)
+            snprintf(many[k] + strlen(many[k]), 12, " + %d", i < 16 ? i + 20 * k : i);
+    assert_true(one_kernel(many[0], many[1]));
+    strcat(many[1], "9");
+    assert_false(one_kernel(many[0], many[1]));
+}
+
+/* Each number goes where it belongs, also beside strides. */
+static void place_numbers(test_device *device)
+{
+    float x[3][5], y[3], out[3][5];
+    for (int i = 0; i < 15; ++i)
+        x[i / 5][i % 5] = (float)(i - 7), y[i % 3] = (float)(i % 3);
+    clv_array *ax = wrap(device->context, x[0], 3, 5), *ay = wrap(device->context, y, 3, 1),
+              *to = wrap(device->context, out[0], 3, 5);
+    const clv_map_input in[] = { { "x", ax, 0 }, { "y", ay, 0 }, { "k", NULL, 100 } };
+    clv_offload_force(CLV_SIDE_DEVICE);
+    for (int turn = 0; turn < 3; ++turn) {
+        char text[100];
+        snprintf(text, sizeof text, "(%d*x - %d) * k + (y < 1 ? %d : y + 0.5) / 4", turn + 2,
+                 turn + 5, turn);
+        EXPECT_OK(clv_map(device->context, text, in, 3, to));
+        for (int i = 0; i < 15; ++i) {
+            const float here = y[i / 5], tail = here < 1 ? (float)turn : here + 0.5f;
+            assert_true(out[i / 5][i % 5] ==
+                        ((float)(turn + 2) * x[i / 5][i % 5] - (float)(turn + 5)) * 100 + tail / 4);
+        }
+    }
+    clv_offload_force(CLV_SIDE_AUTO);
+    clv_array_free(ax), clv_array_free(ay), clv_array_free(to);
+}
+
+static void numbers_have_their_places(void **state)
+{
+    (void)state;
+    test_each_device(place_numbers);
 }
 
 /* The values of numpy.broadcast_to, by indices. */
@@ -320,9 +402,10 @@ static void a_sum_is_compensated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_placed),    cmocka_unit_test(operators_bind_as_in_python),
-        cmocka_unit_test(both_sides_map_alike), cmocka_unit_test(shapes_broadcast_as_numpys),
-        cmocka_unit_test(a_sum_is_compensated), cmocka_unit_test(reductions_have_one_order),
+        cmocka_unit_test(faults_are_placed),          cmocka_unit_test(operators_bind_as_in_python),
+        cmocka_unit_test(numbers_make_no_new_kernel), cmocka_unit_test(numbers_have_their_places),
+        cmocka_unit_test(both_sides_map_alike),       cmocka_unit_test(shapes_broadcast_as_numpys),
+        cmocka_unit_test(a_sum_is_compensated),       cmocka_unit_test(reductions_have_one_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
