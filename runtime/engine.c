@@ -13,6 +13,9 @@
 /* Results of few bytes are copied back also from shared memory: that is one command and one wait, a
  * map and its end are two of each. */
 enum { COPIED = 8 << 10 };
+/* More than that goes back to the pool behind every call: the next call finds it there, and so does
+ * who needs the room meanwhile. */
+enum { KEPT = 1 << 20 };
 
 static bool is_broken(const clv_engine *engine)
 {
@@ -148,7 +151,8 @@ clv_status clv_engine_finish(clv_engine *engine, clv_status status)
     status = clv_queue_finish(engine->queue, status);
     for (size_t i = 0; i < CLV_ENGINE_KEYS; ++i) {
         engine->held[i].output = false;
-        if (!engine->held[i].wraps) continue;
+        const clv_buffer *buffer = engine->held[i].buffer;
+        if (!buffer || (!engine->held[i].wraps && clv_buffer_bytes(buffer) <= KEPT)) continue;
         clv_buffer_free(engine->held[i].buffer);
         engine->held[i].buffer = NULL;
         engine->held[i].wraps = false;

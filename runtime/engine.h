@@ -26,7 +26,7 @@ clv_engine *clv_engine_lock(clv_context *context);
 void clv_engine_unlock(clv_engine *engine); /* accepts NULL */
 void clv_engine_free(clv_engine *engine);   /* for the context; accepts NULL */
 
-/* Memory under `key`: scratch of at least `bytes`, kept from call to call. */
+/* Memory under `key`: scratch of at least `bytes`, until clv_engine_finish. */
 clv_status clv_engine_scratch(clv_engine *engine, unsigned key, size_t bytes, clv_buffer **buffer);
 /* The caller's memory for kernels: in place where the device shares it, else a copy. `output`: it
  * goes back at clv_engine_finish; `input`: kernels read what it holds now. */

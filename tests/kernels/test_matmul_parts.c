@@ -178,6 +178,33 @@ static void what_lies_between_rows_is_the_callers(void **state)
     }
 }
 
+/* Copies and packed operands of a large product are room for others behind it. */
+static void nothing_large_is_held(void **state)
+{
+    (void)state;
+    enum { SIDE = 640, MOST = 4 << 20 };
+    float *a = clv_zalloc(3 * SIDE * SIDE, sizeof *a);
+    assert_non_null(a);
+    for (size_t d = 0, count = test_device_count(); d < count; ++d) {
+        test_device device;
+        test_device_open(d, NULL, &device);
+        clv_offload_force(CLV_SIDE_DEVICE);
+        for (int copies = 0; copies < 2; ++copies) {
+            if (copies) device.device->zero_copy = false;
+            const uint64_t before = clv_device_memory(device.device).used_bytes;
+            for (int turn = 0; turn < 2; ++turn)
+                EXPECT_OK(clv_matmul_f32(device.context, SIDE, SIDE, SIDE, a, a + SIDE * SIDE,
+                                         a + 2 * SIDE * SIDE));
+            const clv_memory_stats after = clv_device_memory(device.device);
+            assert_true(after.used_bytes < before + MOST);
+            assert_true(!copies || after.cached_bytes >= 3 * SIDE * SIDE * sizeof *a);
+        }
+        clv_offload_force(CLV_SIDE_AUTO);
+        test_device_close(&device);
+    }
+    clv_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +212,7 @@ int main(void)
         cmocka_unit_test(who_says_so_ends_it),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(what_lies_between_rows_is_the_callers),
+        cmocka_unit_test(nothing_large_is_held),
     };
     return cmocka_run_group_tests_name("matmul_parts", tests, NULL, NULL);
 }
