@@ -153,6 +153,7 @@ build)
 demo)
     compile_command
     "$build/bin/cleave" demo
+    echo "The command is ${build#"$root"/}/bin/cleave"
     ;;
 test)
     run_tests

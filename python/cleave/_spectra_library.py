@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import _abi
 from ._arrays import address
 from ._check import file_path, given
-from .errors import ArgumentTypeError, FormatError, ShapeError
+from .errors import ArgumentTypeError, FileError, FormatError, ShapeError
 
 
 @dataclass
@@ -172,5 +172,7 @@ class SpectraLibrary:
                     array(name, "mean"), array(name, "std"), array(name, "hull_pts"),
                     array(name, "ccf_models"), ccf["logl0"], ccf["logl1"], ccf["splinestep"]))
             return cls(arms, array("ccf_params"))
+        except OSError as error:
+            raise FileError(f"{error.filename or root}: {error.strerror or error}") from error
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise FormatError(f"{root / 'lib.json'}: {type(error).__name__}: {error}") from error

@@ -7,10 +7,12 @@
 import csv
 import io
 import os
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import paco_kit as kit
 
@@ -38,11 +40,13 @@ class Runner:
         self.no_drivers = os.path.join(work, "no drivers")
         os.mkdir(self.no_drivers)
 
+    def environment(self):
+        return kit.environment(CLEAVE_CACHE_DIR=self.cache, CLEAVE_MODE="reference",
+                               OCL_ICD_VENDORS=self.no_drivers)
+
     def __call__(self, *arguments):
         return subprocess.run([self.command, "blobs", *arguments], capture_output=True, text=True,
-                              env=kit.environment(CLEAVE_CACHE_DIR=self.cache, CLEAVE_MODE="reference",
-                                                  OCL_ICD_VENDORS=self.no_drivers),
-                              check=False)
+                              env=self.environment(), check=False)
 
 
 def usage(run, movie):
@@ -207,6 +211,25 @@ def jumps(run, work):
     say(done.returncode == 0 and "jumps" not in done.stderr, "no jump, no word")
 
 
+def interrupted(run, work):
+    """Ctrl-C also where each block of frames is a job that ends before it asks."""
+    movie, out = os.path.join(work, "long.bin"), os.path.join(work, "long.csv")
+    frames, side = 400000, 64
+    with open(movie, "wb") as file:
+        file.truncate(frames * side * side)  # without a byte on disk
+    with subprocess.Popen([run.command, "blobs", movie, "-o", out, "--raw", f"{frames},{side},{side},u8"],
+                          env=run.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None and not kit.catches_interrupts(process):
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=120)[1]
+    say(process.returncode == 130 and "cancelled after" in told, f"Ctrl-C ends a long movie: {told!r}")
+    say(not os.path.exists(out), "  and no table stays")
+
+
 def main():
     command, folder = sys.argv[1:]
     with tempfile.TemporaryDirectory() as work:
@@ -216,6 +239,7 @@ def main():
         outputs(run, folder, work)
         raw_pixels(run, folder, work)
         jumps(run, work)
+        interrupted(run, work)
         say(not [n for n in os.listdir(work) if n.startswith(".")], "no temporary file is left")
     return 1 if WRONG else 0
 

@@ -403,13 +403,6 @@ class Writes(PacoCase):
             self.assertEqual(file.read(), "in the way")
 
 
-def catches_interrupts(process):
-    """Whether it has its handler: drivers are loaded before, which takes seconds on a busy machine."""
-    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
-        caught = next(line for line in file if line.startswith("SigCgt:"))
-    return bool(int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1)
-
-
 class Stops(PacoCase):
     def test_an_interrupt_leaves_nothing(self):
         long = kit.Sequence(frames=30, height=80, width=80, turn=90)
@@ -420,7 +413,7 @@ class Stops(PacoCase):
                               stderr=subprocess.PIPE) as process:
             until = time.monotonic() + 60
             while time.monotonic() < until and process.poll() is None and \
-                    not catches_interrupts(process):
+                    not kit.catches_interrupts(process):
                 time.sleep(0.01)
             time.sleep(0.5)  # minutes are needed
             process.send_signal(signal.SIGINT)

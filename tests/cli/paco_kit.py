@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -171,3 +172,10 @@ class Sequence:
         npy_write(paths[1], [self.frames], self.angles, "<f8")
         npy_write(paths[2], [self.psf_size, self.psf_size], self.psf)
         return paths
+
+
+def catches_interrupts(process):
+    """Whether it has its handler: drivers are loaded before, which takes seconds on a busy machine."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1)

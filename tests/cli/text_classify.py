@@ -87,8 +87,9 @@ def softmax(scores):
 
 
 def read_rows(output):
-    return [(name, [float(x) for x in numbers])
-            for name, *numbers in (line.split("\t") for line in output.decode().splitlines())]
+    rows = [line.split("\t") for line in output.decode().splitlines()]
+    return [(name, [float(x) for x in numbers]) for name, *numbers in rows
+            if (name, numbers[0]) != ("class", "probability")]
 
 
 def compare(what, names, wanted, rows):
@@ -111,6 +112,7 @@ def check_learnt(folder, model):
     report = os.path.join(folder, "report.json")
     done = run(out, "--all", "--report", report)
     expect("exit code", 0, done.returncode)
+    expect("header", b"class\tprobability\tanimal\tnumber", done.stdout.splitlines()[0])
     rows = read_rows(done.stdout)
     expect("the classes", ["animal"] * 5 + ["number"] * 5, [name for name, _ in rows[:10]])
     weights = read_weights(out)

@@ -151,6 +151,7 @@ def check_refusals(folder):
     refuses(2, "cannot open", model, "-i", os.path.join(folder, "none"), "-o", target)
     refuses(2, "line 2: byte 0 (0xFF) is not UTF-8", model, "-o", target, text=b"a\n\xff\n")
     refuses(2, "expected 2 to 16", model, "--max-length=17", "-o", target)
+    refuses(2, "--max-length: 0 given", model, "--max-length=0", "-o", target)
     refuses(2, "--batch-tokens", model, "--batch-tokens=99999999", "-o", target)
     refuses(1, "cannot create", model, "-o", os.path.join(folder, "none", "out.npy"))
     refuses(2, "model_type is roberta", make_model(os.path.join(folder, "a"), model_type="roberta"),

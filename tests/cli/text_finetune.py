@@ -53,6 +53,7 @@ def check_classes(folder, model, data):
              "--lr=0.02", "--seed=5"]
     done = run(model, *rules, "-o", out, "--report", report)
     expect("exit code", 0, done.returncode)
+    expect("what was read", b"10 texts, 2 classes: animal 5, number 5", done.stderr.splitlines()[0])
     found = losses(done.stdout)
     expect("a line a step", 36, len(found))
     accuracies = [float(x) for x in re.findall(rb"validation loss [0-9.]+ accuracy ([0-9.]+)", done.stdout)]
@@ -98,6 +99,8 @@ def check_interrupted(folder, model, data):
     expect("of another run", (2, True), (other.returncode, b"another run" in other.stderr))
     done = run(model, *rules, "--resume", "-o", broken)
     expect("resumed", 0, done.returncode)
+    twice = run(model, *rules, "--resume", "-o", broken)
+    expect("resumed twice", (2, True), (twice.returncode, b"the run has ended" in twice.stderr))
     expect("goes on", True, 0 < len(losses(done.stdout)) < 590)
     expect("the same bytes", True, filecmp.cmp(os.path.join(whole, "model.safetensors"),
                                                os.path.join(broken, "model.safetensors"), False))

@@ -341,6 +341,8 @@ def test_specfit_says_what_does_not_fit(reference, tmp_path):
     with pytest.raises(cleave.ShapeError):  # beyond the library
         cleave.specfit({"arm": "blue", "wavelength": wave + 500, "flux": ones, "ivar": ones},
                        library, context=reference)
+    with pytest.raises(cleave.FileError, match="lib.json: No such file"):
+        cleave.SpectraLibrary.load(tmp_path)
     (tmp_path / "lib.json").write_text('{"arms": {"blue": {}}}')
     with pytest.raises(cleave.FormatError, match="lib.json"):
         cleave.SpectraLibrary.load(tmp_path)

@@ -264,6 +264,11 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
             break;
         }
         if (status || !count) break;
+        if (cli_interrupted()) { /* the jobs of small blocks end before they ask */
+            status = clv_fail(CLV_E_CANCELLED, "cancelled after %zu of %zu frames", t->done,
+                              t->last - t->first);
+            break;
+        }
         status = clv_blobs_push(stream, pixels, count, t->report);
         if (!status && t->a->overlay && !quiet_pass &&
             !blobs_project(&t->projection, t->facts, pixels, count, t->a->invert))

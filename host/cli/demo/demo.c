@@ -145,7 +145,10 @@ static int run_workloads(const demo_args *a, clv_context *context, clv_report *r
     *good = true;
     for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
         demo_row row = { .ok = true };
-        if (cli_interrupted()) return CLI_INTERRUPTED;
+        if (cli_interrupted())
+            return cli_error(&cli_demo, CLI_INTERRUPTED,
+                             "cancelled before %s; what was written is in %s", workloads[i].name,
+                             a->output);
         tell_doing(a, workloads[i].name);
         const clv_status status = workloads[i].run(context, a->output, report, &row);
         cli_doing(&a->common, NULL);

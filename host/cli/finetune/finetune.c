@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave finetune`: a model learns from examples. */
 #include "host/cli/finetune/folder.h"
+#include "host/model/folder.h"
 #include "host/cli/finetune/run.h"
 
 #include "base/alloc.h"
@@ -127,7 +128,10 @@ static clv_status check_state(finetune_state *s)
                         "remove it to begin again",
                         s->file);
     if (!there && s->args->resume)
-        return clv_fail(CLV_E_ARGUMENT, "--resume: there is no %s", s->file);
+        return clv_fail(CLV_E_ARGUMENT, "--resume: there is no %s%s", s->file,
+                        clv_folder_has(s->args->output, "model.safetensors")
+                            ? ": the run has ended, its model is there"
+                            : "");
     return CLV_OK;
 }
 
@@ -146,6 +150,23 @@ static clv_status read_input(finetune_state *s)
     if (a->validation)
         CLV_TRY(cli_examples_read(a->validation, &a->texts, s->tokenizer, classes, &s->validation));
     return CLV_OK;
+}
+
+/* A header line that was taken for an example shows here. */
+static void tell_examples(const finetune_state *s)
+{
+    enum { MOST = 12 };
+    const cli_examples *e = &s->examples;
+    if (s->args->common.quiet) return;
+    fprintf(stderr, "%zu %s", e->count, e->labels ? "texts" : "pairs");
+    if (e->labels) fprintf(stderr, ", %zu classes", s->classes.count);
+    for (size_t c = 0; e->labels && c < s->classes.count && s->classes.count <= MOST; ++c) {
+        size_t count = 0;
+        for (size_t i = 0; i < e->count; ++i)
+            count += (size_t)e->labels[i] == c;
+        fprintf(stderr, "%s %s %zu", c ? "," : ":", s->classes.names[c], count);
+    }
+    fputc('\n', stderr);
 }
 
 static clv_status open_trainer(finetune_state *s)
@@ -260,6 +281,7 @@ static int finetune(finetune_state *s)
     if (code >= 0) return code;
     code = cli_status(&cli_finetune, clv_report_create(&s->report));
     if (!code) code = cli_status(&cli_finetune, open_trainer(s));
+    if (!code) tell_examples(s);
     if (!code) code = cli_status(&cli_finetune, learn(s));
     if (code) return code;
     note(s);
@@ -304,7 +326,8 @@ static int run(int argc, char **argv)
           "steps from state to state on disk [0: an epoch]", NULL },
         { "resume", CLI_FLAG, &a.resume, NULL, "go on from the state in FOLDER", NULL },
         { "max-length", CLI_UINT, &a.texts.max_length, "N",
-          "most tokens of a text, [CLS] and [SEP] included [the model's]", NULL },
+          "most tokens of a text, [CLS] and [SEP] included [the model's]",
+          &a.texts.max_length_given },
         { "invalid", CLI_CHOICE, &a.texts.invalid, "error,drop",
           "what becomes of bytes that are not UTF-8 [error]", NULL },
         { "threads", CLI_UINT, &a.texts.threads, "N", "threads that tokenize [all cores]", NULL },

@@ -55,6 +55,11 @@ int specfit_models_begin(const specfit_args *args, const specfit_table *table, c
 int specfit_models_put(const specfit_table *table, size_t from, size_t count, clv_fits_rows *file);
 int specfit_models_end(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
 
+/* ---- tell.c ---- */
+/* Lines for the reader: stars, time, devices, warnings by kind. */
+void specfit_tell(const specfit_args *args, const specfit_table *table, const clv_report *report,
+                  double seconds);
+
 /* ---- plot.c ---- */
 /* A picture of one star; block holds its spectra. */
 int specfit_plot(const specfit_args *args, const specfit_table *table, const specfit_row *row,

@@ -224,6 +224,8 @@ int specfit_plot_summary(const specfit_args *a, const specfit_table *t)
             "-log g over -teff (K)");
     scatter(&image, t, (frame){ 870, 40, 300, 340, 0, 1 }, feh_of, alpha_of,
             "[alpha/Fe] over [Fe/H]");
+    clv_image_text(&image, 70, 10, 1, "blue: without warnings, red: with some (RVS_WARN)", ink,
+                   NULL);
     status = save(a, "summary.png", &image);
     clv_image_clear(&image);
     return cli_status(&cli_specfit, status);

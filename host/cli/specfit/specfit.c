@@ -230,6 +230,13 @@ typedef struct run_state {
     specfit_journal journal;
 } run_state;
 
+/* Between jobs; those ask themselves. */
+static int cancelled(const run_state *s, size_t done)
+{
+    return cli_error(&cli_specfit, CLI_INTERRUPTED, "cancelled after %zu of %zu stars", done,
+                     s->table.count);
+}
+
 static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to)
 {
     const size_t count = to - from, slots = s->table.slots;
@@ -269,7 +276,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     for (size_t i = 0; !code && i < count; ++i)
         rows[i].fit = results[i];
     for (size_t i = 0; !code && a->plots && i < count; ++i)
-        code = specfit_plot(a, &s->table, &rows[i], &block);
+        code =
+            cli_interrupted() ? cancelled(s, from) : specfit_plot(a, &s->table, &rows[i], &block);
     if (!code && a->models) code = specfit_models_put(&s->table, from, count, &s->models);
     if (!code && s->journal.file >= 0)
         code = cli_status(&cli_specfit, specfit_journal_put(&s->journal, &s->table, from, count));
@@ -322,7 +330,7 @@ static int fit_all(const specfit_args *a, run_state *s)
         while (to < s->table.count && to - from < most &&
                s->table.rows[to].row < s->table.rows[from].row + BLOCK_ROWS)
             ++to;
-        code = fit_block(a, s, from, to);
+        code = cli_interrupted() ? cancelled(s, from) : fit_block(a, s, from, to);
         if (!code) from = to;
     }
     cli_bar_end(&s->progress.bar);
@@ -330,28 +338,6 @@ static int fit_all(const specfit_args *a, run_state *s)
         cli_warn(&cli_specfit, "%zu of %zu stars are kept in %s", from, s->table.count,
                  s->journal.path);
     return code;
-}
-
-static void summarize(const specfit_args *a, const run_state *s, double seconds)
-{
-    char took[24];
-    size_t good = 0, bad = 0;
-    if (a->common.quiet || strcmp(a->output, "-") == 0) return;
-    for (size_t i = 0; i < s->table.count; ++i) {
-        good += s->table.rows[i].fit.warnings == 0;
-        bad += (s->table.rows[i].fit.warnings & CLV_SPECFIT_BAD_SPECTRUM) != 0;
-    }
-    if (!s->table.count) {
-        printf("no star to fit in the file\n");
-        return;
-    }
-    printf("%zu stars in %s (%.1f stars/s) on", s->table.count, clv_format_seconds(seconds, took),
-           (double)s->table.count / fmax(seconds, 1e-6));
-    for (size_t i = 0, shown = 0; i < clv_report_share_count(s->report); ++i) {
-        const clv_share share = clv_report_share(s->report, i);
-        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
-    }
-    printf("\n%zu without warnings, %zu with nothing to fit\n", good, bad);
 }
 
 /* The context; with --use_gpu its log line, and the other devices where there is no GPU. */
@@ -465,7 +451,7 @@ static int run(int argc, char **argv)
     if (!code) code = specfit_write(&a, &s.table);
     if (!code) note(&s);
     if (!code) code = cli_write_report(&cli_specfit, &a.common, s.context, s.report);
-    if (!code) summarize(&a, &s, clv_now() - started);
+    if (!code) specfit_tell(&a, &s.table, s.report, clv_now() - started);
     specfit_journal_close(&s.journal, !code);
     clv_fits_rows_abandon(&s.models);
     clv_free(s.table.rows), clv_free(s.table.redshifts), clv_free(s.table.redshift_file);

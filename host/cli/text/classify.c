@@ -94,6 +94,16 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     return flush(s);
 }
 
+/* Columns of all classes need names. */
+static clv_status begin_tsv(classify_state *s)
+{
+    clv_text_add(&s->csv.text, "class\tprobability");
+    for (size_t i = 0; i < clv_classes_count(s->classes); ++i)
+        clv_text_add(&s->csv.text, "\t%s", clv_classes_name(s->classes, i));
+    clv_text_bytes(&s->csv.text, "\n", 1);
+    return flush(s);
+}
+
 static clv_status begin_csv(classify_state *s)
 {
     const size_t count = clv_classes_count(s->classes), shown = s->args->all ? count : 0;
@@ -113,6 +123,7 @@ static clv_status classify_all(classify_state *s)
 {
     clv_status status = clv_output_open(&s->output, s->args->output, false);
     if (!status && is_csv(s->args)) status = begin_csv(s);
+    if (!status && !is_csv(s->args) && s->args->all) status = begin_tsv(s);
     if (!status) status = cli_encode_run(&s->encode);
     if (!status) status = clv_output_finish(&s->output);
     clv_output_abandon(&s->output);
@@ -210,7 +221,7 @@ const cli_command cli_classify = {
         "transformers; the names of the classes are id2label in config.json. The next lines are\n"
         "tokenized while devices work, results are written as they come: memory does not grow "
         "with\n"
-        "the input. Formats: TSV (without a header), CSV (with one). The report has the number of\n"
+        "the input. Formats: TSV (a header with --all alone), CSV. The report has the number of\n"
         "texts of each class.",
     .run = run,
 };

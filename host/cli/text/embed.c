@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <unistd.h>
+
 typedef struct embed_args {
     cli_encode_args encode;
     const char *output, *tokens_output;
@@ -25,6 +27,12 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     embed_state *s = user;
     CLV_TRY(cli_vectors_add(&s->vectors, vectors, rows->rows));
     return s->args->tokens_output ? cli_ids_add(&s->ids, rows) : CLV_OK;
+}
+
+static bool writes_npy(const embed_args *a)
+{
+    return a->format == CLI_VECTORS_NPY ||
+           (a->format == CLI_VECTORS_AUTO && cli_is_stream(a->output));
 }
 
 static clv_status encode_all(embed_state *s)
@@ -69,6 +77,10 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if (!a.output)
         return cli_error(&cli_embed, CLI_USAGE, "-o FILE is needed: where the vectors go");
+    if (cli_is_stream(a.output) && writes_npy(&a) && isatty(STDOUT_FILENO))
+        return cli_error(&cli_embed, CLI_USAGE,
+                         "-o -: NPY is no text for a terminal; expected a file, a pipe or --format "
+                         "csv");
     embed_state s = {
         .args = &a,
         .encode = { .command = &cli_embed, .args = &a.encode, .folder = argv[1], .take = take }

@@ -16,7 +16,7 @@ void cli_texts_table(cli_texts *t, cli_option *table)
           NULL },
         { "column", CLI_UINT, &t->column, "N", "the N-th field between tabs of every line", NULL },
         { "max-length", CLI_UINT, &t->max_length, "N",
-          "most tokens of a text, [CLS] and [SEP] included [the model's]", NULL },
+          "most tokens of a text, [CLS] and [SEP] included [the model's]", &t->max_length_given },
         { "invalid", CLI_CHOICE, &t->invalid, "error,drop",
           "what becomes of bytes that are not UTF-8 [error]", NULL },
         { "threads", CLI_UINT, &t->threads, "N", "threads that tokenize [all cores]", NULL },
@@ -31,6 +31,8 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
     if (t->column > 100000)
         return cli_error(command, CLI_USAGE, "--column: %llu given, expected at most 100000",
                          (unsigned long long)t->column);
+    if (t->max_length_given && !t->max_length)
+        return cli_error(command, CLI_USAGE, "--max-length: 0 given, expected 2 or more");
     if (t->threads > 64)
         return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
                          (unsigned long long)t->threads);

@@ -12,8 +12,9 @@ typedef struct cli_texts {
     const char *input;   /* "-": standard input */
     uint64_t column;     /* 0: whole lines */
     uint64_t max_length; /* 0: as the model says */
-    int invalid;         /* 0: an error, 1: replaced */
-    uint64_t threads;    /* 0: all cores */
+    bool max_length_given;
+    int invalid;      /* 0: an error, 1: replaced */
+    uint64_t threads; /* 0: all cores */
 } cli_texts;
 
 enum { CLI_TEXT_OPTIONS = 5 };

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run says at its end. */
+#include "host/cli/specfit/files.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* "27 without warnings, 37 with vsini above 100 km/s": a star may count for several. */
+static void tell_warnings(const specfit_table *t)
+{
+    static const struct {
+        int bit;
+        const char *what;
+    } kinds[] = { { CLV_SPECFIT_LOW_CONTRAST, "of low contrast" },
+                  { CLV_SPECFIT_VELOCITY_EDGE, "with a velocity at a limit" },
+                  { CLV_SPECFIT_VELOCITY_ERROR, "with a velocity error above 100 km/s" },
+                  { CLV_SPECFIT_PARAMETER_EDGE, "with a parameter at a limit of the library" },
+                  { CLV_SPECFIT_FAST_ROTATION, "with vsini above 100 km/s" },
+                  { CLV_SPECFIT_BAD_HESSIAN, "whose errors are not to be trusted" },
+                  { CLV_SPECFIT_BAD_SPECTRUM, "with nothing to fit" } };
+    size_t good = 0;
+    for (size_t i = 0; i < t->count; ++i)
+        good += t->rows[i].fit.warnings == 0;
+    printf("%zu without warnings", good);
+    for (size_t k = 0; k < CLV_LEN(kinds); ++k) {
+        size_t found = 0;
+        for (size_t i = 0; i < t->count; ++i)
+            found += (t->rows[i].fit.warnings & (unsigned)kinds[k].bit) != 0;
+        if (found) printf(", %zu %s (%d)", found, kinds[k].what, kinds[k].bit);
+    }
+    printf("\n");
+}
+
+void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_report *report,
+                  double seconds)
+{
+    char took[24];
+    if (a->common.quiet || strcmp(a->output, "-") == 0) return;
+    if (!t->count) {
+        printf(
+            "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",
+            t->desi->rows);
+        return;
+    }
+    printf("%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),
+           (double)t->count / fmax(seconds, 1e-6));
+    for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
+        const clv_share share = clv_report_share(report, i);
+        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
+    }
+    printf("\n");
+    tell_warnings(t);
+}
