@@ -82,16 +82,16 @@ static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p
     const int length = f->folder ? snprintf(joined, MOST_PATH, "%s/%s", f->folder, f->path)
                                  : snprintf(joined, MOST_PATH, "%s", f->path);
     if (length < 0 || length >= MOST_PATH) return false;
-    if (f->folder || strcmp(f->path, "-") != 0)
+    if (f->folder || !cli_is_stream(f->path))
         return look(joined, p) && p->regular && (p->there || !reads);
     if (!reads) return false;
     p->there = fstat(STDIN_FILENO, &p->file) == 0;
     return p->there && S_ISREG(p->file.st_mode);
 }
 
-static bool is_stream(const cli_file *f)
+bool cli_is_stream(const char *path)
 {
-    return f->path && !f->folder && strcmp(f->path, "-") == 0;
+    return path && strcmp(path, "-") == 0;
 }
 
 int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
@@ -105,11 +105,12 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
     size_t count = 0;
     for (size_t o = 0; o < output_count + CLV_LEN(more); ++o) {
         const cli_file *out = o < output_count ? &outputs[o] : &more[o - output_count];
-        if (is_stream(out) && stream)
+        const bool streams = !out->folder && cli_is_stream(out->path);
+        if (streams && stream)
             return cli_error(command, CLI_USAGE,
                              "%s and %s are both standard output, expected a file for one", stream,
                              out->option);
-        if (is_stream(out)) stream = out->option;
+        if (streams) stream = out->option;
         if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
         for (size_t i = 0; i < input_count; ++i)
             if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))

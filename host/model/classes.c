@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "host/model/folder.h"
 #include "host/model/model.h"
+#include "runtime/blas/gemm.h"
 
 #include <cleave/tensors.h>
 
@@ -15,8 +16,9 @@
 
 struct clv_classes {
     clv_model_config config;
-    const float *pooler_weight, *pooler_bias; /* of the model; NULL: straight on its vectors */
-    float *weight, *bias;
+    float *pooler_weight;     /* [D, D], turned; NULL: straight on the encoder's vectors */
+    const float *pooler_bias; /* the model's */
+    float *weight, *bias;     /* [D, count], turned; [count] */
     char **names;
     size_t count;
 };
@@ -77,6 +79,16 @@ static clv_status check_task(const char *config, const clv_json *root)
     return CLV_OK;
 }
 
+/* Products run along rows: [rows, columns] becomes [columns, rows]. NULL without memory. */
+static float *turned(const float *w, size_t rows, size_t columns)
+{
+    float *out = clv_alloc(rows * columns, sizeof *out);
+    for (size_t i = 0; out && i < rows; ++i)
+        for (size_t k = 0; k < columns; ++k)
+            out[k * rows + i] = w[i * columns + k];
+    return out;
+}
+
 static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_weights *weights)
 {
     if (!weights->pooler_weight || !weights->pooler_bias)
@@ -84,7 +96,8 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
                         "%s: a classifier of transformers without \"bert.pooler.dense\", as those "
                         "of tokens are; expected BertForSequenceClassification",
                         path);
-    c->pooler_weight = weights->pooler_weight;
+    c->pooler_weight = turned(weights->pooler_weight, c->config.width, c->config.width);
+    if (!c->pooler_weight) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     c->pooler_bias = weights->pooler_bias;
     c->config.pooling = CLV_MODEL_CLS;
     return CLV_OK;
@@ -93,16 +106,23 @@ static clv_status take_pooler(clv_classes *c, const char *path, const clv_model_
 static clv_status read_numbers(clv_classes *c, const clv_tensors *file, const char *path,
                                const clv_tensor *weight, const clv_tensor *bias)
 {
+    float *rows = clv_alloc(weight->count, sizeof *rows);
     c->count = weight->shape[0];
-    c->weight = clv_alloc(weight->count, sizeof *c->weight);
     c->bias = clv_alloc(c->count, sizeof *c->bias);
-    if (!c->weight || !c->bias)
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
-    CLV_TRY(clv_tensors_read_f32(file, weight, 0, weight->count, c->weight));
-    CLV_TRY(clv_tensors_read_f32(file, bias, 0, bias->count, c->bias));
-    clv_weights_warn(path, weight->name, c->weight, weight->count);
-    clv_weights_warn(path, bias->name, c->bias, bias->count);
-    return CLV_OK;
+    clv_status status = CLV_OK;
+    if (!rows || !c->bias)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+    if (!status) status = clv_tensors_read_f32(file, weight, 0, weight->count, rows);
+    if (!status) status = clv_tensors_read_f32(file, bias, 0, bias->count, c->bias);
+    if (!status) {
+        clv_weights_warn(path, weight->name, rows, weight->count);
+        clv_weights_warn(path, bias->name, c->bias, bias->count);
+        c->weight = turned(rows, c->count, c->config.width);
+        if (!c->weight)
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory for %zu classes", path, c->count);
+    }
+    clv_free(rows);
+    return status;
 }
 
 static clv_status read_layer(clv_classes *c, const clv_model *model, const char *path,
@@ -181,7 +201,7 @@ void clv_classes_close(clv_classes *c)
     if (!c) return;
     for (size_t i = 0; c->names && i < c->count; ++i)
         clv_free(c->names[i]);
-    clv_free(c->names), clv_free(c->weight), clv_free(c->bias);
+    clv_free(c->names), clv_free(c->weight), clv_free(c->bias), clv_free(c->pooler_weight);
     clv_free(c);
 }
 
@@ -202,20 +222,25 @@ const clv_model_config *clv_classes_get_config(const clv_classes *c)
 
 /* ---- the probabilities --------------------------------------------------------------------- */
 
-/* In lanes, which the compiler may make one vector of. */
-static float dot(const float *a, const float *b, size_t count)
+/* y [rows, n] = x [rows, k] w [k, n] + b. */
+static void linear(const float *x, size_t rows, size_t k, const float *w, const float *b, size_t n,
+                   float *y)
 {
-    enum { LANES = 16 };
-    float lane[LANES] = { 0 }, sum = 0;
-    size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (size_t k = 0; k < LANES; ++k)
-            lane[k] += a[i + k] * b[i + k];
-    for (; i < count; ++i)
-        sum += a[i] * b[i];
-    for (size_t k = 0; k < LANES; ++k)
-        sum += lane[k];
-    return sum;
+    const clv_host_gemm g = { .m = rows,
+                              .n = n,
+                              .k = k,
+                              .a = x,
+                              .a_row = k,
+                              .a_col = 1,
+                              .b = w,
+                              .b_row = n,
+                              .b_col = 1,
+                              .c = y,
+                              .c_row = n,
+                              .c_col = 1,
+                              .alpha = 1,
+                              .bias = b };
+    clv_gemm_host(&g);
 }
 
 static void softmax(float *scores, size_t count)
@@ -235,18 +260,25 @@ clv_status clv_classes_probabilities(const clv_classes *c, const float *vectors,
 {
     if (!c || (texts && (!vectors || !probabilities)))
         return clv_fail(CLV_E_ARGUMENT, "clv_classes_probabilities: a NULL");
-    const size_t d = c->config.width;
-    float *pooled = clv_alloc(d, sizeof *pooled);
-    if (!pooled) return clv_fail(CLV_E_MEMORY, "no memory for %zu numbers", d);
-    for (size_t t = 0; t < texts; ++t) {
+    enum { AT_ONCE = 256 };
+    const size_t d = c->config.width, most = CLV_MIN(texts, (size_t)AT_ONCE);
+    float *pooled =
+        c->pooler_weight ? clv_alloc(CLV_MAX(most, (size_t)1) * d, sizeof *pooled) : NULL;
+    if (c->pooler_weight && !pooled)
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu pooled texts", most);
+    for (size_t t = 0; t < texts; t += AT_ONCE) {
+        const size_t rows = CLV_MIN(texts - t, (size_t)AT_ONCE);
         const float *v = vectors + t * d;
         float *p = probabilities + t * c->count;
-        for (size_t i = 0; c->pooler_weight && i < d; ++i)
-            pooled[i] = tanhf(dot(v, c->pooler_weight + i * d, d) + c->pooler_bias[i]);
-        if (c->pooler_weight) v = pooled;
-        for (size_t i = 0; i < c->count; ++i)
-            p[i] = dot(v, c->weight + i * d, d) + c->bias[i];
-        softmax(p, c->count);
+        if (pooled) {
+            linear(v, rows, d, c->pooler_weight, c->pooler_bias, d, pooled);
+            for (size_t i = 0; i < rows * d; ++i)
+                pooled[i] = tanhf(pooled[i]);
+            v = pooled;
+        }
+        linear(v, rows, d, c->weight, c->bias, c->count, p);
+        for (size_t r = 0; r < rows; ++r)
+            softmax(p + r * c->count, c->count);
     }
     clv_free(pooled);
     return CLV_OK;

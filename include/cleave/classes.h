@@ -44,7 +44,8 @@ CLV_API const clv_model_config *clv_classes_get_config(const clv_classes *classe
  * On the calling thread; a layer is small beside the encoder.
  * @param vectors        V [texts, D], of an encoder with clv_classes_get_config
  * @param probabilities  [texts, classes]; NaN where a score is NaN or +inf
- * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_MEMORY. Relative error of each about 1e-6.
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL); CLV_E_MEMORY. Error of a score about 1e-6 times
+ *         |V| |W|, and so the relative one of a probability.
  */
 CLV_API clv_status clv_classes_probabilities(const clv_classes *classes, const float *vectors,
                                              size_t texts, float *probabilities);

@@ -43,6 +43,12 @@ class FirstLook(unittest.TestCase):
             with open(os.path.join(self.folder, "out", name), "rb") as file:
                 self.assertEqual(file.read(8), PNG)
 
+        self.run_cleave("specfit", "out/specfit-coadd.fits", "--library", "out/specfit-library", "-o",
+                        "out/stars.csv", "--plot", "out/stars", "--device", "0")
+        with open(os.path.join(self.folder, "out", "stars.csv"), encoding="ascii") as file:
+            self.assertEqual(len(file.readlines()), 65)
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "out", "stars"))), 65)
+
     def test_selftest_notices_a_wrong_kernel(self):
         good = self.run_cleave("selftest", "--device", "0")
         self.assertIn("all good", good.stdout)

@@ -314,6 +314,21 @@ static void long_calls_now_and_then_cost_little(void **state)
     }
 }
 
+/* A side that calls leave is remembered as slower, also seconds after the very first choice. */
+static void the_first_choice_leaves_no_side(void **state)
+{
+    (void)state;
+    clv_exacts *exacts = clv_zalloc(1, sizeof *exacts);
+    assert_non_null(exacts);
+    clv_exact *e = clv_exact_put(exacts, 1, 100e-6, 120e-6);
+    (void)clv_exact_turn(e, CLV_SIDE_HOST, 100);
+    assert_true(e->usual[0] == 0 && e->usual[1] == 0);
+    e->lean[0] = 0.4;
+    (void)clv_exact_turn(e, CLV_SIDE_DEVICE, 103);
+    assert_true(fabs(e->usual[0] - 0.1) < 1e-9 && e->usual[1] == 0);
+    clv_free(exacts);
+}
+
 /* Calls that come one by one, with pauses between them, and long ones: a try ends all the same. */
 static void a_try_ends_after_60_ms_of_calls(void **state)
 {
@@ -389,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_pause_ends_a_try),
         cmocka_unit_test(what_stays_slower_costs_little),
         cmocka_unit_test(long_calls_now_and_then_cost_little),
+        cmocka_unit_test(the_first_choice_leaves_no_side),
         cmocka_unit_test(a_try_ends_after_60_ms_of_calls),
         cmocka_unit_test(a_side_that_wakes_up_teaches_nothing),
     };

@@ -345,7 +345,7 @@ static void summarize(const task *t, double seconds)
     char took[24];
     const clv_blob_summary *s = &t->summary;
     if (t->a->common.quiet) return;
-    FILE *out = t->a->output && strcmp(t->a->output, "-") == 0 ? stderr : stdout;
+    FILE *out = cli_is_stream(t->a->output) ? stderr : stdout;
     fprintf(out, "%zu frames, %zu spots, %.1f a frame", s->frames, s->spots,
             s->frames ? (double)s->spots / (double)s->frames : 0);
     if (t->a->link_given) fprintf(out, ", %zu tracks", t->tracks);

@@ -194,8 +194,8 @@ static int run(int argc, char **argv)
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
     if ((code = cli_check_outputs(&cli_link, &output, 1)) >= 0) return code;
     rows r = { 0 };
-    code = cli_input_status(&cli_link,
-                            read_rows(strcmp(argv[1], "-") == 0 ? "/dev/stdin" : argv[1], &r));
+    code =
+        cli_input_status(&cli_link, read_rows(cli_is_stream(argv[1]) ? "/dev/stdin" : argv[1], &r));
     if (!code) {
         const clv_link_options options = { .size = sizeof options,
                                            .search_range = a.search,
@@ -207,7 +207,7 @@ static int run(int argc, char **argv)
         code = cli_status(&cli_link, status);
     }
     if (!code && !a.quiet)
-        fprintf(strcmp(a.output, "-") == 0 ? stderr : stdout,
+        fprintf(cli_is_stream(a.output) ? stderr : stdout,
                 "%zu spots, %zu tracks, %zu rows written\n", r.count, r.tracks, r.line_count);
     clv_csv_free(r.table);
     clv_free(r.points), clv_free(r.particle), clv_free(r.lines);

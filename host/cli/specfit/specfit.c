@@ -76,7 +76,7 @@ static int check_args(const specfit_args *a)
     if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
         return cli_error(&cli_specfit, CLI_USAGE, "--save-every: %llu given, expected 1 to %d",
                          (unsigned long long)a->save_every, BLOCK_ROWS);
-    if (a->resume && strcmp(a->output, "-") == 0)
+    if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE: the journal is beside it");
     if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
@@ -95,7 +95,7 @@ static int check_names(const specfit_args *a)
                              "%s given, expected a name that ends in .fits%s",
                              clv_ends_with(a->output, others[i]) ? a->output : a->models,
                              clv_ends_with(a->output, others[i]) ? " or .csv" : "");
-    if (a->models && strcmp(a->models, "-") == 0)
+    if (cli_is_stream(a->models))
         return cli_error(&cli_specfit, CLI_USAGE, "--models: - given, expected a file's name");
     return -1;
 }

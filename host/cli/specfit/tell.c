@@ -3,9 +3,9 @@
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
+#include "host/cli/clash.h"
 
 #include <math.h>
-#include <string.h>
 
 /* "27 without warnings, 37 with vsini above 100 km/s": a star may count for several. */
 static void tell_warnings(const specfit_table *t)
@@ -37,7 +37,7 @@ void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_repor
                   double seconds)
 {
     char took[24];
-    if (a->common.quiet || strcmp(a->output, "-") == 0) return;
+    if (a->common.quiet || cli_is_stream(a->output)) return;
     if (!t->count) {
         printf(
             "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",

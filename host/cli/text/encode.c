@@ -40,11 +40,6 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
     return -1;
 }
 
-bool cli_is_stream(const char *output)
-{
-    return output && strcmp(output, "-") == 0;
-}
-
 /* ---- before -------------------------------------------------------------------------------- */
 
 /* Ids must lie within the word table. */

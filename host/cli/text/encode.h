@@ -42,8 +42,7 @@ typedef struct cli_encode {
     bool show;
 } cli_encode;
 
-/* In this order, each giving an exit code; all but the first two do nothing behind a failure.
- * _open: input, tokenizer, model (`outputs` must not be among their files). _start: devices and the
+/* In this order, as long as the one before succeeded; _close at the end, always. _open: input, tokenizer, model (`outputs` must not be among their files). _start: devices and the
  * encoder, with the model's configuration or another one. _end: the report, and one line of figures
  * to `out`. */
 int cli_encode_open(cli_encode *encode, const cli_file *outputs, size_t output_count);
@@ -52,8 +51,5 @@ int cli_encode_start(cli_encode *encode, const clv_model_config *config);
 clv_status cli_encode_run(cli_encode *encode);
 int cli_encode_end(cli_encode *encode, FILE *out);
 void cli_encode_close(cli_encode *encode);
-
-/* Is it standard output? */
-bool cli_is_stream(const char *output);
 
 #endif
