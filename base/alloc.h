@@ -3,6 +3,8 @@
 #ifndef CLEAVE_BASE_ALLOC_H
 #define CLEAVE_BASE_ALLOC_H
 
+#include <cleave/memory.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +19,7 @@ void *clv_zalloc(size_t count, size_t size); /* zeroed */
 void *clv_realloc(void *old, size_t count, size_t size);
 void *clv_alloc_pages(size_t bytes); /* aligned to 4096, rounded up to 64: fit for zero-copy */
 char *clv_strdup(const char *text);
-void clv_free(void *memory); /* accepts NULL */
+/* clv_free: <cleave/memory.h> */
 
 /* Grows *items (of `size` bytes each, `*capacity` of them) to hold at least `wanted`. */
 bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);

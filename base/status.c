@@ -95,6 +95,8 @@ const char *clv_status_name(clv_status status)
         return "CLV_E_SHAPE";
     case CLV_E_FORMAT:
         return "CLV_E_FORMAT";
+    case CLV_E_UNSUPPORTED:
+        return "CLV_E_UNSUPPORTED";
     case CLV_E_MEMORY:
         return "CLV_E_MEMORY";
     case CLV_E_DEVICE_MEMORY:
@@ -111,6 +113,8 @@ const char *clv_status_name(clv_status status)
         return "CLV_E_IO";
     case CLV_E_CANCELLED:
         return "CLV_E_CANCELLED";
+    case CLV_E_BUSY:
+        return "CLV_E_BUSY";
     case CLV_E_INTERNAL:
         return "CLV_E_INTERNAL";
     }

@@ -10,10 +10,12 @@
 #include <cleave/blob.h>
 #include <cleave/classes.h>
 #include <cleave/generate.h>
+#include <cleave/init.h>
 #include <cleave/items.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
 #include <cleave/log.h>
+#include <cleave/memory.h>
 #include <cleave/model.h>
 #include <cleave/offload.h>
 #include <cleave/patch.h>

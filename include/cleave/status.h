@@ -12,9 +12,10 @@ typedef enum clv_status {
     CLV_OK = 0,
 
     /* the caller's mistake */
-    CLV_E_ARGUMENT = 1, /**< a NULL, an unknown name, a value outside its range */
-    CLV_E_SHAPE = 2,    /**< extents, strides or counts that do not fit together */
-    CLV_E_FORMAT = 3,   /**< text or a file that is not what it should be */
+    CLV_E_ARGUMENT = 1,    /**< a NULL, an unknown name, a value outside its range */
+    CLV_E_SHAPE = 2,       /**< extents, strides or counts that do not fit together */
+    CLV_E_FORMAT = 3,      /**< text or a file that is not what it should be */
+    CLV_E_UNSUPPORTED = 4, /**< well formed, but this build, device or file format cannot do it */
 
     /* room */
     CLV_E_MEMORY = 10,        /**< host memory */
@@ -31,7 +32,8 @@ typedef enum clv_status {
 
     /* the run */
     CLV_E_CANCELLED = 40, /**< the caller asked for it */
-    CLV_E_INTERNAL = 50,  /**< an invariant of the library broke: please report it */
+    CLV_E_BUSY = 41, /**< the object is in use, for example by another thread: try again later */
+    CLV_E_INTERNAL = 50, /**< an invariant of the library broke: please report it */
 } clv_status;
 
 /** Name of a status as written in this header ("CLV_E_SHAPE"); never NULL. */

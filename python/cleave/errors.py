@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Error", "ArgumentError", "ArgumentTypeError", "ShapeError", "FormatError",
+__all__ = ["Error", "ArgumentError", "ArgumentTypeError", "ShapeError", "FormatError", "UnsupportedError",
            "HostMemoryError", "DeviceMemoryError", "NoDeviceError", "DeviceError", "BuildError",
-           "WrongResultError", "FileError", "CancelledError", "InternalError", "LibraryError"]
+           "WrongResultError", "FileError", "CancelledError", "BusyError", "InternalError",
+           "LibraryError"]
 
 
 class Error(Exception):
@@ -55,6 +56,11 @@ class FormatError(Error, ValueError):
     status, name = 3, "CLV_E_FORMAT"
 
 
+class UnsupportedError(Error, NotImplementedError):
+    """The request is well formed, but this build, device or file format cannot do it."""
+    status, name = 4, "CLV_E_UNSUPPORTED"
+
+
 class HostMemoryError(Error, MemoryError):
     """No host memory."""
     status, name = 10, "CLV_E_MEMORY"
@@ -95,6 +101,11 @@ class CancelledError(Error):
     status, name = 40, "CLV_E_CANCELLED"
 
 
+class BusyError(Error):
+    """The object is in use, for example by another thread. Try again later."""
+    status, name = 41, "CLV_E_BUSY"
+
+
 class InternalError(Error):
     """An invariant of the library broke: please report it."""
     status, name = 50, "CLV_E_INTERNAL"
@@ -106,5 +117,6 @@ class LibraryError(Error, ImportError):
 
 
 BY_STATUS = {kind.status: kind for kind in (
-    ArgumentError, ShapeError, FormatError, HostMemoryError, DeviceMemoryError, NoDeviceError,
-    DeviceError, BuildError, WrongResultError, FileError, CancelledError, InternalError)}
+    ArgumentError, ShapeError, FormatError, UnsupportedError, HostMemoryError, DeviceMemoryError,
+    NoDeviceError, DeviceError, BuildError, WrongResultError, FileError, CancelledError, BusyError,
+    InternalError)}

@@ -116,11 +116,12 @@ def failures() -> list[str]:
         cleave.matmul(np.ones((2, 3)), np.ones((2, 3)))
     except cleave.ArgumentTypeError as error:
         said.append(f"a TypeError: {error.message}")
-    except (cleave.ArgumentError, cleave.ShapeError, cleave.FormatError) as error:
+    except (cleave.ArgumentError, cleave.ShapeError, cleave.FormatError,
+            cleave.UnsupportedError) as error:
         said.append(f"{error.status} {error.name} {error.message}{error.detail}")
     except (cleave.HostMemoryError, cleave.DeviceMemoryError, cleave.NoDeviceError,
             cleave.DeviceError, cleave.BuildError, cleave.WrongResultError, cleave.FileError,
-            cleave.CancelledError, cleave.InternalError, cleave.LibraryError) as error:
+            cleave.CancelledError, cleave.BusyError, cleave.InternalError, cleave.LibraryError) as error:
         said.append(error.name)
     except cleave.Error:
         raise
