@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "probe/measure/bench.h"
 #include "runtime/blas/gemm.h"
-#include "runtime/context.h"
-#include "runtime/queue.h"
+#include "runtime/record/context.h"
+#include "runtime/device/queue.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "runtime/offload.h"
+#include "runtime/offload/offload.h"
 
 #include <getopt.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <assert.h>
 

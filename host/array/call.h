@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_ARRAY_CALL_H
 
 #include "host/array/data.h"
-#include "runtime/offload.h"
+#include "runtime/offload/offload.h"
 
 #include <cleave/job.h>
 

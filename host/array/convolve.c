@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cl_embedded.h"
-#include "runtime/spare.h"
+#include "runtime/device/spare.h"
 
 #include <math.h>
 #include <stdio.h>

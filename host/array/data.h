@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_ARRAY_DATA_H
 #define CLEAVE_HOST_ARRAY_DATA_H
 
-#include "runtime/engine.h"
+#include "runtime/offload/engine.h"
 
 #include <cleave/array_data.h>
 #include <cleave/offload.h>

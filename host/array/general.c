@@ -5,9 +5,9 @@
 #include "base/lapack.h"
 #include "base/options.h"
 #include "base/thread.h"
-#include "runtime/context.h"
-#include "runtime/offload.h"
-#include "runtime/watch.h"
+#include "runtime/record/context.h"
+#include "runtime/offload/offload.h"
+#include "runtime/job/watch.h"
 
 #include <cleave/array.h>
 

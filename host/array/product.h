@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_ARRAY_PRODUCT_H
 
 #include "runtime/blas/gemm.h"
-#include "runtime/engine.h"
+#include "runtime/offload/engine.h"
 
 #include <cleave/array_math.h>
 

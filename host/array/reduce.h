@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_ARRAY_REDUCE_H
 #define CLEAVE_HOST_ARRAY_REDUCE_H
 
-#include "runtime/engine.h"
+#include "runtime/offload/engine.h"
 
 #include <cleave/array_math.h>
 

@@ -3,7 +3,7 @@
 #include "host/array/map.h"
 
 #include "base/error.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 #include <string.h>
 

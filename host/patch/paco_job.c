@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/tune.h"
+#include "runtime/job/tune.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_TRACK_ASSIGN_H
 #define CLEAVE_HOST_TRACK_ASSIGN_H
 
-#include "runtime/watch.h"
+#include "runtime/job/watch.h"
 
 /* Memory for problems of up to `n` rows: allocate the five arrays with n + 1 elements each. */
 typedef struct clv_assign_work {

@@ -5,7 +5,7 @@
 
 #include "base/thread.h"
 #include "host/transformer/blocks.h"
-#include "runtime/tensor_cache.h"
+#include "runtime/device/tensor_cache.h"
 
 /* Where the parts of a layer begin, in floats. */
 typedef struct clv_layer_place {

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/transformer/weights.h"
-#include "runtime/queue.h"
+#include "runtime/device/queue.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "runtime/context.h"
-#include "runtime/engine.h"
+#include "runtime/record/context.h"
+#include "runtime/offload/engine.h"
 
 #include <cleave/offload.h>
 

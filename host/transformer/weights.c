@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "host/transformer/blocks.h"
-#include "runtime/queue.h"
+#include "runtime/device/queue.h"
 
 static size_t count_of(size_t n, size_t k)
 {

@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_TRANSFORMER_WEIGHTS_H
 
 #include "runtime/blas/gemm.h"
-#include "runtime/tensor_cache.h"
+#include "runtime/device/tensor_cache.h"
 
 /* A vector [n] (k 0), or a matrix [n,k] that stands for W in x W^T. */
 typedef struct clv_weight_piece {

@@ -1,10 +1,10 @@
 # cleave_embed_kernels(TARGET FILE...): every FILE of the calling folder cl/ becomes one symbol of
 # TARGET.
 #
-#   cl/patch/centre.cl  ->  const clv_cl_source clv_cl_patch_centre   (runtime/source.h)
+#   cl/patch/centre.cl  ->  const clv_cl_source clv_cl_patch_centre   (runtime/program/source.h)
 #
 # A kernel that is missing is a link error. Headers (.clh) are listed in clv_cl_headers[], where
-# runtime/source.c looks for what a kernel includes.
+# runtime/program/source.c looks for what a kernel includes.
 function(cleave_embed_kernels target)
     set(out ${CMAKE_CURRENT_BINARY_DIR}/cl_embedded)
     set(declarations "")

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 clv_arg clv_gemm_u32(size_t value)
 {

@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
-#include "runtime/cl_status.h"
-#include "runtime/queue.h"
+#include "runtime/record/cl_status.h"
+#include "runtime/device/queue.h"
 
 #if defined(CLEAVE_HAVE_CLBLAST)
 #include <clblast_c.h>

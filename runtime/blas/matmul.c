@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "runtime/blas/matmul_parts.h"
-#include "runtime/context.h"
-#include "runtime/engine.h"
-#include "runtime/offload.h"
+#include "runtime/record/context.h"
+#include "runtime/offload/engine.h"
+#include "runtime/offload/offload.h"
 
 #include <string.h>
 

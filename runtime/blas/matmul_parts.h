@@ -3,7 +3,7 @@
 #ifndef CLEAVE_RUNTIME_BLAS_MATMUL_PARTS_H
 #define CLEAVE_RUNTIME_BLAS_MATMUL_PARTS_H
 
-#include "runtime/watch.h"
+#include "runtime/job/watch.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which products cost alike, and trials of them on both sides. */
 #include "runtime/blas/gemm.h"
-#include "runtime/offload.h"
+#include "runtime/offload/offload.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

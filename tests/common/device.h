@@ -3,7 +3,7 @@
 #ifndef CLEAVE_TESTS_DEVICE_H
 #define CLEAVE_TESTS_DEVICE_H
 
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <cleave/runtime.h>
 

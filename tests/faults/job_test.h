@@ -6,7 +6,7 @@
 #include "fault_layer.h"
 #include "test.h"
 
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <cleave/job.h>
 #include <cleave/model.h>

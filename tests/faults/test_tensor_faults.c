@@ -4,7 +4,7 @@
 #include "job_test.h"
 
 #include "base/clock.h"
-#include "runtime/tensor_cache.h"
+#include "runtime/device/tensor_cache.h"
 
 #include <cleave/transformer.h>
 

@@ -353,12 +353,12 @@ HOST = [
     ("host/patch/psf.c", "p[3] * fwhm_per_sigma", "p[3]", "inputs"),
     ("host/patch/psf.c", "by = aperture_flux(psf, size, fwhm_px)",
      "by = aperture_flux(psf, size, 2 * fwhm_px)", "inputs"),
-    ("runtime/items.c", "(char *)a->result + first * a->bytes", "(char *)a->result + 0 * first",
+    ("runtime/job/items.c", "(char *)a->result + first * a->bytes", "(char *)a->result + 0 * first",
      "items"),
-    ("runtime/items.c", "a->kind == CLV_ITEM_FIRST ? first : count",
+    ("runtime/job/items.c", "a->kind == CLV_ITEM_FIRST ? first : count",
      "a->kind == CLV_ITEM_FIRST ? 0 : count", "items"),
-    ("runtime/items.c", "at[i] = (char *)at[i] + first * a->bytes", "at[i] = (char *)at[i]", "items"),
-    ("runtime/items.c", "if (r->adapt) launch->local[0] = divisor(count, most);", "", "items"),
+    ("runtime/job/items.c", "at[i] = (char *)at[i] + first * a->bytes", "at[i] = (char *)at[i]", "items"),
+    ("runtime/job/items.c", "if (r->adapt) launch->local[0] = divisor(count, most);", "", "items"),
 ]
 
 

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "runtime/offload.h"
+#include "runtime/offload/offload.h"
 
 #include <cleave/array_math.h>
 #include <cleave/blas.h>

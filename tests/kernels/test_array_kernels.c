@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "cl_embedded.h"
 #include "host/array/philox.h"
-#include "runtime/pool.h"
+#include "runtime/device/pool.h"
 
 #include <CL/cl.h>
 #include <math.h>

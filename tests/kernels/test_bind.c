@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "runtime/bind.h"
-#include "runtime/device.h"
+#include "runtime/device/bind.h"
+#include "runtime/device/device.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/notes.h"
+#include "runtime/record/notes.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_job.h"
-#include "runtime/run.h"
+#include "runtime/job/run.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "device.h"
 #include "test.h"
 
-#include "runtime/tensor_cache.h"
+#include "runtime/device/tensor_cache.h"
 
 #include <cleave/transformer.h>
 

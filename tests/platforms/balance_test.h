@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "runtime/balance/balance.h"
+#include "runtime/job/balance/balance.h"
 
 #include <string.h>
 

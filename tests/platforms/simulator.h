@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that exist only as numbers, on a clock that only jumps: drives runtime/balance/ as the
+/* Devices that exist only as numbers, on a clock that only jumps: drives runtime/job/balance/ as the
  * dispatcher does (admit, then next, done and failed, and tick) and checks every answer. */
 #ifndef CLEAVE_TESTS_SIMULATOR_H
 #define CLEAVE_TESTS_SIMULATOR_H
 
-#include "runtime/balance/balance.h"
+#include "runtime/job/balance/balance.h"
 
 enum { SIM_DEVICES = 8, SIM_PACES = 8, SIM_BLOCKS = 256 };
 

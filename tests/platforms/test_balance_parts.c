@@ -3,8 +3,8 @@
 #include "balance_test.h"
 
 #include "base/alloc.h"
-#include "runtime/balance/book.h"
-#include "runtime/balance/speed.h"
+#include "runtime/job/balance/book.h"
+#include "runtime/job/balance/speed.h"
 
 #include <math.h>
 

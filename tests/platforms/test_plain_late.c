@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <cleave/job.h>
 

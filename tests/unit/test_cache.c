@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/cache.h"
+#include "runtime/program/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What jobs leave behind about a device's speed. */
-#include "runtime/history.h"
+#include "runtime/job/history.h"
 
 #include "test.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "runtime/offload_exact.h"
-#include "runtime/offload_kind.h"
-#include "runtime/offload_measure.h"
+#include "runtime/offload/exact.h"
+#include "runtime/offload/kind.h"
+#include "runtime/offload/measure.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "runtime/offload_exact.h"
-#include "runtime/offload_kind.h"
+#include "runtime/offload/exact.h"
+#include "runtime/offload/kind.h"
 
 #include <math.h>
 

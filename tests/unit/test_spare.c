@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "runtime/spare.h"
+#include "runtime/device/spare.h"
 
 #include <string.h>
 

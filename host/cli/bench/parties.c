@@ -7,7 +7,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
 #include "probe/judge/select.h"
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/context.h"
+#include "runtime/record/context.h"
 
 #include <cleave/job.h>
 

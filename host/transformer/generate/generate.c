@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/philox.h"
-#include "runtime/context.h"
-#include "runtime/queue.h"
+#include "runtime/record/context.h"
+#include "runtime/device/queue.h"
 
 #include <math.h>
 #include <stdlib.h>

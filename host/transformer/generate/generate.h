@@ -6,7 +6,7 @@
 #define CLEAVE_HOST_TRANSFORMER_GENERATE_GENERATE_H
 
 #include "host/transformer/decoder.h"
-#include "runtime/tensor_cache.h"
+#include "runtime/device/tensor_cache.h"
 
 #include <cleave/generate.h>
 #include <cleave/tensors.h>

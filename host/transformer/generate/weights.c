@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/transformer/weights.h"
-#include "runtime/queue.h"
+#include "runtime/device/queue.h"
 
 #include <stdio.h>
 #include <string.h>

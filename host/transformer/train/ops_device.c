@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runtime/context.h"
-#include "runtime/queue.h"
-#include "runtime/tensor_cache.h"
+#include "runtime/record/context.h"
+#include "runtime/device/queue.h"
+#include "runtime/device/tensor_cache.h"
 
 #include <math.h>
 

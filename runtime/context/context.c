@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a context: probe, wishes, devices, caches. */
+#include "runtime/record/context.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "runtime/offload/engine.h"
+#include "runtime/offload/offload.h"
+#include "runtime/job/plain.h"
+#include "runtime/program/texts.h"
+#include "runtime/job/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static clv_status read_mode(clv_mode wanted, clv_mode *mode)
+{
+    const char *name = environment("CLEAVE_MODE");
+    *mode = wanted;
+    if (wanted != CLV_MODE_AUTO || !name) return CLV_OK;
+    if (clv_mode_parse(name, mode))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "CLEAVE_MODE is \"%s\"; expected auto, cpu, gpu, hybrid or reference",
+                        name);
+    return CLV_OK;
+}
+
+static clv_status read_schedule(clv_schedule wanted, clv_schedule *schedule)
+{
+    static const char *const names[] = { "adaptive", "static", "dynamic", "hguided" };
+    const char *name = environment("CLEAVE_SCHED");
+    *schedule = wanted;
+    if ((unsigned)wanted >= CLV_LEN(names))
+        return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)wanted);
+    if (wanted != CLV_SCHEDULE_ADAPTIVE || !name) return CLV_OK;
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        if (strcmp(names[i], name) == 0) {
+            *schedule = (clv_schedule)i;
+            return CLV_OK;
+        }
+    return clv_fail(CLV_E_ARGUMENT,
+                    "CLEAVE_SCHED is \"%s\"; expected adaptive, static, dynamic or hguided", name);
+}
+
+static clv_status read_memory(const clv_context_options *options, uint64_t *bytes, double *fraction)
+{
+    const char *text = environment("CLEAVE_MEM_LIMIT");
+    *bytes = options->memory_bytes;
+    *fraction = options->memory_fraction;
+    if (*fraction < 0 || *fraction > 1 || *fraction != *fraction)
+        return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
+                        *fraction);
+    if (*bytes || *fraction > 0 || !text) return CLV_OK;
+    if (clv_parse_percent(text, fraction)) return CLV_OK;
+    if (clv_parse_bytes(text, bytes) && *bytes) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "CLEAVE_MEM_LIMIT is \"%s\"; expected a size such as 2G or a part such as 50%%",
+                    text);
+}
+
+static _Thread_local double waited_s; /* its address names the thread */
+
+static _Thread_local const clv_context *served;
+
+void clv_jobs_serve(const clv_context *context)
+{
+    served = context;
+}
+
+bool clv_jobs_held(clv_context *context)
+{
+    return served == context || atomic_load(&context->job_owner) == (uintptr_t)&waited_s;
+}
+
+bool clv_jobs_lock(clv_context *context)
+{
+    if (clv_jobs_held(context)) return false;
+    const double started = clv_now();
+    pthread_mutex_lock(&context->job_lock);
+    atomic_store(&context->job_owner, (uintptr_t)&waited_s);
+    waited_s += clv_now() - started;
+    return true;
+}
+
+void clv_jobs_unlock(clv_context *context)
+{
+    atomic_store(&context->job_owner, 0);
+    pthread_mutex_unlock(&context->job_lock);
+}
+
+clv_status clv_jobs_refuse(const char *what)
+{
+    return clv_fail(CLV_E_NO_DEVICE,
+                    "%s: called by a function of another call in this context, which has the "
+                    "devices until it returns",
+                    what);
+}
+
+double clv_jobs_clock(void)
+{
+    return clv_now() - waited_s;
+}
+
+/* Bytes that we allow ourselves on a device: the caller's wish within what is there. */
+static uint64_t budget_of(const clv_context *context, const clv_device *device)
+{
+    const clv_probe_device *facts = device->facts;
+    const clv_probe_host *host = &context->probe->host;
+    uint64_t there = facts->global_bytes, room;
+    if (device->zero_copy) { /* the memory is the host's */
+        uint64_t free_bytes = host->memory_available_bytes;
+        if (host->memory_limit_bytes != CLV_UNKNOWN)
+            free_bytes = CLV_MIN(free_bytes, host->memory_limit_bytes);
+        if (free_bytes == CLV_UNKNOWN) free_bytes = there;
+        if (there == CLV_UNKNOWN || there < free_bytes / 8)
+            there = free_bytes; /* a made-up figure */
+        room = CLV_MIN(there, free_bytes) / 2;
+    } else {
+        if (there == CLV_UNKNOWN) there = (uint64_t)1 << 30;
+        room = (uint64_t)(0.85 * (double)there);
+        const uint64_t for_displays = 400000000;
+        if (room > 4 * for_displays) room -= for_displays;
+        if (facts->free_bytes != CLV_UNKNOWN)
+            room = CLV_MIN(room, (uint64_t)(0.95 * (double)facts->free_bytes));
+    }
+    if (context->memory_fraction > 0) room = (uint64_t)(context->memory_fraction * (double)there);
+    if (context->memory_bytes) room = context->memory_bytes;
+    return device->parts > 1 ? room / device->parts : room;
+}
+
+/* Size and time of the driver's file: its version string alone does not change on every update. */
+static void add_driver_file(const clv_probe_report *probe, const clv_probe_device *facts,
+                            clv_text *text)
+{
+    const size_t icd = probe->platforms[facts->platform].icd;
+    struct stat info;
+    if (icd < probe->icd_count && probe->icds[icd].library_path &&
+        stat(probe->icds[icd].library_path, &info) == 0)
+        clv_text_add(text, "; library %s %lld bytes of %lld", probe->icds[icd].library_path,
+                     (long long)info.st_size, (long long)info.st_mtime);
+}
+
+static char *make_identity(const clv_probe_report *probe, const clv_device *device)
+{
+    const clv_probe_device *d = device->facts;
+    const clv_probe_platform *p = &probe->platforms[d->platform];
+    clv_text text = { 0 };
+#define OR_EMPTY(s) ((s) ? (s) : "")
+    clv_text_add(&text, "%s; %s; %s; %s; %s; driver %s; %s; %s", OR_EMPTY(p->name),
+                 OR_EMPTY(p->version), OR_EMPTY(d->name), OR_EMPTY(d->vendor), OR_EMPTY(d->version),
+                 OR_EMPTY(d->driver_version), OR_EMPTY(d->uuid), OR_EMPTY(d->pci_address));
+    if (device->zero_copy)
+        clv_text_add(&text, "; cpu %s; isa %s", OR_EMPTY(probe->host.cpu_model),
+                     OR_EMPTY(probe->host.isa));
+#undef OR_EMPTY
+    add_driver_file(probe, d, &text);
+    for (char *c = text.data; c && *c; ++c)
+        if (*c == '\n') *c = ' ';
+    if (text.failed) clv_text_clear(&text);
+    return text.data;
+}
+
+/* A short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
+static void make_names(const clv_probe_report *probe, clv_device *device)
+{
+    const clv_probe_device *d = device->facts;
+    const char *name = d->name_clean ? d->name_clean : d->name ? d->name : "device";
+    const char *platform = clv_vendor_name(probe->platforms[d->platform].vendor_norm);
+    char part[24] = "", parts[24] = "", hex[65];
+    if (device->part) snprintf(part, sizeof part, " %u/%u", device->part, device->parts);
+    if (device->part) snprintf(parts, sizeof parts, " 1/%u", device->parts);
+    snprintf(device->label, sizeof device->label, "%.60s [%s]%s", name, platform, part);
+    const clv_digest digest = clv_sha256(device->identity, strlen(device->identity));
+    clv_digest_hex(&digest, hex);
+    snprintf(device->key, sizeof device->key, "%.60s [%s]%s %.8s", name, platform, parts, hex);
+    for (char *c = device->key; *c; ++c)
+        if (*c == '=' || *c == '\n') *c = ' ';
+}
+
+static bool is_on_the_cpu(const clv_probe_device *device)
+{
+    return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
+}
+
+static clv_status make_devices(clv_context *context, const size_t *chosen, size_t count,
+                               unsigned sub_devices)
+{
+    const clv_probe_report *probe = context->probe;
+    size_t total = 0;
+    for (size_t i = 0; i < count; ++i)
+        total += sub_devices > 1 && is_on_the_cpu(&probe->devices[chosen[i]]) ? sub_devices : 1;
+    if (total > CLV_BALANCE_MAX_DEVICES)
+        return clv_fail(CLV_E_ARGUMENT, "%zu devices; at most %d can share a job", total,
+                        CLV_BALANCE_MAX_DEVICES);
+    context->devices = clv_zalloc(total, sizeof *context->devices);
+    if (!context->devices) return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
+    for (size_t i = 0; i < count; ++i) {
+        const clv_probe_device *facts = &probe->devices[chosen[i]];
+        const bool on_cpu = is_on_the_cpu(facts);
+        const unsigned parts = sub_devices > 1 && on_cpu ? sub_devices : 0;
+        for (unsigned part = 0; part < (parts ? parts : 1); ++part) {
+            clv_device *device = &context->devices[context->device_count];
+            clv_device_init(device, probe, chosen[i]);
+            device->cache = &context->cache;
+            device->trace = context->trace;
+            device->check = context->checks;
+            device->bind = context->binding;
+            device->part = parts ? part + 1 : 0;
+            device->parts = parts;
+            device->pool_group = on_cpu && !parts ? 0 : -1; /* parts have cores of their own */
+            ++context->device_count;
+            device->identity = make_identity(probe, device);
+            if (!device->identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+            make_names(probe, device);
+            device->budget = budget_of(context, device);
+            device->tensors.wish = context->tensor_bytes;
+        }
+    }
+    return CLV_OK;
+}
+
+/* What the devices amount to, when the caller named them and not a mode. */
+static clv_mode mode_of_devices(const clv_context *context)
+{
+    bool gpu = false, other = false;
+    for (size_t i = 0; i < context->device_count; ++i) {
+        if (is_on_the_cpu(context->devices[i].facts))
+            other = true;
+        else
+            gpu = true;
+    }
+    return gpu && other ? CLV_MODE_HYBRID
+           : gpu        ? CLV_MODE_GPU
+           : other      ? CLV_MODE_CPU
+                        : CLV_MODE_REFERENCE;
+}
+
+/* False: it is too long, and `out` is "". */
+static bool copy_path(const char *path, char *out, size_t capacity)
+{
+    const size_t length = strlen(path);
+    *out = '\0';
+    if (length >= capacity) return false;
+    memcpy(out, path, length + 1);
+    return true;
+}
+
+static clv_status too_long(const char *what, const char *path)
+{
+    return clv_fail(CLV_E_ARGUMENT, "%s: a name of %zu bytes given, expected at most %d", what,
+                    strlen(path), CLV_PATH_MOST - 1);
+}
+
+static clv_status open_caches(clv_context *context, const clv_context_options *options)
+{
+    const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
+    const char *bind = environment("CLEAVE_BIND"), *own = options->cache_dir;
+    char directory[CLV_PATH_MOST];
+    clv_cache_dir(directory, sizeof directory);
+    const bool fits = !own || copy_path(own, directory, sizeof directory);
+    clv_cache_open(&context->cache, directory);
+    clv_notes_open(&context->speeds, context->cache.directory, "speeds.txt",
+                   "cleave: how fast jobs ran on this machine; delete a line to forget it");
+    clv_notes_open(&context->tuned, context->cache.directory, "tuning.txt",
+                   "cleave: which kernel variant was fastest; edit to force another");
+    context->binding = !options->no_binding && !(bind && strcmp(bind, "0") == 0);
+    context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
+    if (!fits) return too_long("cache_dir", own);
+    if (trace && !copy_path(trace, context->trace_path, sizeof context->trace_path))
+        return too_long("CLEAVE_TRACE", trace);
+    if (trace || options->trace) context->trace = clv_trace_create();
+    return CLV_OK;
+}
+
+static clv_status choose(clv_context *context, const clv_context_options *options, clv_mode mode)
+{
+    const char *selection = options->devices ? options->devices : environment("CLEAVE_DEVICE");
+    size_t *chosen = clv_alloc(context->probe->device_count, sizeof *chosen), count = 0;
+    if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
+    clv_status status = clv_choose_devices(context->probe, mode, selection, chosen, &count);
+    if (!status) status = make_devices(context, chosen, count, options->sub_devices);
+    clv_free(chosen);
+    if (status) return status;
+    context->ordered = context->device_count && (selection || mode != CLV_MODE_AUTO);
+    context->mode = mode != CLV_MODE_AUTO ? mode : mode_of_devices(context);
+    if (mode != CLV_MODE_AUTO || selection)
+        snprintf(context->reason, sizeof context->reason, "%s was asked for: %s",
+                 selection ? "this device" : "this mode", clv_mode_name(context->mode));
+    else if (context->device_count)
+        clv_copy_string(context->reason, sizeof context->reason,
+                        context->probe->mode.reason ? context->probe->mode.reason : "");
+    else
+        clv_copy_string(context->reason, sizeof context->reason,
+                        "no OpenCL device can be used: the plain C path works alone");
+    return CLV_OK;
+}
+
+clv_status clv_context_create(const clv_context_options *given, clv_context **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "context: nowhere to put it");
+    *out = NULL;
+    clv_context_options options;
+    clv_take_options(&options, sizeof options, given);
+    clv_mode mode;
+    clv_context *context = clv_zalloc(1, sizeof *context);
+    if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    clv_mutex_init(&context->job_lock);
+    clv_mutex_init(&context->offload_lock);
+    clv_mutex_init(&context->array_lock);
+    clv_mutex_init(&context->shelf_lock);
+    clv_status status = open_caches(context, &options);
+    context->batch = options.batch;
+    context->tensor_bytes = options.tensor_bytes;
+    context->checks = !options.no_qualification;
+    if (!status) status = read_mode(options.mode, &mode);
+    if (!status) status = read_schedule(options.schedule, &context->schedule);
+    if (!status) status = read_memory(&options, &context->memory_bytes, &context->memory_fraction);
+    if (!status) status = clv_probe_run(NULL, &context->probe);
+    if (!status) status = choose(context, &options, mode);
+    if (status) {
+        clv_trace_free(context->trace); /* there is nothing to write */
+        context->trace = NULL;
+        clv_context_free(context);
+        return status;
+    }
+    clv_log(CLV_LOG_INFO, "mode %s: %s", clv_mode_name(context->mode), context->reason);
+    *out = context;
+    return CLV_OK;
+}
+
+void clv_context_free(clv_context *context)
+{
+    if (!context) return;
+    bool all_closed = true;
+    if (context->trace && *context->trace_path &&
+        clv_trace_write(context->trace, context->trace_path))
+        clv_log(CLV_LOG_WARN, "CLEAVE_TRACE: %s", clv_error_message());
+    clv_engine_free(context->engine);
+    clv_offload_free(context);
+    for (size_t i = 0; i < context->device_count; ++i)
+        all_closed &= clv_device_close(&context->devices[i]);
+    clv_notes_close(&context->speeds);
+    clv_notes_close(&context->tuned);
+    clv_plain_join_late(context);
+    if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
+    clv_runs_free(context);
+    clv_free(context->spare);
+    clv_texts_free(context->texts);
+    clv_free(context->devices);
+    clv_probe_free(context->probe);
+    clv_trace_free(context->trace);
+    pthread_mutex_destroy(&context->job_lock);
+    pthread_mutex_destroy(&context->offload_lock);
+    pthread_mutex_destroy(&context->array_lock);
+    pthread_mutex_destroy(&context->shelf_lock);
+    clv_free(context);
+}
+
+clv_mode clv_context_mode(const clv_context *context)
+{
+    return context->mode;
+}
+
+const char *clv_context_reason(const clv_context *context)
+{
+    return context->reason;
+}
+
+const clv_probe_report *clv_context_probe(const clv_context *context)
+{
+    return context->probe;
+}
+
+size_t clv_context_device_count(const clv_context *context)
+{
+    return context->device_count;
+}
+
+clv_device *clv_context_device(const clv_context *context, size_t index)
+{
+    return index < context->device_count ? &context->devices[index] : NULL;
+}
+
+clv_status clv_context_write_trace(clv_context *context, const char *path)
+{
+    if (!context->trace)
+        return clv_fail(CLV_E_ARGUMENT, "the context keeps no trace: set options.trace");
+    return clv_trace_write(context->trace, path);
+}

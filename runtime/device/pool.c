@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of one device: a budget, and memory kept for the next one who asks.
+ *
+ * Drivers allocate lazily and then fail anywhere, so that success proves nothing: what counts is
+ * our own book. First touch is most of a buffer's price, also on CPUs, so freed buffers are kept
+ * by size class. A freed buffer may still be in use by a kernel: it is given out again only when
+ * its last command is complete. */
+#include "runtime/device/device.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/record/cl_status.h"
+
+#include <string.h>
+
+static _Atomic uint64_t last_serial;
+
+enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* larger than 1/4 of the budget is not kept */
+
+void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc)
+{
+    *pool = (clv_pool){ .budget = budget, .max_alloc = max_alloc };
+    pool->stats.budget_bytes = budget;
+}
+
+/* Power of two in 8 steps: at most 1/8 is wasted, and sizes meet again. */
+static size_t size_class(size_t bytes)
+{
+    if (bytes <= SMALLEST) return SMALLEST;
+    size_t step = SMALLEST / 8;
+    while (step <= bytes / 16)
+        step *= 2;
+    return clv_round_up(bytes, step);
+}
+
+/* All of a buffer but its bookkeeping. */
+static void hollow(clv_buffer *buffer)
+{
+    if (buffer->mapped) {
+        cl_command_queue queue =
+            clCreateCommandQueue(buffer->device->cl, buffer->device->id, 0, NULL);
+        if (queue) {
+            cl_event done = NULL;
+            if (clEnqueueUnmapMemObject(queue, buffer->mem, buffer->mapped, 0, NULL, &done) ==
+                CL_SUCCESS) {
+                clWaitForEvents(1, &done);
+                clReleaseEvent(done);
+            }
+            clReleaseCommandQueue(queue);
+        }
+    }
+    clv_buffer_unused(buffer);
+    if (buffer->mem) clReleaseMemObject(buffer->mem); /* drivers wait for commands that use it */
+}
+
+static void release(clv_buffer *buffer)
+{
+    hollow(buffer);
+    clv_free(buffer);
+}
+
+static bool is_over(cl_event event)
+{
+    cl_int state;
+    return clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) ==
+               CL_SUCCESS &&
+           state <= CL_COMPLETE;
+}
+
+/* Of a buffer that nobody holds. */
+static bool is_idle(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (buffer->uses[i].event && !is_over(buffer->uses[i].event)) return false;
+    clv_buffer_unused(buffer);
+    return true;
+}
+
+static void tell_probe(clv_pool *pool)
+{
+    atomic_store(&pool->own.bytes, pool->stats.used_bytes + pool->stats.cached_bytes);
+}
+
+void clv_pool_trim(clv_pool *pool, uint64_t bytes)
+{
+    while (pool->cached &&
+           (bytes == UINT64_MAX ||
+            pool->stats.used_bytes + pool->stats.cached_bytes + bytes > pool->budget)) {
+        clv_buffer *oldest = pool->cached, **link = &pool->cached;
+        while (oldest->next)
+            link = &oldest->next, oldest = oldest->next;
+        *link = NULL;
+        pool->stats.cached_bytes -= oldest->capacity;
+        release(oldest);
+    }
+    tell_probe(pool);
+}
+
+void clv_pool_clear(clv_pool *pool)
+{
+    clv_pool_trim(pool, UINT64_MAX);
+    while (pool->shells) {
+        clv_buffer *shell = pool->shells;
+        pool->shells = shell->next;
+        clv_free(shell);
+    }
+}
+
+static clv_buffer *take_shell(clv_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    clv_buffer *shell = device->pool.shells;
+    if (shell) device->pool.shells = shell->next;
+    pthread_mutex_unlock(&device->lock);
+    return shell ? shell : clv_alloc(1, sizeof *shell);
+}
+
+static void put_shell(clv_device *device, clv_buffer *shell)
+{
+    pthread_mutex_lock(&device->lock);
+    shell->next = device->pool.shells;
+    device->pool.shells = shell;
+    pthread_mutex_unlock(&device->lock);
+}
+
+static clv_buffer *take_cached(clv_pool *pool, size_t capacity, clv_buffer_kind kind)
+{
+    for (clv_buffer **link = &pool->cached; *link; link = &(*link)->next) {
+        clv_buffer *buffer = *link;
+        if (buffer->capacity != capacity || buffer->kind != kind || !is_idle(buffer)) continue;
+        *link = buffer->next;
+        pool->stats.cached_bytes -= capacity;
+        ++pool->stats.pool_hits;
+        return buffer;
+    }
+    return NULL;
+}
+
+static clv_status map_staging(clv_buffer *buffer)
+{
+    clv_device *device = buffer->device;
+    cl_int code;
+    cl_event done = NULL;
+    cl_command_queue queue = clCreateCommandQueue(device->cl, device->id, 0, &code);
+    if (!queue) return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
+    buffer->mapped = clEnqueueMapBuffer(queue, buffer->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                        buffer->capacity, 0, NULL, &done, &code);
+    if (code == CL_SUCCESS) code = clWaitForEvents(1, &done);
+    if (done) clReleaseEvent(done);
+    clReleaseCommandQueue(queue);
+    return code == CL_SUCCESS ? CLV_OK : clv_cl_fail(device, "clEnqueueMapBuffer", NULL, code);
+}
+
+static clv_status allocate(clv_device *device, clv_buffer *buffer)
+{
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | (buffer->kind == CLV_BUFFER_STAGING ? CL_MEM_ALLOC_HOST_PTR : 0);
+    cl_int code;
+    buffer->mem = clCreateBuffer(device->cl, flags, buffer->capacity, NULL, &code);
+    buffer->serial = ++last_serial;
+    ++device->pool.stats.raw_allocations;
+    if (code != CL_SUCCESS) {
+        char size[16];
+        return clv_cl_fail(device, "clCreateBuffer", clv_format_bytes(buffer->capacity, size),
+                           code);
+    }
+    return buffer->kind == CLV_BUFFER_STAGING ? map_staging(buffer) : CLV_OK;
+}
+
+static clv_status no_room(const clv_device *device, size_t capacity)
+{
+    const clv_pool *pool = &device->pool;
+    char wanted[16], used[16], budget[16], largest[16];
+    if (capacity > pool->max_alloc)
+        return clv_fail(CLV_E_DEVICE_MEMORY, "%s: a buffer of %s wanted, the largest is %s",
+                        device->label, clv_format_bytes(capacity, wanted),
+                        clv_format_bytes(pool->max_alloc, largest));
+    return clv_fail(CLV_E_DEVICE_MEMORY, "%s: %s wanted, %s of the budget of %s in use",
+                    device->label, clv_format_bytes(capacity, wanted),
+                    clv_format_bytes(pool->stats.used_bytes, used),
+                    clv_format_bytes(pool->budget, budget));
+}
+
+static void count_peak(clv_pool *pool)
+{
+    const uint64_t held = pool->stats.used_bytes + pool->stats.cached_bytes;
+    if (held > pool->stats.peak_bytes) pool->stats.peak_bytes = held;
+}
+
+/* Once; *out NULL and what is missing otherwise. The lock is held. */
+static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind kind,
+                         clv_buffer **out)
+{
+    clv_pool *pool = &device->pool;
+    *out = take_cached(pool, capacity, kind);
+    if (*out) return CLV_OK;
+    clv_pool_trim(pool, capacity);
+    if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > pool->budget)
+        return no_room(device, capacity);
+    clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
+    if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
+    *buffer = (clv_buffer){ .device = device, .capacity = capacity, .kind = kind, .pooled = true };
+    clv_status status = allocate(device, buffer);
+    if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our cache may be what is in the way */
+        if (buffer->mem) clReleaseMemObject(buffer->mem), buffer->mem = NULL;
+        clv_pool_clear(pool);
+        status = allocate(device, buffer);
+    }
+    if (status)
+        release(buffer);
+    else
+        *out = buffer;
+    return status;
+}
+
+clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind kind,
+                             clv_buffer **out)
+{
+    *out = NULL;
+    CLV_TRY(clv_device_open(device));
+    if (bytes == 0) return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of 0 bytes", device->label);
+    if (bytes > SIZE_MAX / 2)
+        return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes", device->label, bytes);
+
+    size_t capacity = size_class(bytes);
+    clv_buffer *buffer;
+    pthread_mutex_lock(&device->lock);
+    clv_pool *pool = &device->pool;
+    if (capacity > pool->max_alloc && bytes <= pool->max_alloc) capacity = bytes;
+    clv_status status = create(device, capacity, kind, &buffer);
+    while (status == CLV_E_DEVICE_MEMORY && capacity <= pool->max_alloc) {
+        pthread_mutex_unlock(&device->lock);
+        const bool more = clv_tensors_evict(device); /* they can be filled again */
+        pthread_mutex_lock(&device->lock);
+        if (!more) break;
+        status = create(device, capacity, kind, &buffer);
+    }
+    if (status) {
+        ++pool->stats.failures;
+    } else {
+        buffer->bytes = bytes;
+        buffer->next = NULL;
+        buffer->shared = false;
+        pool->stats.used_bytes += capacity;
+        count_peak(pool);
+        *out = buffer;
+    }
+    tell_probe(pool);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buffer **out)
+{
+    *out = NULL;
+    CLV_TRY(clv_device_open(device));
+    if (!host || !bytes) return clv_fail(CLV_E_ARGUMENT, "%s: nothing to wrap", device->label);
+    if (!device->zero_copy)
+        return clv_fail(CLV_E_DEVICE, "%s: does not share the host's memory", device->label);
+    clv_buffer *buffer = take_shell(device);
+    if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
+    cl_int code;
+    *buffer = (clv_buffer){
+        .device = device, .bytes = bytes, .capacity = bytes, .serial = ++last_serial
+    };
+    buffer->mem =
+        clCreateBuffer(device->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, host, &code);
+    if (code != CL_SUCCESS) {
+        put_shell(device, buffer);
+        return clv_cl_fail(device, "clCreateBuffer", "host memory", code);
+    }
+    *out = buffer;
+    return CLV_OK;
+}
+
+void clv_buffer_free(clv_buffer *buffer)
+{
+    if (!buffer) return;
+    clv_device *device = buffer->device;
+    if (!buffer->pooled) {
+        hollow(buffer);
+        put_shell(device, buffer);
+        return;
+    }
+    pthread_mutex_lock(&device->lock);
+    clv_pool *pool = &device->pool;
+    pool->stats.used_bytes -= buffer->capacity;
+    const bool keep =
+        device->state == CLV_DEVICE_READY && !buffer->shared &&
+        buffer->capacity <= pool->budget / KEEP_LIMIT_SHARE &&
+        pool->stats.used_bytes + pool->stats.cached_bytes + buffer->capacity <= pool->budget;
+    if (keep) {
+        buffer->next = pool->cached;
+        pool->cached = buffer;
+        pool->stats.cached_bytes += buffer->capacity;
+    }
+    tell_probe(pool);
+    pthread_mutex_unlock(&device->lock);
+    if (!keep) release(buffer);
+}
+
+size_t clv_buffer_bytes(const clv_buffer *buffer)
+{
+    return buffer ? buffer->bytes : 0;
+}
+
+/* Where the queue's command is noted: over its last one, in a free place, or over somebody else's. */
+static clv_use *place_of(clv_buffer *buffer, const void *queue)
+{
+    clv_use *free = NULL;
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i) {
+        clv_use *use = &buffer->uses[i];
+        if (use->event && use->queue == queue) return use;
+        if (!use->event && !free) free = use;
+    }
+    if (free) return free;
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (is_over(buffer->uses[i].event)) return &buffer->uses[i];
+    buffer->shared = true;
+    return &buffer->uses[0];
+}
+
+void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void *queue,
+                      cl_event event)
+{
+    cl_event over[CLV_USED_AT_ONCE];
+    size_t left = 0;
+    if (!count) return;
+    pthread_mutex_lock(&buffers[0]->device->use_lock);
+    for (size_t i = 0; i < count; ++i) {
+        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* no contents */
+        if (use->event == event) continue; /* an argument that was given twice */
+        if (use->event) over[left++] = use->event;
+        clRetainEvent(event);
+        *use = (clv_use){ queue, event };
+    }
+    pthread_mutex_unlock(&buffers[0]->device->use_lock);
+    for (size_t i = 0; i < left; ++i)
+        clReleaseEvent(over[i]);
+}
+
+void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event)
+{
+    clv_buffers_used(&buffer, 1, queue, event);
+}
+
+void clv_buffer_wait(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
+        if (buffer->uses[i].event) (void)clWaitForEvents(1, &buffer->uses[i].event);
+}
+
+void clv_buffer_unused(clv_buffer *buffer)
+{
+    for (size_t i = 0; i < CLV_BUFFER_USES; ++i) {
+        if (buffer->uses[i].event) clReleaseEvent(buffer->uses[i].event);
+        buffer->uses[i] = (clv_use){ 0 };
+    }
+}
+
+clv_memory_stats clv_device_memory(clv_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    clv_memory_stats stats = device->pool.stats;
+    stats.tensor_bytes = device->tensors.bytes;
+    stats.tensor_hits = device->tensors.hits;
+    stats.tensor_fills = device->tensors.fills;
+    stats.tensor_evictions = device->tensors.evictions;
+    pthread_mutex_unlock(&device->lock);
+    return stats;
+}
+
+static void give_tensors_up(clv_device *device)
+{
+    while (clv_tensors_evict(device)) {
+    }
+}
+
+void clv_device_trim(clv_device *device)
+{
+    give_tensors_up(device);
+    pthread_mutex_lock(&device->lock);
+    clv_pool_clear(&device->pool);
+    pthread_mutex_unlock(&device->lock);
+}
+
+void clv_device_lower_budget(clv_device *device, uint64_t floor)
+{
+    give_tensors_up(device);
+    pthread_mutex_lock(&device->lock);
+    clv_pool *pool = &device->pool;
+    clv_pool_clear(pool);
+    const uint64_t lower = CLV_MAX(pool->stats.used_bytes, floor);
+    if (lower < pool->budget) {
+        char was[16], now[16];
+        clv_log(CLV_LOG_WARN, "%s: out of memory below the budget: %s becomes %s", device->label,
+                clv_format_bytes(pool->budget, was), clv_format_bytes(lower, now));
+        device->budget = lower; /* for later jobs too */
+        pool->budget = pool->stats.budget_bytes = lower;
+    }
+    pthread_mutex_unlock(&device->lock);
+}

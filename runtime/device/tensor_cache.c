@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors kept on a device: a list by last use, pins, and a limit. */
+#include "runtime/device/tensor_cache.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/device/device.h"
+#include "runtime/device/queue.h"
+
+struct clv_kept_tensor {
+    clv_kept_tensor *next;
+    const void *owner; /* NULL: it is gone, and the last put frees */
+    size_t part;
+    clv_buffer *buffer;
+    unsigned pins;
+};
+
+/* ---- the device's lock is held ---------------------------------------------------------------- */
+
+static clv_kept_tensor **find(clv_tensor_cache *cache, const void *owner, size_t part)
+{
+    clv_kept_tensor **link = &cache->latest;
+    while (*link && ((*link)->owner != owner || (*link)->part != part))
+        link = &(*link)->next;
+    return link;
+}
+
+static void pin(clv_tensor_cache *cache, clv_kept_tensor *tensor)
+{
+    if (!tensor->pins++) cache->pinned_bytes += tensor->buffer->capacity;
+}
+
+/* Out of the list; it is the caller's to free. */
+static clv_kept_tensor *unlink_at(clv_tensor_cache *cache, clv_kept_tensor **link)
+{
+    clv_kept_tensor *tensor = *link;
+    *link = tensor->next;
+    tensor->next = NULL;
+    cache->bytes -= tensor->buffer->capacity;
+    return tensor;
+}
+
+static void link_first(clv_tensor_cache *cache, clv_kept_tensor *tensor)
+{
+    tensor->next = cache->latest;
+    cache->latest = tensor;
+    cache->bytes += tensor->buffer->capacity;
+}
+
+/* The one that was used longest ago and that nobody has pinned; NULL: none. */
+static clv_kept_tensor *take_oldest(clv_tensor_cache *cache)
+{
+    clv_kept_tensor **oldest = NULL;
+    for (clv_kept_tensor **link = &cache->latest; *link; link = &(*link)->next)
+        if (!(*link)->pins) oldest = link;
+    return oldest ? unlink_at(cache, oldest) : NULL;
+}
+
+/* ---- without it --------------------------------------------------------------------------------- */
+
+static void release(clv_kept_tensor *tensor)
+{
+    if (!tensor) return;
+    clv_buffer_free(tensor->buffer);
+    clv_free(tensor);
+}
+
+/* The room is there only when the last commands are complete, and drivers would let us overdraw. */
+static void give_up(clv_kept_tensor *tensor)
+{
+    if (!tensor->buffer->device->hung) clv_buffer_wait(tensor->buffer);
+    release(tensor);
+}
+
+bool clv_tensors_evict(clv_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    clv_kept_tensor *tensor = take_oldest(&device->tensors);
+    if (tensor) ++device->tensors.evictions;
+    pthread_mutex_unlock(&device->lock);
+    if (!tensor) return false;
+    give_up(tensor);
+    return true;
+}
+
+static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t part)
+{
+    clv_tensor_cache *cache = &device->tensors;
+    pthread_mutex_lock(&device->lock);
+    clv_kept_tensor **link = find(cache, owner, part), *tensor = *link;
+    if (tensor) {
+        link_first(cache, unlink_at(cache, link));
+        pin(cache, tensor);
+        ++cache->hits;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return tensor;
+}
+
+/* Is there something to give up before `bytes` more keep to the limit? */
+static bool is_over(clv_device *device, size_t bytes)
+{
+    pthread_mutex_lock(&device->lock);
+    const clv_tensor_cache *cache = &device->tensors;
+    const uint64_t budget = device->pool.budget;
+    const uint64_t limit = cache->wish ? CLV_MIN(cache->wish, budget) : budget;
+    const bool over = cache->bytes + bytes > limit && cache->bytes > cache->pinned_bytes;
+    pthread_mutex_unlock(&device->lock);
+    return over;
+}
+
+static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t bytes,
+                           clv_tensor_fill fill, const void *user)
+{
+    clv_device *device = clv_queue_device(queue);
+    CLV_TRY(clv_device_open(device));
+    while (is_over(device, bytes) && clv_tensors_evict(device)) {
+    }
+    CLV_TRY(clv_buffer_create(device, bytes, CLV_BUFFER_DEVICE, &tensor->buffer));
+    /* waits, as other queues may read it at once */
+    return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
+}
+
+clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size_t bytes,
+                          clv_tensor_fill fill, const void *user, clv_kept_tensor **out)
+{
+    clv_device *device = clv_queue_device(queue);
+    *out = look_up(device, owner, part);
+    if (*out) return CLV_OK;
+    clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
+    if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: no memory for a tensor", device->label);
+    tensor->owner = owner;
+    tensor->part = part;
+    const clv_status status = fill_new(queue, tensor, bytes, fill, user);
+    if (status) {
+        release(tensor);
+        return status;
+    }
+    pthread_mutex_lock(&device->lock);
+    clv_tensor_cache *cache = &device->tensors;
+    sooner = *find(cache, owner, part); /* another thread may have been */
+    if (!sooner) link_first(cache, tensor);
+    *out = sooner ? sooner : tensor;
+    pin(cache, *out);
+    ++cache->fills;
+    pthread_mutex_unlock(&device->lock);
+    if (sooner) release(tensor);
+    return CLV_OK;
+}
+
+clv_buffer *clv_tensor_buffer(const clv_kept_tensor *tensor)
+{
+    return tensor->buffer;
+}
+
+void clv_tensor_put(clv_kept_tensor *tensor)
+{
+    if (!tensor) return;
+    clv_device *device = tensor->buffer->device;
+    clv_tensor_cache *cache = &device->tensors;
+    clv_kept_tensor *orphan = NULL;
+    pthread_mutex_lock(&device->lock);
+    if (!--tensor->pins) {
+        cache->pinned_bytes -= tensor->buffer->capacity;
+        if (!tensor->owner) {
+            clv_kept_tensor **link = &cache->latest;
+            while (*link != tensor)
+                link = &(*link)->next;
+            orphan = unlink_at(cache, link);
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    release(orphan);
+}
+
+void clv_tensors_drop(clv_device *device, const void *owner)
+{
+    clv_kept_tensor *gone = NULL;
+    pthread_mutex_lock(&device->lock);
+    clv_tensor_cache *cache = &device->tensors;
+    for (clv_kept_tensor **link = &cache->latest; *link;) {
+        if ((*link)->owner != owner) {
+            link = &(*link)->next;
+        } else if ((*link)->pins) {
+            (*link)->owner = NULL;
+            link = &(*link)->next;
+        } else {
+            clv_kept_tensor *tensor = unlink_at(cache, link);
+            tensor->next = gone;
+            gone = tensor;
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    while (gone) {
+        clv_kept_tensor *tensor = gone;
+        gone = tensor->next;
+        release(tensor);
+    }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which variant of a kernel is the fastest on a device. */
+#include "runtime/job/tune.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/record/context.h"
+#include "runtime/job/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double budget_s = 0.2; /* for one variant, its build not counted */
+
+static double once(clv_slot *slot, size_t variant, clv_tune_trial *trial, void *user)
+{
+    const double started = clv_now();
+    clv_slot_begin(slot);
+    clv_status status = trial(slot, variant, user);
+    const clv_status waited = clv_queue_wait(slot->queue);
+    const double seconds = clv_now() - started;
+    clv_slot_done(slot);
+    return status || waited ? -1 : seconds;
+}
+
+/* Median of three, the first run (which builds) not counted; negative when it fails. */
+static double measure(clv_slot *slot, size_t variant, double best, clv_tune_trial *trial,
+                      void *user)
+{
+    double times[3];
+    if (once(slot, variant, trial, user) < 0) return -1;
+    const double started = clv_now();
+    for (int i = 0; i < 3; ++i) {
+        const double t = once(slot, variant, trial, user);
+        if (t < 0) return -1;
+        int at = i;
+        for (; at && times[at - 1] > t; --at)
+            times[at] = times[at - 1];
+        times[at] = t;
+        if (best > 0 && times[0] > 2 * best) return times[0]; /* it will not win */
+        if (clv_now() - started > budget_s) return times[i / 2];
+    }
+    return times[1];
+}
+
+static size_t index_of(const char *const *names, const char *name)
+{
+    for (size_t i = 0; names[i]; ++i)
+        if (strcmp(names[i], name) == 0) return i;
+    return SIZE_MAX;
+}
+
+size_t clv_tune(clv_worker *worker, const char *kernel, const char *problem,
+                const char *const *names, clv_tune_trial *trial, void *user)
+{
+    clv_context *context = worker->run->context;
+    char key[300], value[300];
+    snprintf(key, sizeof key, "%s %s on %s", kernel, problem, worker->device->key);
+    if (clv_notes_get(&context->tuned, key, value, sizeof value)) {
+        value[strcspn(value, " ")] = '\0'; /* the figures behind the name are for people */
+        const size_t noted = index_of(names, value);
+        if (noted != SIZE_MAX) return noted;
+    }
+    if (!names[1] || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
+
+    clv_text figures = { 0 };
+    size_t best = 0;
+    double best_s = -1;
+    for (size_t i = 0; names[i]; ++i) {
+        const double seconds = measure(&worker->slots[0], i, best_s, trial, user);
+        if (seconds < 0)
+            clv_text_add(&figures, " %s: failed", names[i]);
+        else
+            clv_text_add(&figures, " %s: %.3g ms", names[i], seconds * 1e3);
+        if (seconds > 0 && (best_s < 0 || seconds < 0.97 * best_s))
+            best = i, best_s = seconds; /* the default wins ties */
+    }
+    snprintf(value, sizeof value, "%s  #%s", names[best], clv_text_get(&figures));
+    clv_text_clear(&figures);
+    clv_notes_set(&context->tuned, key, value);
+    clv_notes_save(&context->tuned);
+    clv_log(CLV_LOG_INFO, "%s: %s: %s", worker->device->label, kernel, value);
+    return best;
+}

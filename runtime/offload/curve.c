@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of both sides against work: lookup, text, refinement. Pure. */
+#include "runtime/offload/measure.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s)
+{
+    if (curve->count >= CLV_CURVE_POINTS) return;
+    size_t i = curve->count++;
+    for (; i && curve->at[i - 1].work > work; --i)
+        curve->at[i] = curve->at[i - 1];
+    curve->at[i].work = work;
+    curve->at[i].host_s = host_s;
+    curve->at[i].device_s = device_s;
+}
+
+double clv_curve_place(const clv_curve *curve, double work, size_t *first)
+{
+    size_t i = 1;
+    *first = 0;
+    if (curve->count < 2 || work <= curve->at[0].work) return 0;
+    while (i < curve->count && curve->at[i].work < work)
+        ++i;
+    *first = i - 1;
+    if (i == curve->count) return 0;
+    const double low = curve->at[i - 1].work, high = curve->at[i].work;
+    return (log(work) - log(low)) / (log(high) - log(low));
+}
+
+static double between(double a, double b, double t)
+{
+    return exp(log(a) + t * (log(b) - log(a)));
+}
+
+void clv_curve_at(const clv_curve *curve, double work, double *host_s, double *device_s)
+{
+    const size_t n = curve->count;
+    *host_s = *device_s = 0;
+    if (!n) return;
+    if (work <= curve->at[0].work) { /* the host's time shrinks with the work, a launch does not */
+        const double part = work / curve->at[0].work;
+        *host_s = curve->at[0].host_s * (part > 0.05 ? part : 0.05);
+        *device_s = curve->at[0].device_s;
+        return;
+    }
+    if (work >= curve->at[n - 1].work) {
+        const double times = work / curve->at[n - 1].work;
+        *host_s = times * curve->at[n - 1].host_s;
+        *device_s = times * curve->at[n - 1].device_s;
+        return;
+    }
+    size_t i;
+    const double t = clv_curve_place(curve, work, &i);
+    *host_s = between(curve->at[i].host_s, curve->at[i + 1].host_s, t);
+    *device_s = between(curve->at[i].device_s, curve->at[i + 1].device_s, t);
+}
+
+/* Of one side's time to the other's at a point: at least 1. */
+static double apart(const clv_curve *curve, size_t i)
+{
+    const double ratio = curve->at[i].device_s / curve->at[i].host_s;
+    return ratio < 1 ? 1 / ratio : ratio;
+}
+
+bool clv_curve_next(const clv_curve *curve, double *work)
+{
+    static const double narrow = 1.2, wide = 2.5, alike = 1.4;
+    if (curve->count >= CLV_CURVE_POINTS) return false;
+    for (int pass = 0; pass < 2; ++pass)
+        for (size_t i = 1; i < curve->count; ++i) {
+            const bool before = curve->at[i - 1].device_s < curve->at[i - 1].host_s;
+            const bool after = curve->at[i].device_s < curve->at[i].host_s;
+            const bool tells =
+                pass ? apart(curve, i - 1) < alike || apart(curve, i) < alike : before != after;
+            if (!tells || curve->at[i].work < (pass ? wide : narrow) * curve->at[i - 1].work)
+                continue;
+            *work = sqrt(curve->at[i - 1].work * curve->at[i].work);
+            return true;
+        }
+    return false;
+}
+
+void clv_curve_smooth(clv_curve *curve)
+{
+    for (size_t i = curve->count; i-- > 1;) {
+        if (curve->at[i - 1].host_s > curve->at[i].host_s)
+            curve->at[i - 1].host_s = curve->at[i].host_s;
+        if (curve->at[i - 1].device_s > curve->at[i].device_s)
+            curve->at[i - 1].device_s = curve->at[i].device_s;
+    }
+}
+
+bool clv_curve_read(const char *text, clv_curve *curve)
+{
+    *curve = (clv_curve){ 0 };
+    double last = 0;
+    while (*text) {
+        double number[3];
+        for (int i = 0; i < 3; ++i) {
+            char word[40];
+            size_t length = 0;
+            while (text[length] && text[length] != ':' && text[length] != ' ')
+                ++length;
+            if (!length || length >= sizeof word || (i < 2) != (text[length] == ':')) return false;
+            snprintf(word, sizeof word, "%.*s", (int)length, text);
+            if (!clv_parse_double(word, &number[i]) || !(number[i] > 0)) return false;
+            text += length + (text[length] != '\0');
+        }
+        if (number[0] <= last || curve->count >= CLV_CURVE_POINTS) return false;
+        last = number[0];
+        clv_curve_add(curve, number[0], number[1], number[2]);
+    }
+    return curve->count > 0;
+}
+
+void clv_curve_write(const clv_curve *curve, char *text, size_t room)
+{
+    size_t used = 0;
+    if (room) *text = '\0';
+    for (size_t i = 0; i < curve->count && used < room; ++i)
+        used += (size_t)snprintf(text + used, room - used, "%s%.6g:%.4g:%.4g", i ? " " : "",
+                                 curve->at[i].work, curve->at[i].host_s, curve->at[i].device_s);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a launch description to a running kernel: look up, check, set arguments, enqueue. */
+#include "runtime/program/launch.h"
+
+#include "base/alloc.h"
+#include "runtime/record/cl_status.h"
+
+#include <string.h>
+
+/* What an argument was set to: a driver's look at one costs as much as five of ours. */
+typedef struct set_arg {
+    clv_arg_kind kind;
+    size_t bytes; /* 0: not set */
+    cl_mem mem;
+    uint64_t serial; /* handles come again, numbers do not */
+    unsigned char value[sizeof((clv_arg *)NULL)->value];
+} set_arg;
+
+typedef struct clv_kernel {
+    struct clv_kernel *next;
+    clv_program *program;
+    const clv_cl_source *source; /* with name and defines: what callers look up */
+    const char *name;
+    clv_define defines[CLV_MAX_DEFINES];
+    cl_kernel cl;
+    cl_uint arg_count;
+    set_arg *set; /* [arg_count] */
+    size_t max_group;
+    cl_ulong local_bytes; /* static local memory */
+} clv_kernel;
+
+#define VALUE_ARG(type_name, type)                                      \
+    clv_arg clv_arg_##type_name(type value)                             \
+    {                                                                   \
+        clv_arg arg = { .kind = CLV_ARG_VALUE, .bytes = sizeof value }; \
+        memcpy(arg.value, &value, sizeof value);                        \
+        return arg;                                                     \
+    }
+VALUE_ARG(u32, uint32_t)
+VALUE_ARG(i32, int32_t)
+VALUE_ARG(u64, uint64_t)
+VALUE_ARG(i64, int64_t)
+VALUE_ARG(f32, float)
+VALUE_ARG(f64, double)
+
+clv_arg clv_arg_buffer(const clv_buffer *buffer)
+{
+    return (clv_arg){ .kind = CLV_ARG_BUFFER, .buffer = buffer, .bytes = sizeof(cl_mem) };
+}
+
+clv_arg clv_arg_local(size_t bytes)
+{
+    return (clv_arg){ .kind = CLV_ARG_LOCAL, .bytes = bytes };
+}
+
+static bool same_defines(const clv_define *a, const clv_define *b)
+{
+    for (int i = 0; i < CLV_MAX_DEFINES; ++i) {
+        if (!a[i].name || !b[i].name) return !a[i].name && !b[i].name;
+        if (a[i].value != b[i].value || strcmp(a[i].name, b[i].name) != 0) return false;
+    }
+    return true;
+}
+
+static clv_status make_kernel(clv_queue *queue, const clv_launch *launch, clv_kernel **out)
+{
+    clv_device *device = queue->device;
+    clv_program *program;
+    CLV_TRY(clv_program_get(device, launch->source, launch->defines, &program));
+    clv_kernel *kernel = clv_zalloc(1, sizeof *kernel);
+    if (!kernel) return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+    cl_int code;
+    *kernel = (clv_kernel){ .program = program, .source = launch->source, .name = launch->kernel };
+    memcpy(kernel->defines, launch->defines, sizeof kernel->defines);
+    kernel->cl = clCreateKernel(program->program, launch->kernel, &code);
+    if (code != CL_SUCCESS) {
+        clv_free(kernel);
+        return code == CL_INVALID_KERNEL_NAME
+                   ? clv_fail(CLV_E_ARGUMENT, "%s has no kernel %s", launch->source->name,
+                              launch->kernel)
+                   : clv_cl_fail(device, "clCreateKernel", launch->kernel, code);
+    }
+    clGetKernelInfo(kernel->cl, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count,
+                    NULL);
+    kernel->set = clv_zalloc(CLV_MAX(kernel->arg_count, 1u), sizeof *kernel->set);
+    if (!kernel->set) {
+        clReleaseKernel(kernel->cl);
+        clv_free(kernel);
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for a kernel", launch->kernel);
+    }
+    if (clGetKernelWorkGroupInfo(kernel->cl, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                 sizeof kernel->max_group, &kernel->max_group, NULL) != CL_SUCCESS)
+        kernel->max_group = device->facts->max_work_group;
+    if (clGetKernelWorkGroupInfo(kernel->cl, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
+                                 sizeof kernel->local_bytes, &kernel->local_bytes,
+                                 NULL) != CL_SUCCESS)
+        kernel->local_bytes = 0;
+    kernel->next = queue->kernels;
+    queue->kernels = kernel;
+    *out = kernel;
+    return CLV_OK;
+}
+
+static clv_status get_kernel(clv_queue *queue, const clv_launch *launch, clv_kernel **out)
+{
+    for (clv_kernel **at = &queue->kernels; *at; at = &(*at)->next) {
+        clv_kernel *k = *at;
+        if (k->source != launch->source || strcmp(k->name, launch->kernel) != 0 ||
+            !same_defines(k->defines, launch->defines))
+            continue;
+        *at = k->next; /* to the front: who launched it often does so again */
+        k->next = queue->kernels;
+        *out = queue->kernels = k;
+        return CLV_OK;
+    }
+    return make_kernel(queue, launch, out);
+}
+
+static clv_status check_geometry(const clv_launch *launch, const clv_kernel *kernel,
+                                 cl_uint *dimensions)
+{
+    size_t group = 1;
+    *dimensions = 0;
+    while (*dimensions < 3 && launch->global[*dimensions])
+        ++*dimensions;
+    for (cl_uint d = 0; d < *dimensions; ++d) {
+        const size_t local = launch->local[d];
+        if (!local || launch->global[d] % local)
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "%s: global size %zu is not a multiple of local size %zu (dimension %u)",
+                launch->kernel, launch->global[d], local, d);
+        group *= local;
+    }
+    if (!*dimensions) return clv_fail(CLV_E_ARGUMENT, "%s: global size 0", launch->kernel);
+    if (group > kernel->max_group)
+        return clv_fail(CLV_E_ARGUMENT, "%s: work-groups of %zu, the device takes %zu at most",
+                        launch->kernel, group, kernel->max_group);
+    return CLV_OK;
+}
+
+static bool is_set(const set_arg *was, const clv_arg *arg)
+{
+    if (!was->bytes || was->kind != arg->kind || was->bytes != arg->bytes) return false;
+    if (arg->kind == CLV_ARG_BUFFER)
+        return was->serial == arg->buffer->serial && was->mem == arg->buffer->mem;
+    /* all of it: that many are compared in no time, and what lies behind a value is 0 */
+    return arg->kind == CLV_ARG_LOCAL || memcmp(was->value, arg->value, sizeof arg->value) == 0;
+}
+
+static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth, const clv_arg *arg)
+{
+    set_arg *set = &kernel->set[nth];
+    if (is_set(set, arg)) return CLV_OK;
+    const void *value = arg->kind == CLV_ARG_BUFFER  ? (const void *)&arg->buffer->mem
+                        : arg->kind == CLV_ARG_VALUE ? (const void *)arg->value
+                                                     : NULL;
+    set->bytes = 0;
+    const cl_int code = clSetKernelArg(kernel->cl, (cl_uint)nth, arg->bytes, value);
+    if (code == CL_INVALID_ARG_SIZE)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: argument %zu has %zu bytes, the kernel expects another size",
+                        kernel->name, nth, arg->bytes);
+    if (code != CL_SUCCESS) return clv_cl_fail(queue->device, "clSetKernelArg", kernel->name, code);
+    *set = (set_arg){ .kind = arg->kind, .bytes = arg->bytes };
+    if (arg->kind == CLV_ARG_BUFFER)
+        set->mem = arg->buffer->mem, set->serial = arg->buffer->serial;
+    else if (arg->kind == CLV_ARG_VALUE)
+        memcpy(set->value, arg->value, sizeof arg->value);
+    return CLV_OK;
+}
+
+static clv_status set_arguments(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
+                                const clv_arg *args, size_t count)
+{
+    if (count != kernel->arg_count)
+        return clv_fail(CLV_E_ARGUMENT, "%s: %zu arguments given, %u expected", launch->kernel,
+                        count, (unsigned)kernel->arg_count);
+    uint64_t local = kernel->local_bytes;
+    for (size_t i = 0; i < count; ++i)
+        if (args[i].kind == CLV_ARG_LOCAL) local += args[i].bytes;
+    if (local > queue->device->facts->local_bytes) /* some drivers end the process for this */
+        return clv_fail(CLV_E_ARGUMENT, "%s: %llu bytes of local memory, %s has %llu",
+                        launch->kernel, (unsigned long long)local, queue->device->label,
+                        (unsigned long long)queue->device->facts->local_bytes);
+    for (size_t i = 0; i < count; ++i) {
+        const clv_arg *arg = &args[i];
+        if (arg->kind == CLV_ARG_BUFFER && (!arg->buffer || arg->buffer->device != queue->device))
+            return clv_fail(CLV_E_ARGUMENT, "%s: argument %zu is %s", launch->kernel, i,
+                            arg->buffer ? "a buffer of another device" : "a NULL buffer");
+        CLV_TRY(set_argument(queue, kernel, i, arg));
+    }
+    return CLV_OK;
+}
+
+static void note_buffers(clv_queue *queue, const clv_arg *args, size_t count, cl_event event)
+{
+    const clv_buffer *used[CLV_USED_AT_ONCE];
+    size_t uses = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (args[i].kind != CLV_ARG_BUFFER) continue;
+        used[uses++] = args[i].buffer;
+        if (uses < CLV_USED_AT_ONCE) continue;
+        clv_buffers_used(used, uses, queue, event);
+        uses = 0;
+    }
+    clv_buffers_used(used, uses, queue, event);
+}
+
+clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const clv_arg *args,
+                              size_t arg_count, clv_event **done)
+{
+    if (done) *done = NULL;
+    if (!queue || !launch || !launch->source || !launch->kernel)
+        return clv_fail(CLV_E_ARGUMENT, "launch: a NULL queue, source or kernel name");
+    clv_kernel *kernel = NULL;
+    cl_uint dimensions;
+    CLV_TRY(get_kernel(queue, launch, &kernel));
+    CLV_TRY(check_geometry(launch, kernel, &dimensions));
+    CLV_TRY(set_arguments(queue, launch, kernel, args, arg_count));
+
+    cl_event event = NULL;
+    const cl_int code = clEnqueueNDRangeKernel(queue->cl, kernel->cl, dimensions, NULL,
+                                               launch->global, launch->local, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return clv_cl_fail(queue->device, "clEnqueueNDRangeKernel", launch->kernel, code);
+    if (!atomic_exchange(&kernel->program->ran, true)) ++queue->stats.cold_launches;
+    note_buffers(queue, args, arg_count, event);
+    return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
+}
+
+void clv_kernels_free(clv_queue *queue)
+{
+    while (queue->kernels) {
+        clv_kernel *kernel = queue->kernels;
+        queue->kernels = kernel->next;
+        clReleaseKernel(kernel->cl);
+        clv_free(kernel->set);
+        clv_free(kernel);
+    }
+}

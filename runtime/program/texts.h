@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels written at run time: each text once, for as long as the context lives, since programs know
+ * their source by its address. */
+#ifndef CLEAVE_RUNTIME_PROGRAM_TEXTS_H
+#define CLEAVE_RUNTIME_PROGRAM_TEXTS_H
+
+#include <cleave/runtime.h>
+
+/* The source with this text; `name` has static lifetime. CLV_E_MEMORY. Threads: any. */
+clv_status clv_texts_get(clv_context *context, const char *name, const char *text, size_t length,
+                         const clv_cl_source **source);
+
+struct clv_texts;
+void clv_texts_free(struct clv_texts *texts); /* for the context, once its devices are closed */
+
+#endif
