@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { CLV_PATH_MOST = 1024 }; /* bytes of a path that is kept, its end included */
+
 /* The whole file, NUL-terminated beyond `length`; more than `limit` bytes is CLV_E_FORMAT.
  * Free *data with clv_free. Regular files and pipes. */
 clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length);

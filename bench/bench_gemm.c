@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "probe/measure/bench.h"
 #include "runtime/blas/gemm.h"
-#include "runtime/record/context.h"
+#include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
+#include "runtime/record/context.h"
 
 #include <dlfcn.h>
 #include <math.h>

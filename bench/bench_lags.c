@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "host/spectra/spectra_job.h"
-#include "runtime/record/context.h"
 #include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
+#include "runtime/record/context.h"
 
 #include <clFFT.h>
 #include <math.h>

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/job/turn.h"
 #include "runtime/record/context.h"
 
 #include <assert.h>

@@ -4,8 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/record/context.h"
 #include "runtime/job/run.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 /* Threads are not worth starting for less; a chunk of one. */
 static const double alone_s = 100e-6, chunk_s = 25e-6;

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/device/pool.h"
+#include "runtime/job/turn.h"
 #include "runtime/record/context.h"
 
 #include <string.h>

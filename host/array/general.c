@@ -5,9 +5,9 @@
 #include "base/lapack.h"
 #include "base/options.h"
 #include "base/thread.h"
-#include "runtime/record/context.h"
-#include "runtime/offload/offload.h"
 #include "runtime/job/watch.h"
+#include "runtime/offload/offload.h"
+#include "runtime/record/context.h"
 
 #include <cleave/array.h>
 

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/error.h"
-#include "runtime/record/context.h"
 #include "runtime/program/texts.h"
+#include "runtime/record/context.h"
 
 #include <cleave/array_math.h>
 

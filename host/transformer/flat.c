@@ -5,8 +5,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "runtime/record/context.h"
+#include "runtime/job/turn.h"
 #include "runtime/offload/engine.h"
+#include "runtime/record/context.h"
 
 #include <cleave/offload.h>
 

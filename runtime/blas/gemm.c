@@ -6,11 +6,6 @@
 #include "base/error.h"
 #include "runtime/device/device.h"
 
-clv_arg clv_gemm_u32(size_t value)
-{
-    return clv_arg_u32((uint32_t)value);
-}
-
 /* 8 x 48 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
 static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,

@@ -134,7 +134,10 @@ clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
 bool clv_gemm_clblast_is_here(void);
 bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
-clv_arg clv_gemm_u32(size_t value);
+static inline clv_arg clv_gemm_u32(size_t value)
+{
+    return clv_arg_u32((uint32_t)value);
+}
 
 /* Arguments that both kernels of tiles take in this order: a matrix that is read, with both strides; one
  * whose columns are neighbours; what is added to the product; extents; what it is scaled by. */

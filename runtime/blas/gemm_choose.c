@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runtime/record/context.h"
 #include "runtime/device/queue.h"
+#include "runtime/record/context.h"
 
 #include <math.h>
 #include <stdio.h>

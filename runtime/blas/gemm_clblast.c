@@ -8,8 +8,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
-#include "runtime/record/cl_status.h"
+#include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
+#include "runtime/record/cl_status.h"
 
 #if defined(CLEAVE_HAVE_CLBLAST)
 #include <clblast_c.h>

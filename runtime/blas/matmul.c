@@ -7,9 +7,10 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "runtime/blas/matmul_parts.h"
-#include "runtime/record/context.h"
+#include "runtime/job/turn.h"
 #include "runtime/offload/engine.h"
 #include "runtime/offload/offload.h"
+#include "runtime/record/context.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a report and the caller's wishes to the devices of a context; a pure decision. */
-#include "runtime/record/context.h"
+#include "runtime/context/devices.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

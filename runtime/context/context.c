@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a context: probe, wishes, devices, caches. */
-#include "runtime/record/context.h"
+#include "runtime/context/devices.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -8,11 +8,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "runtime/job/plain.h"
+#include "runtime/job/run.h"
 #include "runtime/offload/engine.h"
 #include "runtime/offload/offload.h"
-#include "runtime/job/plain.h"
+#include "runtime/program/cache.h"
 #include "runtime/program/texts.h"
-#include "runtime/job/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,173 +71,12 @@ static clv_status read_memory(const clv_context_options *options, uint64_t *byte
                     text);
 }
 
-static _Thread_local double waited_s; /* its address names the thread */
-
-static _Thread_local const clv_context *served;
-
-void clv_jobs_serve(const clv_context *context)
-{
-    served = context;
-}
-
-bool clv_jobs_held(clv_context *context)
-{
-    return served == context || atomic_load(&context->job_owner) == (uintptr_t)&waited_s;
-}
-
-bool clv_jobs_lock(clv_context *context)
-{
-    if (clv_jobs_held(context)) return false;
-    const double started = clv_now();
-    pthread_mutex_lock(&context->job_lock);
-    atomic_store(&context->job_owner, (uintptr_t)&waited_s);
-    waited_s += clv_now() - started;
-    return true;
-}
-
-void clv_jobs_unlock(clv_context *context)
-{
-    atomic_store(&context->job_owner, 0);
-    pthread_mutex_unlock(&context->job_lock);
-}
-
-clv_status clv_jobs_refuse(const char *what)
-{
-    return clv_fail(CLV_E_NO_DEVICE,
-                    "%s: called by a function of another call in this context, which has the "
-                    "devices until it returns",
-                    what);
-}
-
-double clv_jobs_clock(void)
-{
-    return clv_now() - waited_s;
-}
-
-/* Bytes that we allow ourselves on a device: the caller's wish within what is there. */
-static uint64_t budget_of(const clv_context *context, const clv_device *device)
-{
-    const clv_probe_device *facts = device->facts;
-    const clv_probe_host *host = &context->probe->host;
-    uint64_t there = facts->global_bytes, room;
-    if (device->zero_copy) { /* the memory is the host's */
-        uint64_t free_bytes = host->memory_available_bytes;
-        if (host->memory_limit_bytes != CLV_UNKNOWN)
-            free_bytes = CLV_MIN(free_bytes, host->memory_limit_bytes);
-        if (free_bytes == CLV_UNKNOWN) free_bytes = there;
-        if (there == CLV_UNKNOWN || there < free_bytes / 8)
-            there = free_bytes; /* a made-up figure */
-        room = CLV_MIN(there, free_bytes) / 2;
-    } else {
-        if (there == CLV_UNKNOWN) there = (uint64_t)1 << 30;
-        room = (uint64_t)(0.85 * (double)there);
-        const uint64_t for_displays = 400000000;
-        if (room > 4 * for_displays) room -= for_displays;
-        if (facts->free_bytes != CLV_UNKNOWN)
-            room = CLV_MIN(room, (uint64_t)(0.95 * (double)facts->free_bytes));
-    }
-    if (context->memory_fraction > 0) room = (uint64_t)(context->memory_fraction * (double)there);
-    if (context->memory_bytes) room = context->memory_bytes;
-    return device->parts > 1 ? room / device->parts : room;
-}
-
-/* Size and time of the driver's file: its version string alone does not change on every update. */
-static void add_driver_file(const clv_probe_report *probe, const clv_probe_device *facts,
-                            clv_text *text)
-{
-    const size_t icd = probe->platforms[facts->platform].icd;
-    struct stat info;
-    if (icd < probe->icd_count && probe->icds[icd].library_path &&
-        stat(probe->icds[icd].library_path, &info) == 0)
-        clv_text_add(text, "; library %s %lld bytes of %lld", probe->icds[icd].library_path,
-                     (long long)info.st_size, (long long)info.st_mtime);
-}
-
-static char *make_identity(const clv_probe_report *probe, const clv_device *device)
-{
-    const clv_probe_device *d = device->facts;
-    const clv_probe_platform *p = &probe->platforms[d->platform];
-    clv_text text = { 0 };
-#define OR_EMPTY(s) ((s) ? (s) : "")
-    clv_text_add(&text, "%s; %s; %s; %s; %s; driver %s; %s; %s", OR_EMPTY(p->name),
-                 OR_EMPTY(p->version), OR_EMPTY(d->name), OR_EMPTY(d->vendor), OR_EMPTY(d->version),
-                 OR_EMPTY(d->driver_version), OR_EMPTY(d->uuid), OR_EMPTY(d->pci_address));
-    if (device->zero_copy)
-        clv_text_add(&text, "; cpu %s; isa %s", OR_EMPTY(probe->host.cpu_model),
-                     OR_EMPTY(probe->host.isa));
-#undef OR_EMPTY
-    add_driver_file(probe, d, &text);
-    for (char *c = text.data; c && *c; ++c)
-        if (*c == '\n') *c = ' ';
-    if (text.failed) clv_text_clear(&text);
-    return text.data;
-}
-
-/* A short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
-static void make_names(const clv_probe_report *probe, clv_device *device)
-{
-    const clv_probe_device *d = device->facts;
-    const char *name = d->name_clean ? d->name_clean : d->name ? d->name : "device";
-    const char *platform = clv_vendor_name(probe->platforms[d->platform].vendor_norm);
-    char part[24] = "", parts[24] = "", hex[65];
-    if (device->part) snprintf(part, sizeof part, " %u/%u", device->part, device->parts);
-    if (device->part) snprintf(parts, sizeof parts, " 1/%u", device->parts);
-    snprintf(device->label, sizeof device->label, "%.60s [%s]%s", name, platform, part);
-    const clv_digest digest = clv_sha256(device->identity, strlen(device->identity));
-    clv_digest_hex(&digest, hex);
-    snprintf(device->key, sizeof device->key, "%.60s [%s]%s %.8s", name, platform, parts, hex);
-    for (char *c = device->key; *c; ++c)
-        if (*c == '=' || *c == '\n') *c = ' ';
-}
-
-static bool is_on_the_cpu(const clv_probe_device *device)
-{
-    return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
-}
-
-static clv_status make_devices(clv_context *context, const size_t *chosen, size_t count,
-                               unsigned sub_devices)
-{
-    const clv_probe_report *probe = context->probe;
-    size_t total = 0;
-    for (size_t i = 0; i < count; ++i)
-        total += sub_devices > 1 && is_on_the_cpu(&probe->devices[chosen[i]]) ? sub_devices : 1;
-    if (total > CLV_BALANCE_MAX_DEVICES)
-        return clv_fail(CLV_E_ARGUMENT, "%zu devices; at most %d can share a job", total,
-                        CLV_BALANCE_MAX_DEVICES);
-    context->devices = clv_zalloc(total, sizeof *context->devices);
-    if (!context->devices) return clv_fail(CLV_E_MEMORY, "no memory for %zu devices", total);
-    for (size_t i = 0; i < count; ++i) {
-        const clv_probe_device *facts = &probe->devices[chosen[i]];
-        const bool on_cpu = is_on_the_cpu(facts);
-        const unsigned parts = sub_devices > 1 && on_cpu ? sub_devices : 0;
-        for (unsigned part = 0; part < (parts ? parts : 1); ++part) {
-            clv_device *device = &context->devices[context->device_count];
-            clv_device_init(device, probe, chosen[i]);
-            device->cache = &context->cache;
-            device->trace = context->trace;
-            device->check = context->checks;
-            device->bind = context->binding;
-            device->part = parts ? part + 1 : 0;
-            device->parts = parts;
-            device->pool_group = on_cpu && !parts ? 0 : -1; /* parts have cores of their own */
-            ++context->device_count;
-            device->identity = make_identity(probe, device);
-            if (!device->identity) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
-            make_names(probe, device);
-            device->budget = budget_of(context, device);
-            device->tensors.wish = context->tensor_bytes;
-        }
-    }
-    return CLV_OK;
-}
-
 /* What the devices amount to, when the caller named them and not a mode. */
 static clv_mode mode_of_devices(const clv_context *context)
 {
     bool gpu = false, other = false;
     for (size_t i = 0; i < context->device_count; ++i) {
-        if (is_on_the_cpu(context->devices[i].facts))
+        if (clv_is_on_the_cpu(context->devices[i].facts))
             other = true;
         else
             gpu = true;
@@ -270,10 +110,12 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     char directory[CLV_PATH_MOST];
     clv_cache_dir(directory, sizeof directory);
     const bool fits = !own || copy_path(own, directory, sizeof directory);
-    clv_cache_open(&context->cache, directory);
-    clv_notes_open(&context->speeds, context->cache.directory, "speeds.txt",
+    context->cache = clv_alloc(1, sizeof *context->cache);
+    if (!context->cache) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    clv_cache_open(context->cache, directory);
+    clv_notes_open(&context->speeds, context->cache->directory, "speeds.txt",
                    "cleave: how fast jobs ran on this machine; delete a line to forget it");
-    clv_notes_open(&context->tuned, context->cache.directory, "tuning.txt",
+    clv_notes_open(&context->tuned, context->cache->directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
     context->binding = !options->no_binding && !(bind && strcmp(bind, "0") == 0);
     context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
@@ -290,7 +132,7 @@ static clv_status choose(clv_context *context, const clv_context_options *option
     size_t *chosen = clv_alloc(context->probe->device_count, sizeof *chosen), count = 0;
     if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
     clv_status status = clv_choose_devices(context->probe, mode, selection, chosen, &count);
-    if (!status) status = make_devices(context, chosen, count, options->sub_devices);
+    if (!status) status = clv_devices_make(context, chosen, count, options->sub_devices);
     clv_free(chosen);
     if (status) return status;
     context->ordered = context->device_count && (selection || mode != CLV_MODE_AUTO);
@@ -320,7 +162,8 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_mutex_init(&context->offload_lock);
     clv_mutex_init(&context->array_lock);
     clv_mutex_init(&context->shelf_lock);
-    clv_status status = open_caches(context, &options);
+    clv_status status = clv_texts_make(context);
+    if (!status) status = open_caches(context, &options);
     context->batch = options.batch;
     context->tensor_bytes = options.tensor_bytes;
     context->checks = !options.no_qualification;
@@ -343,24 +186,23 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
 void clv_context_free(clv_context *context)
 {
     if (!context) return;
-    bool all_closed = true;
     if (context->trace && *context->trace_path &&
         clv_trace_write(context->trace, context->trace_path))
         clv_log(CLV_LOG_WARN, "CLEAVE_TRACE: %s", clv_error_message());
     clv_engine_free(context->engine);
     clv_offload_free(context);
-    for (size_t i = 0; i < context->device_count; ++i)
-        all_closed &= clv_device_close(&context->devices[i]);
+    const bool all_closed = clv_devices_end(context);
     clv_notes_close(&context->speeds);
     clv_notes_close(&context->tuned);
     clv_plain_join_late(context);
     if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
     clv_runs_free(context);
     clv_free(context->spare);
-    clv_texts_free(context->texts);
+    clv_texts_free(context);
     clv_free(context->devices);
     clv_probe_free(context->probe);
     clv_trace_free(context->trace);
+    clv_free(context->cache);
     pthread_mutex_destroy(&context->job_lock);
     pthread_mutex_destroy(&context->offload_lock);
     pthread_mutex_destroy(&context->array_lock);

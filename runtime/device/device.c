@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a device: its OpenCL context, its features, its budget. */
+/* A device's state: opened at its first use, given up for good when it fails. */
 #include "runtime/device/device.h"
 
 #include "base/alloc.h"
@@ -8,52 +8,14 @@
 #include "base/text.h"
 #include "runtime/device/bind.h"
 #include "runtime/record/cl_status.h"
-#include "runtime/device/feeder.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What a quirk means for the way we work. */
-static void heed(clv_device *device, const clv_probe_flags *flags)
+void clv_device_heed(clv_device *device, const clv_probe_flags *flags)
 {
     if (flags->no_event_times) device->trust_profiling = false;
     if (flags->loop_limit) device->loop_limit = CLV_MIN(device->loop_limit, flags->loop_limit);
-}
-
-/* Whether fma() is an instruction of these cores: drivers of CPUs use it then, also such as report no
- * CL_FP_FMA (Intel's). */
-static bool cores_fuse(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    return __builtin_cpu_supports("fma");
-#elif defined(__aarch64__)
-    return true;
-#else
-    return false;
-#endif
-}
-
-void clv_device_init(clv_device *device, const clv_probe_report *probe, size_t index)
-{
-    const clv_probe_device *facts = &probe->devices[index];
-    *device = (clv_device){ .probe = probe,
-                            .probe_index = index,
-                            .facts = facts,
-                            .id = facts->native_device,
-                            .pool_group = -1,
-                            .home = -1,
-                            .trust_profiling = facts->profiling,
-                            .loop_limit = CLV_UNKNOWN };
-    clv_mutex_init(&device->lock);
-    clv_mutex_init(&device->use_lock);
-    clv_mutex_init(&device->check_lock);
-    clv_mutex_init(&device->program_lock);
-    const bool shares_memory = facts->unified || facts->flags.no_device_memory;
-    device->zero_copy = shares_memory && facts->device_class != CLV_CLASS_DISCRETE_GPU;
-    device->depth = device->zero_copy ? 1 : 2;
-    device->nap = facts->device_class == CLV_CLASS_DISCRETE_GPU;
-    device->slow_fma = !facts->fma && !(facts->device_class == CLV_CLASS_CPU && cores_fuse());
-    heed(device, &facts->flags);
 }
 
 const clv_probe_device *clv_device_facts(const clv_device *device)
@@ -106,7 +68,7 @@ static clv_status qualify(clv_device *device)
     if (!found.ok)
         return clv_fail(CLV_E_WRONG_RESULT, "%s: failed its qualification: %s", device->label,
                         found.message);
-    heed(device, &found.flags);
+    clv_device_heed(device, &found.flags);
     if (device->loop_limit != CLV_UNKNOWN)
         clv_log(CLV_LOG_INFO, "%s: restricted: its work-items stop after %llu loop turns",
                 device->label, (unsigned long long)device->loop_limit);
@@ -133,10 +95,6 @@ static clv_status open_now(clv_device *device)
     device->cl = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
     if (code != CL_SUCCESS) return clv_cl_fail(device, "clCreateContext", NULL, code);
     bind(device);
-    uint64_t largest = device->facts->max_alloc_bytes;
-    if (largest == CLV_UNKNOWN) largest = device->budget / 4;
-    clv_pool_init(&device->pool, device->budget, (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2));
-    clv_own_join(&device->pool.own, device->facts->id);
     char size[16];
     clv_log(CLV_LOG_INFO, "%s: opened, budget %s, %s", device->label,
             clv_format_bytes(device->budget, size), device->zero_copy ? "zero-copy" : "two queues");
@@ -197,28 +155,4 @@ clv_status clv_device_still_works(clv_device *device)
     if (queue) clReleaseCommandQueue(queue);
     if (status) clv_device_quarantine(device, status);
     return status;
-}
-
-bool clv_device_close(clv_device *device)
-{
-    const bool hung = device->feeder && !clv_feeder_stop(device->feeder);
-    device->feeder = NULL;
-    if (hung) return false; /* its thread still waits for the driver: everything of it must stay */
-    if (device->cl) {
-        clv_programs_save(device);
-        while (clv_tensors_evict(device)) {
-        }
-        clv_pool_clear(&device->pool);
-        clv_own_leave(&device->pool.own);
-        clv_programs_clear(device);
-        clReleaseContext(device->cl);
-    }
-    if (device->part && device->id != device->facts->native_device) clReleaseDevice(device->id);
-    clv_error_clear(&device->trouble);
-    clv_free(device->identity);
-    pthread_mutex_destroy(&device->lock);
-    pthread_mutex_destroy(&device->use_lock);
-    pthread_mutex_destroy(&device->check_lock);
-    pthread_mutex_destroy(&device->program_lock);
-    return true;
 }

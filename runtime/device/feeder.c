@@ -85,8 +85,9 @@ clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue
     return CLV_OK;
 }
 
-bool clv_feeder_stop(clv_feeder *feeder)
+bool clv_feeder_stop(clv_device *device)
 {
+    clv_feeder *feeder = device->feeder;
     static const double patience = 10; /* seconds for what still runs */
     static const double compiling_patience = 300;
     const double started = clv_now();
@@ -97,15 +98,16 @@ bool clv_feeder_stop(clv_feeder *feeder)
     pthread_cond_broadcast(&feeder->changed);
     while (!feeder->ended) {
         const double now = clv_now(), longest = clv_deadline_wait(&last, now);
-        if (atomic_load(&feeder->device->compiling)) deadline = clv_deadline_after(now, patience);
+        if (atomic_load(&device->compiling)) deadline = clv_deadline_after(now, patience);
         const double wait = CLV_MIN(clv_deadline_wait(&deadline, now), longest);
         if (wait <= 0) break;
         clv_cond_wait_until(&feeder->changed, &feeder->lock, now + wait);
     }
     const bool ended = feeder->ended;
     pthread_mutex_unlock(&feeder->lock);
+    device->feeder = NULL;
     if (!ended) {
-        clv_log(CLV_LOG_ERROR, "%s does not come back; left behind", feeder->device->label);
+        clv_log(CLV_LOG_ERROR, "%s does not come back; left behind", device->label);
         pthread_detach(feeder->thread);
         return false;
     }

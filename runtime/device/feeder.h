@@ -27,6 +27,6 @@ clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue
 
 /* Ends the thread and frees the feeder. False when the thread hangs in the driver: then thread,
  * feeder and device stay as they are for the rest of the process. */
-bool clv_feeder_stop(clv_feeder *feeder);
+bool clv_feeder_stop(clv_device *device);
 
 #endif

@@ -1,9 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What callers may know and do about a device's memory and load, beyond the pool itself. */
-#include "runtime/device/device.h"
+/* A device's memory as callers have it: buffers, and what is known of room and load. */
+#include "runtime/device/memory.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "probe/host/small_file.h"
+#include "runtime/device/pool.h"
+#include "runtime/device/tensor_cache.h"
+
+clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind kind,
+                             clv_buffer **out)
+{
+    *out = NULL;
+    CLV_TRY(clv_device_open(device));
+    if (bytes == 0) return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of 0 bytes", device->label);
+    if (bytes > SIZE_MAX / 2)
+        return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes", device->label, bytes);
+    return clv_tensors_make_room(device, bytes, kind, out);
+}
+
+clv_memory_stats clv_device_memory(clv_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    clv_memory_stats stats = device->pool->stats;
+    stats.budget_bytes = device->budget;
+    stats.tensor_bytes = device->tensors->bytes;
+    stats.tensor_hits = device->tensors->hits;
+    stats.tensor_fills = device->tensors->fills;
+    stats.tensor_evictions = device->tensors->evictions;
+    pthread_mutex_unlock(&device->lock);
+    return stats;
+}
+
+static void give_up_all(clv_device *device)
+{
+    while (clv_tensors_evict(device)) {
+    }
+}
+
+void clv_device_trim(clv_device *device)
+{
+    give_up_all(device);
+    pthread_mutex_lock(&device->lock);
+    clv_pool_clear(device);
+    pthread_mutex_unlock(&device->lock);
+}
+
+void clv_device_lower_budget(clv_device *device, uint64_t floor)
+{
+    give_up_all(device);
+    pthread_mutex_lock(&device->lock);
+    clv_pool_clear(device);
+    const uint64_t lower = CLV_MAX(device->pool->stats.used_bytes, floor);
+    if (lower < device->budget) {
+        char was[16], now[16];
+        clv_log(CLV_LOG_WARN, "%s: out of memory below the budget: %s becomes %s", device->label,
+                clv_format_bytes(device->budget, was), clv_format_bytes(lower, now));
+        device->budget = lower; /* for later jobs too */
+    }
+    pthread_mutex_unlock(&device->lock);
+}
 
 clv_status clv_device_reserve(clv_device *device, size_t bytes, size_t count)
 {
@@ -26,9 +83,9 @@ clv_memory_room clv_device_room(clv_device *device)
     if (!device) return room;
     const clv_memory_stats stats = clv_device_memory(device);
     pthread_mutex_lock(&device->lock);
-    const uint64_t unpinned = device->tensors.bytes - device->tensors.pinned_bytes;
+    const uint64_t unpinned = device->tensors->bytes - device->tensors->pinned_bytes;
     pthread_mutex_unlock(&device->lock);
-    const uint64_t budget = stats.budget_bytes ? stats.budget_bytes : device->budget;
+    const uint64_t budget = stats.budget_bytes;
     room.total_bytes = device->facts->global_bytes;
     room.limit_bytes = budget;
     const uint64_t held = stats.used_bytes - CLV_MIN(unpinned, stats.used_bytes);

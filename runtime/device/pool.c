@@ -5,11 +5,12 @@
  * our own book. First touch is most of a buffer's price, also on CPUs, so freed buffers are kept
  * by size class. A freed buffer may still be in use by a kernel: it is given out again only when
  * its last command is complete. */
-#include "runtime/device/device.h"
+#include "runtime/device/pool.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/device/device.h"
 #include "runtime/record/cl_status.h"
 
 #include <string.h>
@@ -18,10 +19,15 @@ static _Atomic uint64_t last_serial;
 
 enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* larger than 1/4 of the budget is not kept */
 
-void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc)
+clv_status clv_pool_make(clv_device *device)
 {
-    *pool = (clv_pool){ .budget = budget, .max_alloc = max_alloc };
-    pool->stats.budget_bytes = budget;
+    uint64_t largest = device->facts->max_alloc_bytes;
+    if (largest == CLV_UNKNOWN) largest = device->budget / 4;
+    clv_pool *pool = device->pool = clv_zalloc(1, sizeof *pool);
+    if (!pool) return clv_fail(CLV_E_MEMORY, "%s: no memory for its pool", device->label);
+    pool->max_alloc = (size_t)CLV_MIN(largest, (uint64_t)SIZE_MAX / 2);
+    clv_own_join(&pool->own, device->facts->id);
+    return CLV_OK;
 }
 
 /* Power of two in 8 steps: at most 1/8 is wasted, and sizes meet again. */
@@ -82,11 +88,13 @@ static void tell_probe(clv_pool *pool)
     atomic_store(&pool->own.bytes, pool->stats.used_bytes + pool->stats.cached_bytes);
 }
 
-void clv_pool_trim(clv_pool *pool, uint64_t bytes)
+/* Gives cached buffers back until at least `bytes` are free, UINT64_MAX for all. */
+static void trim(clv_device *device, uint64_t bytes)
 {
+    clv_pool *pool = device->pool;
     while (pool->cached &&
            (bytes == UINT64_MAX ||
-            pool->stats.used_bytes + pool->stats.cached_bytes + bytes > pool->budget)) {
+            pool->stats.used_bytes + pool->stats.cached_bytes + bytes > device->budget)) {
         clv_buffer *oldest = pool->cached, **link = &pool->cached;
         while (oldest->next)
             link = &oldest->next, oldest = oldest->next;
@@ -97,9 +105,10 @@ void clv_pool_trim(clv_pool *pool, uint64_t bytes)
     tell_probe(pool);
 }
 
-void clv_pool_clear(clv_pool *pool)
+void clv_pool_clear(clv_device *device)
 {
-    clv_pool_trim(pool, UINT64_MAX);
+    clv_pool *pool = device->pool;
+    trim(device, UINT64_MAX);
     while (pool->shells) {
         clv_buffer *shell = pool->shells;
         pool->shells = shell->next;
@@ -107,11 +116,20 @@ void clv_pool_clear(clv_pool *pool)
     }
 }
 
+void clv_pool_free(clv_device *device)
+{
+    if (!device->pool) return;
+    clv_pool_clear(device);
+    clv_own_leave(&device->pool->own);
+    clv_free(device->pool);
+    device->pool = NULL;
+}
+
 static clv_buffer *take_shell(clv_device *device)
 {
     pthread_mutex_lock(&device->lock);
-    clv_buffer *shell = device->pool.shells;
-    if (shell) device->pool.shells = shell->next;
+    clv_buffer *shell = device->pool->shells;
+    if (shell) device->pool->shells = shell->next;
     pthread_mutex_unlock(&device->lock);
     return shell ? shell : clv_alloc(1, sizeof *shell);
 }
@@ -119,8 +137,8 @@ static clv_buffer *take_shell(clv_device *device)
 static void put_shell(clv_device *device, clv_buffer *shell)
 {
     pthread_mutex_lock(&device->lock);
-    shell->next = device->pool.shells;
-    device->pool.shells = shell;
+    shell->next = device->pool->shells;
+    device->pool->shells = shell;
     pthread_mutex_unlock(&device->lock);
 }
 
@@ -159,7 +177,7 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
     cl_int code;
     buffer->mem = clCreateBuffer(device->cl, flags, buffer->capacity, NULL, &code);
     buffer->serial = ++last_serial;
-    ++device->pool.stats.raw_allocations;
+    ++device->pool->stats.raw_allocations;
     if (code != CL_SUCCESS) {
         char size[16];
         return clv_cl_fail(device, "clCreateBuffer", clv_format_bytes(buffer->capacity, size),
@@ -170,7 +188,7 @@ static clv_status allocate(clv_device *device, clv_buffer *buffer)
 
 static clv_status no_room(const clv_device *device, size_t capacity)
 {
-    const clv_pool *pool = &device->pool;
+    const clv_pool *pool = device->pool;
     char wanted[16], used[16], budget[16], largest[16];
     if (capacity > pool->max_alloc)
         return clv_fail(CLV_E_DEVICE_MEMORY, "%s: a buffer of %s wanted, the largest is %s",
@@ -179,7 +197,7 @@ static clv_status no_room(const clv_device *device, size_t capacity)
     return clv_fail(CLV_E_DEVICE_MEMORY, "%s: %s wanted, %s of the budget of %s in use",
                     device->label, clv_format_bytes(capacity, wanted),
                     clv_format_bytes(pool->stats.used_bytes, used),
-                    clv_format_bytes(pool->budget, budget));
+                    clv_format_bytes(device->budget, budget));
 }
 
 static void count_peak(clv_pool *pool)
@@ -192,11 +210,11 @@ static void count_peak(clv_pool *pool)
 static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind kind,
                          clv_buffer **out)
 {
-    clv_pool *pool = &device->pool;
+    clv_pool *pool = device->pool;
     *out = take_cached(pool, capacity, kind);
     if (*out) return CLV_OK;
-    clv_pool_trim(pool, capacity);
-    if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > pool->budget)
+    trim(device, capacity);
+    if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > device->budget)
         return no_room(device, capacity);
     clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
@@ -204,7 +222,7 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     clv_status status = allocate(device, buffer);
     if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our cache may be what is in the way */
         if (buffer->mem) clReleaseMemObject(buffer->mem), buffer->mem = NULL;
-        clv_pool_clear(pool);
+        clv_pool_clear(device);
         status = allocate(device, buffer);
     }
     if (status)
@@ -214,31 +232,16 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     return status;
 }
 
-clv_status clv_buffer_create(clv_device *device, size_t bytes, clv_buffer_kind kind,
-                             clv_buffer **out)
+clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out)
 {
-    *out = NULL;
-    CLV_TRY(clv_device_open(device));
-    if (bytes == 0) return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of 0 bytes", device->label);
-    if (bytes > SIZE_MAX / 2)
-        return clv_fail(CLV_E_ARGUMENT, "%s: a buffer of %zu bytes", device->label, bytes);
-
+    clv_pool *pool = device->pool;
     size_t capacity = size_class(bytes);
     clv_buffer *buffer;
+    *out = NULL;
     pthread_mutex_lock(&device->lock);
-    clv_pool *pool = &device->pool;
     if (capacity > pool->max_alloc && bytes <= pool->max_alloc) capacity = bytes;
-    clv_status status = create(device, capacity, kind, &buffer);
-    while (status == CLV_E_DEVICE_MEMORY && capacity <= pool->max_alloc) {
-        pthread_mutex_unlock(&device->lock);
-        const bool more = clv_tensors_evict(device); /* they can be filled again */
-        pthread_mutex_lock(&device->lock);
-        if (!more) break;
-        status = create(device, capacity, kind, &buffer);
-    }
-    if (status) {
-        ++pool->stats.failures;
-    } else {
+    const clv_status status = create(device, capacity, kind, &buffer);
+    if (!status) {
         buffer->bytes = bytes;
         buffer->next = NULL;
         buffer->shared = false;
@@ -284,12 +287,12 @@ void clv_buffer_free(clv_buffer *buffer)
         return;
     }
     pthread_mutex_lock(&device->lock);
-    clv_pool *pool = &device->pool;
+    clv_pool *pool = device->pool;
     pool->stats.used_bytes -= buffer->capacity;
     const bool keep =
         device->state == CLV_DEVICE_READY && !buffer->shared &&
-        buffer->capacity <= pool->budget / KEEP_LIMIT_SHARE &&
-        pool->stats.used_bytes + pool->stats.cached_bytes + buffer->capacity <= pool->budget;
+        buffer->capacity <= device->budget / KEEP_LIMIT_SHARE &&
+        pool->stats.used_bytes + pool->stats.cached_bytes + buffer->capacity <= device->budget;
     if (keep) {
         buffer->next = pool->cached;
         pool->cached = buffer;
@@ -357,47 +360,4 @@ void clv_buffer_unused(clv_buffer *buffer)
         if (buffer->uses[i].event) clReleaseEvent(buffer->uses[i].event);
         buffer->uses[i] = (clv_use){ 0 };
     }
-}
-
-clv_memory_stats clv_device_memory(clv_device *device)
-{
-    pthread_mutex_lock(&device->lock);
-    clv_memory_stats stats = device->pool.stats;
-    stats.tensor_bytes = device->tensors.bytes;
-    stats.tensor_hits = device->tensors.hits;
-    stats.tensor_fills = device->tensors.fills;
-    stats.tensor_evictions = device->tensors.evictions;
-    pthread_mutex_unlock(&device->lock);
-    return stats;
-}
-
-static void give_tensors_up(clv_device *device)
-{
-    while (clv_tensors_evict(device)) {
-    }
-}
-
-void clv_device_trim(clv_device *device)
-{
-    give_tensors_up(device);
-    pthread_mutex_lock(&device->lock);
-    clv_pool_clear(&device->pool);
-    pthread_mutex_unlock(&device->lock);
-}
-
-void clv_device_lower_budget(clv_device *device, uint64_t floor)
-{
-    give_tensors_up(device);
-    pthread_mutex_lock(&device->lock);
-    clv_pool *pool = &device->pool;
-    clv_pool_clear(pool);
-    const uint64_t lower = CLV_MAX(pool->stats.used_bytes, floor);
-    if (lower < pool->budget) {
-        char was[16], now[16];
-        clv_log(CLV_LOG_WARN, "%s: out of memory below the budget: %s becomes %s", device->label,
-                clv_format_bytes(pool->budget, was), clv_format_bytes(lower, now));
-        device->budget = lower; /* for later jobs too */
-        pool->budget = pool->stats.budget_bytes = lower;
-    }
-    pthread_mutex_unlock(&device->lock);
 }

@@ -4,14 +4,10 @@
 #define CLEAVE_RUNTIME_DEVICE_POOL_H
 
 #include "probe/memory/own.h"
-
-#include <cleave/runtime.h>
-
-#include <CL/cl.h>
+#include "runtime/record/device.h"
 
 typedef struct clv_pool {
-    uint64_t budget;  /* bytes in use and cached, at most */
-    size_t max_alloc; /* one buffer, at most */
+    size_t max_alloc; /* bytes of one buffer, at most */
     clv_memory_stats stats;
     clv_own own;               /* used and cached, for reports of the probe */
     struct clv_buffer *cached; /* free ones, latest first */
@@ -40,11 +36,16 @@ struct clv_buffer {
     bool shared; /* used by more queues than that: `uses` do not tell everything */
 };
 
-void clv_pool_init(clv_pool *pool, uint64_t budget, size_t max_alloc);
-/* Gives cached buffers back until at least `bytes` are free, UINT64_MAX for all. The device's lock
- * is held. */
-void clv_pool_trim(clv_pool *pool, uint64_t bytes);
-void clv_pool_clear(clv_pool *pool);
+/* The device's pool, empty; its budget is known. CLV_E_MEMORY. */
+clv_status clv_pool_make(clv_device *device);
+/* At the device's end; accepts a device that has none. */
+void clv_pool_free(clv_device *device);
+
+/* Memory from the pool, or from the driver where the pool has none of that size. The device is open.
+ * CLV_E_DEVICE_MEMORY: the budget, or the driver, has no room. */
+clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out);
+/* Gives all cached buffers back. The device's lock is held. */
+void clv_pool_clear(clv_device *device);
 
 /* Notes a command as the buffer's latest user; `event` is retained. Queues of several threads may
  * use a buffer at once. */
@@ -57,8 +58,5 @@ void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void
 void clv_buffer_wait(clv_buffer *buffer);
 /* Forgets them. */
 void clv_buffer_unused(clv_buffer *buffer);
-
-/* Lowers the budget to what is in use now (at least `floor`): the driver said it was too much. */
-void clv_device_lower_budget(clv_device *device, uint64_t floor);
 
 #endif

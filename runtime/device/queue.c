@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/device/bind.h"
+#include "runtime/device/kernel.h"
 #include "runtime/record/cl_status.h"
-#include "runtime/program/launch.h"
 #include "runtime/record/trace.h"
 
 #include <string.h>
@@ -202,11 +202,22 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
     return CLV_OK;
 }
 
+static void free_kernels(clv_queue *queue)
+{
+    while (queue->kernels) {
+        clv_kernel *kernel = queue->kernels;
+        queue->kernels = kernel->next;
+        clReleaseKernel(kernel->cl);
+        clv_free(kernel->set);
+        clv_free(kernel);
+    }
+}
+
 void clv_queue_free(clv_queue *queue)
 {
     if (!queue) return;
     clv_queue_drain(queue);
-    clv_kernels_free(queue);
+    free_kernels(queue);
     clReleaseCommandQueue(queue->cl);
     clv_free(queue->pending);
     clv_free(queue);

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_RUNTIME_DEVICE_QUEUE_H
 #define CLEAVE_RUNTIME_DEVICE_QUEUE_H
 
-#include "runtime/device/device.h"
+#include "runtime/record/device.h"
 
 typedef enum clv_command {
     CLV_COMMAND_KERNEL,
@@ -32,7 +32,7 @@ typedef struct clv_pending {
 struct clv_queue {
     clv_device *device;
     cl_command_queue cl;
-    struct clv_kernel *kernels; /* this thread's kernel objects */
+    struct clv_kernel *kernels; /* of its thread; device/kernel.h */
     clv_pending *pending;
     size_t pending_count, pending_capacity;
     unsigned track; /* number of the queue on its device, for traces */

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runtime/device/device.h"
+#include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
 
 struct clv_kept_tensor {
@@ -76,17 +76,47 @@ static void give_up(clv_kept_tensor *tensor)
 bool clv_tensors_evict(clv_device *device)
 {
     pthread_mutex_lock(&device->lock);
-    clv_kept_tensor *tensor = take_oldest(&device->tensors);
-    if (tensor) ++device->tensors.evictions;
+    clv_kept_tensor *tensor = take_oldest(device->tensors);
+    if (tensor) ++device->tensors->evictions;
     pthread_mutex_unlock(&device->lock);
     if (!tensor) return false;
     give_up(tensor);
     return true;
 }
 
+clv_status clv_tensors_make_room(clv_device *device, size_t bytes, clv_buffer_kind kind,
+                                 clv_buffer **out)
+{
+    clv_status status;
+    while ((status = clv_pool_take(device, bytes, kind, out)) == CLV_E_DEVICE_MEMORY)
+        if (bytes > device->pool->max_alloc || !clv_tensors_evict(device)) break;
+    if (!status) return CLV_OK;
+    pthread_mutex_lock(&device->lock);
+    ++device->pool->stats.failures;
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+clv_status clv_tensors_make(clv_device *device, uint64_t wish)
+{
+    device->tensors = clv_zalloc(1, sizeof *device->tensors);
+    if (!device->tensors) return clv_fail(CLV_E_MEMORY, "%s: no memory for tensors", device->label);
+    device->tensors->wish = wish;
+    return CLV_OK;
+}
+
+void clv_tensors_free(clv_device *device)
+{
+    if (!device->tensors) return;
+    while (clv_tensors_evict(device)) {
+    }
+    clv_free(device->tensors);
+    device->tensors = NULL;
+}
+
 static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t part)
 {
-    clv_tensor_cache *cache = &device->tensors;
+    clv_tensor_cache *cache = device->tensors;
     pthread_mutex_lock(&device->lock);
     clv_kept_tensor **link = find(cache, owner, part), *tensor = *link;
     if (tensor) {
@@ -102,8 +132,8 @@ static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t pa
 static bool is_over(clv_device *device, size_t bytes)
 {
     pthread_mutex_lock(&device->lock);
-    const clv_tensor_cache *cache = &device->tensors;
-    const uint64_t budget = device->pool.budget;
+    const clv_tensor_cache *cache = device->tensors;
+    const uint64_t budget = device->budget;
     const uint64_t limit = cache->wish ? CLV_MIN(cache->wish, budget) : budget;
     const bool over = cache->bytes + bytes > limit && cache->bytes > cache->pinned_bytes;
     pthread_mutex_unlock(&device->lock);
@@ -117,7 +147,7 @@ static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t byt
     CLV_TRY(clv_device_open(device));
     while (is_over(device, bytes) && clv_tensors_evict(device)) {
     }
-    CLV_TRY(clv_buffer_create(device, bytes, CLV_BUFFER_DEVICE, &tensor->buffer));
+    CLV_TRY(clv_tensors_make_room(device, bytes, CLV_BUFFER_DEVICE, &tensor->buffer));
     /* waits, as other queues may read it at once */
     return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
 }
@@ -138,7 +168,7 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
         return status;
     }
     pthread_mutex_lock(&device->lock);
-    clv_tensor_cache *cache = &device->tensors;
+    clv_tensor_cache *cache = device->tensors;
     sooner = *find(cache, owner, part); /* another thread may have been */
     if (!sooner) link_first(cache, tensor);
     *out = sooner ? sooner : tensor;
@@ -158,7 +188,7 @@ void clv_tensor_put(clv_kept_tensor *tensor)
 {
     if (!tensor) return;
     clv_device *device = tensor->buffer->device;
-    clv_tensor_cache *cache = &device->tensors;
+    clv_tensor_cache *cache = device->tensors;
     clv_kept_tensor *orphan = NULL;
     pthread_mutex_lock(&device->lock);
     if (!--tensor->pins) {
@@ -178,7 +208,7 @@ void clv_tensors_drop(clv_device *device, const void *owner)
 {
     clv_kept_tensor *gone = NULL;
     pthread_mutex_lock(&device->lock);
-    clv_tensor_cache *cache = &device->tensors;
+    clv_tensor_cache *cache = device->tensors;
     for (clv_kept_tensor **link = &cache->latest; *link;) {
         if ((*link)->owner != owner) {
             link = &(*link)->next;

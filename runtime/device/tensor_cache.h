@@ -13,12 +13,17 @@
 
 typedef struct clv_kept_tensor clv_kept_tensor;
 
-/* Of one device; the device's lock guards it. */
+/* Of one device, whose lock guards it. */
 typedef struct clv_tensor_cache {
     clv_kept_tensor *latest; /* then the others, by their last use */
     uint64_t wish;           /* bytes at most; 0: the device's budget */
     uint64_t bytes, pinned_bytes, hits, fills, evictions;
 } clv_tensor_cache;
+
+/* The device's, empty; keeps `wish` bytes at most, 0: the budget. CLV_E_MEMORY. */
+clv_status clv_tensors_make(clv_device *device, uint64_t wish);
+/* At the device's end, before its pool goes; accepts a device that has none. */
+void clv_tensors_free(clv_device *device);
 
 /* Fills a tensor's fresh buffer; commands need not be complete when it returns. */
 typedef clv_status (*clv_tensor_fill)(clv_queue *queue, clv_buffer *buffer, const void *user);
@@ -31,6 +36,10 @@ clv_buffer *clv_tensor_buffer(const clv_kept_tensor *tensor);
 /* Commands that read it need only be enqueued; accepts NULL. */
 void clv_tensor_put(clv_kept_tensor *tensor);
 
+/* A buffer of the open device, for which tensors that nobody has pinned are given up where there is no
+ * room: they can be filled again. */
+clv_status clv_tensors_make_room(clv_device *device, size_t bytes, clv_buffer_kind kind,
+                                 clv_buffer **out);
 /* All of an owner's, whose address means nothing from now on; pinned ones go when they are put. */
 void clv_tensors_drop(clv_device *device, const void *owner);
 /* Gives the least recently used one up after its last command; false: all that are left are

@@ -3,6 +3,7 @@
 #include "runtime/device/queue.h"
 
 #include "base/alloc.h"
+#include "runtime/device/pool.h"
 #include "runtime/record/cl_status.h"
 
 static clv_status check_range(const char *what, const clv_queue *queue, const clv_buffer *buffer,

@@ -6,10 +6,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "runtime/record/context.h"
+#include "runtime/job/balance/balance.h"
 #include "runtime/job/history.h"
 #include "runtime/job/plain.h"
 #include "runtime/job/report.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 #include <math.h>
 #include <stdio.h>

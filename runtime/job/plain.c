@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "runtime/record/context.h"
 #include "runtime/job/report.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 #include <stdio.h>
 #include <string.h>

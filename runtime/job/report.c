@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "runtime/job/balance/balance.h"
 #include "runtime/record/context.h"
 
 #include <cleave/version.h>

@@ -9,8 +9,8 @@
 #ifndef CLEAVE_RUNTIME_JOB_RUN_H
 #define CLEAVE_RUNTIME_JOB_RUN_H
 
-#include "runtime/job/balance/balance.h"
 #include "runtime/device/feeder.h"
+#include "runtime/job/balance/balance.h"
 
 #include <cleave/job.h>
 #include <cleave/offload.h>

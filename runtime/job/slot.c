@@ -3,6 +3,7 @@
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
+#include "runtime/device/pool.h"
 
 #include <string.h>
 

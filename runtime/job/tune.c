@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runtime/record/context.h"
 #include "runtime/job/run.h"
+#include "runtime/record/context.h"
 
 #include <stdio.h>
 #include <string.h>

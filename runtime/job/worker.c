@@ -8,6 +8,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/device/device.h"
+#include "runtime/device/memory.h"
+#include "runtime/job/turn.h"
+#include "runtime/program/program.h"
 #include "runtime/record/context.h"
 
 #include <math.h>
@@ -91,7 +95,7 @@ static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv
     if (clv_device_still_works(device)) return CLV_BALANCE_LOST;
     if (status != CLV_E_DEVICE_MEMORY) return CLV_BALANCE_FAILED;
     clv_keyed_free(slot->keyed, &slot->keyed_count);
-    clv_device_lower_budget(device, device->pool.budget / 2);
+    clv_device_lower_budget(device, device->budget / 2);
     return CLV_BALANCE_NO_MEMORY;
 }
 

@@ -5,8 +5,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "runtime/record/context.h"
 #include "runtime/device/queue.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void open_queue(clv_engine *engine)
 {
     clv_context *context = engine->context;
     for (size_t i = 0; i < context->device_count && !engine->queue; ++i) {
-        clv_device *device = clv_context_device(context, i);
+        clv_device *device = &context->devices[i];
         if (clv_queue_create(device, &engine->queue))
             clv_log(CLV_LOG_WARN, "%s takes no flat calls: %s", clv_device_label(device),
                     clv_error_message());

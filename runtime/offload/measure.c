@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/job/turn.h"
 
 #include <math.h>
 #include <stdio.h>

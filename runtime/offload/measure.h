@@ -3,8 +3,8 @@
 #ifndef CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 #define CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 
-#include "runtime/record/context.h"
 #include "runtime/offload/offload.h"
+#include "runtime/record/context.h"
 
 /* Where the next timing tells most: between two neighbours of which different sides win, then between
  * two far apart where the sides are alike. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/job/turn.h"
 #include "runtime/offload/engine.h"
 #include "runtime/offload/exact.h"
 #include "runtime/offload/kind.h"

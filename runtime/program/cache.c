@@ -8,6 +8,7 @@
 #include "runtime/program/cache.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -4,15 +4,13 @@
 #ifndef CLEAVE_RUNTIME_PROGRAM_CACHE_H
 #define CLEAVE_RUNTIME_PROGRAM_CACHE_H
 
-#include "base/digest.h"
+#include "base/file.h"
 
 #include <cleave/status.h>
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum { CLV_PATH_MOST = 1024 }; /* of a name that is kept, its end included */
 
 /* One directory, usable or not. */
 typedef struct clv_cache {

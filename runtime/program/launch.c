@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a launch description to a running kernel: look up, check, set arguments, enqueue. */
-#include "runtime/program/launch.h"
-
 #include "base/alloc.h"
+#include "runtime/device/kernel.h"
+#include "runtime/device/pool.h"
+#include "runtime/device/queue.h"
+#include "runtime/program/program.h"
 #include "runtime/record/cl_status.h"
 
 #include <string.h>
-
-/* What an argument was set to: a driver's look at one costs as much as five of ours. */
-typedef struct set_arg {
-    clv_arg_kind kind;
-    size_t bytes; /* 0: not set */
-    cl_mem mem;
-    uint64_t serial; /* handles come again, numbers do not */
-    unsigned char value[sizeof((clv_arg *)NULL)->value];
-} set_arg;
-
-typedef struct clv_kernel {
-    struct clv_kernel *next;
-    clv_program *program;
-    const clv_cl_source *source; /* with name and defines: what callers look up */
-    const char *name;
-    clv_define defines[CLV_MAX_DEFINES];
-    cl_kernel cl;
-    cl_uint arg_count;
-    set_arg *set; /* [arg_count] */
-    size_t max_group;
-    cl_ulong local_bytes; /* static local memory */
-} clv_kernel;
 
 #define VALUE_ARG(type_name, type)                                      \
     clv_arg clv_arg_##type_name(type value)                             \
@@ -139,7 +119,7 @@ static clv_status check_geometry(const clv_launch *launch, const clv_kernel *ker
     return CLV_OK;
 }
 
-static bool is_set(const set_arg *was, const clv_arg *arg)
+static bool is_set(const clv_argument *was, const clv_arg *arg)
 {
     if (!was->bytes || was->kind != arg->kind || was->bytes != arg->bytes) return false;
     if (arg->kind == CLV_ARG_BUFFER)
@@ -150,7 +130,7 @@ static bool is_set(const set_arg *was, const clv_arg *arg)
 
 static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth, const clv_arg *arg)
 {
-    set_arg *set = &kernel->set[nth];
+    clv_argument *set = &kernel->set[nth];
     if (is_set(set, arg)) return CLV_OK;
     const void *value = arg->kind == CLV_ARG_BUFFER  ? (const void *)&arg->buffer->mem
                         : arg->kind == CLV_ARG_VALUE ? (const void *)arg->value
@@ -162,7 +142,7 @@ static clv_status set_argument(clv_queue *queue, clv_kernel *kernel, size_t nth,
                         "%s: argument %zu has %zu bytes, the kernel expects another size",
                         kernel->name, nth, arg->bytes);
     if (code != CL_SUCCESS) return clv_cl_fail(queue->device, "clSetKernelArg", kernel->name, code);
-    *set = (set_arg){ .kind = arg->kind, .bytes = arg->bytes };
+    *set = (clv_argument){ .kind = arg->kind, .bytes = arg->bytes };
     if (arg->kind == CLV_ARG_BUFFER)
         set->mem = arg->buffer->mem, set->serial = arg->buffer->serial;
     else if (arg->kind == CLV_ARG_VALUE)
@@ -227,15 +207,4 @@ clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const 
     if (!atomic_exchange(&kernel->program->ran, true)) ++queue->stats.cold_launches;
     note_buffers(queue, args, arg_count, event);
     return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
-}
-
-void clv_kernels_free(clv_queue *queue)
-{
-    while (queue->kernels) {
-        clv_kernel *kernel = queue->kernels;
-        queue->kernels = kernel->next;
-        clReleaseKernel(kernel->cl);
-        clv_free(kernel->set);
-        clv_free(kernel);
-    }
 }

@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
-#include "runtime/record/cl_status.h"
-#include "runtime/device/device.h"
+#include "runtime/program/cache.h"
 #include "runtime/program/source.h"
+#include "runtime/record/cl_status.h"
+#include "runtime/record/device.h"
 
 #include <cleave/version.h>
 
@@ -25,7 +26,7 @@ static clv_status write_options(const clv_device *device, const clv_define *defi
 
 static clv_program *find(clv_device *device, const clv_cl_source *source, const char *options)
 {
-    for (clv_program *p = device->programs.first; p; p = p->next)
+    for (clv_program *p = device->programs; p; p = p->next)
         if (p->source == source && strcmp(p->options, options) == 0) return p;
     return NULL;
 }
@@ -155,8 +156,8 @@ clv_status clv_program_get(clv_device *device, const clv_cl_source *source,
         pthread_mutex_lock(&device->program_lock);
         clv_program *p = find(device, source, options.data);
         if (!p && !(status = build(device, source, &options, &p))) {
-            p->next = device->programs.first;
-            device->programs.first = p;
+            p->next = device->programs;
+            device->programs = p;
         }
         *program = p;
         pthread_mutex_unlock(&device->program_lock);
@@ -205,7 +206,7 @@ void clv_programs_save(clv_device *device)
     if (!*device->cache->directory) return;
     atomic_store(&device->compiling, true);
     pthread_mutex_lock(&device->program_lock);
-    for (clv_program *p = device->programs.first; p; p = p->next)
+    for (clv_program *p = device->programs; p; p = p->next)
         if (p->ran && !p->from_disk) {
             save(device, p);
             p->from_disk = true; /* as good as */
@@ -216,9 +217,9 @@ void clv_programs_save(clv_device *device)
 
 void clv_programs_clear(clv_device *device)
 {
-    while (device->programs.first) {
-        clv_program *p = device->programs.first;
-        device->programs.first = p->next;
+    while (device->programs) {
+        clv_program *p = device->programs;
+        device->programs = p->next;
         destroy(p);
     }
 }

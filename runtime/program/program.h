@@ -19,10 +19,6 @@ typedef struct clv_program {
     double build_s;
 } clv_program;
 
-typedef struct clv_program_table {
-    clv_program *first;
-} clv_program_table;
-
 /* The program for a source and defines; builds it at the first call. The
  * program lives as long as the device. Threads: any; builds of one device wait for each other. */
 clv_status clv_program_get(clv_device *device, const clv_cl_source *source,

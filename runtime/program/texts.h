@@ -10,7 +10,8 @@
 clv_status clv_texts_get(clv_context *context, const char *name, const char *text, size_t length,
                          const clv_cl_source **source);
 
-struct clv_texts;
-void clv_texts_free(struct clv_texts *texts); /* for the context, once its devices are closed */
+/* For the context; free them once its devices are closed. */
+clv_status clv_texts_make(clv_context *context);
+void clv_texts_free(clv_context *context);
 
 #endif

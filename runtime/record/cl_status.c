@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "probe/opencl/query.h"
+#include "runtime/record/device.h"
 
 bool clv_cl_is_memory(cl_int code)
 {
@@ -14,6 +15,6 @@ bool clv_cl_is_memory(cl_int code)
 clv_status(clv_cl_fail)(const clv_device *device, const char *call, const char *what, cl_int code)
 {
     return clv_fail(clv_cl_is_memory(code) ? CLV_E_DEVICE_MEMORY : CLV_E_DEVICE,
-                    "%s: %s%s%s: %s (%d)", clv_device_label(device), call, what ? " for " : "",
+                    "%s: %s%s%s: %s (%d)", device->label, call, what ? " for " : "",
                     what ? what : "", clv_cl_status_name(code), (int)code);
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "runtime/record/device.h"
 
 #include <string.h>
 
@@ -114,7 +115,7 @@ clv_status clv_trace_write(clv_trace *trace, const char *path)
     }
     name_process(list, 0, "host");
     for (size_t i = 0; i < seen_count; ++i)
-        name_process(list, (int)i + 1, clv_device_label(seen[i]));
+        name_process(list, (int)i + 1, seen[i]->label);
     if (trace->lost) clv_json_add_int(root, "events_lost", (int64_t)trace->lost);
     pthread_mutex_unlock(&trace->lock);
     clv_json_add_string(root, "displayTimeUnit", "ms");

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "runtime/device/pool.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "runtime/program/cache.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "job_test.h"
 
 #include "base/clock.h"
+#include "runtime/device/pool.h"
 #include "runtime/device/tensor_cache.h"
 
 #include <cleave/transformer.h>

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "runtime/device/tensor_cache.h"
 
 #include <cleave/generate.h>
 #include <cleave/tensors.h>
@@ -139,7 +140,7 @@ static void check_small_cache(test_device *device)
     assert_memory_equal(made, tokens, new_tokens * sizeof *made);
     assert_int_equal(clv_device_memory(device->device).tensor_fills, fills); /* packed once */
 
-    device->device->tensors.wish = 1;
+    device->device->tensors->wish = 1;
     EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &other));
     EXPECT_OK(clv_generate(other, prompt, PROMPT, &o, made, &count));
     assert_memory_equal(made, tokens, new_tokens * sizeof *made);

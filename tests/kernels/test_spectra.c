@@ -4,8 +4,8 @@
 #include "device.h"
 #include "test.h"
 
-#include "host/cli/synthetic/stars.h"
 #include "base/alloc.h"
+#include "host/cli/synthetic/stars.h"
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_job.h"
 #include "runtime/job/run.h"

@@ -41,7 +41,7 @@ static bool touch(test_device *device, const void *owner, uint32_t part)
 
 static void limit(test_device *device, uint64_t tensors)
 {
-    device->device->tensors.wish = tensors * BYTES;
+    device->device->tensors->wish = tensors * BYTES;
 }
 
 static void check_order(test_device *device)
@@ -114,7 +114,7 @@ static void check_room(test_device *device)
     clv_buffer *large, *more;
     clv_kept_tensor *pinned;
     EXPECT_OK(clv_device_open(device->device));
-    device->device->pool.budget = (uint64_t)8 * BYTES;
+    device->device->budget = (uint64_t)8 * BYTES;
     limit(device, 6);
     assert_true(get(device, &mine, 1, &pinned));
     for (uint32_t i = 2; i <= 6; ++i)
@@ -183,7 +183,7 @@ static void check_encoders(test_device *device)
     assert_int_equal(stats.tensor_evictions, 0);
     assert_true(stats.tensor_bytes > 0);
 
-    device->device->tensors.wish = 1; /* less than a layer: each is brought when its turn comes */
+    device->device->tensors->wish = 1; /* less than a layer: each is brought when its turn comes */
     EXPECT_OK(clv_encoder_open(device->context, &small, weights, &options, &second));
     encode(second, got);
     assert_memory_equal(want, got, sizeof want);
@@ -193,7 +193,7 @@ static void check_encoders(test_device *device)
     encode(encoder, got); /* the first one's are gone as well */
     assert_memory_equal(want, got, sizeof want);
 
-    device->device->tensors.wish = 0;
+    device->device->tensors->wish = 0;
     encode(second, got);
     encode(second, got);
     assert_memory_equal(want, got, sizeof want);

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "runtime/program/cache.h"

@@ -7,7 +7,7 @@
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
 #include "probe/judge/select.h"
-#include "runtime/record/context.h"
+#include "runtime/context/devices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/program/cache.h"
+#include "runtime/program/program.h"
 #include "runtime/record/context.h"
 
 #include <cleave/job.h>

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/philox.h"
-#include "runtime/record/context.h"
 #include "runtime/device/queue.h"
+#include "runtime/device/tensor_cache.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 #include <math.h>
 #include <stdlib.h>

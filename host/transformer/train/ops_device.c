@@ -6,9 +6,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runtime/record/context.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/tensor_cache.h"
+#include "runtime/job/turn.h"
+#include "runtime/record/context.h"
 
 #include <math.h>
 

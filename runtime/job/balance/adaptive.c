@@ -24,23 +24,6 @@ static const double RECHECK_S = 1e-3;   /* between two questions, at least ... *
 static const double RECHECK_PART = 0.002; /* ... and so much of the time gone, so that even a
                                              stalled job asks a bounded number of times */
 
-/* Why a device that never worked was left out is best said by the first refusal. */
-static bool is_refusal(clv_verdict verdict)
-{
-    return verdict == CLV_VERDICT_TOO_LATE || verdict == CLV_VERDICT_NO_GAIN ||
-           verdict == CLV_VERDICT_SETUP || verdict == CLV_VERDICT_NO_WORK;
-}
-
-void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
-                       double without, double now)
-{
-    clv_member *member = &balance->devices[device];
-    if (!member->ever_lent && is_refusal(verdict) && is_refusal(member->verdict)) return;
-    member->verdict = verdict;
-    member->with_s = with - now;
-    member->without_s = without - now;
-}
-
 static double next_question(const clv_balance *balance, double when, double now)
 {
     const double muster = balance->start + CLV_BALANCE_MUSTER_S;

@@ -130,3 +130,20 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device)
     return (clv_choice){ .first = segment->first,
                          .count = clv_balance_cut(balance, device, wanted, segment) };
 }
+
+/* Why a device that never worked was left out is best said by the first refusal. */
+static bool is_refusal(clv_verdict verdict)
+{
+    return verdict == CLV_VERDICT_TOO_LATE || verdict == CLV_VERDICT_NO_GAIN ||
+           verdict == CLV_VERDICT_SETUP || verdict == CLV_VERDICT_NO_WORK;
+}
+
+void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
+                       double without, double now)
+{
+    clv_member *member = &balance->devices[device];
+    if (!member->ever_lent && is_refusal(verdict) && is_refusal(member->verdict)) return;
+    member->verdict = verdict;
+    member->with_s = with - now;
+    member->without_s = without - now;
+}

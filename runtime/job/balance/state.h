@@ -155,6 +155,10 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device);
 /* static: gives what is free and meant for nobody to those that take part. */
 void clv_balance_share_out(clv_balance *balance);
 
+/* Notes why the device does what it does; the times are absolute. */
+void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
+                       double without, double now);
+
 /* ---- pool.c: of devices that share their cores one works --------------------------- */
 
 typedef enum clv_turn {
@@ -198,9 +202,5 @@ clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now);
 
 /* When to set the device up: <= now: at once; infinity: something else must happen first. */
 double clv_balance_admit_at(clv_balance *balance, size_t device, double now);
-
-/* Notes why the device does what it does; the times are absolute. */
-void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
-                       double without, double now);
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose turn it is: a context does one job, or one call on a device, at a time. */
+#include "runtime/job/turn.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/record/context.h"
+
+static _Thread_local double waited_s; /* its address names the thread */
+
+static _Thread_local const clv_context *served;
+
+void clv_jobs_serve(const clv_context *context)
+{
+    served = context;
+}
+
+bool clv_jobs_held(clv_context *context)
+{
+    return served == context || atomic_load(&context->job_owner) == (uintptr_t)&waited_s;
+}
+
+bool clv_jobs_lock(clv_context *context)
+{
+    if (clv_jobs_held(context)) return false;
+    const double started = clv_now();
+    pthread_mutex_lock(&context->job_lock);
+    atomic_store(&context->job_owner, (uintptr_t)&waited_s);
+    waited_s += clv_now() - started;
+    return true;
+}
+
+void clv_jobs_unlock(clv_context *context)
+{
+    atomic_store(&context->job_owner, 0);
+    pthread_mutex_unlock(&context->job_lock);
+}
+
+clv_status clv_jobs_refuse(const char *what)
+{
+    return clv_fail(CLV_E_NO_DEVICE,
+                    "%s: called by a function of another call in this context, which has the "
+                    "devices until it returns",
+                    what);
+}
+
+double clv_jobs_clock(void)
+{
+    return clv_now() - waited_s;
+}
