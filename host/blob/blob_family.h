@@ -68,7 +68,11 @@ static inline clv_arg clv_blob_int(size_t value)
     return clv_arg_i32((int32_t)value);
 }
 
-float clv_blob_dog_factor(const clv_blob_plan *plan);
+/* What differences of Gaussians are scaled by. */
+static inline float clv_blob_dog_factor(const clv_blob_plan *plan)
+{
+    return (float)(1 / (plan->options.sigma_ratio - 1));
+}
 
 /* Each enqueues what `frames` frames of the chunk need, from frame `at` on. */
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);

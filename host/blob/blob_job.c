@@ -62,29 +62,6 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     return upload(worker, CLV_BLOB_FILTERS, w->filters, w->filter_floats * sizeof *w->filters);
 }
 
-float clv_blob_dog_factor(const clv_blob_plan *plan)
-{
-    return (float)(1 / (plan->options.sigma_ratio - 1));
-}
-
-clv_status clv_blob_noise_medians(const clv_blob_pass *p, size_t at, size_t frames)
-{
-    const clv_blob_plan *plan = p->plan;
-    const size_t rows = (plan->shape.height + plan->noise_step - 1) / plan->noise_step;
-    const clv_arg args[] = {
-        clv_arg_buffer(p->bins),
-        clv_arg_buffer(p->inverse),
-        clv_arg_u32((uint32_t)(rows * plan->shape.width)),
-        clv_arg_u32((uint32_t)(at * plan->scales)),
-        clv_arg_u32((uint32_t)(frames * plan->scales)),
-    };
-    const clv_launch launch = { .source = &clv_cl_blob_noise,
-                                .kernel = "clv_blob_noise_median",
-                                .global = { frames * plan->scales },
-                                .local = { 1 } };
-    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
-}
-
 /* Groups of frames one after the other, in the same scratch memory: it stays in the cache. */
 static clv_status in_groups(const clv_blob_pass *p, size_t count,
                             clv_status (*launch)(const clv_blob_pass *, size_t, size_t))

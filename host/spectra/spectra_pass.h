@@ -46,6 +46,7 @@ typedef struct clv_pass {
     clv_buffer *curve, *shifted, *blurred, *sums, *along, *values; /* of a scan */
 } clv_pass;
 
+/* ---- spectra_launch.c ---- */
 clv_pass_form clv_pass_form_of(const clv_device *device);
 
 /* A worker's memory, made by setup, as an argument. */

@@ -245,6 +245,12 @@ size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
     return i;
 }
 
+size_t clv_scan_columns(unsigned terms)
+{
+    const size_t part = terms + 1u, products = (size_t)terms * (terms + 1u) / 2;
+    return ((products + part - 1) / part + 1) * part;
+}
+
 /* ---- constants of the devices -------------------------------------------------------------- */
 
 static void lay_out_weights(clv_spectra_plan *plan)

@@ -12,12 +12,6 @@ enum {
     TURNS = 3
 };
 
-size_t clv_scan_columns(unsigned terms)
-{
-    const size_t part = terms + 1u, products = (size_t)terms * (terms + 1u) / 2;
-    return ((products + part - 1) / part + 1) * part;
-}
-
 size_t clv_scan_velocities(const clv_spectra_plan *plan)
 {
     return clv_round_up(plan->scan_count ? plan->scan_count : CLV_SPECTRA_SCAN, ROUND_TO);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How kernels are launched on a chunk of stars: the form for a device, arguments, work-groups. */
+#include "host/spectra/spectra_pass.h"
+
+#include <string.h>
+
+clv_pass_form clv_pass_form_of(const clv_device *device)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    switch (facts->device_class) {
+    case CLV_CLASS_CPU:
+        return (clv_pass_form){ 16, 128, 4, 1, facts->fp64, false, true };
+    case CLV_CLASS_SOFTWARE:
+        return (clv_pass_form){ 1, 1, 1, 32, facts->fp64, true, true };
+    default:
+        return (clv_pass_form){ 1, 1, 1, 64, facts->fp64, true, false };
+    }
+}
+
+clv_arg clv_pass_constant(const clv_pass *p, unsigned key)
+{
+    clv_buffer *buffer = NULL;
+    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
+    return clv_arg_buffer(buffer);
+}
+
+clv_arg clv_pass_int(size_t value)
+{
+    return clv_arg_i32((int32_t)value);
+}
+
+clv_arg clv_pass_shift(const clv_spectra_grid *g)
+{
+    const double points = 1 / (CLV_LIGHT_KMS * g->dln);
+    const float parts[2] = { (float)points, (float)(points - (double)(float)points) };
+    clv_arg arg = { .kind = CLV_ARG_VALUE, .bytes = sizeof parts };
+    memcpy(arg.value, parts, sizeof parts);
+    return arg;
+}
+
+clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
+                           const clv_define *defines, size_t define_count, size_t x, size_t y,
+                           size_t z, bool tall, const clv_arg *args, size_t count)
+{
+    clv_launch l = { .source = source, .kernel = kernel };
+    for (size_t i = 0; i < define_count; ++i)
+        l.defines[i] = defines[i];
+    l.local[0] = tall ? 1 : p->f.wg, l.local[1] = tall ? p->f.wg : 1, l.local[2] = 1;
+    l.global[0] = clv_round_up(x, l.local[0]), l.global[1] = clv_round_up(y, l.local[1]);
+    l.global[2] = z;
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, count, NULL);
+}
