@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the pages say against what is there: README, the guides beside it, and docs/.
+
+    README is short and names the two commands of a newcomer. Links lead to files and headings that
+    exist, and so do paths in backticks. Commands and options are those of `cleave COMMAND --help`.
+    docs/command.md has every command, variable and exit code of the man page. Blocks that are
+    parts of source files still are. Every page of docs/ can be reached from docs/index.md.
+
+usage: check_pages.py ROOT CLEAVE DOCUMENTS    DOCUMENTS: the folder with man1/cleave.1
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pages
+
+LONGEST_README = 120
+NEWCOMER = ["packaging/quickstart.sh demo", "packaging/quickstart.sh test"]
+ROOMS = ("include/", "base/", "probe/", "runtime/", "cl/", "host/", "tests/", "bench/", "examples/",
+         "packaging/", ".ci/", "python/", "docs/")
+ENDS_COMMAND = {"|", "||", "&", "&&", ";", "(", ")"}
+
+
+def run(command, *arguments):
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False).stdout
+
+
+# ---- links and paths -----------------------------------------------------------------------------
+
+def anchors(text):
+    """What a link may name behind '#': headings in lower case, words joined by dashes."""
+    for title in re.findall(r"^#+ +(.*)$", pages.without_blocks(text), re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+
+
+def check_links(root, page, text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", pages.without_blocks(text)):
+        path, _, heading = target.partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        full = os.path.normpath(os.path.join(root, os.path.dirname(page), path)) if path \
+            else os.path.join(root, page)
+        if not os.path.exists(full):
+            yield "%s is not there" % target
+        elif heading and heading not in anchors(pages.read(root, os.path.relpath(full, root))):
+            yield "%s: no such heading" % target
+
+
+def check_paths(root, text):
+    """Paths in backticks; words in capitals, and folders of a build, stand for something."""
+    for word in re.findall(r"`([^`\s]+)", pages.without_blocks(text)):
+        if not word.startswith(ROOMS) or re.search(r"[A-Z]{3,}|[<>{}$*]", word.split("/")[-1]):
+            continue
+        path = word.rstrip(".,;:)")
+        if "NAME" not in os.path.dirname(path) and not os.path.exists(os.path.join(root, path)):
+            yield "`%s` is not there" % path
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+class Help:
+    """The commands of cleave, and the options of each, as its help texts have them."""
+
+    def __init__(self, command):
+        self.command, self.known = command, {}
+        self.names = re.findall(r"^  ([a-z]+) ", run(command, "--help"), re.MULTILINE)
+
+    def options(self, name):
+        if name not in self.known:
+            text = run(self.command, name, "--help")
+            found = re.findall(r"^  (-\w)?(?:, )?(--[\w-]+)?", text, re.MULTILINE)
+            self.known[name] = {word for pair in found for word in pair if word} | {"-h", "--help"}
+        return self.known[name]
+
+
+def commands_in(line):
+    """The words behind each `cleave` of a shell line, up to the end of that command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words, found = list(lexer), None
+    for word in [*words, ";"]:
+        if word in ENDS_COMMAND:
+            if found is not None:
+                yield found
+            found = None
+        elif found is not None:
+            found.append(word)
+        elif word == "cleave" or word.endswith("/cleave"):
+            found = []
+
+
+def shell_lines(text):
+    """Lines of shell in code blocks and in backticks; those of blocks joined at their ends."""
+    for block in pages.blocks(text):
+        if block.language == "sh":
+            yield from block.text.replace("\\\n", " ").splitlines()
+    for words in re.findall(r"`(cleave [^`]*)`", pages.without_blocks(text)):
+        yield " ".join(words.split())
+
+
+def check_commands(text, known):
+    for line in shell_lines(text):
+        for words in commands_in(line):
+            while words and words[0].startswith("-"):
+                words = words[1:]  # options before the command are cleave's own
+            name = words[0] if words else None
+            if name is None or not re.fullmatch(r"[a-z]+", name):
+                continue  # "cleave COMMAND --help"
+            if name not in known.names:
+                yield "`%s`: no command %s" % (line, name)
+                continue
+            for word in words[1:]:
+                option = re.match(r"--[\w-]+|-[A-Za-z]\b", word)
+                if option and option[0] not in known.options(name):
+                    yield "`%s`: %s has no option %s" % (line, name, option[0])
+
+
+def check_reference(text, known, man):
+    """The page of the command has what its man page lists."""
+    for name in known.names:
+        if "| `cleave %s` |" % name not in text:
+            yield "no row for the command `cleave %s`" % name
+    for section, words in ("ENVIRONMENT", r"[A-Z][A-Z_]{3,}"), ("EXIT STATUS", r"\d+"):
+        body = man.split(".SH " + section)[1].split("\n.SH ")[0]
+        names = [name for line in re.findall(r"^\.B (.*)$", body, re.MULTILINE)
+                 for name in re.findall(words, line)]
+        if not names:
+            yield "the man page has no %s" % section
+        for name in names:
+            if not re.search(r"^\|[^|]*\b%s\b[^|]*\|" % name, text, re.MULTILINE):
+                yield "no row for %s (%s of the man page)" % (name, section)
+
+
+# ---- the rest ------------------------------------------------------------------------------------
+
+def check_parts(root, text):
+    for block in pages.blocks(text):
+        source = block.marked("from")
+        if source is None:
+            continue
+        if not os.path.isfile(os.path.join(root, source)):
+            yield "line %d: %s is not there" % (block.line, source)
+        elif block.text not in pages.read(root, source):
+            yield "line %d: not a part of %s any more" % (block.line, source)
+
+
+def check_readme(text):
+    lines = text.count("\n")
+    if lines > LONGEST_README:
+        yield "%d lines, expected at most %d: move something to docs/" % (lines, LONGEST_README)
+    for line in NEWCOMER:
+        if not re.search(r"^%s( |$)" % re.escape(line), text, re.MULTILINE):
+            yield "has no line of shell: " + line
+    if not re.search(r"!\[[^\]]+\]\([^)]+\)", text):
+        yield "has no picture"
+
+
+def check_index(root, text):
+    for page in pages.all_pages(root):
+        folder, name = os.path.split(page)
+        if folder == "docs" and name != "index.md" and "](%s)" % name not in text:
+            yield "no link to %s" % name
+
+
+def main():
+    root, command, documents = sys.argv[1:]
+    known, wrong, count = Help(command), [], 0
+    with open(os.path.join(documents, "man1", "cleave.1"), encoding="utf-8") as file:
+        man = file.read()
+    for page in pages.all_pages(root):
+        text = pages.read(root, page)
+        count += 1
+        found = [*check_links(root, page, text), *check_paths(root, text),
+                 *check_commands(text, known), *check_parts(root, text)]
+        if len(re.findall(r"^# ", pages.without_blocks(text), re.MULTILINE)) != 1:
+            found.append("expected one title (a line that begins with '# ')")
+        if page == "README.md":
+            found += check_readme(text)
+        elif page == os.path.join("docs", "index.md"):
+            found += check_index(root, text)
+        elif page == os.path.join("docs", "command.md"):
+            found += check_reference(text, known, man)
+        wrong += ["%s: %s" % (page, why) for why in found]
+    print("\n".join(wrong) or "%d pages: what they name is there" % count)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
