@@ -105,7 +105,7 @@ static double seconds_of(clv_context *context, const setting *s, size_t repeats)
     clv_report *report;
     must(clv_report_create(&report));
     must(clv_spectra_plan_create(&s->library, &s->stars, NULL, &plan));
-    plan->stages = CLV_SPECTRA_STAGE_START, plan->repeats = repeats;
+    plan->wish.stages = CLV_SPECTRA_STAGE_START, plan->wish.repeats = repeats;
     const double started = clv_now();
     must(clv_job_run(context, &job, plan, report));
     const double wall = clv_now() - started, kernels = clv_report_share(report, 0).kernel_s;

@@ -76,12 +76,12 @@ static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         chi += r->chisq[i], continuum += r->chisq_continuum[i];
     if (!(continuum - chi >= 50)) r->warnings |= CLV_SPECFIT_LOW_CONTRAST;
-    if (near_limit(r->velocity, plan->low[0], plan->high[0], 5))
+    if (near_limit(r->velocity, plan->box.low[0], plan->box.high[0], 5))
         r->warnings |= CLV_SPECFIT_VELOCITY_EDGE;
     if (!(r->velocity_error <= 100)) r->warnings |= CLV_SPECFIT_VELOCITY_ERROR;
-    if (near_limit(r->teff, plan->low[2], plan->high[2], 10) ||
-        near_limit(r->logg, plan->low[3], plan->high[3], 0.01) ||
-        near_limit(r->feh, plan->low[4], plan->high[4], 0.01))
+    if (near_limit(r->teff, plan->box.low[2], plan->box.high[2], 10) ||
+        near_limit(r->logg, plan->box.low[3], plan->box.high[3], 0.01) ||
+        near_limit(r->feh, plan->box.low[4], plan->box.high[4], 0.01))
         r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     if (r->vsini > 100) r->warnings |= CLV_SPECFIT_FAST_ROTATION;
 }
@@ -154,7 +154,7 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     }
     set_warnings(plan, r);
     if (best[CLV_S_PENALTY] > 0) r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
-    return models ? keep_models(plan, facts, models + which * plan->all_pixels, r) : CLV_OK;
+    return models ? keep_models(plan, facts, models + which * plan->sizes.all_pixels, r) : CLV_OK;
 }
 
 /* Value along velocity of stars [first, first + count). */
@@ -162,12 +162,12 @@ static clv_status keep_scans(const clv_spectra_plan *plan, const clv_slot *slot,
                              size_t count)
 {
     const float *values = clv_slot_result(slot, CLV_SPECTRA_SCANS);
-    const size_t pitch = clv_scan_velocities(plan), n = plan->scan_count;
+    const size_t pitch = clv_scan_velocities(plan), n = plan->wish.scan_count;
     for (size_t i = 0; i < count; ++i) {
-        const clv_star_facts *facts = &plan->facts[first + i];
+        const clv_star_facts *facts = &plan->run.facts[first + i];
         const float *v = values + i * 2 * pitch;
         for (size_t k = 0; k < n; ++k)
-            plan->scan_values[(first + i) * n + k] =
+            plan->wish.scan_values[(first + i) * n + k] =
                 facts->usable ? (double)v[k] + (double)v[pitch + k] + facts->log_sigmas : NAN;
     }
     return CLV_OK;
@@ -180,26 +180,26 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
     const float *states = clv_slot_result(slot, CLV_SPECTRA_STATES);
     const float *found = clv_slot_result(slot, CLV_SPECTRA_FOUND);
     const float *models = plan->options.models ? clv_slot_result(slot, CLV_SPECTRA_MODELS) : NULL;
-    if (plan->scan_count) {
-        pthread_mutex_lock(&plan->lock);
+    if (plan->wish.scan_count) {
+        pthread_mutex_lock(&plan->run.lock);
         const clv_status status = keep_scans(plan, slot, first, count);
-        pthread_mutex_unlock(&plan->lock);
+        pthread_mutex_unlock(&plan->run.lock);
         return status;
     }
     for (size_t i = 0; i < count; ++i) {
-        pthread_mutex_lock(&plan->lock);
-        const clv_star_facts facts = plan->facts[first + i];
-        pthread_mutex_unlock(&plan->lock);
-        for (size_t k = 0; plan->points && k < starts; ++k) /* every point is a result */
+        pthread_mutex_lock(&plan->run.lock);
+        const clv_star_facts facts = plan->run.facts[first + i];
+        pthread_mutex_unlock(&plan->run.lock);
+        for (size_t k = 0; plan->wish.points && k < starts; ++k) /* every point is a result */
             CLV_TRY(finish_star(plan, &facts, 1, states + (i * starts + k) * CLV_SPECTRA_STATE,
                                 found + 2 * i,
-                                models ? models + (i * starts + k) * plan->all_pixels : NULL,
-                                &plan->results[(first + i) * starts + k]));
-        if (plan->points) continue;
+                                models ? models + (i * starts + k) * plan->sizes.all_pixels : NULL,
+                                &plan->run.results[(first + i) * starts + k]));
+        if (plan->wish.points) continue;
         CLV_TRY(finish_star(plan, &facts, plan->options.starts,
                             states + i * starts * CLV_SPECTRA_STATE, found + 2 * i,
-                            models ? models + i * starts * plan->all_pixels : NULL,
-                            &plan->results[first + i]));
+                            models ? models + i * starts * plan->sizes.all_pixels : NULL,
+                            &plan->run.results[first + i]));
     }
     return CLV_OK;
 }
@@ -219,9 +219,10 @@ static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const o
 {
     char signature[128];
     snprintf(signature, sizeof signature, "W%zu T%zu K%zu P%u S%u C%zu D%zu V%zu",
-             plan->weight_count + plan->grid_count, plan->longest_template, plan->all_pixels,
-             plan->options.terms, plan->options.starts, plan->library->ccf_count * plan->ccf_room,
-             plan->diagonals, plan->scan_count);
+             plan->tables.weight_count + plan->tables.grid_count, plan->sizes.longest_template,
+             plan->sizes.all_pixels, plan->options.terms, plan->options.starts,
+             plan->library->ccf_count * plan->sizes.ccf_room, plan->sizes.diagonals,
+             plan->wish.scan_count);
     clv_job job = clv_spectra_job(o->name, plan->stars.count);
     job.signature = signature;
     job.commit = clv_spectra_commit, job.reference = clv_spectra_reference;
@@ -239,12 +240,12 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
         return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
     if (results) memset(results, 0, stars->count * o->count * sizeof *results);
     CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
-    plan->results = results;
-    plan->threads = clv_context_probe(context)->host.threads_allowed;
-    if (o->points) plan->points = o->points, plan->options.starts = (unsigned)o->count;
-    plan->scans = !o->points || o->scan_count;
-    plan->scan_count = o->scan_count, plan->scan_values = o->scan_values;
-    plan->scan_from = (float)o->scan_from, plan->scan_step = (float)o->scan_step;
+    plan->run.results = results;
+    plan->wish.threads = clv_context_probe(context)->host.threads_allowed;
+    if (o->points) plan->wish.points = o->points, plan->options.starts = (unsigned)o->count;
+    plan->wish.scans = !o->points || o->scan_count;
+    plan->wish.scan_count = o->scan_count, plan->wish.scan_values = o->scan_values;
+    plan->wish.scan_from = (float)o->scan_from, plan->wish.scan_step = (float)o->scan_step;
     const clv_status status = stars->count ? run_plan(context, plan, o, report) : CLV_OK;
     if (status) clv_specfit_results_clear(results, stars->count * o->count);
     clv_spectra_plan_free(plan);

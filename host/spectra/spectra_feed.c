@@ -47,11 +47,11 @@ static clv_star_pack *new_pack(clv_star_feed *feed)
     }
     pack = clv_zalloc(1, sizeof *pack);
     if (!pack) return NULL;
-    pack->pairs = clv_alloc(2 * plan->all_pixels, sizeof *pack->pairs);
-    pack->ccf = clv_alloc(plan->stars.spectra * 2 * plan->ccf_room, sizeof *pack->ccf);
-    if (plan->diagonals)
-        pack->resolution = clv_alloc(plan->all_pixels * plan->diagonals, sizeof(float));
-    if (pack->pairs && pack->ccf && (pack->resolution || !plan->diagonals)) {
+    pack->pairs = clv_alloc(2 * plan->sizes.all_pixels, sizeof *pack->pairs);
+    pack->ccf = clv_alloc(plan->stars.spectra * 2 * plan->sizes.ccf_room, sizeof *pack->ccf);
+    if (plan->sizes.diagonals)
+        pack->resolution = clv_alloc(plan->sizes.all_pixels * plan->sizes.diagonals, sizeof(float));
+    if (pack->pairs && pack->ccf && (pack->resolution || !plan->sizes.diagonals)) {
         ++feed->made;
         return pack;
     }
@@ -124,9 +124,10 @@ static void *help(void *argument)
 clv_status clv_star_feed_create(const clv_spectra_plan *plan, size_t threads, clv_star_feed **out)
 {
     const size_t stars = CLV_MAX(plan->stars.count, (size_t)1);
-    const size_t bytes = (2 * plan->all_pixels + plan->stars.spectra * 2 * plan->ccf_room +
-                          plan->all_pixels * plan->diagonals) *
-                         sizeof(float);
+    const size_t bytes =
+        (2 * plan->sizes.all_pixels + plan->stars.spectra * 2 * plan->sizes.ccf_room +
+         plan->sizes.all_pixels * plan->sizes.diagonals) *
+        sizeof(float);
     clv_star_feed *feed = clv_zalloc(1, sizeof *feed);
     *out = NULL;
     if (!feed) return clv_fail(CLV_E_MEMORY, "specfit: no memory");

@@ -47,22 +47,22 @@ static sizes sizes_of(const clv_spectra_plan *p)
 {
     const size_t starts = p->options.starts, f = sizeof(float), spectra = p->stars.spectra;
     return (sizes){
-        .data = p->all_pixels * 2 * f,
-        .resolution = p->all_pixels * p->diagonals * f,
-        .hidden = starts * 5 * p->widest * f,
-        .template_ = starts * (clv_round_up(p->longest_template, 16) + 16) * 8 * f,
+        .data = p->sizes.all_pixels * 2 * f,
+        .resolution = p->sizes.all_pixels * p->sizes.diagonals * f,
+        .hidden = starts * 5 * p->sizes.widest * f,
+        .template_ = starts * (clv_round_up(p->sizes.longest_template, 16) + 16) * 8 * f,
         .taps = starts * 8 * CLV_SPECTRA_TAPS * f,
-        .pixels = starts * p->all_pixels * 8 * f,
-        .partial = starts * p->all_pixels / CLV_SPECTRA_SEGMENT * CLV_SPECTRA_AROUND * f,
+        .pixels = starts * p->sizes.all_pixels * 8 * f,
+        .partial = starts * p->sizes.all_pixels / CLV_SPECTRA_SEGMENT * CLV_SPECTRA_AROUND * f,
         .totals = starts * spectra * 2 * CLV_SPECTRA_AROUND * f,
         .solved = starts * spectra * CLV_SPECTRA_SOLVED * f,
-        .start = spectra * 2 * p->ccf_room * f,
-        .start_chi = spectra * p->library->ccf_count * p->ccf_lags * f,
-        .curve = p->scans ? starts * p->all_points * f : 0,
-        .values = p->scans ? starts * 2 * clv_scan_velocities(p) * f : 0,
-        .scratch = p->scans ? p->longest_spectrum * clv_scan_velocities(p) * f : 0,
+        .start = spectra * 2 * p->sizes.ccf_room * f,
+        .start_chi = spectra * p->library->ccf_count * p->sizes.ccf_lags * f,
+        .curve = p->wish.scans ? starts * p->sizes.all_points * f : 0,
+        .values = p->wish.scans ? starts * 2 * clv_scan_velocities(p) * f : 0,
+        .scratch = p->wish.scans ? p->sizes.longest_spectrum * clv_scan_velocities(p) * f : 0,
         .scratch_solution =
-            p->scans ? 2 * clv_scan_columns(p->options.terms) * clv_scan_velocities(p) * f : 0,
+            p->wish.scans ? 2 * clv_scan_columns(p->options.terms) * clv_scan_velocities(p) * f : 0,
     };
 }
 
@@ -90,27 +90,29 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
         for (size_t l = 0; l < a->layers; ++l)
             network += 2 * (double)a->width[l] * (double)a->width[l + 1];
         if (clv_is_grid(a)) network += 2 * CLV_GRID_CORNERS * (double)a->points;
-        lags += 5.0 * (double)p->grid[i].ccf_points * (double)p->ccf_lags *
+        lags += 5.0 * (double)p->grid[i].ccf_points * (double)p->sizes.ccf_lags *
                 (double)p->library->ccf_count;
     }
-    const double round = 5 * network + 600 * (double)p->all_pixels;
+    const double round = 5 * network + 600 * (double)p->sizes.all_pixels;
     const size_t star = s.data + s.resolution + 2 * s.hidden + 2 * s.template_ + s.taps +
-                        s.pixels * (p->diagonals ? 2 : 1) + s.partial + s.totals + s.solved +
+                        s.pixels * (p->sizes.diagonals ? 2 : 1) + s.partial + s.totals + s.solved +
                         s.start + s.start_chi + s.curve + s.values + 4096;
     const size_t batch = clv_scan_batch(p, room);
-    const size_t constants = (p->weight_count + p->grid_count + p->ccf_count +
-                              p->all_pixels * (18 + clv_scan_columns(p->options.terms))) *
-                                 sizeof(float) +
-                             batch * (s.scratch * (p->diagonals ? 2 : 1) + 2 * s.scratch_solution);
+    const size_t constants =
+        (p->tables.weight_count + p->tables.grid_count + p->tables.ccf_count +
+         p->sizes.all_pixels * (18 + clv_scan_columns(p->options.terms))) *
+            sizeof(float) +
+        batch * (s.scratch * (p->sizes.diagonals ? 2 : 1) + 2 * s.scratch_solution);
     const size_t largest = CLV_MAX(CLV_MAX(s.template_, s.pixels), CLV_MAX(s.start_chi, s.partial));
     return (clv_cost){
         .flops = n * (lags + starts * 10 * round),
         .traffic_bytes = n * starts * 10 * 3 * (double)(s.template_ + s.pixels),
         .transfer_bytes = n * (double)(s.data + s.resolution + s.start),
         .memory_bytes = room * star + constants,
-        .buffer_bytes =
-            CLV_MAX(room * CLV_MAX(largest, s.resolution),
-                    CLV_MAX(CLV_MAX(p->weight_count, p->grid_count), p->ccf_count) * sizeof(float)),
+        .buffer_bytes = CLV_MAX(
+            room * CLV_MAX(largest, s.resolution),
+            CLV_MAX(CLV_MAX(p->tables.weight_count, p->tables.grid_count), p->tables.ccf_count) *
+                sizeof(float)),
     };
 }
 
@@ -126,14 +128,15 @@ static clv_status upload_grids(clv_worker *worker, const clv_spectra_plan *p)
 {
     static const float zeros[16];
     clv_buffer *buffer;
-    const size_t end = p->grid_count * sizeof(float);
+    const size_t end = p->tables.grid_count * sizeof(float);
     CLV_TRY(clv_worker_buffer(worker, CLV_PASS_GRID, end + sizeof zeros, &buffer));
     for (size_t i = 0; i < p->stars.spectra; ++i) {
         if (clv_spectra_lead(p, i) != i) continue;
         const clv_spectra_arm *arm = &p->library->arms[p->grid[i].arm];
         if (clv_is_grid(arm))
-            CLV_TRY(clv_write(clv_worker_queue(worker), buffer, p->arm[i].grid * sizeof(float),
-                              arm->grid_log_flux, arm->grid_spectra * arm->points * sizeof(float)));
+            CLV_TRY(clv_write(clv_worker_queue(worker), buffer,
+                              p->tables.arm[i].grid * sizeof(float), arm->grid_log_flux,
+                              arm->grid_spectra * arm->points * sizeof(float)));
     }
     return clv_write(clv_worker_queue(worker), buffer, end, zeros, sizeof zeros);
 }
@@ -141,23 +144,28 @@ static clv_status upload_grids(clv_worker *worker, const clv_spectra_plan *p)
 clv_status clv_spectra_setup(clv_worker *worker, void *user)
 {
     const clv_spectra_plan *p = user;
-    if (p->grid_count) CLV_TRY(upload_grids(worker, p));
-    const size_t spectra = p->stars.spectra, n = p->all_pixels;
-    CLV_TRY(upload(worker, CLV_PASS_WEIGHTS, p->weights, p->weight_count * sizeof *p->weights));
-    CLV_TRY(upload(worker, CLV_PASS_BASIS, p->basis, n * 16 * sizeof *p->basis));
-    CLV_TRY(upload(worker, CLV_PASS_PRODUCTS, p->products,
-                   n * clv_scan_columns(p->options.terms) * sizeof *p->products));
-    CLV_TRY(upload(worker, CLV_PASS_WHOLE, p->whole, n * sizeof *p->whole));
-    CLV_TRY(upload(worker, CLV_PASS_PART, p->part, n * sizeof *p->part));
-    CLV_TRY(upload(worker, CLV_PASS_CCF, p->ccf, p->ccf_count * sizeof *p->ccf));
+    if (p->tables.grid_count) CLV_TRY(upload_grids(worker, p));
+    const size_t spectra = p->stars.spectra, n = p->sizes.all_pixels;
+    CLV_TRY(upload(worker, CLV_PASS_WEIGHTS, p->tables.weights,
+                   p->tables.weight_count * sizeof *p->tables.weights));
+    CLV_TRY(upload(worker, CLV_PASS_BASIS, p->tables.basis, n * 16 * sizeof *p->tables.basis));
+    CLV_TRY(upload(worker, CLV_PASS_PRODUCTS, p->tables.products,
+                   n * clv_scan_columns(p->options.terms) * sizeof *p->tables.products));
+    CLV_TRY(upload(worker, CLV_PASS_WHOLE, p->tables.whole, n * sizeof *p->tables.whole));
+    CLV_TRY(upload(worker, CLV_PASS_PART, p->tables.part, n * sizeof *p->tables.part));
     CLV_TRY(
-        upload(worker, CLV_PASS_POINTS, p->ccf_points, p->library->ccf_count * 4 * sizeof(float)));
-    CLV_TRY(upload(worker, CLV_PASS_RANGE, p->table, 2 * spectra * sizeof *p->table));
-    CLV_TRY(upload(worker, CLV_PASS_REACH, p->table + 2 * spectra, spectra * sizeof *p->table));
-    CLV_TRY(upload(worker, CLV_PASS_OWNER, p->table + 3 * spectra,
-                   n / CLV_SPECTRA_SEGMENT * sizeof *p->table));
-    CLV_TRY(upload(worker, CLV_PASS_STEP, p->ccf_step, spectra * sizeof *p->ccf_step));
-    return upload(worker, CLV_PASS_BOX, p->box, sizeof p->box);
+        upload(worker, CLV_PASS_CCF, p->tables.ccf, p->tables.ccf_count * sizeof *p->tables.ccf));
+    CLV_TRY(upload(worker, CLV_PASS_POINTS, p->tables.ccf_points,
+                   p->library->ccf_count * 4 * sizeof(float)));
+    CLV_TRY(
+        upload(worker, CLV_PASS_RANGE, p->tables.ranges, 2 * spectra * sizeof *p->tables.ranges));
+    CLV_TRY(upload(worker, CLV_PASS_REACH, p->tables.ranges + 2 * spectra,
+                   spectra * sizeof *p->tables.ranges));
+    CLV_TRY(upload(worker, CLV_PASS_OWNER, p->tables.ranges + 3 * spectra,
+                   n / CLV_SPECTRA_SEGMENT * sizeof *p->tables.ranges));
+    CLV_TRY(
+        upload(worker, CLV_PASS_STEP, p->tables.ccf_step, spectra * sizeof *p->tables.ccf_step));
+    return upload(worker, CLV_PASS_BOX, p->box.numbers, sizeof p->box.numbers);
 }
 
 /* Stars on their way: a few are written at once, as a transfer has its own cost. */
@@ -181,7 +189,7 @@ static clv_status hand_over(bringer *b, size_t end)
     CLV_TRY(clv_write(queue, p->data, at * s->data, b->pairs, n * s->data));
     CLV_TRY(clv_write(queue, p->start_data, at * s->start, b->ccf, n * s->start));
     CLV_TRY(clv_write(queue, p->usable, at * sizeof(float), b->usable, n * sizeof(float)));
-    if (!p->plan->diagonals) return CLV_OK;
+    if (!p->plan->sizes.diagonals) return CLV_OK;
     return clv_write(queue, p->resolution, at * s->resolution, b->resolution, n * s->resolution);
 }
 
@@ -193,23 +201,24 @@ static clv_status take_star(const clv_star_pack *pack, size_t i, void *user)
     const size_t at = b->held++;
     memcpy(b->pairs + at * s->data / sizeof(float), pack->pairs, s->data);
     memcpy(b->ccf + at * s->start / sizeof(float), pack->ccf, s->start);
-    if (plan->diagonals)
+    if (plan->sizes.diagonals)
         memcpy(b->resolution + at * s->resolution / sizeof(float), pack->resolution, s->resolution);
     b->usable[at] = pack->facts.usable;
-    pthread_mutex_lock(&plan->lock);
-    plan->facts[b->first + i] = pack->facts;
-    pthread_mutex_unlock(&plan->lock);
+    pthread_mutex_lock(&plan->run.lock);
+    plan->run.facts[b->first + i] = pack->facts;
+    pthread_mutex_unlock(&plan->run.lock);
     return b->held == TOGETHER || i + 1 == b->pass->stars ? hand_over(b, i + 1) : CLV_OK;
 }
 
 static clv_status feed_of(clv_spectra_plan *plan, clv_star_feed **feed)
 {
-    pthread_mutex_lock(&plan->lock);
+    pthread_mutex_lock(&plan->run.lock);
     clv_status status = CLV_OK;
-    if (!plan->feed)
-        status = clv_star_feed_create(plan, CLV_MAX(plan->threads, (size_t)1), &plan->feed);
-    *feed = plan->feed;
-    pthread_mutex_unlock(&plan->lock);
+    if (!plan->run.feed)
+        status =
+            clv_star_feed_create(plan, CLV_MAX(plan->wish.threads, (size_t)1), &plan->run.feed);
+    *feed = plan->run.feed;
+    pthread_mutex_unlock(&plan->run.lock);
     return status;
 }
 
@@ -223,10 +232,10 @@ static clv_status bring_stars(const clv_pass *p, size_t first)
     const size_t n = CLV_MIN(p->stars, (size_t)TOGETHER);
     b.pairs = clv_alloc(n, b.bytes.data), b.ccf = clv_alloc(n, b.bytes.start);
     b.usable = clv_alloc(n, sizeof *b.usable);
-    if (p->plan->diagonals) b.resolution = clv_alloc(n, b.bytes.resolution);
+    if (p->plan->sizes.diagonals) b.resolution = clv_alloc(n, b.bytes.resolution);
     const size_t ahead = p->f.on_cores ? 0 : p->stars;
     const clv_status status =
-        b.pairs && b.ccf && b.usable && (b.resolution || !p->plan->diagonals)
+        b.pairs && b.ccf && b.usable && (b.resolution || !p->plan->sizes.diagonals)
             ? clv_star_feed_bring(feed, first, p->stars, ahead, take_star, &b)
             : clv_fail(CLV_E_MEMORY, "specfit: no memory for stars on their way");
     clv_free(b.pairs), clv_free(b.ccf), clv_free(b.usable), clv_free(b.resolution);
@@ -245,10 +254,10 @@ static clv_status give_points(const clv_pass *p, size_t first)
         float *s = states + i * CLV_SPECTRA_STATE;
         for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k)
             s[CLV_S_BEST + k] =
-                (float)plan->points[(first * starts + i) * CLV_SPECTRA_UNKNOWNS + k];
-        pthread_mutex_lock(&p->plan->lock);
-        s[CLV_S_STATUS] = plan->facts[first + i / starts].usable ? 2 : 4;
-        pthread_mutex_unlock(&p->plan->lock);
+                (float)plan->wish.points[(first * starts + i) * CLV_SPECTRA_UNKNOWNS + k];
+        pthread_mutex_lock(&p->plan->run.lock);
+        s[CLV_S_STATUS] = plan->run.facts[first + i / starts].usable ? 2 : 4;
+        pthread_mutex_unlock(&p->plan->run.lock);
         s[CLV_S_STAR] = (float)(i / starts);
     }
     const clv_status status = clv_write(clv_slot_queue(p->slot), p->state, 0, states, bytes);
@@ -284,7 +293,7 @@ static clv_status make_buffers(clv_pass *p)
         { SPLINE, n * s.template_, &p->spline },
         { TAPS, n * s.taps, &p->taps },
         { PIXELS, n * s.pixels, &p->pixels },
-        { RESOLVED, plan->diagonals ? n * s.pixels : 64, &p->resolved },
+        { RESOLVED, plan->sizes.diagonals ? n * s.pixels : 64, &p->resolved },
         { PARTIAL, n * s.partial, &p->partial },
         { TOTALS, n * s.totals, &p->totals },
         { SOLVED, n * s.solved, &p->solved },
@@ -294,12 +303,13 @@ static clv_status make_buffers(clv_pass *p)
         { START_BEST, n * templates * 2 * sizeof(float), &p->start_best },
         { CURVE, CLV_MAX(n * s.curve, (size_t)64), &p->curve },
         { SHIFTED, CLV_MAX(batch * s.scratch, (size_t)64), &p->shifted },
-        { BLURRED, plan->diagonals && plan->scans ? batch * s.scratch : 64, &p->blurred },
+        { BLURRED, plan->sizes.diagonals && plan->wish.scans ? batch * s.scratch : 64,
+          &p->blurred },
         { SUMS, CLV_MAX(batch * s.scratch_solution, (size_t)64), &p->sums },
         { ALONG, CLV_MAX(batch * s.scratch_solution, (size_t)64), &p->along },
     };
     for (size_t i = 0; i < CLV_LEN(rows); ++i) {
-        const bool watched = plan->watch && rows[i].key == watched_key(plan->watch);
+        const bool watched = plan->wish.watch && rows[i].key == watched_key(plan->wish.watch);
         CLV_TRY(watched
                     ? clv_slot_output(p->slot, CLV_SPECTRA_WATCHED, rows[i].bytes, rows[i].buffer)
                     : clv_slot_buffer(p->slot, rows[i].key, rows[i].bytes, rows[i].buffer));
@@ -310,8 +320,8 @@ static clv_status make_buffers(clv_pass *p)
                             p->items * CLV_SPECTRA_STATE * sizeof(float), &p->state));
     CLV_TRY(clv_slot_output(p->slot, CLV_SPECTRA_FOUND, p->stars * 2 * sizeof(float), &p->found));
     if (!plan->options.models) return CLV_OK;
-    return clv_slot_output(p->slot, CLV_SPECTRA_MODELS, p->items * plan->all_pixels * sizeof(float),
-                           &p->models);
+    return clv_slot_output(p->slot, CLV_SPECTRA_MODELS,
+                           p->items * plan->sizes.all_pixels * sizeof(float), &p->models);
 }
 
 /* What there is at the points, or at the end of a fit. */
@@ -321,13 +331,13 @@ static clv_status look(const clv_pass *p)
     CLV_TRY(clv_pass_list(p, true));
     CLV_TRY(clv_pass_templates(p, true));
     CLV_TRY(clv_pass_judge(p, true));
-    return plan->scans ? clv_pass_scan(p) : CLV_OK;
+    return plan->wish.scans ? clv_pass_scan(p) : CLV_OK;
 }
 
 static clv_status fit(const clv_pass *p)
 {
     CLV_TRY(clv_pass_find_starts(p));
-    if (p->plan->stages == CLV_SPECTRA_STAGE_START) return CLV_OK;
+    if (p->plan->wish.stages == CLV_SPECTRA_STAGE_START) return CLV_OK;
     for (int round = 0; round < CLV_SPECTRA_ROUNDS; ++round) {
         CLV_TRY(clv_pass_list(p, false));
         CLV_TRY(clv_pass_templates(p, false));
@@ -344,8 +354,8 @@ static clv_status fit(const clv_pass *p)
 /* The stages that are to be timed, again and again. */
 static clv_status repeat(clv_pass *p)
 {
-    const unsigned stages = p->stages = p->plan->stages;
-    for (size_t i = 0; i < p->plan->repeats; ++i) {
+    const unsigned stages = p->stages = p->plan->wish.stages;
+    for (size_t i = 0; i < p->plan->wish.repeats; ++i) {
         CLV_TRY(clv_pass_list(p, true));
         if (stages & CLV_SPECTRA_STAGE_START) CLV_TRY(clv_pass_find_starts(p));
         if (stages & (CLV_SPECTRA_STAGE_NETWORK | CLV_SPECTRA_STAGE_SPLINE))
@@ -372,16 +382,16 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     CLV_TRY(make_buffers(&p));
     CLV_TRY(bring_stars(&p, first));
     CLV_TRY(clv_fill_enqueue(queue, p.pixels, 0, pixels, 0, NULL));
-    if (plan->diagonals) CLV_TRY(clv_fill_enqueue(queue, p.resolved, 0, pixels, 0, NULL));
+    if (plan->sizes.diagonals) CLV_TRY(clv_fill_enqueue(queue, p.resolved, 0, pixels, 0, NULL));
     if (plan->options.models)
-        CLV_TRY(clv_fill_enqueue(queue, p.models, 0, p.items * plan->all_pixels * sizeof(float), 0,
-                                 NULL));
-    if (plan->points)
+        CLV_TRY(clv_fill_enqueue(queue, p.models, 0,
+                                 p.items * plan->sizes.all_pixels * sizeof(float), 0, NULL));
+    if (plan->wish.points)
         CLV_TRY(give_points(&p, first));
     else
         CLV_TRY(fit(&p));
     CLV_TRY(look(&p));
-    return plan->stages ? repeat(&p) : CLV_OK;
+    return plan->wish.stages ? repeat(&p) : CLV_OK;
 }
 
 clv_job clv_spectra_job(const char *name, size_t units)

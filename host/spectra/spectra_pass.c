@@ -24,30 +24,31 @@ clv_status clv_pass_find_starts(const clv_pass *p)
             clv_pass_constant(p, CLV_PASS_CCF),
             clv_arg_buffer(p->start_data),
             clv_arg_buffer(p->start_chi),
-            clv_arg_u64(plan->arm[i].ccf),
-            clv_pass_int(plan->arm[i].ccf_pitch),
+            clv_arg_u64(plan->tables.arm[i].ccf),
+            clv_pass_int(plan->tables.arm[i].ccf_pitch),
             clv_pass_int(g->ccf_points),
-            clv_pass_int(plan->ccf_room),
-            clv_pass_int(plan->ccf_lags),
+            clv_pass_int(plan->sizes.ccf_room),
+            clv_pass_int(plan->sizes.ccf_lags),
             clv_pass_int(i),
             clv_pass_int(spectra),
             clv_pass_int(templates),
             clv_pass_int(p->stars),
         };
-        CLV_TRY(CLV_PASS_LAUNCH(p, ccf, "clv_spectra_ccf", defines, plan->ccf_lags / 16, templates,
-                                (p->stars + together - 1) / together, false, args));
+        CLV_TRY(CLV_PASS_LAUNCH(p, ccf, "clv_spectra_ccf", defines, plan->sizes.ccf_lags / 16,
+                                templates, (p->stars + together - 1) / together, false, args));
     }
     const clv_arg peak[] = {
         clv_arg_buffer(p->start_chi),
         clv_pass_constant(p, CLV_PASS_STEP),
         clv_pass_constant(p, CLV_PASS_REACH),
         clv_arg_buffer(p->start_best),
-        clv_arg_f32((float)plan->low[0]),
-        clv_arg_f32((float)((plan->high[0] - plan->low[0]) / (double)(plan->velocities - 1))),
-        clv_pass_int(plan->velocities),
+        clv_arg_f32((float)plan->box.low[0]),
+        clv_arg_f32(
+            (float)((plan->box.high[0] - plan->box.low[0]) / (double)(plan->sizes.velocities - 1))),
+        clv_pass_int(plan->sizes.velocities),
         clv_pass_int(spectra),
         clv_pass_int(templates),
-        clv_pass_int(plan->ccf_lags),
+        clv_pass_int(plan->sizes.ccf_lags),
     };
     CLV_TRY(
         CLV_PASS_LAUNCH(p, ccf, "clv_spectra_peak", defines, templates, p->stars, 1, false, peak));
@@ -69,7 +70,7 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
-    const clv_spectra_weights *w = &plan->arm[spectrum];
+    const clv_spectra_weights *w = &plan->tables.arm[spectrum];
     const clv_define defines[] = { { "LANES", p->f.lanes } };
     for (size_t l = 0; l < arm->layers; ++l) {
         const bool last = l + 1 == arm->layers;
@@ -82,7 +83,7 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
             u32(w->bias[l]),
             clv_pass_int(arm->width[l]),
             clv_pass_int(w->pitch[l]),
-            clv_pass_int(plan->widest),
+            clv_pass_int(plan->sizes.widest),
             last ? clv_arg_u64(pitch) : clv_pass_int(1),
         };
         CLV_TRY(CLV_PASS_LAUNCH(p, network, last ? "clv_spectra_output" : "clv_spectra_layer",
@@ -94,7 +95,7 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
 
 static size_t pitch_of(const clv_spectra_plan *plan)
 {
-    return clv_round_up(plan->longest_template, 16) + 16;
+    return clv_round_up(plan->sizes.longest_template, 16) + 16;
 }
 
 /* From a point's parameters to the network's inputs, or to the corners of a regular grid. */
@@ -109,8 +110,8 @@ static clv_status place_points(const clv_pass *p, size_t lead)
         clv_arg_buffer(p->list),
         clv_pass_constant(p, CLV_PASS_WEIGHTS),
         clv_arg_buffer(p->hidden[0]),
-        clv_pass_int(plan->widest),
-        u32(plan->arm[lead].scale),
+        clv_pass_int(plan->sizes.widest),
+        u32(plan->tables.arm[lead].scale),
         clv_pass_int(arm->nodes[0]),
         clv_pass_int(arm->nodes[1]),
         clv_pass_int(arm->nodes[2]),
@@ -130,10 +131,14 @@ static clv_status blend(const clv_pass *p, size_t lead)
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
     const clv_define lanes[] = { { "LANES", p->f.lanes } };
     const clv_arg args[] = {
-        clv_arg_buffer(p->hidden[0]),      clv_arg_buffer(p->templates),
-        clv_arg_buffer(p->list),           clv_pass_constant(p, CLV_PASS_GRID),
-        clv_arg_u64(plan->arm[lead].grid), clv_pass_int(arm->points),
-        clv_pass_int(plan->widest),        clv_arg_u64(pitch_of(plan)),
+        clv_arg_buffer(p->hidden[0]),
+        clv_arg_buffer(p->templates),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_GRID),
+        clv_arg_u64(plan->tables.arm[lead].grid),
+        clv_pass_int(arm->points),
+        clv_pass_int(plan->sizes.widest),
+        clv_arg_u64(pitch_of(plan)),
     };
     const size_t vectors = (arm->points + (size_t)p->f.lanes - 1) / (size_t)p->f.lanes;
     return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", lanes, p->items, vectors, 1, true, args);
@@ -186,15 +191,21 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
         clv_pass_int(pitch_of(plan)),
         clv_pass_int(g->first),
         clv_pass_int(g->padded),
-        clv_pass_int(plan->all_pixels),
+        clv_pass_int(plan->sizes.all_pixels),
     };
     CLV_TRY(CLV_PASS_LAUNCH(p, template, "clv_spectra_sample", defines, runs, p->items, 1, false,
                             args));
-    if (!plan->diagonals) return CLV_OK;
+    if (!plan->sizes.diagonals) return CLV_OK;
     const clv_arg resolve[] = {
-        clv_arg_buffer(p->pixels), clv_arg_buffer(p->resolved), clv_arg_buffer(p->resolution),
-        clv_arg_buffer(p->state),  clv_arg_buffer(p->list),     clv_pass_int(plan->diagonals),
-        clv_pass_int(g->first),    clv_pass_int(g->padded),     clv_pass_int(plan->all_pixels),
+        clv_arg_buffer(p->pixels),
+        clv_arg_buffer(p->resolved),
+        clv_arg_buffer(p->resolution),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_int(plan->sizes.diagonals),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(plan->sizes.all_pixels),
     };
     return CLV_PASS_LAUNCH(p, template, "clv_spectra_resolve", defines, runs, p->items, 1, false,
                            resolve);
@@ -209,7 +220,7 @@ clv_status clv_pass_templates(const clv_pass *p, bool keep)
         if (p->stages & CLV_SPECTRA_STAGE_NETWORK) CLV_TRY(make_templates(p, lead));
         if (!(p->stages & CLV_SPECTRA_STAGE_SPLINE)) continue;
         CLV_TRY(make_spline(p, lead));
-        if (keep && plan->scans) CLV_TRY(clv_pass_keep_curve(p, lead));
+        if (keep && plan->wish.scans) CLV_TRY(clv_pass_keep_curve(p, lead));
         for (size_t i = lead; i < plan->stars.spectra; ++i)
             if (clv_spectra_lead(plan, i) == lead) CLV_TRY(sample(p, i));
     }
@@ -225,7 +236,7 @@ static clv_status add_up(const clv_pass *p, size_t columns)
         clv_pass_constant(p, CLV_PASS_RANGE),
         clv_arg_buffer(p->list),
         clv_arg_buffer(p->totals),
-        clv_pass_int(plan->all_pixels / CLV_SPECTRA_SEGMENT),
+        clv_pass_int(plan->sizes.all_pixels / CLV_SPECTRA_SEGMENT),
         clv_pass_int(plan->stars.spectra),
         clv_pass_int(columns),
     };
@@ -238,8 +249,8 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
 {
     const clv_spectra_plan *plan = p->plan;
     const size_t spectra = plan->stars.spectra, span = (size_t)p->f.span;
-    const size_t segments = plan->all_pixels / CLV_SPECTRA_SEGMENT;
-    clv_buffer *pixels = plan->diagonals ? p->resolved : p->pixels;
+    const size_t segments = plan->sizes.all_pixels / CLV_SPECTRA_SEGMENT;
+    clv_buffer *pixels = plan->sizes.diagonals ? p->resolved : p->pixels;
     const clv_define spans[] = { { "NPOLY", (long)plan->options.terms }, { "SPAN", p->f.span } };
     const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
     const clv_arg gram[] = {
@@ -249,7 +260,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_arg_buffer(p->state),
         clv_arg_buffer(p->list),
         clv_arg_buffer(p->partial),
-        clv_pass_int(plan->all_pixels),
+        clv_pass_int(plan->sizes.all_pixels),
     };
     CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_gram", spans, (segments + span - 1) / span,
                             p->items, 1, false, gram));
@@ -261,7 +272,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
     const clv_arg around[] = {
         clv_arg_buffer(pixels),    clv_arg_buffer(p->data),    clv_pass_constant(p, CLV_PASS_BASIS),
         clv_arg_buffer(p->state),  clv_arg_buffer(p->list),    clv_pass_constant(p, CLV_PASS_OWNER),
-        clv_arg_buffer(p->solved), clv_arg_buffer(p->partial), clv_pass_int(plan->all_pixels),
+        clv_arg_buffer(p->solved), clv_arg_buffer(p->partial), clv_pass_int(plan->sizes.all_pixels),
         clv_pass_int(spectra),
     };
     CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_around", spans, (segments + span - 1) / span,
@@ -275,10 +286,14 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
     CLV_TRY(CLV_PASS_LAUNCH(p, solve, "clv_spectra_step", defines, p->items, 1, 1, false, step));
     if (!last || !plan->options.models) return CLV_OK;
     const clv_arg model[] = {
-        clv_arg_buffer(pixels),         clv_pass_constant(p, CLV_PASS_BASIS),
-        clv_arg_buffer(p->list),        clv_pass_constant(p, CLV_PASS_OWNER),
-        clv_arg_buffer(p->solved),      clv_arg_buffer(p->models),
-        clv_pass_int(plan->all_pixels), clv_pass_int(spectra),
+        clv_arg_buffer(pixels),
+        clv_pass_constant(p, CLV_PASS_BASIS),
+        clv_arg_buffer(p->list),
+        clv_pass_constant(p, CLV_PASS_OWNER),
+        clv_arg_buffer(p->solved),
+        clv_arg_buffer(p->models),
+        clv_pass_int(plan->sizes.all_pixels),
+        clv_pass_int(spectra),
     };
     return CLV_PASS_LAUNCH(p, gram, "clv_spectra_model", spans, (segments + span - 1) / span,
                            p->items, 1, false, model);

@@ -148,25 +148,25 @@ static clv_status find_grids(clv_spectra_plan *plan)
                                 i, n);
             if (!x->resolution) continue;
             if (x->diagonals % 2 == 0 || x->diagonals > 63 ||
-                (plan->diagonals && plan->diagonals != x->diagonals))
+                (plan->sizes.diagonals && plan->sizes.diagonals != x->diagonals))
                 return clv_fail(CLV_E_SHAPE,
                                 "specfit: resolution with %zu diagonals; an odd "
                                 "number below 64, the same for all, expected",
                                 x->diagonals);
-            plan->diagonals = x->diagonals;
+            plan->sizes.diagonals = x->diagonals;
         }
-        g->first = plan->all_pixels;
+        g->first = plan->sizes.all_pixels;
         g->padded = clv_round_up(g->pixels, CLV_SPECTRA_SEGMENT);
-        plan->all_pixels += g->padded;
-        plan->longest_spectrum = CLV_MAX(plan->longest_spectrum, g->padded);
+        plan->sizes.all_pixels += g->padded;
+        plan->sizes.longest_spectrum = CLV_MAX(plan->sizes.longest_spectrum, g->padded);
         if (!g->wavelength) continue;
         CLV_TRY(check_grid(plan, g));
         const clv_spectra_arm *arm = &plan->library->arms[g->arm];
         g->dln = log(arm->last / arm->first) / (double)(arm->points - 1);
-        plan->longest_template = CLV_MAX(plan->longest_template, arm->points);
+        plan->sizes.longest_template = CLV_MAX(plan->sizes.longest_template, arm->points);
         for (size_t l = 0; l < arm->layers; ++l)
-            plan->widest = CLV_MAX(plan->widest, arm->width[l]);
-        if (clv_is_grid(arm)) plan->widest = CLV_MAX(plan->widest, (size_t)2 * LANES);
+            plan->sizes.widest = CLV_MAX(plan->sizes.widest, arm->width[l]);
+        if (clv_is_grid(arm)) plan->sizes.widest = CLV_MAX(plan->sizes.widest, (size_t)2 * LANES);
         const double lag = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
         g->ccf_fold = 1; /* a start needs no finer grid than lines are wide */
         while (arm->ccf_points % (2 * g->ccf_fold) == 0 &&
@@ -175,16 +175,17 @@ static clv_status find_grids(clv_spectra_plan *plan)
             g->ccf_fold *= 2;
         g->ccf_points = arm->ccf_points / g->ccf_fold;
         g->ccf_step = lag * (double)g->ccf_fold;
-        plan->ccf_room = CLV_MAX(plan->ccf_room, g->ccf_points);
+        plan->sizes.ccf_room = CLV_MAX(plan->sizes.ccf_room, g->ccf_points);
         g->ccf_reach = (size_t)ceil(fastest(&plan->options) / g->ccf_step) + 1;
         if (g->ccf_reach > CLV_SPECTRA_MAX_START_LAGS || g->ccf_reach >= g->ccf_points / 2)
             return clv_fail(CLV_E_ARGUMENT,
                             "specfit: arm %s: %g km/s are %zu lags of the start "
                             "templates",
                             arm->name, fastest(&plan->options), g->ccf_reach);
-        plan->ccf_lags = CLV_MAX(plan->ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
+        plan->sizes.ccf_lags =
+            CLV_MAX(plan->sizes.ccf_lags, clv_round_up(2 * g->ccf_reach + 1, LANES));
     }
-    plan->widest = clv_round_up(CLV_MAX(plan->widest, (size_t)LANES), LANES);
+    plan->sizes.widest = clv_round_up(CLV_MAX(plan->sizes.widest, (size_t)LANES), LANES);
     return CLV_OK;
 }
 
@@ -192,7 +193,8 @@ static clv_status find_grids(clv_spectra_plan *plan)
 static float *product_at(clv_spectra_plan *plan, size_t pixel, size_t column)
 {
     const size_t part = plan->options.terms + 1u;
-    return plan->products + (column / part * plan->all_pixels + pixel) * part + column % part;
+    return plan->tables.products + (column / part * plan->sizes.all_pixels + pixel) * part +
+           column % part;
 }
 
 static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
@@ -213,14 +215,14 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
         for (unsigned j = 0; j < terms; ++j)
             narrow[j] = fabs(b[j]) < 1e-15 ? 0 : b[j];
         for (unsigned j = 0, e = 0; j < terms; ++j) {
-            plan->basis[(g->first + k) * 16 + j] = (float)narrow[j];
+            plan->tables.basis[(g->first + k) * 16 + j] = (float)narrow[j];
             *product_at(plan, g->first + k, columns - terms - 1 + j) = (float)narrow[j];
             for (unsigned i = 0; i <= j; ++i, ++e)
                 *product_at(plan, g->first + k, e) = (float)(narrow[i] * narrow[j]);
         }
         const double phase = log(g->wavelength[k] / arm->first) / g->dln;
-        plan->whole[g->first + k] = (int32_t)floor(phase);
-        plan->part[g->first + k] = (float)(phase - floor(phase));
+        plan->tables.whole[g->first + k] = (int32_t)floor(phase);
+        plan->tables.part[g->first + k] = (float)(phase - floor(phase));
     }
     const double by = (arm->ccf_log1 - arm->ccf_log0) / (double)(arm->ccf_points - 1);
     for (size_t i = 0, at = 0; i < arm->ccf_points; ++i) {
@@ -258,19 +260,20 @@ static void lay_out_weights(clv_spectra_plan *plan)
     size_t at = 0, ccf = 0;
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         clv_spectra_grid *g = &plan->grid[i];
-        clv_spectra_weights *w = &plan->arm[i];
+        clv_spectra_weights *w = &plan->tables.arm[i];
         if (!g->wavelength) continue;
         const clv_spectra_arm *arm = &plan->library->arms[g->arm];
         const size_t lead = clv_spectra_lead(plan, i);
         if (lead != i) {
-            *w = plan->arm[lead];
+            *w = plan->tables.arm[lead];
             continue;
         }
-        g->curve = plan->all_points;
-        plan->all_points += clv_round_up(arm->points, LANES);
+        g->curve = plan->sizes.all_points;
+        plan->sizes.all_points += clv_round_up(arm->points, LANES);
         w->scale = at, at += LANES;
         if (clv_is_grid(arm)) {
-            w->grid = plan->grid_count, plan->grid_count += arm->grid_spectra * arm->points;
+            w->grid = plan->tables.grid_count,
+            plan->tables.grid_count += arm->grid_spectra * arm->points;
             at += clv_round_up(clv_grid_table_size(arm), LANES);
         }
         for (size_t l = 0; l < arm->layers; ++l) {
@@ -279,34 +282,35 @@ static void lay_out_weights(clv_spectra_plan *plan)
             w->bias[l] = at, at += w->pitch[l];
         }
         w->ccf = ccf;
-        w->ccf_pitch = g->ccf_points + plan->ccf_lags + LANES;
+        w->ccf_pitch = g->ccf_points + plan->sizes.ccf_lags + LANES;
         ccf += w->ccf_pitch * plan->library->ccf_count;
     }
-    plan->weight_count = CLV_MAX(at, (size_t)1), plan->ccf_count = CLV_MAX(ccf, (size_t)1);
+    plan->tables.weight_count = CLV_MAX(at, (size_t)1),
+    plan->tables.ccf_count = CLV_MAX(ccf, (size_t)1);
 }
 
 static void fill_weights(clv_spectra_plan *plan, size_t i)
 {
     const clv_spectra_grid *g = &plan->grid[i];
     const clv_spectra_arm *arm = &plan->library->arms[g->arm];
-    const clv_spectra_weights *w = &plan->arm[i];
-    if (clv_is_grid(arm)) clv_grid_table_fill(arm, plan->weights + w->scale);
+    const clv_spectra_weights *w = &plan->tables.arm[i];
+    if (clv_is_grid(arm)) clv_grid_table_fill(arm, plan->tables.weights + w->scale);
     for (size_t k = 0; k < 4 && !clv_is_grid(arm); ++k) {
-        plan->weights[w->scale + k] = (float)arm->mean[k];
-        plan->weights[w->scale + 4 + k] = (float)(1 / arm->std[k]);
+        plan->tables.weights[w->scale + k] = (float)arm->mean[k];
+        plan->tables.weights[w->scale + 4 + k] = (float)(1 / arm->std[k]);
     }
     for (size_t l = 0; l < arm->layers; ++l)
         for (size_t first = 0; first < arm->width[l + 1]; first += LANES) {
             const size_t end = CLV_MIN(first + LANES, arm->width[l + 1]);
-            memcpy(plan->weights + w->bias[l] + first, arm->bias[l] + first,
+            memcpy(plan->tables.weights + w->bias[l] + first, arm->bias[l] + first,
                    (end - first) * sizeof(float));
             for (size_t in = 0; in < arm->width[l]; ++in)
                 for (size_t o = first; o < end; ++o)
-                    plan->weights[w->weight[l] + in * w->pitch[l] + o] =
+                    plan->tables.weights[w->weight[l] + in * w->pitch[l] + o] =
                         arm->weight[l][o * arm->width[l] + in];
         }
     for (size_t m = 0; m < plan->library->ccf_count; ++m) {
-        float *to = plan->ccf + w->ccf + m * w->ccf_pitch;
+        float *to = plan->tables.ccf + w->ccf + m * w->ccf_pitch;
         const float *from = arm->ccf + m * arm->ccf_points;
         for (size_t n = 0; n < w->ccf_pitch; ++n) {
             const size_t at = (n + g->ccf_points - g->ccf_reach) % g->ccf_points * g->ccf_fold;
@@ -321,14 +325,15 @@ static void fill_weights(clv_spectra_plan *plan, size_t i)
 static void fill_table(clv_spectra_plan *plan)
 {
     const size_t spectra = plan->stars.spectra;
-    int32_t *owner = plan->table + 3 * spectra;
+    int32_t *owner = plan->tables.ranges + 3 * spectra;
     for (size_t i = 0; i < spectra; ++i) {
         const clv_spectra_grid *g = &plan->grid[i];
         const size_t first = g->first / CLV_SPECTRA_SEGMENT,
                      count = g->padded / CLV_SPECTRA_SEGMENT;
-        plan->table[2 * i] = (int32_t)first, plan->table[2 * i + 1] = (int32_t)count;
-        plan->table[2 * spectra + i] = (int32_t)g->ccf_reach;
-        plan->ccf_step[i] = (float)g->ccf_step;
+        plan->tables.ranges[2 * i] = (int32_t)first,
+                                plan->tables.ranges[2 * i + 1] = (int32_t)count;
+        plan->tables.ranges[2 * spectra + i] = (int32_t)g->ccf_reach;
+        plan->tables.ccf_step[i] = (float)g->ccf_step;
         for (size_t k = 0; k < count; ++k)
             owner[first + k] = (int32_t)i;
     }
@@ -357,35 +362,39 @@ static void make_box(clv_spectra_plan *plan)
         }
     }
     for (size_t k = 0; k < 6; ++k) {
-        plan->low[k] = low[k], plan->high[k] = high[k];
-        plan->step[k] = step[k], plan->longest[k] = longest[k];
-        plan->box[k] = (float)low[k], plan->box[6 + k] = (float)high[k];
-        plan->box[12 + k] = (float)longest[k], plan->box[18 + k] = (float)step[k];
+        plan->box.low[k] = low[k], plan->box.high[k] = high[k];
+        plan->box.step[k] = step[k], plan->box.longest[k] = longest[k];
+        plan->box.numbers[k] = (float)low[k], plan->box.numbers[6 + k] = (float)high[k];
+        plan->box.numbers[12 + k] = (float)longest[k], plan->box.numbers[18 + k] = (float)step[k];
     }
     size_t pixels = 0;
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         pixels += plan->grid[i].pixels;
-    plan->box[24] = 10 * (float)pixels;
+    plan->box.numbers[24] = 10 * (float)pixels;
 }
 
 static clv_status allocate(clv_spectra_plan *p)
 {
-    const size_t n = CLV_MAX(p->all_pixels, (size_t)CLV_SPECTRA_SEGMENT), s = p->stars.spectra;
+    const size_t n = CLV_MAX(p->sizes.all_pixels, (size_t)CLV_SPECTRA_SEGMENT),
+                 s = p->stars.spectra;
     lay_out_weights(p);
-    p->weights = clv_zalloc(p->weight_count, sizeof *p->weights);
-    p->basis = clv_zalloc(n * 16, sizeof *p->basis);
-    p->products = clv_zalloc(n * clv_scan_columns(p->options.terms), sizeof *p->products);
-    p->whole = clv_zalloc(n, sizeof *p->whole), p->part = clv_zalloc(n, sizeof *p->part);
-    p->ccf = clv_zalloc(p->ccf_count, sizeof *p->ccf);
-    p->ccf_points = clv_zalloc(p->library->ccf_count * 4, sizeof *p->ccf_points);
-    p->table = clv_zalloc(3 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->table);
-    p->ccf_step = clv_zalloc(s, sizeof *p->ccf_step);
-    p->facts = clv_zalloc(CLV_MAX(p->stars.count, (size_t)1), sizeof *p->facts);
-    if (p->weights && p->basis && p->products && p->whole && p->part && p->ccf && p->ccf_points &&
-        p->table && p->ccf_step && p->facts)
+    p->tables.weights = clv_zalloc(p->tables.weight_count, sizeof *p->tables.weights);
+    p->tables.basis = clv_zalloc(n * 16, sizeof *p->tables.basis);
+    p->tables.products =
+        clv_zalloc(n * clv_scan_columns(p->options.terms), sizeof *p->tables.products);
+    p->tables.whole = clv_zalloc(n, sizeof *p->tables.whole),
+    p->tables.part = clv_zalloc(n, sizeof *p->tables.part);
+    p->tables.ccf = clv_zalloc(p->tables.ccf_count, sizeof *p->tables.ccf);
+    p->tables.ccf_points = clv_zalloc(p->library->ccf_count * 4, sizeof *p->tables.ccf_points);
+    p->tables.ranges = clv_zalloc(3 * s + n / CLV_SPECTRA_SEGMENT, sizeof *p->tables.ranges);
+    p->tables.ccf_step = clv_zalloc(s, sizeof *p->tables.ccf_step);
+    p->run.facts = clv_zalloc(CLV_MAX(p->stars.count, (size_t)1), sizeof *p->run.facts);
+    if (p->tables.weights && p->tables.basis && p->tables.products && p->tables.whole &&
+        p->tables.part && p->tables.ccf && p->tables.ccf_points && p->tables.ranges &&
+        p->tables.ccf_step && p->run.facts)
         return CLV_OK;
     return clv_fail(CLV_E_MEMORY, "specfit: no memory for %zu weights and %zu pixels",
-                    p->weight_count, n);
+                    p->tables.weight_count, n);
 }
 
 static clv_status build(clv_spectra_plan *plan)
@@ -398,15 +407,15 @@ static clv_status build(clv_spectra_plan *plan)
         fill_weights(plan, i);
     }
     for (size_t i = 0; i < plan->library->ccf_count * 4; ++i)
-        plan->ccf_points[i] = (float)plan->library->ccf_parameters[i];
+        plan->tables.ccf_points[i] = (float)plan->library->ccf_parameters[i];
     fill_table(plan);
     make_box(plan);
     const clv_specfit_options *o = &plan->options;
-    plan->velocities =
+    plan->sizes.velocities =
         (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;
-    return plan->velocities > 1 && plan->velocities < 20000
+    return plan->sizes.velocities > 1 && plan->sizes.velocities < 20000
                ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities", plan->velocities);
+               : clv_fail(CLV_E_ARGUMENT, "specfit: %zu velocities", plan->sizes.velocities);
 }
 
 clv_status clv_spectra_plan_create(const clv_spectra_library *library,
@@ -418,7 +427,7 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
     CLV_TRY(check_all(library, stars, &o));
     clv_spectra_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
-    if (!clv_mutex_init(&plan->lock)) {
+    if (!clv_mutex_init(&plan->run.lock)) {
         clv_free(plan);
         return clv_fail(CLV_E_MEMORY, "specfit: no lock");
     }
@@ -434,15 +443,16 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
 void clv_spectra_plan_free(clv_spectra_plan *p)
 {
     if (!p) return;
-    clv_star_feed_free(p->feed);
+    clv_star_feed_free(p->run.feed);
     for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i) {
         clv_free(p->grid[i].basis), clv_free(p->grid[i].ccf_left), clv_free(p->grid[i].ccf_right);
         clv_continuum_clear(&p->grid[i].continuum);
     }
-    clv_free(p->weights), clv_free(p->basis), clv_free(p->products), clv_free(p->whole),
-        clv_free(p->part);
-    clv_free(p->ccf), clv_free(p->ccf_points), clv_free(p->table), clv_free(p->ccf_step);
-    clv_free(p->facts);
-    (void)pthread_mutex_destroy(&p->lock);
+    clv_free(p->tables.weights), clv_free(p->tables.basis), clv_free(p->tables.products),
+        clv_free(p->tables.whole), clv_free(p->tables.part);
+    clv_free(p->tables.ccf), clv_free(p->tables.ccf_points), clv_free(p->tables.ranges),
+        clv_free(p->tables.ccf_step);
+    clv_free(p->run.facts);
+    (void)pthread_mutex_destroy(&p->run.lock);
     clv_free(p);
 }

@@ -88,21 +88,28 @@ typedef struct clv_spectra_weights {
     size_t ccf_pitch;
 } clv_spectra_weights;
 
-typedef struct clv_spectra_plan {
-    const clv_spectra_library *library;
-    clv_spectra_stars stars;
-    clv_specfit_options options; /* defaults filled in */
-    clv_spectra_grid grid[CLV_SPECTRA_MAX_SPECTRA];
+/* The unknowns of a fit: where they may lie, and how far they go at once. */
+typedef struct clv_spectra_box {
+    double low[6], high[6], step[6], longest[6];
+    float numbers
+        [25]; /* the same for the kernels, and the price of a distance from the nearest node */
+} clv_spectra_box;
+
+/* How long things are: of a star's arrays, of an arm, of the start. */
+typedef struct clv_spectra_sizes {
     size_t all_pixels, diagonals; /* padded pixels of a star; diagonals 0: no resolution */
-    double low[6], high[6], step[6], longest[6]; /* of the unknowns */
-    float box[25]; /* the same for the kernels, and the price of a distance from the nearest node */
+    size_t all_points;            /* of the templates that are kept */
+    size_t longest_template, longest_spectrum;
+    size_t widest;             /* hidden layer */
     size_t velocities;         /* of the start */
     size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
+} clv_spectra_sizes;
 
-    /* constants of the devices */
+/* Constants of the devices: uploaded once by each worker. */
+typedef struct clv_spectra_tables {
     float *weights;
-    size_t weight_count,
-        grid_count; /* grid_count: numbers of all grids; they stay where they are */
+    size_t weight_count;
+    size_t grid_count; /* numbers of all grids; they stay where they are */
     clv_spectra_weights arm[CLV_SPECTRA_MAX_SPECTRA]; /* by grid */
     float *basis;                                     /* [all_pixels,16] */
     int32_t *whole; /* [all_pixels] template pixel of a pixel, and the part */
@@ -110,27 +117,46 @@ typedef struct clv_spectra_plan {
     float *ccf;
     size_t ccf_count;
     float *ccf_points; /* [templates,4] */
-    int32_t *table;    /* ranges [spectra,2], reach [spectra], owner [segments] */
+    int32_t *ranges;   /* ranges [spectra,2], reach [spectra], owner [segments] */
     float *ccf_step;   /* [spectra] */
-    size_t widest;     /* hidden layer */
-    size_t longest_template, longest_spectrum, all_points;
-    float *products; /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
+    float *products;   /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
+} clv_spectra_tables;
 
+/* What one run is asked for beside the fit. */
+typedef struct clv_spectra_wish {
     const double *points; /* [stars,starts,6] to be judged as they are; NULL: fit */
     bool scans;           /* along velocity, at the end */
     size_t scan_count;    /* a grid of its own, and where the values go; 0: around the best */
     float scan_from, scan_step;
     double *scan_values; /* [stars,scan_count] */
+    size_t threads;      /* of the host that prepare stars; 0: the devices' own */
     unsigned stages;     /* for bench and tests only */
     size_t repeats;
     clv_spectra_watch watch;
+} clv_spectra_wish;
 
-    size_t threads; /* of the host that prepare stars; 0: the devices' own */
+/* What comes about while a job runs. */
+typedef struct clv_spectra_run {
     clv_mutex lock;
     struct clv_star_feed *feed;   /* L; made when it is first needed */
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;
     unsigned char variant[CLV_MAX_WORKERS];
+} clv_spectra_run;
+
+typedef struct clv_spectra_plan {
+    /* given */
+    const clv_spectra_library *library;
+    clv_spectra_stars stars;
+    clv_specfit_options options; /* defaults filled in */
+    /* known before the first star */
+    clv_spectra_grid grid[CLV_SPECTRA_MAX_SPECTRA];
+    clv_spectra_sizes sizes;
+    clv_spectra_box box;
+    clv_spectra_tables tables;
+    /* of one job */
+    clv_spectra_wish wish;
+    clv_spectra_run run;
 } clv_spectra_plan;
 
 /* What is known of a star before the fit. */

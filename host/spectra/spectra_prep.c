@@ -81,18 +81,18 @@ bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, doub
 
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *d)
 {
-    const size_t n = plan->all_pixels;
+    const size_t n = plan->sizes.all_pixels;
     *d = (clv_star_data){ 0 };
     d->flux = clv_alloc(n, sizeof *d->flux), d->sigma = clv_alloc(n, sizeof *d->sigma);
     d->bad = clv_alloc(n, 1), d->pairs = clv_alloc(2 * n, sizeof *d->pairs);
-    d->ccf = clv_alloc(plan->stars.spectra * 2 * plan->ccf_room, sizeof *d->ccf);
+    d->ccf = clv_alloc(plan->stars.spectra * 2 * plan->sizes.ccf_room, sizeof *d->ccf);
     d->scratch = clv_alloc(4 * n, sizeof *d->scratch);
-    if (plan->diagonals) {
-        d->resolution = clv_alloc(n * plan->diagonals, sizeof *d->resolution);
-        d->resolution64 = clv_alloc(n * plan->diagonals, sizeof *d->resolution64);
+    if (plan->sizes.diagonals) {
+        d->resolution = clv_alloc(n * plan->sizes.diagonals, sizeof *d->resolution);
+        d->resolution64 = clv_alloc(n * plan->sizes.diagonals, sizeof *d->resolution64);
     }
     if (d->flux && d->sigma && d->bad && d->pairs && d->ccf && d->scratch &&
-        (!plan->diagonals || (d->resolution && d->resolution64)))
+        (!plan->sizes.diagonals || (d->resolution && d->resolution64)))
         return CLV_OK;
     clv_star_data_clear(d);
     return clv_fail(CLV_E_MEMORY, "specfit: no memory for a star of %zu pixels", n);
@@ -132,7 +132,7 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     double *flux = d->flux + g->first, *sigma = d->sigma + g->first, sum = 0, product = 1;
     unsigned char *bad = d->bad + g->first;
     size_t good = 0;
-    if (!clv_spectrum_prepare(in, plan->diagonals > 0, flux, sigma, bad, d->scratch)) {
+    if (!clv_spectrum_prepare(in, plan->sizes.diagonals > 0, flux, sigma, bad, d->scratch)) {
         for (size_t k = 0; k < g->pixels; ++k)
             flux[k] = 0, sigma[k] = 1, bad[k] = 1;
         return CLV_OK;
@@ -153,31 +153,33 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     d->facts.usable |= good > 0;
     continuum_alone(plan, i, d);
     if (plan->library->arms[g->arm].ccf)
-        clv_start_arrays(plan, i, flux, sigma, bad, d->scratch, d->ccf + 2 * i * plan->ccf_room,
-                         d->ccf + (2 * i + 1) * plan->ccf_room, NULL);
-    if (!plan->diagonals || !in->resolution) return CLV_OK;
+        clv_start_arrays(plan, i, flux, sigma, bad, d->scratch,
+                         d->ccf + 2 * i * plan->sizes.ccf_room,
+                         d->ccf + (2 * i + 1) * plan->sizes.ccf_room, NULL);
+    if (!plan->sizes.diagonals || !in->resolution) return CLV_OK;
     const double pixel = g->wavelength[1] - g->wavelength[0];
     const double of_arm = plan->library->arms[g->arm].sigma;
     const double width = of_arm > 0 ? of_arm : plan->options.library_sigma;
-    CLV_TRY(clv_resolution_rows(in->resolution, plan->diagonals, g->pixels, width / pixel,
+    CLV_TRY(clv_resolution_rows(in->resolution, plan->sizes.diagonals, g->pixels, width / pixel,
                                 d->resolution64));
-    for (size_t k = 0; k < g->pixels * plan->diagonals; ++k)
-        d->resolution[g->first * plan->diagonals + k] = (float)d->resolution64[k];
+    for (size_t k = 0; k < g->pixels * plan->sizes.diagonals; ++k)
+        d->resolution[g->first * plan->sizes.diagonals + k] = (float)d->resolution64[k];
     return CLV_OK;
 }
 
 clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *d)
 {
-    const size_t n = plan->all_pixels;
+    const size_t n = plan->sizes.all_pixels;
     d->facts = (clv_star_facts){ 0 };
     memset(d->pairs, 0, 2 * n * sizeof *d->pairs);
-    memset(d->ccf, 0, plan->stars.spectra * 2 * plan->ccf_room * sizeof *d->ccf);
+    memset(d->ccf, 0, plan->stars.spectra * 2 * plan->sizes.ccf_room * sizeof *d->ccf);
     for (size_t k = 0; k < n; ++k)
         d->flux[k] = 0, d->sigma[k] = 1, d->bad[k] = 1;
-    if (plan->diagonals) { /* a spectrum without a matrix, and pixels that are not there: R = 1 */
-        memset(d->resolution, 0, n * plan->diagonals * sizeof *d->resolution);
+    if (plan->sizes
+            .diagonals) { /* a spectrum without a matrix, and pixels that are not there: R = 1 */
+        memset(d->resolution, 0, n * plan->sizes.diagonals * sizeof *d->resolution);
         for (size_t k = 0; k < n; ++k)
-            d->resolution[k * plan->diagonals + plan->diagonals / 2] = 1;
+            d->resolution[k * plan->sizes.diagonals + plan->sizes.diagonals / 2] = 1;
     }
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         const clv_spectrum *in = &plan->stars.items[star * plan->stars.spectra + i];

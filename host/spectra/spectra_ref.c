@@ -59,16 +59,17 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
         while (!damped_step(h, slope, *damping, held, step))
             if ((*damping = fmax(*damping * 10, 1e-4)) > 1e8) return false;
         for (int a = 0; a < N; ++a)
-            if ((x[a] <= plan->low[a] && step[a] < 0) || (x[a] >= plan->high[a] && step[a] > 0))
+            if ((x[a] <= plan->box.low[a] && step[a] < 0) ||
+                (x[a] >= plan->box.high[a] && step[a] > 0))
                 more |= 1 << a;
         if (more == held) break;
         held = more;
     }
     for (int a = 0; a < N; ++a)
-        shrink = fmin(shrink, plan->longest[a] / fmax(fabs(step[a]), 1e-20));
+        shrink = fmin(shrink, plan->box.longest[a] / fmax(fabs(step[a]), 1e-20));
     for (int a = 0; a < N; ++a) {
         if (!(held >> a & 1)) gain += slope[a] * step[a];
-        next[a] = fmin(fmax(x[a] + shrink * step[a], plan->low[a]), plan->high[a]);
+        next[a] = fmin(fmax(x[a] + shrink * step[a], plan->box.low[a]), plan->box.high[a]);
     }
     return gain > 1e-3;
 }
@@ -102,17 +103,19 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
                        double *velocity, size_t *model)
 {
     const size_t count = plan->library->ccf_count;
-    const double from = plan->low[0], by = (plan->high[0] - from) / (double)(plan->velocities - 1);
+    const double from = plan->box.low[0],
+                 by = (plan->box.high[0] - from) / (double)(plan->sizes.velocities - 1);
     double best = INFINITY;
     *velocity = 0, *model = 0;
     for (size_t t = 0; t < count; ++t) {
-        double *sum = chi, *lag = chi + plan->velocities;
-        memset(sum, 0, plan->velocities * sizeof *sum);
+        double *sum = chi, *lag = chi + plan->sizes.velocities;
+        memset(sum, 0, plan->sizes.velocities * sizeof *sum);
         for (size_t i = 0; i < plan->stars.spectra; ++i) {
             const clv_spectra_grid *g = &plan->grid[i];
             if (!g->wavelength || !d->facts.present[i]) continue;
-            const float *m = plan->ccf + plan->arm[i].ccf + t * plan->arm[i].ccf_pitch;
-            const float *q = d->ccf + 2 * i * plan->ccf_room, *v = q + plan->ccf_room;
+            const float *m =
+                plan->tables.ccf + plan->tables.arm[i].ccf + t * plan->tables.arm[i].ccf_pitch;
+            const float *q = d->ccf + 2 * i * plan->sizes.ccf_room, *v = q + plan->sizes.ccf_room;
             for (size_t l = 0; l <= 2 * g->ccf_reach; ++l) {
                 lag[l] = 0;
                 for (size_t n = 0; n < g->ccf_points; ++n) {
@@ -120,18 +123,18 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
                     lag[l] += ((double)v[n] * x - 2 * (double)q[n]) * x;
                 }
             }
-            for (size_t k = 0; k < plan->velocities; ++k) {
+            for (size_t k = 0; k < plan->sizes.velocities; ++k) {
                 const double x = (from + by * (double)k) / g->ccf_step, f = x - floor(x);
                 const size_t at = (size_t)((double)g->ccf_reach - floor(x));
                 sum[k] += lag[at] * (1 - f) + (at ? lag[at - 1] * f : 0);
             }
         }
         size_t low = 0;
-        for (size_t k = 1; k < plan->velocities; ++k)
+        for (size_t k = 1; k < plan->sizes.velocities; ++k)
             if (sum[k] < sum[low]) low = k;
         if (!(sum[low] < best)) continue;
         best = sum[low], *model = t, *velocity = from + by * (double)low;
-        if (!low || low + 1 == plan->velocities) continue;
+        if (!low || low + 1 == plan->sizes.velocities) continue;
         const double bend = sum[low - 1] - 2 * sum[low] + sum[low + 1];
         if (bend > 0) *velocity += by * 0.5 * (sum[low - 1] - sum[low + 1]) / bend;
     }
@@ -165,15 +168,15 @@ static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, co
     double values[COUNT], speeds[COUNT], moments[4];
     double error = curvature > 0 ? 1 / sqrt(curvature) : INFINITY;
     for (int turn = 1; turn <= TURNS; ++turn) {
-        const double most = (plan->high[0] - plan->low[0]) / COUNT;
+        const double most = (plan->box.high[0] - plan->box.low[0]) / COUNT;
         const double step = fmin(fmax(error / WANTED, 1e-4), most);
         const double from = x[0] - step * (COUNT / 2);
         size_t first = 0, last = COUNT - 1, low;
         for (size_t k = 0; k < COUNT; ++k)
             speeds[k] = from + step * (double)k;
-        while (first < last && speeds[first] < plan->low[0])
+        while (first < last && speeds[first] < plan->box.low[0])
             ++first;
-        while (last > first && speeds[last] > plan->high[0])
+        while (last > first && speeds[last] > plan->box.high[0])
             --last;
         scan_values(plan, d, x, w, from, step, COUNT, values);
         clv_velocity_moments(speeds + first, values + first, last - first + 1, moments);
@@ -228,11 +231,11 @@ static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_
 static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const clv_star_data *d,
                              clv_ref_work *w, float *out)
 {
-    const size_t n = plan->scan_count, pitch = clv_scan_velocities(plan);
+    const size_t n = plan->wish.scan_count, pitch = clv_scan_velocities(plan);
     double *values = clv_alloc(n, sizeof *values);
     if (!values) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a scan");
-    scan_values(plan, d, plan->points + star * N, w, (double)plan->scan_from,
-                (double)plan->scan_step, n, values);
+    scan_values(plan, d, plan->wish.points + star * N, w, (double)plan->wish.scan_from,
+                (double)plan->wish.scan_step, n, values);
     for (size_t k = 0; k < n; ++k) {
         out[k] = (float)values[k];
         out[pitch + k] = (float)(values[k] - (double)out[k]);
@@ -247,7 +250,7 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
     static const double vsini[4] = { 20, 60, 5, 150 }, alpha[4] = { 0.2, 0, 0.4, 0.1 };
     double velocity;
     size_t model;
-    const double *points = plan->points;
+    const double *points = plan->wish.points;
     if (points) points += (size_t)(star * plan->options.starts) * N;
     velocity = 0, model = 0;
     if (!points) find_start(plan, d, chi, &velocity, &model);
@@ -259,18 +262,18 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
         int status = 2, rounds = 0;
         if (start & 4) x[2] *= 1.05, x[3] += 0.5;
         for (int a = 0; a < N; ++a) {
-            const double margin = 1e-3 * (plan->high[a] - plan->low[a]);
-            x[a] = fmin(fmax(x[a], plan->low[a] + margin), plan->high[a] - margin);
+            const double margin = 1e-3 * (plan->box.high[a] - plan->box.low[a]);
+            x[a] = fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
         }
         if (points)
             memcpy(x, points + start * N, sizeof x);
         else
             rounds = descend(plan, d, x, w, &best, &status);
         if (points && !models) clv_ref_judge(plan, d, x, w, &best, NULL);
-        if (models) clv_ref_judge(plan, d, x, w, &best, models + start * plan->all_pixels);
+        if (models) clv_ref_judge(plan, d, x, w, &best, models + start * plan->sizes.all_pixels);
         write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
     }
-    if (plan->scans) scan_best(plan, d, w, states);
+    if (plan->wish.scans) scan_best(plan, d, w, states);
 }
 
 clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, void *user)
@@ -288,29 +291,31 @@ clv_status clv_spectra_reference(clv_slot *slot, size_t first, size_t count, voi
     memset(scans, 0, count * scan * sizeof(float));
     if (plan->options.models)
         CLV_TRY(clv_slot_result_create(slot, CLV_SPECTRA_MODELS,
-                                       items * plan->all_pixels * sizeof(float), &models));
+                                       items * plan->sizes.all_pixels * sizeof(float), &models));
     memset(states, 0, items * CLV_SPECTRA_STATE * sizeof(float));
     memset(found, 0, count * 2 * sizeof(float));
-    if (models) memset(models, 0, items * plan->all_pixels * sizeof(float));
+    if (models) memset(models, 0, items * plan->sizes.all_pixels * sizeof(float));
     clv_status status = clv_star_data_create(plan, &d);
     if (!status) status = clv_ref_work_create(plan, &w);
-    double *chi = clv_alloc(plan->velocities + plan->ccf_lags, sizeof *chi);
+    double *chi = clv_alloc(plan->sizes.velocities + plan->sizes.ccf_lags, sizeof *chi);
     if (!chi && !status) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
     for (size_t i = 0; i < count && !status; ++i) {
         const size_t item = i * plan->options.starts;
         status = clv_star_prepare(plan, first + i, &d);
-        pthread_mutex_lock(&plan->lock);
-        plan->facts[first + i] = d.facts;
-        pthread_mutex_unlock(&plan->lock);
+        pthread_mutex_lock(&plan->run.lock);
+        plan->run.facts[first + i] = d.facts;
+        pthread_mutex_unlock(&plan->run.lock);
         if (status || !d.facts.usable) continue;
-        for (size_t k = 0; plan->diagonals && k < plan->all_pixels * plan->diagonals; ++k)
+        for (size_t k = 0;
+             plan->sizes.diagonals && k < plan->sizes.all_pixels * plan->sizes.diagonals; ++k)
             w.rows[k] = (double)d.resolution[k];
-        if (plan->scan_count) {
+        if (plan->wish.scan_count) {
             status = scan_given(plan, first + i, &d, &w, (float *)scans + i * scan);
             continue;
         }
         fit_star(plan, first + i, &d, &w, chi, (float *)states + item * CLV_SPECTRA_STATE,
-                 (float *)found + 2 * i, models ? (float *)models + item * plan->all_pixels : NULL);
+                 (float *)found + 2 * i,
+                 models ? (float *)models + item * plan->sizes.all_pixels : NULL);
     }
     clv_free(chi), clv_ref_work_clear(&w), clv_star_data_clear(&d);
     return status;

@@ -23,13 +23,13 @@ void clv_ref_work_clear(clv_ref_work *w)
 
 clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)
 {
-    const size_t t = plan->longest_template, p = plan->all_pixels;
+    const size_t t = plan->sizes.longest_template, p = plan->sizes.all_pixels;
     *w = (clv_ref_work){ 0 };
-    w->network = clv_alloc(2 * CLV_MAX(t, plan->widest), sizeof(double));
+    w->network = clv_alloc(2 * CLV_MAX(t, plan->sizes.widest), sizeof(double));
     w->wave = clv_alloc(t, sizeof(double)), w->raw = clv_alloc(t, sizeof(double));
     w->turned = clv_alloc(t, sizeof(double)), w->bend = clv_alloc(t, sizeof(double));
     w->sweep = clv_alloc(t, sizeof(double)), w->blurred = clv_alloc(p, sizeof(double));
-    w->rows = clv_alloc(p * CLV_MAX(plan->diagonals, (size_t)1), sizeof(double));
+    w->rows = clv_alloc(p * CLV_MAX(plan->sizes.diagonals, (size_t)1), sizeof(double));
     bool ok = w->network && w->wave && w->raw && w->turned && w->bend && w->sweep && w->blurred &&
               w->rows;
     for (int i = 0; i < CLV_REF_LANES; ++i)
@@ -41,7 +41,7 @@ clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)
 
 static double step_at(const clv_spectra_plan *plan, const double x[N], int k)
 {
-    return x[k] + plan->step[k] > plan->high[k] ? -plan->step[k] : plan->step[k];
+    return x[k] + plan->box.step[k] > plan->box.high[k] ? -plan->box.step[k] : plan->box.step[k];
 }
 
 void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[N], const double x[N],
@@ -60,12 +60,12 @@ void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[N], 
         clv_spline_prepare(w->wave, w->turned, arm->points, w->bend, w->sweep);
     }
     const double b = x[0] / CLV_LIGHT_KMS, factor = sqrt((1 - b) / (1 + b));
-    double *to = plan->diagonals ? w->blurred : out;
+    double *to = plan->sizes.diagonals ? w->blurred : out;
     for (size_t k = 0; k < g->pixels; ++k)
         to[k] = clv_spline_at(w->wave, w->turned, w->bend, arm->points, g->wavelength[k] * factor);
-    if (plan->diagonals)
-        clv_resolution_apply(w->rows + g->first * plan->diagonals, plan->diagonals, g->pixels,
-                             w->blurred, out);
+    if (plan->sizes.diagonals)
+        clv_resolution_apply(w->rows + g->first * plan->sizes.diagonals, plan->sizes.diagonals,
+                             g->pixels, w->blurred, out);
 }
 
 /* Cholesky of the lower triangle, a tiny pivot kept positive; true: there was one. */
@@ -184,7 +184,7 @@ void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d, const d
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         const clv_spectra_arm *arm = &plan->library->arms[plan->grid[i].arm];
         if (clv_spectra_lead(plan, i) == i && clv_is_grid(arm))
-            now->penalty += clv_grid_outside(arm, x + 2) * (double)plan->box[24];
+            now->penalty += clv_grid_outside(arm, x + 2) * (double)plan->box.numbers[24];
     }
     now->value += now->log_det;
 }

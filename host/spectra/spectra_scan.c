@@ -14,7 +14,7 @@ enum {
 
 size_t clv_scan_velocities(const clv_spectra_plan *plan)
 {
-    return clv_round_up(plan->scan_count ? plan->scan_count : CLV_SPECTRA_SCAN, ROUND_TO);
+    return clv_round_up(plan->wish.scan_count ? plan->wish.scan_count : CLV_SPECTRA_SCAN, ROUND_TO);
 }
 
 size_t clv_scan_batch(const clv_spectra_plan *plan, size_t items)
@@ -64,9 +64,9 @@ clv_status clv_pass_keep_curve(const clv_pass *p, size_t lead)
         clv_arg_buffer(p->list),
         clv_arg_buffer(p->curve),
         clv_pass_int(points),
-        clv_pass_int(clv_round_up(plan->longest_template, LANES) + LANES),
+        clv_pass_int(clv_round_up(plan->sizes.longest_template, LANES) + LANES),
         clv_pass_int(plan->grid[lead].curve),
-        clv_pass_int(plan->all_points),
+        clv_pass_int(plan->sizes.all_points),
     };
     return CLV_PASS_LAUNCH(p, scan, "clv_spectra_curve", s.defines, (points + s.runs - 1) / s.runs,
                            p->items, 1, false, args);
@@ -88,7 +88,7 @@ static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_pass_shift(g),
         clv_pass_int(plan->library->arms[g->arm].points),
         clv_pass_int(plan->grid[clv_spectra_lead(plan, spectrum)].curve),
-        clv_pass_int(plan->all_points),
+        clv_pass_int(plan->sizes.all_points),
         clv_pass_int(g->first),
         clv_pass_int(g->padded),
         clv_pass_int(s->velocities),
@@ -96,12 +96,19 @@ static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_
     };
     CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_shift", s->defines, vectors, runs, s->batch,
                             false, args));
-    if (!plan->diagonals) return CLV_OK;
+    if (!plan->sizes.diagonals) return CLV_OK;
     const clv_arg blur[] = {
-        clv_arg_buffer(p->shifted),  clv_arg_buffer(p->blurred), clv_arg_buffer(p->resolution),
-        clv_arg_buffer(p->state),    clv_arg_buffer(p->list),    clv_pass_int(plan->diagonals),
-        clv_pass_int(g->first),      clv_pass_int(g->padded),    clv_pass_int(plan->all_pixels),
-        clv_pass_int(s->velocities), clv_pass_int(base),
+        clv_arg_buffer(p->shifted),
+        clv_arg_buffer(p->blurred),
+        clv_arg_buffer(p->resolution),
+        clv_arg_buffer(p->state),
+        clv_arg_buffer(p->list),
+        clv_pass_int(plan->sizes.diagonals),
+        clv_pass_int(g->first),
+        clv_pass_int(g->padded),
+        clv_pass_int(plan->sizes.all_pixels),
+        clv_pass_int(s->velocities),
+        clv_pass_int(base),
     };
     return CLV_PASS_LAUNCH(p, scan, "clv_spectra_blur", s->defines, vectors, runs, s->batch, false,
                            blur);
@@ -123,7 +130,7 @@ static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_arg_buffer(p->sums),
         clv_pass_int(g->first),
         clv_pass_int(g->padded),
-        clv_pass_int(plan->all_pixels),
+        clv_pass_int(plan->sizes.all_pixels),
         clv_pass_int(s->velocities),
         clv_pass_int(s->columns),
         clv_pass_int(base),
@@ -147,7 +154,7 @@ static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_arg_buffer(p->values),
         clv_pass_int(g->first),
         clv_pass_int(g->padded),
-        clv_pass_int(plan->all_pixels),
+        clv_pass_int(plan->sizes.all_pixels),
         clv_pass_int(s->velocities),
         clv_pass_int(base),
     };
@@ -160,15 +167,15 @@ static clv_status one_turn(const clv_pass *p, const scan *s, size_t items)
     const clv_spectra_plan *plan = p->plan;
     const clv_arg grid[] = {
         clv_arg_buffer(p->state),           clv_arg_buffer(p->list),
-        clv_pass_constant(p, CLV_PASS_BOX), clv_arg_f32(plan->scan_from),
-        clv_arg_f32(plan->scan_step),       clv_pass_int(s->velocities),
+        clv_pass_constant(p, CLV_PASS_BOX), clv_arg_f32(plan->wish.scan_from),
+        clv_arg_f32(plan->wish.scan_step),  clv_pass_int(s->velocities),
     };
     CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_grid", s->defines, items, 1, 1, false, grid));
     CLV_TRY(clv_fill_enqueue(clv_slot_queue(p->slot), p->values, 0,
                              p->items * 2 * s->velocities * sizeof(float), 0, NULL));
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         for (size_t base = 0; base < items && plan->grid[i].wavelength; base += s->batch) {
-            clv_buffer *t = plan->diagonals ? p->blurred : p->shifted;
+            clv_buffer *t = plan->sizes.diagonals ? p->blurred : p->shifted;
             if (p->stages & CLV_SPECTRA_STAGE_SHIFT) CLV_TRY(shift(p, s, i, base));
             if (p->stages & CLV_SPECTRA_STAGE_VALUES) CLV_TRY(judge(p, s, i, base, t));
         }
@@ -189,7 +196,7 @@ clv_status clv_pass_scan(const clv_pass *p)
         if (turn) CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &items, sizeof items));
         if (!items) break;
         CLV_TRY(one_turn(p, &s, (size_t)items));
-        if (plan->scan_count) break; /* the values are what was asked for */
+        if (plan->wish.scan_count) break; /* the values are what was asked for */
         const clv_arg moments[] = {
             clv_arg_buffer(p->state),           clv_arg_buffer(p->list),
             clv_pass_constant(p, CLV_PASS_BOX), clv_arg_buffer(p->values),

@@ -14,7 +14,7 @@ static clv_status keep(const clv_slot *slot, size_t first, size_t count, void *u
 {
     const clv_spectra_plan *plan = user;
     const size_t state = plan->options.starts * CLV_SPECTRA_STATE;
-    if (plan->watch)
+    if (plan->wish.watch)
         memcpy(watched.watched + first * watched.per_star,
                clv_slot_result(slot, CLV_SPECTRA_WATCHED),
                count * watched.per_star * sizeof(float));
@@ -30,7 +30,7 @@ void watch_run(test_device *device, clv_spectra_plan *plan, const double *points
 {
     clv_job job = clv_spectra_job("stages", plan->stars.count);
     job.commit = keep;
-    plan->points = points, plan->watch = watch, watched.per_star = per_star;
+    plan->wish.points = points, plan->wish.watch = watch, watched.per_star = per_star;
     if (points) plan->options.starts = (unsigned)count;
     watched.watched = clv_zalloc(plan->stars.count * per_star + 1, sizeof(float));
     watched.states =

@@ -172,7 +172,7 @@ static void chunk_begin(test_device *device, const synthetic_stars *s, chunk *c)
 {
     const clv_specfit_options options = { .size = sizeof options, .models = true };
     EXPECT_OK(clv_spectra_plan_create(&s->library, &s->stars, &options, &c->plan));
-    c->plan->threads = 1, c->plan->scans = true, c->stars = s->stars.count;
+    c->plan->wish.threads = 1, c->plan->wish.scans = true, c->stars = s->stars.count;
     c->worker = clv_zalloc(1, sizeof *c->worker);
     assert_non_null(c->worker);
     c->worker->device = device->device, c->worker->queue = device->queue;
@@ -188,7 +188,7 @@ static void chunk_run(chunk *c)
     clv_slot *slot = &c->worker->slots[0];
     const size_t bytes[] = { c->stars * CLV_SPECTRA_STATE * sizeof(float),
                              c->stars * 2 * sizeof(float),
-                             c->stars * c->plan->all_pixels * sizeof(float) };
+                             c->stars * c->plan->sizes.all_pixels * sizeof(float) };
     clv_slot_begin(slot);
     EXPECT_OK(clv_spectra_enqueue(slot, 0, c->stars, c->plan));
     EXPECT_OK(clv_slot_finish(slot));
@@ -229,8 +229,8 @@ static void judges_as_a_card(test_device *device)
     EXPECT_OK(synthetic_stars_create(1, SEED, true, &s));
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
     chunk_begin(device, &s, &c);
-    c.plan->points = s.truth[0], c.plan->scan_count = 3;
-    c.plan->scan_from = (float)s.truth[0][0] - 40, c.plan->scan_step = 40;
+    c.plan->wish.points = s.truth[0], c.plan->wish.scan_count = 3;
+    c.plan->wish.scan_from = (float)s.truth[0][0] - 40, c.plan->wish.scan_step = 40;
     chunk_run(&c);
     float value;
     memcpy(&value, c.bits + CLV_S_VALUE * sizeof value, sizeof value);
@@ -366,13 +366,15 @@ static clv_status compare_star(const clv_star_pack *pack, size_t index, void *us
 {
     prepared *p = user;
     const clv_spectra_plan *plan = p->plan;
-    const size_t pixels = plan->all_pixels, starts = plan->stars.spectra * 2 * plan->ccf_room;
+    const size_t pixels = plan->sizes.all_pixels,
+                 starts = plan->stars.spectra * 2 * plan->sizes.ccf_room;
     const clv_star_data *d = &p->data;
     assert_int_equal(index, p->seen++);
     EXPECT_OK(clv_star_prepare(plan, p->first + index, &p->data));
     assert_memory_equal(pack->pairs, d->pairs, 2 * pixels * sizeof(float));
     assert_memory_equal(pack->ccf, d->ccf, starts * sizeof(float));
-    assert_memory_equal(pack->resolution, d->resolution, pixels * plan->diagonals * sizeof(float));
+    assert_memory_equal(pack->resolution, d->resolution,
+                        pixels * plan->sizes.diagonals * sizeof(float));
     assert_true(pack->facts.log_sigmas == d->facts.log_sigmas);
     return CLV_OK;
 }

@@ -318,7 +318,7 @@ static void start_values(void **state)
         for (size_t k = 0; k < 3; ++k) {
             clv_file_array spec = golden_load("stages/10_ccf/proc_spec_%zu_%c", i, "brz"[k]),
                            ivar = golden_load("stages/10_ccf/proc_ivar_%zu_%c", i, "brz"[k]);
-            const float *q = d.ccf + 2 * k * plan->ccf_room, *w = q + plan->ccf_room;
+            const float *q = d.ccf + 2 * k * plan->sizes.ccf_room, *w = q + plan->sizes.ccf_room;
             double off = 0, norm = 0;
             for (size_t n = 0; n < spec.shape[0]; ++n) {
                 const double s = golden_f64(&spec)[n] * golden_f64(&ivar)[n];

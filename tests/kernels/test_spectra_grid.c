@@ -136,13 +136,13 @@ static void interpolation_on(test_device *device)
         const float *s = watched.states + i * CLV_SPECTRA_STATE;
         watch_lane(i, pitch, 0, n, 0, got);
         golden_close("grid", golden_f64(&g.want) + i * n, got, n, 2e-5);
-        const double penalty = golden_f64(&g.outside)[i] * (double)plan->box[24];
+        const double penalty = golden_f64(&g.outside)[i] * (double)plan->box.numbers[24];
         assert_true(fabs((double)s[CLV_S_PENALTY] - penalty) <= 1e-5 * penalty);
         for (size_t k = 0; k < 4; ++k) {
             double q[4];
             memcpy(q, p, sizeof q);
-            q[k] += q[k] + plan->step[2 + k] > plan->high[2 + k] ? -plan->step[2 + k]
-                                                                 : plan->step[2 + k];
+            q[k] += q[k] + plan->box.step[2 + k] > plan->box.high[2 + k] ? -plan->box.step[2 + k]
+                                                                         : plan->box.step[2 + k];
             (void)clv_grid_template(&g.arm, p, q, near);
             watch_lane(i, pitch, 0, n, 2 + k, got);
             golden_close("its neighbour", near, got, n, 2e-5);

@@ -90,8 +90,9 @@ static void network_on(test_device *device)
             for (size_t k = 0; k < 4; ++k) {
                 double q[4];
                 memcpy(q, points + 6 * i + 2, sizeof q);
-                q[k] += q[k] + plan->step[2 + k] > plan->high[2 + k] ? -plan->step[2 + k]
-                                                                     : plan->step[2 + k];
+                q[k] += q[k] + plan->box.step[2 + k] > plan->box.high[2 + k]
+                            ? -plan->box.step[2 + k]
+                            : plan->box.step[2 + k];
                 clv_spectra_network(arm, q, work, near);
                 watch_lane(i, pitch, 0, n, 2 + k, got);
                 golden_close("its neighbour", near, got, n, 2e-5);
@@ -123,7 +124,7 @@ static void rotation_on(test_device *device)
     const clv_spectra_stars stars = { 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, &options, &plan));
-    const size_t all = plan->all_pixels;
+    const size_t all = plan->sizes.all_pixels;
     watch_run(device, plan, points, turns, CLV_WATCH_PIXELS, turns * all * 8);
     for (size_t i = 0; i < turns; ++i) {
         watch_lane(i, all, 0, k, 0, got);
@@ -152,7 +153,7 @@ static void spline_on(test_device *device)
     const clv_spectra_stars stars = { 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
-    const size_t all = plan->all_pixels;
+    const size_t all = plan->sizes.all_pixels;
     watch_run(device, plan, points, speeds, CLV_WATCH_PIXELS, speeds * all * 8);
     for (size_t i = 0; i < speeds; ++i) {
         watch_lane(i, all, 0, k, 0, got);
@@ -169,7 +170,7 @@ static void spline_on(test_device *device)
 static void read_points(clv_spectra_plan *plan, size_t pixels, size_t margin)
 {
     for (size_t k = 0; k < pixels; ++k)
-        plan->whole[k] = (int32_t)(k + margin), plan->part[k] = 0;
+        plan->tables.whole[k] = (int32_t)(k + margin), plan->tables.part[k] = 0;
 }
 
 /* A template with `t` in its middle, on a grid that covers `wave` with a margin of points. */
@@ -206,10 +207,10 @@ static void resolution_on(test_device *device)
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
     read_points(plan, n, MARGIN);
-    watch_run(device, plan, point, 1, CLV_WATCH_RESOLVED, plan->all_pixels * 8);
-    watch_lane(0, plan->all_pixels, 0, n, 0, got);
+    watch_run(device, plan, point, 1, CLV_WATCH_RESOLVED, plan->sizes.all_pixels * 8);
+    watch_lane(0, plan->sizes.all_pixels, 0, n, 0, got);
     golden_close("resolution", golden_f64(&want), got, n, 1e-5);
-    watch_lane(0, plan->all_pixels, 0, n, 6,
+    watch_lane(0, plan->sizes.all_pixels, 0, n, 6,
                got); /* the velocity's difference is seen through it too */
     assert_true(fabs(got[n / 2] - golden_f64(&want)[n / 2]) > 0);
     watch_forget(plan);
@@ -379,7 +380,7 @@ static void starts_on(test_device *device)
     assert_true(c.stars.count <= MOST_STARS);
     if (test_left_out(device, device->slow, "stars after the first")) c.stars.count = 1;
     EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, NULL, &plan));
-    plan->stages = CLV_SPECTRA_STAGE_START; /* a fit would be longer than its start */
+    plan->wish.stages = CLV_SPECTRA_STAGE_START; /* a fit would be longer than its start */
     watch_run(device, plan, NULL, 0, CLV_WATCH_NOTHING, 0);
     for (size_t i = 0; i < c.stars.count; ++i) {
         const double *w = golden_f64(&want) + 6 * i;

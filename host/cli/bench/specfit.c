@@ -140,7 +140,7 @@ static clv_status send_cost(bench_run *run, size_t case_index, const bench_stars
 {
     clv_spectra_plan *plan;
     CLV_TRY(clv_spectra_plan_create(&s->library, &s->stars, NULL, &plan));
-    plan->scans = true;
+    plan->wish.scans = true;
     const clv_cost cost = clv_spectra_cost(0, s->stars.count, plan);
     clv_spectra_plan_free(plan);
     bench_send_cost(run, case_index, cost.flops, cost.traffic_bytes);
@@ -183,10 +183,10 @@ static clv_status run_part(trial *t, size_t repeats, double *seconds)
     clv_spectra_plan *plan;
     clv_report *report;
     CLV_TRY(clv_spectra_plan_create(&t->s->library, &t->s->stars, NULL, &plan));
-    plan->stages = t->part->stages, plan->repeats = repeats;
-    if (t->part->stages != CLV_SPECTRA_STAGE_START) plan->points = t->points;
-    plan->scan_count = t->part->velocities, plan->scans = plan->scan_count > 0;
-    plan->scan_from = -400, plan->scan_step = 2;
+    plan->wish.stages = t->part->stages, plan->wish.repeats = repeats;
+    if (t->part->stages != CLV_SPECTRA_STAGE_START) plan->wish.points = t->points;
+    plan->wish.scan_count = t->part->velocities, plan->wish.scans = plan->wish.scan_count > 0;
+    plan->wish.scan_from = -400, plan->wish.scan_step = 2;
     clv_status status = clv_report_create(&report);
     const double started = clv_now();
     if (!status) status = clv_job_run(t->context, &job, plan, report);
