@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "runtime/offload/offload.h"
+#include "runtime/offload/call.h"
 
 #include <getopt.h>
 #include <math.h>
@@ -60,9 +60,7 @@ static clv_status calm_turn(grid_point *p, int way, double *seconds, bool *picke
 {
     for (int i = 0; i <= AGAIN; ++i) {
         const double before = judge_probe();
-        clv_offload_mute(way != JUDGE_AUTO);
         const clv_status status = turn_of(p, way, seconds, picked);
-        clv_offload_mute(false);
         CLV_TRY(status);
         ++turns;
         if (!judge_disturbed(before, judge_probe())) break;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution of an image: the host adds the borders, the devices' units are rows. */
-#include "host/array/call.h"
 #include "host/array/convolve.h"
 #include "host/array/edge.h"
 
@@ -9,6 +8,7 @@
 #include "base/options.h"
 #include "cl_embedded.h"
 #include "runtime/device/spare.h"
+#include "runtime/offload/call.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@ typedef struct task {
     const float *in, *kernel;
     size_t stride, padded_bytes;
     const clv_convolve_options *options;
+    clv_job job;
+    char kind[64];
 } task;
 
 static bool is_core(const clv_device *device)
@@ -204,43 +206,95 @@ static clv_status prepare(void *user)
     return CLV_OK;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    clv_context *context;
-    size_t height, width, kernel_height, kernel_width;
-    float *image, *out, *kernel;
-} trial;
-
-static clv_status trial_once(void *user)
+static void finish(void *user)
 {
-    const trial *t = user;
-    return clv_convolve_2d(t->context, t->image, t->height, t->width, t->kernel, t->kernel_height,
-                           t->kernel_width, NULL, t->out, NULL);
+    task *t = user;
+    clv_free(t->filter.weights);
+    clv_spare_give(t->context, t->filter.padded, t->padded_bytes);
+    t->filter.weights = t->filter.padded = NULL;
 }
 
-/* An image of the call's shape, else a square one of about `work` pixels, under a kernel of its size. */
-static clv_status try_filter(clv_context *context, double work, clv_side side, double *seconds,
-                             void *user)
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(task *t, clv_call *c)
 {
-    const filter *f = user;
-    (void)side;
-    trial t = { .context = context,
-                .height = (size_t)lrint(sqrt(work)),
-                .width = (size_t)lrint(sqrt(work)),
-                .kernel_height = f->kernel_height,
-                .kernel_width = f->kernel_width };
-    if (work == (double)f->height * (double)f->width) t.height = f->height, t.width = f->width;
-    const size_t pixels = t.height * t.width, elements = f->kernel_height * f->kernel_width;
-    float *memory = clv_alloc_pages((2 * pixels + elements + 1024) * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
+    const filter *f = &t->filter;
+    const double pixels = (double)f->height * (double)f->width;
+    const double taps = (double)f->kernel_height * (double)f->kernel_width;
+    const double reach = (double)CLV_MAX(f->kernel_height, f->kernel_width) / 2 + 1;
+    snprintf(t->kind, sizeof t->kind, "convolve %zux%zu", f->kernel_height, f->kernel_width);
+    t->job = (clv_job){
+        .name = "convolve",
+        .units = f->height,
+        .align = ROWS,
+        .min_chunk = clv_round_up(CLV_MAX((size_t)1 << 16, f->width) / f->width, ROWS),
+        .cost = cost,
+        .setup = setup,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = t->options->progress,
+        .progress_user = t->options->progress_user,
+    };
+    *c = (clv_call){ .operation = "convolve",
+                     .work = { .kind = t->kind,
+                               .amount = pixels,
+                               .least = CLV_MAX(256, 1.2 * reach * reach), /* samples take less */
+                               .most = 1 << 22,
+                               .shape = f->width,
+                               .flops = 2 * pixels * taps,
+                               .host_flops = 30e9,
+                               .bytes = 8 * pixels,
+                               .transfer_bytes = 8 * pixels },
+                     .job = &t->job,
+                     .prepare = prepare,
+                     .finish = finish,
+                     .user = t,
+                     .sample = sample };
+}
+
+/* A task on memory of its own. */
+typedef struct sampled {
+    task task;
+    clv_convolve_options options;
+    clv_call call;
+    float memory[];
+} sampled;
+
+/* An image of the call's shape, else a square one of about `amount` pixels, under a kernel of its size. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    const filter *f = like->user;
+    const size_t edge = (size_t)lrint(sqrt(amount));
+    const bool same = amount == (double)f->height * (double)f->width;
+    const size_t height = same ? f->height : edge, width = same ? f->width : edge;
+    const size_t pixels = height * width, elements = f->kernel_height * f->kernel_width;
+    const size_t at = clv_round_up(pixels + elements, 1024);
+    sampled *s = clv_alloc_pages(sizeof *s + (at + pixels) * sizeof(float));
+    if (!s) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
     for (size_t i = 0; i < pixels + elements; ++i)
-        memory[i] = (float)(i * 37 % 997) * 1e-3f;
-    t.image = memory, t.kernel = memory + pixels;
-    t.out = memory + clv_round_up(pixels + elements, 1024);
-    const clv_status status = clv_offload_time(trial_once, &t, seconds);
-    clv_free(memory);
-    return status;
+        s->memory[i] = (float)(i * 37 % 997) * 1e-3f;
+    s->options = (clv_convolve_options){ 0 };
+    s->task = (task){ .filter = { .height = height,
+                                  .width = width,
+                                  .kernel_height = f->kernel_height,
+                                  .kernel_width = f->kernel_width,
+                                  .out = s->memory + at,
+                                  .out_stride = width },
+                      .context = context,
+                      .in = s->memory,
+                      .kernel = s->memory + pixels,
+                      .stride = width,
+                      .options = &s->options };
+    describe(&s->task, &s->call);
+    *out = (clv_sample){ .call = &s->call,
+                         .result = s->memory + at,
+                         .results = pixels,
+                         .tolerance = 1e-4,
+                         .memory = s,
+                         .end = clv_free };
+    return CLV_OK;
 }
 
 clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height, size_t width,
@@ -263,40 +317,11 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                .stride = o.input_stride ? o.input_stride : width,
                .options = &o };
     CLV_TRY(check(&t.filter, t.stride, &o));
-    const clv_job job = {
-        .name = "convolve",
-        .units = height,
-        .align = ROWS,
-        .min_chunk = clv_round_up(CLV_MAX((size_t)1 << 16, width) / width, ROWS),
-        .cost = cost,
-        .setup = setup,
-        .enqueue = enqueue,
-        .commit = commit,
-        .reference = reference,
-        .progress = o.progress,
-        .progress_user = o.progress_user,
-    };
-    char kind[64];
-    const double pixels = (double)height * (double)width;
-    const double taps = (double)kernel_height * (double)kernel_width;
-    snprintf(kind, sizeof kind, "convolve %zux%zu", kernel_height, kernel_width);
-    const double least = (double)CLV_MAX(kernel_height, kernel_width) / 2 + 1;
-    clv_offload_request request = { .operation = "convolve",
-                                    .kind = kind,
-                                    .work = pixels,
-                                    .shape = width,
-                                    .flops = 2 * pixels * taps,
-                                    .host_flops = 30e9,
-                                    .bytes = 8 * pixels,
-                                    .least_work =
-                                        CLV_MAX(256, 1.2 * least * least), /* trials take less */
-                                    .most_work = 1 << 22,
-                                    .trial = try_filter,
-                                    .user = &t };
-    const clv_status status = clv_call_job(context, &request, &job, prepare, &t, report);
-    clv_free(t.filter.weights);
-    clv_spare_give(context, t.filter.padded, t.padded_bytes);
-    return status;
+    clv_call call;
+    describe(&t, &call);
+    call.report = report;
+    clv_call_take_orders(&call);
+    return clv_call_run(context, &call);
 }
 
 clv_status clv_gaussian_2d(double sigma, size_t radius, float *kernel)

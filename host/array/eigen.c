@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eigenvalues of many symmetric matrices: matrices are the units. */
-#include "host/array/call.h"
 #include "host/array/eigen_host.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cl_embedded.h"
+#include "runtime/offload/call.h"
 
 #include <cleave/array.h>
 
@@ -29,6 +29,8 @@ typedef struct batch {
     const float *matrices;
     float *values;
     size_t n;
+    clv_job job;
+    char kind[32];
 } batch;
 
 static size_t elements(size_t n)
@@ -159,38 +161,71 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     return CLV_OK;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
+/* ---- the call ---------------------------------------------------------------------------------- */
 
-typedef struct trial {
-    clv_context *context;
-    const float *matrices;
-    float *values;
-    size_t count, n;
-} trial;
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
 
-static clv_status trial_once(void *user)
+static void describe(batch *b, size_t count, const clv_eigen_options *o, clv_call *c)
 {
-    const trial *t = user;
-    return clv_eigvalsh(t->context, t->matrices, t->count, t->n, NULL, t->values, NULL);
+    const size_t n = b->n;
+    const double each = (double)n * (double)n, many = (double)count;
+    snprintf(b->kind, sizeof b->kind, "eigvalsh N%zu", n);
+    b->job = (clv_job){
+        .name = "eigenvalues",
+        .signature = b->kind,
+        .units = count,
+        .align = LANES,
+        .min_chunk = clv_round_up(1 + 4096 / (n * n), LANES),
+        .cost = cost,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+    *c = (clv_call){ .operation = "eigvalsh",
+                     .work = { .kind = b->kind,
+                               .amount = many,
+                               .least = 1,
+                               .most = CLV_MAX(4, 4e6 / each),
+                               .flops = many * (4.0 / 3 * each * (double)n + 60 * each),
+                               .host_flops = 1.5e9,
+                               .bytes = 4 * many * (each + (double)n),
+                               .transfer_bytes = 4 * many * (each + (double)n) },
+                     .job = &b->job,
+                     .user = b,
+                     .sample = sample };
 }
 
-/* About `work` matrices of the call's size, with a diagonal that stands out as often as not. */
-static clv_status try_eigen(clv_context *context, double work, clv_side side, double *seconds,
-                            void *user)
+/* A batch on memory of its own. */
+typedef struct sampled {
+    batch batch;
+    clv_call call;
+    float memory[];
+} sampled;
+
+/* About `amount` matrices of the call's size, with a diagonal that stands out as often as not. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
-    const batch *b = user;
-    (void)side;
-    trial t = { .context = context, .count = (size_t)CLV_MAX(lrint(work), 1L), .n = b->n };
-    const size_t elements = t.count * b->n * b->n;
-    float *memory = clv_alloc_pages((elements + t.count * b->n) * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a trial");
+    static const clv_eigen_options none = { 0 };
+    const batch *b = like->user;
+    (void)context;
+    const size_t count = (size_t)CLV_MAX(lrint(amount), 1L), elements = count * b->n * b->n;
+    sampled *s = clv_alloc_pages(sizeof *s + (elements + count * b->n) * sizeof(float));
+    if (!s) return clv_fail(CLV_E_MEMORY, "eigenvalues: no memory for a trial");
     for (size_t i = 0; i < elements; ++i)
-        memory[i] = (float)(i * 37 % 997) * 1e-3f - 0.5f;
-    t.matrices = memory, t.values = memory + elements;
-    const clv_status status = clv_offload_time(trial_once, &t, seconds);
-    *seconds *= work / (double)t.count; /* to what was asked for */
-    clv_free(memory);
-    return status;
+        s->memory[i] = (float)(i * 37 % 997) * 1e-3f - 0.5f;
+    s->batch = (batch){ .matrices = s->memory, .values = s->memory + elements, .n = b->n };
+    describe(&s->batch, count, &none, &s->call);
+    *out = (clv_sample){ .call = &s->call,
+                         .times = amount / (double)count, /* to what was asked for */
+                         .result = s->memory + elements,
+                         .results = count * b->n,
+                         .tolerance = 1e-3,
+                         .memory = s,
+                         .end = clv_free };
+    return CLV_OK;
 }
 
 clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t count, size_t n,
@@ -208,32 +243,11 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
     const size_t bytes = count * n * sizeof *values;
     if (clv_shares(values, bytes, matrices, bytes * n))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: values share memory with the matrices");
-    batch b = { matrices, values, n };
-    char signature[32];
-    snprintf(signature, sizeof signature, "eigvalsh N%zu", n);
-    const clv_job job = {
-        .name = "eigenvalues",
-        .signature = signature,
-        .units = count,
-        .align = LANES,
-        .min_chunk = clv_round_up(1 + 4096 / (n * n), LANES),
-        .cost = cost,
-        .enqueue = enqueue,
-        .commit = commit,
-        .reference = reference,
-        .progress = o.progress,
-        .progress_user = o.progress_user,
-    };
-    const double each = (double)n * (double)n, c = (double)count;
-    clv_offload_request request = { .operation = "eigvalsh",
-                                    .kind = signature,
-                                    .work = c,
-                                    .flops = c * (4.0 / 3 * each * (double)n + 60 * each),
-                                    .host_flops = 1.5e9,
-                                    .bytes = 4 * c * (each + (double)n),
-                                    .least_work = 1,
-                                    .most_work = CLV_MAX(4, 4e6 / each),
-                                    .trial = try_eigen,
-                                    .user = &b };
-    return count ? clv_call_job(context, &request, &job, NULL, &b, report) : CLV_OK;
+    if (!count) return CLV_OK;
+    batch b = { .matrices = matrices, .values = values, .n = n };
+    clv_call call;
+    describe(&b, count, &o, &call);
+    call.report = report;
+    clv_call_take_orders(&call);
+    return clv_call_run(context, &call);
 }

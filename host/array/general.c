@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "base/thread.h"
 #include "runtime/job/watch.h"
-#include "runtime/offload/offload.h"
+#include "runtime/offload/call.h"
 #include "runtime/record/context.h"
 
 #include <cleave/array.h>
@@ -18,8 +18,18 @@
 
 enum { MOST_THREADS = 64, LARGEST = 32767 };
 
-static pthread_mutex_t thread_count_lock = PTHREAD_MUTEX_INITIALIZER; /* of OpenBLAS */
-static _Thread_local bool counts; /* has it, and its progress function may call again */
+/* Of OpenBLAS' count of threads; recursive, as a progress function may call again. */
+static pthread_mutex_t thread_count_lock;
+static pthread_once_t thread_count_once = PTHREAD_ONCE_INIT;
+
+static void make_thread_count_lock(void)
+{
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&thread_count_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
 
 const char *clv_eigvals_provider(void)
 {
@@ -28,6 +38,9 @@ const char *clv_eigvals_provider(void)
 }
 
 typedef struct values {
+    clv_context *context;
+    const clv_eigen_options *options;
+    clv_report *report;
     const clv_lapack *lapack;
     const float *matrices;
     float *real, *imaginary;
@@ -111,16 +124,16 @@ static void *helper(void *argument)
     return NULL;
 }
 
-static clv_status run(clv_context *context, values *v, const clv_eigen_options *o,
-                      clv_report *report)
+static clv_status on_host(void *user)
 {
-    size_t threads = CLV_MIN((size_t)context->probe->host.threads_allowed, v->count);
+    values *v = user;
+    const clv_eigen_options *o = v->options;
+    size_t threads = CLV_MIN((size_t)v->context->probe->host.threads_allowed, v->count);
     threads = CLV_MIN(CLV_MAX(threads, (size_t)1), (size_t)MOST_THREADS);
     clv_thread started[MOST_THREADS];
     size_t helpers = 0;
-    const bool inner = counts;
-    if (!inner) pthread_mutex_lock(&thread_count_lock);
-    counts = true;
+    pthread_once(&thread_count_once, make_thread_count_lock);
+    pthread_mutex_lock(&thread_count_lock);
     const clv_lapack *l = v->lapack;
     const int before = l->set_threads && l->get_threads && threads > 1 ? l->get_threads() : 0;
     if (before) l->set_threads(1);
@@ -133,30 +146,13 @@ static clv_status run(clv_context *context, values *v, const clv_eigen_options *
         pthread_join(started[i], NULL);
     if (!v->error.status) clv_watch_end(&watch);
     if (before) l->set_threads(before);
-    counts = inner;
-    if (!inner) pthread_mutex_unlock(&thread_count_lock);
-    if (report) {
-        clv_report_note(report, "host_threads", (double)(helpers + 1));
-        clv_report_note_text(report, "provider", l->library);
+    pthread_mutex_unlock(&thread_count_lock);
+    if (v->report) {
+        clv_report_note(v->report, "host_threads", (double)(helpers + 1));
+        clv_report_note_text(v->report, "provider", l->library);
     }
     const clv_status status = v->error.status ? clv_error_give(&v->error) : CLV_OK;
     clv_error_clear(&v->error);
-    return status;
-}
-
-/* Nobody else has them; but who asks for the plan gets one, and nothing computed. */
-static clv_status note_plan(clv_context *context, size_t count, size_t n)
-{
-    const double numbers = (double)count * (double)n;
-    const clv_offload_request request = { .operation = "eigvals",
-                                          .kind = "eigvals",
-                                          .flops = 10 * numbers * (double)n * (double)n,
-                                          .bytes = 4 * numbers * (double)(n + 2) };
-    clv_offload plan;
-    const clv_side before = clv_offload_force(CLV_SIDE_HOST);
-    const clv_status status = clv_offload_decide(context, &request, &plan);
-    clv_offload_force(before);
-    clv_offload_fell_back(context, NULL, "eigenvalues of general matrices are LAPACK's");
     return status;
 }
 
@@ -184,9 +180,10 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
         return clv_fail(CLV_E_NO_DEVICE,
                         "eigenvalues of general matrices need LAPACK, and " CLV_LAPACK_WHERE);
     if (!count) return CLV_OK;
-    CLV_TRY(note_plan(context, count, n));
-    if (clv_offload_is_dry()) return CLV_OK;
-    values v = { .lapack = lapack,
+    values v = { .context = context,
+                 .options = &o,
+                 .report = report,
+                 .lapack = lapack,
                  .matrices = matrices,
                  .real = real,
                  .imaginary = imaginary,
@@ -194,5 +191,13 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                  .n = n,
                  .room = (int)(n > 256 ? 66 * n : 34 * n),
                  .lock = PTHREAD_MUTEX_INITIALIZER };
-    return run(context, &v, &o, report);
+    const double numbers = (double)count * (double)n;
+    clv_call call = { .operation = "eigvals",
+                      .work = { .flops = 10 * numbers * (double)n * (double)n,
+                                .bytes = 4 * numbers * (double)(n + 2) },
+                      .host_only = "host: eigenvalues of general matrices are LAPACK's",
+                      .host = on_host,
+                      .user = &v };
+    clv_call_take_orders(&call);
+    return clv_call_run(context, &call);
 }

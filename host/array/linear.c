@@ -18,6 +18,7 @@ typedef struct regression {
     size_t rows, width, each, blocks, steps;
     float rate;
     clv_array *x, *y, *w, *loss, *gradient; /* the last two may be NULL when it trains */
+    char kind[64];
 } regression;
 
 /* ---- on a device ----------------------------------------------------------------------------- */
@@ -219,51 +220,68 @@ static clv_status on_host(void *user)
     return there ? CLV_OK : clv_fail(CLV_E_MEMORY, "linear: no memory");
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    clv_context *context;
-    clv_array *x, *y, *w, *loss, *gradient;
-    size_t steps;
-    bool trains;
-} trial;
-
-static clv_status trial_once(void *user)
-{
-    trial *t = user;
-    return t->trains ? clv_linear_train(t->context, t->x, t->y, t->w, 1e-6f, t->steps, NULL)
-                     : clv_linear_step(t->context, t->x, t->y, t->w, t->loss, t->gradient);
-}
-
-static clv_status try_linear(clv_context *context, double work, clv_side side, double *seconds,
-                             void *user)
-{
-    const regression *r = user;
-    (void)side;
-    const size_t width = r->width, rows = CLV_MAX((size_t)(work / (double)width), (size_t)1);
-    const size_t shape[2] = { rows, width };
-    const size_t elements = rows * width + rows + 2 * width + 1;
-    float *memory = clv_alloc_pages(elements * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "linear: no memory for a trial");
-    for (size_t i = 0; i < elements; ++i)
-        memory[i] = (float)(i * 37 % 997) * 1e-3f;
-    trial t = { .context = context, .steps = CLV_MIN(r->steps, (size_t)8), .trains = r->rate != 0 };
-    float *y = memory + rows * width, *w = y + rows, *gradient = w + width;
-    clv_status status = clv_array_wrap(context, memory, 2, shape, &t.x);
-    if (!status) status = clv_array_wrap(context, y, 1, &rows, &t.y);
-    if (!status) status = clv_array_wrap(context, w, 1, &width, &t.w);
-    if (!status) status = clv_array_wrap(context, gradient, 1, &width, &t.gradient);
-    if (!status) status = clv_array_wrap(context, gradient + width, 0, NULL, &t.loss);
-    if (!status) status = clv_offload_time(trial_once, &t, seconds);
-    if (!status)
-        *seconds *= (double)r->steps / (double)t.steps; /* whose number is told by the kind */
-    clv_array_free(t.x), clv_array_free(t.y), clv_array_free(t.w);
-    clv_array_free(t.loss), clv_array_free(t.gradient);
-    clv_free(memory);
-    return status;
-}
-
 /* ---- what others call ------------------------------------------------------------------------ */
+
+static void lay_out(regression *t, size_t rows, size_t width)
+{
+    t->rows = rows, t->width = width;
+    t->each = CLV_MAX((size_t)64, clv_round_up(rows / 2048 + 1, 64));
+    t->blocks = (rows + t->each - 1) / t->each;
+}
+
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(regression *t, clv_array_call *c)
+{
+    const bool trains = t->rate != 0;
+    const double elements = (double)t->x->elements;
+    snprintf(t->kind, sizeof t->kind, "linear %s d%u s%u", trains ? "train" : "step",
+             clv_call_octave(t->width), clv_call_octave(t->steps));
+    c->call = (clv_call){ .operation = trains ? "linear train" : "linear step",
+                          .work = { .kind = t->kind,
+                                    .amount = elements,
+                                    .shape = t->steps,
+                                    .flops = 4 * elements * (double)t->steps,
+                                    .least = (double)CLV_MAX((size_t)1024, t->width),
+                                    .most = 1 << 23 },
+                          .sample = sample };
+    c->device = on_device;
+    c->host = on_host;
+    c->user = t;
+    clv_array_call_add(c, t->x, true, false);
+    clv_array_call_add(c, t->y, true, false);
+    clv_array_call_add(c, t->w, true, trains);
+    if (t->loss) clv_array_call_add(c, t->loss, false, true);
+    if (t->gradient) clv_array_call_add(c, t->gradient, false, true);
+}
+
+/* Few steps stand for many, whose number is told by the kind. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    enum { MOST_STEPS = 8 };
+    const regression *t = ((const clv_array_call *)like->user)->user;
+    const bool trains = t->rate != 0;
+    const size_t width = t->width, rows = CLV_MAX((size_t)(amount / (double)width), (size_t)1);
+    const size_t shape[2] = { rows, width };
+    clv_array_sample *s = clv_array_sample_begin(context, t, sizeof *t);
+    if (!s) return clv_fail(CLV_E_MEMORY, "linear: no memory for a trial");
+    regression *mine = (regression *)s->user;
+    lay_out(mine, rows, width);
+    mine->steps = CLV_MIN(t->steps, (size_t)MOST_STEPS);
+    mine->rate = trains ? 1e-6f : 0;
+    mine->loss = mine->gradient = NULL;
+    clv_status status = clv_array_sample_add(s, 2, shape, 0, 1e-3f, &mine->x);
+    if (!status) status = clv_array_sample_add(s, 1, &rows, 0, 1e-3f, &mine->y);
+    if (!status) status = clv_array_sample_add(s, 1, &width, 0, 1e-3f, &mine->w);
+    if (!status && !trains) status = clv_array_sample_add(s, 1, &width, 0, 0, &mine->gradient);
+    if (!status && !trains) status = clv_array_sample_add(s, 0, NULL, 0, 0, &mine->loss);
+    if (!status) describe(mine, &s->call);
+    *out = (clv_sample){ .times = (double)t->steps / (double)mine->steps };
+    if (!status && !trains) /* training goes on from where it is: no two runs are alike */
+        out->result = mine->gradient->host, out->results = width, out->tolerance = 1e-4;
+    return clv_array_sample_end(s, status, out);
+}
 
 static clv_status run(clv_context *context, regression *t)
 {
@@ -284,29 +302,10 @@ static clv_status run(clv_context *context, regression *t)
         (t->gradient && t->gradient->elements != t->x->shape[1]))
         return clv_fail(CLV_E_SHAPE, "linear: one loss a step and a gradient [%zu] expected",
                         t->x->shape[1]);
-    t->rows = t->x->shape[0], t->width = t->x->shape[1];
-    t->each = CLV_MAX((size_t)64, clv_round_up(t->rows / 2048 + 1, 64));
-    t->blocks = (t->rows + t->each - 1) / t->each;
-    char kind[64];
-    snprintf(kind, sizeof kind, "linear %s d%u s%u", t->rate != 0 ? "train" : "step",
-             clv_call_octave(t->width), clv_call_octave(t->steps));
-    clv_call call = { .operation = t->rate != 0 ? "linear train" : "linear step",
-                      .kind = kind,
-                      .work = (double)t->x->elements,
-                      .shape = t->steps,
-                      .flops = 4 * (double)t->x->elements * (double)t->steps,
-                      .least_work = (double)CLV_MAX((size_t)1024, t->width),
-                      .most_work = 1 << 23,
-                      .trial = try_linear,
-                      .device = on_device,
-                      .host = on_host,
-                      .user = t };
-    clv_call_add(&call, t->x, true, false);
-    clv_call_add(&call, t->y, true, false);
-    clv_call_add(&call, t->w, true, t->rate != 0);
-    if (t->loss) clv_call_add(&call, t->loss, false, true);
-    if (t->gradient) clv_call_add(&call, t->gradient, false, true);
-    return clv_call_run(context, &call);
+    lay_out(t, t->x->shape[0], t->x->shape[1]);
+    clv_array_call call = { .count = 0 };
+    describe(t, &call);
+    return clv_array_call_run(context, &call);
 }
 
 clv_status clv_linear_step(clv_context *context, clv_array *x, clv_array *y, clv_array *w,

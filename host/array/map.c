@@ -13,6 +13,7 @@
 #include <cleave/array_math.h>
 
 #include <stdio.h>
+#include <string.h>
 
 static const size_t item_elements = 4096; /* of a work-item on a core */
 
@@ -25,6 +26,7 @@ typedef struct map {
     clv_array *out;
     clv_spread spread;
     const clv_cl_source *source;
+    char kind[64];
 } map;
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -165,61 +167,10 @@ static clv_status on_host(void *user)
     return CLV_OK;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    clv_context *context;
-    const char *text;
-    clv_map_input inputs[CLV_MAP_INPUTS];
-    size_t count;
-    clv_array *out;
-} trial;
-
-static clv_status trial_once(void *user)
-{
-    trial *t = user;
-    return clv_map(t->context, t->text, t->inputs, t->count, t->out);
-}
-
-/* The same expression on arrays of about `work` elements, spread likewise. */
-static clv_status try_map(clv_context *context, double work, clv_side side, double *seconds,
-                          void *user)
-{
-    const map *m = user;
-    const clv_spread *s = &m->spread;
-    trial t = { .context = context, .text = m->text, .count = m->count };
-    (void)side;
-    const size_t inner = s->axes == 1 ? (size_t)work : s->extent[3];
-    const size_t rows = s->axes == 1 ? 1 : CLV_MAX((size_t)(work / (double)inner), (size_t)1);
-    const size_t shape[2] = { rows, inner };
-    float *memory = NULL;
-    size_t used = 0;
-    const size_t each = clv_round_up(rows * inner, 1024) + 16; /* not all on one page boundary */
-    memory = clv_alloc_pages((m->count + 1) * each * sizeof *memory);
-    clv_status status = memory ? CLV_OK : clv_fail(CLV_E_MEMORY, "map: no memory for a trial");
-    for (size_t i = 0; memory && i < (m->count + 1) * each; ++i)
-        memory[i] = 0.25f + (float)(i * 37 % 997) * 0.03f;
-    for (size_t i = 0; i < m->count && !status; ++i) {
-        t.inputs[i] = m->inputs[i];
-        if (!m->inputs[i].array) continue;
-        size_t has[2] = { 1, s->stride[i][3] ? inner : 1 };
-        if (s->stride[i][0] || s->stride[i][1] || s->stride[i][2]) has[0] = rows;
-        t.inputs[i].array = NULL;
-        status = clv_array_wrap(context, memory + used++ * each, 2, has, &t.inputs[i].array);
-    }
-    if (!status) status = clv_array_wrap(context, memory + used * each, 2, shape, &t.out);
-    if (!status) status = clv_offload_time(trial_once, &t, seconds);
-    for (size_t i = 0; i < m->count; ++i)
-        if (t.inputs[i].array != m->inputs[i].array) clv_array_free(t.inputs[i].array);
-    clv_array_free(t.out);
-    clv_free(memory);
-    return status;
-}
-
 /* ---- what others call ------------------------------------------------------------------------ */
 
 /* Expressions that cost the same: one kernel, spread alike, rows as long to a factor of two. */
-static void name_kind(const map *m, char kind[64])
+static void name_kind(map *m)
 {
     uint64_t h = clv_expression_hash(&m->expression, &m->numbers);
     for (size_t i = 0; i < m->count; ++i) {
@@ -230,7 +181,7 @@ static void name_kind(const map *m, char kind[64])
         h = clv_fnv1a(h, &form, 1);
     }
     const unsigned octave = m->spread.axes > 1 ? clv_call_octave(m->spread.extent[3]) : 0;
-    snprintf(kind, 64, "map %016llx r%u", (unsigned long long)h, octave);
+    snprintf(m->kind, sizeof m->kind, "map %016llx r%u", (unsigned long long)h, octave);
 }
 
 clv_status clv_map_check(const char *expression, const char *const *names, size_t count,
@@ -262,6 +213,69 @@ static clv_status prepare(clv_context *context, map *m)
     return CLV_OK;
 }
 
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(map *m, clv_array_call *c)
+{
+    const double elements = (double)m->out->elements;
+    name_kind(m);
+    c->call = (clv_call){ .operation = "map",
+                          .work = { .kind = m->kind,
+                                    .amount = elements,
+                                    .flops = CLV_MAX(m->expression.flops, 1.0) * elements,
+                                    .host_flops = 2e9,
+                                    .least = 1024,
+                                    .most = 1 << 23 },
+                          .sample = sample };
+    c->device = on_device;
+    c->host = on_host;
+    c->user = m;
+    for (size_t i = 0; i < m->count; ++i)
+        if (m->inputs[i].array) clv_array_call_add(c, m->inputs[i].array, true, false);
+    clv_array_call_add(c, m->out, false, true);
+}
+
+/* The map of a sample, and its inputs. */
+typedef struct sampled {
+    map map;
+    clv_map_input inputs[CLV_MAP_INPUTS];
+} sampled;
+
+/* The same expression on arrays of about `amount` elements, spread likewise. What it computes may cancel
+ * to nothing, so it is not compared. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    const map *m = ((const clv_array_call *)like->user)->user;
+    const clv_spread *spread = &m->spread;
+    const size_t inner = spread->axes == 1 ? (size_t)amount : spread->extent[3];
+    const size_t rows =
+        spread->axes == 1 ? 1 : CLV_MAX((size_t)(amount / (double)inner), (size_t)1);
+    const size_t shape[2] = { rows, inner };
+    sampled *like_it = clv_zalloc(1, sizeof *like_it);
+    if (like_it)
+        like_it->map = *m, memcpy(like_it->inputs, m->inputs, m->count * sizeof *m->inputs);
+    clv_array_sample *s =
+        like_it ? clv_array_sample_begin(context, like_it, sizeof *like_it) : NULL;
+    clv_free(like_it);
+    if (!s) return clv_fail(CLV_E_MEMORY, "map: no memory for a trial");
+    sampled *mine = (sampled *)s->user;
+    mine->map.inputs = mine->inputs;
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < m->count && !status; ++i) {
+        const size_t *stride = spread->stride[i];
+        const size_t has[2] = { stride[0] || stride[1] || stride[2] ? rows : 1,
+                                stride[3] ? inner : 1 };
+        if (m->inputs[i].array)
+            status = clv_array_sample_add(s, 2, has, 0.25f, 0.03f, &mine->inputs[i].array);
+    }
+    if (!status) status = clv_array_sample_add(s, 2, shape, 0, 0, &mine->map.out);
+    if (!status) status = prepare(context, &mine->map);
+    if (!status) describe(&mine->map, &s->call);
+    *out = (clv_sample){ 0 };
+    return clv_array_sample_end(s, status, out);
+}
+
 clv_status clv_map(clv_context *context, const char *expression, const clv_map_input *inputs,
                    size_t count, clv_array *out)
 {
@@ -275,23 +289,9 @@ clv_status clv_map(clv_context *context, const char *expression, const clv_map_i
     m->text = expression, m->inputs = inputs, m->count = count, m->out = out;
     clv_status status = prepare(context, m);
     if (!status) {
-        char kind[64];
-        name_kind(m, kind);
-        clv_call call = { .operation = "map",
-                          .kind = kind,
-                          .work = (double)out->elements,
-                          .flops = CLV_MAX(m->expression.flops, 1.0) * (double)out->elements,
-                          .host_flops = 2e9,
-                          .least_work = 1024,
-                          .most_work = 1 << 23,
-                          .trial = try_map,
-                          .device = on_device,
-                          .host = on_host,
-                          .user = m };
-        for (size_t i = 0; i < count; ++i)
-            if (inputs[i].array) clv_call_add(&call, inputs[i].array, true, false);
-        clv_call_add(&call, out, false, true);
-        status = clv_call_run(context, &call);
+        clv_array_call call = { .count = 0 };
+        describe(m, &call);
+        status = clv_array_call_run(context, &call);
     }
     clv_free(m);
     return status;

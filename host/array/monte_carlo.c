@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Monte Carlo on every device: blocks of samples are the units, counts come back. */
-#include "host/array/call.h"
 #include "host/array/philox.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cl_embedded.h"
+#include "runtime/offload/call.h"
 
 #include <cleave/array.h>
 
@@ -21,6 +21,7 @@ static const double OPERATIONS = 45; /* of integers, a sample */
 typedef struct experiment {
     uint32_t key[2];
     uint64_t samples, inside;
+    clv_job job;
 } experiment;
 
 /* Vectors for cores, neighbours in a work-group for the others. */
@@ -79,34 +80,61 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     return CLV_OK;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    clv_context *context;
-    uint64_t samples;
-} trial;
-
-static clv_status trial_once(void *user)
-{
-    const trial *t = user;
-    uint64_t inside;
-    return clv_monte_carlo_pi(t->context, t->samples, NULL, &inside, NULL);
-}
-
-static clv_status try_count(clv_context *context, double work, clv_side side, double *seconds,
-                            void *user)
-{
-    trial t = { .context = context, .samples = (uint64_t)CLV_MAX(work, 1) };
-    (void)side, (void)user;
-    return clv_offload_time(trial_once, &t, seconds);
-}
-
 /* Samples behind the last block are the calling thread's. */
 static clv_status prepare(void *user)
 {
     experiment *e = user;
     const uint64_t rest = e->samples % BLOCK;
     e->inside = clv_philox_count(e->samples - rest, rest, e->key);
+    return CLV_OK;
+}
+
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(experiment *e, const clv_monte_carlo_options *o, clv_call *c)
+{
+    const double samples = (double)e->samples;
+    e->job = (clv_job){
+        .name = "monte carlo",
+        .units = (size_t)(e->samples / BLOCK),
+        .cost = cost,
+        .enqueue = enqueue,
+        .commit = commit,
+        .reference = reference,
+        .progress = o->progress,
+        .progress_user = o->progress_user,
+    };
+    const double bytes = (double)e->job.units * ITEMS * sizeof(uint32_t);
+    *c = (clv_call){ .operation = "monte carlo",
+                     .work = { .kind = "monte carlo",
+                               .amount = samples,
+                               .least = 2.0 * (double)BLOCK,
+                               .most = (double)BLOCK * 1024,
+                               .flops = OPERATIONS * samples,
+                               .host_flops = 25e9,
+                               .bytes = bytes,
+                               .transfer_bytes = bytes },
+                     .job = &e->job,
+                     .prepare = prepare,
+                     .user = e,
+                     .sample = sample };
+}
+
+typedef struct sampled {
+    experiment experiment;
+    clv_call call;
+} sampled;
+
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    static const clv_monte_carlo_options none = { 0 };
+    (void)context, (void)like;
+    sampled *s = clv_zalloc(1, sizeof *s);
+    if (!s) return clv_fail(CLV_E_MEMORY, "monte carlo: no memory for a trial");
+    s->experiment.samples = (uint64_t)CLV_MAX(amount, 1);
+    describe(&s->experiment, &none, &s->call);
+    *out = (clv_sample){ .call = &s->call, .memory = s, .end = clv_free };
     return CLV_OK;
 }
 
@@ -124,27 +152,11 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
     clv_take_options(&o, sizeof o, options);
     experiment e = { .key = { o.key[0], o.key[1] }, .samples = samples };
     if (!samples) return CLV_OK;
-    const clv_job job = {
-        .name = "monte carlo",
-        .units = (size_t)(samples / BLOCK),
-        .cost = cost,
-        .enqueue = enqueue,
-        .commit = commit,
-        .reference = reference,
-        .progress = o.progress,
-        .progress_user = o.progress_user,
-    };
-    clv_offload_request request = { .operation = "monte carlo",
-                                    .kind = "monte carlo",
-                                    .work = (double)samples,
-                                    .flops = OPERATIONS * (double)samples,
-                                    .host_flops = 25e9,
-                                    .bytes = (double)job.units * ITEMS * sizeof(uint32_t),
-                                    .least_work = 2.0 * (double)BLOCK,
-                                    .most_work = (double)BLOCK * 1024,
-                                    .trial = try_count,
-                                    .user = &e };
-    CLV_TRY(clv_call_job(context, &request, &job, prepare, &e, report));
+    clv_call call;
+    describe(&e, &o, &call);
+    call.report = report;
+    clv_call_take_orders(&call);
+    CLV_TRY(clv_call_run(context, &call));
     *inside = e.inside;
     return CLV_OK;
 }

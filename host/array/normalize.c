@@ -17,6 +17,7 @@ enum { MEAN = CALL_SCRATCH + REDUCE_KEYS, STD, PRODUCT, GROUP = 32 };
 typedef struct normalisation {
     clv_reduce_shape shape; /* 1, rows, columns */
     clv_array *x, *z, *gram, *mean, *std;
+    char kind[64];
 } normalisation;
 
 static clv_status scale(clv_engine *engine, const normalisation *t, const clv_buffer *mean,
@@ -77,41 +78,6 @@ static clv_status on_host(void *user)
     return status;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
-
-typedef struct trial {
-    clv_context *context;
-    clv_array *x, *z, *gram;
-} trial;
-
-static clv_status trial_once(void *user)
-{
-    trial *t = user;
-    return clv_normalize(t->context, t->x, t->z, t->gram, NULL, NULL);
-}
-
-static clv_status try_normalize(clv_context *context, double work, clv_side side, double *seconds,
-                                void *user)
-{
-    const normalisation *n = user;
-    (void)side;
-    const size_t width = n->shape.inner;
-    const size_t rows = CLV_MAX((size_t)(work / (double)width), (size_t)2);
-    const size_t shape[2] = { rows, width }, square[2] = { rows, rows }, each = rows * width;
-    float *memory = clv_alloc_pages((2 * each + (n->gram ? rows * rows : 0)) * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "normalize: no memory for a trial");
-    for (size_t i = 0; i < each; ++i)
-        memory[i] = (float)(i * 37 % 997) * 0.03f;
-    trial t = { .context = context };
-    clv_status status = clv_array_wrap(context, memory, 2, shape, &t.x);
-    if (!status) status = clv_array_wrap(context, memory + each, 2, shape, &t.z);
-    if (!status && n->gram) status = clv_array_wrap(context, memory + 2 * each, 2, square, &t.gram);
-    if (!status) status = clv_offload_time(trial_once, &t, seconds);
-    clv_array_free(t.x), clv_array_free(t.z), clv_array_free(t.gram);
-    clv_free(memory);
-    return status;
-}
-
 /* ---- what others call ------------------------------------------------------------------------ */
 
 static clv_status check_shapes(const normalisation *t)
@@ -128,6 +94,54 @@ static clv_status check_shapes(const normalisation *t)
     return CLV_OK;
 }
 
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(normalisation *t, clv_array_call *c)
+{
+    const size_t rows = t->shape.len, width = t->shape.inner;
+    const double elements = (double)t->x->elements;
+    snprintf(t->kind, sizeof t->kind, "normalize w%u%s", clv_call_octave(width),
+             t->gram ? " gram" : "");
+    c->call =
+        (clv_call){ .operation = "normalize",
+                    .work = { .kind = t->kind,
+                              .amount = elements,
+                              .flops = 25 * elements + (t->gram ? 2 * (double)rows * elements : 0),
+                              .host_flops = t->gram ? 10e9 : 0,
+                              .least = (double)CLV_MAX((size_t)512, 2 * width),
+                              .most = t->gram ? 1 << 20 : 1 << 23 },
+                    .sample = sample };
+    c->device = on_device;
+    c->host = on_host;
+    c->user = t;
+    clv_array *const results[] = { t->z, t->gram, t->mean, t->std };
+    clv_array_call_add(c, t->x, true, false);
+    for (size_t i = 0; i < CLV_LEN(results); ++i)
+        if (results[i]) clv_array_call_add(c, results[i], false, true);
+}
+
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    const normalisation *t = ((const clv_array_call *)like->user)->user;
+    const size_t width = t->shape.inner;
+    const size_t rows = CLV_MAX((size_t)(amount / (double)width), (size_t)2);
+    const size_t shape[2] = { rows, width }, square[2] = { rows, rows };
+    clv_array_sample *s = clv_array_sample_begin(context, t, sizeof *t);
+    if (!s) return clv_fail(CLV_E_MEMORY, "normalize: no memory for a trial");
+    normalisation *mine = (normalisation *)s->user;
+    mine->shape.len = rows;
+    mine->mean = mine->std = NULL;
+    clv_status status = clv_array_sample_add(s, 2, shape, 0, 0.03f, &mine->x);
+    if (!status) status = clv_array_sample_add(s, 2, shape, 0, 0, &mine->z);
+    if (!status && t->gram) status = clv_array_sample_add(s, 2, square, 0, 0, &mine->gram);
+    if (!status) describe(mine, &s->call);
+    *out = (clv_sample){ .result = status ? NULL : mine->z->host,
+                         .results = rows * width,
+                         .tolerance = 1e-4 };
+    return clv_array_sample_end(s, status, out);
+}
+
 clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *z, clv_array *gram,
                          clv_array *mean, clv_array *std)
 {
@@ -138,25 +152,14 @@ clv_status clv_normalize(clv_context *context, clv_array *x, clv_array *z, clv_a
             if (all[i] && all[i] == all[k])
                 return clv_fail(CLV_E_ARGUMENT, "normalize: one array twice");
     }
-    normalisation t = { { 1, x->shape[0], x->shape[1] }, x, z, gram, mean, std };
+    normalisation t = { .shape = { 1, x->shape[0], x->shape[1] },
+                        .x = x,
+                        .z = z,
+                        .gram = gram,
+                        .mean = mean,
+                        .std = std };
     CLV_TRY(check_shapes(&t));
-    const double n = (double)x->shape[0], elements = (double)x->elements;
-    char kind[64];
-    snprintf(kind, sizeof kind, "normalize w%u%s", clv_call_octave(x->shape[1]),
-             gram ? " gram" : "");
-    clv_call call = { .operation = "normalize",
-                      .kind = kind,
-                      .work = elements,
-                      .flops = 25 * elements + (gram ? 2 * n * elements : 0),
-                      .host_flops = gram ? 10e9 : 0,
-                      .least_work = (double)CLV_MAX((size_t)512, 2 * x->shape[1]),
-                      .most_work = gram ? 1 << 20 : 1 << 23,
-                      .trial = try_normalize,
-                      .device = on_device,
-                      .host = on_host,
-                      .user = &t };
-    clv_call_add(&call, x, true, false);
-    for (size_t i = 1; i < CLV_LEN(all); ++i)
-        if (all[i]) clv_call_add(&call, all[i], false, true);
-    return clv_call_run(context, &call);
+    clv_array_call call = { .count = 0 };
+    describe(&t, &call);
+    return clv_array_call_run(context, &call);
 }

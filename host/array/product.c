@@ -10,11 +10,11 @@
 #include <string.h>
 
 typedef struct product {
-    clv_context *context;
     size_t m, n, k, batch;
     bool ta, tb;
     size_t a_batch, b_batch;
     clv_array *a, *b, *c;
+    char kind[80];
 } product;
 
 clv_status clv_product_enqueue(clv_engine *engine, unsigned key, size_t m, size_t n, size_t k,
@@ -81,59 +81,61 @@ static clv_status read_shapes(product *p, const clv_product_options *o)
     return CLV_OK;
 }
 
-/* ---- trials ---------------------------------------------------------------------------------- */
+/* ---- what others call ------------------------------------------------------------------------ */
 
-typedef struct trial {
-    clv_context *context;
-    clv_array *a, *b, *c;
-    clv_product_options options;
-} trial;
+static clv_status sample(clv_context *context, const clv_call *like, double flops, clv_sample *out);
 
-static clv_status trial_once(void *user)
+static clv_matmul_shape shape_of(const product *p)
 {
-    trial *t = user;
-    return clv_product(t->context, t->a, t->b, &t->options, t->c);
+    return (clv_matmul_shape){ p->m, p->n, p->k, p->batch, p->ta, p->tb };
 }
 
-static clv_status wrap(trial *t, float **memory, size_t batch, size_t rows, size_t columns,
-                       clv_array **out)
+/* What lies in arrays is not handed over as matrices of the caller are: it has curves of its own. */
+static void describe(product *p, clv_array_call *c)
 {
-    const size_t shape[3] = { batch, rows, columns };
-    CLV_TRY(clv_array_wrap(t->context, *memory, 3, shape, out));
-    *memory += clv_round_up(batch * rows * columns, 1024) + 16;
-    return CLV_OK;
+    static const char prefix[] = "array ";
+    const clv_matmul_shape shape = shape_of(p);
+    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    c->call = (clv_call){
+        .operation = "matmul",
+        .work = { .kind = p->kind, .amount = flops, .flops = flops, .host_flops = 16e9 },
+        .sample = sample
+    };
+    memcpy(p->kind, prefix, sizeof prefix);
+    clv_matmul_kind(&shape, p->kind + sizeof prefix - 1, &c->call.work.least, &c->call.work.most);
+    c->device = on_device;
+    c->host = on_host;
+    c->user = p;
+    clv_array_call_add(c, p->a, true, false);
+    clv_array_call_add(c, p->b, true, false);
+    clv_array_call_add(c, p->c, false, true);
 }
 
-/* Arrays of the call's proportions: what lies in arrays is not handed over as matrices of the caller
- * are, and so has curves of its own. */
-static clv_status try_product(clv_context *context, double flops, clv_side side, double *seconds,
-                              void *user)
+static clv_status sample(clv_context *context, const clv_call *like, double flops, clv_sample *out)
 {
-    const product *p = user;
-    clv_matmul_trial s = { p->m, p->n, p->k, p->batch, p->ta, p->tb };
+    const product *p = ((const clv_array_call *)like->user)->user;
+    clv_matmul_shape s = shape_of(p);
     const double times = clv_matmul_scale(&s, flops);
-    (void)side;
     const size_t in_a = p->batch > 1 && !p->a_batch ? 1 : s.batch;
     const size_t in_b = p->batch > 1 && !p->b_batch ? 1 : s.batch;
-    const size_t floats = in_a * s.m * s.k + in_b * s.k * s.n + s.batch * s.m * s.n + 3 * 1040;
-    float *memory = clv_alloc_pages(floats * sizeof *memory), *next = memory;
-    if (!memory) return clv_fail(CLV_E_MEMORY, "product: no memory for a trial");
-    for (size_t i = 0; i < floats; ++i)
-        memory[i] = (float)(i % 13) * 0.125f - 0.75f;
-    trial t = { .context = context,
-                .options = {
-                    .size = sizeof t.options, .a_transposed = p->ta, .b_transposed = p->tb } };
-    clv_status status = wrap(&t, &next, in_a, p->ta ? s.k : s.m, p->ta ? s.m : s.k, &t.a);
-    if (!status) status = wrap(&t, &next, in_b, p->tb ? s.n : s.k, p->tb ? s.k : s.n, &t.b);
-    if (!status) status = wrap(&t, &next, s.batch, s.m, s.n, &t.c);
-    if (!status) status = clv_offload_time(trial_once, &t, seconds);
-    if (!status) *seconds *= times;
-    clv_array_free(t.a), clv_array_free(t.b), clv_array_free(t.c);
-    clv_free(memory);
-    return status;
+    const size_t a[3] = { in_a, p->ta ? s.k : s.m, p->ta ? s.m : s.k };
+    const size_t b[3] = { in_b, p->tb ? s.n : s.k, p->tb ? s.k : s.n };
+    const size_t c[3] = { s.batch, s.m, s.n };
+    clv_array_sample *made = clv_array_sample_begin(context, p, sizeof *p);
+    if (!made) return clv_fail(CLV_E_MEMORY, "product: no memory for a trial");
+    product *mine = (product *)made->user;
+    const clv_product_options o = { .a_transposed = p->ta, .b_transposed = p->tb };
+    clv_status status = clv_array_sample_add(made, 3, a, -0.75f, 1.5e-3f, &mine->a);
+    if (!status) status = clv_array_sample_add(made, 3, b, -0.75f, 1.5e-3f, &mine->b);
+    if (!status) status = clv_array_sample_add(made, 3, c, 0, 0, &mine->c);
+    if (!status) status = read_shapes(mine, &o);
+    if (!status) describe(mine, &made->call);
+    *out = (clv_sample){ .times = times,
+                         .result = status ? NULL : mine->c->host,
+                         .results = s.batch * s.m * s.n,
+                         .tolerance = 1e-3 };
+    return clv_array_sample_end(made, status, out);
 }
-
-/* ---- what others call ------------------------------------------------------------------------ */
 
 clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                        const clv_product_options *options, clv_array *c)
@@ -144,24 +146,9 @@ clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
     CLV_TRY(clv_array_check("product", context, b));
     CLV_TRY(clv_array_check("product", context, c));
     if (a == c || b == c) return clv_fail(CLV_E_ARGUMENT, "product: the result is an operand");
-    product p = { .context = context, .a = a, .b = b, .c = c };
+    product p = { .a = a, .b = b, .c = c };
     CLV_TRY(read_shapes(&p, &o));
-    static const char prefix[] = "array ";
-    char kind[sizeof prefix + 64] = "array ";
-    clv_matmul_trial shape = { p.m, p.n, p.k, p.batch, p.ta, p.tb };
-    const double flops = 2.0 * (double)p.m * (double)p.n * (double)p.k * (double)p.batch;
-    clv_call call = { .operation = "matmul",
-                      .kind = kind,
-                      .work = flops,
-                      .flops = flops,
-                      .host_flops = 16e9,
-                      .trial = try_product,
-                      .device = on_device,
-                      .host = on_host,
-                      .user = &p };
-    clv_matmul_kind(&shape, kind + sizeof prefix - 1, &call.least_work, &call.most_work);
-    clv_call_add(&call, a, true, false);
-    clv_call_add(&call, b, true, false);
-    clv_call_add(&call, c, false, true);
-    return clv_call_run(context, &call);
+    clv_array_call call = { .count = 0 };
+    describe(&p, &call);
+    return clv_array_call_run(context, &call);
 }

@@ -116,6 +116,7 @@ typedef struct reduction {
     clv_reduction what;
     clv_reduce_shape shape;
     clv_array *in, *out;
+    char kind[64];
 } reduction;
 
 static clv_status on_device(clv_engine *engine, void *user)
@@ -128,46 +129,6 @@ static clv_status on_host(void *user)
 {
     const reduction *r = user;
     return clv_reduce_host(r->what, &r->shape, r->in->host, r->out->host);
-}
-
-typedef struct trial {
-    clv_context *context;
-    clv_reduction what;
-    clv_array *in, *out;
-} trial;
-
-static clv_status trial_once(void *user)
-{
-    trial *t = user;
-    return clv_reduce(t->context, t->what, t->in, 1, t->out);
-}
-
-/* Rows of the call's own length and width, as many as `work` needs; one long one when it is long. */
-static clv_status try_reduce(clv_context *context, double work, clv_side side, double *seconds,
-                             void *user)
-{
-    const reduction *r = user;
-    (void)side;
-    size_t shape[3] = { 1, r->shape.len, r->shape.inner };
-    const double row = (double)(r->shape.len * r->shape.inner);
-    if (r->shape.outer > 1 && work > row)
-        shape[0] = (size_t)(work / row);
-    else
-        shape[1] = CLV_MAX((size_t)(work / (double)r->shape.inner), (size_t)1);
-    const size_t elements = shape[0] * shape[1] * shape[2], result[2] = { shape[0], shape[2] };
-    float *memory = clv_alloc_pages((elements + 1024 + result[0] * result[1]) * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "reduce: no memory for a trial");
-    for (size_t i = 0; i < elements; ++i)
-        memory[i] = (float)(i * 37 % 997) * 0.03f;
-    trial t = { .context = context, .what = r->what };
-    clv_status status = clv_array_wrap(context, memory, 3, shape, &t.in);
-    if (!status)
-        status = clv_array_wrap(context, memory + clv_round_up(elements, 1024), 2, result, &t.out);
-    if (!status) status = clv_offload_time(trial_once, &t, seconds);
-    clv_array_free(t.in);
-    clv_array_free(t.out);
-    clv_free(memory);
-    return status;
 }
 
 static clv_status read_shapes(reduction *r, int axis)
@@ -203,6 +164,57 @@ static clv_status read_shapes(reduction *r, int axis)
     return CLV_OK;
 }
 
+static clv_status sample(clv_context *context, const clv_call *like, double amount,
+                         clv_sample *out);
+
+static void describe(reduction *r, clv_array_call *c)
+{
+    static const double effort[] = { 6, 6, 14, 14, 4, 4, 4, 4 };
+    static const char *const classes[] = { "sum", "sum", "var", "var", "min", "min", "min", "min" };
+    const unsigned width = clv_call_octave(r->shape.inner), length = clv_call_octave(r->shape.len);
+    if (r->shape.outer == 1)
+        snprintf(r->kind, sizeof r->kind, "reduce %s w%u", classes[r->what], width);
+    else
+        snprintf(r->kind, sizeof r->kind, "reduce %s w%u n%u", classes[r->what], width, length);
+    const double elements = (double)r->in->elements;
+    c->call = (clv_call){ .operation = clv_reduction_name(r->what),
+                          .work = { .kind = r->kind,
+                                    .amount = elements,
+                                    .flops = effort[r->what] * elements,
+                                    .least = 1024,
+                                    .most = 1 << 23 },
+                          .sample = sample };
+    c->device = on_device;
+    c->host = on_host;
+    c->user = r;
+    clv_array_call_add(c, r->in, true, false);
+    clv_array_call_add(c, r->out, false, true);
+}
+
+/* Rows of the call's own length and width, as many as `amount` needs; one long one when it is long. */
+static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
+{
+    const reduction *r = ((const clv_array_call *)like->user)->user;
+    size_t shape[3] = { 1, r->shape.len, r->shape.inner };
+    const double row = (double)(r->shape.len * r->shape.inner);
+    if (r->shape.outer > 1 && amount > row)
+        shape[0] = (size_t)(amount / row);
+    else
+        shape[1] = CLV_MAX((size_t)(amount / (double)r->shape.inner), (size_t)1);
+    const size_t result[2] = { shape[0], shape[2] };
+    clv_array_sample *s = clv_array_sample_begin(context, r, sizeof *r);
+    if (!s) return clv_fail(CLV_E_MEMORY, "reduce: no memory for a trial");
+    reduction *mine = (reduction *)s->user;
+    mine->shape = (clv_reduce_shape){ shape[0], shape[1], shape[2] };
+    clv_status status = clv_array_sample_add(s, 3, shape, 0, 0.03f, &mine->in);
+    if (!status) status = clv_array_sample_add(s, 2, result, 0, 0, &mine->out);
+    if (!status) describe(mine, &s->call);
+    *out = (clv_sample){ .result = status ? NULL : mine->out->host,
+                         .results = result[0] * result[1],
+                         .tolerance = 1e-5 };
+    return clv_array_sample_end(s, status, out);
+}
+
 clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, int axis,
                       clv_array *out)
 {
@@ -213,25 +225,7 @@ clv_status clv_reduce(clv_context *context, clv_reduction what, clv_array *in, i
     if (in == out) return clv_fail(CLV_E_ARGUMENT, "reduce: the result is the operand");
     reduction r = { .what = what, .in = in, .out = out };
     CLV_TRY(read_shapes(&r, axis));
-    static const double effort[] = { 6, 6, 14, 14, 4, 4, 4, 4 };
-    static const char *const classes[] = { "sum", "sum", "var", "var", "min", "min", "min", "min" };
-    char kind[64];
-    if (r.shape.outer == 1)
-        snprintf(kind, sizeof kind, "reduce %s w%u", classes[what], clv_call_octave(r.shape.inner));
-    else
-        snprintf(kind, sizeof kind, "reduce %s w%u n%u", classes[what],
-                 clv_call_octave(r.shape.inner), clv_call_octave(r.shape.len));
-    clv_call call = { .operation = clv_reduction_name(what),
-                      .kind = kind,
-                      .work = (double)in->elements,
-                      .flops = effort[what] * (double)in->elements,
-                      .least_work = 1024,
-                      .most_work = 1 << 23,
-                      .trial = try_reduce,
-                      .device = on_device,
-                      .host = on_host,
-                      .user = &r };
-    clv_call_add(&call, in, true, false);
-    clv_call_add(&call, out, false, true);
-    return clv_call_run(context, &call);
+    clv_array_call call = { .count = 0 };
+    describe(&r, &call);
+    return clv_array_call_run(context, &call);
 }

@@ -4,38 +4,20 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "runtime/job/turn.h"
-#include "runtime/offload/engine.h"
-#include "runtime/record/context.h"
-
-#include <cleave/offload.h>
+#include "runtime/offload/call.h"
 
 #include <math.h>
 
 enum { Q = 4, K, V, O, MASK, BLOCKS, SCRATCH, X, W1, B1, W2, B2, INNER, Y, PACK };
 enum { MOST_WIDTH = 256 };
 
-/* What this thread forces, and a device's engine unless that is the host; *engine NULL: the host does
- * the call. Calls of no work at all are the host's, whatever is forced. */
-static clv_status choose(clv_context *context, const char *what, bool worth, clv_side *side,
-                         clv_engine **engine)
+/* The device does it wherever one works: neither side is timed. `nothing`: there is nothing to compute. */
+static clv_status run(clv_context *context, clv_call *call, bool nothing)
 {
-    *side = clv_offload_force(CLV_SIDE_AUTO);
-    (void)clv_offload_force(*side);
-    *engine = worth && *side != CLV_SIDE_HOST ? clv_engine_lock(context) : NULL;
-    if (*engine || !worth || *side != CLV_SIDE_DEVICE) return CLV_OK;
-    return clv_jobs_held(context)
-               ? clv_jobs_refuse(what)
-               : clv_fail(CLV_E_NO_DEVICE, "%s: forced to a device, and none works", what);
-}
-
-/* Whether the host does what the device could not. */
-static bool host_helps(const char *what, clv_status status, clv_side side)
-{
-    if (!status || side == CLV_SIDE_DEVICE) return false;
-    clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", what, clv_error_message());
-    return true;
+    call->untimed = true;
+    if (nothing) call->host_only = "host: there is nothing to compute";
+    clv_call_take_orders(call);
+    return clv_call_run(context, call);
 }
 
 /* ---- attention ---------------------------------------------------------------------------------- */
@@ -50,10 +32,24 @@ static bool extents(const clv_attention_shape *s, size_t kv_heads, size_t *q, si
            *k < INT32_MAX;
 }
 
-static clv_status on_host(const clv_attention_shape *s, size_t kv_heads, float scale,
-                          const float *q, const float *k, const float *v, const int32_t *mask,
-                          float *o)
+typedef struct attention {
+    const clv_attention_shape *shape;
+    size_t kv_heads, q_count, k_count;
+    float scale;
+    const float *q, *k, *v;
+    const int32_t *mask;
+    float *o;
+    clv_attention_block *list; /* of the device, until the call is over */
+} attention;
+
+static clv_status attention_on_host(void *user)
 {
+    const attention *t = user;
+    const clv_attention_shape *s = t->shape;
+    const size_t kv_heads = t->kv_heads;
+    const float scale = t->scale, *q = t->q, *k = t->k, *v = t->v;
+    const int32_t *mask = t->mask;
+    float *o = t->o;
     double *p = clv_alloc(s->keys + 1, sizeof *p);
     if (!p) return clv_fail(CLV_E_MEMORY, "attention: no memory for %zu keys", s->keys);
     for (size_t at = 0; at < s->batch * s->heads * s->queries; ++at) {
@@ -110,57 +106,66 @@ static clv_status bring_blocks(clv_engine *engine, const clv_attention_shape *s,
     return CLV_OK;
 }
 
-clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s, const float *q,
-                             const float *k, const float *v, const int32_t *mask, float *o)
+static clv_status attention_on_device(clv_engine *engine, void *user)
 {
-    if (!context || !s || !q || !k || !v || !o)
-        return clv_fail(CLV_E_ARGUMENT, "attention: context, shape, q, k, v or o is NULL");
-    const size_t kv_heads = s->kv_heads ? s->kv_heads : s->heads;
-    size_t q_count, k_count;
-    if (!s->width || s->width > MOST_WIDTH || !kv_heads || s->heads % kv_heads ||
-        !extents(s, kv_heads, &q_count, &k_count))
-        return clv_fail(CLV_E_SHAPE,
-                        "attention: %zu times %zu heads of width %zu, %zu of keys; %zu queries, "
-                        "%zu keys: widths are 1 to %d, heads of keys divide the heads, and arrays "
-                        "end below 2^31 elements",
-                        s->batch, s->heads, s->width, kv_heads, s->queries, s->keys, MOST_WIDTH);
-    if (!q_count) return CLV_OK;
-    const float scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->width));
-    clv_side side;
-    clv_engine *engine;
-    CLV_TRY(choose(context, "attention", s->keys > 0, &side, &engine));
-    if (!engine) return on_host(s, kv_heads, scale, q, k, v, mask, o);
-    clv_attention_block *list = NULL;
+    attention *t = user;
+    const clv_attention_shape *s = t->shape;
     clv_attention_call a = { .q = { .row = s->width, .head = s->queries * s->width },
                              .k = { .row = s->width, .head = s->keys * s->width },
                              .v = { .row = s->width, .head = s->keys * s->width },
                              .o = { .row = s->width, .head = s->queries * s->width },
                              .causal = s->causal,
                              .heads = s->heads,
-                             .kv_heads = kv_heads,
+                             .kv_heads = t->kv_heads,
                              .width = s->width,
-                             .scale = scale };
+                             .scale = t->scale };
+    const size_t q = t->q_count * sizeof *t->q, k = t->k_count * sizeof *t->k;
     clv_buffer *seen = NULL;
-    clv_status status = clv_attention_check(clv_queue_device(engine->queue), s->keys, s->width);
-    if (!status)
-        status = clv_engine_bring(engine, Q, q, q_count * sizeof *q, true, false, &a.q.buffer);
-    if (!status)
-        status = clv_engine_bring(engine, K, k, k_count * sizeof *k, true, false, &a.k.buffer);
-    if (!status)
-        status = clv_engine_bring(engine, V, v, k_count * sizeof *v, true, false, &a.v.buffer);
-    if (!status)
-        status = clv_engine_bring(engine, O, o, q_count * sizeof *o, false, true, &a.o.buffer);
-    if (!status && mask)
-        status = clv_engine_bring(engine, MASK, mask, s->batch * s->keys * sizeof *mask, true,
-                                  false, &seen);
+    CLV_TRY(clv_attention_check(clv_queue_device(engine->queue), s->keys, s->width));
+    CLV_TRY(clv_engine_bring(engine, Q, t->q, q, true, false, &a.q.buffer));
+    CLV_TRY(clv_engine_bring(engine, K, t->k, k, true, false, &a.k.buffer));
+    CLV_TRY(clv_engine_bring(engine, V, t->v, k, true, false, &a.v.buffer));
+    CLV_TRY(clv_engine_bring(engine, O, t->o, q, false, true, &a.o.buffer));
+    if (t->mask)
+        CLV_TRY(clv_engine_bring(engine, MASK, t->mask, s->batch * s->keys * sizeof *t->mask, true,
+                                 false, &seen));
     a.mask = seen;
-    if (!status) status = bring_blocks(engine, s, kv_heads, &a, &list);
-    if (!status) status = clv_attention_enqueue(engine->queue, &a);
-    status = clv_engine_finish(engine, status);
-    clv_engine_unlock(engine);
-    clv_free(list);
-    return host_helps("attention", status, side) ? on_host(s, kv_heads, scale, q, k, v, mask, o)
-                                                 : status;
+    CLV_TRY(bring_blocks(engine, s, t->kv_heads, &a, &t->list));
+    return clv_attention_enqueue(engine->queue, &a);
+}
+
+clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s, const float *q,
+                             const float *k, const float *v, const int32_t *mask, float *o)
+{
+    if (!context || !s || !q || !k || !v || !o)
+        return clv_fail(CLV_E_ARGUMENT, "attention: context, shape, q, k, v or o is NULL");
+    attention t = { .shape = s,
+                    .kv_heads = s->kv_heads ? s->kv_heads : s->heads,
+                    .q = q,
+                    .k = k,
+                    .v = v,
+                    .mask = mask,
+                    .o = o };
+    if (!s->width || s->width > MOST_WIDTH || !t.kv_heads || s->heads % t.kv_heads ||
+        !extents(s, t.kv_heads, &t.q_count, &t.k_count))
+        return clv_fail(CLV_E_SHAPE,
+                        "attention: %zu times %zu heads of width %zu, %zu of keys; %zu queries, "
+                        "%zu keys: widths are 1 to %d, heads of keys divide the heads, and arrays "
+                        "end below 2^31 elements",
+                        s->batch, s->heads, s->width, t.kv_heads, s->queries, s->keys, MOST_WIDTH);
+    if (!t.q_count) return CLV_OK;
+    t.scale = s->scale != 0 ? s->scale : (float)(1 / sqrt((double)s->width));
+    clv_call call = { .operation = "attention",
+                      .work = { .flops = 4 * (double)t.q_count * (double)s->keys,
+                                .bytes = sizeof(float) *
+                                         (2.0 * (double)t.q_count + 2.0 * (double)t.k_count) },
+                      .host = attention_on_host,
+                      .device = attention_on_device,
+                      .user = &t };
+    call.work.transfer_bytes = call.work.bytes;
+    const clv_status status = run(context, &call, !s->keys);
+    clv_free(t.list);
+    return status;
 }
 
 /* ---- feed forward --------------------------------------------------------------------------------- */
@@ -193,8 +198,9 @@ typedef struct ffn {
     float *y;
 } ffn;
 
-static clv_status ffn_on_device(clv_engine *e, const ffn *f)
+static clv_status ffn_on_device(clv_engine *e, void *user)
 {
+    const ffn *f = user;
     clv_buffer *x, *w1, *w2, *b1 = NULL, *b2 = NULL, *inner, *y;
     const size_t weight = f->width * f->inner * sizeof(float);
     const size_t rows = f->rows * f->width * sizeof(float);
@@ -209,8 +215,9 @@ static clv_status ffn_on_device(clv_engine *e, const ffn *f)
     return linear(e, f->rows, f->width, f->inner, inner, w2, b2, CLV_ACTIVATION_NONE, y);
 }
 
-static clv_status ffn_on_host(const ffn *f)
+static clv_status ffn_on_host(void *user)
 {
+    const ffn *f = user;
     float *inner = clv_alloc(f->inner, sizeof *inner);
     if (!inner) return clv_fail(CLV_E_MEMORY, "ffn: no memory for %zu floats", f->inner);
     for (size_t r = 0; r < f->rows; ++r) {
@@ -236,7 +243,7 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
                        clv_activation activation, const float *x, const float *w1, const float *b1,
                        const float *w2, const float *b2, float *y)
 {
-    const ffn f = { rows, width, inner, activation, x, w1, b1, w2, b2, y };
+    ffn f = { rows, width, inner, activation, x, w1, b1, w2, b2, y };
     size_t most;
     if (!context || !x || !w1 || !w2 || !y)
         return clv_fail(CLV_E_ARGUMENT, "ffn: context, x, w1, w2 or y is NULL");
@@ -247,11 +254,14 @@ clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, size_t i
                         "arrays that fit in memory",
                         rows, width, inner);
     if (!rows || !width) return CLV_OK;
-    clv_side side;
-    clv_engine *engine;
-    CLV_TRY(choose(context, "ffn", inner > 0, &side, &engine));
-    if (!engine) return ffn_on_host(&f);
-    const clv_status status = clv_engine_finish(engine, ffn_on_device(engine, &f));
-    clv_engine_unlock(engine);
-    return host_helps("ffn", status, side) ? ffn_on_host(&f) : status;
+    const double weights = 2.0 * (double)width * (double)inner;
+    clv_call call = { .operation = "ffn",
+                      .work = { .flops = 2 * weights * (double)rows,
+                                .bytes = sizeof(float) *
+                                         (weights + 2.0 * (double)rows * (double)width) },
+                      .host = ffn_on_host,
+                      .device = ffn_on_device,
+                      .user = &f };
+    call.work.transfer_bytes = call.work.bytes;
+    return run(context, &call, !inner);
 }

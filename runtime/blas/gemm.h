@@ -107,19 +107,16 @@ double clv_gemm_host_flops(size_t n);
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
                            const clv_matmul_options *options, float *c);
 
-/* ---- host or device: matmul_trial.c --------------------------------------------------------------- */
+/* ---- which products cost alike: matmul_shape.c ---------------------------------------------------- */
 
-/* Products that stand for a call's kind, in growing sizes. */
-typedef struct clv_matmul_trial {
+typedef struct clv_matmul_shape {
     size_t m, n, k, batch;
     bool a_columns, b_columns; /* lie column by column */
-} clv_matmul_trial;
+} clv_matmul_shape;
 /* Calls of one kind share a curve against their flops, measured from `least` to `most`. */
-void clv_matmul_kind(const clv_matmul_trial *shape, char kind[64], double *least, double *most);
+void clv_matmul_kind(const clv_matmul_shape *shape, char kind[64], double *least, double *most);
 /* The shape, larger or smaller, of about that many flops; returns how many times its own these are. */
-double clv_matmul_scale(clv_matmul_trial *shape, double flops);
-clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
-                          void *shape);
+double clv_matmul_scale(clv_matmul_shape *shape, double flops);
 
 /* ---- providers: for gemm.c ------------------------------------------------------------------------ */
 

@@ -9,7 +9,8 @@
 #include "runtime/blas/matmul_parts.h"
 #include "runtime/job/turn.h"
 #include "runtime/offload/engine.h"
-#include "runtime/offload/offload.h"
+#include "runtime/offload/call.h"
+#include "runtime/offload/rates.h"
 #include "runtime/record/context.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@
 enum { A, B, C, SCRATCH, PACKED };
 
 /* The call with every stride spelled out, and C's columns neighbours. */
-typedef struct call {
+typedef struct product {
     size_t m, n, k, batch;
     const float *a, *b;
     float *c;
@@ -26,7 +27,8 @@ typedef struct call {
     clv_progress *progress;
     void *progress_user;
     clv_watch *watch; /* NULL: nobody looks */
-} call;
+    char kind[64];
+} product;
 
 /* Elements from the first to one past the last; false: beyond what can be addressed. */
 static bool span(size_t rows, size_t row, size_t cols, size_t col, size_t batch, size_t step,
@@ -49,7 +51,7 @@ static void swap(size_t *x, size_t *y)
 }
 
 /* C^T = B^T A^T, where C lies column by column. */
-static void transpose(call *t)
+static void transpose(product *t)
 {
     const float *a = t->a;
     t->a = t->b, t->b = a;
@@ -60,7 +62,7 @@ static void transpose(call *t)
 }
 
 /* Every element can be addressed; those of C, where it is dense, are nobody else's. */
-static clv_status check_reach(const call *t)
+static clv_status check_reach(const product *t)
 {
     size_t a, b, c, one, all;
     if (!span(t->m, t->a_row, t->k, t->a_col, t->batch, t->a_batch, &a) ||
@@ -93,27 +95,27 @@ static clv_status check_dense(size_t m, size_t n, size_t k, const float *a, cons
 
 /* What read_call makes of dense matrices that are small enough for every size to be one. */
 static clv_status read_dense(size_t m, size_t n, size_t k, const float *a, const float *b, float *c,
-                             call *out)
+                             product *out)
 {
-    *out = (call){ .m = m,
-                   .n = n,
-                   .k = k,
-                   .batch = 1,
-                   .a = a,
-                   .b = b,
-                   .c = c,
-                   .a_row = k,
-                   .a_col = 1,
-                   .b_row = n,
-                   .b_col = 1,
-                   .c_row = n,
-                   .c_batch = m * n,
-                   .alpha = 1 };
+    *out = (product){ .m = m,
+                      .n = n,
+                      .k = k,
+                      .batch = 1,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .a_row = k,
+                      .a_col = 1,
+                      .b_row = n,
+                      .b_col = 1,
+                      .c_row = n,
+                      .c_batch = m * n,
+                      .alpha = 1 };
     return check_dense(m, n, k, a, b, c);
 }
 
 static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const float *b,
-                            const clv_matmul_options *given, float *c, call *out)
+                            const clv_matmul_options *given, float *c, product *out)
 {
     enum { SMALL = 1 << 16 };
     if (!given && m < SMALL && n < SMALL && k < SMALL) return read_dense(m, n, k, a, b, c, out);
@@ -122,25 +124,25 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE, "matmul: %zu x %zu x %zu given, extents end below 2^32", m, n,
                         k);
-    *out = (call){ .m = m,
-                   .n = n,
-                   .k = k,
-                   .batch = CLV_MAX(o.batch, (size_t)1),
-                   .a = a,
-                   .b = b,
-                   .c = c,
-                   .a_row = o.a_row || o.a_col ? o.a_row : k,
-                   .a_col = o.a_row || o.a_col ? o.a_col : 1,
-                   .a_batch = o.a_batch,
-                   .b_row = o.b_row || o.b_col ? o.b_row : n,
-                   .b_col = o.b_row || o.b_col ? o.b_col : 1,
-                   .b_batch = o.b_batch,
-                   .c_row = o.c_row || o.c_col ? o.c_row : n,
-                   .c_batch = o.c_batch ? o.c_batch : m * n,
-                   .alpha = o.with_scale ? o.alpha : 1,
-                   .beta = o.with_scale ? o.beta : 0,
-                   .progress = o.progress,
-                   .progress_user = o.progress_user };
+    *out = (product){ .m = m,
+                      .n = n,
+                      .k = k,
+                      .batch = CLV_MAX(o.batch, (size_t)1),
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .a_row = o.a_row || o.a_col ? o.a_row : k,
+                      .a_col = o.a_row || o.a_col ? o.a_col : 1,
+                      .a_batch = o.a_batch,
+                      .b_row = o.b_row || o.b_col ? o.b_row : n,
+                      .b_col = o.b_row || o.b_col ? o.b_col : 1,
+                      .b_batch = o.b_batch,
+                      .c_row = o.c_row || o.c_col ? o.c_row : n,
+                      .c_batch = o.c_batch ? o.c_batch : m * n,
+                      .alpha = o.with_scale ? o.alpha : 1,
+                      .beta = o.with_scale ? o.beta : 0,
+                      .progress = o.progress,
+                      .progress_user = o.progress_user };
     size_t c_col = o.c_row || o.c_col ? o.c_col : 1;
     if (c_col != 1 && n > 1) {
         if (out->c_row != 1 && m > 1)
@@ -157,15 +159,16 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
 }
 
 /* Columns of B next to each other. */
-static void copy_b(const call *t, const float *b, float *dense)
+static void copy_b(const product *t, const float *b, float *dense)
 {
     for (size_t q = 0; q < t->k; ++q)
         for (size_t j = 0; j < t->n; ++j)
             dense[q * t->n + j] = b[q * t->b_row + j * t->b_col];
 }
 
-static clv_status on_host(const call *t)
+static clv_status on_host(void *user)
 {
+    const product *t = user;
     const bool copy = t->b_col != 1 && t->n > 1;
     float *dense = copy ? clv_alloc(t->k * t->n, sizeof *dense) : NULL;
     if (copy && t->k && !dense) return clv_fail(CLV_E_MEMORY, "matmul: no memory for B");
@@ -238,8 +241,9 @@ static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, c
     return CLV_OK;
 }
 
-static clv_status on_device(clv_engine *engine, const call *t)
+static clv_status on_device(clv_engine *engine, void *user)
 {
+    const product *t = user;
     size_t a, b, c;
     clv_gemm_form form;
     clv_gemm g = { .m = t->m,
@@ -270,52 +274,82 @@ static clv_status on_device(clv_engine *engine, const call *t)
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
                            const clv_matmul_options *options, float *c)
 {
-    call t;
+    product t;
     CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
     return m && n ? on_host(&t) : CLV_OK;
 }
 
-typedef struct question {
-    char kind[64];
-    clv_matmul_trial shape;
-    clv_offload_request request;
-    bool is_short; /* than any launch */
-} question;
+static clv_status sample(clv_context *context, const clv_call *like, double flops, clv_sample *out);
 
-static void ask(const call *t, question *q)
+static void describe(product *t, clv_call *c)
 {
-    q->shape = (clv_matmul_trial){ t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
+    const clv_matmul_shape shape = { t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
     const double a = (double)t->m * (double)t->k, b = (double)t->k * (double)t->n;
     const double bytes = 4 * (double)t->batch * (a + b + (double)t->m * (double)t->n);
-    q->request = (clv_offload_request){
-        .operation = "matmul",
-        .kind = q->kind,
-        .work = 2 * a * (double)t->n * (double)t->batch,
-        .shape = clv_offload_shape(clv_offload_shape(clv_offload_shape(0, t->m), t->n), t->k),
-        .flops = 2 * a * (double)t->n * (double)t->batch,
-        .host_flops = 16e9,
-        .bytes = bytes,
-        .transfer_bytes = bytes,
-        .brief = true,
-        .trial = clv_matmul_try,
-        .user = &q->shape
-    };
-    *q->kind = '\0';
+    const double flops = 2 * a * (double)t->n * (double)t->batch, usual = 16e9;
+    *c = (clv_call){ .operation = "matmul",
+                     .work = { .kind = t->kind,
+                               .amount = flops,
+                               .shape = clv_call_shape(
+                                   clv_call_shape(clv_call_shape(0, t->m), t->n), t->k),
+                               .flops = flops,
+                               .bytes = bytes,
+                               .transfer_bytes = bytes },
+                     .host = on_host,
+                     .device = on_device,
+                     .user = t,
+                     .spent = t->beta != 0, /* beta * C may have been added already */
+                     .sample = sample };
+    if (!t->k) c->host_only = "host: products of no terms";
     /* a guess that is less cautious than that for what devices might be faster at */
-    const double usual = q->request.host_flops;
-    q->request.host_flops = CLV_MAX(usual, clv_gemm_host_flops(t->n));
-    q->is_short = clv_offload_is_short(&q->request);
-    if (q->is_short) return;
-    q->request.host_flops = usual;
-    clv_matmul_kind(&q->shape, q->kind, &q->request.least_work, &q->request.most_work);
+    c->work.host_flops = CLV_MAX(usual, clv_gemm_host_flops(t->n));
+    if (clv_work_is_short(&c->work)) return;
+    c->work.host_flops = usual;
+    clv_matmul_kind(&shape, t->kind, &c->work.least, &c->work.most);
 }
 
-static clv_status compute_on_host(clv_context *context, const question *q, const call *t)
+/* A product on memory of its own. */
+typedef struct sampled {
+    product product;
+    clv_call call;
+    float memory[];
+} sampled;
+
+static clv_status sample(clv_context *context, const clv_call *like, double flops, clv_sample *out)
 {
-    if (q->is_short) return on_host(t); /* the clock would take longer */
-    const double started = clv_jobs_clock();
-    CLV_TRY(on_host(t));
-    clv_offload_took(context, &q->request, CLV_SIDE_HOST, clv_jobs_clock() - started);
+    const product *t = like->user;
+    clv_matmul_shape s = { t->m, t->n, t->k, t->batch, t->a_col != 1, t->b_col != 1 };
+    const double times = clv_matmul_scale(&s, flops);
+    (void)context;
+    const size_t a = s.m * s.k, b = s.k * s.n, c = s.m * s.n;
+    sampled *made = clv_alloc_pages(sizeof *made + (a + b + c) * s.batch * sizeof(float));
+    if (!made) return clv_fail(CLV_E_MEMORY, "matmul: no memory for a trial");
+    for (size_t i = 0; i < (a + b) * s.batch; ++i)
+        made->memory[i] = (float)(i % 13) * 0.125f - 0.75f;
+    made->product = (product){ .m = s.m,
+                               .n = s.n,
+                               .k = s.k,
+                               .batch = s.batch,
+                               .a = made->memory,
+                               .b = made->memory + a * s.batch,
+                               .c = made->memory + (a + b) * s.batch,
+                               .a_row = s.a_columns ? 1 : s.k,
+                               .a_col = s.a_columns ? s.m : 1,
+                               .a_batch = a,
+                               .b_row = s.b_columns ? 1 : s.n,
+                               .b_col = s.b_columns ? s.k : 1,
+                               .b_batch = b,
+                               .c_row = s.n,
+                               .c_batch = c,
+                               .alpha = 1 };
+    describe(&made->product, &made->call);
+    *out = (clv_sample){ .call = &made->call,
+                         .times = times, /* extents are whole numbers: to what was asked for */
+                         .result = made->product.c,
+                         .results = c * s.batch,
+                         .tolerance = 1e-3,
+                         .memory = made,
+                         .end = clv_free };
     return CLV_OK;
 }
 
@@ -350,40 +384,24 @@ static clv_status do_tiny(size_t m, size_t n, size_t k, const float *a, const fl
 clv_status clv_matmul(clv_context *context, size_t m, size_t n, size_t k, const float *a,
                       const float *b, const clv_matmul_options *options, float *c)
 {
-    call t;
+    product t;
     if (!context || ((!a || !b) && m && n && k) || (!c && m && n))
         return clv_fail(CLV_E_ARGUMENT, "matmul: context, a, b or c is NULL");
     if (!options && is_tiny(m, n, k)) {
         const size_t floats = m * k + k * n + m * n;
         CLV_TRY(check_dense(m, n, k, a, b, c));
-        if (clv_offload_at_once(context, "matmul", 2.0 * (double)(m * n * k), 64e9,
-                                4.0 * (double)floats))
+        if (clv_call_at_once(context, "matmul", 2.0 * (double)(m * n * k), 64e9,
+                             4.0 * (double)floats))
             return do_tiny(m, n, k, a, b, c);
     }
     CLV_TRY(read_call(m, n, k, a, b, options, c, &t));
     if (!m || !n) return CLV_OK;
     clv_watch watch = clv_watch_begin("matmul", t.progress, t.progress_user, t.m * t.batch);
     if (t.progress) t.watch = &watch;
-    clv_offload plan;
-    question q;
-    ask(&t, &q);
-    CLV_TRY(clv_offload_decide(context, &q.request, &plan));
-    if (clv_offload_is_dry()) return CLV_OK;
-    if (!k) return on_host(&t); /* products of no terms */
-    if (plan.side == CLV_SIDE_HOST) return compute_on_host(context, &q, &t);
-    const double started = clv_jobs_clock();
-    clv_engine *engine = clv_engine_lock(context);
-    if (!engine)
-        return plan.forced ? clv_fail(CLV_E_NO_DEVICE, "matmul: no device works") : on_host(&t);
-    const clv_status status = clv_engine_finish(engine, on_device(engine, &t));
-    clv_engine_unlock(engine);
-    if (!status) clv_offload_took(context, &q.request, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
-    /* beta * C may have been added already: then a second attempt would add it twice */
-    if (!status || status == CLV_E_SHAPE || status == CLV_E_CANCELLED || t.beta != 0 || plan.forced)
-        return status;
-    clv_log(CLV_LOG_WARN, "matmul: the host computes, since: %s", clv_error_message());
-    clv_offload_fell_back(context, &q.request, clv_error_message());
-    return on_host(&t);
+    clv_call call;
+    describe(&t, &call);
+    clv_call_take_orders(&call);
+    return clv_call_run(context, &call);
 }
 
 clv_status clv_matmul_f32(clv_context *context, size_t m, size_t n, size_t k, const float *a,

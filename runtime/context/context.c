@@ -11,7 +11,7 @@
 #include "runtime/job/plain.h"
 #include "runtime/job/run.h"
 #include "runtime/offload/engine.h"
-#include "runtime/offload/offload.h"
+#include "runtime/offload/table.h"
 #include "runtime/program/cache.h"
 #include "runtime/program/texts.h"
 
@@ -159,10 +159,10 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
     clv_mutex_init(&context->job_lock);
-    clv_mutex_init(&context->offload_lock);
     clv_mutex_init(&context->array_lock);
     clv_mutex_init(&context->shelf_lock);
     clv_status status = clv_texts_make(context);
+    if (!status) status = clv_offload_make(context);
     if (!status) status = open_caches(context, &options);
     context->batch = options.batch;
     context->tensor_bytes = options.tensor_bytes;
@@ -204,7 +204,6 @@ void clv_context_free(clv_context *context)
     clv_trace_free(context->trace);
     clv_free(context->cache);
     pthread_mutex_destroy(&context->job_lock);
-    pthread_mutex_destroy(&context->offload_lock);
     pthread_mutex_destroy(&context->array_lock);
     pthread_mutex_destroy(&context->shelf_lock);
     clv_free(context);

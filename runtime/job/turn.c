@@ -4,29 +4,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/record/caller.h"
 #include "runtime/record/context.h"
-
-static _Thread_local double waited_s; /* its address names the thread */
-
-static _Thread_local const clv_context *served;
 
 void clv_jobs_serve(const clv_context *context)
 {
-    served = context;
+    clv_caller_here()->serves = context;
 }
 
 bool clv_jobs_held(clv_context *context)
 {
-    return served == context || atomic_load(&context->job_owner) == (uintptr_t)&waited_s;
+    const clv_caller *caller = clv_caller_here();
+    return caller->serves == context || atomic_load(&context->job_owner) == (uintptr_t)caller;
 }
 
 bool clv_jobs_lock(clv_context *context)
 {
+    clv_caller *caller = clv_caller_here();
     if (clv_jobs_held(context)) return false;
     const double started = clv_now();
     pthread_mutex_lock(&context->job_lock);
-    atomic_store(&context->job_owner, (uintptr_t)&waited_s);
-    waited_s += clv_now() - started;
+    atomic_store(&context->job_owner, (uintptr_t)caller);
+    caller->waited_s += clv_now() - started;
     return true;
 }
 
@@ -46,5 +45,5 @@ clv_status clv_jobs_refuse(const char *what)
 
 double clv_jobs_clock(void)
 {
-    return clv_now() - waited_s;
+    return clv_now() - clv_caller_here()->waited_s;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of both sides against work: lookup, text, refinement. Pure. */
-#include "runtime/offload/measure.h"
+#include "runtime/offload/curve.h"
 
 #include "base/text.h"
 
@@ -15,8 +15,8 @@ void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s
     for (; i && curve->at[i - 1].work > work; --i)
         curve->at[i] = curve->at[i - 1];
     curve->at[i].work = work;
-    curve->at[i].host_s = host_s;
-    curve->at[i].device_s = device_s;
+    curve->at[i].seconds[CLV_HOST] = host_s;
+    curve->at[i].seconds[CLV_DEVICE] = device_s;
 }
 
 double clv_curve_place(const clv_curve *curve, double work, size_t *first)
@@ -37,33 +37,30 @@ static double between(double a, double b, double t)
     return exp(log(a) + t * (log(b) - log(a)));
 }
 
-void clv_curve_at(const clv_curve *curve, double work, double *host_s, double *device_s)
+void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES])
 {
+    static const double least_part = 0.05; /* of the first point's time */
     const size_t n = curve->count;
-    *host_s = *device_s = 0;
-    if (!n) return;
-    if (work <= curve->at[0].work) { /* the host's time shrinks with the work, a launch does not */
-        const double part = work / curve->at[0].work;
-        *host_s = curve->at[0].host_s * (part > 0.05 ? part : 0.05);
-        *device_s = curve->at[0].device_s;
-        return;
+    size_t i = 0;
+    const double t = n ? clv_curve_place(curve, work, &i) : 0;
+    for (int side = 0; side < CLV_SIDES; ++side) {
+        if (!n)
+            seconds[side] = 0;
+        else if (work <=
+                 curve->at[0].work) /* the host's time shrinks with the work, a launch does not */
+            seconds[side] = curve->at[0].seconds[side] *
+                            (side == CLV_HOST ? fmax(work / curve->at[0].work, least_part) : 1);
+        else if (work >= curve->at[n - 1].work)
+            seconds[side] = work / curve->at[n - 1].work * curve->at[n - 1].seconds[side];
+        else
+            seconds[side] = between(curve->at[i].seconds[side], curve->at[i + 1].seconds[side], t);
     }
-    if (work >= curve->at[n - 1].work) {
-        const double times = work / curve->at[n - 1].work;
-        *host_s = times * curve->at[n - 1].host_s;
-        *device_s = times * curve->at[n - 1].device_s;
-        return;
-    }
-    size_t i;
-    const double t = clv_curve_place(curve, work, &i);
-    *host_s = between(curve->at[i].host_s, curve->at[i + 1].host_s, t);
-    *device_s = between(curve->at[i].device_s, curve->at[i + 1].device_s, t);
 }
 
 /* Of one side's time to the other's at a point: at least 1. */
 static double apart(const clv_curve *curve, size_t i)
 {
-    const double ratio = curve->at[i].device_s / curve->at[i].host_s;
+    const double ratio = curve->at[i].seconds[CLV_DEVICE] / curve->at[i].seconds[CLV_HOST];
     return ratio < 1 ? 1 / ratio : ratio;
 }
 
@@ -73,8 +70,9 @@ bool clv_curve_next(const clv_curve *curve, double *work)
     if (curve->count >= CLV_CURVE_POINTS) return false;
     for (int pass = 0; pass < 2; ++pass)
         for (size_t i = 1; i < curve->count; ++i) {
-            const bool before = curve->at[i - 1].device_s < curve->at[i - 1].host_s;
-            const bool after = curve->at[i].device_s < curve->at[i].host_s;
+            const bool before =
+                curve->at[i - 1].seconds[CLV_DEVICE] < curve->at[i - 1].seconds[CLV_HOST];
+            const bool after = curve->at[i].seconds[CLV_DEVICE] < curve->at[i].seconds[CLV_HOST];
             const bool tells =
                 pass ? apart(curve, i - 1) < alike || apart(curve, i) < alike : before != after;
             if (!tells || curve->at[i].work < (pass ? wide : narrow) * curve->at[i - 1].work)
@@ -87,12 +85,10 @@ bool clv_curve_next(const clv_curve *curve, double *work)
 
 void clv_curve_smooth(clv_curve *curve)
 {
-    for (size_t i = curve->count; i-- > 1;) {
-        if (curve->at[i - 1].host_s > curve->at[i].host_s)
-            curve->at[i - 1].host_s = curve->at[i].host_s;
-        if (curve->at[i - 1].device_s > curve->at[i].device_s)
-            curve->at[i - 1].device_s = curve->at[i].device_s;
-    }
+    for (size_t i = curve->count; i-- > 1;)
+        for (int side = 0; side < CLV_SIDES; ++side)
+            curve->at[i - 1].seconds[side] =
+                fmin(curve->at[i - 1].seconds[side], curve->at[i].seconds[side]);
 }
 
 bool clv_curve_read(const char *text, clv_curve *curve)
@@ -124,5 +120,6 @@ void clv_curve_write(const clv_curve *curve, char *text, size_t room)
     if (room) *text = '\0';
     for (size_t i = 0; i < curve->count && used < room; ++i)
         used += (size_t)snprintf(text + used, room - used, "%s%.6g:%.4g:%.4g", i ? " " : "",
-                                 curve->at[i].work, curve->at[i].host_s, curve->at[i].device_s);
+                                 curve->at[i].work, curve->at[i].seconds[CLV_HOST],
+                                 curve->at[i].seconds[CLV_DEVICE]);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing both sides of an operation once, so that later calls know where to go. */
+/* Timing both sides of an operation, on operands of its own, so that calls know where to go. */
 #include "runtime/offload/measure.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/text.h"
 #include "runtime/job/turn.h"
+#include "runtime/offload/carry.h"
+#include "runtime/record/context.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +16,37 @@
 
 enum { TURNS = 5 };                 /* of both sides, where they are alike */
 static const double budget_s = 0.4; /* of a curve, once it has four points */
+static const double shape_s = 0.1;  /* of a shape */
 static const double clear = 0.45;   /* of the host's time: the device wins from here on */
 static const double alike = 0.6;    /* of each other's time: one turn does not tell */
+static const double clearly =
+    1.1; /* every turn of one side is so many times slower than the other's */
 
 /* Threads, of a driver or of ours, find their cores in this time; what a program that calls once in a
  * while sees before is not what it is about. Shorter calls of the host use none. */
 static const double settles_s = 10e-3, alone_s = 40e-6;
-static _Thread_local bool on_host;
-static _Thread_local double useful_s; /* what calls took as they usually do */
+
+double (*clv_measure_clock)(void) = clv_jobs_clock;
+
+/* Timings of one amount of work; the curve gets what is usual. */
+typedef struct spot {
+    double work, seconds[CLV_SIDES][TURNS];
+    int turns;
+} spot;
+
+typedef struct survey {
+    clv_context *context;
+    const clv_call *like;
+    double started;
+    double useful_s; /* what calls took as they usually do */
+    spot spots[CLV_CURVE_POINTS];
+    int count;
+} survey;
+
+static survey begin(clv_context *context, const clv_call *like)
+{
+    return (survey){ .context = context, .like = like, .started = clv_measure_clock() };
+}
 
 /* The value below which that part of all lies. */
 static double quantile(double *values, int count, double part)
@@ -34,79 +59,108 @@ static double quantile(double *values, int count, double part)
     return values[(int)(part * (count - 1))];
 }
 
-clv_status clv_offload_time(clv_status (*body)(void *user), void *user, double *seconds)
+static clv_status once(const survey *s, const clv_call *call, int side)
+{
+    bool by_host;
+    return side == CLV_HOST ? clv_carry_to_host(s->context, call)
+                            : clv_carry_to_device(s->context, call, &by_host);
+}
+
+/* Median of several calls within a short time. */
+static clv_status time_side(survey *s, clv_call *call, int side, double *seconds)
 {
     enum { LEAST = 4, MOST = 100 };
     static const double enough_s = 4e-3, most_s = 60e-3;
     double spent = 0, longest = 0, took[MOST];
     int count = 0, others = 1;
-    CLV_TRY(body(user)); /* compiles, allocates */
-    const double woken = clv_jobs_clock();
+    call->forced = side == CLV_HOST ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
+    CLV_TRY(once(s, call, side)); /* compiles, allocates */
+    const double woken = clv_measure_clock();
     do {
-        CLV_TRY(body(user));
+        CLV_TRY(once(s, call, side));
         ++others;
-        if (on_host && clv_jobs_clock() - woken < alone_s) break;
-    } while (clv_jobs_clock() - woken < settles_s);
+        if (side == CLV_HOST && clv_measure_clock() - woken < alone_s) break;
+    } while (clv_measure_clock() - woken < settles_s);
     /* drivers may compile once more, for another size: that call is not what the others are like */
     while (count < MOST && (count < LEAST || spent < enough_s) && spent - longest < most_s) {
-        const double started = clv_jobs_clock();
-        CLV_TRY(body(user));
-        took[count] = clv_jobs_clock() - started;
+        const double started = clv_measure_clock();
+        CLV_TRY(once(s, call, side));
+        took[count] = clv_measure_clock() - started;
         longest = CLV_MAX(longest, took[count]);
         spent += took[count++];
     }
     *seconds = CLV_MAX(quantile(took, count, 0.5), 1e-8);
-    useful_s += (count + others) * *seconds;
+    s->useful_s += (count + others) * *seconds;
     return CLV_OK;
 }
 
-static clv_status time_both(clv_context *context, const clv_offload_request *r, double work,
-                            double *host, double *device)
+/* ---- do both sides say the same? ----------------------------------------------------------------- */
+
+static clv_status compare(const survey *s, const clv_sample *sample, const float *want)
 {
-    const clv_side before = clv_offload_force(CLV_SIDE_HOST);
-    const bool dry = clv_offload_dry(false);
-    on_host = true;
-    clv_status status = r->trial(context, work, CLV_SIDE_HOST, host, r->user);
-    on_host = false;
-    if (!status) {
-        clv_offload_force(CLV_SIDE_DEVICE);
-        status = r->trial(context, work, CLV_SIDE_DEVICE, device, r->user);
+    double largest = 0, worst = 0;
+    for (size_t i = 0; i < sample->results; ++i) {
+        largest = fmax(largest, fabs((double)want[i]));
+        const double off = fabs((double)sample->result[i] - (double)want[i]);
+        if (!(off <= worst)) worst = isnan(off) ? INFINITY : off;
     }
-    clv_offload_force(before);
-    clv_offload_dry(dry);
+    if (worst <= sample->tolerance * largest) return CLV_OK;
+    return clv_fail(
+        CLV_E_WRONG_RESULT,
+        "%s: the device's result is off by %.3g of the host's largest element, expected "
+        "at most %.3g",
+        s->like->operation, worst / largest, sample->tolerance);
+}
+
+static clv_status check(const survey *s, clv_sample *sample)
+{
+    if (!sample->results || !(sample->tolerance > 0)) return CLV_OK;
+    float *want = clv_alloc(sample->results, sizeof *want);
+    if (!want) return clv_fail(CLV_E_MEMORY, "%s: no memory to compare", s->like->operation);
+    sample->call->forced = CLV_SIDE_HOST;
+    clv_status status = once(s, sample->call, CLV_HOST);
+    memcpy(want, sample->result, sample->results * sizeof *want);
+    sample->call->forced = CLV_SIDE_DEVICE;
+    if (!status) status = once(s, sample->call, CLV_DEVICE);
+    if (!status) status = compare(s, sample, want);
+    clv_free(want);
+    return status;
+}
+
+/* ---- looks --------------------------------------------------------------------------------------- */
+
+/* Both sides, at so much work. */
+static clv_status time_both(survey *s, double work, double seconds[CLV_SIDES])
+{
+    clv_sample sample = { 0 };
+    CLV_TRY(s->like->sample(s->context, s->like, work, &sample));
+    clv_status status = s->useful_s > 0 ? CLV_OK : check(s, &sample);
+    for (int side = 0; side < CLV_SIDES && !status; ++side) {
+        status = time_side(s, sample.call, side, &seconds[side]);
+        if (sample.times > 0) seconds[side] *= sample.times;
+    }
+    if (sample.end) sample.end(sample.memory);
     return status;
 }
 
 /* Of the budget. What a compiler or a choice among forms takes is no part of it: the curve would end
  * where it has just begun. */
-static double lasted(double started)
+static double lasted(const survey *s)
 {
     static const double most_s = 20;
-    return clv_jobs_clock() - started < most_s ? useful_s : INFINITY;
+    return clv_measure_clock() - s->started < most_s ? s->useful_s : INFINITY;
 }
 
-/* Timings of one amount of work; the curve gets what is usual. */
-typedef struct spot {
-    double work, host[TURNS], device[TURNS];
-    int turns;
-} spot;
-
-typedef struct survey {
-    clv_context *context;
-    const clv_offload_request *request;
-    double started;
-    spot spots[CLV_CURVE_POINTS];
-    int count;
-} survey;
-
 /* Each turn is of a little more or less work: work that cores share out without a rest is no rule. */
-static clv_status look(const survey *s, spot *at)
+static clv_status look(survey *s, spot *at)
 {
     static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97 };
     const double off = times[at->turns];
-    double host = 0, device = 0;
-    CLV_TRY(time_both(s->context, s->request, at->work * off, &host, &device));
-    at->host[at->turns] = host / off, at->device[at->turns++] = device / off;
+    double seconds[CLV_SIDES];
+    CLV_TRY(time_both(s, at->work * off, seconds));
+    for (int side = 0; side < CLV_SIDES; ++side)
+        at->seconds[side][at->turns] = seconds[side] / off;
+    ++at->turns;
     return CLV_OK;
 }
 
@@ -131,8 +185,9 @@ static clv_status look_again(survey *s, int turns)
     for (int round = 1; round < turns; ++round)
         for (int i = 0; i < s->count; ++i) {
             spot *at = &s->spots[i];
-            if (lasted(s->started) > 2 * budget_s) return CLV_OK;
-            const double ratio = usual(at->device, at->turns) / usual(at->host, at->turns);
+            if (lasted(s) > 2 * budget_s) return CLV_OK;
+            const double ratio =
+                usual(at->seconds[CLV_DEVICE], at->turns) / usual(at->seconds[CLV_HOST], at->turns);
             if (at->turns > round || ratio < alike || ratio > 1 / alike) continue;
             CLV_TRY(look(s, at));
         }
@@ -142,29 +197,29 @@ static clv_status look_again(survey *s, int turns)
 static void draw(const survey *s, clv_curve *curve)
 {
     *curve = (clv_curve){ 0 };
-    for (int i = 0; i < s->count; ++i)
-        clv_curve_add(curve, s->spots[i].work, usual(s->spots[i].host, s->spots[i].turns),
-                      usual(s->spots[i].device, s->spots[i].turns));
+    for (int i = 0; i < s->count; ++i) {
+        const spot *at = &s->spots[i];
+        clv_curve_add(curve, at->work, usual(at->seconds[CLV_HOST], at->turns),
+                      usual(at->seconds[CLV_DEVICE], at->turns));
+    }
     clv_curve_smooth(curve);
 }
 
-clv_status clv_offload_measure(clv_context *context, const clv_offload_request *r, clv_curve *curve)
+clv_status clv_measure_curve(clv_context *context, const clv_call *like, clv_curve *curve)
 {
     enum { COARSE = 10, FINE = 12 };
-    survey s = { .context = context, .request = r, .started = clv_jobs_clock() };
-    useful_s = 0;
-    double work = r->least_work;
-    while (work <= r->most_work * 1.001 && s.count < COARSE) {
+    survey s = begin(context, like);
+    double work = like->work.least;
+    while (work <= like->work.most * 1.001 && s.count < COARSE) {
         CLV_TRY(look_first(&s, work));
         const spot *last = &s.spots[s.count - 1];
-        if (last->device[0] < clear * last->host[0]) break;
-        if (s.count >= 2 && lasted(s.started) > budget_s) break;
+        if (last->seconds[CLV_DEVICE][0] < clear * last->seconds[CLV_HOST][0]) break;
+        if (s.count >= 2 && lasted(&s) > budget_s) break;
         work *= 4;
     }
     CLV_TRY(look_again(&s, 3));
     draw(&s, curve);
-    for (int i = 0; i < FINE && lasted(s.started) < 2 * budget_s && clv_curve_next(curve, &work);
-         ++i) {
+    for (int i = 0; i < FINE && lasted(&s) < 2 * budget_s && clv_curve_next(curve, &work); ++i) {
         CLV_TRY(look_first(&s, work));
         CLV_TRY(look_again(&s, 3));
         draw(&s, curve);
@@ -174,35 +229,34 @@ clv_status clv_offload_measure(clv_context *context, const clv_offload_request *
     return CLV_OK;
 }
 
-static bool are_apart(const double *host, const double *device, int count)
+static bool are_apart(const spot *at)
 {
-    static const double clearly = 1.1;
     bool below = true, above = true;
-    for (int i = 0; i < count; ++i)
-        for (int k = 0; k < count; ++k) {
-            below &= host[i] * clearly < device[k];
-            above &= device[k] * clearly < host[i];
+    for (int i = 0; i < at->turns; ++i)
+        for (int k = 0; k < at->turns; ++k) {
+            below &= at->seconds[CLV_HOST][i] * clearly < at->seconds[CLV_DEVICE][k];
+            above &= at->seconds[CLV_DEVICE][k] * clearly < at->seconds[CLV_HOST][i];
         }
-    return count > 1 && (below || above);
+    return at->turns > 1 && (below || above);
 }
 
-clv_status clv_offload_measure_exact(clv_context *context, const clv_offload_request *r,
-                                     double *host_s, double *device_s, double *lasted_s)
+clv_status clv_measure_shape(clv_context *context, const clv_call *like, double seconds[CLV_SIDES])
 {
-    static const double shape_s = 0.1;
-    double host[TURNS], device[TURNS];
-    int turns = 0;
-    useful_s = 0;
-    const double started = clv_jobs_clock();
+    survey s = begin(context, like);
+    spot at = { 0 };
     do {
-        CLV_TRY(time_both(context, r, r->work, &host[turns], &device[turns]));
-        ++turns;
-    } while (turns < TURNS && lasted(started) < shape_s && !are_apart(host, device, turns));
-    *host_s = usual(host, turns), *device_s = usual(device, turns), *lasted_s = useful_s;
+        double took[CLV_SIDES];
+        CLV_TRY(time_both(&s, like->work.amount, took));
+        for (int side = 0; side < CLV_SIDES; ++side)
+            at.seconds[side][at.turns] = took[side];
+        ++at.turns;
+    } while (at.turns < TURNS && lasted(&s) < shape_s && !are_apart(&at));
+    for (int side = 0; side < CLV_SIDES; ++side)
+        seconds[side] = usual(at.seconds[side], at.turns);
     return CLV_OK;
 }
 
-double clv_offload_transfer_rate(clv_context *context, clv_device *device)
+double clv_measure_transfer(clv_context *context, clv_device *device)
 {
     enum { BYTES = 8 << 20 };
     char key[300], note[64];
@@ -233,27 +287,4 @@ double clv_offload_transfer_rate(clv_context *context, clv_device *device)
     snprintf(note, sizeof note, "%.4g", rate);
     clv_notes_set(&context->tuned, key, note);
     return rate;
-}
-
-static double host_guess(const clv_offload_request *r)
-{
-    const double host_flops = r->host_flops > 0 ? r->host_flops : 3e9;
-    return 3e-7 + CLV_MAX(r->flops / host_flops, r->bytes / 8e9);
-}
-
-bool clv_offload_is_short(const clv_offload_request *r)
-{
-    return !(r->resident_bytes > 0) && host_guess(r) < 2e-6;
-}
-
-void clv_offload_guess(const clv_device *device, const clv_offload_request *r, double *host_s,
-                       double *device_s, double *launch_s)
-{
-    const bool core = device && device->facts->device_class == CLV_CLASS_CPU;
-    const double host_flops = r->host_flops > 0 ? r->host_flops : 3e9;
-    *host_s = host_guess(r);
-    *launch_s = core ? 60e-6 : 30e-6;
-    *device_s = *launch_s + (core ? CLV_MAX(r->flops / (4 * host_flops), r->bytes / 10e9)
-                                  : CLV_MAX(r->flops / 1e12, r->bytes / 1e11));
-    if (device && !device->zero_copy) *device_s += r->transfer_bytes / 6e9;
 }

@@ -48,8 +48,7 @@ struct clv_context {
     size_t spare_bytes;         /* its size */
     struct clv_plain *late;     /* threads that have not begun, under job_lock; job/plain.h */
     struct clv_engine *engine;  /* of flat calls, made by the first, under job_lock */
-    clv_mutex offload_lock;     /* guards the table; taken before job_lock */
-    struct clv_offload_table *offload; /* what is known of host and device; offload/offload.h */
+    struct clv_offload_table *offload; /* what is known of host and device; offload/table.h */
     clv_mutex array_lock;              /* guards the statistics */
     clv_array_stats array_stats;       /* host/array/ counts them */
 };

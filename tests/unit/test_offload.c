@@ -3,42 +3,66 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "runtime/offload/exact.h"
-#include "runtime/offload/kind.h"
-#include "runtime/offload/measure.h"
+#include "runtime/offload/decide.h"
 
 #include <math.h>
 
 /* Host: 1 us for 1e3 of work; the device: 50 us, and ten times as fast. Alike at 5.56e4. */
-static clv_offload_kind known(bool built)
+static clv_kind known(bool built)
 {
-    clv_offload_kind kind = { .built = built, .first_s = -1 };
+    clv_kind kind = { .built = built, .first_s = -1 };
     for (double work = 1e3; work < 2e7; work *= 4)
         clv_curve_add(&kind.curve, work, work * 1e-9, 50e-6 + work * 1e-10);
     return kind;
 }
 
-static clv_side choose(const clv_offload_kind *kind, double work, double first_s)
+static clv_side choose(const clv_kind *kind, double work, double first_s)
 {
-    double host, device;
-    clv_kind_predict(kind, work, &host, &device);
-    return clv_kind_choose(kind, work, host, device, first_s);
+    double seconds[CLV_SIDES];
+    clv_kind_predict(kind, NULL, work, seconds);
+    return clv_kind_choose(kind, NULL, work, seconds, first_s);
 }
 
 /* One call, as the library makes it: chosen, done, learnt from. `host_s` and `device_s` are what it
  * takes. */
-static clv_side call(clv_offload_kind *kind, double work, double host_s, double device_s)
+static clv_side call(clv_kind *kind, double work, double host_s, double device_s)
 {
-    double host, device;
-    clv_kind_predict(kind, work, &host, &device);
-    const clv_side side = clv_kind_choose(kind, work, host, device, kind->first_s);
-    clv_kind_went(kind, work, side, host, device);
+    double said[CLV_SIDES];
+    clv_kind_predict(kind, NULL, work, said);
+    const clv_side side = clv_kind_choose(kind, NULL, work, said, kind->first_s);
+    clv_kind_went(kind, NULL, work, side, said);
     if (side == CLV_SIDE_DEVICE)
-        clv_kind_saw(kind, work, side, device, device_s);
+        clv_kind_saw(kind, NULL, work, side, said[CLV_DEVICE], device_s, 0);
     else
-        clv_kind_saw(kind, work, side, host, host_s);
+        clv_kind_saw(kind, NULL, work, side, said[CLV_HOST], host_s, 0);
     return side;
+}
+
+static void a_curve_is_read_between_its_points(void **state)
+{
+    (void)state;
+    clv_curve c = { 0 }, back;
+    clv_curve_add(&c, 1e4, 1e-5, 5e-5);
+    clv_curve_add(&c, 1e2, 1e-7, 5e-5);
+    clv_curve_add(&c, 1e6, 1e-3, 2e-4);
+    double s[CLV_SIDES];
+    clv_curve_at(&c, 1e3, s);
+    assert_true(s[CLV_HOST] > 0.99e-6 && s[CLV_HOST] < 1.01e-6 && s[CLV_DEVICE] > 4.99e-5 &&
+                s[CLV_DEVICE] < 5.01e-5);
+    clv_curve_at(&c, 1e7, s);
+    assert_true(s[CLV_HOST] > 0.99e-2 && s[CLV_HOST] < 1.01e-2 && s[CLV_DEVICE] > 1.99e-3 &&
+                s[CLV_DEVICE] < 2.01e-3);
+    clv_curve_at(&c, 50, s);
+    assert_true(s[CLV_HOST] < 0.51e-7 && s[CLV_DEVICE] == 5e-5);
+    char text[400];
+    clv_curve_write(&c, text, sizeof text);
+    assert_true(clv_curve_read(text, &back));
+    assert_int_equal(back.count, 3);
+    assert_true(back.at[1].work == 1e4 && back.at[2].seconds[CLV_DEVICE] == 2e-4);
+    static const char *const bad[] = { "",      "1:2",     "1:2:3 1:2:3", "x:1:1",
+                                       "1:0:1", "1:1:1 2", "1:-1:1" };
+    for (size_t i = 0; i < CLV_LEN(bad); ++i)
+        assert_false(clv_curve_read(bad[i], &back));
 }
 
 static void a_table_of_curves_names_the_side(void **state)
@@ -63,7 +87,7 @@ static void a_table_of_curves_names_the_side(void **state)
         { { { 1e3, 6e-5, 5e-5 }, { 1e5, 1e-2, 6e-5 }, { 1e7, 1, 1e-3 } }, 500, 1 },
     };
     for (size_t i = 0; i < CLV_LEN(table); ++i) {
-        clv_offload_kind kind = { .built = true };
+        clv_kind kind = { .built = true };
         for (int k = 0; k < 3; ++k)
             clv_curve_add(&kind.curve, table[i].at[k][0], table[i].at[k][1], table[i].at[k][2]);
         if (choose(&kind, table[i].work, 0) != table[i].side)
@@ -74,7 +98,7 @@ static void a_table_of_curves_names_the_side(void **state)
 static void both_sides_of_the_break_even(void **state)
 {
     (void)state;
-    const clv_offload_kind kind = known(true);
+    const clv_kind kind = known(true);
     for (double work = 100; work < 1e8; work *= 1.07) {
         const double host = work * 1e-9, device = 50e-6 + work * 1e-10;
         const bool right = (choose(&kind, work, 0) == CLV_SIDE_DEVICE) == (device < host);
@@ -86,7 +110,7 @@ static void both_sides_of_the_break_even(void **state)
 static void a_first_call_is_weighed(void **state)
 {
     (void)state;
-    clv_offload_kind kind = known(false);
+    clv_kind kind = known(false);
     kind.first_s = 2e-3;
     assert_int_equal(choose(&kind, 1e7, kind.first_s), CLV_SIDE_DEVICE); /* 10 ms, 1 + 2 there */
     assert_int_equal(choose(&kind, 1e6, kind.first_s), CLV_SIDE_HOST);   /* 1 ms, 0.15 + 2 */
@@ -105,7 +129,7 @@ static void a_first_call_is_weighed(void **state)
 static void small_calls_never_pay_for_a_program(void **state)
 {
     (void)state;
-    clv_offload_kind kind = known(false);
+    clv_kind kind = known(false);
     kind.first_s = 2e-3;
     for (int i = 0; i < 10000; ++i)
         assert_int_equal(call(&kind, 1e4, 1e-5, 51e-6), CLV_SIDE_HOST);
@@ -115,7 +139,7 @@ static void small_calls_never_pay_for_a_program(void **state)
 static void timing_waits_until_it_pays(void **state)
 {
     (void)state;
-    clv_offload_kind kind = { 0 };
+    clv_kind kind = { 0 };
     assert_false(clv_kind_is_due(&kind, 1e-3));
     assert_true(clv_kind_is_due(&kind, 1)); /* one long call is enough */
     int calls = 0;
@@ -128,7 +152,7 @@ static void timing_waits_until_it_pays(void **state)
 static void calls_teach(void **state)
 {
     (void)state;
-    clv_offload_kind kind = known(true);
+    clv_kind kind = known(true);
     const double work = 1e5, host = 100e-6, device = 120e-6; /* 60 us said */
     int calls = 0;
     while (call(&kind, work, host, device) == CLV_SIDE_DEVICE)
@@ -147,7 +171,7 @@ static void calls_teach(void **state)
 static void one_call_that_is_held_up_changes_nothing(void **state)
 {
     (void)state;
-    clv_offload_kind kind = known(true);
+    clv_kind kind = known(true);
     for (int i = 0; i < 20; ++i)
         assert_int_equal(call(&kind, 1e5, 100e-6, 60e-6), CLV_SIDE_DEVICE);
     assert_int_equal(call(&kind, 1e5, 100e-6, 1), CLV_SIDE_DEVICE); /* a second */
@@ -159,7 +183,7 @@ static void one_call_that_is_held_up_changes_nothing(void **state)
 static void long_calls_teach_sooner(void **state)
 {
     (void)state;
-    clv_offload_kind kind = { .built = true, .first_s = -1 };
+    clv_kind kind = { .built = true, .first_s = -1 };
     for (double work = 1e3; work < 2e7; work *= 4) /* the device is eight times as fast as that */
         clv_curve_add(&kind.curve, work, work * 1e-9, 50e-6 + work * 1.2e-9);
     int calls = 0;
@@ -174,22 +198,22 @@ static void noise_does_not_make_it_flutter(void **state)
 {
     (void)state;
     uint64_t seed = 5;
-    clv_offload_kind kind = known(true);
-    double host, device;
-    clv_kind_predict(&kind, 5.2e4, &host, &device);
+    clv_kind kind = known(true);
+    const double work = 5.2e4, alike[CLV_SIDES] = { 100e-6, 100e-6 };
     int changes = 0;
     clv_side last = CLV_SIDE_AUTO;
     for (int i = 0; i < 1000; ++i) {
-        const clv_side side =
-            clv_kind_choose(&kind, 5.2e4, 100e-6 * test_uniform(&seed, 0.99, 1.01),
-                            100e-6 * test_uniform(&seed, 0.99, 1.01), 0);
-        clv_kind_went(&kind, 5.2e4, side, 100e-6, 100e-6);
+        const double seconds[CLV_SIDES] = { 100e-6 * test_uniform(&seed, 0.99, 1.01),
+                                            100e-6 * test_uniform(&seed, 0.99, 1.01) };
+        const clv_side side = clv_kind_choose(&kind, NULL, work, seconds, 0);
+        clv_kind_went(&kind, NULL, work, side, alike);
         changes += last && side != last;
         last = side;
     }
     assert_int_equal(changes, 0);
-    assert_int_equal(clv_kind_choose(&kind, 5.2e4, 100e-6, 80e-6, 0), CLV_SIDE_DEVICE);
-    assert_int_equal(clv_kind_choose(&kind, 5.2e4, 80e-6, 100e-6, 0), CLV_SIDE_HOST);
+    const double device[CLV_SIDES] = { 100e-6, 80e-6 }, host[CLV_SIDES] = { 80e-6, 100e-6 };
+    assert_int_equal(clv_kind_choose(&kind, NULL, work, device, 0), CLV_SIDE_DEVICE);
+    assert_int_equal(clv_kind_choose(&kind, NULL, work, host, 0), CLV_SIDE_HOST);
 }
 
 /* Where to time next: at a change of sides first, then between far neighbours that are alike. */
@@ -216,79 +240,37 @@ static void timings_go_where_they_tell_most(void **state)
     assert_false(clv_curve_next(&c, &work));
 }
 
-/* A call of a kind whose program is compiled at its first call and, for another size, at a later one. */
-typedef struct compiled {
-    int sizes; /* timed so far on the device */
-    bool compiles;
-    double begun;
-    int compilations;
-} compiled;
-
-static clv_status call_compiled(void *user)
-{
-    compiled *c = user;
-    static const double later_s = 12e-3; /* a turn's calls settle in 10 ms: this one is counted */
-    const double now = clv_now();
-    if (c->compiles) clv_sleep(1e-4);
-    if (!c->compilations) c->begun = now;
-    if (c->compiles && (!c->compilations || (c->compilations == 1 && now > c->begun + later_s))) {
-        ++c->compilations;
-        clv_sleep(0.25);
-        c->begun = clv_now();
-    }
-    return CLV_OK;
-}
-
-static clv_status try_compiled(clv_context *context, double work, clv_side side, double *seconds,
-                               void *user)
-{
-    compiled *c = user;
-    (void)context;
-    c->compilations = 0;
-    c->compiles = side == CLV_SIDE_DEVICE && c->sizes++ < 2;
-    const clv_status status = clv_offload_time(call_compiled, c, seconds);
-    *seconds = side == CLV_SIDE_HOST ? work * 1e-9 : 50e-6 + work * 4e-9;
-    return status;
-}
-
-static void compilers_do_not_end_a_curve(void **state)
-{
-    (void)state;
-    compiled c = { 0 };
-    clv_curve curve;
-    const clv_offload_request r = {
-        .least_work = 1e3, .most_work = 1.1e6, .trial = try_compiled, .user = &c
-    };
-    EXPECT_OK(clv_offload_measure(NULL, &r, &curve));
-    assert_true(curve.at[curve.count - 1].work > 1e6); /* 1.024e6, the sixth size */
-}
-
 /* The curve says device, the shape's own times say host; then calls there turn out slow. */
 static void a_shape_goes_its_own_way_and_learns(void **state)
 {
     (void)state;
-    clv_offload_kind kind = known(true);
-    clv_exacts e = { 0 };
-    double host, device;
+    clv_kind kind = known(true);
+    const double own[CLV_SIDES] = { 50e-6, 60e-6 }, near[CLV_SIDES] = { 98e-6, 100e-6 };
     assert_int_equal(choose(&kind, 1e5, 0), CLV_SIDE_DEVICE);
-    clv_exact *x = clv_exact_put(&e, 1, 50e-6, 60e-6);
-    clv_exact_predict(x, &host, &device);
-    assert_int_equal(clv_kind_weigh(&kind, x->last, host, device, 0), CLV_SIDE_HOST);
-    assert_int_equal(clv_kind_weigh(&kind, CLV_SIDE_DEVICE, 98e-6, 100e-6, 0), CLV_SIDE_DEVICE);
+    clv_shape *s = clv_shape_keep(&kind, 1, own);
+    assert_int_equal(clv_kind_choose(&kind, s, 1e5, own, 0), CLV_SIDE_HOST);
+    s->side = CLV_SIDE_DEVICE;
+    assert_int_equal(clv_kind_choose(&kind, s, 1e5, near, 0), CLV_SIDE_DEVICE);
+    s->side = CLV_SIDE_HOST;
+    double now = 0, said[CLV_SIDES];
     int calls = 0;
     do {
-        clv_exact_predict(x, &host, &device);
-        x->last = clv_kind_weigh(&kind, x->last, host, device, 0);
-        if (x->last == CLV_SIDE_HOST) clv_exact_saw(x, CLV_SIDE_HOST, host, 120e-6, 0);
-        assert_true(++calls < 20);
-    } while (x->last == CLV_SIDE_HOST);
-    assert_true(calls > 2); /* not after one that was held up */
+        clv_kind_predict(&kind, s, 1e5, said);
+        s->side = clv_kind_choose(&kind, s, 1e5, said, 0);
+        now += 120e-6;
+        if (s->side == CLV_SIDE_HOST)
+            clv_kind_saw(&kind, s, 1e5, s->side, said[CLV_HOST], 120e-6, now);
+        assert_true(++calls < 120);
+    } while (s->side == CLV_SIDE_HOST);
+    assert_true(calls >
+                86); /* 10 ms in which its threads wake up, and not after one that was held up */
     assert_int_equal(choose(&kind, 1e4, 0), CLV_SIDE_HOST);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_curve_is_read_between_its_points),
         cmocka_unit_test(a_table_of_curves_names_the_side),
         cmocka_unit_test(both_sides_of_the_break_even),
         cmocka_unit_test(a_first_call_is_weighed),
@@ -299,7 +281,6 @@ int main(void)
         cmocka_unit_test(long_calls_teach_sooner),
         cmocka_unit_test(noise_does_not_make_it_flutter),
         cmocka_unit_test(timings_go_where_they_tell_most),
-        cmocka_unit_test(compilers_do_not_end_a_curve),
         cmocka_unit_test(a_shape_goes_its_own_way_and_learns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which products cost alike, and trials of them on both sides. */
+/* Which products cost alike, and larger and smaller ones like them. */
 #include "runtime/blas/gemm.h"
-#include "runtime/offload/offload.h"
 
 #include "base/alloc.h"
-#include "base/error.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { FIXED = 16 }; /* an extent up to it stays what it is, larger ones grow together */
 
-static double product(const clv_matmul_trial *t)
+static double product(const clv_matmul_shape *t)
 {
     return 2.0 * (double)t->m * (double)t->n * (double)t->k * (double)t->batch;
 }
@@ -46,7 +43,7 @@ static char *add_extent(char *at, size_t extent, double largest)
                : add_number(add_text(at, " "), lrint(log2(largest / (double)extent) / 2));
 }
 
-void clv_matmul_kind(const clv_matmul_trial *t, char kind[64], double *least, double *most)
+void clv_matmul_kind(const clv_matmul_shape *t, char kind[64], double *least, double *most)
 {
     const double largest = (double)CLV_MAX(CLV_MAX(t->m, t->n), t->k);
     char *at = add_text(kind, "matmul");
@@ -62,26 +59,12 @@ void clv_matmul_kind(const clv_matmul_trial *t, char kind[64], double *least, do
     if (t->batch > 1) *least = CLV_MAX(*least, one);
 }
 
-typedef struct run {
-    clv_context *context;
-    size_t m, n, k;
-    const float *a, *b;
-    float *c;
-    clv_matmul_options options;
-} run;
-
-static clv_status once(void *user)
-{
-    run *r = user;
-    return clv_matmul(r->context, r->m, r->n, r->k, r->a, r->b, &r->options, r->c);
-}
-
 static void scale(size_t *extent, double times)
 {
     if (*extent > FIXED) *extent = (size_t)CLV_MAX(lrint((double)*extent * times), 1L);
 }
 
-double clv_matmul_scale(clv_matmul_trial *t, double flops)
+double clv_matmul_scale(clv_matmul_shape *t, double flops)
 {
     const double wanted = flops / product(t);
     const int free = (t->m > FIXED) + (t->n > FIXED) + (t->k > FIXED);
@@ -92,36 +75,4 @@ double clv_matmul_scale(clv_matmul_trial *t, double flops)
         scale(&t->m, times), scale(&t->n, times), scale(&t->k, times);
     }
     return product(t) > 0 ? flops / product(t) : 1;
-}
-
-clv_status clv_matmul_try(clv_context *context, double flops, clv_side side, double *seconds,
-                          void *shape)
-{
-    clv_matmul_trial t = *(const clv_matmul_trial *)shape;
-    const double times = clv_matmul_scale(&t, flops);
-    (void)side;
-    const size_t a = t.m * t.k, b = t.k * t.n, c = t.m * t.n;
-    float *memory = clv_alloc_pages((a + b + c) * t.batch * sizeof *memory);
-    if (!memory) return clv_fail(CLV_E_MEMORY, "matmul: no memory for a trial");
-    for (size_t i = 0; i < (a + b) * t.batch; ++i)
-        memory[i] = (float)(i % 13) * 0.125f - 0.75f;
-    run r = { .context = context,
-              .m = t.m,
-              .n = t.n,
-              .k = t.k,
-              .a = memory,
-              .b = memory + a * t.batch,
-              .c = memory + (a + b) * t.batch,
-              .options = { .a_row = t.a_columns ? 1 : t.k,
-                           .a_col = t.a_columns ? t.m : 1,
-                           .b_row = t.b_columns ? 1 : t.n,
-                           .b_col = t.b_columns ? t.k : 1,
-                           .batch = t.batch,
-                           .a_batch = a,
-                           .b_batch = b } };
-    const clv_status status = clv_offload_time(once, &r, seconds);
-    /* extents are whole numbers: to what was asked for */
-    if (!status) *seconds *= times;
-    clv_free(memory);
-    return status;
 }

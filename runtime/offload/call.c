@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call: decided, carried out, done by the host where the device could not, learnt from. */
+#include "runtime/offload/call.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/job/turn.h"
+#include "runtime/offload/carry.h"
+#include "runtime/offload/rates.h"
+#include "runtime/offload/table.h"
+#include "runtime/record/caller.h"
+#include "runtime/record/context.h"
+
+#include <stdio.h>
+
+void clv_call_take_orders(clv_call *call)
+{
+    clv_caller *caller = clv_caller_here();
+    call->forced = caller->forced;
+    call->plan = caller->plans;
+    call->caller = caller;
+}
+
+static clv_status by_host(clv_context *context, const clv_call *call)
+{
+    if (clv_work_is_short(&call->work)) /* the clock would take longer */
+        return clv_carry_to_host(context, call);
+    const double started = clv_jobs_clock();
+    CLV_TRY(clv_carry_to_host(context, call));
+    clv_offload_learn(context, call, CLV_SIDE_HOST, clv_jobs_clock() - started);
+    return CLV_OK;
+}
+
+static void fall_back(clv_context *context, clv_call *call, const char *why)
+{
+    call->fell_back = true;
+    call->told.of.side = CLV_SIDE_HOST;
+    snprintf(call->told.of.reason, sizeof call->told.of.reason,
+             "host, since the device could not: %.140s", why);
+    clv_offload_failed(context, call);
+}
+
+static clv_status by_device(clv_context *context, clv_call *call)
+{
+    bool host_helped;
+    const double started = clv_jobs_clock();
+    const clv_status status = clv_carry_to_device(context, call, &host_helped);
+    if (!status && !host_helped)
+        clv_offload_learn(context, call, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
+    else if (!status)
+        fall_back(context, call, "no device was left for the rest");
+    /* a job has asked the host itself */
+    if (!status || call->told.of.forced || call->job || call->spent || status == CLV_E_CANCELLED)
+        return status;
+    clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation, clv_error_message());
+    fall_back(context, call, clv_error_message());
+    return clv_carry_to_host(context, call);
+}
+
+static clv_status decide_and_do(clv_context *context, clv_call *call)
+{
+    CLV_TRY(clv_offload_decide(context, call));
+    if (call->plan) return CLV_OK;
+    return call->told.of.side == CLV_SIDE_HOST ? by_host(context, call) : by_device(context, call);
+}
+
+clv_status clv_call_run(clv_context *context, clv_call *call)
+{
+    const clv_status status = decide_and_do(context, call);
+    if (call->caller && call->told.of.side) call->caller->latest = call->told;
+    return status;
+}
+
+bool clv_call_at_once(clv_context *context, const char *operation, double flops, double host_flops,
+                      double bytes)
+{
+    clv_caller *caller = clv_caller_here();
+    if (caller->forced != CLV_SIDE_AUTO || caller->plans || !context->device_count) return false;
+    const clv_work work = {
+        .flops = flops, .host_flops = host_flops, .bytes = bytes, .transfer_bytes = bytes
+    };
+    clv_decision_guess(&context->devices[0], operation, &work, &caller->latest);
+    return true;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------ */
+
+clv_side clv_offload_force(clv_side side)
+{
+    clv_caller *caller = clv_caller_here();
+    const clv_side before = caller->forced;
+    caller->forced = side;
+    return before;
+}
+
+bool clv_offload_dry(bool on)
+{
+    clv_caller *caller = clv_caller_here();
+    const bool before = caller->plans;
+    if (on && !before)
+        caller->latest.of.side = CLV_SIDE_AUTO; /* of no call that was made meanwhile */
+    caller->plans = on;
+    return before;
+}
+
+clv_status clv_offload_last(clv_offload *decision)
+{
+    clv_caller *caller = clv_caller_here();
+    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
+    if (caller->latest.of.side) clv_decision_explain(&caller->latest);
+    *decision = caller->latest.of;
+    return caller->latest.of.side
+               ? CLV_OK
+               : clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread made a decision");
+}

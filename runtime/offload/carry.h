@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call carried out on one side, whoever chose it. */
+#ifndef CLEAVE_RUNTIME_OFFLOAD_CARRY_H
+#define CLEAVE_RUNTIME_OFFLOAD_CARRY_H
+
+#include "runtime/offload/call.h"
+
+clv_status clv_carry_to_host(clv_context *context, const clv_call *call);
+/* *by_host, for a job only: no device was left, and the host did a part. CLV_E_NO_DEVICE. */
+clv_status clv_carry_to_device(clv_context *context, const clv_call *call, bool *by_host);
+
+#endif

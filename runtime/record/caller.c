@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calling thread. */
+#include "runtime/record/caller.h"
+
+static _Thread_local clv_caller here;
+
+clv_caller *clv_caller_here(void)
+{
+    return &here;
+}
