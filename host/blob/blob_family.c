@@ -3,6 +3,7 @@
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
+#include "runtime/job/tune.h"
 
 #include <string.h>
 
@@ -109,7 +110,7 @@ clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker 
 {
     const clv_device *device = clv_worker_device(worker);
     const clv_probe_device *facts = clv_device_facts(device);
-    const char *name = clv_blob_variants(device)[plan->variant[clv_worker_index(worker)]];
+    const char *name = clv_blob_variants(device)[clv_worker_variant(worker)];
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const uint64_t turns = facts->flags.loop_limit ? facts->flags.loop_limit / 2 : UINT64_MAX;
     const bool small = facts->device_class == CLV_CLASS_SOFTWARE;

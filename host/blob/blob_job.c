@@ -165,27 +165,27 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
 }
 
 /* A form on the first frames of the push itself. */
-static clv_status try_variant(clv_slot *slot, size_t variant, void *user)
+static clv_status try_variant(clv_slot *slot, void *user)
 {
-    clv_blob_plan *plan = user;
+    const clv_blob_plan *plan = user;
     clv_worker *worker = clv_slot_worker(slot);
-    plan->variant[clv_worker_index(worker)] = (unsigned char)variant;
     const clv_blob_family f = clv_blob_family_for(plan, worker, 1);
-    if (strcmp(clv_blob_variants(clv_worker_device(worker))[variant], "tile") == 0 &&
+    if (strcmp(clv_blob_variants(clv_worker_device(worker))[clv_worker_variant(worker)], "tile") ==
+            0 &&
         f.form != CLV_BLOB_TILE)
         return clv_fail(CLV_E_DEVICE, "blobs: the tile does not fit the local memory");
     CLV_TRY(upload_constants(worker, plan));
-    return clv_blob_enqueue(slot, 0, CLV_MIN(plan->frames - plan->base, (size_t)4), plan);
+    return clv_blob_enqueue(slot, 0, CLV_MIN(plan->frames - plan->base, (size_t)4), user);
 }
 
 clv_status clv_blob_setup(clv_worker *worker, void *user)
 {
-    clv_blob_plan *plan = user;
+    const clv_blob_plan *plan = user;
     char problem[64];
     snprintf(problem, sizeof problem, "%s%zu R%zu%s", plan->options.dog ? "dog" : "log",
              plan->scales, plan->max_radius, plan->by_noise ? " noise" : "");
-    plan->variant[clv_worker_index(worker)] = (unsigned char)clv_tune(
-        worker, "blobs", problem, clv_blob_variants(clv_worker_device(worker)), try_variant, plan);
+    clv_tune(worker, "blobs", problem, clv_blob_variants(clv_worker_device(worker)), try_variant,
+             user);
     return upload_constants(worker, plan);
 }
 

@@ -60,8 +60,6 @@ typedef struct clv_blob_plan {
     uint32_t *found;       /* [frames] */
     float *max_response;   /* [frames] */
     float *inverse_noise;  /* [frames][scales]; 1 without by_noise */
-
-    unsigned char variant[CLV_MAX_WORKERS];
 } clv_blob_plan;
 
 /* Checks everything, makes the tables. Free with clv_blob_plan_free. */

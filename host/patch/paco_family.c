@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cl_embedded.h"
+#include "runtime/job/tune.h"
 
 #include <string.h>
 
@@ -88,8 +89,7 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
 
 clv_paco_family clv_paco_family_for(const clv_paco_plan *plan, const clv_worker *worker)
 {
-    return clv_paco_family_of(plan, clv_worker_device(worker),
-                              plan->variant[clv_worker_index(worker)]);
+    return clv_paco_family_of(plan, clv_worker_device(worker), clv_worker_variant(worker));
 }
 
 /* ---- kernels ---- */

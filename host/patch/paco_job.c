@@ -367,31 +367,30 @@ clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, voi
 }
 
 /* A variant on the first rows of the problem itself: real data, real sizes. */
-static clv_status try_variant(clv_slot *slot, size_t variant, void *user)
+static clv_status try_variant(clv_slot *slot, void *user)
 {
-    clv_paco_plan *plan = user;
+    const clv_paco_plan *plan = user;
     clv_worker *worker = clv_slot_worker(slot);
-    plan->variant[clv_worker_index(worker)] = (unsigned char)variant;
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     const size_t patches = CLV_MAX(4096 * 100 / plan->in.frames, (size_t)256);
     const size_t rows = CLV_MAX(patches / plan->in.width, (size_t)1);
     if (f.team && !f.teams)
         return clv_fail(CLV_E_DEVICE, "paco: the patch does not fit the local memory");
     CLV_TRY(upload_constants(worker, plan, &f));
-    return clv_paco_enqueue_rows(slot, 0, CLV_MIN(rows, clv_paco_units(plan)), plan);
+    return clv_paco_enqueue_rows(slot, 0, CLV_MIN(rows, clv_paco_units(plan)), user);
 }
 
 clv_status clv_paco_setup(clv_worker *worker, void *user)
 {
-    clv_paco_plan *plan = user;
-    unsigned char *variant = &plan->variant[clv_worker_index(worker)];
+    const clv_paco_plan *plan = user;
     char problem[64];
     snprintf(problem, sizeof problem, "P%zu Q%zu", plan->pixels, plan->basis.vectors);
-    *variant = (unsigned char)clv_tune(
-        worker, "paco", problem, clv_paco_variants(clv_worker_device(worker)), try_variant, plan);
+    clv_tune(worker, "paco", problem, clv_paco_variants(clv_worker_device(worker)), try_variant,
+             user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     if (f.team && !f.teams)
-        *variant = 1; /* noted for a smaller patch; the others need no local memory */
+        clv_worker_use_variant(worker,
+                               1); /* noted for a smaller patch; the others need no local memory */
     const clv_paco_family fitting = clv_paco_family_for(plan, worker);
     return upload_constants(worker, plan, &fitting);
 }

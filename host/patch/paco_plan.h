@@ -57,8 +57,6 @@ typedef struct clv_paco_plan {
     clv_psf_basis basis;
     double *psf; /* scaled, [psf_size,psf_size]: for the reference */
 
-    unsigned char variant[CLV_MAX_WORKERS]; /* of the kernels, by worker; written by its setup */
-
     /* what the chunks add up to; see cl/patch/accumulate.cl */
     int64_t *sums;   /* [4][height][width]: a high, a low, b high, b low */
     uint32_t *found; /* [height][width]: frames with a usable patch */

@@ -141,7 +141,6 @@ typedef struct clv_spectra_run {
     struct clv_star_feed *feed;   /* L; made when it is first needed */
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;
-    unsigned char variant[CLV_MAX_WORKERS];
 } clv_spectra_run;
 
 typedef struct clv_spectra_plan {

@@ -48,6 +48,7 @@ struct clv_worker {
     size_t index;       /* in the balance */
     clv_feeder_call call;
     clv_queue *queue;
+    size_t variant; /* of the operation's kernels: job/tune.h */
     clv_keyed keyed[CLV_MAX_KEYS];
     size_t keyed_count;
     clv_slot slots[CLV_MAX_DEPTH];

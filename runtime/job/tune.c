@@ -13,11 +13,11 @@
 
 static const double budget_s = 0.2; /* for one variant, its build not counted */
 
-static double once(clv_slot *slot, size_t variant, clv_tune_trial *trial, void *user)
+static double once(clv_slot *slot, clv_tune_trial *trial, void *user)
 {
     const double started = clv_now();
     clv_slot_begin(slot);
-    clv_status status = trial(slot, variant, user);
+    clv_status status = trial(slot, user);
     const clv_status waited = clv_queue_wait(slot->queue);
     const double seconds = clv_now() - started;
     clv_slot_done(slot);
@@ -25,14 +25,13 @@ static double once(clv_slot *slot, size_t variant, clv_tune_trial *trial, void *
 }
 
 /* Median of three, the first run (which builds) not counted; negative when it fails. */
-static double measure(clv_slot *slot, size_t variant, double best, clv_tune_trial *trial,
-                      void *user)
+static double measure(clv_slot *slot, double best, clv_tune_trial *trial, void *user)
 {
     double times[3];
-    if (once(slot, variant, trial, user) < 0) return -1;
+    if (once(slot, trial, user) < 0) return -1;
     const double started = clv_now();
     for (int i = 0; i < 3; ++i) {
-        const double t = once(slot, variant, trial, user);
+        const double t = once(slot, trial, user);
         if (t < 0) return -1;
         int at = i;
         for (; at && times[at - 1] > t; --at)
@@ -51,8 +50,8 @@ static size_t index_of(const char *const *names, const char *name)
     return SIZE_MAX;
 }
 
-size_t clv_tune(clv_worker *worker, const char *kernel, const char *problem,
-                const char *const *names, clv_tune_trial *trial, void *user)
+static size_t choose(clv_worker *worker, const char *kernel, const char *problem,
+                     const char *const *names, clv_tune_trial *trial, void *user)
 {
     clv_context *context = worker->run->context;
     char key[300], value[300];
@@ -68,7 +67,8 @@ size_t clv_tune(clv_worker *worker, const char *kernel, const char *problem,
     size_t best = 0;
     double best_s = -1;
     for (size_t i = 0; names[i]; ++i) {
-        const double seconds = measure(&worker->slots[0], i, best_s, trial, user);
+        worker->variant = i;
+        const double seconds = measure(&worker->slots[0], best_s, trial, user);
         if (seconds < 0)
             clv_text_add(&figures, " %s: failed", names[i]);
         else
@@ -82,4 +82,20 @@ size_t clv_tune(clv_worker *worker, const char *kernel, const char *problem,
     clv_notes_save(&context->tuned);
     clv_log(CLV_LOG_INFO, "%s: %s: %s", worker->device->label, kernel, value);
     return best;
+}
+
+void clv_tune(clv_worker *worker, const char *kernel, const char *problem, const char *const *names,
+              clv_tune_trial *trial, void *user)
+{
+    worker->variant = choose(worker, kernel, problem, names, trial, user);
+}
+
+size_t clv_worker_variant(const clv_worker *worker)
+{
+    return worker->variant;
+}
+
+void clv_worker_use_variant(clv_worker *worker, size_t variant)
+{
+    worker->variant = variant;
 }

@@ -8,12 +8,16 @@
 
 #include <cleave/job.h>
 
-/* Enqueues variant `variant` on a small problem; the queue is waited for and timed outside. */
-typedef clv_status clv_tune_trial(clv_slot *slot, size_t variant, void *user);
+/* Enqueues a small problem with the worker's variant; the queue is waited for and timed outside. */
+typedef clv_status clv_tune_trial(clv_slot *slot, void *user);
 
-/* Index into `names` (the default first, ends with NULL). `problem` is the class for which the
- * choice holds ("P49 Q10"). A variant that fails is no candidate. In a job's setup. */
-size_t clv_tune(clv_worker *worker, const char *kernel, const char *problem,
-                const char *const *names, clv_tune_trial *trial, void *user);
+/* Chooses the worker's variant, an index into `names` (the default first, ends with NULL). `problem` is
+ * the class for which the choice holds ("P49 Q10"). A variant that fails is no candidate. In a job's
+ * setup. */
+void clv_tune(clv_worker *worker, const char *kernel, const char *problem, const char *const *names,
+              clv_tune_trial *trial, void *user);
+/* What was chosen, or used by order; 0 before that. */
+size_t clv_worker_variant(const clv_worker *worker);
+void clv_worker_use_variant(clv_worker *worker, size_t variant);
 
 #endif
