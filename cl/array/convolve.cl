@@ -6,6 +6,7 @@
  * loaded once for the ROWS outputs that it is part of. `pitch` has room for the last block.
  *
  * Defines: LANES, KH, KW. Roofline: 2 * KH * KW flop a pixel for 8 bytes: arithmetic from 3x3 on. */
+#include "array/shared.clh"
 #include "common/lanes.clh"
 
 #if LANES == 1
@@ -26,7 +27,7 @@ __kernel void clv_array_convolve(__global const float *in, ulong offset, ulong p
 
 #else
 
-enum { ROWS = 4, BLOCK = 2 * LANES };
+enum { ROWS = CLV_CONVOLVE_ROWS, BLOCK = 2 * LANES };
 
 /* The part of a block that lies within the row. */
 static void put(__global float *to, fvec a, fvec b, uint room)

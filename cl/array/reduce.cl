@@ -7,15 +7,16 @@
  *
  * Launch   blocks: 3-D (lanes / LANES, blocks, outer / each), local (1 or 32, 1, 1); join: 1-D,
  *          outputs. A work-item makes LANES lanes (CPUs) or one.
- * Defines  LANES (16 or 1), OP (0 sum, 1 squares of x - mean, 2 minimum, 3 maximum), DENSE.
+ * Defines  LANES (16 or 1), OP (CLV_REDUCE_OP_...), DENSE.
  * Needs    OpenCL C 1.2. Sums are exact additions and their errors: the same bits everywhere. */
 #pragma OPENCL FP_CONTRACT OFF
+#include "array/shared.clh"
 #include "common/lanes.clh"
 
 #define NONE 0xFFFFFFFFu
-#if OP == 2
+#if OP == CLV_REDUCE_OP_LEAST
 #define BETTER(a, b) ((a) < (b))
-#elif OP == 3
+#elif OP == CLV_REDUCE_OP_LARGEST
 #define BETTER(a, b) ((a) > (b))
 #endif
 
@@ -69,10 +70,10 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
     for (uint o = o_first; o < o_last; ++o) {
         __global const float *row = in + (size_t)o * len * inner + (DENSE ? 0 : x);
         fvec a = (fvec)(0.0f), e = (fvec)(0.0f);
-#if OP == 1
+#if OP == CLV_REDUCE_OP_SQUARES
         const fvec m = DENSE ? (fvec)(mean[o]) : some(mean + (size_t)o * inner + x, room);
 #endif
-#if OP >= 2
+#if OP >= CLV_REDUCE_OP_LEAST
         ivec place = (ivec)((int)NONE);
 #endif
         for (uint j = first; j < last; j += DENSE ? 16 : 1) {
@@ -92,10 +93,10 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
 #else
             const ivec valid = (ivec)(LANES == 1 ? 1 : -1);
 #endif
-#if OP == 0
+#if OP == CLV_REDUCE_OP_SUM
             const fvec t = pick(valid, v, (fvec)(0.0f));
             ADD(a, e, t)
-#elif OP == 1
+#elif OP == CLV_REDUCE_OP_SQUARES
             const fvec d = v - m, t = pick(valid, d * d, (fvec)(0.0f));
             ADD(a, e, t)
 #else
@@ -107,7 +108,7 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
         }
         const size_t to = ((size_t)o * blocks + b) * lanes + x;
         put(a, p + to, room);
-#if OP >= 2
+#if OP >= CLV_REDUCE_OP_LEAST
 #if LANES == 1
         ((__global uint *)q)[to] = as_uint(place);
 #else
@@ -123,7 +124,7 @@ __kernel void clv_reduce_blocks(__global const float *in, __global const float *
     }
 }
 
-/* `finish`: 0 the result itself; 1 times scale (high + low); 2 its root too; 3 the place. */
+/* `finish`: CLV_REDUCE_...; the scale is high + low. */
 __kernel void clv_reduce_join(__global const float *p, __global const float *q,
                               __global float *out, uint outputs, uint inner, uint blocks,
                               float high, float low, uint finish)
@@ -137,7 +138,7 @@ __kernel void clv_reduce_join(__global const float *p, __global const float *q,
     for (uint b = 0; b < blocks; ++b, at += lanes)
         for (uint l = 0; l < turns; ++l) {
             const float v = p[at + l];
-#if OP < 2
+#if OP < CLV_REDUCE_OP_LEAST
             const float sum = a + v, part = sum - a;
             e += ((a - (sum - part)) + (v - part)) + q[at + l];
             a = sum;
@@ -152,15 +153,15 @@ __kernel void clv_reduce_join(__global const float *p, __global const float *q,
             }
 #endif
         }
-#if OP < 2
+#if OP < CLV_REDUCE_OP_LEAST
     a = isfinite(a) ? a + e : a;
-    if (finish) a = isfinite(a) ? fma(a, high, a * low) : a;
-    if (finish == 2 && a > 0.0f && isfinite(a)) { /* sqrt may be 3 ulp off: one step of Newton */
+    if (finish != CLV_REDUCE_AS_IT_IS) a = isfinite(a) ? fma(a, high, a * low) : a;
+    if (finish == CLV_REDUCE_ROOT && a > 0.0f && isfinite(a)) { /* sqrt may be 3 ulp off: one step of Newton */
         const float root = sqrt(a);
         a = fma(fma(-root, root, a), 0.5f / root, root);
     }
     out[i] = a;
 #else
-    out[i] = finish == 3 ? (float)place : a;
+    out[i] = finish == CLV_REDUCE_PLACE ? (float)place : a;
 #endif
 }

@@ -15,10 +15,11 @@
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
+#include "blas/shared.clh"
 #include "common/functions.clh"
 
 #define NR (NV * LANES)
-#define AS 8    /* floats from term to term of packed A: instructions with near places are short */
+#define AS CLV_ROWS_TERM_FLOATS /* instructions with near places are short */
 #define STEP 4  /* terms between two looks ahead */
 #define LINE 16 /* floats that come at once from memory */
 #define UNROLL _Pragma("unroll")

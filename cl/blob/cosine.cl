@@ -268,7 +268,7 @@ static void store_lines(__global const float *z, int at, int n, bool back, __glo
 static inline fvec bring_vector(__global const pixel_t *p, float pedestal, float gain)
 {
     const fvec v = to_fvec(lanes_load(p));
-#if PIXEL == 3
+#if PIXEL == CLV_BLOB_PIXEL_F32
     return pick(isfinite(v), (v - pedestal) * gain, (fvec)0.0f);
 #else
     return (v - pedestal) * gain;
@@ -426,7 +426,7 @@ clv_blob_sizes(__global const float *restrict memory, ulong responses_at,
 {
     const size_t plane = get_global_id(0);
     __global const float *responses = memory + responses_at + plane * height * width;
-    bins += ((size_t)at * scales + plane) * NOISE_BINS;
+    bins += ((size_t)at * scales + plane) * CLV_BLOB_NOISE_BINS;
     for (int y = 0; y < height; y += step)
         for (int x = 0; x < width; ++x) ++bins[noise_bin(responses[(size_t)y * width + x])];
 }
@@ -459,7 +459,7 @@ clv_blob_look_along(__global const float *restrict memory, ulong responses_at,
     const uint n = get_global_id(1) / scales;
     const size_t plane = (size_t)height * width;
     __global const float *L = memory + responses_at + n * scales * plane;
-    counts += 2 * (at + n), peaks += (size_t)(at + n) * capacity * PEAK_WORDS;
+    counts += 2 * (at + n), peaks += (size_t)(at + n) * capacity * CLV_BLOB_PEAK_WORDS;
     const int y0 = get_global_id(0) * rows;
     for (int y = y0; y < min(y0 + rows, height); ++y) {
         const float bound = relative > 0.0f ? fmax(low, relative * largest_of(counts)) : low;

@@ -108,10 +108,10 @@ clv_blob_look(__global const float *restrict planes, __global uint *restrict pea
     __global const float *L = planes + FRAME(n) + 3 * PLANE;
     if (!(L[k * PLANE + (size_t)y * width + x] > low)) return;
     consider(L, y, x, k, height, width, scales, 0.0f, relative,
-             peaks + (size_t)(at + n) * capacity * PEAK_WORDS, counts + 2 * (at + n), capacity);
+             peaks + (size_t)(at + n) * capacity * CLV_BLOB_PEAK_WORDS, counts + 2 * (at + n), capacity);
 }
 
-/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. */
+/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][CLV_BLOB_NOISE_BINS]. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_count(__global const float *restrict planes, volatile __global uint *bins, int height,
                int width, int scales, int step, uint at)
@@ -120,7 +120,7 @@ clv_blob_count(__global const float *restrict planes, volatile __global uint *bi
     const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
     if (x >= width || y >= height) return;
     const float value = planes[FRAME(n) + (size_t)(3 + k) * PLANE + (size_t)y * width + x];
-    atomic_inc(bins + ((size_t)(at + n) * scales + k) * NOISE_BINS + noise_bin(value));
+    atomic_inc(bins + ((size_t)(at + n) * scales + k) * CLV_BLOB_NOISE_BINS + noise_bin(value));
 }
 
 /* Responses are divided by their noise: [frame][scale]. */

@@ -15,9 +15,7 @@
 #include "blob/blob.clh"
 
 #define PLANES (DOG ? 1 : 2)
-#define SLACK (4 * LANES)
-#define ROWS 4 /* of responses at a time */
-#define KEPT 8 /* rows of responses: a power of two, ROWS + 2 at least */
+#define SLACK (CLV_BLOB_SLACK * LANES)
 
 /* A vector at any float's address. vloadN would do, but some compilers take sums of two such loads
  * apart into single floats. */
@@ -45,8 +43,8 @@ typedef struct place_t {
     int ring, levels, scales;
     __global float *row;   /* pixels: pad + length + pad */
     __global float *rings; /* [level][plane][ring][length] */
-    __global float *L;     /* [scale][KEPT][length] */
-    __global float *G;     /* DoG: [ROWS][length] */
+    __global float *L;     /* [scale][CLV_BLOB_KEPT_ROWS][length] */
+    __global float *G;     /* DoG: [CLV_BLOB_STEP_ROWS][length] */
     __global const int2 *level;
     __global const float2 *taps;
 } place_t;
@@ -58,7 +56,7 @@ static __global float *ring_row(const place_t *p, int l, int plane, int y)
 
 static __global float *response_row(const place_t *p, int k, int y)
 {
-    return p->L + ((size_t)k * KEPT + (y & (KEPT - 1))) * p->length;
+    return p->L + ((size_t)k * CLV_BLOB_KEPT_ROWS + (y & (CLV_BLOB_KEPT_ROWS - 1))) * p->length;
 }
 
 /* A row of the frame as floats, mirrored at its ends. */
@@ -71,7 +69,7 @@ static void bring_row(const place_t *p, __global const pixel_t *pixels, float pe
     int x = low;
     for (; x + LANES <= high; x += LANES) {
         const fvec v = LANES_JOIN(convert_float, LANES)(lanes_load(pixels + x));
-#if PIXEL == 3
+#if PIXEL == CLV_BLOB_PIXEL_F32
         const ivec good = isfinite(v);
         lanes_store(pick(good, (v - pedestal) * gain, (fvec)0.0f), p->row + (x - from));
 #else
@@ -134,7 +132,7 @@ static fvec inside(const place_t *p, int v, fvec value)
     return pick(x >= 0 && x < p->width, value, (fvec)NOTHING);
 }
 
-/* The vertical pass of one level for rows [y, y + rows), at most ROWS, one vector at a time: `up` and
+/* The vertical pass of one level for rows [y, y + rows), at most CLV_BLOB_STEP_ROWS, one vector at a time: `up` and
  * `dn` walk away from the middle, and what one row has loaded the next uses in the next turn. */
 static inline __attribute__((always_inline)) void
 down(const place_t *p, int l, int y, const int rows, float bias, float scale, float dog)
@@ -144,10 +142,10 @@ down(const place_t *p, int l, int y, const int rows, float bias, float scale, fl
     __global const float2 *taps = p->taps + p->level[l].y;
     for (int v = p->first; v < p->last; ++v) {
         __global const float *A = ring_row(p, l, 0, 0) + (size_t)v * LANES;
-        fvec upA[ROWS], dnA[ROWS], sum[ROWS];
+        fvec upA[CLV_BLOB_STEP_ROWS], dnA[CLV_BLOB_STEP_ROWS], sum[CLV_BLOB_STEP_ROWS];
 #if !DOG
         __global const float *B = ring_row(p, l, 1, 0) + (size_t)v * LANES;
-        fvec upB[ROWS], dnB[ROWS];
+        fvec upB[CLV_BLOB_STEP_ROWS], dnB[CLV_BLOB_STEP_ROWS];
 #endif
         const float2 t = taps[0];
 #pragma unroll
@@ -217,7 +215,7 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
     atomic_max(counts + 1, as_uint(value));
     const uint index = atomic_inc(counts);
     if (index >= capacity) return;
-    __global uint *out = peaks + (size_t)index * PEAK_WORDS;
+    __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
     out[0] = y, out[1] = p->x0 - LANES + at, out[2] = k, out[3] = 0;
     for (int j = -1; j <= 1; ++j)
         for (int i = -1; i <= 1; ++i)
@@ -284,14 +282,14 @@ static place_t place_of(__global float *scratch, int width, int height, int tile
     p.scales = levels - DOG;
     p.level = level, p.taps = taps;
     const size_t row = p.length + 2 * pad;
-    const size_t item = row + (size_t)p.length * (levels * (PLANES * ring + KEPT) + ROWS) +
+    const size_t item = row + (size_t)p.length * (levels * (PLANES * ring + CLV_BLOB_KEPT_ROWS) + CLV_BLOB_STEP_ROWS) +
         counters;
     const size_t number = get_global_id(0) +
         get_global_size(0) * (get_global_id(1) + get_global_size(1) * (size_t)get_global_id(2));
     p.row = scratch + number * item;
     p.rings = p.row + row;
     p.L = p.rings + (size_t)p.length * levels * PLANES * ring;
-    p.G = p.L + (size_t)p.length * levels * KEPT;
+    p.G = p.L + (size_t)p.length * levels * CLV_BLOB_KEPT_ROWS;
     return p;
 }
 
@@ -327,30 +325,30 @@ __kernel void clv_blob_rows(__global const pixel_t *restrict pixels, ulong offse
     if (p.x0 >= width || y0 >= height) return;
 
     pixels += offset + frame * (size_t)frame_stride;
-    peaks += (size_t)frame * capacity * PEAK_WORDS;
+    peaks += (size_t)frame * capacity * CLV_BLOB_PEAK_WORDS;
     counts += 2 * frame;
     const float pedestal = pedestals[frame];
-    for (int i = 0; i < KEPT * p.scales; ++i) /* columns that no vector will write */
+    for (int i = 0; i < CLV_BLOB_KEPT_ROWS * p.scales; ++i) /* columns that no vector will write */
         for (int x = 0; x < p.length; x += LANES)
             lanes_store((fvec)NOTHING, p.L + (size_t)i * p.length + x);
 
     int reach = 0;
     for (int l = 0; l < levels; ++l) reach = max(reach, level[l].x);
     int next = y0 - 1 - reach;
-    for (int y = y0 - 1; y <= y1; y += ROWS) {
-        advance(&p, &next, y + ROWS - 1 + reach, y0 - 1, y1, pixels, row_stride, pedestal, gain);
+    for (int y = y0 - 1; y <= y1; y += CLV_BLOB_STEP_ROWS) {
+        advance(&p, &next, y + CLV_BLOB_STEP_ROWS - 1 + reach, y0 - 1, y1, pixels, row_stride, pedestal, gain);
         for (int l = 0; l < levels; ++l) {
             const int k = max(l - DOG, 0);
-            down(&p, l, y, ROWS, leak[l] * pedestal * gain, inverse[frame * p.scales + k], dog);
+            down(&p, l, y, CLV_BLOB_STEP_ROWS, leak[l] * pedestal * gain, inverse[frame * p.scales + k], dog);
         }
-        for (int row = y - 1; row < y + ROWS - 1; ++row)
+        for (int row = y - 1; row < y + CLV_BLOB_STEP_ROWS - 1; ++row)
             if (row >= y0 && row < y1)
                 look(&p, row, peaks, counts, capacity, low, relative);
     }
 }
 
 #else
-/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][NOISE_BINS]. A work-item
+/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][CLV_BLOB_NOISE_BINS]. A work-item
  * counts on its own, behind its scratch, and adds what it has at the end. */
 __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong offset,
                                   ulong frame_stride, ulong row_stride,
@@ -364,11 +362,11 @@ __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong
 {
     const uint frame = at + get_global_id(2);
     const int y0 = (int)get_global_id(1) * band, y1 = min(y0 + band, height);
-    const int all = (levels - DOG) * NOISE_BINS;
+    const int all = (levels - DOG) * CLV_BLOB_NOISE_BINS;
     const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, all);
     if (p.x0 >= width || y0 >= height) return;
 
-    __global uint *own = (__global uint *)(p.G + ROWS * p.length);
+    __global uint *own = (__global uint *)(p.G + CLV_BLOB_STEP_ROWS * p.length);
     for (int i = 0; i < all; ++i) own[i] = 0;
     pixels += offset + frame * (size_t)frame_stride;
     const float pedestal = pedestals[frame];
@@ -385,7 +383,7 @@ __kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong
             if (DOG && l == 0) continue;
             __global const float *here = response_row(&p, k, y);
             for (int x = LANES; x < tile + LANES && p.x0 - LANES + x < width; ++x)
-                ++own[k * NOISE_BINS + noise_bin(here[x])];
+                ++own[k * CLV_BLOB_NOISE_BINS + noise_bin(here[x])];
         }
     }
     bins += (size_t)frame * all;

@@ -104,7 +104,7 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
         if (!(value > relative * largest)) continue;
         const uint index = atomic_inc(counts);
         if (index >= capacity) continue;
-        __global uint *out = peaks + (size_t)index * PEAK_WORDS;
+        __global uint *out = peaks + (size_t)index * CLV_BLOB_PEAK_WORDS;
         out[0] = y, out[1] = x, out[2] = k, out[3] = 0;
         for (int j = 0; j < 9; ++j) out[4 + j] = as_uint(around[9 + j]);
         out[13] = as_uint(around[4]), out[14] = as_uint(around[22]), out[15] = 0;
@@ -118,7 +118,7 @@ static void count_sizes(const tile_t *t, int k, volatile __global uint *bins, in
         const int y = t->y0 + i / TX, x = t->x0 + i % TX;
         if (x >= t->width || y >= t->height || y % step) continue;
         const float value = t->L[k % 3 * RIM + (i / TX + 1) * RX + i % TX + 1];
-        atomic_inc(bins + (size_t)k * NOISE_BINS + noise_bin(value));
+        atomic_inc(bins + (size_t)k * CLV_BLOB_NOISE_BINS + noise_bin(value));
     }
 }
 
@@ -143,9 +143,9 @@ clv_blob_tile(__global const pixel_t *restrict pixels, ulong offset, ulong frame
     t.L = DOG ? t.B : t.B + (RY + 2 * reach) * RX;
     t.G = t.L + 3 * RIM;
     pixels += offset + frame * (size_t)frame_stride;
-    peaks += (size_t)frame * capacity * PEAK_WORDS;
+    peaks += (size_t)frame * capacity * CLV_BLOB_PEAK_WORDS;
 #if NOISE
-    counts += (size_t)frame * scales * NOISE_BINS; /* the bins */
+    counts += (size_t)frame * scales * CLV_BLOB_NOISE_BINS; /* the bins */
 #else
     counts += 2 * frame;
 #endif

@@ -53,7 +53,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
     const uint x = get_global_id(0) * LANES, block = get_global_id(1) * MAP_ROWS;
     if (x >= map_pitch || block >= map_rows) return;
 
-    const uint hit_width = pitch - 2 * PAD, slots = SHIFTED ? 2 : 1;
+    const uint hit_width = pitch - 2 * CLV_PACO_PAD, slots = SHIFTED ? 2 : 1;
     const ivec lane = lanes_iota();
     sum total[MAP_ROWS];
 #pragma unroll

@@ -20,7 +20,7 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
     if (tile >= pitch || row >= band_rows) return;
 
     __global float *out = D + (size_t)row * frames * pitch + tile;
-    const ivec x = (int)tile - PAD + lanes_iota();
+    const ivec x = (int)tile - CLV_PACO_PAD + lanes_iota();
     const ivec inside = (x >= 0) && (x < (int)width);
     if (!lanes_any(inside)) {
         for (uint t = 0; t < frames; ++t) lanes_store((fvec)0.0f, out + (size_t)t * pitch);
@@ -29,9 +29,9 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
     }
 
     __global const float *pixel =
-        cube + cube_offset + (size_t)row * row_stride + ((int)tile - PAD);
+        cube + cube_offset + (size_t)row * row_stride + ((int)tile - CLV_PACO_PAD);
     /* the last vector of a row may hang over the end of the array: read it lane by lane */
-    const bool whole = (int)tile >= PAD && tile - PAD + LANES <= width;
+    const bool whole = (int)tile >= CLV_PACO_PAD && tile - CLV_PACO_PAD + LANES <= width;
     fvec first = 0.0f, sum = 0.0f;
     ivec finite = -1;
     for (uint t = 0; t < frames; ++t) {
@@ -42,7 +42,7 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
 #if LANES > 1
             float lane[LANES];
             for (int i = 0; i < LANES; ++i) {
-                const int at = (int)tile - PAD + i;
+                const int at = (int)tile - CLV_PACO_PAD + i;
                 lane[i] = at >= 0 && at < (int)width ? pixel[(size_t)t * frame_stride + i] : 0.0f;
             }
             value = lanes_load(lane);

@@ -20,7 +20,7 @@ __kernel void clv_paco_lag_covariance(__global const float *restrict D, __global
     const uint tile = get_global_id(0) * LANES, row = get_global_id(1);
     if (tile >= pitch || row >= band_rows) return;
 
-    if (tile < PAD || tile >= pitch - PAD) { /* neighbours of the first and last column */
+    if (tile < CLV_PACO_PAD || tile >= pitch - CLV_PACO_PAD) { /* neighbours of the first and last column */
         for (uint lag = first_lag; lag < last_lag; ++lag)
             lanes_store((fvec)0.0f, V + ((size_t)row * LAGS + lag) * pitch + tile);
         return;

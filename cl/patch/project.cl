@@ -61,13 +61,13 @@ __kernel void clv_paco_project(__global const float *restrict D, __global const 
                                uint first_band_row, uint row0, uint frames, uint pitch,
                                uint first_frame, uint last_frame, uint item_frames)
 {
-    const uint x = get_global_id(0) * LANES, row = get_global_id(1), width = pitch - 2 * PAD;
+    const uint x = get_global_id(0) * LANES, row = get_global_id(1), width = pitch - 2 * CLV_PACO_PAD;
     if (x >= width || row >= rows) return;
 
     const uint from = first_frame + get_global_id(2) * item_frames;
     const uint to = min(from + item_frames, last_frame);
     __global const float *w = W + (size_t)row * P * Q * width + KEPT(x, 0, P * Q);
-    __global const float *d0 = D + (size_t)(first_band_row + row) * frames * pitch + PAD + x;
+    __global const float *d0 = D + (size_t)(first_band_row + row) * frames * pitch + CLV_PACO_PAD + x;
     fvec a[MA];
 #pragma unroll
     for (int m = 0; m < MA; ++m) a[m] = lanes_load(A + (size_t)row * MA * width + KEPT(x, m, MA));

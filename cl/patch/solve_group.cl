@@ -132,10 +132,10 @@ clv_paco_solve_group(__global const float *restrict V, __global float *restrict 
     __local float *inverses = solution + TEAMS * P * Q, *products = inverses + TEAMS * P;
     __local float *part = products + TEAMS * PRODUCTS;
     const uint item = get_local_id(0), team = item / TEAM, lane = item % TEAM, row = get_global_id(1);
-    const uint x0 = get_group_id(0) * TEAMS, x = x0 + team, width = pitch - 2 * PAD;
+    const uint x0 = get_group_id(0) * TEAMS, x = x0 + team, width = pitch - 2 * CLV_PACO_PAD;
 
     /* neighbours in the work-group fetch neighbours in memory */
-    __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + PAD + x0;
+    __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x0;
     for (uint e = item; e < TEAMS * PAIRS; e += WG) triangle[e % TEAMS * PAIRS + e / TEAMS] = v[entry[e / TEAMS] + e % TEAMS];
     barrier(CLK_LOCAL_MEM_FENCE);
 

@@ -267,7 +267,7 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
                                   uint rows, uint first_band_row, uint tiles, uint pitch, uint lags,
                                   float frames, uint vip, uint workers)
 {
-    const uint width = pitch - 2 * PAD;
+    const uint width = pitch - 2 * CLV_PACO_PAD;
 #if LANES == 1 /* neighbours in a work-group touch neighbours in memory */
     const size_t stride = workers;
     scratch_ptr L = scratch + get_global_id(0);
@@ -278,7 +278,7 @@ __kernel void clv_paco_solve_rows(__global const float *restrict V, __global flo
     scratch_ptr Y = L + (size_t)(P * (P + 1) / 2) * stride;
     for (uint at = get_global_id(0); at < rows * tiles; at += workers) {
         const uint row = at / tiles, x = at % tiles * LANES;
-        __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + PAD + x;
+        __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x;
         ivec usable;
         const fvec rho = shrinkage(v, entry, frames, vip, &usable);
         lanes_store(rho, rho_out + (size_t)row * width + x);

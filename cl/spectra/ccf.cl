@@ -94,8 +94,8 @@ __kernel void clv_spectra_start(__global const float *restrict best,
     const int item = (int)get_global_id(0);
     if (item >= items) return;
     const int star = item / starts, start = item % starts;
-    __global float *s = state + (size_t)item * STATE;
-    for (int i = 0; i < STATE; ++i)
+    __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
+    for (int i = 0; i < CLV_SPECTRA_STATE; ++i)
         s[i] = 0.0f;
     int model = 0;
     for (int i = 1; i < count; ++i)
@@ -105,16 +105,16 @@ __kernel void clv_spectra_start(__global const float *restrict best,
         found[star * 2 + 1] = (float)model;
     }
     const float vsini[4] = { 20.0f, 60.0f, 5.0f, 150.0f }, alpha[4] = { 0.2f, 0.0f, 0.4f, 0.1f };
-    float x[UNKNOWNS] = { best[((size_t)star * count + model) * 2 + 1], vsini[start & 3],
+    float x[CLV_S_UNKNOWNS] = { best[((size_t)star * count + model) * 2 + 1], vsini[start & 3],
                           points[model * 4], points[model * 4 + 1], points[model * 4 + 2],
                           alpha[start & 3] };
     if (start & 4) x[2] *= 1.05f, x[3] += 0.5f;
-    for (int a = 0; a < UNKNOWNS; ++a) {
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         const float margin = 1e-3f * (box[6 + a] - box[a]);
-        s[S_TRY + a] = s[S_BEST + a] = clamp(x[a], box[a] + margin, box[6 + a] - margin);
-        s[S_STEP + a] = s[S_TRY + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+        s[CLV_S_TRY + a] = s[CLV_S_BEST + a] = clamp(x[a], box[a] + margin, box[6 + a] - margin);
+        s[CLV_S_STEP + a] = s[CLV_S_TRY + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
     }
-    s[S_LAMBDA] = 1e-3f;
-    s[S_STAR] = (float)star;
-    s[S_STATUS] = usable[star] > 0.0f ? 0.0f : 4.0f;
+    s[CLV_S_LAMBDA] = 1e-3f;
+    s[CLV_S_STAR] = (float)star;
+    s[CLV_S_STATUS] = usable[star] > 0.0f ? 0.0f : 4.0f;
 }

@@ -18,10 +18,10 @@ __kernel void clv_spectra_gram(__global const float *restrict pixels,
                                __global const int *restrict list, __global float *restrict out,
                                int all_pixels)
 {
-    const int at = (int)get_global_id(1), segments = all_pixels / SEGMENT;
+    const int at = (int)get_global_id(1), segments = all_pixels / CLV_SPECTRA_SEGMENT;
     const int first = (int)get_global_id(0) * SPAN, last = min(first + SPAN, segments);
     if (at >= list[0]) return;
-    const int item = list[1 + at], star = (int)state[(size_t)item * STATE + S_STAR];
+    const int item = list[1 + at], star = (int)state[(size_t)item * CLV_SPECTRA_STATE + CLV_S_STAR];
     __global const float *t = pixels + (size_t)item * all_pixels * 8;
     __global const float2 *d = data + (size_t)star * all_pixels;
     const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -31,7 +31,7 @@ __kernel void clv_spectra_gram(__global const float *restrict pixels,
 #pragma unroll
         for (int i = 0; i < NPOLY; ++i)
             sum[i] = 0.0f;
-        for (int k = seg * SEGMENT; k < (seg + 1) * SEGMENT; ++k) {
+        for (int k = seg * CLV_SPECTRA_SEGMENT; k < (seg + 1) * CLV_SPECTRA_SEGMENT; ++k) {
             const float2 point = d[k];
             __global const float *p = basis + (size_t)k * 16; /* zero from NPOLY on */
             const float scale = t[(size_t)k * 8] * fabs(point.x);
@@ -41,7 +41,7 @@ __kernel void clv_spectra_gram(__global const float *restrict pixels,
             for (int i = 0; i < NPOLY; ++i)
                 sum[i] = fma((float16)(p[i]), v, sum[i]);
         }
-        __global float *o = out + ((size_t)item * segments + seg) * AROUND;
+        __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND;
         for (int i = 0; i < NPOLY; ++i)
             vstore16(sum[i], i, o);
     }
@@ -68,19 +68,19 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
                                  __global const float *restrict solved,
                                  __global float *restrict out, int all_pixels, int spectra)
 {
-    const int at = (int)get_global_id(1), segments = all_pixels / SEGMENT;
+    const int at = (int)get_global_id(1), segments = all_pixels / CLV_SPECTRA_SEGMENT;
     const int first = (int)get_global_id(0) * SPAN, last = min(first + SPAN, segments);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *s = state + (size_t)item * STATE;
+    __global const float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     __global const float *t = pixels + (size_t)item * all_pixels * 8;
-    __global const float2 *d = data + (size_t)s[S_STAR] * all_pixels;
+    __global const float2 *d = data + (size_t)s[CLV_S_STAR] * all_pixels;
     const float8 per_step =
-        (float8)(0.0f, 1.0f / s[S_STEP + 1], 1.0f / s[S_STEP + 2], 1.0f / s[S_STEP + 3],
-                 1.0f / s[S_STEP + 4], 1.0f / s[S_STEP + 5], 1.0f / s[S_STEP], 0.0f);
+        (float8)(0.0f, 1.0f / s[CLV_S_STEP + 1], 1.0f / s[CLV_S_STEP + 2], 1.0f / s[CLV_S_STEP + 3],
+                 1.0f / s[CLV_S_STEP + 4], 1.0f / s[CLV_S_STEP + 5], 1.0f / s[CLV_S_STEP], 0.0f);
     for (int seg = first; seg < last; ++seg) {
-        __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * SOLVED;
-        const float16 a = vload16(0, v + V_A);
+        __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * CLV_SPECTRA_SOLVED;
+        const float16 a = vload16(0, v + CLV_V_A);
         float8 normal[8], cross[NPOLY], slope = 0.0f, det = 0.0f;
         float16 rest = 0.0f;
         float chi = 0.0f, good = 0.0f;
@@ -88,14 +88,14 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
             normal[i] = 0.0f;
         for (int i = 0; i < NPOLY; ++i)
             cross[i] = 0.0f;
-        for (int k = seg * SEGMENT; k < (seg + 1) * SEGMENT; ++k) {
+        for (int k = seg * CLV_SPECTRA_SEGMENT; k < (seg + 1) * CLV_SPECTRA_SEGMENT; ++k) {
             const float2 point = d[k];
             const float weight = fabs(point.x);
             float16 p = vload16(k, basis);
             const float *lane = (const float *)&p;
             float16 q = 0.0f;
             for (int i = 0; i < NPOLY; ++i)
-                q = fma(vload16(i, v + V_INVERSE), (float16)(lane[i]), q);
+                q = fma(vload16(i, v + CLV_V_INVERSE), (float16)(lane[i]), q);
             const float8 here = vload8(k, t);
             const float continuum = total16(a * p), scaled = here.s0 * weight;
             const float r = point.y - continuum * scaled;
@@ -113,18 +113,18 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
             chi = fma(r, r, chi);
             if (point.x > 0.0f) good = fma(r, r, good);
         }
-        __global float *o = out + ((size_t)item * segments + seg) * AROUND;
+        __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND;
         for (int i = 0; i < 8; ++i)
-            vstore8(normal[i], i, o + A_NORMAL);
+            vstore8(normal[i], i, o + CLV_A_NORMAL);
         for (int i = 0; i < NPOLY; ++i)
-            vstore8(cross[i], i, o + A_CROSS);
+            vstore8(cross[i], i, o + CLV_A_CROSS);
         for (int i = NPOLY; i < 16; ++i)
-            vstore8((float8)(0.0f), i, o + A_CROSS);
-        vstore8(slope, 0, o + A_SLOPE);
-        vstore8(det, 0, o + A_DET);
-        vstore16(rest, 0, o + A_REST);
-        o[A_CHI] = chi;
-        o[A_CHI_GOOD] = good;
+            vstore8((float8)(0.0f), i, o + CLV_A_CROSS);
+        vstore8(slope, 0, o + CLV_A_SLOPE);
+        vstore8(det, 0, o + CLV_A_DET);
+        vstore16(rest, 0, o + CLV_A_REST);
+        o[CLV_A_CHI] = chi;
+        o[CLV_A_CHI_GOOD] = good;
     }
 }
 
@@ -135,15 +135,15 @@ __kernel void clv_spectra_model(__global const float *restrict pixels,
                                 __global const float *restrict solved, __global float *restrict out,
                                 int all_pixels, int spectra)
 {
-    const int at = (int)get_global_id(1), segments = all_pixels / SEGMENT;
+    const int at = (int)get_global_id(1), segments = all_pixels / CLV_SPECTRA_SEGMENT;
     const int first = (int)get_global_id(0) * SPAN, last = min(first + SPAN, segments);
     if (at >= list[0]) return;
     const int item = list[1 + at];
     __global const float *t = pixels + (size_t)item * all_pixels * 8;
     for (int seg = first; seg < last; ++seg) {
-        __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * SOLVED;
-        const float16 a = vload16(0, v + V_A);
-        for (int k = seg * SEGMENT; k < (seg + 1) * SEGMENT; ++k)
+        __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * CLV_SPECTRA_SOLVED;
+        const float16 a = vload16(0, v + CLV_V_A);
+        for (int k = seg * CLV_SPECTRA_SEGMENT; k < (seg + 1) * CLV_SPECTRA_SEGMENT; ++k)
             out[(size_t)item * all_pixels + k] =
                 total16(a * vload16(k, basis)) * t[(size_t)k * 8];
     }

@@ -3,7 +3,7 @@
  * clv_spectra_corners: the cell of an item's point: the rows of its 16 corners, and their weights for
  *                      the point and for the four neighbours that the differences need, which stay in
  *                      the same cell. Without such a cell, or with a corner that is missing: the
- *                      nearest node for all five, and its distance in S_OUTSIDE. Launch x: items;
+ *                      nearest node for all five, and its distance in CLV_S_OUTSIDE. Launch x: items;
  *                      local (WG, 1).
  * clv_spectra_blend:   exp(sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
@@ -13,8 +13,8 @@
 #include "common/lanes.clh"
 #include "spectra/spectra.clh"
 
-#define ROWS 5
-#define CORNERS 16
+#define ROWS CLV_SPECTRA_NETWORK_ROWS
+
 
 /* How far x is from node i of an axis, in the unit that `inverse` makes 1. */
 static float from_node(int axis, float x, float node, float inverse)
@@ -66,14 +66,14 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
     const int item_at = (int)get_global_id(0);
     if (item_at >= list[0]) return;
     const int item = list[1 + item_at], nodes[4] = { n0, n1, n2, n3 };
-    __global float *s = state + (size_t)item * STATE;
-    __global float *o = out + (size_t)item * ROWS * width, *share = o + CORNERS;
+    __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
+    __global float *o = out + (size_t)item * ROWS * width, *share = o + CLV_GRID_CORNERS;
     __global const float *table = weights + table_at, *rows = table + 2 * (n0 + n1 + n2 + n3);
     float q[4], low[4], inverse[4];
     int cell[4], full = 1;
     __global const float *axis = table;
     for (int k = 0; k < 4; ++k) {
-        q[k] = s[S_TRY + 2 + k];
+        q[k] = s[CLV_S_TRY + 2 + k];
         int i = 0;
         while (i + 2 < nodes[k] && q[k] >= axis[i + 1])
             ++i;
@@ -81,7 +81,7 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
         cell[k] = i, low[k] = axis[i], inverse[k] = axis[nodes[k] + i];
         axis += 2 * nodes[k];
     }
-    for (int c = 0; c < CORNERS && full; ++c) {
+    for (int c = 0; c < CLV_GRID_CORNERS && full; ++c) {
         const float row = rows[(((cell[0] + (c & 1)) * n1 + cell[1] + (c >> 1 & 1)) * n2 + cell[2] +
                                 (c >> 2 & 1)) * n3 + cell[3] + (c >> 3 & 1)];
         full = row >= 0.0f;
@@ -89,26 +89,26 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
     }
     if (!full) {
         int row;
-        s[S_OUTSIDE + spectrum] = nearest(table, nodes, rows, q, &row);
-        for (int c = 0; c < CORNERS; ++c) {
+        s[CLV_S_OUTSIDE + spectrum] = nearest(table, nodes, rows, q, &row);
+        for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
             o[c] = (float)row;
             for (int r = 0; r < ROWS; ++r)
-                share[r * CORNERS + c] = c ? 0.0f : 1.0f;
+                share[r * CLV_GRID_CORNERS + c] = c ? 0.0f : 1.0f;
         }
         return;
     }
-    s[S_OUTSIDE + spectrum] = 0.0f;
+    s[CLV_S_OUTSIDE + spectrum] = 0.0f;
     float x[4];
     for (int k = 0; k < 4; ++k)
         x[k] = from_node(k, q[k], low[k], inverse[k]);
     for (int r = 0; r < ROWS; ++r) {
         float y[4] = { x[0], x[1], x[2], x[3] };
-        if (r) y[r - 1] = from_node(r - 1, q[r - 1] + s[S_STEP + 1 + r], low[r - 1], inverse[r - 1]);
-        for (int c = 0; c < CORNERS; ++c) {
+        if (r) y[r - 1] = from_node(r - 1, q[r - 1] + s[CLV_S_STEP + 1 + r], low[r - 1], inverse[r - 1]);
+        for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
             float w = 1.0f;
             for (int k = 0; k < 4; ++k)
                 w *= c >> k & 1 ? y[k] : 1.0f - y[k];
-            share[r * CORNERS + c] = w;
+            share[r * CLV_GRID_CORNERS + c] = w;
         }
     }
 }
@@ -121,16 +121,16 @@ __kernel void clv_spectra_blend(__global const float *restrict in, __global floa
     const int at = (int)get_global_id(0), p = LANES * (int)get_global_id(1);
     if (at >= list[0] || p >= pitch) return;
     const int item = list[1 + at];
-    __global const float *o = in + (size_t)item * ROWS * width, *share = o + CORNERS;
+    __global const float *o = in + (size_t)item * ROWS * width, *share = o + CLV_GRID_CORNERS;
     __global const float *from = grid + grid_at + p;
     fvec s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f, s4 = 0.0f;
-    for (int c = 0; c < CORNERS; ++c) {
+    for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
         const fvec f = lanes_load(from + (size_t)o[c] * pitch);
         s0 = fma(f, (fvec)(share[c]), s0);
-        s1 = fma(f, (fvec)(share[CORNERS + c]), s1);
-        s2 = fma(f, (fvec)(share[2 * CORNERS + c]), s2);
-        s3 = fma(f, (fvec)(share[3 * CORNERS + c]), s3);
-        s4 = fma(f, (fvec)(share[4 * CORNERS + c]), s4);
+        s1 = fma(f, (fvec)(share[CLV_GRID_CORNERS + c]), s1);
+        s2 = fma(f, (fvec)(share[2 * CLV_GRID_CORNERS + c]), s2);
+        s3 = fma(f, (fvec)(share[3 * CLV_GRID_CORNERS + c]), s3);
+        s4 = fma(f, (fvec)(share[4 * CLV_GRID_CORNERS + c]), s4);
     }
     fvec sum[ROWS];
     sum[0] = exp(clamp(s0, -87.0f, 87.0f)), sum[1] = exp(clamp(s1, -87.0f, 87.0f));

@@ -9,7 +9,8 @@
 #include "common/lanes.clh"
 #include "spectra/spectra.clh"
 
-#define ROWS 5
+#define ROWS CLV_SPECTRA_NETWORK_ROWS
+
 #define PAIR (2 * ROWS)
 
 __kernel void clv_spectra_inputs(__global const float *restrict state,
@@ -20,12 +21,12 @@ __kernel void clv_spectra_inputs(__global const float *restrict state,
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *s = state + (size_t)item * STATE, *scale = weights + scale_at;
+    __global const float *s = state + (size_t)item * CLV_SPECTRA_STATE, *scale = weights + scale_at;
     __global float *o = out + (size_t)item * ROWS * width;
     for (int row = 0; row < ROWS; ++row)
         for (int k = 0; k < 4; ++k) {
-            float q = s[S_TRY + 2 + k];
-            if (row == k + 1) q += s[S_STEP + 2 + k];
+            float q = s[CLV_S_TRY + 2 + k];
+            if (row == k + 1) q += s[CLV_S_STEP + 2 + k];
             if (k == 0) q = log2(q) * 0.30102999566398120f;
             o[row * width + k] = (q - scale[k]) * scale[4 + k];
         }

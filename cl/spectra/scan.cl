@@ -53,13 +53,13 @@ __kernel void clv_spectra_best(__global const float *restrict state, __global in
         int best = -1;
         float least = INFINITY;
         for (int i = star * starts; i < (star + 1) * starts; ++i) {
-            __global const float *s = state + (size_t)i * STATE;
-            const float value = s[S_VALUE] + s[S_LOST];
-            const bool good = s[S_STATUS] > 0.5f && s[S_STATUS] < 2.5f;
+            __global const float *s = state + (size_t)i * CLV_SPECTRA_STATE;
+            const float value = s[CLV_S_VALUE] + s[CLV_S_LOST];
+            const bool good = s[CLV_S_STATUS] > 0.5f && s[CLV_S_STATUS] < 2.5f;
             if (good && (value < least || best < 0)) best = i, least = value;
         }
         if (best < 0) continue;
-        const float turn = state[(size_t)best * STATE + S_SCAN_TURN];
+        const float turn = state[(size_t)best * CLV_SPECTRA_STATE + CLV_S_SCAN_TURN];
         if (!again || turn > 0.0f) list[++count] = best;
     }
     list[0] = count;
@@ -72,17 +72,17 @@ __kernel void clv_spectra_grid(__global float *restrict state, __global const in
 {
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;
-    __global float *s = state + (size_t)list[1 + at] * STATE;
+    __global float *s = state + (size_t)list[1 + at] * CLV_SPECTRA_STATE;
     if (step == 0.0f) {
         const float most = (box[6] - box[0]) / velocities;
-        const float curve = s[S_NORMAL];
-        const float error = s[S_SCAN_TURN] > 0.0f ? s[S_SCAN + 1]
+        const float curve = s[CLV_S_NORMAL];
+        const float error = s[CLV_S_SCAN_TURN] > 0.0f ? s[CLV_S_SCAN + 1]
                             : curve > 0.0f        ? rsqrt(curve)
                                                   : INFINITY;
         step = clamp(error / WANTED, 1e-4f, most);
-        from = s[S_BEST] - step * (velocities / 2);
+        from = s[CLV_S_BEST] - step * (velocities / 2);
     }
-    s[S_SCAN_FROM] = from, s[S_SCAN_STEP] = step;
+    s[CLV_S_SCAN_FROM] = from, s[CLV_S_SCAN_STEP] = step;
 }
 
 __kernel void clv_spectra_shift(__global const float *restrict curve,
@@ -97,11 +97,11 @@ __kernel void clv_spectra_shift(__global const float *restrict curve,
               at = base + (int)get_global_id(2), last = min(first + RUN, pixels);
     if (v >= velocities || at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *s = state + (size_t)item * STATE;
+    __global const float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     __global const float *c = curve + (size_t)item * all_points + first_point;
     __global float *o = out + tile_at(get_global_id(2), v, pixels, velocities);
-    const fvec speed = fma((fvec)(s[S_SCAN_STEP]), to_fvec(v + lanes_iota()),
-                           (fvec)(s[S_SCAN_FROM]));
+    const fvec speed = fma((fvec)(s[CLV_S_SCAN_STEP]), to_fvec(v + lanes_iota()),
+                           (fvec)(s[CLV_S_SCAN_FROM]));
     const fvec b = speed / LIGHT, d = speed * scale.x, w = floor(d);
     const fvec lost = (fma)(speed, (fvec)(scale.x), -d) +
                       fma(d, b * b * 0.33333333333f, speed * scale.y);
@@ -137,7 +137,7 @@ __kernel void clv_spectra_blur(__global const float *restrict in, __global float
     const int v = LANES * (int)get_global_id(0), first = RUN * (int)get_global_id(1),
               at = base + (int)get_global_id(2), last = min(first + RUN, pixels);
     if (v >= velocities || at >= list[0]) return;
-    const int star = (int)state[(size_t)list[1 + at] * STATE + S_STAR];
+    const int star = (int)state[(size_t)list[1 + at] * CLV_SPECTRA_STATE + CLV_S_STAR];
     const size_t box = tile_at(get_global_id(2), v, pixels, velocities);
     __global const float *t = in + box;
     __global float *o = out + box;
@@ -167,13 +167,13 @@ __kernel void clv_spectra_products(__global const float *restrict in,
     const int v = LANES * (int)get_global_id(0), at = base + (int)get_global_id(2);
     const int blocks = columns / PART, first = BLOCKS * (int)get_global_id(1);
     if (v >= velocities || first >= blocks || at >= list[0]) return;
-    const int star = (int)state[(size_t)list[1 + at] * STATE + S_STAR];
+    const int star = (int)state[(size_t)list[1 + at] * CLV_SPECTRA_STATE + CLV_S_STAR];
     __global const float *t = in + tile_at(get_global_id(2), v, pixels, velocities);
     __global const float2 *d = data + (size_t)star * all_pixels + first_pixel;
     fvec total[BLOCKS * PART], lost[BLOCKS * PART];
     for (int e = 0; e < BLOCKS * PART; ++e)
         total[e] = lost[e] = 0.0f;
-    for (int seg = 0; seg < pixels; seg += SEGMENT) {
+    for (int seg = 0; seg < pixels; seg += CLV_SPECTRA_SEGMENT) {
         for (int block = 0; block < BLOCKS; ++block) {
             const bool linear = first + block + 1 == blocks;
             __global const float *q =
@@ -182,7 +182,7 @@ __kernel void clv_spectra_products(__global const float *restrict in,
 #pragma unroll
             for (int e = 0; e < PART; ++e)
                 sum[e] = 0.0f;
-            for (int k = 0; k < SEGMENT; ++k) {
+            for (int k = 0; k < CLV_SPECTRA_SEGMENT; ++k) {
                 const float2 point = d[seg + k];
                 const fvec x = lanes_load(t + (size_t)(seg + k) * TILE) * fabs(point.x);
                 const fvec m = linear ? x * point.y : x * x;
@@ -256,7 +256,7 @@ __kernel void clv_spectra_residual(__global const float *restrict in,
 {
     const int v = LANES * (int)get_global_id(0), at = base + (int)get_global_id(1);
     if (v >= velocities || at >= list[0]) return;
-    const int item = list[1 + at], star = (int)state[(size_t)item * STATE + S_STAR];
+    const int item = list[1 + at], star = (int)state[(size_t)item * CLV_SPECTRA_STATE + CLV_S_STAR];
     __global const float *t = in + tile_at(get_global_id(1), v, pixels, velocities);
     __global const float2 *d = data + (size_t)star * all_pixels + first_pixel;
     __global float *value = values + (size_t)item * 2 * velocities + v;
@@ -264,9 +264,9 @@ __kernel void clv_spectra_residual(__global const float *restrict in,
 #pragma unroll
     for (int i = 0; i < NPOLY; ++i)
         a[i] = lanes_load(solution + ((size_t)get_global_id(1) * NPOLY + i) * velocities + v);
-    for (int seg = 0; seg < pixels; seg += SEGMENT) {
+    for (int seg = 0; seg < pixels; seg += CLV_SPECTRA_SEGMENT) {
         fvec chi = 0.0f;
-        for (int k = seg; k < seg + SEGMENT; ++k) {
+        for (int k = seg; k < seg + CLV_SPECTRA_SEGMENT; ++k) {
             const float2 point = d[k];
             __global const float *p = basis + (size_t)(first_pixel + k) * 16;
             fvec model = 0.0f;
@@ -294,9 +294,9 @@ __kernel void clv_spectra_moments(__global float *restrict state, __global const
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global float *s = state + (size_t)item * STATE;
+    __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     __global const float *p = values + (size_t)item * 2 * velocities, *q = p + velocities;
-    const float from = s[S_SCAN_FROM], step = s[S_SCAN_STEP];
+    const float from = s[CLV_S_SCAN_FROM], step = s[CLV_S_SCAN_STEP];
     const int first = clamp((int)ceil((box[0] - from) / step), 0, velocities - 1),
               last = clamp((int)floor((box[6] - from) / step), first, velocities - 1);
     int low = first;
@@ -319,14 +319,14 @@ __kernel void clv_spectra_moments(__global float *restrict state, __global const
             ends = fmax(ends, w);
     }
     const float spread = sqrt(second / sum);
-    s[S_SCAN] = from + step * peak, s[S_SCAN + 1] = spread * step;
-    s[S_SCAN + 2] = third / sum / (spread * spread * spread);
-    s[S_SCAN + 3] = fourth / sum / (spread * spread * spread * spread);
-    const float turn = fabs(s[S_SCAN_TURN]) + 1.0f;
+    s[CLV_S_SCAN] = from + step * peak, s[CLV_S_SCAN + 1] = spread * step;
+    s[CLV_S_SCAN + 2] = third / sum / (spread * spread * spread);
+    s[CLV_S_SCAN + 3] = fourth / sum / (spread * spread * spread * spread);
+    const float turn = fabs(s[CLV_S_SCAN_TURN]) + 1.0f;
     const bool coarse = spread < WANTED - 1.0f && step > 1e-3f,
                narrow = ends > 1e-4f && last - first + 1 == velocities;
-    if (narrow) s[S_SCAN + 1] *= 2.0f; /* the next turn looks that much wider */
+    if (narrow) s[CLV_S_SCAN + 1] *= 2.0f; /* the next turn looks that much wider */
     const bool again = isfinite(spread) && (coarse || narrow) && turn < (float)turns;
-    if (narrow && !again) s[S_SCAN + 1] *= 0.5f;
-    s[S_SCAN_TURN] = again ? turn : -turn;
+    if (narrow && !again) s[CLV_S_SCAN + 1] *= 0.5f;
+    s[CLV_S_SCAN_TURN] = again ? turn : -turn;
 }

@@ -18,22 +18,22 @@ __kernel void clv_spectra_total(__global const float *restrict partial,
               which = (int)get_global_id(2);
     if (at >= list[0] || block >= columns) return;
     const int item = list[1 + at], from = range[2 * which], count = range[2 * which + 1];
-    __global const float *p = partial + ((size_t)item * all_segments + from) * AROUND + block;
+    __global const float *p = partial + ((size_t)item * all_segments + from) * CLV_SPECTRA_AROUND + block;
     float16 sum = 0.0f, lost = 0.0f;
     for (int i = 0; i < count; ++i) {
-        const float16 term = vload16(0, p + (size_t)i * AROUND);
+        const float16 term = vload16(0, p + (size_t)i * CLV_SPECTRA_AROUND);
         const float16 next = sum + term, part = next - sum;
         lost += (sum - (next - part)) + (term - part);
         sum = next;
     }
-    __global float *o = out + ((size_t)item * spectra + which) * 2 * AROUND + block;
+    __global float *o = out + ((size_t)item * spectra + which) * 2 * CLV_SPECTRA_AROUND + block;
     vstore16(sum, 0, o);
-    vstore16(lost, 0, o + AROUND);
+    vstore16(lost, 0, o + CLV_SPECTRA_AROUND);
 }
 
 static real sum_at(__global const float *totals, int column)
 {
-    return (real)totals[column] + (real)totals[AROUND + column];
+    return (real)totals[column] + (real)totals[CLV_SPECTRA_AROUND + column];
 }
 
 __kernel void clv_spectra_solve(__global const float *restrict totals,
@@ -43,8 +43,8 @@ __kernel void clv_spectra_solve(__global const float *restrict totals,
     const int at = (int)get_global_id(0), which = (int)get_global_id(1);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *g = totals + ((size_t)item * spectra + which) * 2 * AROUND;
-    __global float *out = solved + ((size_t)item * spectra + which) * SOLVED;
+    __global const float *g = totals + ((size_t)item * spectra + which) * 2 * CLV_SPECTRA_AROUND;
+    __global float *out = solved + ((size_t)item * spectra + which) * CLV_SPECTRA_SOLVED;
     real m[NPOLY][NPOLY], y[NPOLY], a[NPOLY], log_det = 0;
     for (int i = 0; i < NPOLY; ++i) {
         for (int j = 0; j <= i; ++j)
@@ -54,9 +54,9 @@ __kernel void clv_spectra_solve(__global const float *restrict totals,
     }
     const bool empty = !(m[0][0] > 0), bad = factor(m, &log_det);
     for (int i = 0; i < 16; ++i)
-        out[V_A + i] = 0.0f;
+        out[CLV_V_A + i] = 0.0f;
     for (int i = 0; i < 256; ++i)
-        out[V_INVERSE + i] = 0.0f;
+        out[CLV_V_INVERSE + i] = 0.0f;
     /* column c of L^-1; a = sum over rows i of (L^-1 u)_i * row i of L^-1 */
     forward(m, y);
     for (int c = 0; c < NPOLY; ++c) {
@@ -67,13 +67,13 @@ __kernel void clv_spectra_solve(__global const float *restrict totals,
                 v -= m[i][k] * x[k];
             x[i] = v / m[i][i];
             a[c] += x[i] * y[i];
-            if (!empty) out[V_INVERSE + c * 16 + i] = (float)x[i];
+            if (!empty) out[CLV_V_INVERSE + c * 16 + i] = (float)x[i];
         }
     }
     for (int i = 0; i < NPOLY; ++i)
-        out[V_A + i] = empty ? 0.0f : (float)a[i];
-    out[V_LOGDET] = empty ? 0.0f : (float)log_det;
-    out[V_BAD] = !empty && bad;
+        out[CLV_V_A + i] = empty ? 0.0f : (float)a[i];
+    out[CLV_V_LOGDET] = empty ? 0.0f : (float)log_det;
+    out[CLV_V_BAD] = !empty && bad;
 }
 
 /* What the point just evaluated amounts to. */
@@ -96,49 +96,49 @@ static void judge(judged *all, __global const float *sums, __global const float 
     for (int i = 0; i < NPOLY; ++i) {
         real v = 0;
         for (int k = 0; k <= i; ++k)
-            v += (real)solved[V_INVERSE + k * 16 + i] * sum_at(sums, A_REST + k);
+            v += (real)solved[CLV_V_INVERSE + k * 16 + i] * sum_at(sums, CLV_A_REST + k);
         rest[i] = v;
     }
-    for (int a = 0; a < UNKNOWNS; ++a)
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         for (int i = 0; i < NPOLY; ++i)
             y[a][i] = 0;
     for (int k = 0; k < NPOLY; ++k)
-        for (int a = 0; a < UNKNOWNS; ++a) {
-            const real v = sum_at(sums, A_CROSS + k * 8 + lane_of(a));
+        for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+            const real v = sum_at(sums, CLV_A_CROSS + k * 8 + lane_of(a));
             for (int i = k; i < NPOLY; ++i)
-                y[a][i] += (real)solved[V_INVERSE + k * 16 + i] * v;
+                y[a][i] += (real)solved[CLV_V_INVERSE + k * 16 + i] * v;
         }
-    for (int a = 0, e = 0; a < UNKNOWNS; ++a) {
-        real v = sum_at(sums, A_SLOPE + lane_of(a));
+    for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
+        real v = sum_at(sums, CLV_A_SLOPE + lane_of(a));
         for (int i = 0; i < NPOLY; ++i)
             v -= y[a][i] * rest[i];
         all->slope[a] += (float)v;
-        all->det_slope[a] += (float)sum_at(sums, A_DET + lane_of(a));
+        all->det_slope[a] += (float)sum_at(sums, CLV_A_DET + lane_of(a));
         for (int b = 0; b <= a; ++b, ++e) {
-            real w = sum_at(sums, A_NORMAL + lane_of(a) * 8 + lane_of(b));
+            real w = sum_at(sums, CLV_A_NORMAL + lane_of(a) * 8 + lane_of(b));
             for (int i = 0; i < NPOLY; ++i)
                 w -= y[a][i] * y[b][i];
             all->normal[e] += (float)w;
         }
     }
-    *chi_good = (float)sum_at(sums, A_CHI_GOOD);
-    total_add(&all->chi, sums[A_CHI]);
-    total_add(&all->chi, sums[AROUND + A_CHI]);
+    *chi_good = (float)sum_at(sums, CLV_A_CHI_GOOD);
+    total_add(&all->chi, sums[CLV_A_CHI]);
+    total_add(&all->chi, sums[CLV_SPECTRA_AROUND + CLV_A_CHI]);
     for (int i = 0; i < NPOLY; ++i)
         total_add(&all->chi, (float)(-rest[i] * rest[i]));
-    total_add(&all->chi, solved[V_LOGDET]);
-    all->log_det += solved[V_LOGDET];
-    all->bad += solved[V_BAD];
+    total_add(&all->chi, solved[CLV_V_LOGDET]);
+    all->log_det += solved[CLV_V_LOGDET];
+    all->bad += solved[CLV_V_BAD];
 }
 
 /* (H + lambda diag H) step = slope over the free unknowns; false when not positive definite. */
 static bool damped_step(const float *normal, const float *slope, float lambda, int held,
                         float *step)
 {
-    float l[UNKNOWNS][UNKNOWNS], scale[UNKNOWNS];
-    for (int a = 0; a < UNKNOWNS; ++a)
+    float l[CLV_S_UNKNOWNS][CLV_S_UNKNOWNS], scale[CLV_S_UNKNOWNS];
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         scale[a] = rsqrt(fmax(normal[a * (a + 1) / 2 + a], 1e-30f));
-    for (int a = 0; a < UNKNOWNS; ++a) {
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         for (int b = 0; b <= a; ++b) {
             const bool off = (held >> a & 1) || (held >> b & 1);
             float v = off ? (a == b ? 1.0f : 0.0f)
@@ -154,19 +154,19 @@ static bool damped_step(const float *normal, const float *slope, float lambda, i
             }
         }
     }
-    for (int a = 0; a < UNKNOWNS; ++a) {
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         float v = held >> a & 1 ? 0.0f : slope[a] * scale[a];
         for (int k = 0; k < a; ++k)
             v -= l[a][k] * step[k];
         step[a] = v / l[a][a];
     }
-    for (int a = UNKNOWNS - 1; a >= 0; --a) {
+    for (int a = CLV_S_UNKNOWNS - 1; a >= 0; --a) {
         float v = step[a];
-        for (int k = a + 1; k < UNKNOWNS; ++k)
+        for (int k = a + 1; k < CLV_S_UNKNOWNS; ++k)
             v -= l[k][a] * step[k];
         step[a] = v / l[a][a];
     }
-    for (int a = 0; a < UNKNOWNS; ++a)
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         step[a] *= scale[a];
     return true;
 }
@@ -174,22 +174,22 @@ static bool damped_step(const float *normal, const float *slope, float lambda, i
 /* The next point from the best one; false when no damping gives a sensible one. */
 static bool set_next(__global float *s, __global const float *box)
 {
-    float normal[21], slope[UNKNOWNS], step[UNKNOWNS] = { 0 };
-    const float det = fmax(s[S_LOGDET], 1.0f);
-    for (int a = 0, e = 0; a < UNKNOWNS; ++a) {
-        slope[a] = s[S_SLOPE + a];
+    float normal[21], slope[CLV_S_UNKNOWNS], step[CLV_S_UNKNOWNS] = { 0 };
+    const float det = fmax(s[CLV_S_LOGDET], 1.0f);
+    for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
+        slope[a] = s[CLV_S_SLOPE + a];
         for (int b = 0; b <= a; ++b, ++e)
-            normal[e] = s[S_NORMAL + e] + s[S_DET_SLOPE + a] * s[S_DET_SLOPE + b] / (4.0f * det);
+            normal[e] = s[CLV_S_NORMAL + e] + s[CLV_S_DET_SLOPE + a] * s[CLV_S_DET_SLOPE + b] / (4.0f * det);
     }
     int held = 0;
-    for (int turn = 0; turn < UNKNOWNS; ++turn) { /* hold what would leave the box at once */
-        while (!damped_step(normal, slope, s[S_LAMBDA], held, step)) {
-            s[S_LAMBDA] = fmax(s[S_LAMBDA] * 10.0f, 1e-4f);
-            if (s[S_LAMBDA] > 1e8f) return false;
+    for (int turn = 0; turn < CLV_S_UNKNOWNS; ++turn) { /* hold what would leave the box at once */
+        while (!damped_step(normal, slope, s[CLV_S_LAMBDA], held, step)) {
+            s[CLV_S_LAMBDA] = fmax(s[CLV_S_LAMBDA] * 10.0f, 1e-4f);
+            if (s[CLV_S_LAMBDA] > 1e8f) return false;
         }
         int more = held;
-        for (int a = 0; a < UNKNOWNS; ++a) {
-            const float x = s[S_BEST + a];
+        for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+            const float x = s[CLV_S_BEST + a];
             if ((x <= box[a] && step[a] < 0.0f) || (x >= box[6 + a] && step[a] > 0.0f))
                 more |= 1 << a;
         }
@@ -197,14 +197,14 @@ static bool set_next(__global float *s, __global const float *box)
         held = more;
     }
     float gain = 0.0f, shrink = 1.0f;
-    for (int a = 0; a < UNKNOWNS; ++a)
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         shrink = fmin(shrink, box[12 + a] / fmax(fabs(step[a]), 1e-20f));
-    for (int a = 0; a < UNKNOWNS; ++a)
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         if (!(held >> a & 1)) gain += slope[a] * step[a];
-    for (int a = 0; a < UNKNOWNS; ++a) {
-        const float next = clamp(s[S_BEST + a] + shrink * step[a], box[a], box[6 + a]);
-        s[S_TRY + a] = next;
-        s[S_STEP + a] = next + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+        const float next = clamp(s[CLV_S_BEST + a] + shrink * step[a], box[a], box[6 + a]);
+        s[CLV_S_TRY + a] = next;
+        s[CLV_S_STEP + a] = next + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
     }
     return gain > 1e-3f; /* what a full step promises, in chi2 / 2 */
 }
@@ -219,44 +219,44 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global float *s = state + (size_t)item * STATE;
+    __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     judged now = { .chi = { 0, 0 } };
     for (int i = 0; i < spectra; ++i)
-        judge(&now, totals + ((size_t)item * spectra + i) * 2 * AROUND,
-              solved + ((size_t)item * spectra + i) * SOLVED, s + S_CHI_OF + i);
+        judge(&now, totals + ((size_t)item * spectra + i) * 2 * CLV_SPECTRA_AROUND,
+              solved + ((size_t)item * spectra + i) * CLV_SPECTRA_SOLVED, s + CLV_S_CHI_OF + i);
     const real value = total_of(&now.chi);
-    const bool first = s[S_STATUS] == 0.0f, usable = isfinite((float)value);
+    const bool first = s[CLV_S_STATUS] == 0.0f, usable = isfinite((float)value);
     float penalty = 0.0f; /* of points that a grid of templates does not have */
     for (int i = 0; i < spectra; ++i)
-        penalty = fma(s[S_OUTSIDE + i], box[24], penalty);
+        penalty = fma(s[CLV_S_OUTSIDE + i], box[24], penalty);
     const float drop = first ? 1e30f
-                             : (float)(((real)s[S_VALUE] - now.chi.value) +
-                                       ((real)s[S_LOST] - now.chi.lost)) +
-                                   (s[S_PENALTY] - penalty);
-    s[S_ROUNDS] += last ? 0.0f : 1.0f;
-    s[S_FLAGS] = now.bad > 0.0f;
+                             : (float)(((real)s[CLV_S_VALUE] - now.chi.value) +
+                                       ((real)s[CLV_S_LOST] - now.chi.lost)) +
+                                   (s[CLV_S_PENALTY] - penalty);
+    s[CLV_S_ROUNDS] += last ? 0.0f : 1.0f;
+    s[CLV_S_FLAGS] = now.bad > 0.0f;
     if (last || (usable && drop >= 0.0f)) {
-        for (int a = 0; a < UNKNOWNS; ++a) {
-            s[S_BEST + a] = s[S_TRY + a];
-            s[S_SLOPE + a] = now.slope[a] - 0.5f * now.det_slope[a];
-            s[S_DET_SLOPE + a] = now.det_slope[a];
+        for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+            s[CLV_S_BEST + a] = s[CLV_S_TRY + a];
+            s[CLV_S_SLOPE + a] = now.slope[a] - 0.5f * now.det_slope[a];
+            s[CLV_S_DET_SLOPE + a] = now.det_slope[a];
         }
         for (int e = 0; e < 21; ++e)
-            s[S_NORMAL + e] = now.normal[e];
-        s[S_VALUE] = (float)now.chi.value;
-        s[S_LOST] = (float)((now.chi.value - (real)s[S_VALUE]) + now.chi.lost);
-        s[S_LOGDET] = now.log_det;
-        s[S_PENALTY] = penalty;
-        s[S_CHI] = (float)(value - (real)now.log_det);
+            s[CLV_S_NORMAL + e] = now.normal[e];
+        s[CLV_S_VALUE] = (float)now.chi.value;
+        s[CLV_S_LOST] = (float)((now.chi.value - (real)s[CLV_S_VALUE]) + now.chi.lost);
+        s[CLV_S_LOGDET] = now.log_det;
+        s[CLV_S_PENALTY] = penalty;
+        s[CLV_S_CHI] = (float)(value - (real)now.log_det);
         if (last) return;
-        s[S_LAMBDA] = first ? s[S_LAMBDA] : s[S_LAMBDA] * 0.1f;
-        if (first) s[S_STATUS] = 1.0f, s[S_START_CHI] = (float)value;
+        s[CLV_S_LAMBDA] = first ? s[CLV_S_LAMBDA] : s[CLV_S_LAMBDA] * 0.1f;
+        if (first) s[CLV_S_STATUS] = 1.0f, s[CLV_S_START_CHI] = (float)value;
     } else {
-        s[S_LAMBDA] = fmax(s[S_LAMBDA] * 8.0f, 1e-3f);
-        if (s[S_LAMBDA] > 1e6f) s[S_STATUS] = usable || !first ? 2.0f : 3.0f;
-        if (first) s[S_STATUS] = 3.0f; /* nothing to improve on */
+        s[CLV_S_LAMBDA] = fmax(s[CLV_S_LAMBDA] * 8.0f, 1e-3f);
+        if (s[CLV_S_LAMBDA] > 1e6f) s[CLV_S_STATUS] = usable || !first ? 2.0f : 3.0f;
+        if (first) s[CLV_S_STATUS] = 3.0f; /* nothing to improve on */
     }
-    if (s[S_STATUS] == 1.0f && !set_next(s, box)) s[S_STATUS] = 2.0f;
+    if (s[CLV_S_STATUS] == 1.0f && !set_next(s, box)) s[CLV_S_STATUS] = 2.0f;
 }
 
 /* last: all items, at their best point. */
@@ -266,14 +266,14 @@ __kernel void clv_spectra_list(__global float *restrict state, __global int *res
     if (get_global_id(0) > 0) return;
     int count = 0;
     for (int i = 0; i < items; ++i) {
-        __global float *s = state + (size_t)i * STATE;
+        __global float *s = state + (size_t)i * CLV_SPECTRA_STATE;
         if (last) {
-            for (int a = 0; a < UNKNOWNS; ++a) {
-                s[S_TRY + a] = s[S_BEST + a];
-                s[S_STEP + a] = s[S_BEST + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
+            for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+                s[CLV_S_TRY + a] = s[CLV_S_BEST + a];
+                s[CLV_S_STEP + a] = s[CLV_S_BEST + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
             }
         }
-        if (s[S_STATUS] < (last ? 3.5f : 1.5f)) list[++count] = i;
+        if (s[CLV_S_STATUS] < (last ? 3.5f : 1.5f)) list[++count] = i;
     }
     list[0] = count;
 }

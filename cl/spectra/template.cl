@@ -10,7 +10,6 @@
  * Defines  RUN neighbours of one work-item (CPUs: many, GPUs: 1), WG. */
 #include "spectra/spectra.clh"
 
-#define TAPS 128         /* rows of an item: as far as the fastest rotation reaches */
 #define PREFILTER 14     /* taps on either side: (2 - sqrt 3)^15 = 2.6e-9 */
 #define WARM 16          /* points that a recursion begins earlier */
 #define POLE -0.26794919243112270f
@@ -50,13 +49,13 @@ __kernel void clv_spectra_taps(__global const float *restrict state,
     const int at = (int)get_global_id(0), which = (int)get_global_id(1);
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *s = state + (size_t)item * STATE;
-    __global float *out = taps + (size_t)item * TAPS * 8;
-    const float vsini = s[S_TRY + 1] + (which ? s[S_STEP + 1] : 0.0f);
-    const float radius = fmin(vsini / LIGHT / dln, (float)(TAPS - PREFILTER - 4));
+    __global const float *s = state + (size_t)item * CLV_SPECTRA_STATE;
+    __global float *out = taps + (size_t)item * CLV_SPECTRA_TAPS * 8;
+    const float vsini = s[CLV_S_TRY + 1] + (which ? s[CLV_S_STEP + 1] : 0.0f);
+    const float radius = fmin(vsini / LIGHT / dln, (float)(CLV_SPECTRA_TAPS - PREFILTER - 4));
     const int wide = radius < 1e-6f ? 0 : (int)ceil(radius + 1.0f);
     const int reach = RUN > 1 ? wide : wide + PREFILTER;
-    float w[TAPS], sum = 0.0f;
+    float w[CLV_SPECTRA_TAPS], sum = 0.0f;
     for (int k = 0; k <= wide; ++k) {
         w[k] = wide ? part_of_tap((float)k, radius, 0) + part_of_tap((float)k, radius, 1) : 1.0f;
         sum += k ? 2.0f * w[k] : w[k];
@@ -83,7 +82,7 @@ __kernel void clv_spectra_taps(__global const float *restrict state,
         for (int lane = 2; lane < 8; ++lane)
             out[(1 + j) * 8 + lane] = lane < 6 ? tap : 0.0f;
     }
-    for (int j = reach + 1; j < TAPS - 1; ++j) { /* the neighbour's may reach further */
+    for (int j = reach + 1; j < CLV_SPECTRA_TAPS - 1; ++j) { /* the neighbour's may reach further */
         out[(1 + j) * 8 + which] = 0.0f;
         for (int lane = 2; lane < 8 && !which; ++lane)
             out[(1 + j) * 8 + lane] = 0.0f;
@@ -109,7 +108,7 @@ __kernel void clv_spectra_spline(__global const float *restrict templates,
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
     if (at >= list[0]) return;
     const int item = list[1 + at];
-    __global const float *tap = taps + (size_t)item * TAPS * 8;
+    __global const float *tap = taps + (size_t)item * CLV_SPECTRA_TAPS * 8;
     const int reach = (int)fmax(tap[0], tap[1]);
     __global const float *t = templates + (size_t)item * pitch * 8;
     __global float *out = spline + (size_t)item * pitch * 8;
@@ -175,12 +174,12 @@ __kernel void clv_spectra_sample(__global const float *restrict spline,
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
     if (at >= list[0]) return;
     const int item = list[1 + at], last = min(first + RUN, pixels);
-    __global const float *s = state + (size_t)item * STATE;
+    __global const float *s = state + (size_t)item * CLV_SPECTRA_STATE;
     __global const float *c = spline + (size_t)item * pitch * 8;
     __global float *o = out + ((size_t)item * all_pixels + first_pixel) * 8;
     float rest0, rest6;
-    const float w0 = shift_of(s[S_TRY], scale, &rest0),
-                w6 = shift_of(s[S_TRY] + s[S_STEP], scale, &rest6);
+    const float w0 = shift_of(s[CLV_S_TRY], scale, &rest0),
+                w6 = shift_of(s[CLV_S_TRY] + s[CLV_S_STEP], scale, &rest6);
     for (int k = first; k < last; ++k) {
         const float p = part[first_pixel + k];
         const int i = whole[first_pixel + k];
@@ -210,7 +209,7 @@ __kernel void clv_spectra_resolve(__global const float *restrict in, __global fl
     const int at = (int)get_global_id(1), first = (int)get_global_id(0) * RUN;
     if (at >= list[0]) return;
     const int item = list[1 + at], last = min(first + RUN, pixels), half_width = diagonals / 2;
-    const int star = (int)state[(size_t)item * STATE + S_STAR];
+    const int star = (int)state[(size_t)item * CLV_SPECTRA_STATE + CLV_S_STAR];
     __global const float *t = in + ((size_t)item * all_pixels + first_pixel) * 8;
     __global float *o = out + ((size_t)item * all_pixels + first_pixel) * 8;
     for (int k = first; k < last; ++k) {

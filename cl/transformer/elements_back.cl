@@ -7,20 +7,21 @@
 
 #include "transformer/rope.clh"
 #include "transformer/rows.clh"
+#include "transformer/shared.clh"
 
 /* act'(x). GELU: Phi(x) + x phi(x); SiLU: s (1 + x (1 - s)), s = 1 / (1 + exp(-x)); the tanh form is
  * x s(u), u = x (a + b x^2): s + x s (1 - s) (a + 3 b x^2). */
 static fvec slope_of(fvec x, uint kind)
 {
-    if (kind == ACT_GELU)
+    if (kind == CLV_ACT_GELU)
         return fma(x, exp_lanes(x * x * -0.5f) * 0.3989422804f, normal_below(x));
-    if (kind == ACT_GELU_TANH) {
+    if (kind == CLV_ACT_GELU_TANH) {
         const fvec squares = x * x;
         const fvec s = sigmoid_lanes(x * fma(squares, (fvec)(0.0713548162726f), (fvec)(1.59576912161f)));
         const fvec inner = fma(squares, (fvec)(0.2140644488178f), (fvec)(1.59576912161f));
         return fma(x * inner, s * (1.0f - s), s);
     }
-    if (kind == ACT_SILU) {
+    if (kind == CLV_ACT_SILU) {
         const fvec s = sigmoid_lanes(x);
         return s * fma(x, 1.0f - s, (fvec)(1.0f));
     }
@@ -70,10 +71,6 @@ clv_rope_back(__global float *x, ulong offset, ulong row, __global const float2 
     turn_heads(x + offset + r * row, turns + (first + r) * pairs, heads, pairs, -1.0f);
 }
 
-#define POOL_MEAN 0
-#define POOL_CLS 1
-#define POOL_MAX 2
-
 /* The rows of a sequence get their share of the gradient of its pooled vector: an equal one (mean),
  * all of it for the first (CLS), per column for the first row that holds the maximum (max). Rows that
  * do not count get 0. Lists as in transformer/pool.cl.
@@ -93,15 +90,15 @@ clv_pool_back(__global const float *restrict g, __global const float *restrict x
         counted += !has_weight || weight[t] ? 1.0f : 0.0f;
     for (uint c = get_global_id(0) * LANES; c < width; c += get_global_size(0) * LANES) {
         const fvec from = columns(g + (size_t)s * width, c, width);
-        const fvec share = kind == POOL_MEAN ? from / fmax(counted, 1.0f) : from;
+        const fvec share = kind == CLV_POOL_MEAN ? from / fmax(counted, 1.0f) : from;
         fvec high = (fvec)(-INFINITY);
-        for (int t = 0; t < where.y && kind == POOL_MAX; ++t)
+        for (int t = 0; t < where.y && kind == CLV_POOL_MAX; ++t)
             if (!has_weight || weight[t])
                 high = fmax(high, columns(x + at + (size_t)t * width, c, width));
         for (int t = 0; t < where.y; ++t) {
             const bool counts = !has_weight || weight[t];
-            fvec v = counts && (kind != POOL_CLS || t == 0) ? share : (fvec)(0.0f);
-            if (kind == POOL_MAX && counts) {
+            fvec v = counts && (kind != CLV_POOL_CLS || t == 0) ? share : (fvec)(0.0f);
+            if (kind == CLV_POOL_MAX && counts) {
                 const ivec hit = columns(x + at + (size_t)t * width, c, width) == high;
                 v = pick(hit, share, (fvec)(0.0f));
                 high = pick(hit, (fvec)(NAN), high); /* the first one only */

@@ -12,10 +12,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "transformer/rows.clh"
-
-#define POOL_MEAN 0
-#define POOL_CLS 1
-#define POOL_MAX 2
+#include "transformer/shared.clh"
 
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_pool(__global const float *restrict x, __global const int2 *restrict rows, ulong first_row,
@@ -34,13 +31,13 @@ clv_pool(__global const float *restrict x, __global const int2 *restrict rows, u
         counted += !has_weight || weight[t] ? 1.0f : 0.0f;
     fvec squares = (fvec)(0.0f);
     for (uint c = begin; c < end; c += LANES) {
-        fvec v = (fvec)(kind == POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
-        for (int t = 0; t < (kind == POOL_CLS ? min(where.y, 1) : where.y); ++t) {
+        fvec v = (fvec)(kind == CLV_POOL_MAX && counted > 0.0f ? -INFINITY : 0.0f);
+        for (int t = 0; t < (kind == CLV_POOL_CLS ? min(where.y, 1) : where.y); ++t) {
             if (has_weight && !weight[t]) continue;
             const fvec r = columns(from + (size_t)t * width, c, width);
-            v = kind == POOL_MAX ? fmax(v, r) : v + r;
+            v = kind == CLV_POOL_MAX ? fmax(v, r) : v + r;
         }
-        if (kind == POOL_MEAN) v = v / fmax(counted, 1.0f);
+        if (kind == CLV_POOL_MEAN) v = v / fmax(counted, 1.0f);
         put_columns(v, to, c, width);
         v = v * inside(c, width);
         squares = fma(v, v, squares);

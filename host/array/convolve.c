@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "runtime/device/spare.h"
 #include "runtime/offload/call.h"
@@ -18,7 +19,7 @@ enum {
     IMAGE, /* slot input */
     OUT,   /* slot output */
     WEIGHTS = 0,
-    ROWS = 4,   /* of a work-item, as in cl/array/convolve.cl */
+    ROWS = CLV_CONVOLVE_ROWS,
     LANES = 16, /* for cores; a block is twice as wide */
     MOST_ELEMENTS = 4096
 };

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/array/shared.clh"
 #include "cl_embedded.h"
 #include "host/array/call.h"
 #include "host/array/map.h"
@@ -43,7 +44,10 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
     const size_t vector = clv_array_lanes(clv_queue_device(engine->queue));
     const bool dense = s->inner == 1, ranks = what >= CLV_REDUCE_MIN;
     const bool largest = what == CLV_REDUCE_MAX || what == CLV_REDUCE_ARGMAX;
-    const size_t lanes = dense ? 16 : s->inner, block = clv_reduce_block(s);
+    const long op = !ranks    ? squares ? CLV_REDUCE_OP_SQUARES : CLV_REDUCE_OP_SUM
+                    : largest ? CLV_REDUCE_OP_LARGEST
+                              : CLV_REDUCE_OP_LEAST;
+    const size_t lanes = dense ? CLV_REDUCE_LANES : s->inner, block = clv_reduce_block(s);
     const size_t blocks = (s->len + block - 1) / block;
     const size_t each = vector > 1 ? CLV_MAX((size_t)4096 / s->len, (size_t)1) : 1;
     const size_t partial = s->outer * blocks * lanes * sizeof(float);
@@ -53,14 +57,12 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
     clv_launch launch = {
         .source = &clv_cl_array_reduce,
         .kernel = "clv_reduce_blocks",
-        .defines = { { "LANES", (long)vector },
-                     { "OP", ranks ? 2 + largest : squares },
-                     { "DENSE", dense } },
+        .defines = { { "LANES", (long)vector }, { "OP", op }, { "DENSE", dense } },
         .global = { (lanes + vector - 1) / vector, blocks, (s->outer + each - 1) / each },
         .local = { 1, 1, 1 },
     };
     if (vector == 1) {
-        launch.local[0] = dense ? 16 : GROUP;
+        launch.local[0] = dense ? CLV_REDUCE_LANES : GROUP;
         launch.global[0] = clv_round_up(lanes, launch.local[0]);
     }
     const clv_arg args[] = { clv_arg_buffer(in),
@@ -79,10 +81,10 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
     float high, low;
     clv_reduce_scale(s->len, &high, &low);
     const bool index = what == CLV_REDUCE_ARGMIN || what == CLV_REDUCE_ARGMAX;
-    const uint32_t finish = what == CLV_REDUCE_STD                              ? 2
-                            : what == CLV_REDUCE_MEAN || what == CLV_REDUCE_VAR ? 1
-                            : index                                             ? 3
-                                                                                : 0;
+    const uint32_t finish = what == CLV_REDUCE_STD                              ? CLV_REDUCE_ROOT
+                            : what == CLV_REDUCE_MEAN || what == CLV_REDUCE_VAR ? CLV_REDUCE_SCALED
+                            : index                                             ? CLV_REDUCE_PLACE
+                                    : CLV_REDUCE_AS_IT_IS;
     launch.kernel = "clv_reduce_join";
     launch.local[0] = GROUP;
     launch.global[0] = clv_round_up(outputs, GROUP);

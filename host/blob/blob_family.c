@@ -13,8 +13,6 @@ enum {
     ITEMS_A_CORE = 6, /* of a launch: a core that is slow for a while costs little */
     BANDS_A_CORE = 2, /* where there are few frames: their overlap is work too */
     MOST_CORES = 256,
-    ROWS = 4,
-    KEPT = 8,       /* as in cl/blob/rows.cl */
     MOST_GROUP = 5, /* levels of a horizontal pass: their sums stay in registers */
     MOST_PLANE_FLOATS = 16 << 20,
 };
@@ -29,8 +27,9 @@ static size_t power_of_two(size_t least)
 
 static size_t item_floats(const clv_blob_plan *plan, const clv_blob_family *f)
 {
-    const size_t length = f->tile + 4 * f->lanes, planes = plan->options.dog ? 1 : 2;
-    return length + 2 * f->pad + length * (plan->levels * (planes * f->ring + KEPT) + ROWS) +
+    const size_t length = f->tile + CLV_BLOB_SLACK * f->lanes, planes = plan->options.dog ? 1 : 2;
+    const size_t rows = plan->levels * (planes * f->ring + CLV_BLOB_KEPT_ROWS) + CLV_BLOB_STEP_ROWS;
+    return length + 2 * f->pad + length * rows +
            (plan->by_noise ? plan->scales * CLV_BLOB_NOISE_BINS : 0);
 }
 
@@ -43,7 +42,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
     f.tile = clv_round_up((width + f.tiles - 1) / f.tiles, lanes);
     f.tiles = (width + f.tile - 1) / f.tile;
     f.pad = clv_round_up(plan->max_radius, lanes);
-    f.ring = power_of_two(2 * plan->max_radius + ROWS);
+    f.ring = power_of_two(2 * plan->max_radius + CLV_BLOB_STEP_ROWS);
     const size_t passes = (plan->levels + MOST_GROUP - 1) / MOST_GROUP;
     f.level_group = (plan->levels + passes - 1) / passes;
     const size_t wanted = ITEMS_A_CORE * cores, bands_wanted = BANDS_A_CORE * cores;
@@ -55,7 +54,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
         for (size_t l = 0; l < plan->levels; ++l)
             row += 2 * (f.tile / lanes / 2 + 2) * plan->radius[l];
         const uint64_t fits = max_turns / row;
-        const uint64_t around = 2 * plan->max_radius + 2 * ROWS;
+        const uint64_t around = 2 * plan->max_radius + 2 * CLV_BLOB_STEP_ROWS;
         f.band = CLV_MIN(f.band, fits > around ? (size_t)(fits - around) : 1);
     }
     f.bands = (height + f.band - 1) / f.band;

@@ -10,6 +10,13 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert(sizeof(clv_blob_peak) == CLV_BLOB_PEAK_WORDS * sizeof(uint32_t),
+               "a maximum as kernels write it");
+_Static_assert((int)CLV_BLOB_U8 == CLV_BLOB_PIXEL_U8 && (int)CLV_BLOB_U16 == CLV_BLOB_PIXEL_U16 &&
+                   (int)CLV_BLOB_I16 == CLV_BLOB_PIXEL_I16 &&
+                   (int)CLV_BLOB_F32 == CLV_BLOB_PIXEL_F32,
+               "kernels count types of pixels as cleave/blob.h does");
+
 static clv_status check_options(const clv_blob_options *o)
 {
     if (!(o->min_sigma_px > 0) || !(o->max_sigma_px >= o->min_sigma_px) ||

@@ -3,19 +3,19 @@
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 
+#include "cl/blob/shared.clh"
 #include "host/blob/blob_waves.h"
 
 #include <cleave/blob.h>
 
 enum {
     CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1,
-    CLV_BLOB_NOISE_BINS = 4096,
     /* room that is there from the start: spots of a frame, frames of a push */
     CLV_BLOB_USUAL_SPOTS = 256,
     CLV_BLOB_USUAL_FRAMES = 256,
 };
 
-/* A maximum as kernels and reference hand it over; 16 words, cl/blob/blob.clh has its twin. */
+/* A maximum as kernels and reference hand it over; cl/blob/blob.clh tells how it lies. */
 typedef struct clv_blob_peak {
     uint32_t y, x, k, reserved;
     float around[9];    /* responses of its scale, rows y-1 to y+1 */

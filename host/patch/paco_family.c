@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "cl/patch/shared.clh"
 #include "cl_embedded.h"
 #include "runtime/job/tune.h"
 
@@ -83,7 +84,7 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
     }
     f.lags_padded = clv_round_up(plan->lags, f.lag_block);
     f.width = clv_round_up(plan->in.width, f.tile);
-    f.pitch = f.width + 32;
+    f.pitch = f.width + 2 * CLV_PACO_PAD;
     return f;
 }
 
@@ -164,5 +165,6 @@ clv_paco_layout clv_paco_layout_of(const clv_paco_plan *plan, const clv_slot *sl
     if (!clv_worker_device(worker))
         return (clv_paco_layout){ .map_pitch = plan->in.width, .state_pitch = plan->in.width };
     const clv_paco_family f = clv_paco_family_for(plan, worker);
-    return (clv_paco_layout){ .map_pitch = f.width, .state_pitch = f.pitch, .state_pad = 16 };
+    return (
+        clv_paco_layout){ .map_pitch = f.width, .state_pitch = f.pitch, .state_pad = CLV_PACO_PAD };
 }

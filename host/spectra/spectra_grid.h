@@ -3,9 +3,9 @@
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_GRID_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_GRID_H
 
-#include <cleave/spectra.h>
+#include "cl/spectra/shared.clh"
 
-enum { CLV_GRID_CORNERS = 16 };
+#include <cleave/spectra.h>
 
 static inline bool clv_is_grid(const clv_spectra_arm *arm)
 {

@@ -49,7 +49,7 @@ static sizes sizes_of(const clv_spectra_plan *p)
     return (sizes){
         .data = p->sizes.all_pixels * 2 * f,
         .resolution = p->sizes.all_pixels * p->sizes.diagonals * f,
-        .hidden = starts * 5 * p->sizes.widest * f,
+        .hidden = starts * CLV_SPECTRA_NETWORK_ROWS * p->sizes.widest * f,
         .template_ = starts * (clv_round_up(p->sizes.longest_template, 16) + 16) * 8 * f,
         .taps = starts * 8 * CLV_SPECTRA_TAPS * f,
         .pixels = starts * p->sizes.all_pixels * 8 * f,

@@ -9,6 +9,10 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert((int)CLV_S_UNKNOWNS == (int)CLV_SPECTRA_UNKNOWNS &&
+                   (int)CLV_S_SPECTRA == (int)CLV_SPECTRA_MAX_SPECTRA,
+               "kernels count them as cleave/spectra.h does");
+
 enum {
     LANES = 16,
     MIN_PIXELS = 16,

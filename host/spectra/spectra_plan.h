@@ -5,34 +5,14 @@
 #define CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
 
 #include "base/thread.h"
+#include "cl/spectra/shared.clh"
 #include "host/spectra/spectra_grid.h"
 #include "host/spectra/spectra_math.h"
 
-/* As cl/spectra/spectra.clh has them. */
 enum {
-    CLV_SPECTRA_SEGMENT = 64,
-    CLV_SPECTRA_STATE = 128,
-    CLV_SPECTRA_SOLVED = 320,
-    CLV_SPECTRA_AROUND = 240,
-    CLV_SPECTRA_TAPS = 128, /* of the rotation with the spline's prefilter */
     CLV_SPECTRA_ROUNDS = 24,
     CLV_SPECTRA_MAX_START_LAGS = 2048,
     CLV_SPECTRA_SCAN = 96, /* velocities around the best one */
-};
-enum {
-    CLV_S_BEST = 0,
-    CLV_S_VALUE = 24,
-    CLV_S_STATUS = 26,
-    CLV_S_ROUNDS = 27,
-    CLV_S_LOGDET = 29,
-    CLV_S_FLAGS = 30,
-    CLV_S_STAR = 31,
-    CLV_S_NORMAL = 32,
-    CLV_S_CHI_OF = 66,
-    CLV_S_LOST = 78,
-    CLV_S_SCAN = 80, /* velocity, spread, skewness, kurtosis */
-    CLV_S_SCAN_TURN = 86,
-    CLV_S_PENALTY = 112
 };
 
 /* Stages that a job repeats to be timed. */

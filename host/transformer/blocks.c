@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/transformer/shared.clh"
 #include "cl_embedded.h"
 
 #include <math.h>
@@ -189,6 +190,10 @@ clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
 }
 
 enum { POOLED = 4 }; /* columns of a work-item: devices may bound the turns of a loop */
+
+_Static_assert((int)CLV_MODEL_MEAN == CLV_POOL_MEAN && (int)CLV_MODEL_CLS == CLV_POOL_CLS &&
+                   (int)CLV_MODEL_MAX == CLV_POOL_MAX,
+               "kernels count ways of pooling as cleave/model.h does");
 
 clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
 {

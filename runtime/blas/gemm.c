@@ -4,7 +4,14 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/common/shared.clh"
 #include "runtime/device/device.h"
+
+_Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
+                   (int)CLV_ACTIVATION_GELU == CLV_ACT_GELU &&
+                   (int)CLV_ACTIVATION_GELU_TANH == CLV_ACT_GELU_TANH &&
+                   (int)CLV_ACTIVATION_SILU == CLV_ACT_SILU,
+               "kernels count activations as cleave/blas.h does");
 
 /* 8 x 48 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
 static const clv_gemm_form for_cores[] = {

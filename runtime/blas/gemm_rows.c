@@ -4,9 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/blas/shared.clh"
 #include "cl_embedded.h"
 
-enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256, TERM_FLOATS = 8 };
+enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256 };
 /* What a launch costs, in multiplications of a core; and packing a panel of B, in tiles. */
 static const double launch_terms = 1e6, pack_b_tiles = 1.5;
 
@@ -34,7 +35,7 @@ static size_t block_terms(const clv_gemm_form *f, size_t k)
 /* Floats of one panel of A for one block. */
 static size_t panel_floats(const clv_gemm_form *f)
 {
-    return TERM_FLOATS * f->block;
+    return CLV_ROWS_TERM_FLOATS * f->block;
 }
 
 size_t clv_gemm_packed_a(const clv_gemm_form *f, size_t m, size_t k)
