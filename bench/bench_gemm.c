@@ -73,7 +73,7 @@ static void open_shape(rig *r, const size_t shape[3])
             r->host[i][e] = (float)(state >> 8) * 0x1p-23f - 1;
         }
     }
-    must(clv_gemm_choose(r->context, r->queue, r->m, r->n, r->k, &r->form));
+    must(clv_gemm_choose(r->context, r->queue, r->m, &r->form));
     r->a = buffer(r, sizes[0]), r->b = buffer(r, sizes[1]), r->c = buffer(r, sizes[2]);
     must(clv_write(r->queue, r->a, 0, r->host[0], sizes[0] * sizeof(float)));
     must(clv_write(r->queue, r->b, 0, r->host[1], sizes[1] * sizeof(float)));

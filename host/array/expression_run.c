@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps as OpenCL C, and which of their numbers are arguments; steps done by the host, a block of elements at a time. */
+/* Steps as OpenCL C, and which of their numbers are arguments; steps done by the host, a block of
+ * elements at a time. */
 #include "host/array/expression.h"
 
 #include "base/digest.h"

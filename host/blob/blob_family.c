@@ -74,9 +74,8 @@ clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, s
     return f;
 }
 
-clv_blob_family clv_blob_tile_family(const clv_blob_plan *plan, size_t local, size_t frames)
+clv_blob_family clv_blob_tile_family(size_t local, size_t frames)
 {
-    (void)plan;
     return (clv_blob_family){
         .form = CLV_BLOB_TILE, .local = local, .group = frames, .scratch_floats = 1
     };
@@ -117,7 +116,7 @@ clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker 
         return clv_blob_cosine_family(plan, cores, frames);
     if (strcmp(name, "rows") == 0) return clv_blob_rows_family(plan, 16, cores, turns, frames);
     if (strcmp(name, "tile") == 0 && tile_fits(plan, facts))
-        return clv_blob_tile_family(plan, small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
+        return clv_blob_tile_family(small ? 32 : CLV_MIN(facts->max_work_group, 128), frames);
     return clv_blob_items_family(plan, small ? 32 : 64, frames);
 }
 

@@ -14,7 +14,7 @@ typedef enum clv_blob_form {
 
 typedef struct clv_blob_family {
     clv_blob_form form;
-    size_t local; /* work-group of the other two */
+    size_t local; /* items, tile: work-items of a group */
     size_t lanes;
     size_t tile, tiles; /* columns of a work-item; in a row (cosine: work-items) */
     size_t band, bands; /* rows of a work-item; in a frame */
@@ -28,11 +28,11 @@ const char *const *clv_blob_variants(const clv_device *device);
 /* The one that the worker's setup chose. */
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,
                                     size_t frames);
-/* The two forms: lanes, cores and the loop turns that a work-item may make; the work-group. */
+/* Each form's geometry for launches of up to `frames` frames. `max_turns`: of the loops of a work-item. */
 clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, size_t cores,
                                      uint64_t max_turns, size_t frames);
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames);
-clv_blob_family clv_blob_tile_family(const clv_blob_plan *plan, size_t local, size_t frames);
+clv_blob_family clv_blob_tile_family(size_t local, size_t frames);
 clv_blob_family clv_blob_cosine_family(const clv_blob_plan *plan, size_t cores, size_t frames);
 /* Local memory of a tile. */
 size_t clv_blob_tile_floats(const clv_blob_plan *plan);

@@ -173,7 +173,7 @@ static clv_status bring(const clv_encoder *e, clv_queue *queue, clv_encoder_devi
     d->half = e->half;
     d->layers = clv_zalloc(CLV_MAX(c->layers, (size_t)1), sizeof *d->layers);
     if (!d->layers) return clv_fail(CLV_E_MEMORY, "encoder: no memory for %zu layers", c->layers);
-    CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, c->width, c->width, &d->form));
+    CLV_TRY(clv_gemm_choose(e->context, queue, USUAL_ROWS, &d->form));
     lay_out(c, d, &parameters);
     CLV_TRY(bring_parameters(e, queue, d, parameters));
     /* in place where the device shares the host's memory: the table is the largest of all */

@@ -78,9 +78,10 @@ CLV_API clv_status clv_context_write_trace(clv_context *context, const char *pat
 /* -------------------------------------------------------------------------------- devices -- */
 
 CLV_API const clv_probe_device *clv_device_facts(const clv_device *device); /**< borrowed */
-CLV_API const char *clv_device_label(const clv_device *device); /**< "AMD EPYC (pocl)", "...#1" */
+CLV_API const char *
+clv_device_label(const clv_device *device); /**< "AMD EPYC [pocl]"; of a part "... 1/2" */
 
-/** Creates contexts and queues, runs the qualification if it is not on record; idempotent.
+/** Creates the OpenCL context, and runs the qualification if it is not on record; idempotent.
  *  CLV_E_DEVICE, CLV_E_WRONG_RESULT: the device was quarantined and stays so. */
 CLV_API clv_status clv_device_open(clv_device *device);
 

@@ -17,8 +17,9 @@ enum {
 
 /**
  * The templates of one arm, on a grid of `points` wavelengths, equidistant in ln lambda from `first`
- * to `last`: a network that makes exp(net(q)), or a regular grid of parameters (`nodes`). q = (log10 teff, logg, feh, alpha), inputs are
- * (q - mean) / std; SiLU after every layer but the last. All pointers are borrowed.
+ * to `last`: a network that makes exp(net(q)), or a regular grid of parameters (`nodes`).
+ * q = (log10 teff, logg, feh, alpha); a network's inputs are (q - mean) / std, with SiLU after every
+ * layer but the last. All pointers are borrowed.
  */
 typedef struct clv_spectra_arm {
     const char *name;                            /**< "desi_b" */

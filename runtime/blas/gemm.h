@@ -55,11 +55,10 @@ typedef struct clv_gemm_form {
 size_t clv_gemm_form_count(const clv_device *device);
 clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
 
-/* The fastest of them for products like m x n x k whose results agree with the host's: measured at
- * the first use of device and class of shapes, then noted in tuning.txt. `context` is the one of the
+/* The fastest of them for products of about m rows whose results agree with the host's: measured at
+ * the first use of device and class of rows, then noted in tuning.txt. `context` is the one of the
  * queue's device. CLV_E_WRONG_RESULT: none agrees. */
-clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
-                           clv_gemm_form *form);
+clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv_gemm_form *form);
 /* The same for one product of matrices as they lie: small ones have a class, and forms, of their
  * own. Reads sizes and strides. */
 clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *gemm,

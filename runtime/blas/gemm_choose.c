@@ -257,11 +257,9 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
     return CLV_OK;
 }
 
-clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, size_t n, size_t k,
-                           clv_gemm_form *form)
+clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv_gemm_form *form)
 {
     size_t c = 0;
-    (void)n, (void)k;
     while (m > classes[c].most_rows)
         ++c;
     return choose(context, queue, c, form);
@@ -275,5 +273,5 @@ clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const cl
     if (is_cpu && terms <= (g->b.col == 1 ? small : small_gathered) &&
         !choose(context, queue, SMALL, form))
         return CLV_OK;
-    return clv_gemm_choose(context, queue, g->m, g->n, g->k, form);
+    return clv_gemm_choose(context, queue, g->m, form);
 }

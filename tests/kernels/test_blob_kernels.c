@@ -69,7 +69,7 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
     b->f = how->form == CLV_BLOB_ROWS     ? clv_blob_rows_family(plan, 16, 1, UINT64_MAX, FRAMES)
            : how->form == CLV_BLOB_ITEMS  ? clv_blob_items_family(plan, local, FRAMES)
            : how->form == CLV_BLOB_COSINE ? clv_blob_cosine_family(plan, 1, FRAMES)
-                                          : clv_blob_tile_family(plan, local, FRAMES);
+                                          : clv_blob_tile_family(local, FRAMES);
     if (how->form == CLV_BLOB_ROWS) {
         const size_t each =
             b->f.scratch_floats / (b->f.bands * b->f.tiles * CLV_MIN(b->f.group, (size_t)FRAMES));

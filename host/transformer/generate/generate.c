@@ -30,9 +30,7 @@ static clv_status open_queue(clv_context *context, clv_decoder *d)
         clv_device *device = clv_context_device(context, i);
         clv_status status = clv_queue_create(device, &d->queue);
         const bool locked = clv_jobs_lock(context); /* choosing measures, and writes notes */
-        if (!status)
-            status =
-                clv_gemm_choose(context, d->queue, 1, d->config.width, d->config.width, &d->form);
+        if (!status) status = clv_gemm_choose(context, d->queue, 1, &d->form);
         if (locked) clv_jobs_unlock(context);
         if (!status) return CLV_OK;
         clv_log(CLV_LOG_WARN, "%s takes no decoder: %s", clv_device_label(device),

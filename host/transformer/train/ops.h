@@ -154,9 +154,8 @@ struct clv_train_ops {
 };
 
 /* On the first device of the context that works, whose label goes to `label`; in plain C ("host")
- * where there is none. `width` of the matrices decides which form of products is best. */
-clv_status clv_train_ops_open(clv_context *context, size_t width, char *label, size_t room,
-                              clv_train_ops **ops);
+ * where there is none. */
+clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops);
 /* On a queue that stays the caller's. */
 clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_train_ops **ops);
 clv_status clv_train_ops_plain(clv_train_ops **ops);

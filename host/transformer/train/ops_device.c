@@ -445,14 +445,13 @@ clv_status clv_train_ops_on(clv_queue *queue, const clv_gemm_form *form, clv_tra
     return CLV_OK;
 }
 
-static clv_status open_on(clv_context *context, clv_device *device, size_t width,
-                          clv_train_ops **ops)
+static clv_status open_on(clv_context *context, clv_device *device, clv_train_ops **ops)
 {
     clv_queue *queue;
     clv_gemm_form form;
     CLV_TRY(clv_queue_create(device, &queue));
     const bool locked = clv_jobs_lock(context); /* choosing measures, and writes notes */
-    clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, width, width, &form);
+    clv_status status = clv_gemm_choose(context, queue, USUAL_ROWS, &form);
     if (locked) clv_jobs_unlock(context);
     if (!status) status = clv_train_ops_on(queue, &form, ops);
     if (status)
@@ -462,14 +461,13 @@ static clv_status open_on(clv_context *context, clv_device *device, size_t width
     return status;
 }
 
-clv_status clv_train_ops_open(clv_context *context, size_t width, char *label, size_t room,
-                              clv_train_ops **ops)
+clv_status clv_train_ops_open(clv_context *context, char *label, size_t room, clv_train_ops **ops)
 {
     *ops = NULL;
     for (size_t i = 0; i < clv_context_device_count(context); ++i) {
         clv_device *device = clv_context_device(context, i);
         clv_copy_string(label, room, clv_device_label(device));
-        if (!open_on(context, device, width, ops)) return CLV_OK;
+        if (!open_on(context, device, ops)) return CLV_OK;
         clv_log(CLV_LOG_WARN, "%s does not train: %s", clv_device_label(device),
                 clv_error_message());
     }

@@ -122,8 +122,7 @@ clv_status clv_trainer_open(clv_context *context, const clv_model *model,
     t->model = model;
     const clv_model_config *config = clv_model_get_config(model);
     clv_status status = read_options(options, config, &t->options);
-    if (!status)
-        status = clv_train_ops_open(context, config->width, t->device, sizeof t->device, &t->ops);
+    if (!status) status = clv_train_ops_open(context, t->device, sizeof t->device, &t->ops);
     if (!status)
         status = clv_net_open(t->ops, model, t->options.frozen_layers, t->options.frozen_embedding,
                               &t->net);
