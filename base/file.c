@@ -4,6 +4,7 @@
 #include "base/file.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -249,12 +250,13 @@ clv_status clv_dir_make_private(const char *path)
 
 void clv_cache_dir(char *out, size_t capacity)
 {
-    const char *off = getenv("CLEAVE_CACHE"), *own = getenv("CLEAVE_CACHE_DIR");
+    const char *own = clv_environment("CLEAVE_CACHE_DIR");
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int length = 0;
     out[0] = '\0';
-    if ((off && strcmp(off, "0") == 0) || getuid() != geteuid() || getgid() != getegid()) return;
-    if (own && *own)
+    if (clv_environment_is_off("CLEAVE_CACHE") || getuid() != geteuid() || getgid() != getegid())
+        return;
+    if (own)
         length = snprintf(out, capacity, "%s", own);
     else if (xdg && *xdg == '/')
         length = snprintf(out, capacity, "%s/cleave", xdg);

@@ -2,6 +2,7 @@
 /* One sink for the process, chosen by the caller or by CLEAVE_LOG. */
 #include "base/log.h"
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -25,13 +26,11 @@ static void to_stderr(clv_log_level level, const char *line, void *user)
 
 static void from_environment(void)
 {
-    static const char *const names[] = { "error", "warn", "info", "debug" };
-    const char *wanted = getenv("CLEAVE_LOG");
-    for (int i = 0; wanted && i < 4; ++i)
-        if (strcmp(wanted, names[i]) == 0) {
-            current_sink = to_stderr;
-            atomic_store(&current_level, i + 1);
-        }
+    const char *wanted = clv_environment("CLEAVE_LOG");
+    const int level = wanted ? clv_find_word(CLV_LOG_LEVELS, wanted) : -1;
+    if (level <= CLV_LOG_NONE) return; /* clv_environment_check refuses what is no level */
+    current_sink = to_stderr;
+    atomic_store(&current_level, level);
 }
 
 void clv_log_set(clv_log_level level, clv_log_sink *sink, void *user)

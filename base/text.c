@@ -228,6 +228,36 @@ void clv_copy_string(char *out, size_t capacity, const char *text)
     out[length] = '\0';
 }
 
+int clv_find_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (int index = 0; *list; ++index) {
+        const size_t span = strcspn(list, ",");
+        if (span == length && memcmp(list, word, span) == 0) return index;
+        list += span + (list[span] == ',');
+    }
+    return -1;
+}
+
+const char *clv_list_words(const char *list, const char *link, char *out, size_t capacity)
+{
+    clv_text text = { 0 };
+    while (*list) {
+        const size_t span = strcspn(list, ",");
+        const char *after = list + span + (list[span] == ',');
+        const bool last = !*after || !strchr(after, ',');
+        clv_text_bytes(&text, list, span);
+        if (*after && last)
+            clv_text_add(&text, " %s ", link);
+        else if (*after)
+            clv_text_add(&text, ", ");
+        list = after;
+    }
+    clv_copy_string(out, capacity, clv_text_get(&text));
+    clv_text_clear(&text);
+    return out;
+}
+
 bool clv_starts_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;

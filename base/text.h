@@ -42,6 +42,11 @@ const char *clv_format_seconds(double seconds, char *out);
 /* Copies into a fixed field, always terminated, cut at a UTF-8 boundary. */
 void clv_copy_string(char *out, size_t capacity, const char *text);
 
+/* The place of `word` in a comma list, from 0; -1 when it is not there. */
+int clv_find_word(const char *list, const char *word);
+/* "a,b,c" with "or" becomes "a, b or c"; cut to `capacity`. Returns `out`. */
+const char *clv_list_words(const char *list, const char *link, char *out, size_t capacity);
+
 bool clv_starts_with(const char *text, const char *prefix);
 bool clv_ends_with(const char *text, const char *suffix);
 bool clv_contains_nocase(const char *text, const char *part); /* ASCII letters */

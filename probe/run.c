@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "probe/judge/decide.h"
@@ -26,18 +27,20 @@
 /* What the caller left open is taken from the environment. */
 static clv_status read_orders(const clv_probe_options *options, clv_orders *orders)
 {
-    const char *mode = getenv("CLEAVE_MODE"), *devices = getenv("CLEAVE_DEVICE");
+    const char *mode = clv_environment("CLEAVE_MODE"), *devices = clv_environment("CLEAVE_DEVICE");
+    int index;
     *orders = (clv_orders){
         .mode = options->mode,
         .mode_by = options->mode_by ? options->mode_by : "the caller",
         .devices = options->devices,
         .devices_by = options->devices_by ? options->devices_by : "the caller",
     };
-    if (orders->mode == CLV_MODE_AUTO && mode && *mode) {
+    if (orders->mode == CLV_MODE_AUTO && mode && !(options->given & CLV_GIVEN_MODE)) {
+        CLV_TRY(clv_environment_choice("CLEAVE_MODE", CLV_MODES, &index));
         CLV_TRY(clv_mode_parse(mode, &orders->mode));
         orders->mode_by = "CLEAVE_MODE";
     }
-    if (!orders->devices && devices && *devices) {
+    if (!orders->devices && devices && !(options->given & CLV_GIVEN_DEVICES)) {
         orders->devices = devices;
         orders->devices_by = "CLEAVE_DEVICE";
     }

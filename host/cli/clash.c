@@ -3,8 +3,10 @@
 #include "host/cli/clash.h"
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/file.h"
+#include "host/cli/endings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -94,38 +96,53 @@ bool cli_is_stream(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
-                    size_t input_count, const cli_file *outputs, size_t output_count)
+static int check_clashes(const cli_command *command, const cli_file *inputs, size_t input_count,
+                         const cli_file *outputs, size_t output_count)
 {
-    const cli_file more[] = { { "--report", common ? common->report : NULL, NULL },
-                              { "--trace", common ? common->trace : NULL, NULL } };
     place written[MOST_OUTPUTS], read;
     const char *options[MOST_OUTPUTS], *stream = NULL;
     char name[MOST_PATH], other[MOST_PATH];
     size_t count = 0;
-    for (size_t o = 0; o < output_count + CLV_LEN(more); ++o) {
-        const cli_file *out = o < output_count ? &outputs[o] : &more[o - output_count];
+    for (const cli_file *out = outputs; out < outputs + output_count; ++out) {
         const bool streams = !out->folder && cli_is_stream(out->path);
         if (streams && stream)
             return cli_error(command, CLI_USAGE,
-                             "%s and %s are both standard output, expected a file for one", stream,
-                             out->option);
+                             "%s and %s are both standard output, but only one can be: give a file "
+                             "for the other",
+                             stream, out->option);
         if (streams) stream = out->option;
         if (count == MOST_OUTPUTS || !find(out, false, name, &written[count])) continue;
         for (size_t i = 0; i < input_count; ++i)
             if (find(&inputs[i], true, other, &read) && same_place(&read, &written[count]))
                 return cli_error(command, CLI_USAGE,
-                                 "%s: %s is what %s reads, expected another file", out->option,
-                                 name, inputs[i].option);
+                                 "%s: %s is what %s reads, and would be overwritten: give another "
+                                 "file",
+                                 out->option, name, inputs[i].option);
         for (size_t i = 0; i < count; ++i)
             if (same_place(&written[i], &written[count]))
                 return cli_error(command, CLI_USAGE,
-                                 "%s: %s is what %s writes, expected another file", out->option,
-                                 name, options[i]);
+                                 "%s: %s is what %s writes, and would be overwritten: give another "
+                                 "file",
+                                 out->option, name, options[i]);
         options[count++] = out->option;
     }
     return -1;
 }
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static int check_names(const cli_command *command, const cli_file *outputs, size_t count)
+{
+    int code = -1;
+    for (size_t o = 0; o < count && code < 0; ++o)
+        code =
+            outputs[o].folder
+                ? cli_check_folder_name(command, outputs[o].option, outputs[o].folder)
+                : cli_check_ending(command, outputs[o].option, outputs[o].path, outputs[o].formats);
+    return code;
+}
+
+/* ---- can they be made? ------------------------------------------------------------------------ */
 
 /* The folder, or the nearest one on the way to it that is there. */
 static int check_folder(const cli_command *command, const char *option, const char *folder)
@@ -133,9 +150,8 @@ static int check_folder(const cli_command *command, const char *option, const ch
     char way[MOST_PATH];
     struct stat info;
     size_t length = strlen(folder);
-    if (!length || length >= sizeof way)
-        return cli_error(command, CLI_FAILED, "%s: \"%s\" given, expected a folder's name", option,
-                         folder);
+    if (length >= sizeof way)
+        return cli_error(command, CLI_FAILED, "%s: the name of the folder is too long", option);
     memcpy(way, folder, length + 1);
     while (length && stat(way, &info)) {
         if (errno != ENOENT)
@@ -146,25 +162,31 @@ static int check_folder(const cli_command *command, const char *option, const ch
     if (!length)
         way[0] = '.', way[1] = '\0';
     else if (!S_ISDIR(info.st_mode))
-        return cli_error(command, CLI_FAILED, "%s: %s is a file, expected a folder", option, way);
+        return cli_error(command, CLI_FAILED, "%s: %s is a file: give the name of a folder", option,
+                         way);
     if (access(way, W_OK | X_OK))
         return cli_error(command, CLI_FAILED, "%s: cannot write to the folder %s: %s", option, way,
                          strerror(errno));
     return -1;
 }
 
+static int is_a_folder(const cli_command *command, const char *option, const char *name)
+{
+    return cli_error(command, CLI_FAILED, "%s: %s is a directory: give the name of a file", option,
+                     name);
+}
+
 static int check_file(const cli_command *command, const char *option, const char *path)
 {
-    static const char *const packed[] = { ".gz", ".bz2", ".xz", ".zst", ".zip" };
-    const size_t length = path ? strlen(path) : 0;
-    for (size_t i = 0; i < CLV_LEN(packed); ++i) {
-        const size_t tail = strlen(packed[i]);
-        if (length > tail && strcmp(path + length - tail, packed[i]) == 0)
-            return cli_error(command, CLI_USAGE,
-                             "%s: %s given, expected a name without %s: nothing is compressed",
-                             option, path, packed[i]);
-    }
-    return cli_check_output(command, option, path);
+    struct stat info;
+    char *temporary = NULL;
+    if (!path || cli_is_stream(path)) return -1;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return S_ISDIR(info.st_mode) ? is_a_folder(command, option, path) : -1;
+    if (clv_file_begin(path, &temporary))
+        return cli_error(command, CLI_FAILED, "%s: %s", option, clv_error_message());
+    clv_file_abandon(temporary);
+    return -1;
 }
 
 /* A file of a folder that can be written to. */
@@ -175,19 +197,61 @@ static int check_inside(const cli_command *command, const cli_file *f)
     const int length = f->path ? snprintf(name, MOST_PATH, "%s/%s", f->folder, f->path) : 0;
     if (length <= 0 || length >= MOST_PATH || stat(name, &info) || !S_ISDIR(info.st_mode))
         return -1;
-    return cli_error(command, CLI_FAILED, "%s: %s is a directory, expected a file's name",
-                     f->option, name);
+    return is_a_folder(command, f->option, name);
 }
 
-int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count)
+/* In the folder that the command will have made by then. */
+static bool is_to_come(const char *path, const cli_file *outputs, size_t count)
+{
+    char parent[MOST_PATH];
+    size_t length = path ? shorter(path, strlen(path)) : 0;
+    while (length > 1 && path[length - 1] == '/')
+        --length;
+    if (!length || length >= sizeof parent) return false;
+    memcpy(parent, path, length);
+    parent[length] = '\0';
+    if (access(parent, F_OK) == 0) return false;
+    for (size_t o = 0; o < count; ++o)
+        if (outputs[o].folder && cli_same_file(parent, outputs[o].folder)) return true;
+    return false;
+}
+
+static int check_possible(const cli_command *command, const cli_file *outputs, size_t count)
 {
     int code = -1;
     for (size_t o = 0; o < count && code < 0; ++o) {
-        if (!outputs[o].folder)
-            code = check_file(command, outputs[o].option, outputs[o].path);
-        else if (!o || outputs[o - 1].folder != outputs[o].folder)
-            code = check_folder(command, outputs[o].option, outputs[o].folder);
-        if (code < 0 && outputs[o].folder) code = check_inside(command, &outputs[o]);
+        const cli_file *f = &outputs[o];
+        if (!f->folder)
+            code =
+                is_to_come(f->path, outputs, count) ? -1 : check_file(command, f->option, f->path);
+        else if (!o || outputs[o - 1].folder != f->folder)
+            code = check_folder(command, f->option, f->folder);
+        if (code < 0 && f->folder) code = check_inside(command, f);
     }
     return code;
+}
+
+int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
+                    size_t input_count, const cli_file *outputs, size_t output_count)
+{
+    cli_file all[MOST_OUTPUTS];
+    size_t count = CLV_MIN(output_count, (size_t)MOST_OUTPUTS - 2);
+    assert(count == output_count);
+    if (count) memcpy(all, outputs, count * sizeof *all);
+    if (common) {
+        all[count++] = (cli_file){ "--report", common->report, NULL, CLI_JSON };
+        all[count++] = (cli_file){ "--trace", common->trace, NULL, CLI_JSON };
+    }
+    int code = common ? cli_common_check(command, common) : -1;
+    if (code < 0) code = check_clashes(command, inputs, input_count, all, count);
+    if (code < 0) code = check_names(command, all, count);
+    return code < 0 ? check_possible(command, all, count) : code;
+}
+
+FILE *cli_news(const cli_common *common, const cli_file *outputs, size_t count)
+{
+    bool taken = common && (cli_is_stream(common->report) || cli_is_stream(common->trace));
+    for (size_t o = 0; o < count; ++o)
+        taken = taken || (!outputs[o].folder && cli_is_stream(outputs[o].path));
+    return taken ? stderr : stdout;
 }

@@ -3,12 +3,14 @@
 #ifndef CLEAVE_HOST_CLI_CLASH_H
 #define CLEAVE_HOST_CLI_CLASH_H
 
-#include "host/cli/cli.h"
+#include "host/cli/endings.h"
 
 /* A file as the user named it: `option` is how messages call it ("-o", "CUBE"). `folder`, where it is
- * not NULL, is what `path` lies in. A path of NULL is none. */
+ * not NULL, is what `path` lies in. A path of NULL is none. `formats` is what an output may be
+ * (endings.h); 0: its name may have any ending. */
 typedef struct cli_file {
     const char *option, *path, *folder;
+    unsigned formats;
 } cli_file;
 
 /* "-": standard input or output, whichever is meant. */
@@ -18,16 +20,17 @@ bool cli_is_stream(const char *path);
  * where they have the same name in the same folder. */
 bool cli_same_file(const char *a, const char *b);
 
-/* Would an output replace an input or another output? To be asked before anything is written. Only one
- * output may be standard output ("-"). An
- * input of "-" is standard input; devices and pipes may be used twice. `common`: its report and
- * trace are outputs as well; may be NULL. Returns -1 to go on, else the exit code. */
+/* What is asked before anything is read or written, in this order:
+ *  - would an output replace an input or another output? Only one may be standard output ("-"); an input
+ *    of "-" is standard input; devices and pipes may be used twice;
+ *  - does every output's name have the ending of a format that it can have?
+ *  - can the outputs be made? A folder that is not there yet has to be one that can be made.
+ * `common`: its report and trace are outputs as well, and its other options are checked, too; may be NULL.
+ * Returns -1 to go on, else the exit code: CLI_USAGE for the first two, CLI_FAILED for the last. */
 int cli_check_files(const cli_command *command, const cli_common *common, const cli_file *inputs,
                     size_t input_count, const cli_file *outputs, size_t output_count);
 
-/* Can the outputs be made? To be asked before what takes long; the report and the trace are looked at
- * with the other common options. A folder that is not there yet has to be one that can be made; a name
- * that promises compression is refused. Returns -1 to go on, else the exit code. */
-int cli_check_outputs(const cli_command *command, const cli_file *outputs, size_t count);
+/* Where lines for the reader go: standard output, unless an output is there. */
+FILE *cli_news(const cli_common *common, const cli_file *outputs, size_t count);
 
 #endif

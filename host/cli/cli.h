@@ -37,9 +37,11 @@ typedef struct cli_option {
     const char *name; /* "radius": --radius; "q": -q; "o,output" both */
     cli_kind kind;
     void *target;
-    const char *value; /* how help calls the value: "PX"; for CHOICE the comma list of values */
-    const char *help;  /* one line; defaults in brackets: "patch radius in pixels [4]" */
-    bool *given;       /* set when the option was given; may be NULL */
+    const char *value;    /* how help calls the value: "PX"; for CHOICE the comma list of values */
+    const char *help;     /* one line; defaults in brackets: "patch radius in pixels [4]" */
+    bool *given;          /* set when the option was given; may be NULL */
+    const char *variable; /* "CLEAVE_MODE": the environment variable that says the same; NULL: none.
+                             The option wins: it takes the variable out of the environment */
 } cli_option;
 
 typedef struct cli_command {
@@ -49,11 +51,17 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 } cli_command;
 
-/* Reads options (GNU style: any order, --name=value, -- ends them, -h/--help). The operands are
- * moved to argv[1..*operands]. Returns -1 to go on, else the exit code to return now (help was
- * printed, or the mistake was named). `tables` ends with NULL; each table ends with a NULL name. */
+/* Reads options (GNU style: any order, --name=value, -- ends them, -h/--help, -V/--version). The
+ * operands are moved to argv[1..*operands]. Then the environment is checked, as far as no option stands
+ * above it. Returns -1 to go on, else the exit code to return now (help was printed, or the mistake was
+ * named). `tables` ends with NULL; each table ends with a NULL name. */
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands);
+
+/* The arguments that are no options must be those of the comma list `names` ("CUBE,ANGLES,PSF"; "": none).
+ * Returns -1 to go on, else the exit code. */
+int cli_check_operands(const cli_command *command, const char *names, int count,
+                       char *const *operands);
 
 /* What --help does with a command and all its tables; NULL brings the printer back. For
  * `cleave documents`, which runs every command with --help. */
@@ -62,6 +70,9 @@ void cli_describe_with(cli_describe *writer);
 void cli_print_options(FILE *out, const cli_option *table);
 const char *cli_long_name(const cli_option *option); /* "output" of "o,output"; NULL: none */
 char cli_short_name(const cli_option *option);       /* 'o'; '\0': none */
+
+/* Prints "cleave 1.0" for --version. */
+int cli_print_version(void);
 
 /* "cleave paco: message" on stderr; returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
@@ -75,7 +86,6 @@ void cli_warn(const cli_command *command, const char *format, ...) CLV_PRINTF(2,
 
 typedef struct cli_common {
     const char *mode, *device, *mem_limit, *batch, *sched, *report, *trace;
-    const char *folder; /* that the command makes for its outputs; NULL: none */
     uint64_t sub_devices;
     bool quiet, verbose, no_progress;
 } cli_common;
@@ -86,7 +96,10 @@ void cli_common_table(cli_common *common, cli_option *table);
 /* The library's warnings (and news, when verbose) go to standard error from now on; as
  * cli_common_context does, for what is read before it. */
 void cli_listen(bool quiet, bool verbose);
-/* Checks the common options and creates the context. Returns -1 to go on, else an exit code. */
+/* Are the common options and their variables good? To be asked before what takes long; cli_check_files
+ * does. Returns -1 to go on, else an exit code. */
+int cli_common_check(const cli_command *command, const cli_common *common);
+/* Creates the context. Returns -1 to go on, else an exit code. */
 int cli_common_context(const cli_command *command, const cli_common *common, clv_context **context);
 
 /* Progress bar with rate and remaining time on stderr, when that is a terminal and it is wanted;
@@ -106,8 +119,6 @@ void cli_doing(const cli_common *common, const char *what);
 void cli_catch_interrupts(void);
 bool cli_interrupted(void);
 
-/* Can a file of this name be made? Before what takes long. Returns -1 to go on, else an exit code. */
-int cli_check_output(const cli_command *command, const char *option, const char *path);
 /* Writes --report and --trace when they were asked for. */
 int cli_write_report(const cli_command *command, const cli_common *common, clv_context *context,
                      const clv_report *report);

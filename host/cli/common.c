@@ -3,36 +3,37 @@
 #include "host/cli/cli.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "host/cli/clash.h"
 #include "host/cli/drivers.h"
+#include "runtime/context/wishes.h"
 
 #include <cleave/log.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static const char *const schedules[] = { "adaptive", "static", "dynamic", "hguided" };
 
 void cli_common_table(cli_common *c, cli_option *table)
 {
     const cli_option rows[] = {
         { "mode", CLI_TEXT, &c->mode, "MODE",
-          "auto, cpu, gpu, hybrid or reference [auto: the probe's choice]" },
+          "auto, cpu, gpu, hybrid or reference [$CLEAVE_MODE, else auto]", NULL, "CLEAVE_MODE" },
         { "device", CLI_TEXT, &c->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... ('!' excludes)" },
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... ('!' excludes)", NULL,
+          "CLEAVE_DEVICE" },
         { "mem-limit", CLI_TEXT, &c->mem_limit, "SIZE|%",
-          "memory on each device, such as 2G or 50%" },
+          "memory on each device, such as 2G or 50%", NULL, "CLEAVE_MEM_LIMIT" },
         { "batch", CLI_TEXT, &c->batch, "N|auto", "units a device takes at once, at most [auto]" },
-        { "sched", CLI_TEXT, &c->sched, "NAME", "adaptive, static, dynamic or hguided [adaptive]" },
+        { "sched", CLI_TEXT, &c->sched, "NAME", "adaptive, static, dynamic or hguided [adaptive]",
+          NULL, "CLEAVE_SCHED" },
         { "sub-devices", CLI_UINT, &c->sub_devices, "N", "split every CPU device into N parts" },
         { "report", CLI_TEXT, &c->report, "FILE", "write what ran where, and why, as JSON" },
-        { "trace", CLI_TEXT, &c->trace, "FILE", "write what ran when, for chrome://tracing" },
-        { "q,quiet", CLI_FLAG, &c->quiet, NULL, "no messages but errors" },
-        { "v,verbose", CLI_FLAG, &c->verbose, NULL, "decisions with their numbers" },
+        { "trace", CLI_TEXT, &c->trace, "FILE", "write what ran when, for chrome://tracing", NULL,
+          "CLEAVE_TRACE" },
+        { "q,quiet", CLI_FLAG, &c->quiet, NULL, "no messages but errors", NULL, "CLEAVE_LOG" },
+        { "v,verbose", CLI_FLAG, &c->verbose, NULL, "decisions with their numbers", NULL,
+          "CLEAVE_LOG" },
         { "no-progress", CLI_FLAG, &c->no_progress, NULL, "no progress bar" },
         { NULL },
     };
@@ -50,83 +51,72 @@ void cli_listen(bool quiet, bool verbose)
 {
     if (verbose)
         clv_log_set(CLV_LOG_INFO, log_line, NULL);
-    else if (!quiet && !getenv("CLEAVE_LOG"))
+    else if (quiet)
+        clv_log_set(CLV_LOG_ERROR, log_line, NULL);
+    else if (!clv_environment("CLEAVE_LOG"))
         clv_log_set(CLV_LOG_WARN, log_line, NULL);
 }
 
-int cli_check_output(const cli_command *command, const char *option, const char *path)
+static int refuse_word(const cli_command *command, const char *option, const char *given,
+                       const char *list)
 {
-    struct stat info;
-    char *temporary = NULL;
-    if (!path || strcmp(path, "-") == 0) return -1;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return S_ISDIR(info.st_mode)
-                   ? cli_error(command, CLI_FAILED, "%s: %s is a directory, expected a file's name",
-                               option, path)
-                   : -1;
-    if (clv_file_begin(path, &temporary))
-        return cli_error(command, CLI_FAILED, "%s: %s", option, clv_error_message());
-    clv_file_abandon(temporary);
-    return -1;
+    char words[120];
+    return cli_error(command, CLI_USAGE, "%s is \"%s\", but it must be %s", option, given,
+                     clv_list_words(list, "or", words, sizeof words));
 }
 
-/* In the folder that the command will have made by then. */
-static bool is_to_come(const char *path, const char *folder)
+/* -1 to go on. */
+static int read_options(const cli_command *command, const cli_common *c,
+                        clv_context_options *options)
 {
-    char parent[4096];
-    const char *name = path ? strrchr(path, '/') : NULL;
-    if (!folder || !name || (size_t)(name - path) >= sizeof parent) return false;
-    memcpy(parent, path, (size_t)(name - path));
-    parent[name - path] = '\0';
-    return access(parent, F_OK) && cli_same_file(parent, folder);
-}
-
-int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)
-{
-    clv_context_options options = { .size = sizeof options,
-                                    .devices = c->device,
-                                    .trace = c->trace != NULL };
     uint64_t number;
-    *context = NULL;
-    cli_listen(c->quiet, c->verbose);
-    if (c->mode && clv_mode_parse(c->mode, &options.mode))
-        return cli_error(command, CLI_USAGE,
-                         "--mode: \"%s\" given, expected auto, cpu, gpu, hybrid or reference",
-                         c->mode);
-    if (c->mem_limit && !clv_parse_percent(c->mem_limit, &options.memory_fraction) &&
-        (!clv_parse_bytes(c->mem_limit, &options.memory_bytes) || !options.memory_bytes))
+    *options = (clv_context_options){ .size = sizeof *options,
+                                      .devices = c->device,
+                                      .trace = c->trace != NULL };
+    if (c->mode && clv_mode_parse(c->mode, &options->mode))
+        return refuse_word(command, "--mode", c->mode, CLV_MODES);
+    if (c->mem_limit && !clv_parse_percent(c->mem_limit, &options->memory_fraction) &&
+        (!clv_parse_bytes(c->mem_limit, &options->memory_bytes) || !options->memory_bytes))
         return cli_error(
             command, CLI_USAGE,
-            "--mem-limit: \"%s\" given, expected a size such as 2G or a part such as 50%%",
+            "--mem-limit is \"%s\", but it must be a size such as 2G or a part such as "
+            "50%%",
             c->mem_limit);
     if (c->batch && strcmp(c->batch, "auto") != 0) {
         if (!clv_parse_u64(c->batch, &number) || !number || number > SIZE_MAX)
             return cli_error(command, CLI_USAGE,
-                             "--batch: \"%s\" given, expected a whole number from 1 up or auto",
+                             "--batch is \"%s\", but it must be a whole number, 1 or more, or auto",
                              c->batch);
-        options.batch = (size_t)number;
+        options->batch = (size_t)number;
     }
     if (c->sched) {
-        int found = -1;
-        for (int i = 0; i < 4; ++i)
-            if (strcmp(schedules[i], c->sched) == 0) found = i;
-        if (found < 0)
-            return cli_error(command, CLI_USAGE,
-                             "--sched: \"%s\" given, expected adaptive, static, dynamic or hguided",
-                             c->sched);
-        options.schedule = (clv_schedule)found;
+        const int found = clv_find_word(CLV_SCHEDULES, c->sched);
+        if (found < 0) return refuse_word(command, "--sched", c->sched, CLV_SCHEDULES);
+        options->schedule = (clv_schedule)found;
     }
     if (c->sub_devices > 64)
-        return cli_error(command, CLI_USAGE, "--sub-devices: %llu given, expected at most 64",
+        return cli_error(command, CLI_USAGE, "--sub-devices is %llu, but at most 64 are possible",
                          (unsigned long long)c->sub_devices);
-    options.sub_devices = (unsigned)c->sub_devices;
-    const char *const files[][2] = { { "--report", c->report }, { "--trace", c->trace } };
-    for (size_t i = 0; i < CLV_LEN(files); ++i) {
-        const int code = is_to_come(files[i][1], c->folder)
-                             ? -1
-                             : cli_check_output(command, files[i][0], files[i][1]);
-        if (code >= 0) return code;
-    }
+    options->sub_devices = (unsigned)c->sub_devices;
+    return -1;
+}
+
+int cli_common_check(const cli_command *command, const cli_common *c)
+{
+    clv_context_options options;
+    clv_wishes wishes;
+    const int code = read_options(command, c, &options);
+    if (code >= 0) return code;
+    return clv_wishes_read(&options, &wishes) ? cli_status(command, CLV_E_ARGUMENT) : -1;
+}
+
+int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)
+{
+    clv_context_options options;
+    *context = NULL;
+    cli_listen(c->quiet, c->verbose);
+    const int code = read_options(command, c, &options);
+    if (code >= 0) return code;
     if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command);
     const clv_status status = clv_context_create(&options, context);
     return status ? cli_status(command, status) : -1;

@@ -4,14 +4,16 @@
 #include "host/cli/cli.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/text.h"
+#include "host/cli/nearest.h"
 
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TABLES = 4, MAX_OPTIONS = 64, HELP_CODE = 1000, FIRST_CODE = 1001 };
+enum { MAX_TABLES = 4, MAX_OPTIONS = 64, HELP_CODE = 1000, VERSION_CODE, FIRST_CODE };
 
 static void vsay(const cli_command *command, const char *tone, const char *format, va_list args)
 {
@@ -128,6 +130,7 @@ void cli_describe_with(cli_describe *writer)
 static void describe_all(const cli_command *command, const cli_option *const tables[])
 {
     static const cli_option help[] = { { "h,help", CLI_FLAG, NULL, NULL, "this text", NULL },
+                                       { "V,version", CLI_FLAG, NULL, NULL, "the version", NULL },
                                        { NULL } };
     const cli_option *all[MAX_TABLES + 3] = { 0 };
     size_t count = 0;
@@ -138,23 +141,8 @@ static void describe_all(const cli_command *command, const cli_option *const tab
     describe(command, all);
 }
 
-static bool choose(const cli_option *option, const char *text, int *out)
-{
-    const size_t length = strlen(text);
-    int index = 0;
-    for (const char *at = option->value; *at; ++index) {
-        const size_t span = strcspn(at, ",");
-        if (span == length && memcmp(at, text, span) == 0) {
-            *out = index;
-            return true;
-        }
-        at += span + (at[span] == ',');
-    }
-    return false;
-}
-
-/* NULL when the value is good, else what was expected. */
-static const char *take(const cli_option *option, const char *text)
+/* NULL when the value is good, else what it must be. */
+static const char *take(const cli_option *option, const char *text, char *words, size_t room)
 {
     switch (option->kind) {
     case CLI_FLAG:
@@ -162,77 +150,202 @@ static const char *take(const cli_option *option, const char *text)
         return NULL;
     case CLI_TEXT:
         *(const char **)option->target = text;
-        return NULL;
+        return *text ? NULL : "a text that is not empty";
     case CLI_OPTIONAL:
         *(const char **)option->target = text ? text : "";
         return NULL;
     case CLI_UINT:
-        return clv_parse_u64(text, option->target) ? NULL : "a whole number from 0 up";
+        return clv_parse_u64(text, option->target) ? NULL : "a whole number, 0 or more";
     case CLI_INT:
         return clv_parse_i64(text, option->target) ? NULL : "a whole number";
     case CLI_DOUBLE:
         return clv_parse_double(text, option->target) ? NULL : "a number";
     case CLI_BYTES:
         return clv_parse_bytes(text, option->target) ? NULL : "a size such as 256M or 2GiB";
-    case CLI_CHOICE:
-        return choose(option, text, option->target) ? NULL : option->value;
+    case CLI_CHOICE: {
+        const int place = clv_find_word(option->value, text);
+        if (place < 0) return clv_list_words(option->value, "or", words, room);
+        *(int *)option->target = place;
+        return NULL;
+    }
     }
     return "something else";
+}
+
+/* ---- the tables as getopt_long wants them ------------------------------------------------------ */
+
+typedef struct scanner {
+    const cli_command *command;
+    struct option longs[MAX_OPTIONS + 3];
+    const cli_option *rows[MAX_OPTIONS];
+    bool given[MAX_OPTIONS];
+    const char *apart; /* the word behind an option, where that was its value */
+    char shorts[2 * MAX_OPTIONS + 5];
+    size_t count;
+} scanner;
+
+static void scanner_init(scanner *s, const cli_command *command, const cli_option *const tables[])
+{
+    size_t length;
+    *s = (scanner){ .command = command };
+    clv_copy_string(s->shorts, sizeof s->shorts, ":hV");
+    length = strlen(s->shorts);
+    for (size_t t = 0; tables[t]; ++t)
+        for (const cli_option *o = tables[t]; o->name && s->count < MAX_OPTIONS; ++o) {
+            const int argument = o->kind == CLI_FLAG       ? no_argument
+                                 : o->kind == CLI_OPTIONAL ? optional_argument
+                                                           : required_argument;
+            s->longs[s->count] = (struct option){ cli_long_name(o) ? cli_long_name(o) : "",
+                                                  argument, NULL, FIRST_CODE + (int)s->count };
+            if (cli_short_name(o)) {
+                s->shorts[length++] = cli_short_name(o);
+                if (argument == required_argument) s->shorts[length++] = ':';
+            }
+            s->rows[s->count++] = o;
+        }
+    s->longs[s->count] = (struct option){ "help", no_argument, NULL, HELP_CODE };
+    s->longs[s->count + 1] = (struct option){ "version", no_argument, NULL, VERSION_CODE };
+}
+
+/* The row of a code that getopt_long returned; SIZE_MAX: none. */
+static size_t row_of(const scanner *s, int code)
+{
+    for (size_t i = 0; i < s->count; ++i)
+        if (code == FIRST_CODE + (int)i || (code < 256 && code == cli_short_name(s->rows[i])))
+            return i;
+    return SIZE_MAX;
+}
+
+/* "--output"; "-o" where that is all there is or was written. */
+static const char *name_of(const cli_option *option, bool by_letter, char out[64])
+{
+    const char *name = cli_long_name(option);
+    if (name && !by_letter)
+        snprintf(out, 64, "--%s", name);
+    else
+        snprintf(out, 64, "-%c", cli_short_name(option));
+    return out;
+}
+
+/* "--outptu=x" and the like: what was meant? */
+static int unknown(const scanner *s, const char *written)
+{
+    const char *names[MAX_OPTIONS + 3];
+    char name[64], others[200] = "";
+    size_t count = 0, matches = 0;
+    snprintf(name, sizeof name, "%.*s", (int)CLV_MIN(strcspn(written + 2, "="), (size_t)60),
+             written + 2);
+    for (const struct option *o = s->longs; o->name; ++o) {
+        if (!*o->name) continue;
+        names[count++] = o->name;
+        if (!*name || !clv_starts_with(o->name, name)) continue;
+        const size_t used = strlen(others);
+        snprintf(others + used, sizeof others - used, "%s--%s", matches++ ? ", " : "", o->name);
+    }
+    if (matches > 1)
+        return cli_error(s->command, CLI_USAGE, "--%s is short for several options: %s", name,
+                         others);
+    const char *near = cli_nearest(name, names, count);
+    if (near)
+        return cli_error(s->command, CLI_USAGE,
+                         "there is no option --%s; did you mean --%s? `cleave %s --help` lists all",
+                         name, near, s->command->name);
+    return cli_error(s->command, CLI_USAGE, "there is no option --%s; `cleave %s --help` lists all",
+                     name, s->command->name);
+}
+
+static int refuse(const scanner *s, int code, const char *written)
+{
+    char name[64];
+    const size_t row = row_of(s, optopt);
+    const bool by_letter = optopt && optopt < 256;
+    if (code == ':' && row != SIZE_MAX)
+        return cli_error(s->command, CLI_USAGE, "%s needs a value: %s%s%s",
+                         name_of(s->rows[row], by_letter, name), name, by_letter ? " " : "=",
+                         s->rows[row]->value ? s->rows[row]->value : "VALUE");
+    if (optopt >= HELP_CODE)
+        return cli_error(s->command, CLI_USAGE, "%.*s takes no value: write it without \"%s\"",
+                         (int)strcspn(written, "="), written, written + strcspn(written, "="));
+    if (by_letter)
+        return cli_error(s->command, CLI_USAGE,
+                         "there is no option -%c; `cleave %s --help` lists all", optopt,
+                         s->command->name);
+    return unknown(s, written);
+}
+
+static int take_option(scanner *s, size_t row, bool by_letter)
+{
+    const cli_option *option = s->rows[row];
+    char name[64], words[200];
+    name_of(option, by_letter, name);
+    if (optarg && option->kind != CLI_OPTIONAL && optarg == s->apart &&
+        clv_starts_with(optarg, "--"))
+        return cli_error(
+            s->command, CLI_USAGE,
+            "%s needs a value, but \"%s\" follows, which looks like an option; if it is "
+            "the value, write %s%s%s",
+            name, optarg, name, by_letter ? "" : "=", optarg);
+    if (by_letter && optarg && *optarg == '=')
+        return cli_error(s->command, CLI_USAGE,
+                         "%s is \"%s\", but behind a letter stands no \"=\": write %s %s", name,
+                         optarg, name, optarg + 1);
+    const char *expected = take(option, optarg, words, sizeof words);
+    if (expected)
+        return cli_error(s->command, CLI_USAGE, "%s is \"%s\", but it must be %s", name, optarg,
+                         expected);
+    if (option->given) *option->given = true;
+    s->given[row] = true;
+    return -1;
+}
+
+/* Options stand above variables: what an option said, nobody may read in the environment any more. */
+static int check_environment(const scanner *s)
+{
+    for (size_t i = 0; i < s->count; ++i)
+        if (s->given[i] && s->rows[i]->variable) unsetenv(s->rows[i]->variable);
+    return cli_status(s->command, clv_environment_check());
 }
 
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands)
 {
-    struct option longs[MAX_OPTIONS + 2];
-    const cli_option *rows[MAX_OPTIONS];
-    char shorts[2 * MAX_OPTIONS + 4] = ":h";
-    size_t count = 0, short_length = 2;
-    int exit_code = -1;
-
-    memset(longs, 0, sizeof longs);
-    for (size_t t = 0; tables[t]; ++t)
-        for (const cli_option *o = tables[t]; o->name && count < MAX_OPTIONS; ++o) {
-            const int argument = o->kind == CLI_FLAG       ? no_argument
-                                 : o->kind == CLI_OPTIONAL ? optional_argument
-                                                           : required_argument;
-            longs[count] = (struct option){ cli_long_name(o) ? cli_long_name(o) : "", argument,
-                                            NULL, FIRST_CODE + (int)count };
-            if (cli_short_name(o)) {
-                shorts[short_length++] = cli_short_name(o);
-                if (argument == required_argument) shorts[short_length++] = ':';
-            }
-            rows[count++] = o;
-        }
-    shorts[short_length] = '\0';
-    longs[count] = (struct option){ "help", no_argument, NULL, HELP_CODE };
-
+    scanner s;
+    scanner_init(&s, command, tables);
     optind = 0; /* starts glibc's scan afresh */
-    for (int code; (code = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-        const cli_option *option = NULL;
+    for (;;) {
+        const int code = getopt_long(argc, argv, s.shorts, s.longs, NULL);
+        if (code == -1) break;
         if (code == 'h' || code == HELP_CODE) {
             describe_all(command, tables);
             return CLI_OK;
         }
-        for (size_t i = 0; i < count; ++i)
-            if (code == FIRST_CODE + (int)i || (code < 256 && code == cli_short_name(rows[i])))
-                option = rows[i];
-        if (code == ':' || code == '?' || !option) {
-            const char *what = argv[optind - 1];
-            if (code == ':')
-                exit_code = cli_error(command, CLI_USAGE, "%s needs a value", what);
-            else
-                exit_code = cli_error(command, CLI_USAGE, "no option %s; see cleave %s --help",
-                                      what, command->name);
-            return exit_code;
-        }
-        const char *expected = take(option, optarg);
-        if (expected)
-            return cli_error(command, CLI_USAGE, "--%s: \"%s\" given, expected %s%s",
-                             cli_long_name(option) ? cli_long_name(option) : option->name, optarg,
-                             option->kind == CLI_CHOICE ? "one of " : "", expected);
-        if (option->given) *option->given = true;
+        if (code == 'V' || code == VERSION_CODE) return cli_print_version();
+        const size_t row = row_of(&s, code);
+        if (code == ':' || code == '?' || row == SIZE_MAX)
+            return refuse(&s, code, argv[optind - 1]);
+        s.apart = optind > 1 ? argv[optind - 1] : NULL;
+        const int bad = take_option(&s, row, code < 256);
+        if (bad >= 0) return bad;
     }
     *operands = argc - optind;
     memmove(argv + 1, argv + optind, (size_t)*operands * sizeof *argv);
-    return -1;
+    const int bad = check_environment(&s);
+    return bad ? bad : -1;
+}
+
+int cli_check_operands(const cli_command *command, const char *names, int count,
+                       char *const *operands)
+{
+    const char *at = names;
+    for (int i = 0; i < count; ++i) {
+        if (!*at)
+            return cli_error(command, CLI_USAGE,
+                             "\"%s\" is one argument too many; usage: cleave %s %s", operands[i],
+                             command->name, command->operands);
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    if (!*at) return -1;
+    return cli_error(command, CLI_USAGE, "%.*s is missing; usage: cleave %s %s",
+                     (int)strcspn(at, ","), at, command->name, command->operands);
 }

@@ -35,8 +35,9 @@ static void make_table(probe_args *a, cli_option *table)
         { "measure-free", CLI_FLAG, &a->measure_free, NULL,
           "fill each card's memory to see how much is free" },
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT..." },
-        { "mode", CLI_TEXT, &a->mode, "MODE", "this mode: cpu, gpu, hybrid or reference" },
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT...", NULL, "CLEAVE_DEVICE" },
+        { "mode", CLI_TEXT, &a->mode, "MODE",
+          "auto, cpu, gpu, hybrid or reference [$CLEAVE_MODE, else auto]", NULL, "CLEAVE_MODE" },
         { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS",
           "limit for each driver [10; check 60; bench 120]" },
         { "strict", CLI_FLAG, &a->strict, NULL, "exit code 4 when a driver crashed or hung" },
@@ -213,12 +214,11 @@ static int run(int argc, char **argv)
     make_table(&args, table);
     int code = cli_parse(&cli_probe, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands)
-        return cli_error(&cli_probe, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
+    if ((code = cli_check_operands(&cli_probe, "", operands, argv + 1)) >= 0) return code;
     clv_probe_options options;
     if ((code = read_options(&args, &options)) >= 0) return code;
-    const cli_file input = { "--simulate", args.simulate, NULL },
-                   output = { "--save", args.save, NULL };
+    const cli_file input = { "--simulate", args.simulate, NULL, 0 },
+                   output = { "--save", args.save, NULL, CLI_JSON | CLI_NO_STREAM };
     if ((code = cli_check_files(&cli_probe, NULL, &input, 1, &output, 1)) >= 0) return code;
 
     const struct sigaction action = { .sa_handler = on_signal };

@@ -253,6 +253,15 @@ typedef enum clv_bench {
 typedef int clv_probe_progress(const char *doing, void *user);
 
 /** All-zero: enumerate in-process, let the machine and the environment decide the mode. */
+/** Options that hold even where they are zero: the environment variable of such an option is not read.
+ *  Without its bit, zero means "the variable, else automatic". */
+enum {
+    CLV_GIVEN_MODE = 1,     /**< $CLEAVE_MODE */
+    CLV_GIVEN_DEVICES = 2,  /**< $CLEAVE_DEVICE */
+    CLV_GIVEN_MEMORY = 4,   /**< $CLEAVE_MEM_LIMIT (contexts) */
+    CLV_GIVEN_SCHEDULE = 8, /**< $CLEAVE_SCHED (contexts) */
+};
+
 typedef struct clv_probe_options {
     size_t size;         /**< sizeof(clv_probe_options), or 0 for version 1 */
     clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
@@ -271,6 +280,7 @@ typedef struct clv_probe_options {
     const char *helper;   /**< the helper program for `isolate`; NULL: where it was installed */
     clv_probe_progress *progress; /**< NULL: none */
     void *progress_user;
+    unsigned given; /**< CLV_GIVEN_...: what the environment cannot change */
 } clv_probe_options;
 
 /**

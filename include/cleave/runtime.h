@@ -50,6 +50,8 @@ typedef struct clv_context_options {
                                  where it computes on the caller's thread too, that goes to the
                                  core that the others leave, free to move on. $CLEAVE_BIND=0:
                                  neither */
+    unsigned given; /**< CLV_GIVEN_...: fields that hold even where they are zero, so that the
+                                 environment cannot change them */
 } clv_context_options;
 
 /**
@@ -58,7 +60,8 @@ typedef struct clv_context_options {
  * @param options  NULL means all-zero.
  * @return CLV_OK, also when no OpenCL device is usable and none was ordered (jobs then run the
  *         plain C path); CLV_E_NO_DEVICE (ordered but not there; the message lists what is);
- *         CLV_E_ARGUMENT (unreadable selection, fraction outside (0,1]); CLV_E_MEMORY.
+ *         CLV_E_ARGUMENT (unreadable selection, fraction outside (0,1], an environment variable with a
+ *         value that cannot be used: the message names it); CLV_E_MEMORY.
  * Threads: a context may be used from several threads; free it when none does.
  */
 CLV_API clv_status clv_context_create(const clv_context_options *options, clv_context **context);

@@ -21,6 +21,18 @@ static void share_host_memory(const clv_probe_host *host, clv_probe_device *devi
     device->free_source = "the host's available memory";
 }
 
+static clv_status select_devices(const clv_machine *machine, const clv_orders *orders, bool *chosen)
+{
+    const clv_status status = clv_select_devices(&machine->report, orders->devices, chosen);
+    if (!status) return CLV_OK;
+    clv_error why = { 0 };
+    clv_error_take(&why, status);
+    const clv_status told =
+        clv_fail(status, "%s (asked for by %s)", why.message, orders->devices_by);
+    clv_error_clear(&why);
+    return told;
+}
+
 static clv_status decide_mode(clv_machine *machine, const clv_orders *orders, bool *chosen)
 {
     const clv_mode_order order = {
@@ -30,7 +42,7 @@ static clv_status decide_mode(clv_machine *machine, const clv_orders *orders, bo
         .devices = orders->devices,
         .devices_by = orders->devices_by,
     };
-    if (orders->devices) CLV_TRY(clv_select_devices(&machine->report, orders->devices, chosen));
+    if (orders->devices) CLV_TRY(select_devices(machine, orders, chosen));
     return clv_decide_mode(machine, &order);
 }
 

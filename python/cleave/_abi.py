@@ -29,12 +29,14 @@ ProbeOptions = _struct("clv_probe_options", [
     ("devices_by", char_p), ("isolate", boolean), ("timeout_s", double), ("check", boolean),
     ("bench", enum), ("measure_free", boolean), ("reproducible", boolean), ("forget", boolean),
     ("simulate", char_p), ("scenario", char_p), ("helper", char_p), ("progress", ProbeProgress),
-    ("progress_user", void_p)], "probe.h")
+    ("progress_user", void_p), ("given", uint)], "probe.h")
 ContextOptions = _struct("clv_context_options", [
     ("size", size_t), ("mode", enum), ("devices", char_p), ("memory_bytes", u64),
     ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
     ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
-    ("no_qualification", boolean), ("tensor_bytes", u64), ("no_binding", boolean)], "runtime.h")
+    ("no_qualification", boolean), ("tensor_bytes", u64), ("no_binding", boolean),
+    ("given", uint)], "runtime.h")
+GIVEN_MODE, GIVEN_DEVICES, GIVEN_MEMORY, GIVEN_SCHEDULE = 1, 2, 4, 8
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
     ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64),

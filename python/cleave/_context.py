@@ -135,7 +135,7 @@ class Context(InThisProcess):
                     auto it is an order
     devices         a selection: "gpu,!name~Iris", "0", "P:D", "uuid=..."; an order as well
     memory          budget on each device: bytes as an int, or a fraction in (0, 1] as a float
-    schedule        "adaptive", "static", "dynamic", "hguided"
+    schedule        "adaptive" (the default), "static", "dynamic", "hguided"
     sub_devices     split every CPU device into that many
     batch           units in a chunk of a job, at most; 0: automatic
     cache_dir       None: the usual place; "": no cache on disk
@@ -145,13 +145,16 @@ class Context(InThisProcess):
     tensor_bytes    weights kept on each device, at most; 0: its budget
     binding         False: leave the threads of CPU drivers where the system puts them
 
+    What is not given is taken from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT,
+    CLEAVE_SCHED), else it is chosen automatically; what is given wins, "auto" too.
+
     Raises NoDeviceError (ordered, but not here; lists what is), ArgumentError.
 
     Several threads may use a context; jobs in it wait for each other.
     """
 
     def __init__(self, mode: str | None = None, devices: str | None = None,
-                 memory: int | float | None = None, *, schedule: str = "adaptive",
+                 memory: int | float | None = None, *, schedule: str | None = None,
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
@@ -167,11 +170,14 @@ class Context(InThisProcess):
             "context", _abi.ContextOptions, mode=mode_number(mode),
             devices=None if devices is None else text("context: devices", devices).encode(),
             memory_bytes=budget, memory_fraction=fraction,
-            schedule=choice("schedule", schedule, _SCHEDULES), sub_devices=sub_devices,
+            schedule=choice("schedule", schedule or "adaptive", _SCHEDULES), sub_devices=sub_devices,
             batch=batch, cache_dir=None if cache_dir is None else
             os.fsencode(file_path("context: cache_dir", cache_dir)), no_tuning=not tuning, trace=trace,
             no_qualification=not qualification, tensor_bytes=tensor_bytes,
-            no_binding=not binding)
+            no_binding=not binding,
+            given=(mode is not None) * _abi.GIVEN_MODE | (devices is not None) * _abi.GIVEN_DEVICES |
+            (memory is not None) * _abi.GIVEN_MEMORY |
+            (schedule is not None) * _abi.GIVEN_SCHEDULE)
         handle = ctypes.c_void_p()
         check(lib.clv_context_create(ctypes.byref(options), ctypes.byref(handle)))
         self._handle = handle.value

@@ -4,10 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "runtime/context/wishes.h"
 #include "runtime/job/plain.h"
 #include "runtime/job/run.h"
 #include "runtime/offload/engine.h"
@@ -19,57 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
-static clv_status read_mode(clv_mode wanted, clv_mode *mode)
-{
-    const char *name = environment("CLEAVE_MODE");
-    *mode = wanted;
-    if (wanted != CLV_MODE_AUTO || !name) return CLV_OK;
-    if (clv_mode_parse(name, mode))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "CLEAVE_MODE is \"%s\"; expected auto, cpu, gpu, hybrid or reference",
-                        name);
-    return CLV_OK;
-}
-
-static clv_status read_schedule(clv_schedule wanted, clv_schedule *schedule)
-{
-    static const char *const names[] = { "adaptive", "static", "dynamic", "hguided" };
-    const char *name = environment("CLEAVE_SCHED");
-    *schedule = wanted;
-    if ((unsigned)wanted >= CLV_LEN(names))
-        return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)wanted);
-    if (wanted != CLV_SCHEDULE_ADAPTIVE || !name) return CLV_OK;
-    for (size_t i = 0; i < CLV_LEN(names); ++i)
-        if (strcmp(names[i], name) == 0) {
-            *schedule = (clv_schedule)i;
-            return CLV_OK;
-        }
-    return clv_fail(CLV_E_ARGUMENT,
-                    "CLEAVE_SCHED is \"%s\"; expected adaptive, static, dynamic or hguided", name);
-}
-
-static clv_status read_memory(const clv_context_options *options, uint64_t *bytes, double *fraction)
-{
-    const char *text = environment("CLEAVE_MEM_LIMIT");
-    *bytes = options->memory_bytes;
-    *fraction = options->memory_fraction;
-    if (*fraction < 0 || *fraction > 1 || *fraction != *fraction)
-        return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
-                        *fraction);
-    if (*bytes || *fraction > 0 || !text) return CLV_OK;
-    if (clv_parse_percent(text, fraction)) return CLV_OK;
-    if (clv_parse_bytes(text, bytes) && *bytes) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT,
-                    "CLEAVE_MEM_LIMIT is \"%s\"; expected a size such as 2G or a part such as 50%%",
-                    text);
-}
 
 /* What the devices amount to, when the caller named them and not a mode. */
 static clv_mode mode_of_devices(const clv_context *context)
@@ -105,8 +56,7 @@ static clv_status too_long(const char *what, const char *path)
 
 static clv_status open_caches(clv_context *context, const clv_context_options *options)
 {
-    const char *tune = environment("CLEAVE_TUNE"), *trace = environment("CLEAVE_TRACE");
-    const char *bind = environment("CLEAVE_BIND"), *own = options->cache_dir;
+    const char *trace = clv_environment("CLEAVE_TRACE"), *own = options->cache_dir;
     char directory[CLV_PATH_MOST];
     clv_cache_dir(directory, sizeof directory);
     const bool fits = !own || copy_path(own, directory, sizeof directory);
@@ -117,22 +67,22 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
                    "cleave: how fast jobs ran on this machine; delete a line to forget it");
     clv_notes_open(&context->tuned, context->cache->directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
-    context->binding = !options->no_binding && !(bind && strcmp(bind, "0") == 0);
-    context->tuning = !options->no_tuning && !(tune && strcmp(tune, "0") == 0);
+    context->binding = !options->no_binding && !clv_environment_is_off("CLEAVE_BIND");
+    context->tuning = !options->no_tuning && !clv_environment_is_off("CLEAVE_TUNE");
     if (!fits) return too_long("cache_dir", own);
-    if (trace && !copy_path(trace, context->trace_path, sizeof context->trace_path))
-        return too_long("CLEAVE_TRACE", trace);
+    if (trace) (void)copy_path(trace, context->trace_path, sizeof context->trace_path);
     if (trace || options->trace) context->trace = clv_trace_create();
     return CLV_OK;
 }
 
-static clv_status choose(clv_context *context, const clv_context_options *options, clv_mode mode)
+static clv_status choose(clv_context *context, const clv_wishes *wishes, unsigned sub_devices)
 {
-    const char *selection = options->devices ? options->devices : environment("CLEAVE_DEVICE");
+    const char *selection = wishes->devices;
+    const clv_mode mode = wishes->mode;
     size_t *chosen = clv_alloc(context->probe->device_count, sizeof *chosen), count = 0;
     if (!chosen) return clv_fail(CLV_E_MEMORY, "no memory to choose devices");
-    clv_status status = clv_choose_devices(context->probe, mode, selection, chosen, &count);
-    if (!status) status = clv_devices_make(context, chosen, count, options->sub_devices);
+    clv_status status = clv_wishes_choose(wishes, context->probe, chosen, &count);
+    if (!status) status = clv_devices_make(context, chosen, count, sub_devices);
     clv_free(chosen);
     if (status) return status;
     context->ordered = context->device_count && (selection || mode != CLV_MODE_AUTO);
@@ -155,7 +105,8 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     *out = NULL;
     clv_context_options options;
     clv_take_options(&options, sizeof options, given);
-    clv_mode mode;
+    clv_wishes wishes;
+    CLV_TRY(clv_wishes_read(&options, &wishes));
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
     clv_mutex_init(&context->job_lock);
@@ -167,11 +118,14 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     context->batch = options.batch;
     context->tensor_bytes = options.tensor_bytes;
     context->checks = !options.no_qualification;
-    if (!status) status = read_mode(options.mode, &mode);
-    if (!status) status = read_schedule(options.schedule, &context->schedule);
-    if (!status) status = read_memory(&options, &context->memory_bytes, &context->memory_fraction);
-    if (!status) status = clv_probe_run(NULL, &context->probe);
-    if (!status) status = choose(context, &options, mode);
+    context->schedule = wishes.schedule;
+    context->memory_bytes = wishes.memory_bytes;
+    context->memory_fraction = wishes.memory_fraction;
+    /* orders are no matter of the probe: it would refuse those of a variable that an option overrules */
+    const clv_probe_options look = { .size = sizeof look,
+                                     .given = CLV_GIVEN_MODE | CLV_GIVEN_DEVICES };
+    if (!status) status = clv_probe_run(&look, &context->probe);
+    if (!status) status = choose(context, &wishes, options.sub_devices);
     if (status) {
         clv_trace_free(context->trace); /* there is nothing to write */
         context->trace = NULL;

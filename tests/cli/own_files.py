@@ -52,7 +52,8 @@ def check_places():
     spectra = ["specfit", "in.txt", "--library", "folder"]
     for option in "-o", "--tracks", "--overlay":
         rest = [] if option == "-o" else ["-o", "new.csv"]
-        cannot_write(option + ": nowhere/x: cannot create", *blobs, option, "nowhere/x", *rest)
+        name = "nowhere/x.png" if option == "--overlay" else "nowhere/x.csv"
+        cannot_write(option + ": %s: cannot create" % name, *blobs, option, name, *rest)
         cannot_write(option + ": folder is a directory", *blobs, option, "folder", *rest)
     for name in "in.txt", "in.txt/deep/folder":
         cannot_write("-o: in.txt", *paco, "-o", name)
@@ -93,7 +94,7 @@ def check_names():
             "./new.json", "--tokens-out", "new.json")
     refuses("--report: same/new.npy is what -o writes", "embed", "model", "-i", "in.txt", "-o",
             "folder/new.npy", "--report", "same/new.npy")
-    for arguments in (["-i", "in.txt", "-o", "other.txt"], ["-i", "no.txt", "-o", "no.txt"],
+    for arguments in (["-i", "in.txt", "-o", "other.json"], ["-i", "no.json", "-o", "no.json"],
                       ["-i", "/dev/null", "-o", "/dev/null"]):
         goes_on("tokenize", "no-model", *arguments)
 
@@ -143,15 +144,16 @@ def check_others():
         refuses("-o: val.txt is what %s reads" % option, *spectra, option, "val.txt", "-o",
                 "val.txt")
     refuses("is what --library reads", *spectra, "-o", "folder/lib.json")
-    for name in "folder/array.npy", "new.fits.gz", "new.FITS":
-        refuses("%s given, expected a name that ends in .fits or .csv" % name, *spectra, "-o", name)
+    for name in "folder/array.npy", "new.FITS":
+        refuses("but this output cannot be a %s file: use a name that ends in .csv or .fits" %
+                os.path.splitext(name)[1], *spectra, "-o", name)
     for option in "-o", "--tracks":
-        refuses("%s: new.csv.gz given, expected a name without .gz" % option, "blobs", "in.txt",
+        refuses('%s is "new.csv.gz", but Cleave compresses nothing' % option, "blobs", "in.txt",
                 "--link", "2", option, "new.csv.gz", *([] if option == "-o" else ["-o", "new.csv"]))
-    refuses("-o: new.npy.gz given", "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
-    refuses("-o: new.zip given", "tokenize", "model", "-i", "in.txt", "-o", "new.zip")
-    refuses("-o: new.zip given", "link", "in.txt", "-o", "new.zip", "--search", "2")
-    refuses("--models: - given", *spectra, "-o", "new.csv", "--models", "-")
+    refuses('-o is "new.npy.gz", but Cleave compresses nothing', "embed", "model", "-i", "in.txt", "-o", "new.npy.gz")
+    refuses('-o is "new.zip", but', "tokenize", "model", "-i", "in.txt", "-o", "new.zip")
+    refuses('-o is "new.zip", but', "link", "in.txt", "-o", "new.zip", "--search", "2")
+    refuses('--models is "-", but standard output is not possible', *spectra, "-o", "new.csv", "--models", "-")
     refuses("-o: redrock-s.fits is what --zbest_include reads", "specfit", "coadd-s.fits", "--library",
             "folder", "--zbest_include", "-o", "redrock-s.fits")
     refuses("--save: in.txt is what --simulate reads", "probe", "--simulate", "in.txt", "--save",

@@ -60,8 +60,8 @@ static void wrong_usage_is_named(void **state)
 {
     (void)state;
     expect(PROBE("--nonsense"), 2, "", "--nonsense");
-    expect(PROBE("file"), 2, "", "expected options only");
-    expect(PROBE("--timeout=soon"), 2, "", "expected a number");
+    expect(PROBE("file"), 2, "", "file\" is one argument too many");
+    expect(PROBE("--timeout=soon"), 2, "", "soon\", but it must be a number");
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
     expect(PROBE("--bench=slow"), 2, "", "expected quick or full");
     expect(PROBE("--mode=fast"), 2, "", "expected auto, cpu, gpu, hybrid or reference");

@@ -145,7 +145,7 @@ def check_refusals(folder):
     target = os.path.join(folder, "absent.npy")
     model = make_model(os.path.join(folder, "good"))
     refuses(2, "-o FILE is needed", model)
-    refuses(2, "0 operands", "-o", target)
+    refuses(2, "MODEL_DIR is missing", "-o", target)
     refuses(2, "-o and --tokens-out are both standard output", model, "-o", "-", "--tokens-out", "-")
     refuses(2, "-o and --report are both standard output", model, "-o", "-", "--report", "-")
     refuses(2, "cannot open", model, "-i", os.path.join(folder, "none"), "-o", target)

@@ -95,7 +95,7 @@ def check_refusals(folder):
     refuses(2, "cannot open", TINY, "-i", os.path.join(folder, "none.txt"), "-o", target)
     refuses(2, "is a directory", TINY, "-i", folder, "-o", target)
     refuses(2, "neither tokenizer.json nor vocab.txt", folder, "-o", target)
-    refuses(2, "0 operands", "-o", target)
+    refuses(2, "MODEL_DIR is missing", "-o", target)
     refuses(2, "exclude each other", TINY, "--no-limit", "--max-length=9", "-o", target)
     refuses(2, "at most 1 tokens asked for", TINY, "--max-length=1", "-o", target)
     refuses(2, "--threads", TINY, "--threads=65", "-o", target)

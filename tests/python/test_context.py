@@ -134,3 +134,23 @@ def test_a_program_that_forgets_everything_ends_well(tmp_path):
                       "cleave.devices()\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0]\n", "")
+
+
+def test_what_is_given_wins_over_the_environment(monkeypatch):
+    """mode="auto" could not undo CLEAVE_MODE: it was taken for nothing said."""
+    monkeypatch.setenv("CLEAVE_MODE", "fast")
+    with pytest.raises(cleave.ArgumentError, match='CLEAVE_MODE is "fast"'):
+        cleave.Context()
+    with cleave.Context(mode="auto") as context:
+        assert context.mode != "auto"
+    monkeypatch.setenv("CLEAVE_MODE", "reference")
+    with cleave.Context() as context:
+        assert context.mode == "reference"
+    assert cleave.probe(mode="auto")["mode"]["forced_by"] is None
+    assert cleave.probe()["mode"]["forced_by"] == "CLEAVE_MODE"
+    monkeypatch.setenv("CLEAVE_SCHED", "no such")
+    cleave.Context(mode="reference", schedule="adaptive").close()
+    monkeypatch.setenv("CLEAVE_MEM_LIMIT", "plenty")
+    cleave.Context(mode="reference", schedule="adaptive", memory=0.5).close()
+    with pytest.raises(cleave.ArgumentError, match='CLEAVE_MEM_LIMIT is "plenty"'):
+        cleave.Context(mode="reference", schedule="adaptive")

@@ -87,15 +87,14 @@ static void places_that_cannot_be_are_told(void **unused)
     assert_null(context);
     setenv("CLEAVE_TRACE", name, 1);
     const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    EXPECT_FAIL(CLV_E_ARGUMENT, "CLEAVE_TRACE: a name of 2000",
-                clv_context_create(&plain, &context));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "at most 1023", clv_context_create(&plain, &context));
     snprintf(name, sizeof name, "%s/nowhere/trace.json", test_temp_dir());
     setenv("CLEAVE_TRACE", name, 1);
-    context = test_plain_context();
-    test_listen();
-    clv_context_free(context);
+    EXPECT_FAIL(CLV_E_ARGUMENT, "the environment variable CLEAVE_TRACE is",
+                clv_context_create(&plain, &context));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "nowhere/trace.json: cannot create",
+                clv_context_create(&plain, &context));
     unsetenv("CLEAVE_TRACE");
-    assert_non_null(strstr(test_heard(), "nowhere/trace.json: cannot create"));
 }
 
 static int open_context(void **state)

@@ -35,9 +35,10 @@ static void make_table(bench_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "modes", CLI_TEXT, &a->modes, "LIST",
-          "cpu, gpu, hybrid: the devices of these modes [those there are]" },
+          "cpu, gpu, hybrid: the devices of these modes [$CLEAVE_MODE, else those there are]", NULL,
+          "CLEAVE_MODE" },
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ..." },
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ...", NULL, "CLEAVE_DEVICE" },
         { "sizes", CLI_TEXT, &a->sizes, "LIST",
           "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
         { "only", CLI_TEXT, &a->only, "TEXT",
@@ -395,16 +396,14 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     clv_utc(b->started, sizeof b->started);
     const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
                                 { "--library", "lib.json", a->library } };
-    const cli_file outputs[] = { { "--json", a->json, NULL },
-                                 { "--html", a->html, NULL },
-                                 { "--markdown", a->markdown, NULL } };
+    const cli_file outputs[] = { { "--json", a->json, NULL, CLI_JSON | CLI_NO_STREAM },
+                                 { "--html", a->html, NULL, CLI_HTML | CLI_NO_STREAM },
+                                 { "--markdown", a->markdown, NULL,
+                                   CLI_MARKDOWN | CLI_NO_STREAM } };
     int code = list_cases(b);
     if (code < 0)
         code =
             cli_check_files(&cli_bench, NULL, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
-    if (code < 0) code = cli_check_output(&cli_bench, "--json", a->json);
-    if (code < 0) code = cli_check_output(&cli_bench, "--html", a->html);
-    if (code < 0) code = cli_check_output(&cli_bench, "--markdown", a->markdown);
     if (code >= 0) return code;
     code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
     if (code) return code;

@@ -3,6 +3,7 @@
 #include "host/cli/bench/parties.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
@@ -146,13 +147,22 @@ static bool lacks_rates(const bench *b)
 
 int bench_choose_parties(bench *b, const char *modes, const char *selection, bool tell)
 {
-    char orders[1024] = "";
-    const char *environment = getenv("CLEAVE_DEVICE");
+    char orders[1024] = "", ordered_modes[16] = "";
+    const char *device = clv_environment("CLEAVE_DEVICE");
     bool show = tell && isatty(STDERR_FILENO);
     clv_probe_report *report = NULL;
-    if (selection || environment)
-        clv_copy_string(orders, sizeof orders, selection ? selection : environment);
+    int mode;
+    /* the orders of variables are taken here: the contexts of the parties must not take them again */
+    if (selection || device) clv_copy_string(orders, sizeof orders, selection ? selection : device);
     selection = *orders ? orders : NULL;
+    if (clv_environment_choice("CLEAVE_MODE", CLV_MODES, &mode))
+        return cli_status(&cli_bench, CLV_E_ARGUMENT);
+    if (!modes && mode > CLV_MODE_AUTO) {
+        /* plain C takes part always */
+        clv_copy_string(ordered_modes, sizeof ordered_modes,
+                        mode == CLV_MODE_REFERENCE ? "" : clv_mode_name((clv_mode)mode));
+        modes = ordered_modes;
+    }
     unsetenv("CLEAVE_DEVICE"), unsetenv("CLEAVE_MODE");
     clv_status status = probe(selection, CLV_BENCH_NONE, &show, &report);
     b->probe = report;

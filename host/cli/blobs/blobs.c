@@ -345,7 +345,7 @@ static void summarize(const task *t, double seconds)
     char took[24];
     const clv_blob_summary *s = &t->summary;
     if (t->a->common.quiet) return;
-    FILE *out = cli_is_stream(t->a->output) ? stderr : stdout;
+    FILE *out = t->a->news;
     fprintf(out, "%zu frames, %zu spots, %.1f a frame", s->frames, s->spots,
             s->frames ? (double)s->spots / (double)s->frames : 0);
     if (t->a->link_given) fprintf(out, ", %zu tracks", t->tracks);
@@ -412,17 +412,17 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_blobs, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(&cli_blobs, CLI_USAGE, "%d files given, expected one MOVIE", operands);
+    if ((code = cli_check_operands(&cli_blobs, "MOVIE", operands, argv + 1)) >= 0) return code;
     if ((code = check_args(&a)) >= 0) return code;
     a.movie = argv[1];
-    const cli_file movie = { "MOVIE", a.movie, NULL };
-    const cli_file outputs[] = { { "-o", a.output, NULL },
-                                 { "--tracks", a.tracks, NULL },
-                                 { "--overlay", a.overlay, NULL } };
+    const unsigned formats = a.format == BLOBS_CLEAVE ? CLI_CSV | CLI_NPY : CLI_CSV;
+    const cli_file movie = { "MOVIE", a.movie, NULL, 0 };
+    const cli_file outputs[] = { { "-o", a.output, NULL, formats },
+                                 { "--tracks", a.tracks, NULL, formats },
+                                 { "--overlay", a.overlay, NULL, CLI_PNG } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
-    if (code < 0) code = cli_check_outputs(&cli_blobs, outputs, CLV_LEN(outputs));
     if (code >= 0) return code;
+    a.news = cli_news(&a.common, outputs, CLV_LEN(outputs));
 
     clv_raw_layout raw = { 0 };
     if (a.raw && !clv_raw_parse(a.raw, &raw))

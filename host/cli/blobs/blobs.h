@@ -20,6 +20,7 @@ typedef struct blobs_args {
     bool dog, log_scale, invert, partial, fill_gaps;
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     bool channel_given, z_given, link_given, preview_given, interval_given;
+    FILE *news;         /* where the summary goes */
     size_t first, last; /* of --frames; last SIZE_MAX: to the end */
     cli_common common;
 } blobs_args;

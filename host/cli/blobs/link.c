@@ -184,15 +184,14 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, NULL };
     int operands, code = cli_parse(&cli_link, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(&cli_link, CLI_USAGE, "%d files given, expected one table", operands);
+    if ((code = cli_check_operands(&cli_link, "SPOTS.csv", operands, argv + 1)) >= 0) return code;
     if (!a.output)
         return cli_error(&cli_link, CLI_USAGE, "-o FILE is needed: where the table goes");
     if (!a.search_given || !(a.search > 0))
         return cli_error(&cli_link, CLI_USAGE, "--search R is needed, more than 0");
-    const cli_file input = { "SPOTS", argv[1], NULL }, output = { "-o", a.output, NULL };
+    const cli_file input = { "SPOTS", argv[1], NULL, 0 },
+                   output = { "-o", a.output, NULL, CLI_CSV };
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
-    if ((code = cli_check_outputs(&cli_link, &output, 1)) >= 0) return code;
     rows r = { 0 };
     code =
         cli_input_status(&cli_link, read_rows(cli_is_stream(argv[1]) ? "/dev/stdin" : argv[1], &r));
@@ -207,8 +206,8 @@ static int run(int argc, char **argv)
         code = cli_status(&cli_link, status);
     }
     if (!code && !a.quiet)
-        fprintf(cli_is_stream(a.output) ? stderr : stdout,
-                "%zu spots, %zu tracks, %zu rows written\n", r.count, r.tracks, r.line_count);
+        fprintf(cli_news(NULL, &output, 1), "%zu spots, %zu tracks, %zu rows written\n", r.count,
+                r.tracks, r.line_count);
     clv_csv_free(r.table);
     clv_free(r.points), clv_free(r.particle), clv_free(r.lines);
     return code;

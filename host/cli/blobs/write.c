@@ -2,6 +2,7 @@
 /* Spots as CSV: Cleave's own columns, TrackMate's, and those of founding document 1's package; or as
  * NumPy records. */
 #include "host/cli/blobs/blobs.h"
+#include "host/cli/endings.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -102,8 +103,7 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
     struct stat info;
     *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
     if (units) w->units = *units;
-    const size_t length = strlen(path);
-    w->npy = format == BLOBS_CLEAVE && length > 4 && strcmp(path + length - 4, ".npy") == 0;
+    w->npy = cli_formats_of(path) == CLI_NPY;
     begin(w);
     /* what is no plain file (standard output, a pipe, a link) is written at once at the end */
     if (!w->npy && (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))))

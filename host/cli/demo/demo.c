@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "host/cli/clash.h"
 #include "host/cli/cli.h"
 #include "host/cli/grid.h"
 
@@ -205,10 +206,13 @@ static int run(int argc, char **argv)
     clv_context *context = NULL;
     int operands, code = cli_parse(&cli_demo, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands)
-        return cli_error(&cli_demo, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
+    if ((code = cli_check_operands(&cli_demo, "", operands, argv + 1)) >= 0) return code;
     if (strlen(a.output) > 3000)
         return cli_error(&cli_demo, CLI_USAGE, "-o: the folder's name is too long");
+    const cli_file outputs[] = { { "-o", "paco-frame.png", a.output, 0 },
+                                 { "the table", "-", NULL, 0 } };
+    code = cli_check_files(&cli_demo, &a.common, NULL, 0, outputs, CLV_LEN(outputs));
+    if (code >= 0) return code;
     const double started = clv_now();
     cli_catch_interrupts();
     /* the built-in choice among kernels: to measure all of them would take longer than the rest */

@@ -64,11 +64,8 @@ static int check_numbers(const finetune_args *a)
     return -1;
 }
 
-static int check(const finetune_args *a, int operands)
+static int check(const finetune_args *a)
 {
-    if (operands != 1)
-        return cli_error(&cli_finetune, CLI_USAGE, "%d operands given, expected one model folder",
-                         operands);
     if (!a->data)
         return cli_error(&cli_finetune, CLI_USAGE, "--data FILE is needed: what to learn from");
     if (!a->output)
@@ -104,14 +101,15 @@ static int check_files(const finetune_state *s)
     const finetune_args *a = s->args;
     cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL },
                                                { "--val", a->validation, NULL } };
-    cli_file outputs[CLI_MODEL_FILES + 1] = { { "-o", "checkpoint.safetensors", a->output } };
+    cli_file outputs[CLI_MODEL_FILES + 2] = { { "-o", "checkpoint.safetensors", a->output, 0 },
+                                              [CLI_MODEL_FILES + 1] = { "the line of each step",
+                                                                        "-", NULL, 0 } };
     int code = cli_input_status(&cli_finetune, cli_folder_check(s->folder, a->output));
     if (code) return code;
     cli_model_files("MODEL_DIR", s->folder, inputs + OWN);
     cli_model_files("-o", a->output, outputs + 1);
-    code = cli_check_files(&cli_finetune, &a->common, inputs, CLV_LEN(inputs), outputs,
+    return cli_check_files(&cli_finetune, &a->common, inputs, CLV_LEN(inputs), outputs,
                            CLV_LEN(outputs));
-    return code < 0 ? cli_check_outputs(&cli_finetune, outputs, CLV_LEN(outputs)) : code;
 }
 
 /* A state of an earlier run is gone on from, or in the way. */
@@ -337,9 +335,9 @@ static int run(int argc, char **argv)
     cli_common_table(&a.common, common);
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_finetune, tables, argc, argv, &operands);
-    if (code < 0) code = check(&a, operands);
+    if (code < 0) code = cli_check_operands(&cli_finetune, "MODEL_DIR", operands, argv + 1);
+    if (code < 0) code = check(&a);
     if (code >= 0) return code;
-    a.common.folder = a.output;
     finetune_state s = { .args = &a, .folder = argv[1] };
     code = finetune(&s);
     clv_trainer_close(s.trainer);

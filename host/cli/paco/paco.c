@@ -160,24 +160,27 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
                       const clv_report *report, double seconds)
 {
     char took[24];
+    FILE *out = cli_news(&a->common, NULL, 0);
     if (a->common.quiet) return;
-    printf("%zu frames of %zux%zu", in->frames, in->width, in->height);
-    if (maps->channels > 1) printf(", %zu channels", maps->channels);
-    printf("; %s on", clv_format_seconds(seconds, took));
+    fprintf(out, "%zu frames of %zux%zu", in->frames, in->width, in->height);
+    if (maps->channels > 1) fprintf(out, ", %zu channels", maps->channels);
+    fprintf(out, "; %s on", clv_format_seconds(seconds, took));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
         const clv_share share = clv_report_share(report, i);
-        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
+        if (share.chunks) fprintf(out, "%s %s", shown++ ? "," : "", share.device);
     }
-    printf("\n%zu detection%s above S/N %g\n", maps->detection_count,
-           maps->detection_count == 1 ? "" : "s", a->threshold);
+    fprintf(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
+            maps->detection_count == 1 ? "" : "s", a->threshold);
     for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
         const clv_detection *d = &maps->detections[i].detection;
-        printf(
+        fprintf(
+            out,
             "  x %4zu  y %4zu  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- %.2g\n",
             d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->sigma);
     }
     if (maps->detection_count > 10)
-        printf("  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10, a->output);
+        fprintf(out, "  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10,
+                a->output);
 }
 
 static int check_files(const paco_args *a, char **operands)
@@ -193,10 +196,9 @@ static int check_files(const paco_args *a, char **operands)
                                 { "PSF", operands[2], NULL } };
     cli_file outputs[CLV_LEN(maps)];
     for (size_t i = 0; i < CLV_LEN(maps); ++i)
-        outputs[i] = (cli_file){ "-o", maps[i][a->format], a->output };
-    const int code =
-        cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
-    return code < 0 ? cli_check_outputs(&cli_paco, outputs, CLV_LEN(outputs)) : code;
+        outputs[i] = (cli_file){ "-o", maps[i][a->format], a->output, 0 };
+    return cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs,
+                           CLV_LEN(outputs));
 }
 
 static int run(int argc, char **argv)
@@ -209,12 +211,10 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_paco, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands != 3)
-        return cli_error(&cli_paco, CLI_USAGE, "%d file%s given, expected CUBE ANGLES PSF",
-                         operands, operands == 1 ? "" : "s");
+    if ((code = cli_check_operands(&cli_paco, "CUBE,ANGLES,PSF", operands, argv + 1)) >= 0)
+        return code;
     if ((code = check_args(&a)) >= 0) return code;
     if ((code = check_files(&a, argv + 1)) >= 0) return code;
-    a.common.folder = a.output;
 
     clv_context *context = NULL;
     clv_report *report = NULL;

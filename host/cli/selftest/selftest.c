@@ -5,10 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "host/cli/apart.h"
+#include "host/cli/clash.h"
 #include "host/cli/cli.h"
 #include "host/cli/drivers.h"
 #include "host/cli/grid.h"
@@ -114,7 +116,8 @@ static void make_table(selftest_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "device", CLI_TEXT, &a->device, "SEL",
-          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... [each one once]" },
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ... [each one once]", NULL,
+          "CLEAVE_DEVICE" },
         { "json", CLI_TEXT, &a->json, "FILE", "write the results (schema cleave.selftest/1)" },
         { "timeout", CLI_DOUBLE, &a->timeout_s, "SECONDS", "limit for one check [300]" },
         { NULL },
@@ -277,8 +280,7 @@ static clv_status run_device(session *s, size_t *failed, size_t *done, clv_json 
 /* Without an order: hardware once, and what is known to compute wrongly. */
 static clv_status choose(const session *s, bool *chosen)
 {
-    const char *order = s->args->device, *environment = getenv("CLEAVE_DEVICE");
-    if (!order && environment && *environment) order = environment;
+    const char *order = s->args->device ? s->args->device : clv_environment("CLEAVE_DEVICE");
     if (order) return clv_select_devices(s->report, order, chosen);
     for (size_t i = 0; i < s->report->device_count; ++i) {
         const clv_probe_device *d = &s->report->devices[i];
@@ -349,15 +351,16 @@ static int run(int argc, char **argv)
     make_table(&args, table);
     int code = cli_parse(&cli_selftest, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands)
-        return cli_error(&cli_selftest, CLI_USAGE, "\"%s\" given, expected options only", argv[1]);
+    if ((code = cli_check_operands(&cli_selftest, "", operands, argv + 1)) >= 0) return code;
     if (!(args.timeout_s > 0))
         return cli_error(&cli_selftest, CLI_USAGE,
                          "--timeout: %g given, expected a number of seconds above 0",
                          args.timeout_s);
-    if ((code = cli_check_output(&cli_selftest, "--json", args.json)) >= 0) return code;
+    const cli_file output = { "--json", args.json, NULL, CLI_JSON | CLI_NO_STREAM };
+    if ((code = cli_check_files(&cli_selftest, NULL, NULL, 0, &output, 1)) >= 0) return code;
 
     cli_catch_interrupts();
+    unsetenv("CLEAVE_MODE"); /* every device is tested alone */
     const clv_probe_options options = { .size = sizeof options,
                                         .devices = args.device,
                                         .devices_by = "--device",

@@ -52,9 +52,11 @@ static void make_table(specfit_args *a, cli_option *table)
         { "resume", CLI_FLAG, &a->resume, NULL,
           "keep finished stars in OUTPUT.journal; go on after a run that was killed" },
         { "save-every", CLI_UINT, &a->save_every, "N", "with --resume: after N stars [512]" },
-        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "on GPUs, on the rest where there is none" },
+        { "use_gpu", CLI_FLAG, &a->use_gpu, NULL, "on GPUs, on the rest where there is none", NULL,
+          "CLEAVE_MODE" },
         { "gpu_batch_size", CLI_UINT, &a->gpu_batch_size, "N", "stars at once, as --batch" },
-        { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3" },
+        { "gpu_devices", CLI_TEXT, &a->gpu_devices, "LIST", "GPUs by number, such as 0,1,2,3", NULL,
+          "CLEAVE_MODE" },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
@@ -81,22 +83,6 @@ static int check_args(const specfit_args *a)
                          "--resume needs -o FILE: the journal is beside it");
     if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
         return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
-    return -1;
-}
-
-/* What goes by these names is no table: packed files, arrays such as those of a library. */
-static int check_names(const specfit_args *a)
-{
-    static const char *const others[] = { ".gz", ".npy", ".fit", ".FITS", ".FIT" };
-    for (size_t i = 0; i < CLV_LEN(others); ++i)
-        if (clv_ends_with(a->output, others[i]) ||
-            (a->models && clv_ends_with(a->models, others[i])))
-            return cli_error(&cli_specfit, CLI_USAGE,
-                             "%s given, expected a name that ends in .fits%s",
-                             clv_ends_with(a->output, others[i]) ? a->output : a->models,
-                             clv_ends_with(a->output, others[i]) ? " or .csv" : "");
-    if (cli_is_stream(a->models))
-        return cli_error(&cli_specfit, CLI_USAGE, "--models: - given, expected a file's name");
     return -1;
 }
 
@@ -410,9 +396,8 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_specfit, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(&cli_specfit, CLI_USAGE, "%d files given, expected one COADD.fits",
-                         operands);
+    if ((code = cli_check_operands(&cli_specfit, "COADD.fits", operands, argv + 1)) >= 0)
+        return code;
     if (a.config && (code = read_config(&a))) return code;
     set_defaults(&a);
     if ((code = check_args(&a)) >= 0) return code;
@@ -425,14 +410,12 @@ static int run(int argc, char **argv)
                                 { "--redshifts", a.redshifts, NULL },
                                 { "--zbest_include", beside, NULL },
                                 { "--library", "lib.json", a.library } };
-    const cli_file outputs[] = { { "-o", a.output, NULL },
-                                 { "--models", a.models, NULL },
-                                 { "--plot", a.plots ? "summary.png" : NULL, a.plots } };
-    code = cli_check_files(&cli_specfit, &a.common, inputs, CLV_LEN(inputs), outputs,
-                           CLV_LEN(outputs));
+    const cli_file outputs[] = { { "-o", a.output, NULL, CLI_FITS | CLI_CSV },
+                                 { "--models", a.models, NULL, CLI_FITS | CLI_NO_STREAM },
+                                 { "--plot", a.plots ? "summary.png" : NULL, a.plots, 0 } };
+    code =
+        cli_check_files(&cli_specfit, &a.common, inputs, CLV_LEN(inputs), outputs, a.plots ? 3 : 2);
     clv_free(beside);
-    if (code < 0) code = check_names(&a);
-    if (code < 0) code = cli_check_outputs(&cli_specfit, outputs, a.plots ? 3 : 2);
     if (code >= 0) return code;
     run_state s = { .models.file = -1, .journal.file = -1 };
     const double started = clv_now();

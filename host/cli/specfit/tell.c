@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* "27 without warnings, 37 with vsini above 100 km/s": a star may count for several. */
-static void tell_warnings(const specfit_table *t)
+static void tell_warnings(const specfit_table *t, FILE *out)
 {
     static const struct {
         int bit;
@@ -23,33 +23,36 @@ static void tell_warnings(const specfit_table *t)
     size_t good = 0;
     for (size_t i = 0; i < t->count; ++i)
         good += t->rows[i].fit.warnings == 0;
-    printf("%zu without warnings", good);
+    fprintf(out, "%zu without warnings", good);
     for (size_t k = 0; k < CLV_LEN(kinds); ++k) {
         size_t found = 0;
         for (size_t i = 0; i < t->count; ++i)
             found += (t->rows[i].fit.warnings & (unsigned)kinds[k].bit) != 0;
-        if (found) printf(", %zu %s (%d)", found, kinds[k].what, kinds[k].bit);
+        if (found) fprintf(out, ", %zu %s (%d)", found, kinds[k].what, kinds[k].bit);
     }
-    printf("\n");
+    fprintf(out, "\n");
 }
 
 void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_report *report,
                   double seconds)
 {
     char took[24];
-    if (a->common.quiet || cli_is_stream(a->output)) return;
+    const cli_file table = { "-o", a->output, NULL, 0 };
+    FILE *out = cli_news(&a->common, &table, 1);
+    if (a->common.quiet) return;
     if (!t->count) {
-        printf(
+        fprintf(
+            out,
             "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",
             t->desi->rows);
         return;
     }
-    printf("%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),
-           (double)t->count / fmax(seconds, 1e-6));
+    fprintf(out, "%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),
+            (double)t->count / fmax(seconds, 1e-6));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
         const clv_share share = clv_report_share(report, i);
-        if (share.chunks) printf("%s %s", shown++ ? "," : "", share.device);
+        if (share.chunks) fprintf(out, "%s %s", shown++ ? "," : "", share.device);
     }
-    printf("\n");
-    tell_warnings(t);
+    fprintf(out, "\n");
+    tell_warnings(t, out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of `cleave specfit`: rvspecfit's columns and our own, as CSV or FITS. */
+#include "host/cli/endings.h"
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -344,8 +345,8 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
     copies from;
     clv_status status = copies_read(t->desi->path, &from);
     if (!status)
-        status = clv_ends_with(a->output, ".fits") ? write_fits(a->output, t, &from)
-                                                   : write_csv(a->output, t, &from);
+        status = cli_formats_of(a->output) == CLI_FITS ? write_fits(a->output, t, &from)
+                                                       : write_csv(a->output, t, &from);
     copies_clear(&from);
     return cli_status(&cli_specfit, status);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave classify`: the class of every text, by a model that learnt classes. */
+#include "host/cli/endings.h"
 #include "host/cli/text/encode.h"
 
 #include "base/alloc.h"
@@ -35,7 +36,7 @@ typedef struct classify_state {
 
 static bool is_csv(const classify_args *a)
 {
-    return a->format ? a->format == CSV : clv_ends_with(a->output, ".csv");
+    return a->format ? a->format == CSV : (cli_formats_of(a->output) & CLI_CSV) != 0;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -168,8 +169,11 @@ static int classify(classify_state *s)
 {
     const classify_args *a = s->args;
     cli_encode *e = &s->encode;
-    const cli_file output = { "-o", a->output, NULL };
-    FILE *out = cli_is_stream(a->output) ? stderr : stdout;
+    static const unsigned formats[] = {
+        [BY_NAME] = CLI_TSV | CLI_CSV, [TSV] = CLI_TSV | CLI_SAID, [CSV] = CLI_CSV | CLI_SAID
+    };
+    const cli_file output = { "-o", a->output, NULL, formats[a->format] };
+    FILE *out = cli_news(&a->encode.common, &output, 1);
     int code = cli_encode_open(e, &output, 1);
     if (!code)
         code = cli_input_status(&cli_classify, clv_classes_open(e->model, e->folder, &s->classes));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave embed`: texts to vectors. */
+#include "host/cli/endings.h"
 #include "host/cli/text/encode.h"
 #include "host/cli/text/ids.h"
 #include "host/cli/text/vectors.h"
@@ -53,13 +54,18 @@ static clv_status encode_all(embed_state *s)
 static int embed(embed_state *s)
 {
     const embed_args *a = s->args;
-    const cli_file outputs[] = { { "-o", a->output, NULL },
-                                 { "--tokens-out", a->tokens_output, NULL } };
+    static const unsigned formats[] = { [CLI_VECTORS_AUTO] = CLI_NPY | CLI_CSV | CLI_TSV,
+                                        [CLI_VECTORS_NPY] = CLI_NPY | CLI_SAID,
+                                        [CLI_VECTORS_CSV] = CLI_CSV | CLI_SAID,
+                                        [CLI_VECTORS_TSV] = CLI_TSV | CLI_SAID };
+    const cli_file outputs[] = { { "-o", a->output, NULL, formats[a->format] },
+                                 { "--tokens-out", a->tokens_output, NULL, CLI_JSON } };
     int code = cli_encode_open(&s->encode, outputs, CLV_LEN(outputs));
     if (!code) code = cli_encode_start(&s->encode, clv_model_get_config(s->encode.model));
     if (!code) code = cli_status(&cli_embed, encode_all(s));
-    const bool streams = cli_is_stream(a->output) || cli_is_stream(a->tokens_output);
-    return code ? code : cli_encode_end(&s->encode, streams ? stderr : stdout);
+    return code
+               ? code
+               : cli_encode_end(&s->encode, cli_news(&a->encode.common, outputs, CLV_LEN(outputs)));
 }
 
 static int run(int argc, char **argv)

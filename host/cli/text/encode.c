@@ -31,9 +31,7 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
     int operands, code = cli_parse(command, tables, argc, argv, &operands);
     if (code < 0) code = cli_texts_check(command, &a->texts);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(command, CLI_USAGE, "%d operands given, expected one model folder",
-                         operands);
+    if ((code = cli_check_operands(command, "MODEL_DIR", operands, argv + 1)) >= 0) return code;
     if (a->batch_tokens > 1 << 24)
         return cli_error(command, CLI_USAGE, "--batch-tokens: %llu given, expected at most %d",
                          (unsigned long long)a->batch_tokens, 1 << 24);
@@ -61,7 +59,6 @@ int cli_encode_open(cli_encode *e, const cli_file *outputs, size_t output_count)
     cli_model_files("MODEL_DIR", e->folder, inputs);
     int code =
         cli_check_files(e->command, &a->common, inputs, CLV_LEN(inputs), outputs, output_count);
-    if (code < 0) code = cli_check_outputs(e->command, outputs, output_count);
     if (code >= 0) return code;
     cli_listen(a->common.quiet, a->common.verbose);
     code = cli_input_status(e->command, clv_lines_open(&e->lines, a->texts.input));

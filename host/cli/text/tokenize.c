@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave tokenize`: texts to token numbers. No device is needed. */
+#include "host/cli/endings.h"
 #include "host/cli/text/ids.h"
 #include "host/cli/text/pipeline.h"
 
@@ -43,11 +44,11 @@ static clv_status convert(const tokenize_args *a, const clv_tokenizer *t, clv_li
 
 static int check_files(const tokenize_args *a, const char *folder)
 {
-    const cli_file output = { "-o", a->output, NULL };
+    const unsigned formats = a->format == CLI_IDS_JSON ? CLI_JSON : CLI_LINES | CLI_SAID;
+    const cli_file output = { "-o", a->output, NULL, formats };
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
     cli_model_files("MODEL_DIR", folder, inputs);
-    const int code = cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
-    return code < 0 ? cli_check_outputs(&cli_tokenize, &output, 1) : code;
+    return cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
 }
 
 static int run(int argc, char **argv)
@@ -68,9 +69,8 @@ static int run(int argc, char **argv)
     int operands, code = cli_parse(&cli_tokenize, tables, argc, argv, &operands);
     if (code < 0) code = cli_texts_check(&cli_tokenize, &a.texts);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(&cli_tokenize, CLI_USAGE, "%d operands given, expected one model folder",
-                         operands);
+    if ((code = cli_check_operands(&cli_tokenize, "MODEL_DIR", operands, argv + 1)) >= 0)
+        return code;
     if (a.no_limit && a.texts.max_length)
         return cli_error(&cli_tokenize, CLI_USAGE,
                          "--no-limit and --max-length exclude each other");

@@ -3,12 +3,14 @@
 #include "host/cli/text/vectors.h"
 
 #include "base/error.h"
+#include "host/cli/endings.h"
 
 static int format_of(const char *path)
 {
-    if (clv_ends_with(path, ".csv")) return CLI_VECTORS_CSV;
-    if (clv_ends_with(path, ".tsv") || clv_ends_with(path, ".txt")) return CLI_VECTORS_TSV;
-    return CLI_VECTORS_NPY;
+    const unsigned formats = cli_formats_of(path);
+    return formats & CLI_CSV   ? CLI_VECTORS_CSV
+           : formats & CLI_TSV ? CLI_VECTORS_TSV
+                               : CLI_VECTORS_NPY;
 }
 
 clv_status cli_vectors_open(cli_vectors *v, const char *path, int format, size_t width)

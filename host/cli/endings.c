@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What outputs may be called: the one table of formats and the endings of their names. */
+#include "host/cli/endings.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/cli/clash.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+    unsigned formats;
+    const char *ending;
+} endings[] = {
+    { CLI_CSV, ".csv" },
+    { CLI_TSV, ".tsv" },
+    { CLI_TSV | CLI_LINES, ".txt" },
+    { CLI_NPY, ".npy" },
+    { CLI_FITS, ".fits" },
+    { CLI_JSON, ".json" },
+    { CLI_PNG, ".png" },
+    { CLI_HTML, ".html" },
+    { CLI_HTML, ".htm" },
+    { CLI_MARKDOWN, ".md" },
+    { CLI_WEIGHTS, ".safetensors" },
+};
+static const char *const packed[] = { ".gz", ".bz2", ".xz", ".zst", ".zip" };
+
+/* ".csv" of "dir.d/spots.csv"; "" of "spots" and of ".hidden". */
+static const char *ending_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dot && dot != name ? dot : "";
+}
+
+unsigned cli_formats_of(const char *path)
+{
+    const char *ending = ending_of(path);
+    for (size_t i = 0; i < CLV_LEN(endings); ++i)
+        if (strcmp(ending, endings[i].ending) == 0) return endings[i].formats;
+    return 0;
+}
+
+static bool is_packed(const char *path)
+{
+    for (size_t i = 0; i < CLV_LEN(packed); ++i)
+        if (strcmp(ending_of(path), packed[i]) == 0) return true;
+    return false;
+}
+
+/* What is there and no plain file, and whatever lies in /dev: a redirected /dev/stdout is a file. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return clv_starts_with(path, "/dev/") || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+}
+
+static int refuse(const cli_command *command, const char *option, const char *path,
+                  unsigned formats)
+{
+    char list[120] = "", words[160], why[80];
+    for (size_t i = 0, used = 0; i < CLV_LEN(endings); ++i)
+        if (endings[i].formats & formats && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
+                                     endings[i].ending);
+    if (is_packed(path))
+        snprintf(why, sizeof why, "Cleave compresses nothing");
+    else if (*ending_of(path))
+        snprintf(why, sizeof why, "this output cannot be a %.40s file", ending_of(path));
+    else
+        snprintf(why, sizeof why, "its ending has to say the format");
+    return cli_error(command, CLI_USAGE, "%s is \"%s\", but %s: use a name that ends in %s%s",
+                     option, path, why, clv_list_words(list, "or", words, sizeof words),
+                     formats & CLI_NO_STREAM ? "" : ", or - for standard output");
+}
+
+int cli_check_ending(const cli_command *command, const char *option, const char *path,
+                     unsigned formats)
+{
+    const unsigned wanted = formats & (CLI_NO_STREAM - 1), found = path ? cli_formats_of(path) : 0;
+    if (!path || !wanted) return -1;
+    if (cli_is_stream(path) && !(formats & CLI_NO_STREAM)) return -1;
+    if (cli_is_stream(path))
+        return cli_error(command, CLI_USAGE,
+                         "%s is \"-\", but standard output is not possible there: give a file's "
+                         "name",
+                         option);
+    if (is_special(path) || found & wanted) return -1;
+    const bool one = (wanted & (wanted - 1)) == 0, bare = !*ending_of(path);
+    if (!found && !is_packed(path) && (formats & CLI_SAID || (one && bare))) return -1;
+    return refuse(command, option, path, formats);
+}
+
+int cli_check_folder_name(const cli_command *command, const char *option, const char *folder)
+{
+    struct stat info;
+    if (!folder || !cli_formats_of(folder) || stat(folder, &info) == 0) return -1;
+    return cli_error(
+        command, CLI_USAGE,
+        "%s is \"%s\", which is a file's name, but several files are written: give the "
+        "name of a folder, which is made where it is missing",
+        option, folder);
+}

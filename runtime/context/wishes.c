@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a caller asks of a context: its options, and the environment where they leave something open. */
+#include "runtime/context/wishes.h"
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "runtime/context/devices.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static clv_status read_mode(const clv_context_options *options, clv_wishes *w)
+{
+    const char *name = clv_environment("CLEAVE_MODE");
+    int index;
+    w->mode = options->mode;
+    if (w->mode != CLV_MODE_AUTO || options->given & CLV_GIVEN_MODE || !name) return CLV_OK;
+    CLV_TRY(clv_environment_choice("CLEAVE_MODE", CLV_MODES, &index));
+    CLV_TRY(clv_mode_parse(name, &w->mode));
+    w->mode_is_set = w->mode != CLV_MODE_AUTO;
+    return CLV_OK;
+}
+
+static void read_devices(const clv_context_options *options, clv_wishes *w)
+{
+    const char *selection = clv_environment("CLEAVE_DEVICE");
+    w->devices = options->devices;
+    if (w->devices || options->given & CLV_GIVEN_DEVICES) return;
+    w->devices = selection;
+    w->device_is_set = selection != NULL;
+}
+
+static clv_status read_schedule(const clv_context_options *options, clv_wishes *w)
+{
+    int index;
+    w->schedule = options->schedule;
+    if ((unsigned)w->schedule > CLV_SCHEDULE_HGUIDED)
+        return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)w->schedule);
+    if (w->schedule != CLV_SCHEDULE_ADAPTIVE || options->given & CLV_GIVEN_SCHEDULE) return CLV_OK;
+    CLV_TRY(clv_environment_choice("CLEAVE_SCHED", CLV_SCHEDULES, &index));
+    if (index >= 0) w->schedule = (clv_schedule)index;
+    return CLV_OK;
+}
+
+static clv_status read_memory(const clv_context_options *options, clv_wishes *w)
+{
+    const char *text = clv_environment("CLEAVE_MEM_LIMIT");
+    const double fraction = options->memory_fraction;
+    w->memory_bytes = options->memory_bytes;
+    w->memory_fraction = fraction;
+    if (fraction < 0 || fraction > 1 || fraction != fraction)
+        return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
+                        fraction);
+    if (w->memory_bytes || fraction > 0 || options->given & CLV_GIVEN_MEMORY || !text)
+        return CLV_OK;
+    if (clv_parse_percent(text, &w->memory_fraction)) return CLV_OK;
+    if (clv_parse_bytes(text, &w->memory_bytes) && w->memory_bytes) return CLV_OK;
+    return clv_environment_refuse("CLEAVE_MEM_LIMIT", "a size such as 2G or a part such as 50%");
+}
+
+/* What cannot be written is refused before the work, not told after it. */
+static clv_status check_trace(void)
+{
+    const char *path = clv_environment("CLEAVE_TRACE");
+    struct stat info;
+    char *temporary, expected[300];
+    if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
+        return CLV_OK;
+    if (strlen(path) < CLV_PATH_MOST && clv_file_begin(path, &temporary) == CLV_OK) {
+        clv_file_abandon(temporary);
+        return CLV_OK;
+    }
+    if (strlen(path) < CLV_PATH_MOST)
+        snprintf(expected, sizeof expected, "a file that can be written (%.200s)",
+                 clv_error_message());
+    else
+        snprintf(expected, sizeof expected, "a name of at most %d bytes", CLV_PATH_MOST - 1);
+    return clv_environment_refuse("CLEAVE_TRACE", expected);
+}
+
+clv_status clv_wishes_read(const clv_context_options *options, clv_wishes *w)
+{
+    *w = (clv_wishes){ .mode = CLV_MODE_AUTO };
+    CLV_TRY(clv_environment_check());
+    CLV_TRY(read_mode(options, w));
+    read_devices(options, w);
+    CLV_TRY(read_schedule(options, w));
+    CLV_TRY(check_trace());
+    return read_memory(options, w);
+}
+
+clv_status clv_wishes_choose(const clv_wishes *w, const clv_probe_report *report, size_t *chosen,
+                             size_t *count)
+{
+    const clv_status status = clv_choose_devices(report, w->mode, w->devices, chosen, count);
+    if (!status || (!w->mode_is_set && !w->device_is_set)) return status;
+    clv_error why = { 0 };
+    clv_error_take(&why, status);
+    const clv_status told = clv_fail(status, "%s (asked for by %s)", why.message,
+                                     !w->mode_is_set     ? "CLEAVE_DEVICE"
+                                     : !w->device_is_set ? "CLEAVE_MODE"
+                                                         : "CLEAVE_MODE and CLEAVE_DEVICE");
+    clv_error_clear(&why);
+    return told;
+}

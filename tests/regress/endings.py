@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ending of an output's name is the format of the file, or it is refused.
+
+`cleave blobs -o spots.xlsx` wrote CSV, `-o spots.csv.gz` plain CSV, `--format trackmate -o spots.npy` CSV as well,
+`cleave embed -o vectors.bin` NPY, and `--report report.txt` JSON, all without a word.
+
+usage: endings.py CLEAVE"""
+import os
+
+import kit
+
+kit.movie()
+kit.write("spots.csv", kit.SPOTS)
+kit.write("in.txt", "one\n")
+os.mkdir("folder")
+
+BLOBS = ["blobs", "movie.npy", "--link", "2"]
+SPECFIT = ["specfit", "no.fits", "--library", "no"]
+EMBED, CLASSIFY = ["embed", "no-model"], ["classify", "no-model"]
+TABLE = ["-o", "new.csv"]
+COMMON = [("--report", [".json"]), ("--trace", [".json"])]
+# command, what it needs beside the option, option, endings that it takes
+OUTPUTS = [
+    (BLOBS, [], "-o", [".csv", ".npy"]),
+    (BLOBS + ["--format", "trackmate"], [], "-o", [".csv"]),
+    (BLOBS, TABLE, "-T", [".csv", ".npy"]),
+    (BLOBS, TABLE, "--overlay", [".png"]),
+    (["link", "spots.csv", "--search", "2"], [], "-o", [".csv"]),
+    (SPECFIT, [], "-o", [".csv", ".fits"]),
+    (SPECFIT, TABLE, "--models", [".fits"]),
+    (EMBED, [], "-o", [".npy", ".csv", ".tsv", ".txt"]),
+    (EMBED + ["--format", "csv"], [], "-o", [".csv"]),
+    (EMBED, ["-o", "new.npy"], "--tokens-out", [".json"]),
+    (CLASSIFY, [], "-o", [".csv", ".tsv", ".txt"]),
+    (["tokenize", "no-model"], [], "-o", [".json"]),
+    (["probe"], [], "--save", [".json"]),
+    (["selftest", "--device", "99"], [], "--json", [".json"]),
+    (["bench", "--device", "99"], [], "--json", [".json"]),
+    (["bench", "--device", "99"], [], "--html", [".html", ".htm"]),
+    (["bench", "--device", "99"], [], "--markdown", [".md"]),
+]
+for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []),
+                  (["paco", "no", "no", "no"], ["-o", "maps"]), (["demo", "--device", "99"], ["-o", "made"]),
+                  (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"])):
+    OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
+EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".png", ".html", ".htm", ".md"]
+
+
+def words(endings):
+    ordered = [e for e in EVERY if e in endings]
+    return ordered[0] if len(ordered) == 1 else ", ".join(ordered[:-1]) + " or " + ordered[-1]
+
+
+def refused():
+    before = kit.listing()
+    for command, more, option, endings in OUTPUTS:
+        use = "use a name that ends in " + words(endings)
+        for ending in set(EVERY + [".xlsx", ".CSV", ".csv.gz", ".zip"]) - set(endings):
+            if "--format" in command and ending in (".xlsx", ".CSV") and command[0] == "embed":
+                continue  # an option said the format, and the ending means nothing
+            part = "Cleave compresses nothing" if ending in (".csv.gz", ".zip") else \
+                "but this output cannot be a %s file" % ending
+            kit.expect(2, part + ": " + use, *command, *more, option, "other" + ending)
+        if len(endings) > 1 and ".html" not in endings:
+            kit.expect(2, "its ending has to say the format", *command, *more, option, "other")
+    for command, option in ((["paco", "no", "no", "no"], "-o"), (["demo"], "-o"),
+                            (["finetune", "no-model", "--data", "in.txt"], "-o"),
+                            (SPECFIT + TABLE, "--plot")):
+        for name in "maps.fits", "picture.png", "model.safetensors":
+            kit.expect(2, "which is a file's name", *command, option, name)
+    for command, option in ((["selftest"], "--json"), (["bench"], "--html"), (["probe"], "--save"),
+                            (SPECFIT + TABLE, "--models")):
+        kit.expect(2, "standard output is not possible there", *command, option, "-")
+    kit.same("files", kit.listing(), before)
+
+
+def taken():
+    """Which go on, to inputs that are not there; and a few that end well."""
+    for command, more, option, endings in OUTPUTS:
+        if command[0] in ("blobs", "link", "probe", "selftest", "bench", "demo"):
+            continue
+        for ending in endings + [] if len(endings) > 1 else endings + [""]:
+            kit.expect(2, "no", *command, *more, option, "other" + ending)
+    for name, start in ("a.csv", b"frame,y,x"), ("a.npy", b"\x93NUMPY"):
+        kit.expect(0, None, *BLOBS, "-o", name, "--report", "report", "--overlay", "a.png")
+        with open(name, "rb") as file:
+            kit.same(name, file.read(len(start)), start)
+    kit.same("CSV where no file is", kit.run(*BLOBS, "-q", "-o", "/dev/stdout").stdout[:9],
+             b"frame,y,x")
+    with open("to-a-file", "wb") as file:  # /dev/stdout is a plain file then, without an ending
+        kit.subprocess.run([kit.CLEAVE, *BLOBS, "-q", "-o", "/dev/stdout"], stdout=file, check=False,
+                           env=kit.PLAIN)
+    with open("to-a-file", "rb") as file:
+        kit.same("CSV in a redirected output", file.read(9), b"frame,y,x")
+    os.mkdir("old.fits")
+    kit.expect(2, "no", "paco", "no", "no", "no", "-o", "old.fits")  # a folder is a folder
+
+
+refused()
+taken()
+kit.finish()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of this folder share: a private folder, small inputs, runs of the command, checks.
+
+Checks note what is wrong and go on; `finish` prints it and ends the test."""
+import atexit
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+CLEAVE = os.path.abspath(sys.argv[1])
+WRONG = []
+
+FOLDER = tempfile.mkdtemp(prefix="cleave-regress-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+os.chdir(FOLDER)
+# what a user set must not change the tests
+ENVIRONMENT = {name: value for name, value in os.environ.items()
+               if not (name.startswith("CLEAVE_") or name == "XDG_CACHE_HOME")}
+ENVIRONMENT["CLEAVE_CACHE_DIR"] = os.path.join(FOLDER, "kept")
+PLAIN = dict(ENVIRONMENT, OCL_ICD_VENDORS=os.path.join(FOLDER, "no-drivers"))
+
+
+def run(*arguments, environment=None, stdin=subprocess.DEVNULL, timeout=300, **options):
+    """The command without OpenCL drivers, unless an environment is given."""
+    return subprocess.run([CLEAVE, *arguments], env=PLAIN if environment is None else environment,
+                          stdin=stdin, capture_output=True, timeout=timeout, check=False, **options)
+
+
+def without_drivers(**variables):
+    return dict(PLAIN, **variables)
+
+
+def wrong(text):
+    WRONG.append(text)
+
+
+def expect(code, part, *arguments, **options):
+    """The exit code, and a text in standard error ("": nothing may be there). A mistake is one line, and
+    nothing is in standard output then."""
+    done = run(*arguments, **options)
+    said = done.stderr.decode(errors="replace")
+    told = " ".join(arguments)
+    if done.returncode != code:
+        wrong("%s: exit code %d, expected %d: %s" % (told, done.returncode, code, said))
+    elif part is not None and (part not in said or (part == "" and said)):
+        wrong("%s: said %r, expected %r" % (told, said, part))
+    elif code == 2 and (said.count("\n") != 1 or done.stdout):
+        wrong("%s: expected one line on standard error, got %r and %r" % (told, said, done.stdout))
+    return done
+
+
+def same(what, got, want):
+    if got != want:
+        wrong("%s: %r, expected %r" % (what, got, want))
+
+
+def report(name):
+    with open(name, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def write(name, data):
+    with open(name, "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
+    return name
+
+
+def write_npy(name, shape, values, kind="<f4"):
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (
+        kind, ", ".join(map(str, shape)))
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    code = {"<f4": "f", "<f8": "d", "<u2": "H"}[kind]
+    return write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                 struct.pack("<%d%s" % (len(values), code), *values))
+
+
+def movie(name="movie.npy", frames=4, size=32):
+    """A spot that moves by a pixel from frame to frame."""
+    values = [int(20 + 200 * 2.0 ** (-((y - 12) ** 2 + (x - 10 - t) ** 2) / 4.0) + (y * 7 + x * 3) % 3)
+              for t in range(frames) for y in range(size) for x in range(size)]
+    return write_npy(name, (frames, size, size), values, "<u2")
+
+
+SPOTS = "frame,y,x\n0,1,1\n1,1,1.5\n2,1,2\n"
+
+
+def listing(folder="."):
+    """Everything below the folder but the caches, with the bytes of files."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "kept"]
+        for name in names:
+            path = os.path.join(place, name)
+            with open(path, "rb") as file:
+                found[path] = file.read()
+        for name in folders:
+            found[os.path.join(place, name)] = None
+    return found
+
+
+def finish():
+    for line in WRONG:
+        print(line)
+    sys.exit(1 if WRONG else 0)
