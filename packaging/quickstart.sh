@@ -36,9 +36,16 @@ stop()
     exit 1
 }
 
+# As many as there are cores that this process may use, by affinity (nproc) and by a container's quota.
 jobs()
 {
-    nproc 2> /dev/null || echo 2
+    local cores quota period
+    cores=$(nproc 2> /dev/null || echo 2)
+    if read -r quota period 2> /dev/null < /sys/fs/cgroup/cpu.max && [ "$quota" != max ] &&
+        [ $(((quota + period - 1) / period)) -lt "$cores" ]; then
+        cores=$(((quota + period - 1) / period))
+    fi
+    echo "$cores"
 }
 
 configure()

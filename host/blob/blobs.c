@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400 }; /* fewer are not worth a thread */
 
@@ -191,8 +190,8 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
     clv_blob_stream *stream = clv_zalloc(1, sizeof *stream);
     if (!stream) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
     stream->context = context;
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    stream->helper_count = (size_t)CLV_MIN(CLV_MAX(cores, 1L), (long)MOST_HELPERS);
+    const size_t cores = clv_context_probe(context)->host.threads_allowed;
+    stream->helper_count = CLV_MIN(CLV_MAX(cores, (size_t)1), (size_t)MOST_HELPERS);
     clv_status status = clv_blob_plan_create(shape, options, &stream->plan);
     if (!status) status = make_room(stream);
     if (status) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/thread.h"
+#include "probe/host/host.h"
 
 #include <string.h>
 
@@ -89,7 +90,8 @@ static size_t make_shares(const clv_tokenizer *t, const char *const *texts, cons
     const share all = {
         .t = t, .texts = texts, .lengths = lengths, .last = count, .options = options
     };
-    size_t bytes = 0, parts = CLV_MIN(CLV_MAX(options->threads, (size_t)1), (size_t)MAX_THREADS);
+    const size_t threads = options->threads ? options->threads : clv_host_threads("");
+    size_t bytes = 0, parts = CLV_MIN(threads, (size_t)MAX_THREADS);
     shares[0] = all;
     if (parts == 1 || count < 2) return 1;
     for (size_t i = 0; i < count; ++i)

@@ -47,7 +47,8 @@ typedef struct clv_token_rows {
 /** All-zero: one thread, texts are counted from 0 in messages. */
 typedef struct clv_tokenize_options {
     size_t size;      /**< sizeof(clv_tokenize_options), or 0 for version 1 */
-    size_t threads;   /**< share the texts among so many threads; 0: 1 */
+    size_t threads;   /**< share the texts among so many threads; 0: as many as this process may
+                           keep busy (affinity, cgroup quota) */
     size_t first;     /**< number of the first text in messages */
     const char *what; /**< how messages call a text; NULL: "text" */
 } clv_tokenize_options;

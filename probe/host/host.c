@@ -162,31 +162,62 @@ static uint64_t threads_of_quota(const char *text)
     return threads ? threads : CLV_UNKNOWN;
 }
 
+/* v1 keeps quota and period in two files. */
+static uint64_t threads_of_v1(const char *root, const char *cgroup)
+{
+    char path[512], quota[64], period[64], both[140];
+    uint64_t least = CLV_UNKNOWN;
+    if (!clv_cgroup_path(cgroup, "cpu", path, sizeof path)) return least;
+    for (char *end = path + strlen(path);;) {
+        if (clv_small_read(root, quota, sizeof quota, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us",
+                           path) &&
+            clv_small_read(root, period, sizeof period, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us",
+                           path)) {
+            snprintf(both, sizeof both, "%s %s", quota, period);
+            least = CLV_MIN(least, threads_of_quota(both));
+        }
+        if (end == path) return least;
+        end = strrchr(path, '/');
+        *end = '\0';
+    }
+}
+
+/* Cores by affinity, on machines of any size. */
+static unsigned cores_of_affinity(void)
+{
+    enum { MOST = 1 << 16 };
+    unsigned count = 0;
+    for (int room = 1024; room <= MOST && !count; room *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)room);
+        const size_t bytes = CPU_ALLOC_SIZE((size_t)room);
+        if (set && sched_getaffinity(0, bytes, set) == 0) count = (unsigned)CPU_COUNT_S(bytes, set);
+        CPU_FREE(set);
+    }
+    const long online = count ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : CLV_MAX(count, 1u);
+}
+
+unsigned clv_host_threads(const char *root)
+{
+    char cgroup[8192];
+    const unsigned cores = cores_of_affinity();
+    if (!clv_small_read(root, cgroup, sizeof cgroup, "/proc/self/cgroup")) return cores;
+    const uint64_t v2 = smallest_limit(root, cgroup, "", "cpu.max", threads_of_quota);
+    const uint64_t quota = CLV_MIN(v2, threads_of_v1(root, cgroup));
+    return quota < cores ? (unsigned)quota : cores;
+}
+
 static void read_limits(clv_machine *machine, const char *root)
 {
     clv_probe_host *host = &machine->report.host;
-    char cgroup[8192], quota[64], period[64], both[140];
-    cpu_set_t set;
-    host->threads_allowed = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0
-                                ? (unsigned)CPU_COUNT(&set)
-                                : CLV_MAX(host->threads, 1u);
+    char cgroup[8192];
+    host->threads_allowed = clv_host_threads(root);
     if (!clv_small_read(root, cgroup, sizeof cgroup, "/proc/self/cgroup")) return;
     uint64_t bytes = smallest_limit(root, cgroup, "", "memory.max", clv_cgroup_bytes);
     const uint64_t v1 =
         smallest_limit(root, cgroup, "memory", "memory.limit_in_bytes", clv_cgroup_bytes);
     bytes = CLV_MIN(bytes, v1);
     if (bytes < host->memory_total_bytes) host->memory_limit_bytes = bytes;
-
-    uint64_t threads = smallest_limit(root, cgroup, "", "cpu.max", threads_of_quota);
-    char path[512];
-    if (clv_cgroup_path(cgroup, "cpu", path, sizeof path) &&
-        clv_small_read(root, quota, sizeof quota, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path) &&
-        clv_small_read(root, period, sizeof period, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us",
-                       path)) {
-        snprintf(both, sizeof both, "%s %s", quota, period);
-        threads = CLV_MIN(threads, threads_of_quota(both));
-    }
-    if (threads < host->threads_allowed) host->threads_allowed = (unsigned)threads;
 }
 
 static void read_memory(clv_machine *machine, const char *root)

@@ -9,6 +9,10 @@
  * tree of files). */
 void clv_host_facts(clv_machine *machine, const char *root);
 
+/* Threads that this process may keep busy at once: the cores of its affinity, or fewer where the quota of a
+ * cgroup allows fewer; at least 1. Everything that starts threads asks this, or reads it from a report. */
+unsigned clv_host_threads(const char *root);
+
 /* CPU topology by hwloc, always of the real machine; leaves the host's fields alone without it. */
 void clv_topology_facts(clv_machine *machine);
 

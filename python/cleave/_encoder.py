@@ -103,7 +103,7 @@ class _Folder(InThisProcess):
         self._tokenizer = self._model = 0
         self._turn, self._busy = threading.RLock(), False
         self.folder = file_path("folder", folder)
-        self.threads = whole("threads", threads, 0, 1 << 16) or os.cpu_count() or 1
+        self.threads = whole("threads", threads, 0, 1 << 16)
         self._tokenizer = _open_tokenizer(folder, max_length)
 
     @contextlib.contextmanager
@@ -240,7 +240,7 @@ class Encoder(Encoding):
     max_length    most tokens of a text; 0: as the folder says
     batch_tokens  worked on together; 0: automatic
     half          devices keep matrices as fp16: cosine to fp32 0.9999
-    threads       of the tokenizer; 0: all cores
+    threads       of the tokenizer; 0: all cores that this process may use
 
     Raises FileError, FormatError (names what was found and what was expected), MemoryError.
     """

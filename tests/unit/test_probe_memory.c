@@ -275,9 +275,27 @@ static void limits_of_a_container_are_found(void **state)
     clv_machine_free(m);
 }
 
+/* A quota may stand above our own group, and where the name of ours means nothing: a container sees the host's
+ * name in /proc/self/cgroup, but only its own files. */
+static void quotas_of_old_cgroups_are_found(void **state)
+{
+    (void)state;
+    const unsigned here = clv_host_threads("");
+    assert_int_equal(clv_host_threads(tree("empty")), here);
+    test_write("2:cpu,cpuacct:/docker/abc\n1:memory:/docker/abc\n", "old/proc/self/cgroup");
+    assert_int_equal(clv_host_threads(tree("old")), here);
+    test_write("-1\n", "old/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us");
+    test_write("100000\n", "old/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us");
+    assert_int_equal(clv_host_threads(tree("old")), here);
+    test_write("100000\n", "old/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    test_write("100000\n", "old/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    assert_int_equal(clv_host_threads(tree("old")), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quotas_of_old_cgroups_are_found),
         cmocka_unit_test(amds_card_is_read_from_sysfs),
         cmocka_unit_test(an_apu_counts_its_window_on_host_memory),
         cmocka_unit_test(odd_files_mean_unknown),

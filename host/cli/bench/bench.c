@@ -272,10 +272,11 @@ static double machine_load(void)
 {
     static const double look_s = 0.5;
     double work[2], all[2], load;
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* the machine's, not ours */
     if (read_ticks(&work[0], &all[0])) {
         clv_sleep(look_s);
         if (read_ticks(&work[1], &all[1]) && all[1] > all[0])
-            return (work[1] - work[0]) / (all[1] - all[0]) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+            return (work[1] - work[0]) / (all[1] - all[0]) * cores;
     }
     return getloadavg(&load, 1) == 1 ? load : -1;
 }

@@ -124,7 +124,7 @@ static clv_status add_chunk(const cli_texts *texts, const clv_tokenizer *tokeniz
     char what[300];
     snprintf(what, sizeof what, "%.280s: line", lines->path);
     const clv_tokenize_options options = { .size = sizeof options,
-                                           .threads = cli_texts_threads(texts),
+                                           .threads = (size_t)texts->threads,
                                            .first = (size_t)lines->first,
                                            .what = what };
     CLV_TRY(split(lines, f));

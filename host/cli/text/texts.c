@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands that read texts share: where texts come from and how they become tokens. */
-#define _GNU_SOURCE
 #include "host/cli/text/texts.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 
-#include <sched.h>
 #include <string.h>
 
 void cli_texts_table(cli_texts *t, cli_option *table)
@@ -19,7 +17,8 @@ void cli_texts_table(cli_texts *t, cli_option *table)
           "most tokens of a text, [CLS] and [SEP] included [the model's]", &t->max_length_given },
         { "invalid", CLI_CHOICE, &t->invalid, "error,drop",
           "what becomes of bytes that are not UTF-8 [error]", NULL },
-        { "threads", CLI_UINT, &t->threads, "N", "threads that tokenize [all cores]", NULL },
+        { "threads", CLI_UINT, &t->threads, "N",
+          "threads that tokenize [all cores that we may use]", NULL },
         { NULL },
     };
     _Static_assert(sizeof rows / sizeof *rows == CLI_TEXT_OPTIONS + 1, "CLI_TEXT_OPTIONS");
@@ -37,14 +36,6 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
         return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
                          (unsigned long long)t->threads);
     return -1;
-}
-
-size_t cli_texts_threads(const cli_texts *t)
-{
-    cpu_set_t set;
-    if (t->threads) return (size_t)t->threads;
-    const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return (size_t)CLV_MIN(CLV_MAX(cores, 1), 64);
 }
 
 clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unlimited,
@@ -92,7 +83,7 @@ clv_status cli_texts_tokenize(const cli_texts *t, const clv_tokenizer *tokenizer
     char what[300];
     snprintf(what, sizeof what, "%.280s: line", lines->path);
     const clv_tokenize_options options = { .size = sizeof options,
-                                           .threads = cli_texts_threads(t),
+                                           .threads = (size_t)t->threads,
                                            .first = (size_t)lines->first,
                                            .what = what };
     return clv_tokenize(tokenizer, lines->texts, lines->lengths, lines->count, &options, rows);

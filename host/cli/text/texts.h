@@ -14,7 +14,7 @@ typedef struct cli_texts {
     uint64_t max_length; /* 0: as the model says */
     bool max_length_given;
     int invalid;      /* 0: an error, 1: replaced */
-    uint64_t threads; /* 0: all cores */
+    uint64_t threads; /* 0: all cores that we may use */
 } cli_texts;
 
 enum { CLI_TEXT_OPTIONS = 5 };
@@ -23,7 +23,6 @@ void cli_texts_table(cli_texts *texts, cli_option *table);
 
 /* Checks the options. Returns -1 to go on, else the exit code. */
 int cli_texts_check(const cli_command *command, const cli_texts *texts);
-size_t cli_texts_threads(const cli_texts *texts);
 /* The tokenizer of a model folder, with these options. */
 clv_status cli_texts_tokenizer(const cli_texts *texts, const char *folder, bool unlimited,
                                clv_tokenizer **out);
