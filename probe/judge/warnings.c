@@ -6,20 +6,23 @@
 #include "probe/judge/classify.h"
 #include "probe/judge/quirks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct gpu_maker {
     unsigned pci_vendor;
     clv_vendor vendor;
     const char *name, *hint;
+    const char *mesa; /* the driver of rusticl; NULL: none that is worth it */
 } gpu_maker;
 
 static const gpu_maker makers[] = {
-    { 0x10DE, CLV_VENDOR_NVIDIA, "NVIDIA", "apt install nvidia-opencl-icd" },
+    { 0x10DE, CLV_VENDOR_NVIDIA, "NVIDIA", "apt install nvidia-opencl-icd", NULL },
     { 0x1002, CLV_VENDOR_AMD, "AMD",
       "install ROCm's OpenCL from AMD, or apt install mesa-opencl-icd and set "
-      "RUSTICL_ENABLE=radeonsi" },
-    { 0x8086, CLV_VENDOR_INTEL, "Intel", "apt install intel-opencl-icd" },
+      "RUSTICL_ENABLE=radeonsi",
+      "radeonsi" },
+    { 0x8086, CLV_VENDOR_INTEL, "Intel", "apt install intel-opencl-icd", "iris" },
 };
 
 static const gpu_maker *maker_of(const clv_probe_pci_gpu *gpu)
@@ -96,18 +99,33 @@ static void warn_icds(clv_machine *machine)
     }
 }
 
+/* Mesa's name of its driver for a GPU that no driver shows; NULL: there is none that rusticl could show. */
+static const char *mesa_could_show(const clv_probe_report *report)
+{
+    for (size_t i = 0; i < report->pci_gpu_count; ++i) {
+        const gpu_maker *maker = maker_of(&report->pci_gpus[i]);
+        if (maker && maker->mesa && !report->pci_gpus[i].has_opencl) return maker->mesa;
+    }
+    return NULL;
+}
+
+/* What is installed with a desktop and shows nothing is no matter where it could show nothing. */
 static void warn_rusticl(clv_machine *machine)
 {
     const clv_probe_report *report = &machine->report;
+    const char *driver = mesa_could_show(report);
+    char hint[64];
+    if (!driver) return;
+    snprintf(hint, sizeof hint, "set the environment variable RUSTICL_ENABLE=%s", driver);
     for (size_t i = 0; i < report->platform_count; ++i) {
         const clv_probe_platform *platform = &report->platforms[i];
         bool empty = platform->name && strcmp(platform->name, "rusticl") == 0;
         for (size_t d = 0; d < report->device_count; ++d)
             if (report->devices[d].platform == i) empty = false;
         if (empty)
-            clv_machine_warn(machine, "rusticl_not_enabled",
-                             "set RUSTICL_ENABLE=radeonsi,iris or the driver of your GPU",
-                             "Mesa's rusticl is installed but shows no device");
+            clv_machine_warn(machine, "rusticl_not_enabled", hint,
+                             "Mesa's rusticl is installed, but not enabled for the GPU that no "
+                             "driver shows");
     }
 }
 

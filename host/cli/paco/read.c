@@ -129,6 +129,13 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
             (unsigned long long)(2 * a->radius + 1), (unsigned long long)a->radius);
     const size_t pixels = in->psf_size * in->psf_size;
     const bool per_channel = in->channels > 1 && in->psf_count == in->channels;
+    const size_t side = CLV_MIN(in->height, in->width);
+    if (in->psf_count > 1 && !per_channel && in->psf_size >= side)
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "%s: PSF is %s, which looks like a sequence of frames (those of CUBE are "
+                         "%zux%zu); PSF must be one off-axis image of the star, [n,n], or several "
+                         "of them, [k,n,n], smaller than a frame: is the order CUBE ANGLES PSF?",
+                         path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
             return cli_error(&cli_paco, CLI_FAILED, "%s: no memory", path);
