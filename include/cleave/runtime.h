@@ -66,7 +66,13 @@ typedef struct clv_context_options {
  */
 CLV_API clv_status clv_context_create(const clv_context_options *options, clv_context **context);
 
-/** Waits for running work, writes what the caches learnt, frees everything. Accepts NULL. */
+/**
+ * Waits for running work, writes what the caches learnt, frees everything. Accepts NULL.
+ *
+ * Where a device does not come back from its driver within ten seconds, the context's memory is kept, because a thread
+ * in that driver may still use it. This is logged once, as an error. The next clv_context_create or
+ * clv_context_free (also of NULL) frees it, if the driver has returned by then.
+ */
 CLV_API void clv_context_free(clv_context *context);
 
 CLV_API clv_mode clv_context_mode(const clv_context *context);                 /**< never AUTO */

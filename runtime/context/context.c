@@ -106,6 +106,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_context_options options;
     clv_take_options(&options, sizeof options, given);
     clv_wishes wishes;
+    clv_context_free(NULL); /* what was left behind and has come back */
     CLV_TRY(clv_wishes_read(&options, &wishes));
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
@@ -135,32 +136,6 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     clv_log(CLV_LOG_INFO, "mode %s: %s", clv_mode_name(context->mode), context->reason);
     *out = context;
     return CLV_OK;
-}
-
-void clv_context_free(clv_context *context)
-{
-    if (!context) return;
-    if (context->trace && *context->trace_path &&
-        clv_trace_write(context->trace, context->trace_path))
-        clv_log(CLV_LOG_WARN, "CLEAVE_TRACE: %s", clv_error_message());
-    clv_engine_free(context->engine);
-    clv_offload_free(context);
-    const bool all_closed = clv_devices_end(context);
-    clv_notes_close(&context->speeds);
-    clv_notes_close(&context->tuned);
-    clv_plain_join_late(context);
-    if (!all_closed) return; /* a thread is still inside a driver and may look at what it knows */
-    clv_runs_free(context);
-    clv_free(context->spare);
-    clv_texts_free(context);
-    clv_free(context->devices);
-    clv_probe_free(context->probe);
-    clv_trace_free(context->trace);
-    clv_free(context->cache);
-    pthread_mutex_destroy(&context->job_lock);
-    pthread_mutex_destroy(&context->array_lock);
-    pthread_mutex_destroy(&context->shelf_lock);
-    clv_free(context);
 }
 
 clv_mode clv_context_mode(const clv_context *context)

@@ -177,28 +177,43 @@ clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t c
 }
 
 /* False when its thread hangs in the driver: then everything of it stays. */
-static bool end_device(clv_device *device)
+static bool close_device(clv_device *device, double patience)
 {
-    if (device->feeder && !clv_feeder_stop(device)) return false;
+    if (device->closed) return true;
+    if (device->feeder && !clv_feeder_stop(device, patience)) return false;
+    device->closed = true;
     if (device->cl) clv_programs_save(device);
     clv_tensors_free(device);
     clv_pool_free(device);
     clv_programs_clear(device);
     if (device->cl) clReleaseContext(device->cl);
     if (device->part && device->id != device->facts->native_device) clReleaseDevice(device->id);
+    return true;
+}
+
+static void clear_device(clv_device *device)
+{
     clv_error_clear(&device->trouble);
     clv_free(device->identity);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->use_lock);
     pthread_mutex_destroy(&device->check_lock);
     pthread_mutex_destroy(&device->program_lock);
-    return true;
 }
 
-bool clv_devices_end(clv_context *context)
+bool clv_devices_close(clv_context *context, double patience)
 {
     bool all = true;
     for (size_t i = 0; i < context->device_count; ++i)
-        all &= end_device(&context->devices[i]);
+        all &= close_device(&context->devices[i], patience);
     return all;
+}
+
+void clv_devices_clear(clv_context *context)
+{
+    for (size_t i = 0; i < context->device_count; ++i)
+        clear_device(&context->devices[i]);
+    clv_free(context->devices);
+    context->devices = NULL;
+    context->device_count = 0;
 }

@@ -11,11 +11,15 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
                               size_t *chosen, size_t *count);
 
 /* Records and parts of these devices; opens none. `sub_devices`: into how many parts a CPU is split.
- * What a failure leaves behind clv_devices_end takes. */
+ * What a failure leaves behind clv_devices_close and clv_devices_clear take. */
 clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t count,
                             unsigned sub_devices);
-/* False when a thread hangs in a driver: its device stays as it is, and so must the context. */
-bool clv_devices_end(clv_context *context);
+/* Ends the threads of all devices, waiting at most `patience` seconds for each (more while it compiles, unless
+ * that is 0), and gives back what they have of OpenCL. False when a thread hangs in its driver: then its
+ * device stays as it is, and so must the context; a later call tries again. */
+bool clv_devices_close(clv_context *context, double patience);
+/* Frees what clv_devices_close left, once that was true. */
+void clv_devices_clear(clv_context *context);
 
 bool clv_is_on_the_cpu(const clv_probe_device *device);
 

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <stdio.h>
 
@@ -85,10 +84,9 @@ clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue
     return CLV_OK;
 }
 
-bool clv_feeder_stop(clv_device *device)
+bool clv_feeder_stop(clv_device *device, double patience)
 {
     clv_feeder *feeder = device->feeder;
-    static const double patience = 10; /* seconds for what still runs */
     static const double compiling_patience = 300;
     const double started = clv_now();
     clv_deadline last = clv_deadline_after(started, compiling_patience),
@@ -105,12 +103,8 @@ bool clv_feeder_stop(clv_device *device)
     }
     const bool ended = feeder->ended;
     pthread_mutex_unlock(&feeder->lock);
+    if (!ended) return false;
     device->feeder = NULL;
-    if (!ended) {
-        clv_log(CLV_LOG_ERROR, "%s does not come back; left behind", device->label);
-        pthread_detach(feeder->thread);
-        return false;
-    }
     pthread_join(feeder->thread, NULL);
     pthread_mutex_destroy(&feeder->lock);
     pthread_cond_destroy(&feeder->changed);

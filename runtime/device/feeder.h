@@ -25,8 +25,9 @@ void clv_feeder_submit(clv_feeder *feeder, clv_feeder_call *call);
 /* Queue `slot` of the device, kept from job to job with its kernels. On the feeder's thread. */
 clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue);
 
-/* Ends the thread and frees the feeder. False when the thread hangs in the driver: then thread,
- * feeder and device stay as they are for the rest of the process. */
-bool clv_feeder_stop(clv_device *device);
+/* Ends the device's thread and frees the feeder. False when the thread has not come back from the driver
+ * within `patience` seconds (more while it compiles, unless that is 0): then thread, feeder and device stay
+ * as they are, and a later call asks again. */
+bool clv_feeder_stop(clv_device *device, double patience);
 
 #endif

@@ -51,6 +51,7 @@ struct clv_context {
     struct clv_offload_table *offload; /* what is known of host and device; offload/table.h */
     clv_mutex array_lock;              /* guards the statistics */
     clv_array_stats array_stats;       /* host/array/ counts them */
+    struct clv_context *next_left;     /* of those freed while a device hung; context/free.c */
 };
 
 #endif

@@ -56,6 +56,7 @@ struct clv_device {
     bool trust_profiling;  /* event times can be used */
     uint64_t loop_limit;   /* loop turns a work-item survives; CLV_UNKNOWN: no limit */
     atomic_bool compiling; /* its thread waits for the driver's compiler */
+    bool closed;           /* its thread has ended and nothing of it is left in OpenCL */
     atomic_bool hung; /* its thread is inside the driver and was given up: no job counts on it */
     _Atomic uint64_t budget; /* bytes we allow ourselves; lowered when they prove too many */
 

@@ -4,6 +4,9 @@
 #include "job_test.h"
 
 #include "base/clock.h"
+#include "runtime/context/free.h"
+
+#include <cleave/log.h>
 
 #include <pthread.h>
 #include <spawn.h>
@@ -203,6 +206,55 @@ static void a_hung_device_is_given_up_and_comes_back(void **state)
     assert_int_equal(job_test_stats().early, 0);
 }
 
+static void count_errors(clv_log_level level, const char *line, void *count)
+{
+    if (level == CLV_LOG_ERROR && strstr(line, "does not come back from its driver"))
+        ++*(size_t *)count;
+}
+
+/* Everything of such a context stayed for ever, and a log without a sink was all that told it. */
+static void a_context_freed_during_a_hang_goes_when_the_device_is_back(void **state)
+{
+    (void)state;
+    test_job job = { .units = 4000 };
+    size_t told = 0;
+    clv_context *context = job_test_context(NULL), *other;
+    job_test_as_cards(context);
+    job_test_expect_ok(context);
+    context->batch = 200;
+    job_test_faults(hold);
+    EXPECT_OK(job_test_run(context, &job, NULL));
+    assert_true(job.by_reference > 0);
+    job_test_expect_right(&job);
+
+    clv_log_set(CLV_LOG_ERROR, count_errors, &told);
+    const double start = clv_now();
+    clv_context_free(context);
+    assert_true(clv_now() - start > 9.5);
+    assert_int_equal(told, 1);
+    assert_int_equal(clv_contexts_left(), 1);
+    assert_true(job_test_stats().live > 0);
+
+    other = job_test_context(NULL); /* waits for nothing, frees nothing, says nothing again */
+    clv_context_free(other);
+    assert_int_equal(clv_contexts_left(), 1);
+
+    assert_int_equal(job_test_release(), 1);
+    for (const double until = clv_now() + for_ever_s; clv_contexts_left() && clv_now() < until;) {
+        clv_sleep(1e-2);
+        clv_context_free(NULL);
+    }
+    clv_log_set(CLV_LOG_NONE, NULL, NULL);
+    assert_int_equal(told, 1);
+    assert_int_equal(clv_contexts_left(), 0);
+    assert_int_equal(job_test_stats().live, 0);
+    assert_int_equal(job_test_stats().early, 0);
+    job_test_faults("");
+    context = job_test_context(NULL);
+    job_test_expect_ok(context);
+    job_test_close(context);
+}
+
 /* Ctrl-Z while a kernel runs, and fg after longer than a chunk may take. */
 static void *stop_us(void *error)
 {
@@ -246,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_result_that_comes_second_is_not_committed),
         cmocka_unit_test(the_callers_memory_is_his_own_afterwards),
         cmocka_unit_test(a_hung_device_is_given_up_and_comes_back),
+        cmocka_unit_test(a_context_freed_during_a_hang_goes_when_the_device_is_back),
         cmocka_unit_test(a_stopped_process_blames_no_device),
     };
     job_test_begin();
