@@ -18,10 +18,11 @@ const char *clv_environment(const char *name)
 
 clv_status clv_environment_refuse(const char *name, const char *expected)
 {
-    return clv_fail(CLV_E_ARGUMENT,
-                    "the environment variable %s is \"%.200s\", but it must be %s; unset it to get the "
-                    "default",
-                    name, clv_environment(name), expected);
+    return clv_fail(
+        CLV_E_ARGUMENT,
+        "the environment variable %s is \"%.200s\", but it must be %s; unset it to get the "
+        "default",
+        name, clv_environment(name), expected);
 }
 
 clv_status clv_environment_choice(const char *name, const char *values, int *index)
