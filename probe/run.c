@@ -45,7 +45,7 @@ static clv_status read_orders(const clv_probe_options *options, clv_orders *orde
         orders->devices_by = "CLEAVE_DEVICE";
     }
     if (orders->devices && !*orders->devices) orders->devices = NULL;
-    return CLV_OK;
+    return orders->devices ? clv_check_selection(orders->devices) : CLV_OK;
 }
 
 static void look_in_process(clv_machine *machine)

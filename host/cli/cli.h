@@ -11,6 +11,10 @@
 
 #include <stdio.h>
 
+/* One rule for all commands. 2 is what the user can mend by giving something else: options, variables, names
+ * (also of outputs: a wrong ending, an input that would be overwritten) and files that are missing, cannot be
+ * read or are not what they should be. 1 is what was asked for rightly and could not be done: an output that
+ * cannot be made or written, no memory, a driver that fails. */
 enum {
     CLI_OK = 0,
     CLI_FAILED = 1,     /* failed while running */
@@ -20,6 +24,12 @@ enum {
     CLI_WRONG = 5,      /* a device gave wrong results */
     CLI_INTERRUPTED = 130,
 };
+
+typedef struct cli_exit_code {
+    int code;
+    const char *text;
+} cli_exit_code;
+extern const cli_exit_code cli_exit_codes[]; /* for the help; ends with a NULL text */
 
 typedef enum cli_kind {
     CLI_FLAG,     /* bool: --dog */

@@ -52,25 +52,12 @@ static const struct {
       "where compiled kernels and measurements are kept; else $XDG_CACHE_HOME/cleave, else "
       "~/.cache/cleave" },
     { "CLEAVE_CACHE", "0: keep nothing" },
-    { "CLEAVE_LOG", "error, warn, info or debug: what the library tells on stderr" },
+    { "CLEAVE_LOG", "none, error, warn, info or debug: what the library tells on stderr" },
     { "CLEAVE_MINILM_DIR", "demo and selftest: a folder with the model all-MiniLM-L6-v2" },
     { "CLEAVE_CL_DIR", "take the kernels from this folder (for developers of Cleave)" },
     { "OCL_ICD_VENDORS", "the folder of .icd files that the OpenCL loader reads; --icd sets it" },
     { "POCL_CACHE_DIR, MESA_SHADER_CACHE_DIR",
       "kernel caches of PoCL and Mesa; when unset, folders below Cleave's own" },
-};
-
-static const struct {
-    int code;
-    const char *text;
-} exit_codes[] = {
-    { CLI_OK, "done" },
-    { CLI_FAILED, "failed while running" },
-    { CLI_USAGE, "wrong usage or bad input" },
-    { CLI_NOT_THERE, "a device or mode that was asked for is not there" },
-    { CLI_ICD_BROKEN, "cleave probe --strict: a driver crashed or hung" },
-    { CLI_WRONG, "a device gave wrong results" },
-    { CLI_INTERRUPTED, "interrupted" },
 };
 
 /* One line of text; never read as a request. */
@@ -189,8 +176,10 @@ static void man_overview(void)
         man_text(environment[i].text);
     }
     clv_text_add(&page, ".SH EXIT STATUS\n");
-    for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; ++i)
-        clv_text_add(&page, ".TP\n.B %d\n%s\n", exit_codes[i].code, exit_codes[i].text);
+    for (const cli_exit_code *e = cli_exit_codes; e->text; ++e) {
+        clv_text_add(&page, ".TP\n.B %d\n", e->code);
+        man_text(e->text);
+    }
 }
 
 static clv_status write_pages(const char *folder)

@@ -181,6 +181,16 @@ static void search(driver_list *list)
         add_folder(list, usual_folders[i]);
 }
 
+/* By its first bytes. */
+static bool is_library(const char *path)
+{
+    char magic[4] = "";
+    FILE *file = fopen(path, "rbe");
+    const size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
+    if (file) fclose(file);
+    return got == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
 /* One --icd: a folder, an .icd file, a library's path, or a library's name for the loader. */
 static int add_given(driver_list *list, const char *path)
 {
@@ -201,12 +211,20 @@ static int add_given(driver_list *list, const char *path)
     if (S_ISDIR(info.st_mode)) {
         if (!add_vendors(list, whole)) add_folder(list, whole);
         if (list->count > before) return -1;
-        fprintf(stderr, "cleave: --icd: no .icd file and no driver that is known by name in %s\n",
-                path);
+        fprintf(
+            stderr,
+            "cleave: --icd: the folder %s has no .icd file and no driver that is known by name: "
+            "give the name of a driver's library\n",
+            path);
         return CLI_USAGE;
     }
-    if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole) : add(list, whole)) return -1;
-    fprintf(stderr, "cleave: --icd: %s does not name a driver library\n", path);
+    if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole)
+                                    : is_library(whole) && add(list, whole))
+        return -1;
+    fprintf(stderr,
+            "cleave: --icd: %s is neither a driver's library nor an .icd file that names one: give "
+            "the name of one of these, or of a folder with them\n",
+            path);
     return CLI_USAGE;
 }
 

@@ -33,6 +33,17 @@ const cli_option cli_main_options[] = {
     { NULL },
 };
 
+const cli_exit_code cli_exit_codes[] = {
+    { CLI_OK, "done" },
+    { CLI_FAILED, "failed while running: an output cannot be written, no memory, a driver fails" },
+    { CLI_USAGE, "wrong usage or bad input: an option, a variable, a name or a file is wrong" },
+    { CLI_NOT_THERE, "a device or mode that was asked for is not there" },
+    { CLI_ICD_BROKEN, "cleave probe --strict: a driver crashed or hung" },
+    { CLI_WRONG, "a device gave wrong results" },
+    { CLI_INTERRUPTED, "interrupted" },
+    { 0, NULL },
+};
+
 static void print_help(FILE *out)
 {
     fprintf(out, "Usage: cleave [--icd=PATH] COMMAND [OPTION...]\n\n"
@@ -46,7 +57,9 @@ static void print_help(FILE *out)
         out,
         "\n`cleave COMMAND --help` explains a command. You may give --icd several times, or with\n"
         "a comma list; without it Cleave takes the installed drivers, or, where none is\n"
-        "installed, those that it finds in the usual folders.\n");
+        "installed, those that it finds in the usual folders.\n\nExit codes:\n");
+    for (const cli_exit_code *e = cli_exit_codes; e->text; ++e)
+        fprintf(out, "  %-4d %s\n", e->code, e->text);
 }
 
 int cli_print_version(void)

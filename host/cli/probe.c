@@ -226,7 +226,9 @@ static int run(int argc, char **argv)
     clv_probe_report *report;
     const clv_status status = clv_probe_run(&options, &report);
     end_progress(&args);
-    if (status) return cli_status(&cli_probe, status);
+    if (status)
+        return args.simulate ? cli_input_status(&cli_probe, status)
+                             : cli_status(&cli_probe, status);
     code = show(&args, report);
     if (!code && args.save) code = save(&args, report);
     if (!code) code = judge(&args, report);

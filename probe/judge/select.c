@@ -140,8 +140,8 @@ char *clv_devices_summary(const clv_probe_report *report)
 static clv_status not_there(const clv_probe_report *report, const char *what, const char *why)
 {
     char *summary = clv_devices_summary(report);
-    const clv_status status = clv_fail(CLV_E_NO_DEVICE, "device \"%s\": %s; there is %s", what, why,
-                                       summary ? summary : "");
+    const clv_status status = clv_fail(CLV_E_NO_DEVICE, "device \"%s\": %s; this machine has %s",
+                                       what, why, summary ? summary : "");
     clv_free(summary);
     return status;
 }
@@ -176,18 +176,26 @@ static clv_status include(const clv_probe_report *report, const item *it, const 
     return CLV_OK;
 }
 
+clv_status clv_check_selection(const char *selection)
+{
+    item it;
+    for (const char *at = selection; at;)
+        if (!next_item(&at, &it))
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "cannot read the devices \"%s\": write a comma list of gpu, cpu, all, N, "
+                "P:D, name~TEXT, pci=ADDRESS or uuid=..., each with ! in front to exclude",
+                selection);
+    return CLV_OK;
+}
+
 static clv_status select_with(const clv_probe_report *report, const char *selection, bool *excluded,
                               bool *taken, bool *chosen)
 {
     bool positive = false;
     item it;
     for (const char *at = selection; at;) { /* exclusions first: they count wherever they stand */
-        if (!next_item(&at, &it))
-            return clv_fail(
-                CLV_E_ARGUMENT,
-                "device: cannot read \"%s\"; expected a comma list of gpu, cpu, all, N, "
-                "P:D, name~TEXT, pci=ADDRESS, uuid=..., each with ! in front to exclude",
-                selection);
+        if (!next_item(&at, &it)) return clv_check_selection(selection);
         if (!it.exclude) positive = true;
         for (size_t i = 0; it.exclude && i < report->device_count; ++i)
             if (matches(report, i, &it)) excluded[i] = true;

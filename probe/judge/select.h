@@ -25,6 +25,9 @@
  */
 clv_status clv_select_devices(const clv_probe_report *report, const char *selection, bool *chosen);
 
+/* Whether the selection can be read, whatever devices there are. CLV_E_ARGUMENT. */
+clv_status clv_check_selection(const char *selection);
+
 /* "0 discrete_gpu \"Radeon VII\", 1 cpu \"AMD EPYC\""; free with clv_free. NULL without memory. */
 char *clv_devices_summary(const clv_probe_report *report);
 

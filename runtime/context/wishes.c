@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "probe/judge/select.h"
 #include "runtime/context/devices.h"
 
 #include <stdio.h>
@@ -24,13 +25,25 @@ static clv_status read_mode(const clv_context_options *options, clv_wishes *w)
     return CLV_OK;
 }
 
-static void read_devices(const clv_context_options *options, clv_wishes *w)
+static clv_status blame(clv_status status, const char *variables)
 {
-    const char *selection = clv_environment("CLEAVE_DEVICE");
-    w->devices = options->devices;
-    if (w->devices || options->given & CLV_GIVEN_DEVICES) return;
-    w->devices = selection;
-    w->device_is_set = selection != NULL;
+    clv_error why = { 0 };
+    clv_error_take(&why, status);
+    const clv_status told = clv_fail(status, "%s (asked for by %s)", why.message, variables);
+    clv_error_clear(&why);
+    return told;
+}
+
+static clv_status read_devices(const clv_context_options *options, clv_wishes *w)
+{
+    w->devices = options->devices && *options->devices ? options->devices : NULL;
+    if (w->devices) return clv_check_selection(w->devices);
+    if (options->devices || options->given & CLV_GIVEN_DEVICES) return CLV_OK;
+    w->devices = clv_environment("CLEAVE_DEVICE");
+    if (!w->devices) return CLV_OK;
+    w->device_is_set = true;
+    const clv_status status = clv_check_selection(w->devices);
+    return status ? blame(status, "CLEAVE_DEVICE") : CLV_OK;
 }
 
 static clv_status read_schedule(const clv_context_options *options, clv_wishes *w)
@@ -86,7 +99,7 @@ clv_status clv_wishes_read(const clv_context_options *options, clv_wishes *w)
     *w = (clv_wishes){ .mode = CLV_MODE_AUTO };
     CLV_TRY(clv_environment_check());
     CLV_TRY(read_mode(options, w));
-    read_devices(options, w);
+    CLV_TRY(read_devices(options, w));
     CLV_TRY(read_schedule(options, w));
     CLV_TRY(check_trace());
     return read_memory(options, w);
@@ -97,12 +110,7 @@ clv_status clv_wishes_choose(const clv_wishes *w, const clv_probe_report *report
 {
     const clv_status status = clv_choose_devices(report, w->mode, w->devices, chosen, count);
     if (!status || (!w->mode_is_set && !w->device_is_set)) return status;
-    clv_error why = { 0 };
-    clv_error_take(&why, status);
-    const clv_status told = clv_fail(status, "%s (asked for by %s)", why.message,
-                                     !w->mode_is_set     ? "CLEAVE_DEVICE"
-                                     : !w->device_is_set ? "CLEAVE_MODE"
-                                                         : "CLEAVE_MODE and CLEAVE_DEVICE");
-    clv_error_clear(&why);
-    return told;
+    return blame(status, !w->mode_is_set     ? "CLEAVE_DEVICE"
+                         : !w->device_is_set ? "CLEAVE_MODE"
+                                             : "CLEAVE_MODE and CLEAVE_DEVICE");
 }

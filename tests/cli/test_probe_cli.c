@@ -65,13 +65,13 @@ static void wrong_usage_is_named(void **state)
     expect(PROBE("--timeout=-1"), 2, "", "--timeout");
     expect(PROBE("--bench=slow"), 2, "", "expected quick or full");
     expect(PROBE("--mode=fast"), 2, "", "expected auto, cpu, gpu, hybrid or reference");
-    expect(PROBE("--device=graphics"), 2, "", "cannot read \"graphics\"");
+    expect(PROBE("--device=graphics"), 2, "", "cannot read the devices \"graphics\"");
     expect(PROBE("--scenario=x"), 2, "", "--scenario needs --simulate");
     expect(PROBE("--json", "--list"), 2, "", "exclude each other");
     expect(SIMULATE("two-gb", "--check"), 2, "", "cannot be checked");
     expect(SIMULATE("two-gb", "--measure-free"), 2, "", "cannot be checked or measured");
     expect(SIMULATE("nowhere", "--json"), 2, "", "no scenario or device \"nowhere\"");
-    expect(PROBE("--simulate", "/nonexistent.json"), 1, "", "No such file");
+    expect(PROBE("--simulate", "/nonexistent.json"), 2, "", "No such file");
     expect(probe((const char *const[]){ "--json", NULL }, "CLEAVE_MODE=fast"), 2, "", "\"fast\"");
 }
 

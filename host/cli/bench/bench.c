@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "host/cli/apart.h"
 #include "host/cli/bench/parties.h"
+#include "host/cli/bench/specfit_stars.h"
 #include "host/cli/clash.h"
 #include "host/cli/cli.h"
 
@@ -401,7 +402,8 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
                                  { "--html", a->html, NULL, CLI_HTML | CLI_NO_STREAM },
                                  { "--markdown", a->markdown, NULL,
                                    CLI_MARKDOWN | CLI_NO_STREAM } };
-    int code = list_cases(b);
+    int code = cli_input_status(&cli_bench, bench_stars_open(a->library, a->coadd));
+    if (!code) code = list_cases(b);
     if (code < 0)
         code =
             cli_check_files(&cli_bench, NULL, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));

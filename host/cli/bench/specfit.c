@@ -50,16 +50,14 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
 {
     size_t count = 0;
     if (sizes->given_count) return 0; /* those are of images */
-    const size_t given = bench_stars_choose(sizes);
+    const size_t given = bench_stars_given();
     if (given) {
         add_case(given, WHOLE, cases, room, &count);
-    } else if (!sizes->library && !sizes->coadd) {
+    } else {
         add_case(2, WHOLE, cases, room, &count);
         add_case(32, WHOLE, cases, room, &count);
         if (sizes->full) add_case(256, WHOLE, cases, room, &count);
         if (sizes->full) add_case(5000, LARGE, cases, room, &count);
-    } else {
-        return 0; /* files that cannot be used */
     }
     for (int part = NETWORK; part <= PREPARE; ++part)
         add_case(parts[part].stars, part, cases, room, &count);

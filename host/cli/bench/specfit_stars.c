@@ -31,7 +31,11 @@ static clv_status open_given(void)
 {
     size_t last = 0;
     if (!given.coadd_path || !given.library_path)
-        return clv_fail(CLV_E_ARGUMENT, "--library DIR and --coadd FILE belong together");
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s is given without %s: the stars and the library to fit them by belong together",
+            given.coadd_path ? "--coadd" : "--library",
+            given.coadd_path ? "--library DIR" : "--coadd FILE");
     CLV_TRY(clv_speclib_read(given.library_path, &given.library));
     CLV_TRY(clv_desi_open(given.coadd_path, &given.desi));
     for (size_t i = 0; i < given.desi.rows && given.rows < MOST_MADE; ++i)
@@ -87,13 +91,15 @@ static clv_status link_to(const char *from, const char *to)
 
 /* ---- for the cases ---------------------------------------------------------------------------- */
 
-size_t bench_stars_choose(const bench_sizes *sizes)
+clv_status bench_stars_open(const char *library, const char *coadd)
 {
-    given.library_path = sizes->library, given.coadd_path = sizes->coadd;
-    if (!given.library_path && !given.coadd_path) return 0;
-    if (open_given() == CLV_OK) return given.rows;
-    fprintf(stderr, "cleave bench: %s\n", clv_error_message());
-    return 0;
+    given.library_path = library, given.coadd_path = coadd;
+    return library || coadd ? open_given() : CLV_OK;
+}
+
+size_t bench_stars_given(void)
+{
+    return given.rows;
 }
 
 clv_status bench_stars_get(size_t count, bench_stars *out)

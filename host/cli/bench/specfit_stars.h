@@ -12,9 +12,11 @@ typedef struct bench_stars {
     clv_spectra_stars stars;
 } bench_stars;
 
-/* Takes the files from --library and --coadd, if there are such. How many stars they have, at most 64;
- * 0: none was given, or none can be used, after a message. */
-size_t bench_stars_choose(const bench_sizes *sizes);
+/* Takes the files of --library and --coadd; both NULL: stars are made up. CLV_E_ARGUMENT (one without the
+ * other), and what reading files may give. */
+clv_status bench_stars_open(const char *library, const char *coadd);
+/* How many stars these have, at most 64; 0: none were given. */
+size_t bench_stars_given(void);
 
 /* The first `count` stars; those that there are, again and again. Made once a process, and never
  * freed. */

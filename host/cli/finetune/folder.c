@@ -10,7 +10,6 @@
 #include "host/model/folder.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LARGEST = 256 << 20, MOST_PATH = 4096 };
@@ -34,11 +33,8 @@ static const char *const copied[] = { "tokenizer.json",
 
 clv_status cli_folder_check(const char *from, const char *to)
 {
-    struct stat info;
     if (cli_same_file(from, to))
         return clv_fail(CLV_E_ARGUMENT, "-o %s is the model's own folder", to);
-    if (stat(to, &info) == 0 && !S_ISDIR(info.st_mode))
-        return clv_fail(CLV_E_ARGUMENT, "-o %s is not a folder", to);
     for (size_t i = 0; i < CLV_LEN(copied); ++i)
         if (clv_folder_has(to, copied[i]) && !clv_folder_has(from, copied[i]))
             return clv_fail(CLV_E_ARGUMENT,

@@ -290,7 +290,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
     if (!status && *done && !a->common.quiet)
         fprintf(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
     clv_text_clear(&path), clv_text_clear(&identity);
-    return cli_input_status(&cli_specfit, status);
+    return cli_status(&cli_specfit, status); /* one that cannot be written is an output */
 }
 
 /* Blocks come and go: large pieces are the system's again at once, so that memory does not grow with
