@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -237,7 +238,7 @@ clv_status clv_dir_make_private(const char *path)
 {
     CLV_TRY(make_dirs(path, 0700));
     struct stat info;
-    if (lstat(path, &info)) return io_error("look at", path);
+    if (lstat(path, &info)) return io_error("read the attributes of", path);
     if (!S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_IO, "%s: a link or a file where a directory was expected", path);
     if (info.st_uid != geteuid())
@@ -260,7 +261,17 @@ void clv_cache_dir(char *out, size_t capacity)
         length = snprintf(out, capacity, "%s", own);
     else if (xdg && *xdg == '/')
         length = snprintf(out, capacity, "%s/cleave", xdg);
-    else if (home && *home == '/')
+    else if (home && *home == '/' && access(home, F_OK) == 0) /* a home is not ours to make */
         length = snprintf(out, capacity, "%s/.cache/cleave", home);
     if (length < 0 || (size_t)length >= capacity) out[0] = '\0';
+}
+
+void clv_cache_lost(void)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told))
+        clv_log(CLV_LOG_WARN,
+                "what compiling and measuring taught cannot be kept for the next run: %s; set "
+                "CLEAVE_CACHE_DIR to a folder that you can write to, or CLEAVE_CACHE=0",
+                clv_error_message());
 }

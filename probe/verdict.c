@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "probe/host/small_file.h"
 
 #include <limits.h>
@@ -186,9 +185,7 @@ static void keep(const clv_probe_report *report, size_t icd)
     clv_json_add_string(root, "reason", reason);
     clv_json_add_int(root, "time", (int64_t)time(NULL));
     text = clv_json_text(root, false);
-    if (text && clv_file_write_private(path, text, strlen(text)))
-        clv_log(CLV_LOG_WARN, "what was found about %s is not kept: %s",
-                driver->file ? driver->file : "a driver", clv_error_message());
+    if (text && clv_file_write_private(path, text, strlen(text))) clv_cache_lost();
     clv_json_text_free(text), clv_json_text_free(key);
     clv_json_free(root);
 }

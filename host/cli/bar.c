@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress bar, and Ctrl-C. */
+#define _DEFAULT_SOURCE /* the width of a terminal */
 #include "host/cli/cli.h"
 
 #include "base/clock.h"
 #include "base/text.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupts;
@@ -23,16 +26,36 @@ void cli_catch_interrupts(void)
     signal(SIGTERM, on_signal);
 }
 
+bool cli_has_status_line(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+static size_t columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+void cli_status_line(const char *text)
+{
+    const size_t most = columns() - 1; /* in the last column some terminals wrap at once */
+    size_t bytes = 0;
+    for (size_t width = 0; text && text[bytes]; ++bytes)
+        if (((unsigned char)text[bytes] & 0xC0) != 0x80 && ++width > most) break;
+    fprintf(stderr, "\r\033[K%.*s", (int)bytes, text ? text : "");
+    fflush(stderr);
+}
+
 static bool wanted(const cli_common *common)
 {
-    return !common->quiet && !common->no_progress && isatty(STDERR_FILENO);
+    return !common->quiet && !common->no_progress && cli_has_status_line();
 }
 
 void cli_doing(const cli_common *common, const char *what)
 {
-    if (!wanted(common)) return;
-    fprintf(stderr, "\r\033[K%s", what ? what : "");
-    fflush(stderr);
+    if (wanted(common)) cli_status_line(what);
 }
 
 void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit)
@@ -53,22 +76,22 @@ int cli_progress(const char *job, size_t done, size_t total, void *user)
     const double passed = clv_now() - bar->started;
     if (!bar->show || passed < 0.3) return interrupts; /* what ends at once needs no bar */
     const int full = total ? (int)((double)WIDTH * (double)done / (double)total) : 0;
-    char filled[WIDTH + 1], left[24] = "";
+    char filled[WIDTH + 1], left[24] = "", line[200];
     memset(filled, '.', WIDTH);
     memset(filled, '#', (size_t)full);
     filled[WIDTH] = '\0';
     const double rate = (double)done / passed;
     if (done) clv_format_seconds((double)(total - done) / rate, left);
-    fprintf(stderr, "\r\033[K%s [%s] %3d %%  %.3g %s/s  %s%s", job, filled,
-            total ? (int)(100.0 * (double)done / (double)total) : 0, rate, bar->unit, left,
-            done ? " left" : "");
-    fflush(stderr);
+    snprintf(line, sizeof line, "%s [%s] %3d %%  %.3g %s/s  %s%s", job, filled,
+             total ? (int)(100.0 * (double)done / (double)total) : 0, rate, bar->unit, left,
+             done ? " left" : "");
+    cli_status_line(line);
     bar->drawn = clv_now();
     return interrupts;
 }
 
 void cli_bar_end(cli_bar *bar)
 {
-    if (bar->drawn > 0) fprintf(stderr, "\r\033[K");
+    if (bar->drawn > 0) cli_status_line(NULL);
     bar->drawn = 0;
 }

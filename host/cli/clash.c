@@ -96,6 +96,18 @@ bool cli_is_stream(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+static int check_streams(const cli_command *command, const cli_file *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (!inputs[i].folder && cli_is_stream(inputs[i].path) && !(inputs[i].formats & CLI_STREAM))
+            return cli_error(
+                command, CLI_USAGE,
+                "%s is \"-\", but it cannot be read from standard input: give the name "
+                "of a file",
+                inputs[i].option);
+    return -1;
+}
+
 static int check_clashes(const cli_command *command, const cli_file *inputs, size_t input_count,
                          const cli_file *outputs, size_t output_count)
 {
@@ -243,6 +255,7 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
         all[count++] = (cli_file){ "--trace", common->trace, NULL, CLI_JSON };
     }
     int code = common ? cli_common_check(command, common) : -1;
+    if (code < 0) code = check_streams(command, inputs, input_count);
     if (code < 0) code = check_clashes(command, inputs, input_count, all, count);
     if (code < 0) code = check_names(command, all, count);
     return code < 0 ? check_possible(command, all, count) : code;

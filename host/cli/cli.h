@@ -122,6 +122,10 @@ typedef struct cli_bar {
 void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit);
 int cli_progress(const char *job, size_t done, size_t total, void *bar);
 void cli_bar_end(cli_bar *bar);
+/* Whether standard error is a terminal that can take a line back. */
+bool cli_has_status_line(void);
+/* That line, cut to the terminal's width: one that wraps could not be taken back. NULL: none any more. */
+void cli_status_line(const char *text);
 /* What goes on, on a terminal that wants progress: a line that the next message takes the place of.
  * NULL takes it away. */
 void cli_doing(const cli_common *common, const char *what);

@@ -23,8 +23,8 @@ static void forget(void)
 static int progress(const char *doing, void *user)
 {
     bool *shown = user;
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", doing);
-    *shown = isatty(STDERR_FILENO);
+    *shown = cli_has_status_line();
+    if (*shown) cli_status_line(doing);
     return cli_interrupted();
 }
 
@@ -54,7 +54,7 @@ void cli_vet_drivers(const cli_command *command)
     if (done || getauxval(AT_SECURE)) return; /* then the environment is not ours to shape */
     done = true;
     const clv_status status = clv_drivers_vet(&options, folder, sizeof folder, &left_out);
-    if (shown) fprintf(stderr, "\r\033[K");
+    if (shown) cli_status_line(NULL);
     if (status && status != CLV_E_CANCELLED)
         cli_warn(command, "drivers are loaded without a test: %s", clv_error_message());
     else if (!status && *folder)

@@ -96,6 +96,11 @@ int cli_check_ending(const cli_command *command, const char *option, const char 
 int cli_check_folder_name(const cli_command *command, const char *option, const char *folder)
 {
     struct stat info;
+    if (cli_is_stream(folder))
+        return cli_error(command, CLI_USAGE,
+                         "%s is \"-\", but several files are written, which standard output cannot "
+                         "take: give the name of a folder",
+                         option);
     if (!folder || !cli_formats_of(folder) || stat(folder, &info) == 0) return -1;
     return cli_error(
         command, CLI_USAGE,

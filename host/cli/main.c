@@ -199,6 +199,7 @@ int main(int argc, char **argv)
     }
     if (is_one_of(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0)
         return finish(help(argv[2]));
-    if (is_one_of(argv[1], "--version", "-V")) return finish(cli_print_version());
+    if (is_one_of(argv[1], "--version", "-V") || strcmp(argv[1], "version") == 0)
+        return finish(cli_print_version());
     return finish(run_command(argc, argv, icds, icd_count));
 }

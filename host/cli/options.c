@@ -62,7 +62,11 @@ int cli_status(const cli_command *command, clv_status status)
     default:
         break;
     }
-    cli_error(command, code, "%s", clv_error_message());
+    const char *message = clv_error_message();
+    const size_t name = strlen(command->name);
+    if (clv_starts_with(message, command->name) && clv_starts_with(message + name, ": "))
+        message += name + 2; /* the operation has the command's name, which stands there already */
+    cli_error(command, code, "%s", message);
     if (*clv_error_detail()) fprintf(stderr, "%s\n", clv_error_detail());
     return code;
 }

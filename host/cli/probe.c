@@ -68,13 +68,13 @@ static void on_signal(int number)
 static int progress(const char *doing, void *user)
 {
     const probe_args *args = user;
-    if (!args->quiet && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", doing);
+    if (!args->quiet && cli_has_status_line()) cli_status_line(doing);
     return interrupted;
 }
 
 static void end_progress(const probe_args *args)
 {
-    if (!args->quiet && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    if (!args->quiet && cli_has_status_line()) cli_status_line(NULL);
 }
 
 static bool speaks_utf8(void)

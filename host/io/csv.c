@@ -361,8 +361,11 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
     char there[200];
     size_t length;
     const char *header = clv_csv_header(table, &length);
-    return clv_fail(CLV_E_FORMAT, "%s: no column '%s'; the columns are %s", table->path, name,
-                    clv_printable(header, length, there, sizeof there));
+    const bool other =
+        table->columns == 1 && (memchr(header, ';', length) || memchr(header, '\t', length));
+    return clv_fail(CLV_E_FORMAT, "%s: no column '%s'; the columns are %s%s", table->path, name,
+                    clv_printable(header, length, there, sizeof there),
+                    other ? " (commas must stand between them)" : "");
 }
 
 /* What lies between two offsets, without the line ends at its end. */

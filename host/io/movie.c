@@ -60,18 +60,34 @@ clv_status clv_movie_short(const char *path, const char *what, size_t whole_fram
                     path, what, whole_frames - 1);
 }
 
+/* What has no channels and planes has the number 0 of each. */
+static clv_status only_one(const char *path, const clv_movie_options *options)
+{
+    const bool channel = options->channel_given && options->channel;
+    if (!channel && !(options->z_given && options->z)) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "%s: %s %zu was asked for, but this file has only one, number 0", path,
+                    channel ? "channel" : "plane", channel ? options->channel : options->z);
+}
+
 static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
 {
     unsigned char start[8] = { 0 };
     char found[40];
     clv_input input;
-    if (options->raw.given) return clv_movie_open_raw(movie, options);
+    if (options->raw.given) {
+        CLV_TRY(only_one(movie->path, options));
+        return clv_movie_open_raw(movie, options);
+    }
     CLV_TRY(clv_input_open(&input, movie->path));
     const size_t there = input.length < sizeof start ? (size_t)input.length : sizeof start;
     const clv_status status = clv_input_read(&input, start, there);
     clv_input_close(&input);
     CLV_TRY(status);
-    if (memcmp(start, "\x93NUMPY", 6) == 0) return clv_movie_open_npy(movie, options);
+    if (memcmp(start, "\x93NUMPY", 6) == 0) {
+        CLV_TRY(only_one(movie->path, options));
+        return clv_movie_open_npy(movie, options);
+    }
     if (memcmp(start, "II*\0", 4) == 0 || memcmp(start, "MM\0*", 4) == 0 ||
         memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
         return clv_movie_open_tiff(movie, options);

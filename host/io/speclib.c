@@ -9,9 +9,11 @@
 #include "base/text.h"
 #include "host/io/npy.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_ARMS = 64, MAX_ARRAYS = 32, MAX_JSON = 1 << 20, MAX_NAME = 128, MAX_NODES = 1 << 24 };
 
@@ -289,6 +291,12 @@ clv_status clv_speclib_read(const char *folder, clv_speclib *out)
     *out = (clv_speclib){ 0 };
     clv_text_add(&path, "%s/lib.json", folder);
     clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", folder) : CLV_OK;
+    if (!status && access(path.data, F_OK))
+        status = clv_fail(
+            CLV_E_IO,
+            "%s: not a library of templates: cannot find %s (%s). A library is a folder that "
+            "packaging/rvspecfit_library.py or `cleave demo` has made",
+            folder, path.data, strerror(errno));
     if (!status) status = clv_file_read(path.data, MAX_JSON, &text, &length);
     if (!status) status = clv_json_parse(path.data, text, length, &root);
     if (!status) status = read_all(folder, path.data, root, out);

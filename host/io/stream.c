@@ -33,7 +33,7 @@ clv_status clv_input_open(clv_input *input, const char *path)
     struct stat info;
     clv_status status = CLV_OK;
     if (fstat(descriptor, &info))
-        status = io_error("look at", path);
+        status = io_error("read the size of", path);
     else if (S_ISDIR(info.st_mode))
         status = clv_fail(CLV_E_IO, "%s: is a directory", path);
     else if (!S_ISREG(info.st_mode))

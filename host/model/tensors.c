@@ -104,7 +104,7 @@ clv_status clv_tensors_open(const char *path, clv_tensors **out)
     else if (t->descriptor < 0)
         status = io_error("open", path);
     else if (fstat(t->descriptor, &info))
-        status = io_error("look at", path);
+        status = io_error("read the size of", path);
     else if (!S_ISREG(info.st_mode))
         status =
             clv_fail(CLV_E_IO, "%s: a directory, pipe or device; a regular file is needed", path);

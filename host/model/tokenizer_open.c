@@ -28,7 +28,9 @@ static clv_status locate(const char *path, char **folder, const char **file)
         else if (clv_folder_has(path, "vocab.txt"))
             *file = "vocab.txt";
         else
-            return clv_fail(CLV_E_IO, "%s: neither tokenizer.json nor vocab.txt is there", path);
+            return clv_fail(CLV_E_IO,
+                            "%s: not a model folder: it has neither tokenizer.json nor vocab.txt",
+                            path);
     } else {
         const char *name = slash ? slash + 1 : path;
         clv_text text = { 0 };
@@ -36,11 +38,16 @@ static clv_status locate(const char *path, char **folder, const char **file)
         *folder = text.data;
         *file = clv_ends_with(name, ".json") ? "tokenizer.json" : "vocab.txt";
         if (strcmp(name, *file) != 0)
-            return missing ? clv_fail(CLV_E_IO, "%s: cannot look at: %s", path, strerror(missing))
-                           : clv_fail(CLV_E_ARGUMENT,
-                                      "%s: expected a model folder, its tokenizer.json or its "
-                                      "vocab.txt",
-                                      path);
+            return missing
+                       ? clv_fail(CLV_E_IO,
+                                  "%s: there is no such model folder (%s). To download a model: "
+                                  "hf download sentence-transformers/all-MiniLM-L6-v2 "
+                                  "--local-dir %s",
+                                  path, strerror(missing), path)
+                       : clv_fail(CLV_E_ARGUMENT,
+                                  "%s: expected a model folder, its tokenizer.json or its "
+                                  "vocab.txt",
+                                  path);
     }
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
 }
@@ -145,13 +152,15 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           "%s/sentence_bert_config.json: do_lower_case is true, and the tokenizer "
                           "keeps capitals: not supported",
                           folder);
-    if (!status && options->max_length && !options->unlimited &&
-        (options->max_length < 2 || options->max_length > positions))
-        status =
-            clv_fail(CLV_E_ARGUMENT,
-                     "%s: at most %zu tokens asked for, expected 2 to %zu, which the model has "
-                     "places for",
-                     folder, options->max_length, positions);
+    const size_t wanted = options->unlimited ? 0 : options->max_length;
+    if (!status && wanted && wanted < 2)
+        status = clv_fail(CLV_E_ARGUMENT, "%s: max_length is %zu, but it must be at least 2",
+                          folder, wanted);
+    if (!status && wanted > positions)
+        status = clv_fail(CLV_E_ARGUMENT,
+                          "%s: max_length is %zu, but it must be 2 to %zu, the number of positions "
+                          "of the model",
+                          folder, wanted, positions);
     t->max_length = limit_in(sentence, "max_seq_length");
     const bool old = !clv_json_get(tokenizer, "model_max_length"); /* called max_len then */
     if (t->max_length == SIZE_MAX)

@@ -94,8 +94,12 @@ static void warn_icds(clv_machine *machine)
                                  "%s: %s", file, message);
         if (strcmp(icd->status, "missing") == 0)
             clv_machine_warn(machine, "driver_missing",
-                             "reinstall or remove the package that owns the file", "%s: %s", file,
-                             message);
+                             icd->file
+                                 ? "reinstall or remove the package that owns the file"
+                                 : "correct or unset OCL_ICD_VENDORS or OCL_ICD_FILENAMES, which "
+                                   "names it",
+                             "%s%s%s", clv_starts_with(message, file) ? "" : file,
+                             clv_starts_with(message, file) ? "" : ": ", message);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/file.h"
 #include "probe/measure/bench.h"
 #include "probe/measure/check.h"
 #include "probe/helper/isolate.h"
@@ -55,8 +55,7 @@ static void keep(const campaign *c, size_t index)
     const clv_probe_report *report = &c->machine->report;
     const clv_probe_device *device = &report->devices[index];
     if (clv_record_save(&report->host, &report->platforms[device->platform], device))
-        clv_log(CLV_LOG_WARN, "what was found about device %zu is not kept: %s", index,
-                clv_error_message());
+        clv_cache_lost();
 }
 
 static clv_probe_rates no_rates(void)
@@ -324,8 +323,7 @@ clv_status clv_qualify_device(const clv_probe_report *report, size_t index,
         clv_check_device(&device, &found);
         device.check = found.check;
         if (clv_record_save(&report->host, &report->platforms[device.platform], &device))
-            clv_log(CLV_LOG_WARN, "the qualification of %s is not kept: %s",
-                    device.name ? device.name : "a device", clv_error_message());
+            clv_cache_lost();
         clv_quirk_findings(&device.check, &device.flags);
     }
     qualification->ok = device.check.ok;

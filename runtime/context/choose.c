@@ -53,9 +53,15 @@ static clv_status check_mode(const clv_probe_report *report, clv_mode mode, cons
     if (((mode == CLV_MODE_GPU || mode == CLV_MODE_HYBRID) && !gpu) ||
         ((mode == CLV_MODE_CPU || mode == CLV_MODE_HYBRID) && !other)) {
         char *here = clv_devices_summary(report);
-        const clv_status status = clv_fail(
-            CLV_E_NO_DEVICE, "mode %s was asked for, but there is no usable %s; here: %s",
-            clv_mode_name(mode), gpu ? "CPU device" : "GPU", here && *here ? here : "no device");
+        const clv_status status = clv_fail(CLV_E_NO_DEVICE,
+                                           "mode %s needs %s, but this machine has %s; mode auto "
+                                           "takes what there is, mode reference "
+                                           "needs no OpenCL",
+                                           clv_mode_name(mode),
+                                           mode == CLV_MODE_HYBRID ? "a GPU and a CPU device"
+                                           : mode == CLV_MODE_GPU  ? "a GPU that OpenCL shows"
+                                                                   : "an OpenCL CPU device",
+                                           here && *here ? here : "no device");
         clv_free(here);
         return status;
     }

@@ -46,7 +46,7 @@ void clv_cache_open(clv_cache *cache, const char *directory)
     clv_status status = clv_dir_make_private(directory);
     if (!status) status = clv_dir_make_private(programs);
     if (status) {
-        clv_log(CLV_LOG_WARN, "no disk cache: %s", clv_error_message());
+        clv_cache_lost();
         return;
     }
     memcpy(cache->directory, directory, strlen(directory) + 1);
@@ -138,7 +138,7 @@ void clv_cache_store(const clv_cache *cache, const char *key, const void *payloa
     clv_text_bytes(&entry, payload, length);
     if (!entry.failed && entry.length <= MAX_ENTRY_BYTES) {
         if (clv_file_write_private(path, entry.data, entry.length))
-            clv_log(CLV_LOG_WARN, "program not kept: %s", clv_error_message());
+            clv_cache_lost();
         else
             clv_cache_evict(cache);
     }

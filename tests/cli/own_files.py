@@ -122,7 +122,7 @@ def check_finetune():
 
 
 def check_others():
-    refuses("-o: in.txt is what SPOTS reads", "link", "in.txt", "-o", "in.txt", "--search", "2")
+    refuses("-o: in.txt is what SPOTS.csv reads", "link", "in.txt", "-o", "in.txt", "--search", "2")
     for option in "-o", "--tracks", "--overlay", "--report", "--trace":
         refuses("is what MOVIE reads", "blobs", "in.txt", "--link", "2", option, "in.txt",
                 *([] if option == "-o" else ["-o", "new.csv"]))

@@ -166,7 +166,7 @@ def check_refused(folder, model, data):
         (2, "--batch-size: 1 given, expected 2", ["--data", data, "--batch-size=1", "--task=pairs"]),
         (2, "line 2: byte 1 of the label (0xFF)", ["--data", latin1]),
         (2, "there is no", ["--data", data, "--resume"]),
-        (2, "--data FILE is needed", []),
+        (2, "--data FILE is missing", []),
     ]
     for code, part, arguments in bad:
         done = run(model, "--mode=reference", *arguments, "-o", out)

@@ -97,7 +97,7 @@ def check_refusals(folder):
     refuses(2, "neither tokenizer.json nor vocab.txt", folder, "-o", target)
     refuses(2, "MODEL_DIR is missing", "-o", target)
     refuses(2, "exclude each other", TINY, "--no-limit", "--max-length=9", "-o", target)
-    refuses(2, "at most 1 tokens asked for", TINY, "--max-length=1", "-o", target)
+    refuses(2, "max_length is 1, but it must be at least 2", TINY, "--max-length=1", "-o", target)
     refuses(2, "--threads", TINY, "--threads=65", "-o", target)
     refuses(2, "expected a model folder", os.path.join(DATA, "tokens.json"), "-o", target)
     refuses(1, "cannot create", TINY, "-o", os.path.join(folder, "none", "out.json"))

@@ -55,7 +55,9 @@ def check_paths(root, text):
         if not word.startswith(ROOMS) or re.search(r"[A-Z]{3,}|[<>{}$*]", word.split("/")[-1]):
             continue
         path = word.rstrip(".,;:)")
-        if "NAME" not in os.path.dirname(path) and not os.path.exists(os.path.join(root, path)):
+        if any(re.fullmatch(r"[A-Z]{3,}", part) for part in os.path.dirname(path).split("/")):
+            continue
+        if not os.path.exists(os.path.join(root, path)):
             yield "`%s` is not there" % path
 
 

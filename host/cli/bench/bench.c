@@ -167,12 +167,14 @@ static void tell(const char *doing, void *user)
 {
     const teller *t = user;
     const char *who = t->party < t->b->party_count ? t->b->parties[t->party].name : "peers";
-    if (t->show) fprintf(stderr, "\r\033[K%s: %s", who, doing);
+    char line[200];
+    snprintf(line, sizeof line, "%s: %s", who, doing);
+    if (t->show) cli_status_line(line);
 }
 
 static void end_telling(const teller *t)
 {
-    if (t->show) fprintf(stderr, "\r\033[K");
+    if (t->show) cli_status_line(NULL);
 }
 
 /* ---- a party --------------------------------------------------------------------------------------------- */
@@ -310,7 +312,7 @@ static clv_status take_turn(teller *t, size_t ours, const char *scripts, const c
 static clv_status measure_all(bench *b, const bench_args *a, const char *scripts,
                               const char *environments, bool *failed)
 {
-    teller t = { .b = b, .show = !a->quiet && isatty(STDERR_FILENO) };
+    teller t = { .b = b, .show = !a->quiet && cli_has_status_line() };
     const size_t ours = b->party_count;
     const bool runtime = b->plan.runtime;
     clv_status status = CLV_OK;

@@ -17,7 +17,7 @@
 static int progress(const char *doing, void *user)
 {
     const bool *show = user;
-    if (*show) fprintf(stderr, "\r\033[K%s", doing);
+    if (*show) cli_status_line(doing);
     return cli_interrupted();
 }
 
@@ -34,7 +34,7 @@ static clv_status probe(const char *selection, clv_bench level, bool *show,
                                         .progress_user = show };
     cli_vet_drivers(&cli_bench);
     const clv_status status = clv_probe_run(&options, report);
-    if (*show) fprintf(stderr, "\r\033[K");
+    if (*show) cli_status_line(NULL);
     return status;
 }
 
@@ -149,7 +149,7 @@ int bench_choose_parties(bench *b, const char *modes, const char *selection, boo
 {
     char orders[1024] = "", ordered_modes[16] = "";
     const char *device = clv_environment("CLEAVE_DEVICE");
-    bool show = tell && isatty(STDERR_FILENO);
+    bool show = tell && cli_has_status_line();
     clv_probe_report *report = NULL;
     int mode;
     /* the orders of variables are taken here: the contexts of the parties must not take them again */

@@ -100,7 +100,8 @@ static int read_frames(blobs_args *a)
 static int check_args(blobs_args *a)
 {
     if (!a->output && !a->preview_given && !a->tracks)
-        return cli_error(&cli_blobs, CLI_USAGE, "-o FILE is needed: where the spots go");
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "-o FILE is missing: where the spots go, such as -o spots.csv");
     if (!(a->min_sigma > 0) || a->max_sigma < a->min_sigma)
         return cli_error(&cli_blobs, CLI_USAGE,
                          "--min-sigma %g and --max-sigma %g given, expected 0 < min <= max",
@@ -114,6 +115,24 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
     if (a->fill_gaps && !a->link_given)
         return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
+    if (!a->link_given && (a->memory || a->min_length != 1))
+        return cli_error(
+            &cli_blobs, CLI_USAGE,
+            "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
+            a->memory ? "--memory" : "--min-length");
+    if (a->sigma_ratio != 1.6 && !a->dog)
+        return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+    if ((a->pixel_size || a->interval_given) && a->format != BLOBS_TRACKMATE)
+        return cli_error(
+            &cli_blobs, CLI_USAGE,
+            "%s scales what --format trackmate writes; other formats are in pixels and "
+            "frames",
+            a->pixel_size ? "--pixel-size" : "--interval");
+    if (a->preview_given && !a->common.quiet && (a->output || a->tracks || a->overlay))
+        cli_warn(&cli_blobs, "--preview only prints: %s is not written",
+                 a->output   ? a->output
+                 : a->tracks ? a->tracks
+                             : a->overlay);
     if (!(a->overlap >= 0 && a->overlap <= 1))
         return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
     if (a->scope == 1 && a->threshold_sigma_given)
@@ -323,8 +342,9 @@ static void announce(const task *t)
 {
     char bytes[16];
     if (t->a->common.quiet) return;
-    fprintf(stderr, "%s: %s, %zu frames of %zux%zu %s (%s)", t->a->movie, t->facts->format,
-            t->facts->frames, t->facts->width, t->facts->height, t->facts->stored,
+    fprintf(stderr, "%s: %s, %zu frame%s of %zux%zu %s (%s)", t->a->movie, t->facts->format,
+            t->facts->frames, t->facts->frames == 1 ? "" : "s", t->facts->width, t->facts->height,
+            t->facts->stored,
             clv_format_bytes((uint64_t)t->facts->frames * t->facts->height * t->facts->width *
                                  clv_type_size(t->facts->type),
                              bytes));
@@ -346,9 +366,10 @@ static void summarize(const task *t, double seconds)
     const clv_blob_summary *s = &t->summary;
     if (t->a->common.quiet) return;
     FILE *out = t->a->news;
-    fprintf(out, "%zu frames, %zu spots, %.1f a frame", s->frames, s->spots,
+    fprintf(out, "%zu frame%s, %zu spot%s, %.1f per frame", s->frames, s->frames == 1 ? "" : "s",
+            s->spots, s->spots == 1 ? "" : "s",
             s->frames ? (double)s->spots / (double)s->frames : 0);
-    if (t->a->link_given) fprintf(out, ", %zu tracks", t->tracks);
+    if (t->a->link_given) fprintf(out, ", %zu track%s", t->tracks, t->tracks == 1 ? "" : "s");
     fprintf(out, "; %s, %.0f frames/s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
             clv_format_seconds(seconds, took), seconds > 0 ? (double)s->frames / seconds : 0,
             t->read_s, s->job_s, s->finish_s);
@@ -440,8 +461,9 @@ static int run(int argc, char **argv)
     t.facts = clv_movie_look(t.movie);
     t.first = a.first, t.last = CLV_MIN(a.last, t.facts->frames);
     if (t.first >= t.last)
-        code = cli_error(&cli_blobs, CLI_USAGE, "--frames: %s given, the movie has %zu", a.frames,
-                         t.facts->frames);
+        code = cli_error(&cli_blobs, CLI_USAGE,
+                         "--frames is %s, but the movie has the frames 0 to %zu", a.frames,
+                         t.facts->frames - 1);
     else
         code = cli_common_context(&cli_blobs, &a.common, &t.context);
     if (code < 1 && t.context)

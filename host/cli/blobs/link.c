@@ -186,10 +186,17 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_link, "SPOTS.csv", operands, argv + 1)) >= 0) return code;
     if (!a.output)
-        return cli_error(&cli_link, CLI_USAGE, "-o FILE is needed: where the table goes");
-    if (!a.search_given || !(a.search > 0))
-        return cli_error(&cli_link, CLI_USAGE, "--search R is needed, more than 0");
-    const cli_file input = { "SPOTS", argv[1], NULL, 0 },
+        return cli_error(&cli_link, CLI_USAGE,
+                         "-o FILE is missing: where the table goes, such as -o tracks.csv");
+    if (!a.search_given)
+        return cli_error(
+            &cli_link, CLI_USAGE,
+            "--search R is missing: how far, in pixels, a particle may move from frame to "
+            "frame");
+    if (!(a.search > 0))
+        return cli_error(&cli_link, CLI_USAGE, "--search is %g, but it must be more than 0",
+                         a.search);
+    const cli_file input = { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
                    output = { "-o", a.output, NULL, CLI_CSV };
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
     rows r = { 0 };

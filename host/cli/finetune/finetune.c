@@ -67,9 +67,10 @@ static int check_numbers(const finetune_args *a)
 static int check(const finetune_args *a)
 {
     if (!a->data)
-        return cli_error(&cli_finetune, CLI_USAGE, "--data FILE is needed: what to learn from");
+        return cli_error(&cli_finetune, CLI_USAGE,
+                         "--data FILE is missing: the examples to learn from");
     if (!a->output)
-        return cli_error(&cli_finetune, CLI_USAGE, "-o FOLDER is needed: where the model goes");
+        return cli_error(&cli_finetune, CLI_USAGE, "-o FOLDER is missing: where the model goes");
     const int code = check_numbers(a);
     return code >= 0 ? code : cli_texts_check(&cli_finetune, &a->texts);
 }
@@ -99,7 +100,7 @@ static int check_files(const finetune_state *s)
 {
     enum { OWN = 2 };
     const finetune_args *a = s->args;
-    cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL },
+    cli_file inputs[CLI_MODEL_FILES + OWN] = { { "--data", a->data, NULL, CLI_STREAM },
                                                { "--val", a->validation, NULL } };
     cli_file outputs[CLI_MODEL_FILES + 2] = { { "-o", "checkpoint.safetensors", a->output, 0 },
                                               [CLI_MODEL_FILES + 1] = { "the line of each step",

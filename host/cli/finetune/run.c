@@ -148,7 +148,7 @@ static clv_status validate(const cli_train_plan *p, clv_trainer *trainer, batch 
 static void say(const cli_train_plan *p, const cli_bar *bar, const char *line)
 {
     if (p->quiet) return;
-    if (bar->show) fputs("\r\033[K", stderr);
+    if (bar->show) cli_status_line(NULL);
     fputs(line, stdout);
     fflush(stdout);
 }

@@ -52,7 +52,8 @@ static unsigned radius_of_area(uint64_t area)
 /* Options that need more than their own row to be judged. -1 to go on. */
 static int check_args(paco_args *a)
 {
-    if (!a->output) return cli_error(&cli_paco, CLI_USAGE, "-o DIR is needed: where the maps go");
+    if (!a->output)
+        return cli_error(&cli_paco, CLI_USAGE, "-o DIR is missing: the folder where the maps go");
     if (a->radius_given && (a->radius < 2 || a->radius > 6))
         return cli_error(&cli_paco, CLI_USAGE, "--radius: %llu given, expected 2 to 6",
                          (unsigned long long)a->radius);

@@ -3,12 +3,23 @@
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "host/io/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The message begins with the file's name; which of the three it was meant to be helps more. */
+static int bad_input(const char *operand, clv_status status)
+{
+    clv_error why = { 0 };
+    clv_error_take(&why, status);
+    (void)clv_fail_detail(status, why.detail, "%s: %s", operand, why.message);
+    clv_error_clear(&why);
+    return cli_input_status(&cli_paco, status);
+}
 
 static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
 {
@@ -18,13 +29,14 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
     if (!status) status = clv_file_array_convert(&cube, path, CLV_F32);
     if (status) {
         clv_file_array_clear(&cube);
-        return cli_input_status(&cli_paco, status);
+        return bad_input("CUBE", status);
     }
     if (cube.rank != 3 && cube.rank != 4) {
         clv_shape_text(cube.rank, cube.shape, shape);
         clv_file_array_clear(&cube);
         return cli_error(&cli_paco, CLI_USAGE,
-                         "%s: %s given, expected frames [T,H,W] or channels of frames [C,T,H,W]",
+                         "CUBE: %s has the shape %s, but it must be frames [T,H,W] or channels of "
+                         "frames [C,T,H,W]: is the order CUBE ANGLES PSF?",
                          path, shape);
     }
     const size_t *dims = cube.shape + cube.rank - 3;
@@ -51,7 +63,7 @@ static int read_angles(const char *path, paco_inputs *in)
 {
     size_t count;
     const clv_status status = clv_vector_read(path, &in->angles, &count);
-    if (status) return cli_input_status(&cli_paco, status);
+    if (status) return bad_input("ANGLES", status);
     if (count != in->frames)
         return cli_error(&cli_paco, CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
                          path, count, in->frames);
@@ -110,15 +122,16 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     if (!status) status = clv_file_array_convert(&psf, path, CLV_F32);
     if (status) {
         clv_file_array_clear(&psf);
-        return cli_input_status(&cli_paco, status);
+        return bad_input("PSF", status);
     }
     in->psf = psf.data;
     const size_t rank = psf.rank;
     if (rank < 2 || rank > 3 || psf.shape[rank - 1] != psf.shape[rank - 2] ||
         !psf.shape[rank - 1] || (rank == 3 && !psf.shape[0]))
         return cli_error(&cli_paco, CLI_USAGE,
-                         "%s: %s given, expected a square PSF [n,n] or several [k,n,n]", path,
-                         clv_shape_text(rank, psf.shape, shape));
+                         "PSF: %s has the shape %s, but it must be square, [n,n], or several of "
+                         "them, [k,n,n]",
+                         path, clv_shape_text(rank, psf.shape, shape));
     in->psf_size = psf.shape[rank - 1];
     in->psf_count = rank == 3 ? psf.shape[0] : 1;
     if (in->psf_size < 2 * a->radius + 1)
@@ -131,11 +144,12 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     const bool per_channel = in->channels > 1 && in->psf_count == in->channels;
     const size_t side = CLV_MIN(in->height, in->width);
     if (in->psf_count > 1 && !per_channel && in->psf_size >= side)
-        return cli_error(&cli_paco, CLI_USAGE,
-                         "%s: PSF is %s, which looks like a sequence of frames (those of CUBE are "
-                         "%zux%zu); PSF must be one off-axis image of the star, [n,n], or several "
-                         "of them, [k,n,n], smaller than a frame: is the order CUBE ANGLES PSF?",
-                         path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
+        return cli_error(
+            &cli_paco, CLI_USAGE,
+            "PSF: %s has the shape %s, which looks like a sequence of frames (those of CUBE are "
+            "%zux%zu); it must be one off-axis image of the star, [n,n], or several "
+            "of them, [k,n,n], smaller than a frame: is the order CUBE ANGLES PSF?",
+            path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
             return cli_error(&cli_paco, CLI_FAILED, "%s: no memory", path);

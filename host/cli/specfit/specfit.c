@@ -66,9 +66,12 @@ static void make_table(specfit_args *a, cli_option *table)
 static int check_args(const specfit_args *a)
 {
     if (!a->library)
-        return cli_error(&cli_specfit, CLI_USAGE, "--library DIR is needed: the templates");
+        return cli_error(
+            &cli_specfit, CLI_USAGE,
+            "--library DIR is missing: the folder of templates (`cleave demo` makes one)");
     if (!a->output)
-        return cli_error(&cli_specfit, CLI_USAGE, "-o FILE is needed: where the table goes");
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "-o FILE is missing: where the table goes, such as -o stars.csv");
     if (a->starts < 1 || a->starts > 8)
         return cli_error(&cli_specfit, CLI_USAGE, "--starts: %llu given, expected 1 to 8",
                          (unsigned long long)a->starts);
@@ -81,8 +84,21 @@ static int check_args(const specfit_args *a)
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE: the journal is beside it");
-    if (!(a->max_vel > a->min_vel) || !(a->vel_step > 0) || !(a->max_vsini > 0) || !(a->sigma0 > 0))
-        return cli_error(&cli_specfit, CLI_USAGE, "velocities and widths must be positive");
+    if (!(a->max_vel > a->min_vel))
+        return cli_error(
+            &cli_specfit, CLI_USAGE,
+            "--max-vel is %g, but it must be above the smallest velocity, which is %g km/s%s",
+            a->max_vel, a->min_vel, a->max_vel < 0 ? " (without --min-vel it is -max-vel)" : "");
+    const struct {
+        const char *name;
+        double value;
+    } positive[] = { { "--vel-step", a->vel_step },
+                     { "--max-vsini", a->max_vsini },
+                     { "lsf_sigma0_angstrom (of --config)", a->sigma0 } };
+    for (size_t i = 0; i < CLV_LEN(positive); ++i)
+        if (!(positive[i].value > 0))
+            return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
+                             positive[i].name, positive[i].value);
     return -1;
 }
 
@@ -116,11 +132,13 @@ static int read_config(specfit_args *a)
     const clv_status status = clv_file_read(a->config, 1 << 20, &text, &length);
     if (status) return cli_input_status(&cli_specfit, status);
     int code = CLI_OK;
+    size_t settings = 0;
     for (line = strtok_r(text, "\n", &rest); line && !code; line = strtok_r(NULL, "\n", &rest)) {
         char key[64], value[128];
         double number;
         const int found = sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value);
         if (found > 0 && *line != ' ') *inside = '\0';
+        settings += found > 0 && strchr(line, ':') != NULL;
         double *to = found == 2 ? setting(a, inside, key) : NULL;
         if (found == 1) clv_copy_string(inside, sizeof inside, key);
         if (to && !clv_parse_double(value, &number))
@@ -129,6 +147,10 @@ static int read_config(specfit_args *a)
         else if (to && isnan(*to))
             *to = number;
     }
+    if (!settings && !code)
+        code = cli_error(&cli_specfit, CLI_USAGE,
+                         "%s: no settings in it, which are lines such as \"max_vel: 1000\"",
+                         a->config);
     clv_free(text);
     return code;
 }

@@ -82,7 +82,8 @@ static int run(int argc, char **argv)
     int code = cli_encode_parse(&cli_embed, &a.encode, own, argc, argv);
     if (code >= 0) return code;
     if (!a.output)
-        return cli_error(&cli_embed, CLI_USAGE, "-o FILE is needed: where the vectors go");
+        return cli_error(&cli_embed, CLI_USAGE,
+                         "-o FILE is missing: where the vectors go, such as -o vectors.npy");
     if (cli_is_stream(a.output) && writes_npy(&a) && isatty(STDOUT_FILENO))
         return cli_error(&cli_embed, CLI_USAGE,
                          "-o -: NPY is no text for a terminal; expected a file, a pipe or --format "

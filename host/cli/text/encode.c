@@ -55,7 +55,8 @@ static clv_status check_fit(const cli_encode *e)
 int cli_encode_open(cli_encode *e, const cli_file *outputs, size_t output_count)
 {
     const cli_encode_args *a = e->args;
-    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL,
+                                                                   CLI_STREAM } };
     cli_model_files("MODEL_DIR", e->folder, inputs);
     int code =
         cli_check_files(e->command, &a->common, inputs, CLV_LEN(inputs), outputs, output_count);
@@ -96,12 +97,13 @@ int cli_encode_start(cli_encode *e, const clv_model_config *config)
 static void show_rate(cli_encode *e)
 {
     const double now = clv_now();
+    char line[120];
     if (!e->show || now - e->drawn < 0.2) return;
-    if (!(e->drawn > 0)) cli_doing(&e->args->common, NULL);
     e->drawn = now;
-    fprintf(stderr, "\r%llu texts, %.0f texts/s, %.0f tokens/s   ",
-            (unsigned long long)e->counts.texts, (double)e->counts.texts / (now - e->started),
-            (double)e->counts.tokens / (now - e->started));
+    snprintf(line, sizeof line, "%llu texts, %.0f texts/s, %.0f tokens/s",
+             (unsigned long long)e->counts.texts, (double)e->counts.texts / (now - e->started),
+             (double)e->counts.tokens / (now - e->started));
+    cli_status_line(line);
 }
 
 static clv_status work(const cli_chunk *chunk, void *user)
@@ -123,6 +125,7 @@ static clv_status work(const cli_chunk *chunk, void *user)
 
 clv_status cli_encode_run(cli_encode *e)
 {
+    cli_texts_await(&e->args->texts, e->args->common.quiet);
     const cli_pipeline pipeline = { &e->args->texts, e->tokenizer, &e->lines, CHUNK_LINES,
                                     CHUNK_BYTES };
     char what[80];

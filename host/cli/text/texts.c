@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void cli_texts_table(cli_texts *t, cli_option *table)
 {
@@ -36,6 +37,12 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
         return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
                          (unsigned long long)t->threads);
     return -1;
+}
+
+void cli_texts_await(const cli_texts *t, bool quiet)
+{
+    if (!quiet && cli_is_stream(t->input) && isatty(STDIN_FILENO))
+        fprintf(stderr, "type texts, one in a line, and end with Ctrl-D (-i FILE reads a file)\n");
 }
 
 clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unlimited,

@@ -23,6 +23,8 @@ void cli_texts_table(cli_texts *texts, cli_option *table);
 
 /* Checks the options. Returns -1 to go on, else the exit code. */
 int cli_texts_check(const cli_command *command, const cli_texts *texts);
+/* Who waits at a terminal for a command that reads from it should know. */
+void cli_texts_await(const cli_texts *texts, bool quiet);
 /* The tokenizer of a model folder, with these options. */
 clv_status cli_texts_tokenizer(const cli_texts *texts, const char *folder, bool unlimited,
                                clv_tokenizer **out);

@@ -46,7 +46,8 @@ static int check_files(const tokenize_args *a, const char *folder)
 {
     const unsigned formats = a->format == CLI_IDS_JSON ? CLI_JSON : CLI_LINES | CLI_SAID;
     const cli_file output = { "-o", a->output, NULL, formats };
-    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL } };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL,
+                                                                   CLI_STREAM } };
     cli_model_files("MODEL_DIR", folder, inputs);
     return cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
 }
@@ -86,6 +87,7 @@ static int run(int argc, char **argv)
     clv_lines lines;
     code = cli_input_status(&cli_tokenize, clv_lines_open(&lines, a.texts.input));
     lines.column = (size_t)a.texts.column;
+    if (!code) cli_texts_await(&a.texts, a.quiet);
     if (!code) code = cli_status(&cli_tokenize, convert(&a, t, &lines, &counts));
     clv_lines_close(&lines);
     if (!code && !a.quiet) {
