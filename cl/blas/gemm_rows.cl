@@ -234,7 +234,8 @@ static void finish_part(__global const float *tile, const finish_t *f, uint rows
  * the sums of the next tile, for a part of the B that comes next, and of the next block's A. */
 static void multiply(__global const float *restrict a, __global const float *restrict b, uint kc,
                      __global const float *next, uint next_step, __global const float *row,
-                     __global const float *out, size_t out_row, bool fresh, __global const float *from, __global float *to)
+                     __global const float *out, size_t out_row, bool fresh, __global const float *from,
+                     __global float *to)
 {
     __global const float *then = from + MR * NR;
     fvec acc[MR][NV];

@@ -452,8 +452,8 @@ static bool any_of(ivec mask)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_look_along(__global const float *restrict memory, ulong responses_at,
-                    __global uint *restrict peaks, volatile __global uint *counts, int height, int width, int scales, int rows,
-                    uint capacity, float low, float relative, uint at)
+                    __global uint *restrict peaks, volatile __global uint *counts, int height, int width,
+                    int scales, int rows, uint capacity, float low, float relative, uint at)
 {
     const int k = get_global_id(1) % scales;
     const uint n = get_global_id(1) / scales;

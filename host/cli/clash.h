@@ -22,7 +22,8 @@ bool cli_same_file(const char *a, const char *b);
 
 /* What is asked before anything is read or written, in this order:
  *  - is an input "-" that cannot be standard input?
- *  - would an output replace an input or another output? Only one may be standard output ("-"); devices and pipes may be used twice;
+ *  - would an output replace an input or another output? Only one may be standard output ("-"); devices and
+ *    pipes may be used twice;
  *  - does every output's name have the ending of a format that it can have?
  *  - can the outputs be made? A folder that is not there yet has to be one that can be made.
  * `common`: its report and trace are outputs as well, and its other options are checked, too; may be NULL.

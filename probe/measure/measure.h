@@ -5,8 +5,9 @@
 
 #include "probe/machine.h"
 
-/* Does what options.check, options.bench and options.measure_free ask, on the devices in `wanted` ([device_count]; NULL:
- * all), and keeps all but the free memory on disk. All checks run at once; measurements one after the other.
+/* Does what options.check, options.bench and options.measure_free ask, on the devices in `wanted`
+ * ([device_count]; NULL: all), and keeps all but the free memory on disk. All checks run at once; measurements
+ * one after the other.
  * What a device does wrong is a fact in the report; decide again afterwards. CLV_E_CANCELLED,
  * CLV_E_IO, CLV_E_MEMORY. */
 clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *options,

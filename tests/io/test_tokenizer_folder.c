@@ -90,7 +90,8 @@ static void a_folder_says_how_long_texts_may_be(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "max_length is 65, but it must be 2 to 64",
                 clv_tokenizer_open(in, &options, &t));
     options.max_length = 1;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "max_length is 1, but it must be at least 2", clv_tokenizer_open(in, &options, &t));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "max_length is 1, but it must be at least 2",
+                clv_tokenizer_open(in, &options, &t));
     put(in, "tokenizer_config.json", "{\"tokenizer_class\": \"RobertaTokenizer\"}");
     EXPECT_FAIL(CLV_E_FORMAT, "RobertaTokenizer", clv_tokenizer_open(in, NULL, &t));
     put(in, "tokenizer_config.json",

@@ -142,7 +142,8 @@ static clv_status put_star(const synthetic_stars *s, clv_fits_rows *file, size_t
     return CLV_OK;
 }
 
-/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other programs have them, nobody reads these. */
+/* Arms are b, r and z, as many as a star has spectra. Masks and resolution matrices stay zero: files of other
+ * programs have them, nobody reads these. */
 clv_status synthetic_stars_write_coadd(const synthetic_stars *s, size_t count, const char *path)
 {
     static const char *const names[] = { "WAVELENGTH", "FLUX", "IVAR", "MASK", "RESOLUTION" };

@@ -42,9 +42,9 @@ typedef struct cli_encode {
     bool show;
 } cli_encode;
 
-/* In this order, as long as the one before succeeded; _close at the end, always. _open: input, tokenizer, model (`outputs` must not be among their files). _start: devices and the
- * encoder, with the model's configuration or another one. _end: the report, and one line of figures
- * to `out`. */
+/* In this order, as long as the one before succeeded; _close at the end, always. _open: input, tokenizer, model
+ * (`outputs` must not be among their files). _start: devices and the encoder, with the model's configuration or
+ * another one. _end: the report, and one line of figures to `out`. */
 int cli_encode_open(cli_encode *encode, const cli_file *outputs, size_t output_count);
 int cli_encode_start(cli_encode *encode, const clv_model_config *config);
 /* Gives every text to `take`. */

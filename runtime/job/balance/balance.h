@@ -92,10 +92,10 @@ bool clv_balance_finished(const clv_balance *balance); /* every unit is committe
 /* Nobody is left who could do the rest: units are open, no device works or may still join. */
 bool clv_balance_stuck(const clv_balance *balance);
 
-/* Gives up devices that never asked within a minute, and those whose lease is past max(10 x prediction, 5 s); their first one, in which kernels
- * may be compiled, past a minute; one without a prediction past ten. `lost` for each, inside;
- * stats.out tells which, and what they still report is dropped. Returns how many; *until is when to
- * look again. */
+/* Gives up devices that never asked within a minute, and those whose lease is past max(10 x prediction, 5 s); their
+ * first one, in which kernels may be compiled, past a minute; one without a prediction past ten. `lost` for each,
+ * inside; stats.out tells which, and what they still report is dropped. Returns how many; *until is when to look
+ * again. */
 size_t clv_balance_tick(clv_balance *balance, double now, double *until);
 
 /* Takes up to `most` of the lowest free units out of the balance, as committed: somebody who is no
