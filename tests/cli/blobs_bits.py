@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cleave blobs` writes the same bytes for every batch, number of sub-devices and run.
 
-    blobs_bits.py CLEAVE FOLDER PLATFORM
+    blobs_bits.py CLEAVE PLATFORM
 """
 import os
 import subprocess
@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import paco_kit as kit
+import testdata
 
 WAYS = [[], [], ["--batch", "1"], ["--batch", "2"], ["--batch", "4"], ["--batch", "8"],
         ["--sched", "dynamic", "--batch", "3"]]
@@ -18,14 +19,14 @@ KINDS = [[], ["--dog", "--threshold", "7"], ["--threshold-sigma", "4.5", "--subp
 
 
 def main():
-    command, folder, platform = sys.argv[1:]
-    movie = os.path.join(folder, "g_weak_u16.npy")
+    command, platform = sys.argv[1:]
+    movie = testdata.path_of("blobs/g_weak_u16.npy")
     failed = 0
     with tempfile.TemporaryDirectory() as work:
         cache = os.path.join(work, "cache")
         found = kit.devices(command, cache)
         if platform not in found:
-            kit.skip(f"no OpenCL device of {platform}")
+            testdata.skip(f"no OpenCL device of {platform}")
         for kind in KINDS:
             first = None
             for way in WAYS + (SPLIT if platform == "pocl" else []):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cleave blobs` against golden spots: scikit-image's maxima, the pruned set, the truth.
 
-    blobs_goldens.py CLEAVE FOLDER|references PLATFORM|reference [parity] [product] [accuracy]
+    blobs_goldens.py CLEAVE PLATFORM|reference CASE...    CASE: of tests/data/blobs/manifest.json
 """
 import csv
 import json
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import paco_kit as kit
+import testdata
 
 ENVIRONMENT = {}
 
@@ -44,12 +45,13 @@ def match(ours, golden, tolerance):
     return pairs
 
 
-def movie_of(folder, case):
+def file_of(name):
+    return testdata.path_of("blobs/" + name)
+
+
+def movie_of(case):
     base = case.replace("e_border4", "e_border")
-    for name in (base + ".npy", base + ".tif"):
-        if os.path.exists(os.path.join(folder, name)):
-            return os.path.join(folder, name)
-    return None
+    return file_of(base + (".tif" if base == "real_stuck" else ".npy"))
 
 
 def run(command, movie, arguments, options):
@@ -78,11 +80,11 @@ def thresholds(p, raw):
     return ["--threshold", repr(p["threshold_raw"] if raw else p["threshold"])]
 
 
-def parity(command, folder, case, kind, p, options):
+def parity(command, case, kind, p, options):
     """Rows of *_peaks.csv: same y, x and sigma, response within 1e-5; ties and the threshold's
     neighbourhood excepted."""
-    golden = read(os.path.join(folder, "%s_%s_peaks.csv" % (case, kind)))
-    ours = run(command, movie_of(folder, case), ladder(p, kind) + thresholds(p, False) +
+    golden = read(file_of("%s_%s_peaks.csv" % (case, kind)))
+    ours = run(command, movie_of(case), ladder(p, kind) + thresholds(p, False) +
                ["--kernel", "scipy", "--subpixel", "none", "--normalize", "dtype", "--prune", "off"],
                options)
     found = {(r["frame"], r["y"], r["x"], round(r["sigma"], 4)): r for r in ours}
@@ -95,9 +97,9 @@ def parity(command, folder, case, kind, p, options):
     return recall >= bar and precision >= bar, "recall %.4f precision %.4f" % (recall, precision)
 
 
-def product(command, folder, case, kind, p, options):
-    golden = read(os.path.join(folder, "%s_%s_stable.csv" % (case, kind)))
-    ours = run(command, movie_of(folder, case), ladder(p, kind) + thresholds(p, True), options)
+def product(command, case, kind, p, options):
+    golden = read(file_of("%s_%s_stable.csv" % (case, kind)))
+    ours = run(command, movie_of(case), ladder(p, kind) + thresholds(p, True), options)
     pairs = match(ours, golden, 1.0)
     recall, precision = len(pairs) / max(len(golden), 1), len(pairs) / max(len(ours), 1)
     bar = LOOSE.get(case, 0.985)
@@ -118,11 +120,11 @@ ACCURACY = (
 )
 
 
-def accuracy(command, folder, case, kind, extra, error, recall, precision, manifest, options):
+def accuracy(command, case, kind, extra, error, recall, precision, manifest, options):
     p = manifest[case][kind]
-    truth = read(os.path.join(folder, case + "_truth.csv"))
+    truth = read(file_of(case + "_truth.csv"))
     asked = extra if "--threshold-sigma" in extra else thresholds(p, True) + extra
-    ours = run(command, movie_of(folder, case), ladder(p, kind) + asked, options)
+    ours = run(command, movie_of(case), ladder(p, kind) + asked, options)
     pairs = match(ours, truth, 2.0)
     got_recall, got_precision = len(pairs) / len(truth), len(pairs) / max(len(ours), 1)
     unit = 1.0
@@ -143,48 +145,47 @@ def selection(command, platform, cache):
         return ["--mode", "reference"]
     found = kit.devices(command, cache)
     if platform not in found:
-        kit.skip(f"no OpenCL device of {platform}")
+        testdata.skip(f"no OpenCL device of {platform}")
     return ["--device", found[platform]]
 
 
-def check_all(command, folder, manifest, sets, options):
-    for case in sorted(manifest):
+def degenerate(command, p, options):
+    """Flat frames and ties: only what is there is found."""
+    golden = read(file_of("z_degenerate_u16_expected.csv"))
+    ours = run(command, movie_of("z_degenerate_u16"),
+               ladder(p, "log") + thresholds(p, True) + ["--frames", "0:5"], options)
+    pairs = match(ours, golden, 1.0)
+    return (len(pairs) == len(golden) == len(ours),
+            "%d spots, %d expected, %d shared" % (len(ours), len(golden), len(pairs)))
+
+
+def check_all(command, manifest, cases, options):
+    for case in cases:
+        if case == "z_degenerate_u16":
+            yield ("product", case, "log") + degenerate(command, manifest[case]["log"], options)
+            continue
         for kind in ("log", "dog"):
             p = manifest[case].get(kind)
-            if not p or case == "z_degenerate_u16" or not movie_of(folder, case):
-                continue
-            for name, check in (("parity", parity), ("product", product)):
-                if name in sets:
-                    yield (name, case, kind) + check(command, folder, case, kind, p, options)
-    if "accuracy" in sets:
-        for case, kind, extra, *bars in ACCURACY:
-            if case in manifest and movie_of(folder, case):
+            if p:
+                yield ("parity", case, kind) + parity(command, case, kind, p, options)
+                yield ("product", case, kind) + product(command, case, kind, p, options)
+        for name, kind, extra, *bars in ACCURACY:
+            if name == case:
                 yield ("accuracy", case, " ".join([kind] + extra)) + accuracy(
-                    command, folder, case, kind, extra, *bars, manifest, options)
-    if "product" in sets:
-        golden = read(os.path.join(folder, "z_degenerate_u16_expected.csv"))
-        p = manifest["z_degenerate_u16"]["log"]
-        ours = run(command, movie_of(folder, "z_degenerate_u16"),
-                   ladder(p, "log") + thresholds(p, True) + ["--frames", "0:5"], options)
-        pairs = match(ours, golden, 1.0)
-        yield ("product", "z_degenerate_u16", "log", len(pairs) == len(golden) == len(ours),
-               "%d spots, %d expected, %d shared" % (len(ours), len(golden), len(pairs)))
+                    command, case, kind, extra, *bars, manifest, options)
 
 
 def main():
-    command, folder, platform, *sets = sys.argv[1:]
-    sets = sets or ["parity", "product", "accuracy"]
-    if folder == "references":
-        folder = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", "?"), "blobs")
-        if not os.path.exists(folder):
-            kit.skip("CLEAVE_REFERENCE_DIR is not set")
-    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+    command, platform, *cases = sys.argv[1:]
+    with open(file_of("manifest.json"), encoding="utf-8") as file:
         manifest = json.load(file)
+    for case in cases:
+        movie_of(case)  # ends the test where it is not here
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as cache:
         options = selection(command, platform, cache)
         ENVIRONMENT.update(kit.environment(CLEAVE_CACHE_DIR=cache))
-        for name, case, kind, ok, text in check_all(command, folder, manifest, sets, options):
+        for name, case, kind, ok, text in check_all(command, manifest, cases, options):
             count += 1
             failures += not ok
             print("%s %-8s %-20s %-14s %s" % ("ok  " if ok else "FAIL", name, case, kind, text),

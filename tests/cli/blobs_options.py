@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cleave blobs`: options, formats, odd files, streams and exit codes, with the plain C path.
 
-    blobs_options.py CLEAVE FOLDER
+    blobs_options.py CLEAVE
 """
 import csv
 import io
@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import paco_kit as kit
+import testdata
 
 WRONG = []
 
@@ -231,7 +232,7 @@ def interrupted(run, work):
 
 
 def main():
-    command, folder = sys.argv[1:]
+    command, folder = sys.argv[1], testdata.path_of("blobs")
     with tempfile.TemporaryDirectory() as work:
         run = Runner(command, work)
         usage(run, os.path.join(folder, "e_border_u16.npy"))

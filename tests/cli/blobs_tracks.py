@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cleave link` against trackpy's tracks, and its options.
 
-    blobs_tracks.py CLEAVE FOLDER
+    blobs_tracks.py CLEAVE
 """
 import csv
 import os
 import subprocess
 import sys
 import tempfile
+
+import testdata
 
 WRONG = []
 
@@ -79,7 +81,7 @@ def options(command, work):
 
 
 def main():
-    command, folder = sys.argv[1:]
+    command, folder = sys.argv[1], testdata.path_of("blobs")
     against_trackpy(command, folder)
     with tempfile.TemporaryDirectory() as work:
         options(command, work)

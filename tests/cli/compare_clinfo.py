@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 
+import testdata
+
 LEAST_FIELDS = 25
 
 # ours (group.key), theirs; both are made comparable by `plain`
@@ -88,18 +90,13 @@ def run(*command):
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False).stdout
 
 
-def skip(reason):
-    print("SKIPPED:", reason)
-    sys.exit(77)
-
-
 if not shutil.which("clinfo"):
-    skip("clinfo is not installed")
+    testdata.skip("clinfo is not installed")
 ours = json.loads(run(sys.argv[1], "probe", "--json"))
 try:
     theirs = json.loads(run("clinfo", "--json"))
 except json.JSONDecodeError:
-    skip("this clinfo has no --json, or shows no platform")
+    testdata.skip("this clinfo has no --json, or shows no platform")
 
 failures = seen = 0
 for platform, shown in zip(theirs["platforms"], theirs["devices"]):
@@ -125,5 +122,5 @@ for platform, shown in zip(theirs["platforms"], theirs["devices"]):
         failures += equal < LEAST_FIELDS
         seen += 1
 if not seen:
-    skip("no OpenCL device here")
+    testdata.skip("no OpenCL device here")
 sys.exit(1 if failures else 0)

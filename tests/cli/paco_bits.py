@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import paco_kit as kit
+import testdata
 
 MAPS = ("a", "b", "snr", "flux", "sigma")
 WAYS = [
@@ -55,7 +56,7 @@ def main():
         cache = os.path.join(folder, "cache")
         found = kit.devices(command, cache)
         if platform not in found:
-            kit.skip(f"no OpenCL device of {platform}")
+            testdata.skip(f"no OpenCL device of {platform}")
         files = kit.Sequence(frames=10, height=57, width=70).write(folder)
         ways = WAYS + (SUB_DEVICES if platform == "pocl" else [])
         for mode in ("fixed", "shift"):

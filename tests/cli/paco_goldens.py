@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The maps that `cleave paco --format npy` writes, against golden ones in float64.
 
-usage: paco_goldens.py CLEAVE DATA PLATFORM CONV [CASE...]
-PLATFORM: pocl, intel, mesa, or reference. CONV: paper or vip. DATA: tests/data/paco, with two of
-the cases; all are read from $CLEAVE_REFERENCE_DIR/paco where that is set. Without CASE: those in
-DATA.
+usage: paco_goldens.py CLEAVE PLATFORM CONV CASE...
+PLATFORM: pocl, intel, mesa, or reference. CONV: paper or vip. CASE: a folder of tests/data/paco, or
+betapic60, which is third-party data.
 
 Rules: NaN in the same places, but for ties (positions within 2e-4 pixel of a rounding boundary in
 some frame, where another patch is as right). fixed: |a/a0 - 1| <= 5e-5, |snr - snr0| <= 1e-3 + 2e-4
@@ -21,6 +20,7 @@ import sys
 import tempfile
 
 import paco_kit as kit
+import testdata
 
 LIMITS = {"fixed": (5e-5, 1e-3, 2e-4, 20), "shift": (1e-3, 2e-3, 1e-3, 2)}
 
@@ -114,13 +114,8 @@ def run_case(command, selection, case, mode, conv, cache):
 
 
 def main():
-    command, data, platform, conv, *names = sys.argv[1:]
-    reference = os.environ.get("CLEAVE_REFERENCE_DIR")
-    folder = os.path.join(reference, "paco") if reference else data
-    names = names or sorted(n for n in os.listdir(data) if os.path.isdir(os.path.join(data, n)))
-    names = [n for n in names if os.path.exists(os.path.join(folder, n, f"{conv}_fixed_a.npy"))]
-    if not names:
-        kit.skip("these cases are in the folder of the references; CLEAVE_REFERENCE_DIR is not set")
+    command, platform, conv, *names = sys.argv[1:]
+    cases = [testdata.path_of(f"paco/{name}") for name in names]
     failed = 0
     with tempfile.TemporaryDirectory() as cache:
         if platform == "reference":
@@ -128,13 +123,12 @@ def main():
         else:
             found = kit.devices(command, cache)
             if platform not in found:
-                kit.skip(f"no OpenCL device of {platform}")
+                testdata.skip(f"no OpenCL device of {platform}")
             selection = ["--device", found[platform]]
-        for name in names:
+        for name, case in zip(names, cases):
             for mode in ("fixed", "shift"):
                 print(f"{name} {mode} {conv} on {platform}", flush=True)
-                for wrong in run_case(command, selection, os.path.join(folder, name), mode, conv,
-                                      cache)[:5]:
+                for wrong in run_case(command, selection, case, mode, conv, cache)[:5]:
                     print("    WRONG:", wrong)
                     failed = 1
     return failed

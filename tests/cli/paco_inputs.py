@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cleave paco` accepts, what it refuses and how, and what it leaves behind.
 
-usage: paco_inputs.py CLEAVE DATA    DATA: tests/data/paco
+usage: paco_inputs.py CLEAVE
 Runs on the reference, so that no driver has a say.
 """
 import csv
@@ -19,8 +19,9 @@ import time
 import unittest
 
 import paco_kit as kit
+import testdata
 
-CLEAVE, DATA = sys.argv[1:3]
+CLEAVE = sys.argv[1]
 MAPS = ("a", "b", "snr", "flux", "sigma")
 OUTPUTS = {"detections.csv", "snr.png", "report.json"}
 
@@ -270,7 +271,7 @@ class Writes(PacoCase):
     """Names, cards, tables and pictures that scripts rely on."""
 
     def golden(self, *options, out="out"):
-        case = os.path.join(DATA, "syn50")
+        case = testdata.path_of("paco/syn50")
         files = [os.path.join(case, f"{n}.npy") for n in ("cube", "angles", "psf")]
         return self.run_paco(*files, *options, out=out)
 

@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 
-SKIP = 77
 CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b", "|u1": "B",
          "<i8": "q"}
 
@@ -118,11 +117,6 @@ def environment(**variables):
     own["CLEAVE_TUNE"] = "0"
     own.update(variables)
     return own
-
-
-def skip(reason):
-    print("SKIPPED:", reason)
-    sys.exit(SKIP)
 
 
 def devices(command, cache):

@@ -3,10 +3,10 @@
 """Bad fibres and files that lack something cost `cleave specfit` neither the file nor another star.
 
 usage: specfit_damage.py CLEAVE
-Needs $CLEAVE_REFERENCE_DIR/specfit. NaN, infinity, no weight, all flagged, all zero, a median below
-zero, zero rows of the resolution matrix: the row is there with its warning, and the stars beside it
-have the numbers that they have in the sound file, to the last digit. Missing arms, masks, scores and
-matrices are told or left out; a file that is cut short anywhere is refused, not half read."""
+NaN, infinity, no weight, all flagged, all zero, a median below zero, zero rows of the resolution matrix:
+the row is there with its warning, and the stars beside it have the numbers that they have in the sound
+file, to the last digit. Missing arms, masks, scores and matrices are told or left out; a file that is cut
+short anywhere is refused, not half read."""
 import csv
 import math
 import os
@@ -15,8 +15,9 @@ import sys
 import tempfile
 
 import specfit_kit as kit
+import testdata
 
-SKIP, BAD = 77, 32
+BAD = 32
 FIRST = 39700000000000
 INF, NAN = math.inf, math.nan
 WRONG = []
@@ -28,9 +29,9 @@ def expect(what, good):
 
 
 class Tool:
-    def __init__(self, cleave, reference, folder):
-        self.cleave, self.reference, self.folder = cleave, reference, folder
-        self.sound = os.path.join(reference, "data", "coadd-synth-b.fits")
+    def __init__(self, cleave, folder):
+        self.cleave, self.folder = cleave, folder
+        self.sound = testdata.path_of("specfit/data/coadd-synth-b.fits.gz")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -40,7 +41,7 @@ class Tool:
         if os.path.exists(out):
             os.unlink(out)
         done = subprocess.run(
-            [self.cleave, "specfit", coadd, "--library", os.path.join(self.reference, "lib"),
+            [self.cleave, "specfit", coadd, "--library", testdata.path_of("specfit/lib"),
              "--mode", "reference", "-o", out, *more], capture_output=True, text=True, timeout=300)
         if done.returncode != code:
             sys.exit(f"{coadd} {more}: exit code {done.returncode}, expected {code}\n{done.stderr}")
@@ -148,8 +149,7 @@ def missing_parts(tool, sound):
 
 
 def cut_short(tool):
-    with open(tool.sound, "rb") as file:
-        whole = file.read()
+    whole = kit.bytes_of(tool.sound)
     for part in (0, 1000, 2880, len(whole) // 2, len(whole) - 2880 * 40):
         with open(tool.path("coadd-cut.fits"), "wb") as file:
             file.write(whole[:part])
@@ -158,12 +158,8 @@ def cut_short(tool):
 
 
 def main():
-    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
-    if not os.path.isdir(reference):
-        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
-        return SKIP
     with tempfile.TemporaryDirectory() as folder:
-        tool = Tool(sys.argv[1], reference, folder)
+        tool = Tool(sys.argv[1], folder)
         sound = tool.fit(tool.sound, "--resolution", "on")
         bad_fibres(tool, sound)
         missing_parts(tool, sound)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cleave specfit` on the synthetic coadds of the reference, against the best known optima.
+"""`cleave specfit` on made-up coadds, against the best known optima.
 
 usage: specfit_goldens.py CLEAVE PLATFORM
-PLATFORM: pocl, intel, mesa, or reference. Needs $CLEAVE_REFERENCE_DIR/specfit. File a is fitted
-without, file b with resolution matrices. -2 log L at most 0.5 above the best known for all but one
-star in twenty, median within 0.1; velocities within 0.35 sigma or 0.4 km/s, their errors within 30
-per cent; chi2 within 0.2 per cent. The same bytes from batches of 3."""
+PLATFORM: pocl, intel, mesa, or reference. File a is fitted without, file b with resolution matrices. -2 log
+L at most 0.5 above the best known for all but one star in twenty, median within 0.1; velocities within 0.35
+sigma or 0.4 km/s, their errors within 30 per cent; chi2 within 0.2 per cent. The same bytes from batches of
+3."""
 import csv
 import os
 import statistics
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
+import testdata
 
 
 def rows_of(path):
@@ -22,9 +22,9 @@ def rows_of(path):
         return {row["TARGETID"]: row for row in csv.DictReader(file)}
 
 
-def run(cleave, reference, tag, device, out, *more):
-    command = [cleave, "specfit", os.path.join(reference, "data", f"coadd-synth-{tag}.fits"),
-               "--library", os.path.join(reference, "lib"), "-o", out, "-q", "--no-progress",
+def run(cleave, tag, device, out, *more):
+    command = [cleave, "specfit", testdata.path_of(f"specfit/data/coadd-synth-{tag}.fits.gz"),
+               "--library", testdata.path_of("specfit/lib"), "-o", out, "-q", "--no-progress",
                "--resolution", "on" if tag == "b" else "off", *device, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode:
@@ -71,30 +71,25 @@ def device_of(cleave, platform):
             return ["--device", line.split()[0]]
     if platform in os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(","):
         sys.exit(f"{platform} was promised and is not here")
-    print(f"SKIPPED: no OpenCL device of {platform}")
-    sys.exit(SKIP)
+    return testdata.skip(f"no OpenCL device of {platform}")
 
 
 def main():
     cleave, platform = sys.argv[1:3]
-    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
-    if not os.path.isdir(reference):
-        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
-        return SKIP
     device, failed = device_of(cleave, platform), []
     slow = platform == "mesa"
     with tempfile.TemporaryDirectory() as folder:
         for tag in "b" if slow else "ab":
             out = os.path.join(folder, f"{tag}.csv")
-            best = rows_of(os.path.join(reference, "fits", f"best_known_{tag}.csv"))
+            best = rows_of(testdata.path_of(f"specfit/fits/best_known_{tag}.csv"))
             if slow:
                 best = dict(list(best.items())[:2])
             more = ["--targets", ",".join(best)] if slow else []
-            run(cleave, reference, tag, device, out, *more)
+            run(cleave, tag, device, out, *more)
             failed += [f"file {tag}: {what}" for what in judge(best, rows_of(out))]
             if platform == "pocl":
                 again = os.path.join(folder, "again.csv")
-                run(cleave, reference, tag, device, again, "--batch", "3")
+                run(cleave, tag, device, again, "--batch", "3")
                 with open(out, "rb") as one, open(again, "rb") as two:
                     if one.read() != two.read():
                         failed.append(f"file {tag}: batches of 3 give other bytes")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """FITS files for the tests of `cleave specfit`, read and made with nothing but Python."""
+import gzip
 import struct
 
 BLOCK, CARD = 2880, 80
@@ -87,9 +88,14 @@ class Hdu:
         return padded(head.encode("ascii"), b" ") + padded(self.data, b"\0")
 
 
+def bytes_of(path):
+    """The bytes of a file, unpacked where its name ends in .gz."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+        return file.read()
+
+
 def read(path):
-    with open(path, "rb") as file:
-        raw = file.read()
+    raw = bytes_of(path)
     at, hdus = 0, []
     while at < len(raw):
         hdu = Hdu([])

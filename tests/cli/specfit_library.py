@@ -3,10 +3,10 @@
 """Libraries of rvspecfit, made by rvspecfit itself, turned into ours: a network and a regular grid.
 
 usage: specfit_library.py CLEAVE CONVERTER PEERS
-Needs a Python with rvspecfit and astropy ($CLEAVE_RVSPECFIT_PYTHON, else this one) and
-$CLEAVE_REFERENCE_DIR/specfit. The network comes back as the numbers that went in. Of the grid, written
-by rvspecfit's own writer: its templates are those that rvspecfit makes of it, one node missing; stars
-made of them are found, and rvspecfit's chi-square at what was found is what `cleave specfit` says."""
+Needs a Python with rvspecfit and astropy ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network comes back
+as the numbers that went in. Of the grid, written by rvspecfit's own writer: its templates are those that
+rvspecfit makes of it, one node missing; stars made of them are found, and rvspecfit's chi-square at what
+was found is what `cleave specfit` says."""
 import contextlib
 import csv
 import io
@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-SKIP = 77
+import testdata
+
 # as many of each: rvspecfit 0.9 cannot write others with a recent numpy
 TEFF, LOGG, FEH, ALPHA = [4500, 5000, 5600, 6300], [2, 3, 4, 5], [-2, -1, -0.5, 0], [0, 0.1, 0.2, 0.4]
 STARS = [(120.0, 5300.0, 3.6, -0.7, 0.15), (-75.0, 4700.0, 2.4, -1.4, 0.3),
@@ -35,12 +36,12 @@ def interpreter():
 # ---- what runs in that Python -----------------------------------------------------------------
 
 
-def make_grid(reference, work, arm):
+def make_grid(work, arm):
     """Spectra of the reference's network at the nodes, as rvspecfit's tools leave them; their grid and
     start templates by rvspecfit."""
     import numpy as np
     from rvspecfit import make_ccf, make_nd, serializer
-    folder = os.path.join(reference, "lib", arm)
+    folder = os.path.join(testdata.path_of("specfit/lib"), arm)
 
     def load(name):
         return np.load(os.path.join(folder, name + ".npy"))
@@ -62,7 +63,7 @@ def make_grid(reference, work, arm):
         "mapper_class_name": "LogParamMapper", "mapper_args": ([0],),
         "lognorms": np.zeros(len(flux)), "log_spec": True, "log_step": True})
     make_nd.execute(arm, prefix=work, regular=True, revision="test")
-    told = json.load(open(os.path.join(reference, "lib", "lib.json"), encoding="ascii"))
+    told = json.load(open(os.path.join(testdata.path_of("specfit/lib"), "lib.json"), encoding="ascii"))
     ccf = told["arms"][arm]["ccf"]
     conf = make_ccf.get_ccf_config(logl0=ccf["logl0"], logl1=ccf["logl1"], npoints=ccf["npoints"])
     with contextlib.redirect_stdout(io.StringIO()):
@@ -135,13 +136,13 @@ def value_of(config, coadd, row):
                               config=config, options={"npoly": 10})
 
 
-def grid_is_the_same(cleave, converter, reference, folder):
+def grid_is_the_same(cleave, converter, folder):
     import numpy as np
     from rvspecfit import spec_inter, utils
     work, ours = os.path.join(folder, "grid"), os.path.join(folder, "ours")
     os.makedirs(work)
     for arm in ("desi_r", "desi_z"):
-        make_grid(reference, work, arm)
+        make_grid(work, arm)
     settings = os.path.join(work, "config.yaml")
     with open(settings, "w", encoding="ascii") as file:
         file.write(f"template_lib: '{work}/'\nmin_vel: -1000\nmax_vel: 1000\nmin_vel_step: 0.2\n"
@@ -178,12 +179,12 @@ def grid_is_the_same(cleave, converter, reference, folder):
     return wrong
 
 
-def network_comes_back(converter, peers, reference, folder):
+def network_comes_back(converter, peers, folder):
     """Ours, written in rvspecfit's formats by rvspecfit's writers, and back."""
     import numpy as np
     sys.path.insert(0, peers)
     import specfit_rvspecfit
-    source = os.path.join(reference, "lib")
+    source = testdata.path_of("specfit/lib")
     os.makedirs(os.path.join(folder, "x"))
     os.symlink(source, os.path.join(folder, "specfit-library"))
     specfit_rvspecfit.library(os.path.join(folder, "x"))
@@ -212,20 +213,15 @@ def network_comes_back(converter, peers, reference, folder):
 
 def main():
     cleave, converter, peers = (os.path.abspath(path) for path in sys.argv[1:4])
-    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
-    if not os.path.isdir(reference):
-        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
-        return SKIP
     python = interpreter()
     if not python:
-        print("SKIPPED: no Python with rvspecfit ($CLEAVE_RVSPECFIT_PYTHON)")
-        return SKIP
+        testdata.skip("no Python with rvspecfit ($CLEAVE_RVSPECFIT_PYTHON)")
     if os.path.realpath(python) != os.path.realpath(sys.executable) or "--inside" not in sys.argv:
         return subprocess.run([python, __file__, cleave, converter, peers, "--inside"],
                               check=False).returncode
     with tempfile.TemporaryDirectory() as folder:
-        wrong = network_comes_back(converter, peers, reference, folder)
-        wrong += grid_is_the_same(cleave, converter, reference, folder)
+        wrong = network_comes_back(converter, peers, folder)
+        wrong += grid_is_the_same(cleave, converter, folder)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

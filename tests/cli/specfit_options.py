@@ -3,9 +3,8 @@
 """What `cleave specfit` does with its options and with input that it cannot use.
 
 usage: specfit_options.py CLEAVE
-The first part needs nothing; the second $CLEAVE_REFERENCE_DIR/specfit. A wrong call ends with exit
-code 2 and names the mistake; no output is left behind by a run that failed; a file without wanted
-rows gives a table without rows; FITS and CSV, pictures and models are complete."""
+A wrong call ends with exit code 2 and names the mistake; no output is left behind by a run that failed; a
+file without wanted rows gives a table without rows; FITS and CSV, pictures and models are complete."""
 import csv
 import os
 import signal
@@ -13,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import testdata
 
 
 def run(cleave, *arguments):
@@ -50,7 +51,7 @@ def refuses(cleave, part, *arguments):
     return []
 
 
-def without_reference(cleave, folder):
+def without_files(cleave, folder):
     text = os.path.join(folder, "text.fits")
     with open(text, "w", encoding="ascii") as file:
         file.write("no FITS")
@@ -67,9 +68,9 @@ def without_reference(cleave, folder):
     return wrong
 
 
-def with_reference(cleave, reference, folder):
-    coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
-    library = os.path.join(reference, "lib")
+def with_files(cleave, folder):
+    coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
+    library = testdata.path_of("specfit/lib")
     two = "39600000000000,39600000000001"
     mode = ["--mode", "reference", "-q", "--library", library]
     path = lambda name: os.path.join(folder, name)
@@ -106,10 +107,10 @@ def velocities(path):
         return [float(row["VRAD"]) for row in csv.DictReader(file)]
 
 
-def settings_and_options(cleave, reference, folder):
+def settings_and_options(cleave, folder):
     """An option wins over the settings; a range of velocities is kept."""
-    coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
-    base = [coadd, "--mode", "reference", "-q", "--library", os.path.join(reference, "lib"),
+    coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
+    base = [coadd, "--mode", "reference", "-q", "--library", testdata.path_of("specfit/lib"),
             "--targets", "39600000000001"]  # at 812 km/s
     path = lambda name: os.path.join(folder, name)
     wrong = []
@@ -133,15 +134,15 @@ def settings_and_options(cleave, reference, folder):
                            path("bad.yaml"))
 
 
-def killed_run(cleave, reference, folder):
+def killed_run(cleave, folder):
     """Killed at once, after a while, or asked to end: the old table is there, or the new one."""
-    coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
+    coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
     out, wrong = os.path.join(folder, "kept.csv"), []
     for signal_number, wait in ((signal.SIGKILL, 0.05), (signal.SIGKILL, 0.5), (signal.SIGTERM, 0.5)):
         with open(out, "w", encoding="ascii") as file:
             file.write("old")
         started = subprocess.Popen([cleave, "specfit", coadd, "--mode", "reference", "-q", "--starts",
-                                    "4", "--library", os.path.join(reference, "lib"), "-o", out])
+                                    "4", "--library", testdata.path_of("specfit/lib"), "-o", out])
         time.sleep(wait)
         started.send_signal(signal_number)
         code = started.wait(timeout=300)
@@ -153,16 +154,12 @@ def killed_run(cleave, reference, folder):
 
 
 def main():
-    cleave, reference = sys.argv[1], os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""),
-                                                  "specfit")
+    cleave = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
-        wrong = without_reference(cleave, folder)
-        if os.path.isdir(reference):
-            wrong += with_reference(cleave, reference, folder)
-            wrong += settings_and_options(cleave, reference, folder)
-            wrong += killed_run(cleave, reference, folder)
-        else:
-            print("no $CLEAVE_REFERENCE_DIR/specfit: only what needs no files was tried")
+        wrong = without_files(cleave, folder)
+        wrong += with_files(cleave, folder)
+        wrong += settings_and_options(cleave, folder)
+        wrong += killed_run(cleave, folder)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -4,10 +4,9 @@
 was not.
 
 usage: specfit_resume.py CLEAVE
-Needs $CLEAVE_REFERENCE_DIR/specfit. Killed in the middle: no table, and a journal; the next run goes
-on behind it. A journal that is cut or damaged costs what was lost; one of another run, or one that is
-being written, is refused; so is one of a grid (made here) of which a number has changed. The journal goes
-when the table is there."""
+Killed in the middle: no table, and a journal; the next run goes on behind it. A journal that is cut or
+damaged costs what was lost; one of another run, or one that is being written, is refused; so is one of a
+grid (made here) of which a number has changed. The journal goes when the table is there."""
 import json
 import math
 import os
@@ -19,15 +18,15 @@ import tempfile
 import time
 
 import paco_kit
+import testdata
 
-SKIP = 77
 AXES = (3.5, 4.1), (0, 6), (-4, 1), (-1, 2)  # log10 of the temperature, logg, [Fe/H], [alpha/Fe]
 
 
 class Runs:
-    def __init__(self, cleave, reference, folder, library=None):
-        self.base = [cleave, "specfit", os.path.join(reference, "data", "coadd-synth-a.fits"),
-                     "--library", library or os.path.join(reference, "lib"), "--mode", "reference",
+    def __init__(self, cleave, folder, library=None):
+        self.base = [cleave, "specfit", testdata.path_of("specfit/data/coadd-synth-a.fits.gz"),
+                     "--library", library or testdata.path_of("specfit/lib"), "--mode", "reference",
                      "--no-progress", "--starts", "2", "--targets",
                      ",".join(str(39600000000000 + i) for i in range(10))]
         self.folder = folder
@@ -72,22 +71,22 @@ def read(path):
         return file.read()
 
 
-def make_grid(folder, reference):
+def make_grid(folder):
     """Two nodes an axis; lines that grow from corner to corner."""
-    with open(os.path.join(reference, "lib", "lib.json"), encoding="ascii") as file:
+    with open(os.path.join(testdata.path_of("specfit/lib"), "lib.json"), encoding="ascii") as file:
         library = json.load(file)
     for name, arm in library["arms"].items():
         own, points = os.path.join(folder, name), arm["npix"]
         os.makedirs(own)
-        shutil.copy(os.path.join(reference, "lib", name, "ccf_models.npy"), own)
+        shutil.copy(os.path.join(testdata.path_of("specfit/lib"), name, "ccf_models.npy"), own)
         del arm["layers"]
         arm["nodes"] = [2] * 4
         write_axes(own, AXES)
         paco_kit.npy_write(os.path.join(own, "grid.npy"), [2] * 4, range(16), "<i4")
         write_flux(own, points)
-    for name in os.listdir(os.path.join(reference, "lib")):
+    for name in os.listdir(testdata.path_of("specfit/lib")):
         if name.endswith(".npy"):
-            shutil.copy(os.path.join(reference, "lib", name), folder)
+            shutil.copy(os.path.join(testdata.path_of("specfit/lib"), name), folder)
     with open(os.path.join(folder, "lib.json"), "w", encoding="ascii") as file:
         json.dump(library, file)
 
@@ -103,10 +102,10 @@ def write_flux(own, points, last=0.0):
     paco_kit.npy_write(os.path.join(own, "log_flux.npy"), [16, points], flux)
 
 
-def check_grid(cleave, reference, folder, expect):
+def check_grid(cleave, folder, expect):
     library = os.path.join(folder, "grid")
-    make_grid(library, reference)
-    runs = Runs(cleave, reference, folder, library)
+    make_grid(library)
+    runs = Runs(cleave, folder, library)
     runs.run("-o", runs.path("want.fits"), "--models", runs.path("want-models.fits"))
     runs.kill()
     own, points = os.path.join(library, "desi_r"), 2369
@@ -130,10 +129,6 @@ def check_grid(cleave, reference, folder, expect):
 
 
 def main():
-    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
-    if not os.path.isdir(reference):
-        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
-        return SKIP
     wrong = []
 
     def expect(what, good):
@@ -141,7 +136,7 @@ def main():
             wrong.append(what)
 
     with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(sys.argv[1], reference, folder)
+        runs = Runs(sys.argv[1], folder)
         runs.run("-o", runs.path("want.fits"), "--models", runs.path("want-models.fits"))
         want = read(runs.path("want.fits")), read(runs.path("want-models.fits"))
 
@@ -189,7 +184,7 @@ def main():
         expect_same("the first of two")
         expect("--resume without a file", "-o FILE" in runs.run("-o", "-", "--resume", code=2))
     with tempfile.TemporaryDirectory() as folder:
-        check_grid(sys.argv[1], reference, folder, expect)
+        check_grid(sys.argv[1], folder, expect)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

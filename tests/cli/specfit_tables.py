@@ -3,9 +3,9 @@
 """The tables of `cleave specfit`: rvspecfit's columns, what goes along, which spectra are chosen.
 
 usage: specfit_tables.py CLEAVE
-Needs $CLEAVE_REFERENCE_DIR/specfit. Names, types and units of RVTAB are those of a table that
-rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP are the chosen rows, byte by byte; redshifts are
-matched by row and by TARGETID; every option that chooses spectra chooses the right ones."""
+Names, types and units of RVTAB are those of a table that rvspecfit wrote; FIBERMAP, SCORES and EXP_FIBERMAP
+are the chosen rows, byte by byte; redshifts are matched by row and by TARGETID; every option that chooses
+spectra chooses the right ones."""
 import math
 import os
 import subprocess
@@ -13,8 +13,8 @@ import sys
 import tempfile
 
 import specfit_kit as kit
+import testdata
 
-SKIP = 77
 FIRST = 39600000000000
 WRONG = []
 
@@ -25,16 +25,16 @@ def expect(what, wanted, got):
 
 
 class Tool:
-    def __init__(self, cleave, reference, folder):
-        self.cleave, self.reference, self.folder = cleave, reference, folder
-        self.coadd = os.path.join(reference, "data", "coadd-synth-a.fits")
+    def __init__(self, cleave, folder):
+        self.cleave, self.folder = cleave, folder
+        self.coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def fit(self, coadd, out, *more, code=0):
         done = subprocess.run(
-            [self.cleave, "specfit", coadd, "--library", os.path.join(self.reference, "lib"),
+            [self.cleave, "specfit", coadd, "--library", testdata.path_of("specfit/lib"),
              "--mode", "reference", "-q", "-o", self.path(out), *more],
             capture_output=True, text=True, timeout=300)
         if done.returncode != code:
@@ -49,7 +49,7 @@ def same_rows(name, source, rows, got):
 
 def as_rvspecfit_has_them(tool):
     """Two stars and the one whose blue arm rvspecfit left out, beside rvspecfit's own table."""
-    theirs = kit.read(os.path.join(tool.reference, "fits", "rvtab_coadd-synth-a.fits"))
+    theirs = kit.read(testdata.path_of("specfit/fits/rvtab_coadd-synth-a.fits"))
     rows = [0, 1, 5]
     targets = ",".join(str(FIRST + i) for i in rows)
     ours = tool.fit(tool.coadd, "table.fits", "--targets", targets, "--models",
@@ -68,7 +68,7 @@ def as_rvspecfit_has_them(tool):
     for name in ("FIBERMAP", "SCORES"):
         same_rows(name, source, rows, ours)
     models = kit.read(tool.path("models.fits"))
-    reference = kit.read(os.path.join(tool.reference, "fits", "rvmod_coadd-synth-a.fits"))
+    reference = kit.read(testdata.path_of("specfit/fits/rvmod_coadd-synth-a.fits.gz"))
     expect("HDUs of the models", list(reference), list(models))
     same_rows("FIBERMAP", source, rows, models)
     for name in ("B_MODEL", "R_MODEL", "Z_MODEL"):
@@ -179,12 +179,8 @@ def targets_and_signal(tool):
 
 
 def main():
-    reference = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "specfit")
-    if not os.path.isdir(reference):
-        print("SKIPPED: CLEAVE_REFERENCE_DIR is not set")
-        return SKIP
     with tempfile.TemporaryDirectory() as folder:
-        tool = Tool(sys.argv[1], reference, folder)
+        tool = Tool(sys.argv[1], folder)
         for claim in (as_rvspecfit_has_them, redshifts, exposures, targets_and_signal):
             claim(tool)
     print("\n".join(WRONG))

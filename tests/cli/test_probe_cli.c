@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave probe` as its users and scripts see it: streams, exit codes, interrupts. */
 #define _GNU_SOURCE
+#include "data.h"
 #include "run.h"
 #include "test.h"
 
@@ -288,9 +289,7 @@ int main(void)
         cmocka_unit_test(colour_can_be_refused),
         cmocka_unit_test(an_interrupt_leaves_nothing_behind),
     };
-    const char *data = getenv("CLEAVE_TEST_DATA");
-    if (!data) test_skip_all("CLEAVE_TEST_DATA does not name tests/data");
-    snprintf(devices_json, sizeof devices_json, "%s/probe/devices.json", data);
+    snprintf(devices_json, sizeof devices_json, "%s", test_data("probe/devices.json"));
     snprintf(no_drivers, sizeof no_drivers, "OCL_ICD_VENDORS=%s/none", test_temp_dir());
     test_write("", "none/empty");
     return cmocka_run_group_tests(tests, NULL, NULL);

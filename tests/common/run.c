@@ -113,11 +113,3 @@ const char *test_write(const char *text, const char *format, ...)
     EXPECT_OK(clv_file_write(path, text, strlen(text)));
     return path;
 }
-
-char *test_read_data(const char *name, size_t *length)
-{
-    char path[PATH_ROOM], *text;
-    snprintf(path, sizeof path, "%s/%s", TEST_DATA, name);
-    if (clv_file_read(path, OUTPUT_LIMIT, &text, length)) fail_msg("%s", clv_error_message());
-    return text;
-}

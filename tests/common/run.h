@@ -21,7 +21,5 @@ const char *test_command(void);
 /* Writes a file below test_temp_dir(), making its folders; returns its path (static buffer). */
 const char *test_write(const char *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A file of tests/data; fails the test when it is not there. Free with clv_free. */
-char *test_read_data(const char *name, size_t *length);
 
 #endif

@@ -4,6 +4,8 @@
  * result or a status with its message, nothing left behind, and the same operation works afterwards. */
 #include "job_test.h"
 
+#include "data.h"
+
 #include "base/alloc.h"
 
 #include <cleave/array.h>
@@ -98,7 +100,7 @@ static clv_status encode(clv_context *context, float *out, size_t *count)
 static clv_status generate(clv_context *context, float *out, size_t *count)
 {
     clv_decoder *d;
-    CLV_TRY(clv_decoder_open(context, DECODER_DATA, 12, &d));
+    CLV_TRY(clv_decoder_open(context, test_data("decoder"), 12, &d));
     *count = clv_decoder_get_config(d)->vocabulary;
     clv_status status = clv_decoder_feed(d, 0, job_test_ids, 5, out);
     if (!status) status = clv_decoder_feed(d, 5, job_test_ids + 5, 1, out);
@@ -264,7 +266,7 @@ static void go_on(clv_status (*call)(const opened *, float *), const char *fault
     float want[64] = { 0 }, got[64] = { 0 };
     opened o;
     clv_context *context = context_of(true);
-    EXPECT_OK(clv_decoder_open(context, DECODER_DATA, 12, &o.decoder));
+    EXPECT_OK(clv_decoder_open(context, test_data("decoder"), 12, &o.decoder));
     EXPECT_OK(clv_trainer_open(context, model, &options, &o.trainer));
     EXPECT_OK(call(&o, want));
     unsigned long failed = 0;

@@ -16,11 +16,7 @@ enum { NAMES = 8, NAME = 600 };
 
 const char *io_data(const char *name)
 {
-    static _Thread_local char names[NAMES][NAME];
-    static _Thread_local unsigned next;
-    char *out = names[next++ % NAMES];
-    snprintf(out, NAME, "%s/%s", CLEAVE_TEST_DATA, name);
-    return out;
+    return test_data("io/%s", name);
 }
 
 const char *io_temp(const char *name)

@@ -3,14 +3,15 @@
 #ifndef CLEAVE_IO_TEST_H
 #define CLEAVE_IO_TEST_H
 
+#include "data.h"
 #include "test.h"
 
 #include "host/io/array.h"
 
 #include <stdio.h>
 
-/* Each returns a text that the next-but-seven call of the same function overwrites. */
-const char *io_data(const char *name); /* a golden file */
+/* Each returns a text that the eighth call of the same function after this one overwrites. */
+const char *io_data(const char *name); /* a file of tests/data/io */
 const char *io_temp(const char *name); /* a name in the test's own directory */
 
 /* Writes a file there and returns its path. */

@@ -16,9 +16,7 @@
 
 static const char *bad(const char *name)
 {
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/bad/%s.safetensors", CLEAVE_MODEL_DATA, name);
-    return path;
+    return test_data("model/bad/%s.safetensors", name);
 }
 
 /* What the message about a file must hold: the files that the format's library rejects, and three
@@ -77,8 +75,8 @@ static void every_bad_file_gets_its_verdict(void **state)
         clv_tensors_close(file);
     }
     assert_int_equal(CLV_LEN(wrong) + CLV_LEN(right) + 1, 41); /* deep nesting is below */
-    EXPECT_FAIL(CLV_E_IO, "cannot open", clv_tensors_open(bad("not there"), &file));
-    EXPECT_FAIL(CLV_E_IO, "regular file", clv_tensors_open(CLEAVE_MODEL_DATA, &file));
+    EXPECT_FAIL(CLV_E_IO, "cannot open", clv_tensors_open(io_temp("not there"), &file));
+    EXPECT_FAIL(CLV_E_IO, "regular file", clv_tensors_open(test_data("model"), &file));
 }
 
 /* The library's verdicts, from the file that its generator wrote: all that it rejects we reject. */
@@ -87,9 +85,7 @@ static void verdicts_agree_with_the_library(void **state)
     (void)state;
     unsigned char *text;
     size_t length;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/bad/verdicts.json", CLEAVE_MODEL_DATA);
-    io_load(path, &text, &length);
+    io_load(test_data("model/bad/verdicts.json"), &text, &length);
     clv_json *verdicts;
     EXPECT_OK(clv_json_parse("verdicts.json", (const char *)text, length, &verdicts));
     assert_int_equal(clv_json_count(verdicts), 41);

@@ -12,11 +12,7 @@
 
 static const char *golden(const char *name)
 {
-    static char path[8][600];
-    static unsigned next;
-    char *out = path[next++ % 8];
-    snprintf(out, sizeof path[0], "%s/%s", CLEAVE_MOVIE_DATA, name);
-    return out;
+    return test_data("blobs/formats/%s", name);
 }
 
 static void every_form_equals_its_array(void **unused)

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TINY CLEAVE_MODEL_DATA "/tiny"
-
 typedef struct goldens {
     clv_json *root;
     size_t count;
@@ -40,7 +38,7 @@ static int load_goldens(void **state)
 {
     (void)state;
     static const char stand_in[] = "\xF3\xB0\x80\x80";
-    g.root = load_json(CLEAVE_MODEL_DATA "/tokens.json");
+    g.root = load_json(test_data("model/tokens.json"));
     const clv_json *texts = clv_json_get(g.root, "texts");
     g.count = clv_json_count(texts);
     g.texts = calloc(g.count, sizeof *g.texts);
@@ -92,9 +90,7 @@ static clv_tokenizer *open_tiny(const char *name, size_t max_length)
     const clv_tokenizer_options options = { .size = sizeof options,
                                             .max_length = max_length,
                                             .unlimited = max_length == 0 };
-    char path[4096];
-    snprintf(path, sizeof path, "%s%s", TINY, name);
-    EXPECT_OK(clv_tokenizer_open(path, &options, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("model/tiny%s", name), &options, &t));
     return t;
 }
 
@@ -124,7 +120,7 @@ static clv_status open_changed(const char *from, const char *to, clv_tokenizer *
 {
     unsigned char *bytes;
     size_t length;
-    io_load(TINY "/tokenizer.json", &bytes, &length);
+    io_load(test_data("model/tiny/tokenizer.json"), &bytes, &length);
     bytes[length] = '\0';
     char *at = strstr((char *)bytes, from);
     assert_non_null(at);
@@ -221,7 +217,7 @@ static void what_is_not_utf8_is_named_or_dropped(void **state)
     clv_tokenizer *t = open_tiny("", 0), *lenient;
     const clv_tokenizer_options options = { .size = sizeof options, .replace_invalid = true };
     clv_token_rows rows = { 0 };
-    EXPECT_OK(clv_tokenizer_open(TINY, &options, &lenient));
+    EXPECT_OK(clv_tokenizer_open(test_data("model/tiny"), &options, &lenient));
     for (size_t i = 0; i < CLV_LEN(broken); ++i) {
         EXPECT_FAIL(CLV_E_FORMAT, "text 0: byte 3 (0x",
                     clv_tokenize(t, &broken[i], NULL, 1, NULL, &rows));
@@ -313,7 +309,7 @@ static clv_token_rows made;
 
 static clv_status open_and_tokenize(void)
 {
-    clv_status status = clv_tokenizer_open(TINY "/vocab.txt", NULL, &opened);
+    clv_status status = clv_tokenizer_open(test_data("model/tiny/vocab.txt"), NULL, &opened);
     if (!status) status = tokenize(opened, 2, &made);
     clv_tokenizer_close(opened);
     clv_token_rows_clear(&made);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TINY CLEAVE_MODEL_DATA "/tiny"
 #define UNCASED "\"strip_accents\": null, \"lowercase\": true"
 #define CASED "\"strip_accents\": null, \"lowercase\": false"
 #define ACCENTS "\"strip_accents\": false, \"lowercase\": true"
@@ -41,7 +40,7 @@ static void put_tiny(const char *in, const char *from, const char *to)
     unsigned char *bytes;
     size_t length;
     clv_text text = { 0 };
-    io_load(TINY "/tokenizer.json", &bytes, &length);
+    io_load(test_data("model/tiny/tokenizer.json"), &bytes, &length);
     bytes[length] = '\0';
     const char *at = strstr((char *)bytes, from);
     assert_non_null(at);
@@ -113,7 +112,7 @@ static void a_folder_says_how_long_texts_may_be(void **state)
     put(in, "tokenizer_config.json", "{}");
     EXPECT_FAIL(CLV_E_FORMAT, "has no \"[CLS]\"", clv_tokenizer_open(in, NULL, &t));
     EXPECT_FAIL(CLV_E_ARGUMENT, "expected a model folder",
-                clv_tokenizer_open(CLEAVE_MODEL_DATA "/tokens.json", NULL, &t));
+                clv_tokenizer_open(test_data("model/tokens.json"), NULL, &t));
 }
 
 /* What stays of a text that is too long: as transformers reads the two files. */
@@ -135,7 +134,7 @@ static void the_end_stays_where_the_folder_says_so(void **state)
     const char *in = folder("left");
     clv_tokenizer *all, *t;
     clv_token_rows whole = { 0 }, rows = { 0 };
-    EXPECT_OK(clv_tokenizer_open(TINY, &no_limit, &all));
+    EXPECT_OK(clv_tokenizer_open(test_data("model/tiny"), &no_limit, &all));
     EXPECT_OK(clv_tokenize(all, texts, NULL, TEXTS, NULL, &whole));
     for (size_t k = 0; k < CLV_LEN(steps); ++k) {
         put_tiny(in, RIGHT, steps[k].direction);

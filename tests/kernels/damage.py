@@ -441,12 +441,11 @@ def damage_kernels(sources, build, folder, rows, judge):
 
 def host_command(tree, build, test):
     cleave, cli = os.path.join(build, "bin", "cleave"), os.path.join(tree, "tests", "cli")
-    data = os.path.join(tree, "tests", "data", "paco")
     if test.startswith("goldens"):
-        return [sys.executable, os.path.join(cli, "paco_goldens.py"), cleave, data, "reference",
-                "vip" if test.endswith("vip") else "paper"]
+        conv, cases = ("vip", ["syn50"]) if test.endswith("vip") else ("paper", ["syn50", "syn45x56_bad"])
+        return [sys.executable, os.path.join(cli, "paco_goldens.py"), cleave, "reference", conv, *cases]
     if test == "inputs":
-        return [sys.executable, os.path.join(cli, "paco_inputs.py"), cleave, data]
+        return [sys.executable, os.path.join(cli, "paco_inputs.py"), cleave]
     if test == "items":
         return [os.path.join(build, "bin", "test_items")]
     return [os.path.join(build, "bin", "test_paco"), test]

@@ -2,6 +2,7 @@
 /* Golden cases of the blocks of transformers. */
 #include "golden.h"
 
+#include "data.h"
 #include "device.h"
 #include "test.h"
 
@@ -25,38 +26,12 @@ static struct {
 } held[MOST_ARRAYS];
 static size_t held_count;
 
-static char *read_text(const char *path, size_t *length)
-{
-    FILE *in = fopen(path, "rb");
-    if (!in) return NULL;
-    fseek(in, 0, SEEK_END);
-    *length = (size_t)ftell(in);
-    rewind(in);
-    char *text = clv_alloc(*length + 1, 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, *length, in), *length);
-    fclose(in);
-    return text;
-}
-
 void golden_open(void)
 {
-    char path[1024];
     size_t length;
-    const char *outside = getenv("CLEAVE_REFERENCE_DIR");
-    snprintf(path, sizeof path, "%s/transformer/blocks.json", outside ? outside : "");
-    char *text = outside ? read_text(path, &length) : NULL;
-    if (text) {
-        snprintf(path, sizeof path, "%s/transformer/blocks.safetensors", outside);
-    } else {
-        snprintf(path, sizeof path, "%s/blocks.safetensors", GOLDEN_DATA);
-        char beside[1024];
-        snprintf(beside, sizeof beside, "%s/blocks.json", GOLDEN_DATA);
-        text = read_text(beside, &length);
-        assert_non_null(text);
-    }
+    char *text = test_data_read("transformer/blocks.json", &length);
     EXPECT_OK(clv_json_parse("blocks.json", text, length, &facts));
-    EXPECT_OK(clv_tensors_open(path, &file));
+    EXPECT_OK(clv_tensors_open(test_data("transformer/blocks.safetensors"), &file));
     clv_free(text);
 }
 

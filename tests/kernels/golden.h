@@ -14,7 +14,7 @@ typedef struct golden_array {
     size_t shape[4], rank, count;
 } golden_array;
 
-/* $CLEAVE_REFERENCE_DIR/transformer, else tests/data/transformer. */
+/* Those of tests/data/transformer. */
 void golden_open(void);
 void golden_close(void);
 /* The same around the tests of a group. */

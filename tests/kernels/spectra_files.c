@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays, library and coadds of the reference folder. */
+/* Arrays, library and coadds of tests/data/specfit. */
 #include "spectra_files.h"
 
+#include "data.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -9,48 +10,34 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static char root[512];
 clv_speclib golden_library;
 
-void golden_begin(void)
+int golden_begin(void **state)
 {
-    const char *folder = getenv("CLEAVE_REFERENCE_DIR");
-    char path[600];
-    FILE *file;
-    snprintf(root, sizeof root, "%s/specfit", folder ? folder : "");
-    snprintf(path, sizeof path, "%s/lib", root);
-    if (!folder || !(file = fopen(path, "r"))) test_skip_all("no $CLEAVE_REFERENCE_DIR/specfit");
-    fclose(file);
-    if (clv_speclib_read(path, &golden_library)) test_skip_all(clv_error_message());
+    (void)state;
+    EXPECT_OK(clv_speclib_read(test_data("specfit/lib"), &golden_library));
+    return 0;
 }
 
-const char *golden_path(const char *name)
+int golden_end(void **state)
 {
-    static char path[700];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    return path;
-}
-
-void golden_end(void)
-{
+    (void)state;
     clv_speclib_clear(&golden_library);
+    return 0;
 }
 
-/* An array of numbers of the reference folder as float64. */
 clv_file_array golden_load(const char *format, ...)
 {
-    char name[128], path[700];
+    char name[128];
     clv_file_array a;
     va_list args;
     va_start(args, format);
     vsnprintf(name, sizeof name, format, args);
     va_end(args);
-    snprintf(path, sizeof path, "%s/%s.npy", root, name);
-    EXPECT_OK(clv_npy_read(path, &a));
-    if (a.type == CLV_F32) EXPECT_OK(clv_file_array_convert(&a, path, CLV_F64));
+    EXPECT_OK(clv_npy_read(test_data("specfit/%s.npy", name), &a));
+    if (a.type == CLV_F32) EXPECT_OK(clv_file_array_convert(&a, name, CLV_F64));
     return a;
 }
 
@@ -77,9 +64,7 @@ void golden_close(const char *what, const double *want, const double *got, size_
 golden_coadd golden_open(const char *tag, bool with_resolution)
 {
     golden_coadd c = { 0 };
-    char path[700];
-    snprintf(path, sizeof path, "%s/data/coadd-synth-%s.fits", root, tag);
-    EXPECT_OK(clv_desi_open(path, &c.desi));
+    EXPECT_OK(clv_desi_open(test_data("specfit/data/coadd-synth-%s.fits.gz", tag), &c.desi));
     EXPECT_OK(clv_desi_read(&c.desi, 0, c.desi.rows, with_resolution, &c.block));
     c.items = clv_zalloc(c.desi.rows * 3, sizeof *c.items);
     c.row = clv_zalloc(c.desi.rows, sizeof *c.row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The goldens of spectral fitting: $CLEAVE_REFERENCE_DIR/specfit. */
+/* The goldens of spectral fitting: tests/data/specfit. */
 #ifndef CLEAVE_TESTS_SPECTRA_FILES_H
 #define CLEAVE_TESTS_SPECTRA_FILES_H
 
@@ -9,12 +9,10 @@
 
 extern clv_speclib golden_library; /* the small one */
 
-/* Reads the library; ends the program as skipped where there are no goldens. */
-void golden_begin(void);
-void golden_end(void);
+/* Around the tests of a group: read the library, and forget it. */
+int golden_begin(void **state);
+int golden_end(void **state);
 
-/* Of a file of the reference folder; valid until the next call. */
-const char *golden_path(const char *name);
 /* stages/... as float64; the name is a format. */
 clv_file_array golden_load(const char *format, ...);
 const double *golden_f64(const clv_file_array *array);

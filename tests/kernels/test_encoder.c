@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoders on every device: against plain C on random weights, the same bits for any neighbours, and
- * (with CLEAVE_MINILM_DIR and CLEAVE_REFERENCE_DIR) MiniLM's sentences. */
+ * (where it is here) MiniLM's sentences. */
+#include "data.h"
 #include "device.h"
 #include "test.h"
 
@@ -224,15 +225,11 @@ static void check_minilm(test_device *device)
 static void minilm_gives_its_embeddings(void **state)
 {
     (void)state;
-    const char *folder = getenv("CLEAVE_MINILM_DIR"), *goldens = getenv("CLEAVE_REFERENCE_DIR");
-    if (!folder || !goldens) test_skip("CLEAVE_MINILM_DIR or CLEAVE_REFERENCE_DIR is not set");
-    char path[1024], *lines[SENTENCES], text[16384];
+    const char *folder = test_data("minilm/");
+    char *lines[SENTENCES];
+    size_t length;
     clv_tokenizer *tokenizer;
-    snprintf(path, sizeof path, "%s/transformer/sentences.txt", goldens);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
+    char *text = test_data_read("transformer/sentences.txt", &length);
     char *at = text;
     for (size_t i = 0; i < SENTENCES; ++i) {
         lines[i] = at;
@@ -240,8 +237,7 @@ static void minilm_gives_its_embeddings(void **state)
         assert_non_null(at);
         *at++ = '\0';
     }
-    snprintf(path, sizeof path, "%s/transformer/embeddings.npy", goldens);
-    file = fopen(path, "rb");
+    FILE *file = fopen(test_data("transformer/embeddings.npy"), "rb");
     assert_non_null(file);
     assert_int_equal(fseek(file, -(long)sizeof want, SEEK_END), 0);
     assert_int_equal(fread(want, 1, sizeof want, file), sizeof want);
@@ -253,6 +249,7 @@ static void minilm_gives_its_embeddings(void **state)
     test_each_device(check_minilm);
     clv_model_close(minilm);
     clv_token_rows_clear(&rows);
+    clv_free(text);
 }
 
 int main(void)

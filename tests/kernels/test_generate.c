@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small decoder on every device against PyTorch: scores, greedy tokens, drawn ones, refusals. */
+#include "data.h"
 #include "device.h"
 #include "test.h"
 
@@ -23,7 +24,7 @@ static float want[PROMPT * WORDS];
 static void read_expected(void)
 {
     clv_tensors *file;
-    EXPECT_OK(clv_tensors_open(DECODER_DATA "/expected.safetensors", &file));
+    EXPECT_OK(clv_tensors_open(test_data("decoder/expected.safetensors"), &file));
     EXPECT_OK(clv_tensors_read(file, clv_tensors_find(file, "prompt"), prompt, sizeof prompt));
     EXPECT_OK(clv_tensors_read(file, clv_tensors_find(file, "tokens"), tokens, sizeof tokens));
     EXPECT_OK(clv_tensors_read(file, clv_tensors_find(file, "scores"), want, sizeof want));
@@ -47,7 +48,7 @@ static void check_decoder(test_device *device)
     const size_t new_tokens = device->tiny ? 3 : MADE;
     (void)test_left_out(device, new_tokens < MADE, "tokens after %zu", new_tokens);
     clv_generate_options o = { .size = sizeof o, .tokens = new_tokens };
-    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &d));
+    EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 40, &d));
     assert_int_equal(clv_decoder_get_config(d)->kv_heads, 2);
     EXPECT_OK(clv_decoder_feed(d, 0, prompt, PROMPT, got));
     expect_scores("all at once", got, PROMPT - 1);
@@ -97,7 +98,7 @@ static void check_drawing(test_device *device)
     size_t often[WORDS] = { 0 }, count;
     double sum = 0;
     if (test_left_out(device, device->tiny, "%zu draws", draws)) return;
-    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 0, &d));
+    EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 0, &d));
     const float *last = want + (size_t)(PROMPT - 1) * WORDS;
     const double temperature = 1.5;
     for (size_t i = 0; i < WORDS; ++i)
@@ -132,7 +133,7 @@ static void check_small_cache(test_device *device)
     size_t count;
     const size_t new_tokens = device->tiny || device->slow ? 2 : 6;
     const clv_generate_options o = { .size = sizeof o, .tokens = new_tokens };
-    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &d));
+    EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 40, &d));
     clv_memory_stats stats = clv_device_memory(device->device);
     const uint64_t all = stats.tensor_bytes, fills = stats.tensor_fills;
     assert_int_equal(fills, 2 + clv_decoder_get_config(d)->layers);
@@ -141,7 +142,7 @@ static void check_small_cache(test_device *device)
     assert_int_equal(clv_device_memory(device->device).tensor_fills, fills); /* packed once */
 
     device->device->tensors->wish = 1;
-    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 40, &other));
+    EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 40, &other));
     EXPECT_OK(clv_generate(other, prompt, PROMPT, &o, made, &count));
     assert_memory_equal(made, tokens, new_tokens * sizeof *made);
     EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, made, &count)); /* its own are gone as well */
@@ -169,9 +170,9 @@ static void check_refusals(test_device *device)
     size_t count;
     clv_generate_options o = { .tokens = 4, .temperature = -1 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "the model has 64",
-                clv_decoder_open(device->context, DECODER_DATA, 65, &d));
+                clv_decoder_open(device->context, test_data("decoder"), 65, &d));
     EXPECT_FAIL(CLV_E_IO, "nothing_here", clv_decoder_open(device->context, "nothing_here", 0, &d));
-    EXPECT_OK(clv_decoder_open(device->context, DECODER_DATA, 8, &d));
+    EXPECT_OK(clv_decoder_open(device->context, test_data("decoder"), 8, &d));
     EXPECT_FAIL(CLV_E_SHAPE, "room for 8", clv_decoder_feed(d, 0, prompt, PROMPT, got));
     EXPECT_FAIL(CLV_E_ARGUMENT, "vocabulary has 48", clv_decoder_feed(d, 0, bad, 2, got));
     EXPECT_FAIL(CLV_E_ARGUMENT, "0 are kept", clv_decoder_feed(d, 1, prompt, 1, got));
@@ -193,7 +194,7 @@ static const char *folder_with(const char *was, const char *now)
     static char folder[256], path[300], text[8192], changed[9000];
     snprintf(folder, sizeof folder, "%s/decoder", test_temp_dir());
     (void)mkdir(folder, 0700);
-    FILE *file = fopen(DECODER_DATA "/config.json", "rb");
+    FILE *file = fopen(test_data("decoder/config.json"), "rb");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
@@ -208,7 +209,7 @@ static const char *folder_with(const char *was, const char *now)
     fclose(file);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     if (access(path, F_OK) != 0)
-        assert_int_equal(symlink(DECODER_DATA "/model.safetensors", path), 0);
+        assert_int_equal(symlink(test_data("decoder/model.safetensors"), path), 0);
     return folder;
 }
 

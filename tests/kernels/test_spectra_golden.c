@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every stage of spectral fitting against the goldens of the reference: float64 stages, and the
- * value at given points on every device. Needs $CLEAVE_REFERENCE_DIR/specfit. */
+ * value at given points on every device. */
+#include "data.h"
 #include "device.h"
 #include "spectra_files.h"
 #include "test.h"
@@ -353,7 +354,7 @@ static void sdss_spectrum(void **state)
     (void)state;
     enum { POINTS = 2600 };
     clv_desi d;
-    EXPECT_OK(clv_desi_open(golden_path("real/spec-0266-51602-0031.fits"), &d));
+    EXPECT_OK(clv_desi_open(test_data("specfit/real/spec-0266-51602-0031.fits"), &d));
     assert_true(d.sdss && d.rows == 1 && d.present[0]);
     const size_t n = d.wavelength[0].shape[0];
     const double *wave = d.wavelength[0].data;
@@ -410,9 +411,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(start_values),      cmocka_unit_test(sdss_spectrum),
     };
     test_isolate();
-    golden_begin();
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    golden_end();
-    return failed;
+    return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Templates from a regular grid: the golden of the reference in plain C and on every device, and whole
  * fits with a grid that lacks a node. */
+#include "data.h"
 #include "device.h"
 #include "spectra_files.h"
 #include "spectra_watch.h"
@@ -28,10 +29,8 @@ typedef struct golden_grid {
 
 static clv_file_array load_as_is(const char *name)
 {
-    char path[128];
     clv_file_array a;
-    snprintf(path, sizeof path, "stages/1b_gridinterp/%s.npy", name);
-    EXPECT_OK(clv_npy_read(golden_path(path), &a));
+    EXPECT_OK(clv_npy_read(test_data("specfit/stages/1b_gridinterp/%s.npy", name), &a));
     return a;
 }
 
@@ -279,9 +278,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(fits_on_devices),
     };
     test_isolate();
-    golden_begin();
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    golden_end();
-    return failed;
+    return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of spectral fitting on every device, stage by stage, against the goldens of the
  * reference: network, rotation, spline, resolution, normal equations, scan along velocity, start
- * values. Needs $CLEAVE_REFERENCE_DIR/specfit. */
+ * values. */
 #include "device.h"
 #include "spectra_files.h"
 #include "spectra_watch.h"
@@ -428,9 +428,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof ones / sizeof *ones; ++i)
         ones[i] = 1;
     test_isolate();
-    golden_begin();
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    golden_end();
-    return failed;
+    return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

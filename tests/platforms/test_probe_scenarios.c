@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every scenario and every device profile of data/probe/devices.json decides as its row expects. */
-#include "run.h"
+#include "data.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ static clv_json *root;
 static int read_file(void **state)
 {
     (void)state;
-    text = test_read_data("probe/devices.json", &length);
+    text = test_data_read("probe/devices.json", &length);
     return clv_json_parse("devices.json", text, length, &root) != CLV_OK;
 }
 
