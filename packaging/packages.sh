@@ -12,9 +12,9 @@ packages_useful=(pocl-opencl-icd libhwloc-dev libclblast-dev libclfft-dev libcfi
     libtiff-dev libpng-dev libopenblas-dev liblapacke-dev)
 # Tests: cmocka, other OpenCL platforms, oracles, compilers for the consumer projects.
 packages_test=(libcmocka-dev mesa-opencl-icd oclgrind clinfo libfftw3-dev g++ make mandoc
-    python3 python3-venv ca-certificates)
+    patchelf python3 python3-venv ca-certificates)
 # Continuous integration: a second compiler, sanitizers, checkers, what a bundle is made of.
-packages_ci=(git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck zsh patchelf file)
+packages_ci=(git clang libclang-rt-dev clang-format clang-tidy llvm shellcheck zsh file)
 packages_bundle=(libclblast1 libclfft2 patchelf file)
 
 packages_missing()
