@@ -24,16 +24,13 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as work:
         cache = os.path.join(work, "cache")
-        found = kit.devices(command, cache)
-        if platform not in found:
-            testdata.skip(f"no OpenCL device of {platform}")
+        chosen = kit.options_for(command, platform, cache)
         for kind in KINDS:
             first = None
             for way in WAYS + (SPLIT if platform == "pocl" else []):
                 path = os.path.join(work, "spots.csv")
-                subprocess.run([command, "blobs", movie, "-o", path, "-q", "--device",
-                                found[platform], *kind, *way], check=True,
-                               env=kit.environment(CLEAVE_CACHE_DIR=cache))
+                subprocess.run([command, "blobs", movie, "-o", path, "-q", *chosen, *kind, *way],
+                               check=True, env=kit.environment(CLEAVE_CACHE_DIR=cache))
                 with open(path, "rb") as file:
                     got = file.read()
                 first = first or got

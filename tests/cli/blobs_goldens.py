@@ -140,15 +140,6 @@ def accuracy(command, case, kind, extra, error, recall, precision, manifest, opt
             (got_recall, got_precision, rms, " of the bound" if "fit" in extra else " px", error))
 
 
-def selection(command, platform, cache):
-    if platform == "reference":
-        return ["--mode", "reference"]
-    found = kit.devices(command, cache)
-    if platform not in found:
-        testdata.skip(f"no OpenCL device of {platform}")
-    return ["--device", found[platform]]
-
-
 def degenerate(command, p, options):
     """Flat frames and ties: only what is there is found."""
     golden = read(file_of("z_degenerate_u16_expected.csv"))
@@ -183,7 +174,7 @@ def main():
         movie_of(case)  # ends the test where it is not here
     failures, count = 0, 0
     with tempfile.TemporaryDirectory() as cache:
-        options = selection(command, platform, cache)
+        options = kit.options_for(command, platform, cache)
         ENVIRONMENT.update(kit.environment(CLEAVE_CACHE_DIR=cache))
         for name, case, kind, ok, text in check_all(command, manifest, cases, options):
             count += 1

@@ -12,7 +12,6 @@ import sys
 import tempfile
 
 import paco_kit as kit
-import testdata
 
 MAPS = ("a", "b", "snr", "flux", "sigma")
 WAYS = [
@@ -54,15 +53,13 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         cache = os.path.join(folder, "cache")
-        found = kit.devices(command, cache)
-        if platform not in found:
-            testdata.skip(f"no OpenCL device of {platform}")
+        chosen = kit.options_for(command, platform, cache)
         files = kit.Sequence(frames=10, height=57, width=70).write(folder)
         ways = WAYS + (SUB_DEVICES if platform == "pocl" else [])
         for mode in ("fixed", "shift"):
             first = None
             for way in ways:
-                options = ["--device", found[platform], "--psf-mode", mode, *way]
+                options = [*chosen, "--psf-mode", mode, *way]
                 maps, report = run(command, options, files, os.path.join(folder, "out"), cache)
                 first = first or maps
                 wrong = [name for name in MAPS if maps[name] != first[name]]

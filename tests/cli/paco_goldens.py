@@ -118,13 +118,7 @@ def main():
     cases = [testdata.path_of(f"paco/{name}") for name in names]
     failed = 0
     with tempfile.TemporaryDirectory() as cache:
-        if platform == "reference":
-            selection = ["--mode", "reference"]
-        else:
-            found = kit.devices(command, cache)
-            if platform not in found:
-                testdata.skip(f"no OpenCL device of {platform}")
-            selection = ["--device", found[platform]]
+        selection = kit.options_for(command, platform, cache)
         for name, case in zip(names, cases):
             for mode in ("fixed", "shift"):
                 print(f"{name} {mode} {conv} on {platform}", flush=True)

@@ -12,6 +12,8 @@ import struct
 import subprocess
 import sys
 
+import testdata
+
 CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<u4": "I", "<i4": "i", "|b1": "b", "|u1": "B",
          "<i8": "q"}
 
@@ -119,20 +121,24 @@ def environment(**variables):
     return own
 
 
-def devices(command, cache):
-    """{platform's vendor: index for --device} of usable ones; those promised must be there."""
+def options_for(command, platform, cache):
+    """The options that choose a platform (pocl, intel or mesa) or the plain C path (reference). Prints what they choose,
+    as the tests in C do. Without a device of the platform the test is skipped, and fails where
+    $CLEAVE_TEST_PLATFORMS promises one."""
+    if platform == "reference":
+        print("device: plain C [reference]", flush=True)
+        return ["--mode", "reference"]
     answer = subprocess.run([command, "probe", "--json"], env=environment(CLEAVE_CACHE_DIR=cache),
                             capture_output=True, text=True, check=False)
-    found = {}
     report = json.loads(answer.stdout)
     for device in report["devices"]:
         vendor = report["opencl"]["platforms"][device["platform"]]["vendor_norm"]
-        if device["usable"]:
-            found.setdefault(vendor, str(device["index"]))
-    for vendor in filter(None, os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(",")):
-        if vendor not in found:
-            sys.exit(f"CLEAVE_TEST_PLATFORMS promises {vendor}, which is not here")
-    return found
+        if device["usable"] and vendor == platform:
+            print(f"device {device['index']}: {device['name']} [{vendor}]", flush=True)
+            return ["--device", str(device["index"])]
+    if platform in os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(","):
+        sys.exit(f"CLEAVE_TEST_PLATFORMS promises {platform}, which is not here")
+    return testdata.skip(f"no OpenCL device of {platform}")
 
 
 class Sequence:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import paco_kit as kit
 import testdata
 
 
@@ -61,24 +62,11 @@ def judge(best, ours):
     return wrong
 
 
-def device_of(cleave, platform):
-    if platform == "reference":
-        return ["--mode", "reference"]
-    names = {"pocl": "Portable Computing Language", "intel": "Intel(R) OpenCL", "mesa": "rusticl"}
-    shown = subprocess.run([cleave, "probe", "--list"], capture_output=True, text=True, timeout=300)
-    for line in shown.stdout.splitlines():
-        if names[platform].lower() in line.lower():
-            return ["--device", line.split()[0]]
-    if platform in os.environ.get("CLEAVE_TEST_PLATFORMS", "").split(","):
-        sys.exit(f"{platform} was promised and is not here")
-    return testdata.skip(f"no OpenCL device of {platform}")
-
-
 def main():
     cleave, platform = sys.argv[1:3]
-    device, failed = device_of(cleave, platform), []
-    slow = platform == "mesa"
+    failed, slow = [], platform == "mesa"
     with tempfile.TemporaryDirectory() as folder:
+        device = kit.options_for(cleave, platform, folder)
         for tag in "b" if slow else "ab":
             out = os.path.join(folder, f"{tag}.csv")
             best = rows_of(testdata.path_of(f"specfit/fits/best_known_{tag}.csv"))
