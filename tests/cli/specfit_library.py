@@ -3,7 +3,7 @@
 """Libraries of rvspecfit, made by rvspecfit itself, turned into ours: a network and a regular grid.
 
 usage: specfit_library.py CLEAVE CONVERTER PEERS
-Needs a Python with rvspecfit and astropy ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network comes back
+Needs a Python with rvspecfit, astropy and torch ($CLEAVE_RVSPECFIT_PYTHON, else this one). The network comes back
 as the numbers that went in. Of the grid, written by rvspecfit's own writer: its templates are those that
 rvspecfit makes of it, one node missing; stars made of them are found, and rvspecfit's chi-square at what
 was found is what `cleave specfit` says."""
@@ -27,7 +27,7 @@ STARS = [(120.0, 5300.0, 3.6, -0.7, 0.15), (-75.0, 4700.0, 2.4, -1.4, 0.3),
 def interpreter():
     """A Python that knows rvspecfit, or None."""
     for python in (os.environ.get("CLEAVE_RVSPECFIT_PYTHON"), sys.executable):
-        if python and subprocess.run([python, "-c", "import rvspecfit, astropy, h5py"],
+        if python and subprocess.run([python, "-c", "import rvspecfit, astropy, h5py, torch"],
                                      capture_output=True).returncode == 0:
             return python
     return None
@@ -215,7 +215,7 @@ def main():
     cleave, converter, peers = (os.path.abspath(path) for path in sys.argv[1:4])
     python = interpreter()
     if not python:
-        testdata.skip("no Python with rvspecfit ($CLEAVE_RVSPECFIT_PYTHON)")
+        testdata.skip("no Python with rvspecfit and torch: CLEAVE_RVSPECFIT_PYTHON does not name one")
     if os.path.realpath(python) != os.path.realpath(sys.executable) or "--inside" not in sys.argv:
         return subprocess.run([python, __file__, cleave, converter, peers, "--inside"],
                               check=False).returncode
