@@ -6,6 +6,7 @@
 #include <cleave/log.h>
 
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,54 @@ void test_at_end(void (*clear_up)(void))
     at_end = clear_up;
 }
 
-int test_end(int failed)
+enum { MOST_CLAIMS = 64 };
+
+static char *const *chosen;
+static size_t chosen_count;
+static bool without_chosen;
+
+void test_choose(int argc, char **argv)
 {
+    without_chosen = argc > 1 && strcmp(argv[1], "--without") == 0;
+    const int first = without_chosen ? 2 : 1;
+    chosen = argv + first;
+    chosen_count = argc > first ? (size_t)(argc - first) : 0;
+}
+
+static bool is_chosen(const char *claim)
+{
+    for (size_t i = 0; i < chosen_count; ++i)
+        if (strcmp(claim, chosen[i]) == 0) return !without_chosen;
+    return without_chosen || !chosen_count;
+}
+
+static void check_chosen(const struct CMUnitTest *tests, size_t count)
+{
+    for (size_t i = 0; i < chosen_count; ++i) {
+        size_t k = 0;
+        while (k < count && strcmp(tests[k].name, chosen[i]) != 0)
+            ++k;
+        if (k < count) continue;
+        printf("no claim is called %s\n", chosen[i]);
+        exit(1);
+    }
+}
+
+int test_group(const char *name, const struct CMUnitTest *tests, size_t count,
+               CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+    struct CMUnitTest run[MOST_CLAIMS];
+    size_t run_count = 0;
+    check_chosen(tests, count);
+    for (size_t i = 0; i < count; ++i) {
+        if (!is_chosen(tests[i].name)) continue;
+        if (run_count == MOST_CLAIMS) {
+            printf("more than %d claims in one program\n", MOST_CLAIMS);
+            exit(1);
+        }
+        run[run_count++] = tests[i];
+    }
+    const int failed = _cmocka_run_group_tests(name, run, run_count, setup, teardown);
     if (at_end) at_end();
     return failed;
 }

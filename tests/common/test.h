@@ -23,16 +23,22 @@ void test_expect_status(clv_status want, clv_status got, const char *call, const
 void test_expect_failure(clv_status want, const char *part, clv_status got, const char *call,
                          const char *file, int line);
 
-/* Groups of tests end with test_end. */
+/* Groups of tests are run by test_group. */
 #undef cmocka_run_group_tests
 #define cmocka_run_group_tests(tests, setup, teardown) \
     cmocka_run_group_tests_name(#tests, tests, setup, teardown)
 #undef cmocka_run_group_tests_name
 #define cmocka_run_group_tests_name(name, tests, setup, teardown) \
-    test_end(_cmocka_run_group_tests(name, tests, sizeof(tests) / sizeof *(tests), setup, teardown))
+    test_group(name, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
-/* Calls what was handed to test_at_end; returns `failed`. */
-int test_end(int failed);
+/* Takes the claims to run from the command line: those that are named, or with --without in front all others. To be
+ * called at the beginning of main; without a name every claim runs. */
+void test_choose(int argc, char **argv);
+
+/* Runs the chosen claims, then what was handed to test_at_end; returns how many failed. A chosen claim that the group
+ * lacks fails the program. */
+int test_group(const char *name, const struct CMUnitTest *tests, size_t count,
+               CMFixtureFunction setup, CMFixtureFunction teardown);
 /* Clears up what tests that failed left behind, while everything is still there: exit() is too late
  * for drivers. One function. */
 void test_at_end(void (*clear_up)(void));

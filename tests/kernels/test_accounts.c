@@ -257,8 +257,9 @@ static void an_array_tells_its_shape(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chunk_knows_its_device_and_has_memory_of_its_own),

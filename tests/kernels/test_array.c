@@ -366,7 +366,7 @@ static void eigenvalues_are_found_in_order(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_known_answers),
@@ -380,5 +380,6 @@ int main(void)
         cmocka_unit_test(eigenvalues_are_found_in_order),
         cmocka_unit_test(what_is_no_number_has_no_eigenvalues),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,8 +210,9 @@ static void without_a_device_the_host_works(void **state)
     clv_context_free(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_checked),

@@ -352,7 +352,7 @@ static void philox_matches(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_matches),
@@ -363,5 +363,6 @@ int main(void)
         cmocka_unit_test(regression_has_one_order),
         cmocka_unit_test(eigenvalues_and_filters_match),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, golden_setup, golden_teardown);
 }

@@ -208,12 +208,13 @@ static void jacobi_keeps_trace_and_norm(void **state)
     test_each_device(diagonalise);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_counts_points),
         cmocka_unit_test(convolve_sums_in_order),
         cmocka_unit_test(jacobi_keeps_trace_and_norm),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -399,7 +399,7 @@ static void a_sum_is_compensated(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_placed),          cmocka_unit_test(operators_bind_as_in_python),
@@ -407,5 +407,6 @@ int main(void)
         cmocka_unit_test(both_sides_map_alike),       cmocka_unit_test(shapes_broadcast_as_numpys),
         cmocka_unit_test(a_sum_is_compensated),       cmocka_unit_test(reductions_have_one_order),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

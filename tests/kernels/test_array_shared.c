@@ -198,8 +198,9 @@ static void copies_lie_where_the_array_does(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "a NULL array", clv_array_copy(NULL, 0, NULL, NULL));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_may_be_one),

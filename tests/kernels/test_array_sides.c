@@ -229,8 +229,9 @@ static void host_filters_are_right(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     test_isolate();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_device),

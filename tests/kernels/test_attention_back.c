@@ -427,12 +427,13 @@ static void forms_of_cards_go_back(void **state)
         bench_each_card(claims[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_goes_back),     cmocka_unit_test(softmax_goes_back),
         cmocka_unit_test(rms_norms_go_back),       cmocka_unit_test(gated_feed_forward_goes_back),
         cmocka_unit_test(a_llama_block_goes_back), cmocka_unit_test(forms_of_cards_go_back),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("attention_back", tests, golden_setup, golden_teardown);
 }

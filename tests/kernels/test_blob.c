@@ -458,7 +458,7 @@ ON_EACH(ties_give_one_spot)
 ON_EACH(a_push_allocates_nothing)
 ON_EACH(rejects_what_makes_no_sense)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         { "matches_at_every_size", matches_at_every_size_, NULL, NULL, NULL },
@@ -474,5 +474,6 @@ int main(void)
         { "a_push_allocates_nothing", a_push_allocates_nothing_, NULL, NULL, NULL },
         { "rejects_what_makes_no_sense", rejects_what_makes_no_sense_, NULL, NULL, NULL },
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

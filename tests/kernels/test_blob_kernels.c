@@ -325,10 +325,11 @@ static void lists_every_maximum_(void **unused)
     test_each_device(lists_every_maximum);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         { "lists_every_maximum", lists_every_maximum_, NULL, NULL, NULL },
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

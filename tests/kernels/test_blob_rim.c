@@ -101,8 +101,9 @@ static void nothing_beyond_the_rim_counts(void **state)
     test_each_device(check);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_beyond_the_rim_counts) };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("blob_rim", tests, NULL, NULL);
 }

@@ -148,8 +148,9 @@ static void nobody_waits_for_himself(void **state)
     clv_free(w.a), clv_free(w.b), clv_free(w.c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     alarm(300); /* who waits for himself never ends */
     const struct CMUnitTest tests[] = { cmocka_unit_test(nobody_waits_for_himself) };
     return cmocka_run_group_tests_name("call_back", tests, NULL, NULL);

@@ -252,12 +252,13 @@ static void minilm_gives_its_embeddings(void **state)
     clv_free(text);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_plain_c),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(minilm_gives_its_embeddings),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);
 }

@@ -113,12 +113,13 @@ static void what_is_no_number_stays_none(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_room_is_the_hosts),
         cmocka_unit_test(orders_are_followed),
         cmocka_unit_test(what_is_no_number_stays_none),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("flat", tests, NULL, NULL);
 }

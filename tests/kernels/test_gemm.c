@@ -370,7 +370,7 @@ static void refuses_what_does_not_fit(void **state)
     test_each_device(check_bad_calls);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_are_the_nearest),
@@ -381,5 +381,6 @@ int main(void)
         cmocka_unit_test(matmul_is_right),
         cmocka_unit_test(refuses_what_does_not_fit),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("gemm", tests, NULL, NULL);
 }

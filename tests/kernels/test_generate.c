@@ -272,7 +272,7 @@ static void configurations_are_obeyed_or_refused(void **state)
     test_device_close(&device);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_pytorch_says),
@@ -281,5 +281,6 @@ int main(void)
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(configurations_are_obeyed_or_refused),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }

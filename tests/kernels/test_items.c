@@ -321,8 +321,9 @@ static void wrong_use_says_what_is_wrong(void **state)
     clv_context_free(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    test_choose(argc, argv);
     for (size_t i = 0; i < MOST * WIDTH; ++i)
         in[i] = (float)(i % 991) * 0.5f;
     const struct CMUnitTest tests[] = {

@@ -299,11 +299,12 @@ static void plain_c_agrees_with_differences(void **state)
     plain.ops->close(plain.ops);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_matches_goldens),
         cmocka_unit_test(plain_c_agrees_with_differences),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("llama_step", tests, golden_setup, golden_teardown);
 }

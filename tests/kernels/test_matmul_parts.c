@@ -205,7 +205,7 @@ static void nothing_large_is_held(void **state)
     clv_free(a);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_in_one_part),
@@ -214,5 +214,6 @@ int main(void)
         cmocka_unit_test(what_lies_between_rows_is_the_callers),
         cmocka_unit_test(nothing_large_is_held),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("matmul_parts", tests, NULL, NULL);
 }

@@ -360,6 +360,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(short_loops_change_no_bit),
         cmocka_unit_test(a_note_in_the_cache_directory_chooses),
     };
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco", tests, NULL, NULL);
 }

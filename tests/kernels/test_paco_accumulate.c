@@ -173,8 +173,9 @@ static void sums_are_exact(void **state)
     stage_each_item_form(check_form);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(sums_are_exact) };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_accumulate", tests, NULL, NULL);
 }

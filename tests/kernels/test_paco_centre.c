@@ -148,8 +148,9 @@ static void centres_and_judges_every_pixel(void **state)
     stage_each_item_form(check_form);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(centres_and_judges_every_pixel) };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_centre", tests, NULL, NULL);
 }

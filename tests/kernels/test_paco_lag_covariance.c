@@ -147,8 +147,9 @@ static void sums_products_at_every_distance(void **state)
     stage_each_item_form(check_form);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(sums_products_at_every_distance) };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_lag_covariance", tests, NULL, NULL);
 }

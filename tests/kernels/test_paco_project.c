@@ -242,8 +242,9 @@ static void finds_what_a_planet_would_show(void **state)
     stage_each_item_form(check_form);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(finds_what_a_planet_would_show) };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_project", tests, NULL, NULL);
 }

@@ -300,6 +300,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(rows_invert_every_patch),
         cmocka_unit_test(items_and_groups_invert_every_patch),
     };
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_solve", tests, NULL, NULL);
 }

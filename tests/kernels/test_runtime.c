@@ -166,7 +166,7 @@ static void memory_is_kept_and_given_back(void **state)
     test_each_device(check_pool);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_tell_when_they_are_done),
@@ -174,5 +174,6 @@ int main(void)
         cmocka_unit_test(memory_of_the_host_is_wrapped),
         cmocka_unit_test(memory_is_kept_and_given_back),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("runtime", tests, NULL, NULL);
 }

@@ -437,7 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stars_are_prepared_alike_by_any_thread),
         cmocka_unit_test(rejects_what_cannot_be),
     };
+    test_choose(argc, argv);
     test_isolate();
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

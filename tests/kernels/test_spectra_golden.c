@@ -410,7 +410,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(values_on_devices), cmocka_unit_test(values_without_doubles),
         cmocka_unit_test(start_values),      cmocka_unit_test(sdss_spectrum),
     };
+    test_choose(argc, argv);
     test_isolate();
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

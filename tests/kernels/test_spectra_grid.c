@@ -277,7 +277,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rejects_what_is_no_grid),  cmocka_unit_test(interpolation_on_devices),
         cmocka_unit_test(fits_on_devices),
     };
+    test_choose(argc, argv);
     test_isolate();
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

@@ -425,9 +425,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(scan_with_resolution),
         cmocka_unit_test(starts),
     };
+    test_choose(argc, argv);
     for (size_t i = 0; i < sizeof ones / sizeof *ones; ++i)
         ones[i] = 1;
     test_isolate();
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, golden_begin, golden_end);
 }

@@ -209,7 +209,7 @@ static void an_encoder_beyond_the_limit_gives_the_same_bits(void **state)
     test_each_device(check_encoders);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_recently_used_goes_first),
@@ -217,5 +217,6 @@ int main(void)
         cmocka_unit_test(memory_that_is_wanted_takes_them),
         cmocka_unit_test(an_encoder_beyond_the_limit_gives_the_same_bits),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("tensor_cache", tests, NULL, NULL);
 }

@@ -444,7 +444,7 @@ static void forms_of_cards_go_back(void **state)
         bench_each_card(claims[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layer_norms_go_back),
@@ -458,5 +458,6 @@ int main(void)
         cmocka_unit_test(lengths_of_gradients_are_right),
         cmocka_unit_test(forms_of_cards_go_back),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("training", tests, golden_setup, golden_teardown);
 }

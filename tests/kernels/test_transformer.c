@@ -455,7 +455,7 @@ static void forms_of_cards_match(void **state)
         test_each_device_as(CLV_CLASS_DISCRETE_GPU, claims[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match),       cmocka_unit_test(embeddings_match),
@@ -465,5 +465,6 @@ int main(void)
         cmocka_unit_test(losses_match),         cmocka_unit_test(decoder_matches_whole_and_stepped),
         cmocka_unit_test(forms_of_cards_match),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("transformer", tests, golden_setup, golden_teardown);
 }

@@ -272,12 +272,13 @@ static void long_loops_are_split(void **state)
     test_each_device(check_many_keys);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_to_nan_is_nan),
         cmocka_unit_test(long_texts_pool),
         cmocka_unit_test(long_loops_are_split),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("transformer_edges", tests, NULL, NULL);
 }
