@@ -52,7 +52,7 @@ def check_links(root, page, text):
 def check_paths(root, text):
     """Paths in backticks; words in capitals, and folders of a build, stand for something."""
     for word in re.findall(r"`([^`\s]+)", pages.without_blocks(text)):
-        if not word.startswith(ROOMS) or re.search(r"[A-Z]{3,}|[<>{}$*]", word.split("/")[-1]):
+        if not word.startswith(ROOMS) or re.search(r"[A-Z]{3,}|[<>{}$*]", word):
             continue
         path = word.rstrip(".,;:)")
         if any(re.fullmatch(r"[A-Z]{3,}", part) for part in os.path.dirname(path).split("/")):
