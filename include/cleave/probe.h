@@ -139,8 +139,10 @@ typedef struct clv_probe_flags {
     bool local_memory_must_fit;  /**< too much local memory ends the process, not the launch */
     bool slow_barriers;          /**< barriers cost far more than arithmetic: try without first */
     bool slow_first_launch;      /**< the first launch of each work-group size compiles */
-    bool no_device_memory;       /**< buffers are host memory: zero-copy, one queue */
-    uint64_t loop_limit; /**< loop turns of a work-item in total, beyond which results are wrong
+    bool costly_binaries;  /**< to hand out a program's binary the driver compiles every kernel
+                                      again; it keeps what it compiled on disk itself */
+    bool no_device_memory; /**< buffers are host memory: zero-copy, one queue */
+    uint64_t loop_limit;   /**< loop turns of a work-item in total, beyond which results are wrong
                               without an error; 0 = no such limit is known */
 } clv_probe_flags;
 

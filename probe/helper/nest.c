@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "probe/opencl/driver_cache.h"
 #include "probe/opencl/icd.h"
 
 #include <errno.h>
@@ -62,15 +63,11 @@ static clv_status make_folder(clv_nest *nest, const char *library, char *folder,
 /* ---- environments ---------------------------------------------------------------------------- */
 
 static const char *const loader_variables[] = { "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
-                                                "OPENCL_VENDOR_PATH" };
-/* Where drivers keep what they compiled: PoCL, Mesa, NVIDIA, Intel's two ways, AMD. */
-static const char *const cache_variables[] = { "POCL_CACHE_DIR",  "MESA_SHADER_CACHE_DIR",
-                                               "CUDA_CACHE_PATH", "NEO_CACHE_DIR",
-                                               "cl_cache_dir",    "AMD_COMGR_CACHE_DIR" };
+                                                "OPENCL_VENDOR_PATH", NULL };
 
-static bool sets_one_of(const char *entry, const char *const *names, size_t count)
+static bool sets_one_of(const char *entry, const char *const *names)
 {
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; names[i]; ++i) {
         const size_t length = strlen(names[i]);
         if (strncmp(entry, names[i], length) == 0 && entry[length] == '=') return true;
     }
@@ -85,9 +82,9 @@ static size_t add_settings(clv_text *out, const char *folder, bool library, bool
         clv_text_add(out, "OCL_ICD_VENDORS=%s", folder);
     else
         clv_text_add(out, "CLEAVE_HELPER=1");
-    for (size_t i = 0; fresh && i < CLV_LEN(cache_variables); ++i, ++count) {
+    for (const char *const *name = clv_driver_cache_variables; fresh && *name; ++name, ++count) {
         clv_text_bytes(out, "", 1);
-        clv_text_add(out, "%s=%s/cache", cache_variables[i], folder);
+        clv_text_add(out, "%s=%s/cache", *name, folder);
     }
     return count;
 }
@@ -112,8 +109,8 @@ clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
     for (char *at = settings.data; used < set; at += strlen(at) + 1)
         copy[used++] = at;
     for (size_t i = 0; i < count; ++i)
-        if (!(library && sets_one_of(environ[i], loader_variables, CLV_LEN(loader_variables))) &&
-            !(fresh && sets_one_of(environ[i], cache_variables, CLV_LEN(cache_variables))))
+        if (!(library && sets_one_of(environ[i], loader_variables)) &&
+            !(fresh && sets_one_of(environ[i], clv_driver_cache_variables)))
             copy[used++] = environ[i];
     *environment = copy;
     return CLV_OK;

@@ -218,6 +218,7 @@ static const clv_field device[] = {
     JUDGED("local_memory_must_fit", BOOL, flags.local_memory_must_fit),
     JUDGED("slow_barriers", BOOL, flags.slow_barriers),
     JUDGED("slow_first_launch", BOOL, flags.slow_first_launch),
+    JUDGED("costly_binaries", BOOL, flags.costly_binaries),
     JUDGED("no_device_memory", BOOL, flags.no_device_memory),
     JUDGED("loop_limit", LIMIT, flags.loop_limit),
 #undef GROUP
