@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/lapack.h"
 #include "base/text.h"
+#include "probe/helper/compile.h"
 #include "probe/measure/bench.h"
 #include "probe/measure/check.h"
 #include "probe/judge/decide.h"
@@ -121,6 +122,20 @@ static clv_probe_device *find_device(clv_machine *machine, const char *platform,
     return NULL;
 }
 
+/* `place` is PLATFORM:DEVICE. */
+static void compile(const char *place, const char *folder)
+{
+    char platform[24];
+    const size_t length = strcspn(place, ":");
+    clv_machine *machine = clv_machine_create();
+    if (!machine || place[length] != ':' || length >= sizeof platform) _exit(1);
+    memcpy(platform, place, length);
+    platform[length] = '\0';
+    const clv_probe_device *device = find_device(machine, platform, place + length + 1);
+    if (!device) _exit(1);
+    clv_compile_main(device, folder);
+}
+
 static void measure(const char *job, const char *platform, const char *place)
 {
     clv_machine *machine = clv_machine_create();
@@ -153,5 +168,6 @@ void clv_child_main(int argc, char **argv)
     if (argc < 3 || strcmp(argv[0], CLV_HELPER_MARK) != 0 || !confine(argv[1])) return;
     if (strcmp(argv[2], "enumerate") == 0) enumerate(argc > 3 ? argv[3] : NULL);
     if (strcmp(argv[2], "lapack") == 0) find_lapack();
+    if (argc == 5 && strcmp(argv[2], "compile") == 0) compile(argv[3], argv[4]);
     if (argc == 5) measure(argv[2], argv[3], argv[4]);
 }

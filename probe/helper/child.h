@@ -10,6 +10,7 @@
  *   --helper PARENT lapack
  *   --helper PARENT check PLATFORM DEVICE
  *   --helper PARENT bench-quick|bench-full|trial PLATFORM DEVICE
+ *   --helper PARENT compile PLATFORM:DEVICE FOLDER (compile.h)
  * PARENT is the process id whose end ends the helper; PLATFORM and DEVICE count as this process's
  * loader does. */
 #define CLV_HELPER_MARK "--helper"
