@@ -233,6 +233,7 @@ static void describe(task *t, clv_call *c)
         .cost = cost,
         .setup = setup,
         .enqueue = enqueue,
+        .rehearse = true,
         .commit = commit,
         .reference = reference,
         .progress = t->options->progress,

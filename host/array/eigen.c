@@ -179,6 +179,7 @@ static void describe(batch *b, size_t count, const clv_eigen_options *o, clv_cal
         .min_chunk = clv_round_up(1 + 4096 / (n * n), LANES),
         .cost = cost,
         .enqueue = enqueue,
+        .rehearse = true,
         .commit = commit,
         .reference = reference,
         .progress = o->progress,

@@ -100,6 +100,7 @@ static void describe(experiment *e, const clv_monte_carlo_options *o, clv_call *
         .units = (size_t)(e->samples / BLOCK),
         .cost = cost,
         .enqueue = enqueue,
+        .rehearse = true,
         .commit = commit,
         .reference = reference,
         .progress = o->progress,

@@ -123,6 +123,7 @@ static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *rep
         .cost = clv_blob_cost,
         .setup = clv_blob_setup,
         .enqueue = clv_blob_enqueue,
+        .rehearse = true,
         .commit = clv_blob_commit,
         .reference = clv_blob_reference,
         .progress = plan->options.progress,

@@ -72,6 +72,7 @@ static int read_options(const cli_command *command, const cli_common *c,
     uint64_t number;
     *options = (clv_context_options){ .size = sizeof *options,
                                       .devices = c->device,
+                                      .helper = "/proc/self/exe",
                                       .trace = c->trace != NULL };
     if (c->mode && clv_mode_parse(c->mode, &options->mode))
         return refuse_word(command, "--mode", c->mode, CLV_MODES);

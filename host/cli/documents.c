@@ -47,6 +47,8 @@ static const struct {
     { "CLEAVE_MEM_LIMIT", "memory on each device, as --mem-limit" },
     { "CLEAVE_SCHED", "scheduler, as --sched" },
     { "CLEAVE_TUNE", "0: take the built-in choice among kernel variants, measure none" },
+    { "CLEAVE_COMPILERS",
+      "processes that compile kernels for CPU drivers at once; 1: in this one" },
     { "CLEAVE_BIND", "0: leave the threads of CPU drivers where the system puts them" },
     { "CLEAVE_CACHE_DIR",
       "where compiled kernels and measurements are kept; else $XDG_CACHE_HOME/cleave, else "

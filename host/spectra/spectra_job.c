@@ -400,5 +400,6 @@ clv_job clv_spectra_job(const char *name, size_t units)
                       .units = units,
                       .cost = clv_spectra_cost,
                       .setup = clv_spectra_setup,
-                      .enqueue = clv_spectra_enqueue };
+                      .enqueue = clv_spectra_enqueue,
+                      .rehearse = true };
 }

@@ -158,6 +158,7 @@ clv_status clv_encode(clv_encoder *encoder, const int32_t *ids, const size_t *of
                           .cost = clv_encode_cost,
                           .setup = clv_encode_setup,
                           .enqueue = clv_encode_enqueue,
+                          .rehearse = true,
                           .commit = clv_encode_commit,
                           .reference = clv_encode_reference,
                           .progress = encoder->progress,

@@ -22,6 +22,7 @@ typedef struct clv_encoder_device {
     clv_buffer *word, *parameters; /* word: in place; NULL: a tensor */
     size_t layer_elements;
     bool half;                                     /* matrices are halves */
+    bool rehearsed;                                /* made by a rehearsal: there are no weights */
     size_t position, type, norm_weight, norm_bias; /* in `parameters` */
     clv_layer_place *layers;
 } clv_encoder_device;

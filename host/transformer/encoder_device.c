@@ -208,12 +208,25 @@ static clv_encoder_device *find(clv_encoder *e, const clv_device *device)
     return found;
 }
 
+/* What a rehearsal made, whose weights were never brought. Only the device's thread looks for it. */
+static void drop_rehearsed(clv_encoder *e, clv_encoder_device *d)
+{
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < e->device_count; ++i)
+        if (e->devices[i] == d) e->devices[i--] = e->devices[--e->device_count];
+    pthread_mutex_unlock(&e->lock);
+    clv_encoder_device_free(e, d);
+}
+
 clv_status clv_encoder_on_device(clv_encoder *e, clv_queue *queue, clv_encoder_device **out)
 {
     *out = find(e, clv_queue_device(queue));
-    if (*out) return CLV_OK;
+    if (*out && (!(*out)->rehearsed || queue->rehearsing)) return CLV_OK;
+    if (*out) drop_rehearsed(e, *out);
+    *out = NULL;
     clv_encoder_device *d = clv_zalloc(1, sizeof *d);
     clv_status status = d ? bring(e, queue, d) : clv_fail(CLV_E_MEMORY, "encoder: no memory");
+    if (d) d->rehearsed = queue->rehearsing;
     pthread_mutex_lock(&e->lock);
     if (!status && e->device_count == CLV_LEN(e->devices))
         status = clv_fail(CLV_E_INTERNAL, "encoder: more devices than a job can have");

@@ -84,6 +84,14 @@ typedef struct clv_job {
     void *progress_user;
 
     clv_cost unit_cost; /**< of one unit, where `cost` is NULL; buffer_bytes as well */
+
+    /** Whether setup and enqueue may be called once more on a device, before the calls that count. Such a
+     *  rehearsal finds out which kernels they launch, so that these can be compiled on all cores at once:
+     *  launches are noted only, copies and fills do nothing, reads give zeros, and buffers exist.
+     *  Set this only if the two functions keep nothing from such a call, and if every kernel can run as
+     *  one work-group with buffers full of zeros and with all its numbers 0: it has to end, and may touch
+     *  no more than the first 256 MiB of a buffer. */
+    bool rehearse;
 } clv_job;
 
 /**

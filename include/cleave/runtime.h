@@ -52,6 +52,13 @@ typedef struct clv_context_options {
                                  neither */
     unsigned given; /**< CLV_GIVEN_...: fields that hold even where they are zero, so that the
                                  environment cannot change them */
+    /** How many processes compile kernels for CPU devices at once, at most 16; each ends when that is done.
+     *  More than one helps because a driver compiles on one core of a process. 0: $CLEAVE_COMPILERS, else
+     *  as many as this process has cores; 1: kernels are compiled in this process alone. */
+    unsigned compilers;
+    /** The program that compiles. NULL: the installed cleave-probe-helper; where it is missing, kernels are
+     *  compiled in this process alone. */
+    const char *helper;
 } clv_context_options;
 
 /**

@@ -144,6 +144,8 @@ class Context(InThisProcess):
     qualification   False: let devices work that were never seen to compute right results
     tensor_bytes    weights kept on each device, at most; 0: its budget
     binding         False: leave the threads of CPU drivers where the system puts them
+    compilers       processes that compile kernels for CPU devices at once; 0: as many as there are
+                    cores for this process, 1: kernels are compiled in this process alone
 
     What is not given is taken from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT,
     CLEAVE_SCHED), else it is chosen automatically; what is given wins, "auto" too.
@@ -158,7 +160,7 @@ class Context(InThisProcess):
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
-                 binding: bool = True):
+                 binding: bool = True, compilers: int = 0):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = 0, 0.0
@@ -174,7 +176,7 @@ class Context(InThisProcess):
             batch=batch, cache_dir=None if cache_dir is None else
             os.fsencode(file_path("context: cache_dir", cache_dir)), no_tuning=not tuning, trace=trace,
             no_qualification=not qualification, tensor_bytes=tensor_bytes,
-            no_binding=not binding,
+            no_binding=not binding, compilers=compilers,
             given=(mode is not None) * _abi.GIVEN_MODE | (devices is not None) * _abi.GIVEN_DEVICES |
             (memory is not None) * _abi.GIVEN_MEMORY |
             (schedule is not None) * _abi.GIVEN_SCHEDULE)

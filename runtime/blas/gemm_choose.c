@@ -233,6 +233,21 @@ static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_for
     return status;
 }
 
+/* Notes the launches of those that would be tried, and takes the first for now. */
+static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_gemm_form *form)
+{
+    const clv_device *device = clv_queue_device(queue);
+    bool found = false;
+    for (size_t i = 0; i < clv_gemm_form_count(device) && (all || !found); ++i) {
+        const clv_gemm_form candidate = clv_gemm_form_of(device, i);
+        if (!takes_part(&candidate, class_index)) continue;
+        (void)is_right(queue, &candidate); /* of course not: nothing is computed */
+        if (!found) *form = candidate;
+        found = true;
+    }
+    return found ? CLV_OK : clv_fail(CLV_E_DEVICE, "gemm: no form for %s", device->label);
+}
+
 static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -245,7 +260,9 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
             if (strcmp(form->name, note) == 0) return CLV_OK;
         }
     }
-    if (!context->tuning || !clv_notes_are_kept(&context->tuned)) {
+    const bool measures = context->tuning && clv_notes_are_kept(&context->tuned);
+    if (queue->rehearsing) return rehearse(queue, c, measures, form);
+    if (!measures) {
         CLV_TRY(first_right(queue, c, form));
         clv_notes_set(&context->tuned, key, form->name); /* of this process */
         return CLV_OK;

@@ -94,6 +94,8 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
     cl_event event = NULL;
     const bool own = !g->add.buffer || g->add.buffer == g->c.buffer;
     const float beta = own ? g->beta : 0;
+    const bool follows = g->bias || g->activation || (!own && g->beta != 0);
+    if (queue->rehearsing) return follows ? finish(queue, g, own ? 0 : g->beta, done) : CLV_OK;
     if (!orient(&g->a, g->m, g->k, &ta, &lda) || !orient(&g->b, g->k, g->n, &tb, &ldb))
         return clv_fail(CLV_E_ARGUMENT, "gemm: strides that CLBlast does not know");
     const CLBlastStatusCode code =
@@ -111,7 +113,6 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
     const clv_buffer *used[] = { g->a.buffer, g->b.buffer, g->c.buffer };
     for (size_t i = 0; i < CLV_LEN(used) && event; ++i)
         clv_buffer_used(used[i], queue, event);
-    const bool follows = g->bias || g->activation || (!own && g->beta != 0);
     if (event)
         CLV_TRY(clv_queue_note(queue, event, CLV_COMMAND_KERNEL, "CLBlastSgemm", 0,
                                follows ? NULL : done));

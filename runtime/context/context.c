@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "probe/helper/isolate.h"
 #include "runtime/context/wishes.h"
 #include "runtime/job/plain.h"
 #include "runtime/job/run.h"
@@ -17,6 +18,7 @@
 #include "runtime/program/cache.h"
 #include "runtime/program/texts.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,19 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     return CLV_OK;
 }
 
+/* Without the program that they run there are no helpers. */
+static clv_status note_helper(clv_context *context, const char *helper, unsigned compilers)
+{
+    char path[PATH_MAX];
+    context->compilers = clv_helper_find(helper, path, sizeof path) ? 1 : compilers;
+    if (!helper || context->compilers == 1) return CLV_OK;
+    const size_t bytes = strlen(helper) + 1;
+    context->helper = clv_alloc(bytes, 1);
+    if (!context->helper) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    memcpy(context->helper, helper, bytes);
+    return CLV_OK;
+}
+
 static clv_status choose(clv_context *context, const clv_wishes *wishes, unsigned sub_devices)
 {
     const char *selection = wishes->devices;
@@ -122,6 +137,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     context->schedule = wishes.schedule;
     context->memory_bytes = wishes.memory_bytes;
     context->memory_fraction = wishes.memory_fraction;
+    if (!status) status = note_helper(context, options.helper, wishes.compilers);
     /* orders are no matter of the probe: it would refuse those of a variable that an option overrules */
     const clv_probe_options look = { .size = sizeof look,
                                      .given = CLV_GIVEN_MODE | CLV_GIVEN_DEVICES };

@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "probe/opencl/driver_cache.h"
 #include "runtime/device/device.h"
 #include "runtime/device/feeder.h"
 #include "runtime/device/pool.h"
@@ -45,6 +46,7 @@ static void fill_in(clv_device *device, const clv_probe_report *probe, size_t in
     clv_mutex_init(&device->use_lock);
     clv_mutex_init(&device->check_lock);
     clv_mutex_init(&device->program_lock);
+    clv_mutex_init(&device->ahead_lock);
     const bool shares_memory = facts->unified || facts->flags.no_device_memory;
     device->zero_copy = shares_memory && facts->device_class != CLV_CLASS_DISCRETE_GPU;
     device->depth = device->zero_copy ? 1 : 2;
@@ -134,8 +136,24 @@ bool clv_is_on_the_cpu(const clv_probe_device *device)
     return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
 }
 
+/* Compilers run on the cores of the host, and what a card needs to be opened in another process nobody
+ * knows: only what computes on the cores itself has helpers. */
+static unsigned compilers_of(const clv_context *context, const clv_device *device)
+{
+    enum { MOST = 16 };
+    if (!clv_is_on_the_cpu(device->facts)) return 0;
+    return CLV_MIN(CLV_MIN(context->compilers, context->probe->host.threads_allowed),
+                   (unsigned)MOST);
+}
+
 static clv_status make_device(const clv_context *context, clv_device *device)
 {
+    clv_text place = { 0 };
+    if (device->facts->flags.costly_binaries && clv_driver_keeps_kernels(&place))
+        device->driver_cache = place.data;
+    if (place.failed) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
+    device->helper = context->helper;
+    device->compilers = compilers_of(context, device);
     device->cache = context->cache;
     device->trace = context->trace;
     device->check = context->checks;
@@ -195,10 +213,12 @@ static void clear_device(clv_device *device)
 {
     clv_error_clear(&device->trouble);
     clv_free(device->identity);
+    clv_free(device->driver_cache);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->use_lock);
     pthread_mutex_destroy(&device->check_lock);
     pthread_mutex_destroy(&device->program_lock);
+    pthread_mutex_destroy(&device->ahead_lock);
 }
 
 bool clv_devices_close(clv_context *context, double patience)

@@ -29,6 +29,7 @@ static void free_now(clv_context *context)
     clv_probe_free(context->probe);
     clv_trace_free(context->trace);
     clv_free(context->cache);
+    clv_free(context->helper);
     pthread_mutex_destroy(&context->job_lock);
     pthread_mutex_destroy(&context->array_lock);
     pthread_mutex_destroy(&context->shelf_lock);

@@ -9,6 +9,7 @@
 #include "probe/judge/select.h"
 #include "runtime/context/devices.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,6 +75,18 @@ static clv_status read_memory(const clv_context_options *options, clv_wishes *w)
     return clv_environment_refuse("CLEAVE_MEM_LIMIT", "a size such as 2G or a part such as 50%");
 }
 
+static clv_status read_compilers(const clv_context_options *options, clv_wishes *w)
+{
+    const char *text = clv_environment("CLEAVE_COMPILERS");
+    uint64_t number = UINT_MAX;
+    w->compilers = options->compilers ? options->compilers : UINT_MAX;
+    if (options->compilers || !text) return CLV_OK;
+    if (!clv_parse_u64(text, &number) || !number || number > UINT_MAX)
+        return clv_environment_refuse("CLEAVE_COMPILERS", "a number of processes from 1 up");
+    w->compilers = (unsigned)number;
+    return CLV_OK;
+}
+
 /* What cannot be written is refused before the work, not told after it. */
 static clv_status check_trace(void)
 {
@@ -101,6 +114,7 @@ clv_status clv_wishes_read(const clv_context_options *options, clv_wishes *w)
     CLV_TRY(read_mode(options, w));
     CLV_TRY(read_devices(options, w));
     CLV_TRY(read_schedule(options, w));
+    CLV_TRY(read_compilers(options, w));
     CLV_TRY(check_trace());
     return read_memory(options, w);
 }

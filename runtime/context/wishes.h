@@ -12,6 +12,7 @@ typedef struct clv_wishes {
     clv_schedule schedule;
     uint64_t memory_bytes;  /* 0: memory_fraction */
     double memory_fraction; /* 0: the default */
+    unsigned compilers;     /* processes at most; UINT_MAX: as many as cores */
 } clv_wishes;
 
 /* CLV_E_ARGUMENT; a variable whose option was given is not looked at. */

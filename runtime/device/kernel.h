@@ -25,7 +25,8 @@ typedef struct clv_kernel {
     clv_define defines[CLV_MAX_DEFINES];
     cl_kernel cl;
     cl_uint arg_count;
-    clv_argument *set; /* [arg_count] */
+    clv_argument *set;  /* [arg_count] */
+    size_t compiled[3]; /* a work-group size that no launch has to compile any more */
     size_t max_group;
     cl_ulong local_bytes; /* static local memory */
 } clv_kernel;

@@ -35,6 +35,8 @@ struct clv_queue {
     struct clv_kernel *kernels; /* of its thread; device/kernel.h */
     clv_pending *pending;
     size_t pending_count, pending_capacity;
+    bool
+        rehearsing; /* launches are only noted (program/ahead.h); other commands do nothing, reads give zeros */
     unsigned track; /* number of the queue on its device, for traces */
     clv_queue_stats stats;
 };

@@ -152,6 +152,16 @@ static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t byt
     return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
 }
 
+/* Launches are noted, and little memory is taken for it. */
+static clv_status rehearse(clv_queue *queue, clv_kept_tensor *tensor, size_t bytes,
+                           clv_tensor_fill fill, const void *user)
+{
+    enum { LITTLE = 64 };
+    CLV_TRY(clv_tensors_make_room(clv_queue_device(queue), CLV_MIN(bytes, (size_t)LITTLE),
+                                  CLV_BUFFER_DEVICE, &tensor->buffer));
+    return fill(queue, tensor->buffer, user);
+}
+
 clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size_t bytes,
                           clv_tensor_fill fill, const void *user, clv_kept_tensor **out)
 {
@@ -160,20 +170,22 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     if (*out) return CLV_OK;
     clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
     if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: no memory for a tensor", device->label);
-    tensor->owner = owner;
+    /* what was not brought goes when it is put back */
+    tensor->owner = queue->rehearsing ? NULL : owner;
     tensor->part = part;
-    const clv_status status = fill_new(queue, tensor, bytes, fill, user);
+    const clv_status status =
+        (queue->rehearsing ? rehearse : fill_new)(queue, tensor, bytes, fill, user);
     if (status) {
         release(tensor);
         return status;
     }
     pthread_mutex_lock(&device->lock);
     clv_tensor_cache *cache = device->tensors;
-    sooner = *find(cache, owner, part); /* another thread may have been */
+    sooner = *find(cache, tensor->owner, part); /* another thread may have been */
     if (!sooner) link_first(cache, tensor);
     *out = sooner ? sooner : tensor;
     pin(cache, *out);
-    ++cache->fills;
+    cache->fills += !queue->rehearsing;
     pthread_mutex_unlock(&device->lock);
     if (sooner) release(tensor);
     return CLV_OK;

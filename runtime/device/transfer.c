@@ -6,6 +6,8 @@
 #include "runtime/device/pool.h"
 #include "runtime/record/cl_status.h"
 
+#include <string.h>
+
 static clv_status check_range(const char *what, const clv_queue *queue, const clv_buffer *buffer,
                               size_t offset, size_t bytes)
 {
@@ -33,6 +35,7 @@ clv_status clv_write_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset
                              const void *host, size_t bytes, clv_event **done)
 {
     if (done) *done = NULL;
+    if (queue && queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range("write", queue, buffer, offset_bytes, bytes));
     cl_event event = NULL;
     const cl_int code = clEnqueueWriteBuffer(queue->cl, buffer->mem, CL_FALSE, offset_bytes, bytes,
@@ -45,6 +48,10 @@ clv_status clv_read_enqueue(clv_queue *queue, const clv_buffer *buffer, size_t o
                             void *host, size_t bytes, clv_event **done)
 {
     if (done) *done = NULL;
+    if (queue && queue->rehearsing) {
+        memset(host, 0, bytes);
+        return CLV_OK;
+    }
     CLV_TRY(check_range("read", queue, buffer, offset_bytes, bytes));
     cl_event event = NULL;
     const cl_int code = clEnqueueReadBuffer(queue->cl, buffer->mem, CL_FALSE, offset_bytes, bytes,
@@ -57,6 +64,7 @@ clv_status clv_fill_enqueue(clv_queue *queue, clv_buffer *buffer, size_t offset_
                             uint32_t pattern, clv_event **done)
 {
     if (done) *done = NULL;
+    if (queue && queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range("fill", queue, buffer, offset_bytes, bytes));
     if (offset_bytes % sizeof pattern || bytes % sizeof pattern)
         return clv_fail(CLV_E_ARGUMENT, "fill: %zu bytes at %zu are not multiples of 4", bytes,
@@ -72,6 +80,7 @@ clv_status clv_copy_enqueue(clv_queue *queue, const clv_buffer *from, size_t fro
                             clv_buffer *to, size_t to_bytes, size_t bytes, clv_event **done)
 {
     if (done) *done = NULL;
+    if (queue && queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range("copy from", queue, from, from_bytes, bytes));
     CLV_TRY(check_range("copy to", queue, to, to_bytes, bytes));
     cl_event event = NULL;
@@ -139,6 +148,7 @@ static clv_status copy_box(clv_queue *queue, const clv_buffer *buffer, const hos
     const clv_command command = back ? CLV_COMMAND_DOWNLOAD : CLV_COMMAND_UPLOAD;
     const char *call = back ? "clEnqueueReadBufferRect" : "clEnqueueWriteBufferRect";
     const char *name = back ? "read box" : "write box";
+    if (queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range(name, queue, buffer, 0, b->bytes));
     cl_event event = NULL;
     /* OpenCL wants whole rows in a slice; [planes, rows] with other strides goes plane by plane */

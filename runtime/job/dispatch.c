@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_job_run: the caller's side of a job. Hands the run to the devices' threads, watches over it,
  * does with the reference what no device could do, collects what became of it. */
-#include "runtime/job/run.h"
+#include "runtime/job/rehearsal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -14,6 +14,7 @@
 #include "runtime/record/context.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static clv_status check_job(const clv_context *context, const clv_job *job)
 {
     if (!context || !job || !job->name || !job->enqueue || !job->commit)
         return clv_fail(CLV_E_ARGUMENT, "job: a context, a name, enqueue and commit are needed");
-    if (!job->cost && ((job->size && job->size < sizeof *job) || !job->unit_cost.memory_bytes))
+    if (!job->cost &&
+        ((job->size && job->size < offsetof(clv_job, rehearse)) || !job->unit_cost.memory_bytes))
         return clv_fail(CLV_E_ARGUMENT,
                         "job %s: cost, or the memory_bytes of unit_cost, are needed", job->name);
     if (job->align && job->min_chunk % job->align)
@@ -294,21 +296,8 @@ static void watch(clv_run *run)
 static void start(clv_run *run)
 {
     for (size_t i = 0; i < run->worker_count; ++i) {
-        clv_worker *worker = &run->workers[i];
-        clv_feeder *feeder;
+        if (clv_worker_start(&run->workers[i], clv_worker_body)) continue;
         pthread_mutex_lock(&run->lock);
-        ++run->holders;
-        pthread_mutex_unlock(&run->lock);
-        clv_status status = clv_feeder_get(worker->device, &feeder);
-        if (!status) {
-            worker->call = (clv_feeder_call){ .body = clv_worker_body, .argument = worker };
-            clv_feeder_submit(feeder, &worker->call);
-            continue;
-        }
-        pthread_mutex_lock(&run->lock);
-        --run->holders;
-        worker->gone = true;
-        clv_error_take(&worker->error, status);
         clv_balance_failed(run->balance, i, 0, clv_run_now(run), CLV_BALANCE_LOST);
         pthread_mutex_unlock(&run->lock);
     }
@@ -364,7 +353,10 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
     if (!job->units) return CLV_OK;
     if (!clv_jobs_lock(context)) return clv_jobs_refuse(job->name);
     clv_status status = make_run(context, job, user, side, &run);
-    if (!status) {
+    if (!status && atomic_load(&context->preparing)) {
+        status = clv_job_note_kernels(run);
+        clv_run_let_go(run);
+    } else if (!status) {
         start(run);
         watch(run);
         const double ended = clv_now();

@@ -101,8 +101,13 @@ clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user
 /* When the context ends, and nobody holds a run any more. */
 void clv_runs_free(clv_context *context);
 
-/* worker.c: the device's side; runs on the feeder's thread, lets go of the run at the end. */
+/* worker.c: the device's side; a body for clv_worker_start. */
 void clv_worker_body(void *worker);
+/* worker_open.c: has the device's thread call `body`, which lets go of the run at the end; false: the device
+ * has no thread. */
+bool clv_worker_start(clv_worker *worker, void (*body)(void *worker));
+/* worker_open.c: opens the device and the queues of the worker; on the device's thread, without the lock. */
+clv_status clv_worker_open(clv_worker *worker);
 /* Ends the job with this thread's error, unless it is over already. The lock is held. */
 void clv_run_fail(clv_run *run, clv_status status);
 void clv_run_let_go(clv_run *run);

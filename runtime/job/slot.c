@@ -116,6 +116,7 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
     CLV_TRY(clv_write_box_enqueue(slot->queue, k->buffer, box->host, box->element_bytes,
                                   box->extent, box->stride));
     *place = (clv_place){ .buffer = k->buffer, .stride = { rows, box->extent[2], 1 } };
+    if (slot->queue->rehearsing) return CLV_OK;
     cl_event last = slot->queue->pending[slot->queue->pending_count - 1].event;
     clRetainEvent(last);
     clv_run *run = slot->worker->run;

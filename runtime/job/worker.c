@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "runtime/device/device.h"
 #include "runtime/device/memory.h"
+#include "runtime/job/rehearsal.h"
 #include "runtime/job/turn.h"
 #include "runtime/program/program.h"
 #include "runtime/record/context.h"
@@ -31,32 +32,31 @@ static bool is_admitted(clv_worker *worker)
     return false;
 }
 
+/* Seconds of compilers: they say nothing about the next time. */
+static double compiled_s(clv_device *device)
+{
+    pthread_mutex_lock(&device->program_lock);
+    const double seconds = device->compiled.seconds;
+    pthread_mutex_unlock(&device->program_lock);
+    return seconds;
+}
+
 /* Without the lock. */
 static clv_status set_up(clv_worker *worker)
 {
     clv_run *run = worker->run;
-    clv_feeder *feeder = worker->device->feeder;
-    const double started = clv_now();
-    const bool was_open =
-        worker->device->state != CLV_DEVICE_CLOSED; /* only this thread opens it */
-    CLV_TRY(clv_device_open(worker->device));
-    const double checked_s = was_open ? 0 : worker->device->check_s; /* once, and never again */
-    worker->depth = worker->device->depth;
-    for (unsigned i = 0; i < worker->depth; ++i) {
-        clv_slot *slot = &worker->slots[i];
-        CLV_TRY(clv_feeder_queue(feeder, i, &slot->queue));
-        slot->worker = worker;
-        worker->stats_before[i] = slot->queue->stats;
-        slot->queue->stats.kernel_s = 0; /* a time that could not be trusted is forgotten */
-        worker->stats_before[i].kernel_s = 0;
-    }
-    worker->queue = worker->slots[0].queue;
+    clv_device *device = worker->device;
+    const double started = clv_now(), compiled = compiled_s(device);
+    const bool was_open = device->state != CLV_DEVICE_CLOSED; /* only this thread opens it */
+    CLV_TRY(clv_worker_open(worker));
+    const double checked_s = was_open ? 0 : device->check_s; /* once, and never again */
+    clv_job_rehearse(worker);
     if (run->job.setup) {
         CLV_TRY(run->job.setup(worker, run->user));
         CLV_TRY(clv_queue_wait(worker->queue)); /* shared inputs are there for every queue */
     }
-    worker->setup_s = clv_now() - started - checked_s;
-    clv_trace_span(run->context->trace, worker->device, 8, "set up", started, clv_now(), 0);
+    worker->setup_s = clv_now() - started - checked_s - (compiled_s(device) - compiled);
+    clv_trace_span(run->context->trace, device, 8, "set up", started, clv_now(), 0);
     return CLV_OK;
 }
 

@@ -105,6 +105,12 @@ static size_t verified_payload(const char *data, size_t length, const char *key)
     return memcmp(&digest, &h.payload_digest, sizeof digest) == 0 ? at : 0;
 }
 
+bool clv_cache_has(const clv_cache *cache, const char *key)
+{
+    char path[1200];
+    return entry_path(cache, key, path, sizeof path) && access(path, R_OK) == 0;
+}
+
 bool clv_cache_load(const clv_cache *cache, const char *key, void **payload, size_t *length)
 {
     char path[1200], *data;

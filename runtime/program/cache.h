@@ -23,6 +23,7 @@ typedef struct clv_cache {
 void clv_cache_open(clv_cache *cache, const char *directory);
 
 /* `key` is all that the binary depends on, as text. */
+bool clv_cache_has(const clv_cache *cache, const char *key); /* something, maybe damaged */
 bool clv_cache_load(const clv_cache *cache, const char *key, void **payload, size_t *length);
 void clv_cache_store(const clv_cache *cache, const char *key, const void *payload, size_t length);
 void clv_cache_drop(const clv_cache *cache, const char *key); /* it did not build: forget it */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a launch description to a running kernel: look up, check, set arguments, enqueue. */
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
+#include "runtime/program/ahead.h"
 #include "runtime/program/program.h"
 #include "runtime/record/cl_status.h"
 
@@ -187,24 +190,86 @@ static void note_buffers(clv_queue *queue, const clv_arg *args, size_t count, cl
     clv_buffers_used(used, uses, queue, event);
 }
 
+/* ---- launches that compile ----------------------------------------------------------------------- */
+
+/* Whether the driver will compile the kernel for this work-group size now. */
+static bool compiles(clv_device *device, clv_kernel *kernel, const clv_launch *launch)
+{
+    if (!device->facts->flags.slow_first_launch ||
+        memcmp(kernel->compiled, launch->local, sizeof kernel->compiled) == 0)
+        return false;
+    pthread_mutex_lock(&device->program_lock);
+    const clv_program *p = kernel->program;
+    const clv_kernel_use *use = clv_program_use(kernel->program, kernel->name, launch->local);
+    const bool done = (use && use->compiled) || (p->from_disk && !device->driver_cache);
+    pthread_mutex_unlock(&device->program_lock);
+    if (done) memcpy(kernel->compiled, launch->local, sizeof kernel->compiled);
+    return !done;
+}
+
+static void was_compiled(clv_device *device, clv_kernel *kernel, const clv_launch *launch,
+                         double seconds)
+{
+    pthread_mutex_lock(&device->program_lock);
+    clv_kernel_use *use = clv_program_use(kernel->program, kernel->name, launch->local);
+    if (use) use->compiled = kernel->program->news = true;
+    device->compiled.kernels += 1;
+    device->compiled.seconds += seconds;
+    pthread_mutex_unlock(&device->program_lock);
+    memcpy(kernel->compiled, launch->local, sizeof kernel->compiled);
+    clv_log(CLV_LOG_DEBUG, "%s: %s compiled at its launch in %.1f ms", device->label, kernel->name,
+            seconds * 1e3);
+}
+
+static clv_status enqueue(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
+                          cl_uint dimensions, const clv_arg *args, size_t arg_count,
+                          clv_event **done)
+{
+    cl_event event = NULL;
+    const cl_int code = clEnqueueNDRangeKernel(queue->cl, kernel->cl, dimensions, NULL,
+                                               launch->global, launch->local, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return clv_cl_fail(queue->device, "clEnqueueNDRangeKernel", launch->kernel, code);
+    note_buffers(queue, args, arg_count, event);
+    return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
+}
+
+/* Waits before and after, so that the time is known; what the kernel itself took is none of it, where the
+ * driver's figures can be trusted. */
+static clv_status enqueue_and_time(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
+                                   cl_uint dimensions, const clv_arg *args, size_t arg_count,
+                                   clv_event **done)
+{
+    clv_device *device = queue->device;
+    CLV_TRY(clv_queue_wait(queue));
+    const double before = queue->stats.kernel_s, started = clv_now();
+    atomic_store(&device->compiling, true);
+    clv_status status = enqueue(queue, launch, kernel, dimensions, args, arg_count, done);
+    if (!status) status = clv_queue_wait(queue);
+    atomic_store(&device->compiling, false);
+    const double took = clv_now() - started, ran = queue->stats.kernel_s - before;
+    ++queue->stats.cold_launches;
+    if (!status)
+        was_compiled(device, kernel, launch,
+                     before >= 0 && ran > 0 && ran < took ? took - ran : took);
+    return status;
+}
+
 clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const clv_arg *args,
                               size_t arg_count, clv_event **done)
 {
     if (done) *done = NULL;
     if (!queue || !launch || !launch->source || !launch->kernel)
         return clv_fail(CLV_E_ARGUMENT, "launch: a NULL queue, source or kernel name");
+    if (queue->rehearsing) return clv_ahead_note(queue->device, launch, args, arg_count);
     clv_kernel *kernel = NULL;
     cl_uint dimensions;
     CLV_TRY(get_kernel(queue, launch, &kernel));
     CLV_TRY(check_geometry(launch, kernel, &dimensions));
     CLV_TRY(set_arguments(queue, launch, kernel, args, arg_count));
 
-    cl_event event = NULL;
-    const cl_int code = clEnqueueNDRangeKernel(queue->cl, kernel->cl, dimensions, NULL,
-                                               launch->global, launch->local, 0, NULL, &event);
-    if (code != CL_SUCCESS)
-        return clv_cl_fail(queue->device, "clEnqueueNDRangeKernel", launch->kernel, code);
+    CLV_TRY((compiles(queue->device, kernel, launch) ? enqueue_and_time : enqueue)(
+        queue, launch, kernel, dimensions, args, arg_count, done));
     if (!atomic_exchange(&kernel->program->ran, true)) ++queue->stats.cold_launches;
-    note_buffers(queue, args, arg_count, event);
-    return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
+    return CLV_OK;
 }

@@ -30,6 +30,8 @@ struct clv_context {
     double memory_fraction;
     uint64_t tensor_bytes; /* 0: each budget */
     bool tuning, checks, binding;
+    unsigned compilers; /* helper processes that compile at once, at most */
+    char *helper;       /* their program; NULL: the installed one */
     bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
     char trace_path[CLV_PATH_MOST]; /* CLEAVE_TRACE; "": none */
 
@@ -41,6 +43,7 @@ struct clv_context {
     /* ---- parts ---- */
     struct clv_texts *texts;    /* generated kernels; program/texts.h */
     clv_mutex job_lock;         /* one job at a time; taken by clv_jobs_lock (job/turn.h) */
+    atomic_bool preparing;      /* calls only note which kernels they launch; context/prepare.h */
     atomic_uintptr_t job_owner; /* the thread that has it; 0: nobody */
     clv_mutex shelf_lock;       /* guards the shelf and the spare memory */
     struct clv_run *shelf;      /* runs that no job uses; job/run.h */

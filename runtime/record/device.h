@@ -16,11 +16,19 @@
 #include <CL/cl.h>
 #include <stdatomic.h>
 
+enum { CLV_REHEARSED = 32 };
+
 typedef enum clv_device_state {
     CLV_DEVICE_CLOSED, /* not looked at yet */
     CLV_DEVICE_READY,
     CLV_DEVICE_QUARANTINED, /* failed to open, failed its check, or was lost; `trouble` says why */
 } clv_device_state;
+
+/* What compilers cost since the device was opened: seconds that somebody waited for them. */
+typedef struct clv_compile_cost {
+    size_t programs, kernels;
+    double seconds;
+} clv_compile_cost;
 
 struct clv_device {
     /* ---- facts and wishes: set before anybody uses the device, and constant from then on ---- */
@@ -32,6 +40,10 @@ struct clv_device {
     struct clv_trace *trace;       /* NULL: none is kept; record/trace.h */
     bool check;                    /* it works only after its qualification */
     bool bind;                     /* its threads may be bound to cores */
+    char *
+        driver_cache; /* where the driver keeps compiled kernels itself, as a text; NULL: it does not */
+    const char *helper; /* program that compiles in another process; NULL: the installed one */
+    unsigned compilers; /* such processes at once; below 2: none */
     char label[96];
     char key[160];        /* names device and driver in notes; equal parts share theirs */
     unsigned part, parts; /* 1-based part of a device that was split; 0 of 0: whole */
@@ -66,7 +78,11 @@ struct clv_device {
     clv_mutex use_lock;           /* which commands use which buffer; may be taken under `lock` */
     clv_mutex program_lock;       /* guards the programs; held while one builds */
     struct clv_program *programs; /* program/program.h */
-    struct clv_feeder *feeder;    /* its thread, made by the first job; device/feeder.h */
+    clv_compile_cost compiled;    /* under program_lock */
+    clv_mutex ahead_lock;         /* who has it compiles ahead (program/ahead.c); as check_lock */
+    uint64_t rehearsed[CLV_REHEARSED]; /* jobs, by the feeder's thread (job/rehearsal.c) */
+    unsigned rehearsed_count;
+    struct clv_feeder *feeder; /* its thread, made by the first job; device/feeder.h */
 };
 
 #endif

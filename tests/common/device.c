@@ -20,9 +20,10 @@ static size_t usable[MOST_DEVICES], usable_count;
 
 void test_isolate(void)
 {
-    static const char *const user[] = { "CLEAVE_DEVICE", "CLEAVE_MODE",   "CLEAVE_SCHED",
-                                        "CLEAVE_TRACE",  "CLEAVE_CL_DIR", "CLEAVE_MEM_LIMIT",
-                                        "CLEAVE_TUNE",   "CLEAVE_CACHE",  "CLEAVE_BIND" };
+    static const char *const user[] = { "CLEAVE_DEVICE",   "CLEAVE_MODE",   "CLEAVE_SCHED",
+                                        "CLEAVE_TRACE",    "CLEAVE_CL_DIR", "CLEAVE_MEM_LIMIT",
+                                        "CLEAVE_TUNE",     "CLEAVE_CACHE",  "CLEAVE_BIND",
+                                        "CLEAVE_COMPILERS" };
     static const char *const drivers[] = { "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR" };
     static bool done;
     char path[300];
