@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/device/queue.h"
 #include "runtime/job/run.h"
 #include "runtime/record/context.h"
 
@@ -50,8 +51,21 @@ static size_t index_of(const char *const *names, const char *name)
     return SIZE_MAX;
 }
 
+/* Notes the kernels of all; the first one stands for them until they are timed. */
+static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_trial *trial,
+                       void *user)
+{
+    for (size_t i = 0; names[i]; ++i) {
+        worker->variant = i;
+        clv_slot_begin(&worker->slots[0]);
+        (void)trial(&worker->slots[0], user);
+        clv_slot_done(&worker->slots[0]);
+    }
+    return 0;
+}
+
 static size_t choose(clv_worker *worker, const char *kernel, const char *problem,
-                     const char *const *names, clv_tune_trial *trial, void *user)
+                     const char *const *names, bool timed, clv_tune_trial *trial, void *user)
 {
     clv_context *context = worker->run->context;
     char key[300], value[300];
@@ -61,7 +75,8 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
         const size_t noted = index_of(names, value);
         if (noted != SIZE_MAX) return noted;
     }
-    if (!names[1] || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
+    if (!names[1] || !timed || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
+    if (worker->queue->rehearsing) return rehearse(worker, names, trial, user);
 
     clv_text figures = { 0 };
     size_t best = 0;
@@ -85,9 +100,9 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
 }
 
 void clv_tune(clv_worker *worker, const char *kernel, const char *problem, const char *const *names,
-              clv_tune_trial *trial, void *user)
+              bool timed, clv_tune_trial *trial, void *user)
 {
-    worker->variant = choose(worker, kernel, problem, names, trial, user);
+    worker->variant = choose(worker, kernel, problem, names, timed, trial, user);
 }
 
 size_t clv_worker_variant(const clv_worker *worker)
