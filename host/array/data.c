@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/device/pool.h"
+#include "runtime/device/queue.h"
 #include "runtime/job/turn.h"
 #include "runtime/record/context.h"
 
@@ -181,16 +182,17 @@ clv_status clv_array_to_device(clv_array *array, clv_engine *engine, unsigned ke
                                bool output)
 {
     const size_t bytes = clv_array_bytes(array);
+    const bool rehearsing = engine->queue->rehearsing; /* then nothing is copied, or read */
     if (array->wraps) {
-        clv_device *device = clv_queue_device(engine->queue);
+        const bool copies = !rehearsing && !clv_queue_device(engine->queue)->zero_copy;
         CLV_TRY(clv_engine_bring(engine, key, array->host, bytes, input, output, &array->at));
-        if (input && !device->zero_copy) count(array->context, true, bytes);
-        if (output && !device->zero_copy) count(array->context, false, bytes);
+        if (input && copies) count(array->context, true, bytes);
+        if (output && copies) count(array->context, false, bytes);
         return CLV_OK;
     }
     CLV_TRY(own_buffer(array, engine));
     array->at = array->buffer;
-    if (!input || array->on_device) return CLV_OK;
+    if (!input || array->on_device || rehearsing) return CLV_OK;
     if (!array->on_host) return clv_fail(CLV_E_ARGUMENT, "an array without contents is an operand");
     CLV_TRY(clv_write(engine->queue, array->buffer, 0, array->host, bytes));
     count(array->context, true, bytes);

@@ -60,7 +60,11 @@ static clv_status by_device(clv_context *context, clv_call *call)
 static clv_status decide_and_do(clv_context *context, clv_call *call)
 {
     CLV_TRY(clv_offload_decide(context, call));
-    if (call->plan) return CLV_OK;
+    if (call->plan) {
+        if (call->told.of.side == CLV_SIDE_DEVICE && atomic_load(&context->preparing))
+            return clv_carry_rehearse(context, call);
+        return CLV_OK;
+    }
     return call->told.of.side == CLV_SIDE_HOST ? by_host(context, call) : by_device(context, call);
 }
 

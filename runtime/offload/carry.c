@@ -58,3 +58,14 @@ clv_status clv_carry_to_device(clv_context *context, const clv_call *call, bool 
     if (call->finish) call->finish(call->user);
     return status;
 }
+
+clv_status clv_carry_rehearse(clv_context *context, const clv_call *call)
+{
+    clv_status status = call->prepare ? call->prepare(call->user) : CLV_OK;
+    if (!status && call->job)
+        status = clv_job_run_by(context, call->job, call->user, CLV_SIDE_DEVICE, NULL, NULL);
+    else if (!status)
+        status = clv_engine_rehearse(context, call->device, call->user);
+    if (call->finish) call->finish(call->user);
+    return status == CLV_E_CANCELLED ? CLV_OK : status;
+}

@@ -8,5 +8,7 @@
 clv_status clv_carry_to_host(clv_context *context, const clv_call *call);
 /* *by_host, for a job only: no device was left, and the host did a part. CLV_E_NO_DEVICE. */
 clv_status clv_carry_to_device(clv_context *context, const clv_call *call, bool *by_host);
+/* Only notes the kernels that the device would launch, while the context prepares (context/prepare.h). */
+clv_status clv_carry_rehearse(clv_context *context, const clv_call *call);
 
 #endif

@@ -145,11 +145,8 @@ static clv_status give_back(clv_engine *engine, size_t key)
     return clv_unmap_enqueue(engine->queue, buffer, host);
 }
 
-clv_status clv_engine_finish(clv_engine *engine, clv_status status)
+static void let_go(clv_engine *engine)
 {
-    for (size_t i = 0; i < CLV_ENGINE_KEYS && !status; ++i)
-        if (engine->held[i].output) status = give_back(engine, i);
-    status = clv_queue_finish(engine->queue, status);
     for (size_t i = 0; i < CLV_ENGINE_KEYS; ++i) {
         engine->held[i].output = false;
         const clv_buffer *buffer = engine->held[i].buffer;
@@ -158,5 +155,26 @@ clv_status clv_engine_finish(clv_engine *engine, clv_status status)
         engine->held[i].buffer = NULL;
         engine->held[i].wraps = false;
     }
+}
+
+clv_status clv_engine_finish(clv_engine *engine, clv_status status)
+{
+    for (size_t i = 0; i < CLV_ENGINE_KEYS && !status; ++i)
+        if (engine->held[i].output) status = give_back(engine, i);
+    status = clv_queue_finish(engine->queue, status);
+    let_go(engine);
+    return status;
+}
+
+clv_status clv_engine_rehearse(clv_context *context,
+                               clv_status (*enqueue)(clv_engine *engine, void *user), void *user)
+{
+    clv_engine *engine = clv_engine_lock(context);
+    if (!engine) return CLV_OK;
+    engine->queue->rehearsing = true;
+    const clv_status status = enqueue(engine, user);
+    engine->queue->rehearsing = false;
+    let_go(engine);
+    clv_engine_unlock(engine);
     return status;
 }

@@ -41,4 +41,8 @@ clv_status clv_engine_bring_box(clv_engine *engine, unsigned key, const float *h
  * after a failure as well, with that status, which it passes on. */
 clv_status clv_engine_finish(clv_engine *engine, clv_status status);
 
+/* Notes the launches of `enqueue`, which does nothing else (context/prepare.h). */
+clv_status clv_engine_rehearse(clv_context *context,
+                               clv_status (*enqueue)(clv_engine *engine, void *user), void *user);
+
 #endif

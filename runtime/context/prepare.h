@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All kernels of calls that will come, compiled at once.
+ *
+ *     clv_prepare_begin(context);
+ *     (void)clv_paco(context, ..);    the same calls with the same sizes: nothing is computed, their
+ *     (void)clv_reduce(context, ..);  kernels are noted
+ *     clv_prepare_end(context, progress, user, &cost);
+ *
+ * Jobs end with CLV_E_CANCELLED then. Calls that may choose a side are planned, as in clv_offload_dry: they
+ * write no results and end with CLV_OK. */
+#ifndef CLEAVE_RUNTIME_CONTEXT_PREPARE_H
+#define CLEAVE_RUNTIME_CONTEXT_PREPARE_H
+
+#include "runtime/program/ahead.h"
+#include "runtime/record/device.h"
+
+/* Both by one thread, with no other in the context meanwhile. */
+void clv_prepare_begin(clv_context *context);
+/* Compiles what was noted, and waits for it. `progress` may be NULL; non-zero from it leaves the rest to the
+ * first launches. */
+void clv_prepare_end(clv_context *context, clv_ahead_progress *progress, void *user);
+
+/* What compilers cost in this context so far, on all of its devices. */
+clv_compile_cost clv_context_compiled(const clv_context *context);
+
+#endif
