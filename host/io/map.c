@@ -75,6 +75,15 @@ static clv_status sorted_sample(const float *values, size_t count, float **sampl
     return CLV_OK;
 }
 
+/* The largest finite value; `floor` where all are smaller. */
+static double peak_of(const float *values, size_t count, double floor)
+{
+    double peak = floor;
+    for (size_t i = 0; i < count; ++i)
+        if (isfinite(values[i])) peak = fmax(peak, (double)values[i]);
+    return peak;
+}
+
 static clv_status find_range(const float *values, size_t count, const clv_map_style *style,
                              interval *out)
 {
@@ -86,6 +95,7 @@ static clv_status find_range(const float *values, size_t count, const clv_map_st
         if (used) {
             out->low = sample[(size_t)(0.005 * (double)(used - 1))];
             out->high = sample[(size_t)ceil(0.999 * (double)(used - 1))];
+            if (style->up_to_peak) out->high = peak_of(values, count, out->high);
         }
         clv_free(sample);
     }

@@ -18,6 +18,7 @@ typedef struct clv_map_mark {
 typedef struct clv_map_style {
     const char *title, *unit; /* above the map and above the colour bar; may be NULL */
     double low, high;         /* ends of the colour bar; both 0: percentiles 0.5 and 99.9 */
+    bool up_to_peak;          /* the largest value in place of percentile 99.9 */
     bool first_row_below;     /* as astronomers show images */
     const clv_map_mark *marks;
     size_t mark_count;

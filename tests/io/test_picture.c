@@ -222,6 +222,25 @@ static void one_hot_pixel_does_not_rule_the_stretch(void **state)
     free(values);
 }
 
+/* A map whose rare large values are what it is about: its colours tell them apart. */
+static void a_peak_has_a_colour_of_its_own(void **state)
+{
+    (void)state;
+    enum { SIDE = 100, ZOOM = 6, PEAK = 50, OTHER = 70 };
+    static float values[SIDE * SIDE];
+    for (size_t i = 0; i < CLV_LEN(values); ++i)
+        values[i] = (float)(i % 2);
+    values[0] = INFINITY; /* no end of a scale */
+    values[OTHER] = 5, values[PEAK] = 10;
+    for (int peak = 0; peak < 2; ++peak) {
+        clv_image image;
+        EXPECT_OK(clv_map_draw(values, SIDE, SIDE, &(clv_map_style){ .up_to_peak = peak }, &image));
+        expect_colour(at(&image, 16 + ZOOM * PEAK, 16), clv_map_colour(1));
+        expect_colour(at(&image, 16 + ZOOM * OTHER, 16), clv_map_colour(peak ? 0.5 : 1));
+        clv_image_clear(&image);
+    }
+}
+
 static clv_image subject;
 
 static clv_status draw_subject(void)
@@ -328,6 +347,7 @@ int main(void)
         cmocka_unit_test(marks_are_circles_around_their_pixel),
         cmocka_unit_test(any_values_can_be_drawn),
         cmocka_unit_test(one_hot_pixel_does_not_rule_the_stretch),
+        cmocka_unit_test(a_peak_has_a_colour_of_its_own),
         cmocka_unit_test(every_failed_allocation_is_reported),
 #ifndef CLEAVE_HAVE_PNG
         cmocka_unit_test(writing_says_that_png_is_missing),

@@ -101,6 +101,7 @@ static clv_status draw_pictures(const outcome *o, const char *folder, demo_row *
     const clv_map_style frame = { .title = "A FRAME", .unit = "COUNTS", .first_row_below = true };
     const clv_map_style map = { .title = "PACO S/N",
                                 .unit = "S/N",
+                                .up_to_peak = true,
                                 .first_row_below = true,
                                 .marks = marks,
                                 .mark_count = count };

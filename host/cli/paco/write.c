@@ -145,9 +145,12 @@ static clv_status write_picture(const paco_args *a, const paco_inputs *in, const
         snprintf(title, sizeof title, "PACO S/N, channel %zu", in->first_channel + channel);
     else
         snprintf(title, sizeof title, "PACO S/N");
-    const clv_map_style style = {
-        .title = title, .unit = "S/N", .first_row_below = true, .marks = marks, .mark_count = count
-    };
+    const clv_map_style style = { .title = title,
+                                  .unit = "S/N",
+                                  .up_to_peak = true, /* planets are a few pixels of thousands */
+                                  .first_row_below = true,
+                                  .marks = marks,
+                                  .mark_count = count };
     clv_image image = { 0 };
     clv_text path = { 0 };
     clv_text_add(&path, "%s/snr.png", a->output);
