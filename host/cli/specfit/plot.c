@@ -83,11 +83,29 @@ static void border(clv_image *image, const frame *f)
     clv_image_fill(image, f->x + f->width, f->y, 1, f->height, grey);
 }
 
-static void label(clv_image *image, long x, long y, const char *format, double a, double b)
+/* `before`: how many of its widths the number starts left of x. */
+static void number(clv_image *image, long x, long y, double value, double before)
 {
-    char text[64];
-    snprintf(text, sizeof text, format, a, b);
-    clv_image_text(image, x, y, 1, text, ink, NULL);
+    char text[32];
+    snprintf(text, sizeof text, "%.4g", value == 0 ? 0 : value); /* no "-0" */
+    clv_image_text(image, x - (long)(before * (double)clv_text_width(text, 1)), y, 1, text, ink,
+                   NULL);
+}
+
+/* The quantity of the vertical axis and its unit, legible on the lines of a panel. */
+static void name_of_y(clv_image *image, long x, long y, const char *name)
+{
+    clv_image_text(image, x, y, 1, name, ink, &white);
+}
+
+/* The same of the horizontal axis below the frame, between the numbers at its ends. */
+static void name_x(clv_image *image, const frame *f, const char *name, double left, double right)
+{
+    const long below = f->y + f->height + 4;
+    number(image, f->x, below, left, 0);
+    number(image, f->x + f->width, below, right, 1);
+    clv_image_text(image, f->x + (f->width - clv_text_width(name, 1)) / 2, below, 1, name, ink,
+                   NULL);
 }
 
 static void draw_arm(clv_image *image, const specfit_table *t, size_t slot, const float *flux,
@@ -105,10 +123,13 @@ static void draw_arm(clv_image *image, const specfit_table *t, size_t slot, cons
         residual[k] = model && ivar[k] > 0 ? (flux[k] - model[k]) * sqrtf(ivar[k]) : NAN;
     if (residual) line(image, &r, residual, n, good_colour);
     border(image, &f), border(image, &r);
-    label(image, 4, y + 2, "%.3g", f.high, 0);
-    label(image, 4, y + f.height - 10, "%.3g", f.low, 0);
-    label(image, 4, r.y + RESIDUAL / 2 - 4, "+-5 s", 0, 0);
-    label(image, LEFT + 4, y + PANEL + 3, "%.0f to %.0f Angstrom", wave[0], wave[n - 1]);
+    number(image, f.x - 4, y + 2, f.high, 1);
+    number(image, f.x - 4, y + f.height - 10, f.low, 1);
+    number(image, r.x - 4, r.y + 2, r.high, 1);
+    number(image, r.x - 4, r.y + RESIDUAL - 10, r.low, 1);
+    name_of_y(image, f.x + 6, y + 6, "flux (1e-17 erg / s / cm2 / Angstrom)");
+    name_of_y(image, r.x + 6, r.y + 4, "(flux - model) / error");
+    name_x(image, &r, "wavelength (Angstrom)", wave[0], wave[n - 1]);
     clv_free(residual);
 }
 
@@ -153,34 +174,51 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
     return cli_status(&cli_specfit, status);
 }
 
-/* A scatter of two numbers of each star. */
-static void scatter(clv_image *image, const specfit_table *t, frame f,
-                    double (*x_of)(const clv_specfit_result *),
-                    double (*y_of)(const clv_specfit_result *), const char *title)
+/* ---- all stars ----------------------------------------------------------------------------------- */
+
+/* A quantity of each star. Small values are on the right of a horizontal axis and on top of a vertical one
+ * where `reversed`, as astronomers draw temperatures and gravities. */
+typedef struct quantity {
+    const char *name; /* with its unit */
+    double (*of)(const clv_specfit_result *);
+    bool reversed;
+    double first, last; /* at the ends of the axis */
+} quantity;
+
+static void find_ends(const specfit_table *t, quantity *q)
 {
     double low = INFINITY, high = -INFINITY;
-    f.low = INFINITY, f.high = -INFINITY;
     for (size_t i = 0; i < t->count; ++i) {
-        const double x = x_of(&t->rows[i].fit), y = y_of(&t->rows[i].fit);
-        if (!isfinite(x) || !isfinite(y)) continue;
-        low = fmin(low, x), high = fmax(high, x), f.low = fmin(f.low, y), f.high = fmax(f.high, y);
+        const double value = q->of(&t->rows[i].fit);
+        if (isfinite(value)) low = fmin(low, value), high = fmax(high, value);
     }
-    if (!(high > low)) low -= 1, high = low + 2;
-    if (!(f.high > f.low)) f.low -= 1, f.high = f.low + 2;
-    for (size_t i = 0; i < t->count && isfinite(low); ++i) {
+    if (!isfinite(low)) low = high = 0;
+    if (!(high > low)) low -= 1, high += 1;
+    q->first = q->reversed ? high : low;
+    q->last = q->reversed ? low : high;
+}
+
+static double place_on(const quantity *q, const clv_specfit_result *fit)
+{
+    return (q->of(fit) - q->first) / (q->last - q->first);
+}
+
+static void scatter(clv_image *image, const specfit_table *t, frame f, quantity x, quantity y)
+{
+    find_ends(t, &x), find_ends(t, &y);
+    for (size_t i = 0; i < t->count; ++i) {
         const clv_specfit_result *r = &t->rows[i].fit;
-        const double x = (x_of(r) - low) / (high - low), y = (y_of(r) - f.low) / (f.high - f.low);
-        if (!isfinite(x) || !isfinite(y)) continue;
-        clv_image_ring(image, (double)f.x + x * (double)f.width,
-                       (double)f.y + (1 - y) * (double)f.height, 2.5, 2,
+        const double across = place_on(&x, r), up = place_on(&y, r);
+        if (!isfinite(across) || !isfinite(up)) continue;
+        clv_image_ring(image, (double)f.x + across * (double)f.width,
+                       (double)f.y + (1 - up) * (double)f.height, 2.5, 2,
                        r->warnings ? model_colour : good_colour);
     }
     border(image, &f);
-    clv_image_text(image, f.x, f.y - 14, 1, title, ink, NULL);
-    if (!isfinite(low)) return;
-    label(image, f.x, f.y + f.height + 4, "%.4g to %.4g", low, high);
-    label(image, f.x - 50, f.y, "%.4g", f.high, 0);
-    label(image, f.x - 50, f.y + f.height - 8, "%.4g", f.low, 0);
+    clv_image_text(image, f.x, f.y - 14, 1, y.name, ink, NULL);
+    number(image, f.x - 5, f.y, y.last, 1);
+    number(image, f.x - 5, f.y + f.height - 8, y.first, 1);
+    name_x(image, &f, x.name, x.first, x.last);
 }
 
 static double velocity_of(const clv_specfit_result *r)
@@ -195,12 +233,12 @@ static double error_of(const clv_specfit_result *r)
 
 static double teff_of(const clv_specfit_result *r)
 {
-    return -r->teff;
+    return r->teff;
 }
 
 static double logg_of(const clv_specfit_result *r)
 {
-    return -r->logg;
+    return r->logg;
 }
 
 static double feh_of(const clv_specfit_result *r)
@@ -218,12 +256,15 @@ int specfit_plot_summary(const specfit_args *a, const specfit_table *t)
     clv_image image = { 0 };
     clv_status status = clv_image_create(&image, 1200, 440, white);
     if (status) return cli_status(&cli_specfit, status);
-    scatter(&image, t, (frame){ 70, 40, 300, 340, 0, 1 }, velocity_of, error_of,
-            "log10 error over velocity (km/s)");
-    scatter(&image, t, (frame){ 470, 40, 300, 340, 0, 1 }, teff_of, logg_of,
-            "-log g over -teff (K)");
-    scatter(&image, t, (frame){ 870, 40, 300, 340, 0, 1 }, feh_of, alpha_of,
-            "[alpha/Fe] over [Fe/H]");
+    scatter(&image, t, (frame){ 70, 40, 300, 340, 0, 1 },
+            (quantity){ .name = "radial velocity (km/s)", .of = velocity_of },
+            (quantity){ .name = "log10 of the velocity's error in km/s", .of = error_of });
+    scatter(&image, t, (frame){ 470, 40, 300, 340, 0, 1 },
+            (quantity){ .name = "effective temperature (K)", .of = teff_of, .reversed = true },
+            (quantity){ .name = "log10 of the gravity in cm/s2", .of = logg_of, .reversed = true });
+    scatter(&image, t, (frame){ 870, 40, 300, 340, 0, 1 },
+            (quantity){ .name = "[Fe/H] (dex)", .of = feh_of },
+            (quantity){ .name = "[alpha/Fe] (dex)", .of = alpha_of });
     clv_image_text(&image, 70, 10, 1, "blue: without warnings, red: with some (RVS_WARN)", ink,
                    NULL);
     status = save(a, "summary.png", &image);

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The axes in the pictures of `cleave specfit --plot` say what they show and in which unit.
+
+usage: specfit_pictures.py CLEAVE FONT    FONT: host/io/font.c of the sources
+"""
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+CLEAVE, FONT = sys.argv[1:3]
+INK = bytes((40, 40, 40))
+STAR = ["flux (1e-17 erg / s / cm2 / Angstrom)", "(flux - model) / error", "wavelength (Angstrom)"]
+SUMMARY = ["radial velocity (km/s)", "log10 of the velocity's error in km/s", "effective temperature (K)",
+           "log10 of the gravity in cm/s2", "[Fe/H] (dex)", "[alpha/Fe] (dex)"]
+
+
+def unfilter(kind, line, above):
+    """One row of a PNG of three bytes a pixel."""
+    for i in range(len(line) if kind else 0):
+        left, up = line[i - 3] if i > 2 else 0, above[i]
+        corner = above[i - 3] if i > 2 else 0
+        guess = left + up - corner
+        nearest = min((left, up, corner), key=lambda value: abs(guess - value))
+        line[i] = (line[i] + (0, left, up, (left + up) // 2, nearest)[kind]) & 255
+    return line
+
+
+def ink_of(path):
+    """Rows of one byte for each pixel: 1 where it has the colour of letters."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed, size = 8, b"", None
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        chunk = data[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            size = struct.unpack(">IIBB", chunk[:10])
+        packed += chunk if kind == b"IDAT" else b""
+        at += length + 12
+    width, height, depth, colour = size
+    assert (depth, colour) == (8, 2), path
+    raw, above, rows = zlib.decompress(packed), bytes(3 * width), []
+    for y in range(height):
+        start = y * (3 * width + 1)
+        above = unfilter(raw[start], bytearray(raw[start + 1:start + 1 + 3 * width]), above)
+        rows.append(bytes(above[x:x + 3] == INK for x in range(0, 3 * width, 3)))
+    return rows
+
+
+def glyphs():
+    with open(FONT, encoding="ascii") as file:
+        lines = re.findall(r"^    \{ (0x.*?) \},", file.read(), re.MULTILINE)
+    return {chr(32 + i): [int(row, 16) for row in line.split(",")] for i, line in enumerate(lines)}
+
+
+def letters(text, font):
+    """The rows of a text, as ink_of has them."""
+    return [bytes(font[c][row] >> (4 - x) & 1 if x < 5 else 0 for c in text for x in range(6))[:-1]
+            for row in range(7)]
+
+
+def shows(rows, pattern):
+    for y in range(len(rows) - 6):
+        x = rows[y].find(pattern[0])
+        while x >= 0:
+            if all(rows[y + i][x:x + len(p)] == p for i, p in enumerate(pattern)):
+                return True
+            x = rows[y].find(pattern[0], x + 1)
+    return False
+
+
+def main():
+    font = glyphs()
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        def cleave(*arguments):
+            subprocess.run([CLEAVE, *arguments, "--mode", "reference", "-q"], cwd=folder, check=True,
+                           stdout=subprocess.DEVNULL)
+        cleave("demo", "-o", "demo")
+        cleave("specfit", "demo/specfit-coadd.fits", "--library", "demo/specfit-library", "-o",
+               "stars.csv", "--plot", "plots")
+        plots = os.path.join(folder, "plots")
+        star = sorted(name for name in os.listdir(plots) if name != "summary.png")[0]
+        for name, texts in ((star, STAR), ("summary.png", SUMMARY)):
+            rows = ink_of(os.path.join(plots, name))
+            wrong += ["%s does not say \"%s\"" % (name, text) for text in texts
+                      if not shows(rows, letters(text, font))]
+    sys.exit("\n".join(wrong) if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
