@@ -26,13 +26,17 @@ typedef struct outcome {
     size_t tracks;
 } outcome;
 
-static clv_status compute(clv_context *context, clv_report *report, outcome *o, demo_row *row)
+static clv_status once(clv_context *context, clv_report *report, outcome *o)
 {
-    for (demo_runs r = { 0 }; demo_next_run(&r, row);) {
-        free(o->spots), o->spots = NULL;
-        CLV_TRY(clv_blobs(context, &o->movie.shape, o->movie.pixels, &options, &o->spots, &o->count,
-                          NULL, r.last ? report : NULL));
-    }
+    free(o->spots), o->spots = NULL;
+    return clv_blobs(context, &o->movie.shape, o->movie.pixels, &options, &o->spots, &o->count,
+                     NULL, report);
+}
+
+static clv_status compute(const demo_stage *stage, outcome *o, demo_row *row)
+{
+    for (demo_runs r = { 0 }; demo_next_run(&r, row);)
+        CLV_TRY(once(stage->context, r.last ? stage->report : NULL, o));
     return CLV_OK;
 }
 
@@ -105,27 +109,38 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
     return status;
 }
 
-clv_status demo_blobs(clv_context *context, const char *folder, clv_report *report, demo_row *row)
+static void tell_spots(const outcome *o, demo_row *row)
+{
+    const synthetic_score score = synthetic_movie_judge(&o->movie, o->spots, o->count, 2);
+    const size_t all = (size_t)FRAMES * PARTICLES;
+    snprintf(row->found, sizeof row->found, "%.1f %% of %d particles",
+             100 * (double)score.found / (double)all, PARTICLES);
+    clv_text_add(&row->notes,
+                 "%zu of %zu spots found, %zu too many, %.2f pixels off (rms); %zu "
+                 "tracks\n",
+                 score.found, all, score.extra, score.rms_px, o->tracks);
+    if (score.found * 100 < all * 97 || score.extra * 100 > all * 3 || score.rms_px > 0.3)
+        row->ok = false;
+}
+
+static clv_status run(const demo_stage *stage, outcome *o, demo_row *row)
+{
+    CLV_TRY(compute(stage, o, row));
+    CLV_TRY(link_spots(o));
+    tell_spots(o, row);
+    CLV_TRY(check(o, row));
+    return show(o, stage->folder, row);
+}
+
+clv_status demo_blobs(const demo_stage *stage, demo_row *row)
 {
     outcome o = { 0 };
     clv_status status = synthetic_movie_create(FRAMES, SIDE, SIDE, PARTICLES, SEED, &o.movie);
     snprintf(row->input, sizeof row->input, "%d frames of %dx%d", FRAMES, SIDE, SIDE);
-    if (!status) status = compute(context, report, &o, row);
-    if (!status) status = link_spots(&o);
-    if (!status) {
-        const synthetic_score score = synthetic_movie_judge(&o.movie, o.spots, o.count, 2);
-        const size_t all = (size_t)FRAMES * PARTICLES;
-        snprintf(row->found, sizeof row->found, "%.1f %% of %d particles",
-                 100 * (double)score.found / (double)all, PARTICLES);
-        clv_text_add(&row->notes,
-                     "%zu of %zu spots found, %zu too many, %.2f pixels off (rms); %zu "
-                     "tracks\n",
-                     score.found, all, score.extra, score.rms_px, o.tracks);
-        if (score.found * 100 < all * 97 || score.extra * 100 > all * 3 || score.rms_px > 0.3)
-            row->ok = false;
-        status = check(&o, row);
-    }
-    if (!status) status = show(&o, folder, row);
+    if (!status && stage->preparing)
+        status = demo_prepared(once(stage->context, NULL, &o));
+    else if (!status)
+        status = run(stage, &o, row);
     synthetic_movie_clear(&o.movie);
     free(o.spots);
     clv_free(o.particle);

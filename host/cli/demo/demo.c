@@ -8,6 +8,7 @@
 #include "host/cli/clash.h"
 #include "host/cli/cli.h"
 #include "host/cli/grid.h"
+#include "runtime/context/prepare.h"
 
 #include <cleave/version.h>
 
@@ -64,7 +65,7 @@ static void tell_mode(const clv_context *context)
                *reason = clv_context_reason(context);
     snprintf(ending, sizeof ending, ": %s", mode);
     const size_t length = strlen(reason) - (clv_ends_with(reason, ending) ? strlen(ending) : 0);
-    printf("Mode      %s: %.*s\n\n", mode, (int)length, reason);
+    printf("Mode      %s: %.*s\n", mode, (int)length, reason);
 }
 
 static void tell_machine(const clv_context *context)
@@ -129,19 +130,18 @@ static void add_notes(clv_text *notes, const char *name, const char *lines)
     }
 }
 
-static void tell_doing(const demo_args *a, const char *name)
+/* Jobs of one workload go to the devices: it is for the user to say that they should not. */
+static void tell_slower(demo_row *row)
 {
-    char line[96];
-    snprintf(line, sizeof line, "%s (the first time compiles its kernels)", name);
-    cli_doing(&a->common, line);
+    if (!*row->by && row->seconds > row->reference_s)
+        clv_text_add(&row->notes, "slower here than plain C: --mode reference works without the "
+                                  "device\n");
 }
 
 /* Runs all; `notes` gets what is to be said below the table. */
-static int run_workloads(const demo_args *a, clv_context *context, clv_report *report,
-                         cli_grid *grid, clv_text *notes, bool *good)
+static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *grid,
+                         clv_text *notes, bool *good)
 {
-    double preparing = 0;
-    char took[24];
     int code = CLI_OK;
     *good = true;
     for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
@@ -150,22 +150,63 @@ static int run_workloads(const demo_args *a, clv_context *context, clv_report *r
             return cli_error(&cli_demo, CLI_INTERRUPTED,
                              "cancelled before %s; what was written is in %s", workloads[i].name,
                              a->output);
-        tell_doing(a, workloads[i].name);
-        const clv_status status = workloads[i].run(context, a->output, report, &row);
+        cli_doing(&a->common, workloads[i].name);
+        const clv_status status = workloads[i].run(stage, &row);
         cli_doing(&a->common, NULL);
         code = cli_status(&cli_demo, status);
         if (!code) {
-            add_row(grid, workloads[i].name, report, &row);
+            tell_slower(&row);
+            add_row(grid, workloads[i].name, stage->report, &row);
             add_notes(notes, workloads[i].name, clv_text_get(&row.notes));
-            preparing += row.first_s - row.seconds;
             *good = *good && row.ok;
         }
         clv_text_clear(&row.notes);
     }
-    if (!code && preparing > 0.2)
-        clv_text_add(notes, "Compiling the kernels took %s; they are kept for the next time.\n",
-                     clv_format_seconds(preparing, took));
     return code;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------- */
+
+static int draw_kernels(size_t done, size_t all, void *bar)
+{
+    return cli_progress("compiling kernels for this machine, once", done, all, bar);
+}
+
+/* All that the workloads will launch, on all cores. */
+static int compile_kernels(const demo_args *a, const demo_stage *stage)
+{
+    const demo_stage preparing = { stage->context, stage->folder, stage->report, true };
+    clv_status status = CLV_OK;
+    char took[24];
+    cli_bar bar;
+    clv_prepare_begin(stage->context);
+    for (size_t i = 0; i < CLV_LEN(workloads) && !status; ++i) {
+        demo_row row = { .ok = true };
+        status = workloads[i].run(&preparing, &row);
+        clv_text_clear(&row.notes);
+    }
+    cli_bar_start(&bar, &a->common, "kernels");
+    clv_prepare_end(stage->context, draw_kernels, &bar);
+    cli_bar_end(&bar);
+    const clv_compile_cost cost = clv_context_compiled(stage->context);
+    if (cost.kernels)
+        printf("Kernels   %zu compiled for this machine: once, %s\n", cost.kernels,
+               clv_format_seconds(cost.seconds, took));
+    else if (clv_context_device_count(stage->context))
+        printf("Kernels   compiled before, and kept\n");
+    printf("\n");
+    fflush(stdout);
+    return cli_status(&cli_demo, status);
+}
+
+/* Those that nobody foresaw were compiled at their first launch. */
+static void tell_compilers(const clv_context *context, clv_text *notes)
+{
+    char took[24];
+    const clv_compile_cost cost = clv_context_compiled(context);
+    if (cost.programs && cost.seconds > 0.05)
+        clv_text_add(notes, "Compilers took %s in all; what they made is kept for the next time.\n",
+                     clv_format_seconds(cost.seconds, took));
 }
 
 static int show(const demo_args *a, clv_context *context, double started)
@@ -178,10 +219,13 @@ static int show(const demo_args *a, clv_context *context, double started)
     cli_grid grid = { .columns = columns, .column_count = CLV_LEN(columns) };
     clv_text notes = { 0 };
     char took[24];
-    bool good;
+    bool good = true;
     clv_report *report = NULL; /* of all workloads */
     int code = cli_status(&cli_demo, clv_report_create(&report));
-    if (!code) code = run_workloads(a, context, report, &grid, &notes, &good);
+    const demo_stage stage = { context, a->output, report, false };
+    if (!code) code = compile_kernels(a, &stage);
+    if (!code) code = run_workloads(a, &stage, &grid, &notes, &good);
+    tell_compilers(context, &notes);
     if (!code) code = cli_write_report(&cli_demo, &a->common, context, report);
     if (!code) {
         cli_grid_print(&grid, stdout);

@@ -7,29 +7,31 @@
 
 #include <cleave/job.h>
 
+typedef struct demo_stage {
+    clv_context *context;
+    const char *folder; /* exists; for pictures and inputs */
+    clv_report *report; /* of all workloads */
+    bool preparing; /* between clv_prepare_begin and clv_prepare_end: calls note their kernels */
+} demo_stage;
+
 typedef struct demo_row {
-    char input[48], found[48], check[48]; /* cells of the table */
-    double first_s;     /* with kernels compiled and measured where they were not */
-    double seconds;     /* again, on devices that are ready */
-    double reference_s; /* the same in plain C on one core */
-    char by[96];        /* who did it, where there are no shares in the report */
-    bool ok;            /* found what was hidden, and as the reference has it */
-    clv_text notes;     /* lines for below the table, behind the name */
+    char input[48], found[48]; /* cells of the table */
+    double seconds;            /* on devices that are ready, with kernels compiled */
+    double reference_s;        /* the same in plain C */
+    char by[96];               /* who did it, where there are no shares in the report */
+    bool ok;                   /* found what was hidden, and as the reference has it */
+    clv_text notes;            /* lines for below the table, behind the name */
 } demo_row;
 
-/* Makes an input, runs on the context's devices until they are warm (the last time into `report`), checks, and
- * writes its pictures and inputs into `folder`, which exists. A disagreement is no failure: it is
- * row->ok. */
-typedef clv_status demo_workload(clv_context *context, const char *folder, clv_report *report,
-                                 demo_row *row);
+/* Makes an input, runs on the context's devices until they are warm, the last time into the report, checks,
+ * and writes its pictures and inputs into the folder. A disagreement is no failure: it is row->ok. While
+ * kernels are prepared it makes the input and one call of everything that it is going to call. */
+typedef clv_status demo_workload(const demo_stage *stage, demo_row *row);
 
-/* Runs of a workload: the first compiles kernels, and drivers do so again in the next; but nobody waits
- * for that more than twice where they take long.
+/* Runs of a workload. The first one warms the device up; row->seconds becomes the best of the others.
  *
  *     for (demo_runs r = { 0 }; demo_next_run(&r, row);)
- *         CLV_TRY(compute(..., r.last ? report : NULL));
- *
- * fills in first_s, and seconds: the better one of those that follow. */
+ *         CLV_TRY(compute(..., r.last ? report : NULL)); */
 typedef struct demo_runs {
     int made;
     bool last;
@@ -37,15 +39,20 @@ typedef struct demo_runs {
 } demo_runs;
 bool demo_next_run(demo_runs *runs, demo_row *row);
 
-/* What a workload times. */
+/* What a call is while kernels are prepared: that it computed nothing is no failure. */
+clv_status demo_prepared(clv_status status);
+
+/* Calls that choose between host and device. */
 typedef clv_status demo_operation(clv_context *context, void *user);
 
-/* On the devices, as that is what the table is about; by whoever can where they fail. */
+/* Once, on a device where there is one. */
 clv_status demo_on_devices(clv_context *context, demo_operation *once, void *user);
-/* So, several times: fills in first_s, seconds (of the last one) and by. */
-clv_status demo_turns(clv_context *context, demo_operation *once, void *user, demo_row *row);
-/* In plain C. */
-clv_status demo_plain(demo_operation *once, void *user, double *seconds);
+/* Several times on both sides, the device last: fills in reference_s, which is the host's time, and as
+ * seconds and `by` the better of the two, as calls of an application choose by themselves. */
+clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *user,
+                           demo_row *row);
+/* Once in plain C. */
+clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
     demo_matrices, demo_regression;

@@ -65,11 +65,11 @@ static clv_status find(clv_context *context, void *user)
     return status;
 }
 
-static clv_status run(clv_context *context, search *found, search *want, demo_row *row)
+static clv_status run(const demo_stage *stage, search *found, search *want, demo_row *row)
 {
     double worst = 0;
-    CLV_TRY(demo_turns(context, find, found, row));
-    CLV_TRY(demo_plain(find, want, &row->reference_s));
+    CLV_TRY(demo_both_sides(stage, find, found, row));
+    CLV_TRY(demo_plain(find, want));
     for (size_t i = 0; i < PIXELS; ++i)
         worst = cli_worse(worst, fabs((double)found->soft[i] - (double)want->soft[i]));
     const size_t place = (size_t)found->place;
@@ -83,16 +83,19 @@ static clv_status run(clv_context *context, search *found, search *want, demo_ro
     return CLV_OK;
 }
 
-clv_status demo_filter(clv_context *context, const char *folder, clv_report *report, demo_row *row)
+clv_status demo_filter(const demo_stage *stage, demo_row *row)
 {
     float *memory = clv_alloc((size_t)3 * PIXELS, sizeof *memory);
-    (void)folder, (void)report;
     if (!memory) return clv_fail(CLV_E_MEMORY, "no memory for an image");
     snprintf(row->input, sizeof row->input, "an image of %dx%d", SIDE, SIDE);
     make_image(memory);
     search found = { .image = memory, .soft = memory + PIXELS };
     search want = { .image = memory, .soft = memory + 2 * (size_t)PIXELS };
-    const clv_status status = run(context, &found, &want, row);
+    clv_status status = CLV_OK;
+    if (stage->preparing) /* what was only planned has no results to be read */
+        (void)demo_both_sides(stage, find, &found, row);
+    else
+        status = run(stage, &found, &want, row);
     clv_free(memory);
     return status;
 }

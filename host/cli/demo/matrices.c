@@ -99,13 +99,13 @@ static void judge(tables *t)
             }
 }
 
-static clv_status run(clv_context *context, tables *t, demo_row *row)
+static clv_status run(const demo_stage *stage, tables *t, demo_row *row)
 {
-    CLV_TRY(demo_plain(solve, t, &row->reference_s));
+    CLV_TRY(demo_plain(solve, t));
     memcpy(t->plain, t->gram, (size_t)ROWS * ROWS * sizeof *t->plain);
     memset(t->gram, 0, (size_t)ROWS * ROWS * sizeof *t->gram);
     memset(t->values, 0, (size_t)COUNT * N * sizeof *t->values);
-    CLV_TRY(demo_turns(context, solve, t, row));
+    CLV_TRY(demo_both_sides(stage, solve, t, row));
     judge(t);
     snprintf(row->found, sizeof row->found, "rows %zu and %zu are alike", t->pair[0], t->pair[1]);
     const bool same = t->gram_error < 1e-5 * WIDTH && t->eigen_error < 2e-4;
@@ -116,14 +116,13 @@ static clv_status run(clv_context *context, tables *t, demo_row *row)
     return CLV_OK;
 }
 
-clv_status demo_matrices(clv_context *context, const char *folder, clv_report *report,
-                         demo_row *row)
+clv_status demo_matrices(const demo_stage *stage, demo_row *row)
 {
     tables t = { 0 };
-    (void)folder, (void)report;
     snprintf(row->input, sizeof row->input, "%d rows, %d matrices", ROWS, COUNT);
     clv_status status = make_tables(&t);
-    if (!status) status = run(context, &t, row);
+    if (!status)
+        status = stage->preparing ? demo_both_sides(stage, solve, &t, row) : run(stage, &t, row);
     clv_free(t.x), clv_free(t.gram), clv_free(t.plain), clv_free(t.matrices), clv_free(t.values);
     return status;
 }

@@ -130,14 +130,13 @@ static clv_status write_inputs(const synthetic_adi *adi, const char *folder, dem
     return CLV_OK;
 }
 
-/* After the first run a device may still be busy putting its kernels away: the better of two more
- * counts. */
-static clv_status compute(clv_context *context, const clv_paco_options *options, clv_report *report,
-                          outcome *o, demo_row *row)
+static clv_status compute(const demo_stage *stage, const clv_paco_options *options, outcome *o,
+                          demo_row *row)
 {
     for (demo_runs r = { 0 }; demo_next_run(&r, row);) {
         paco_pair_clear(&o->maps);
-        CLV_TRY(paco_pair_compute(context, &o->adi, options, &o->maps, r.last ? report : NULL));
+        CLV_TRY(paco_pair_compute(stage->context, &o->adi, options, &o->maps,
+                                  r.last ? stage->report : NULL));
     }
     return CLV_OK;
 }
@@ -156,18 +155,27 @@ static clv_status check(const clv_paco_options *options, const outcome *o, demo_
     return CLV_OK;
 }
 
-clv_status demo_paco(clv_context *context, const char *folder, clv_report *report, demo_row *row)
+static clv_status run(const demo_stage *stage, const clv_paco_options *options, outcome *o,
+                      demo_row *row)
+{
+    CLV_TRY(compute(stage, options, o, row));
+    CLV_TRY(search(o));
+    if (!tell_planets(o, row)) row->ok = false;
+    CLV_TRY(check(options, o, row));
+    CLV_TRY(draw_pictures(o, stage->folder, row));
+    return write_inputs(&o->adi, stage->folder, row);
+}
+
+clv_status demo_paco(const demo_stage *stage, demo_row *row)
 {
     const clv_paco_options options = { .size = sizeof options };
     outcome o = { 0 };
     clv_status status = synthetic_adi_create(FRAMES, SIDE, SIDE, SEED, &o.adi);
     snprintf(row->input, sizeof row->input, "%d frames of %dx%d", FRAMES, SIDE, SIDE);
-    if (!status) status = compute(context, &options, report, &o, row);
-    if (!status) status = search(&o);
-    if (!status && !tell_planets(&o, row)) row->ok = false;
-    if (!status) status = check(&options, &o, row);
-    if (!status) status = draw_pictures(&o, folder, row);
-    if (!status) status = write_inputs(&o.adi, folder, row);
+    if (!status && stage->preparing)
+        status = demo_prepared(paco_pair_compute(stage->context, &o.adi, &options, &o.maps, NULL));
+    else if (!status)
+        status = run(stage, &options, &o, row);
     synthetic_adi_clear(&o.adi);
     paco_pair_clear(&o.maps);
     clv_free(o.snr), clv_free(o.flux), clv_free(o.sigma);

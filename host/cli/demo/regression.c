@@ -61,13 +61,13 @@ static clv_status descend(clv_context *context, void *user)
     return status;
 }
 
-static clv_status run(clv_context *context, table *t, demo_row *row)
+static clv_status run(const demo_stage *stage, table *t, demo_row *row)
 {
     float plain[WIDTH];
     double worst = 0;
-    CLV_TRY(demo_plain(descend, t, &row->reference_s));
+    CLV_TRY(demo_plain(descend, t));
     memcpy(plain, t->found, sizeof plain);
-    CLV_TRY(demo_turns(context, descend, t, row));
+    CLV_TRY(demo_both_sides(stage, descend, t, row));
     for (size_t j = 0; j < WIDTH; ++j)
         worst = cli_worse(worst, fabs((double)t->found[j] - (double)t->slopes[j]));
     const bool same = memcmp(plain, t->found, sizeof plain) == 0;
@@ -78,14 +78,13 @@ static clv_status run(clv_context *context, table *t, demo_row *row)
     return CLV_OK;
 }
 
-clv_status demo_regression(clv_context *context, const char *folder, clv_report *report,
-                           demo_row *row)
+clv_status demo_regression(const demo_stage *stage, demo_row *row)
 {
     table t = { 0 };
-    (void)folder, (void)report;
     snprintf(row->input, sizeof row->input, "%d rows of %d", ROWS, WIDTH);
     clv_status status = make_table(&t);
-    if (!status) status = run(context, &t, row);
+    if (!status)
+        status = stage->preparing ? demo_both_sides(stage, descend, &t, row) : run(stage, &t, row);
     clv_free(t.x), clv_free(t.y);
     return status;
 }

@@ -25,11 +25,12 @@ static clv_status fit_reference(const synthetic_stars *s, clv_specfit_result *ou
     return status;
 }
 
-static clv_status compute(clv_context *context, const synthetic_stars *s, clv_report *report,
+static clv_status compute(const demo_stage *stage, const synthetic_stars *s,
                           clv_specfit_result *fits, demo_row *row)
 {
     for (demo_runs r = { 0 }; demo_next_run(&r, row);)
-        CLV_TRY(clv_specfit(context, &s->library, &s->stars, NULL, fits, r.last ? report : NULL));
+        CLV_TRY(clv_specfit(stage->context, &s->library, &s->stars, NULL, fits,
+                            r.last ? stage->report : NULL));
     return CLV_OK;
 }
 
@@ -67,21 +68,30 @@ static clv_status leave(const synthetic_stars *s, const char *folder, demo_row *
     return CLV_OK;
 }
 
-clv_status demo_specfit(clv_context *context, const char *folder, clv_report *report, demo_row *row)
+static clv_status run(const demo_stage *stage, synthetic_stars *s, clv_specfit_result *fits,
+                      demo_row *row)
+{
+    size_t near = 0;
+    CLV_TRY(compute(stage, s, fits, row));
+    for (size_t i = 0; i < STARS; ++i)
+        near += fabs(fits[i].velocity - s->truth[i][0]) < 5 * fits[i].velocity_error;
+    snprintf(row->found, sizeof row->found, "%zu of %d velocities", near, STARS);
+    row->ok = row->ok && near == STARS;
+    CLV_TRY(check(s, fits, row));
+    return leave(s, stage->folder, row);
+}
+
+clv_status demo_specfit(const demo_stage *stage, demo_row *row)
 {
     synthetic_stars s;
     CLV_TRY(synthetic_stars_create(STARS, SEED, false, &s));
     clv_specfit_result *fits = clv_zalloc(STARS, sizeof *fits);
     clv_status status = fits ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for fits");
-    size_t near = 0;
     snprintf(row->input, sizeof row->input, "%d stars", STARS);
-    if (!status) status = compute(context, &s, report, fits, row);
-    for (size_t i = 0; !status && i < STARS; ++i)
-        near += fabs(fits[i].velocity - s.truth[i][0]) < 5 * fits[i].velocity_error;
-    snprintf(row->found, sizeof row->found, "%zu of %d velocities", near, STARS);
-    row->ok = row->ok && near == STARS;
-    if (!status) status = check(&s, fits, row);
-    if (!status) status = leave(&s, folder, row);
+    if (!status && stage->preparing)
+        status = demo_prepared(clv_specfit(stage->context, &s.library, &s.stars, NULL, fits, NULL));
+    else if (!status)
+        status = run(stage, &s, fits, row);
     clv_free(fits);
     synthetic_stars_clear(&s);
     return status;

@@ -147,59 +147,35 @@ static size_t found_pairs(const texts *t)
     return found;
 }
 
-/* A device that would take long for all gets as many pairs as it can do in time. */
-static clv_status fewer_texts(clv_encoder *encoder, texts *t, demo_row *row)
-{
-    enum { FIRST = 16 };
-    static const double patience_s = 5;
-    char all[24];
-    double took = 0;
-    _Static_assert((int)FIRST >= (int)CHECKED, "those that are checked are among them");
-    if (t->count <= FIRST) return CLV_OK;
-    for (int run = 0; run < 2; ++run) { /* the first compiles kernels */
-        const double started = clv_now();
-        CLV_TRY(clv_encode(encoder, t->tokens.ids, t->tokens.offsets, FIRST, t->vectors, NULL));
-        took = clv_now() - started;
-    }
-    const double whole = took * (double)t->count / FIRST;
-    if (whole <= patience_s) return CLV_OK;
-    const size_t count =
-        CLV_MAX((size_t)((double)t->count * patience_s / whole) / 2 * 2, (size_t)FIRST);
-    clv_text_add(&row->notes, "%zu of %zu texts only: all would take this device %s\n", count,
-                 t->count, clv_format_seconds(whole, all));
-    t->count = t->tokens.rows = count;
-    t->tokens.tokens = t->tokens.offsets[count];
-    return CLV_OK;
-}
-
-static clv_status compute(clv_context *context, texts *t, clv_report *report, demo_row *row)
+static clv_status compute(const demo_stage *stage, texts *t, demo_row *row)
 {
     clv_encoder *encoder;
+    clv_status status = CLV_OK;
     const size_t width = clv_model_get_config(t->model)->width;
     t->vectors = clv_alloc(t->count * width, sizeof *t->vectors);
     if (!t->vectors) return clv_fail(CLV_E_MEMORY, "no memory for vectors");
-    CLV_TRY(clv_encoder_open(context, clv_model_get_config(t->model),
+    CLV_TRY(clv_encoder_open(stage->context, clv_model_get_config(t->model),
                              clv_model_get_weights(t->model), NULL, &encoder));
-    clv_status status = fewer_texts(encoder, t, row);
-    for (demo_runs r = { 0 }; !status && demo_next_run(&r, row);)
+    if (stage->preparing)
+        status = demo_prepared(
+            clv_encode(encoder, t->tokens.ids, t->tokens.offsets, t->count, t->vectors, NULL));
+    for (demo_runs r = { 0 }; !status && !stage->preparing && demo_next_run(&r, row);)
         status = clv_encode(encoder, t->tokens.ids, t->tokens.offsets, t->count, t->vectors,
-                            r.last ? report : NULL);
+                            r.last ? stage->report : NULL);
     clv_encoder_close(encoder);
     return status;
 }
 
-clv_status demo_transformer(clv_context *context, const char *folder, clv_report *report,
-                            demo_row *row)
+clv_status demo_transformer(const demo_stage *stage, demo_row *row)
 {
     const char *minilm = getenv("CLEAVE_MINILM_DIR");
     const bool real = minilm && *minilm;
     texts t = { 0 };
-    (void)folder;
     clv_status status = real ? read_sentences(minilm, &t) : make_up(&t);
-    if (!status) status = compute(context, &t, report, row);
+    if (!status) status = compute(stage, &t, row);
     snprintf(row->input, sizeof row->input, "%zu %s, %zu tokens", t.count,
              real ? "sentences" : "texts", t.tokens.tokens);
-    if (!status) {
+    if (!status && !stage->preparing) {
         const size_t found = found_pairs(&t);
         snprintf(row->found, sizeof row->found, "%zu of %zu neighbours", found, t.count);
         row->ok = found == t.count;

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cleave demo` on a machine where nothing was compiled yet: what is compiled is told apart, once, and
+is in no time of the table, which is the table in README.md, figures aside.
+
+usage: demo.py CLEAVE README
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLEAVE, README = sys.argv[1:3]
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
+# A time that is only noisy grows by the load of the machine; one with a compiler in it 20 times or more.
+NOISE = 8
+
+
+def seconds(text):
+    """ "3 min 4 s" """
+    words = text.split()
+    return sum(float(words[i]) * UNITS[words[i + 1]] for i in range(0, len(words), 2))
+
+
+def table(text):
+    """Names and cells: {workload: {column: cell}}. The columns are where the titles are."""
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith("workload ")), None)
+    if first is None:
+        raise AssertionError("no table:\n" + text)
+    # cells are at least two blanks apart in every row, so columns are where all lines agree
+    rows = []
+    for line in lines[first + 2:]:
+        if not line.strip():
+            break
+        rows.append(line)
+    grid = [lines[first], *rows]
+    width = max(map(len, grid))
+    grid = [line.ljust(width) for line in grid]
+    blank = [all(line[i] == " " for line in grid) for i in range(width)]
+    cells, start = [], 0
+    for gap in re.finditer(" {2,}", "".join(" " if b else "x" for b in blank) + "  "):
+        cells.append((start, gap.start()))
+        start = gap.end()
+    titles = [grid[0][a:b].strip() for a, b in cells]
+    found = [dict(zip(titles, (line[a:b].strip() for a, b in cells))) for line in grid[1:]]
+    return titles, {row["workload"]: row for row in found}
+
+
+def without_figures(cell):
+    return re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", cell)
+
+
+class Demo(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.cold, cls.warm = cls.run_demo(), cls.run_demo()
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def run_demo(cls):
+        """With caches that are empty the first time, as on a fresh machine, and on the first device."""
+        environment = dict(os.environ, HOME=cls.folder)
+        for name in ("POCL_CACHE_DIR", "CLEAVE_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "XDG_CACHE_HOME"):
+            place = os.path.join(cls.folder, name)
+            os.makedirs(place, mode=0o700, exist_ok=True)
+            environment[name] = place
+        for name in ("CLEAVE_MINILM_DIR", "CLEAVE_COMPILERS", "POCL_KERNEL_CACHE", "CLEAVE_CACHE"):
+            environment.pop(name, None)
+        done = subprocess.run([CLEAVE, "demo", "--device", "0"], cwd=cls.folder, env=environment,
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            print("no OpenCL device")
+            sys.exit(77)
+        if done.returncode:
+            raise AssertionError(done.stdout + done.stderr)
+        return done.stdout
+
+    def test_kernels_are_told_apart_and_once(self):
+        told = re.search(r"^Kernels +(\d+) compiled for this machine: once, (.*)$", self.cold,
+                         re.MULTILINE)
+        self.assertTrue(told, self.cold)
+        self.assertGreater(int(told[1]), 20)
+        self.assertRegex(self.warm, r"(?m)^Kernels +compiled before, and kept$")
+        self.assertNotIn("Compilers took", self.warm)
+        self.assertLess(self.cold.index("Kernels "), self.cold.index("workload "))
+        # nothing is left for a first launch
+        took = re.search(r"^Compilers took (.*) in all", self.cold, re.MULTILINE)
+        self.assertTrue(took, self.cold)
+        self.assertAlmostEqual(seconds(took[1]), seconds(told[2]), delta=0.02 * seconds(told[2]))
+
+    def test_no_time_has_a_compiler_in_it(self):
+        (_, cold), (_, warm) = table(self.cold), table(self.warm)
+        self.assertEqual(list(cold), list(warm))
+        for name, row in cold.items():
+            self.assertLess(seconds(row["time"]), NOISE * seconds(warm[name]["time"]),
+                            name + " takes longer where kernels had to be compiled")
+
+    def test_nothing_is_cut_or_wrong(self):
+        _, cold = table(self.cold)
+        self.assertIn("256 texts", cold["transformer"]["input"])
+        self.assertEqual({row["check"] for row in cold.values()}, {"ok"})
+        self.assertEqual([row["input"] for row in cold.values()],
+                         [row["input"] for row in table(self.warm)[1].values()])
+
+    def test_what_is_slower_is_not_used_or_said(self):
+        for text in self.cold, self.warm:
+            for name, row in table(text)[1].items():
+                if seconds(row["time"]) > seconds(row["plain C"]):
+                    self.assertRegex(text, name + r" +(.*\n +)*slower here than plain C")
+
+    def test_readme_has_this_table(self):
+        with open(README, encoding="utf-8") as file:
+            shown = re.search(r"<!-- demo table -->\n```text\n(.*?)```", file.read(), re.DOTALL)
+        self.assertTrue(shown, "README.md has no demo table")
+        (titles, printed), (shown_titles, rows) = table(self.cold), table(shown[1])
+        self.assertEqual(shown_titles, titles)
+        self.assertEqual(list(rows), list(printed))
+        for name, row in rows.items():
+            for column in "input", "found", "check":
+                self.assertEqual(without_figures(row[column]), without_figures(printed[name][column]),
+                                 name)
+            shares = "devices and shares"
+            self.assertEqual("%" in row[shares], "%" in printed[name][shares], name)
+            # what is made up is the same everywhere, figures included
+            self.assertEqual(row["input"], printed[name]["input"])
+            self.assertLessEqual(seconds(row["time"]), seconds(row["plain C"]), name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
