@@ -10,6 +10,7 @@
 #include <cleave/blob.h>
 #include <cleave/classes.h>
 #include <cleave/generate.h>
+#include <cleave/gguf.h>
 #include <cleave/init.h>
 #include <cleave/items.h>
 #include <cleave/job.h>
