@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 #include "host/model/model.h"
 #include "runtime/blas/gemm.h"
 

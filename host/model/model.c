@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 
 #include <cleave/tensors.h>
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/unicode.h"
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave finetune`: a model learns from examples. */
 #include "host/cli/finetune/folder.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 #include "host/cli/finetune/run.h"
 
 #include "base/alloc.h"

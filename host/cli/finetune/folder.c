@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "host/cli/clash.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 
 #include <string.h>
 #include <unistd.h>

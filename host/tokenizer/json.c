@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.json, and vocab.txt with tokenizer_config.json: rules and pieces. A rule that is not
  * known is refused by name, because it would change ids silently. */
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small files of a model folder. */
 #define _GNU_SOURCE
-#include "host/model/folder.h"
+#include "base/folder.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small files of a model folder. */
-#ifndef CLEAVE_HOST_MODEL_FOLDER_H
-#define CLEAVE_HOST_MODEL_FOLDER_H
+#ifndef CLEAVE_BASE_FOLDER_H
+#define CLEAVE_BASE_FOLDER_H
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many texts to tokens: ragged rows, shared among threads. */
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of one text: characters to words, words to pieces. One pass, no copy of the text. */
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

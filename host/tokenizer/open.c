@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which files of a folder make its tokenizer, and how long a text may be. */
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "host/model/folder.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pieces of a vocabulary: text to id, by hash with open addressing, and back. */
-#include "host/model/pieces.h"
+#include "host/tokenizer/pieces.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pieces of a vocabulary: text to id, by hash, and back. */
-#ifndef CLEAVE_HOST_MODEL_PIECES_H
-#define CLEAVE_HOST_MODEL_PIECES_H
+#ifndef CLEAVE_HOST_TOKENIZER_PIECES_H
+#define CLEAVE_HOST_TOKENIZER_PIECES_H
 
 #include <cleave/status.h>
 

@@ -4,7 +4,7 @@
  * The reference (the Rust library tokenizers) takes its character classes from Unicode 8: what came
  * later is an ordinary character there, whatever it is today. Vocabularies were trained with that,
  * so `young` keeps it. */
-#include "host/model/tokenizer.h"
+#include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
 #include "base/unicode.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a tokenizer: rules, vocabulary, and the work on one text. */
-#ifndef CLEAVE_HOST_MODEL_TOKENIZER_H
-#define CLEAVE_HOST_MODEL_TOKENIZER_H
+#ifndef CLEAVE_HOST_TOKENIZER_TOKENIZER_H
+#define CLEAVE_HOST_TOKENIZER_TOKENIZER_H
 
-#include "host/model/pieces.h"
+#include "host/tokenizer/pieces.h"
 
 #include <cleave/tokenizer.h>
 
