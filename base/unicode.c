@@ -2,6 +2,7 @@
 /* UTF-8 by hand, facts from utf8proc, which only this file includes. */
 #include "base/unicode.h"
 
+#include <stdlib.h>
 #include <utf8proc.h>
 
 clv_char_class clv_char_classify(uint32_t c)
@@ -25,6 +26,25 @@ clv_char_class clv_char_classify(uint32_t c)
     default:
         return CLV_CHAR_OTHER;
     }
+}
+
+bool clv_char_is_letter(uint32_t c)
+{
+    const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
+    return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_LO;
+}
+
+bool clv_char_is_number(uint32_t c)
+{
+    const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
+    return k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO;
+}
+
+bool clv_char_is_space(uint32_t c)
+{
+    return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+           c == 0x205F || c == 0x3000;
 }
 
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX])
@@ -104,4 +124,31 @@ size_t clv_utf8_encode(uint32_t c, char out[4])
     out[2] = (char)(0x80 | (c >> 6 & 0x3F));
     out[3] = (char)(0x80 | (c & 0x3F));
     return 4;
+}
+
+size_t clv_utf8_bad(const char *text, size_t length)
+{
+    const unsigned char *t = (const unsigned char *)text;
+    const unsigned char first = t[0];
+    if (first < 0xC2 || first > 0xF4 || length < 2 || !follows(t[1])) return 1;
+    if (first < 0xE0) return 1; /* two bytes that follow each other are a character */
+    if (first < 0xF0) {
+        const bool overlong = first == 0xE0 && t[1] < 0xA0;
+        return overlong || (first == 0xED && t[1] >= 0xA0) ? 1 : 2;
+    }
+    if ((first == 0xF0 && t[1] < 0x90) || (first == 0xF4 && t[1] >= 0x90)) return 1;
+    return length > 2 && follows(t[2]) ? 3 : 2;
+}
+
+void clv_utf8_compose(const char *text, size_t length, clv_text *out)
+{
+    utf8proc_uint8_t *composed = NULL;
+    const utf8proc_ssize_t bytes =
+        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &composed,
+                     (utf8proc_option_t)(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+    if (bytes < 0)
+        out->failed = true;
+    else
+        clv_text_bytes(out, composed, (size_t)bytes);
+    free(composed); /* the library's own malloc */
 }

@@ -3,6 +3,9 @@
 #ifndef CLEAVE_BASE_UNICODE_H
 #define CLEAVE_BASE_UNICODE_H
 
+#include "base/text.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +19,9 @@ typedef enum clv_char_class {
 } clv_char_class;
 
 clv_char_class clv_char_classify(uint32_t c);
+bool clv_char_is_letter(uint32_t c); /* L* */
+bool clv_char_is_number(uint32_t c); /* N*: digits, fractions, Roman numerals */
+bool clv_char_is_space(uint32_t c);  /* White_Space */
 /* Full canonical decomposition (NFD) of one code point; returns how many, at least 1. */
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
 unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
@@ -25,5 +31,11 @@ uint32_t clv_char_lower(uint32_t c);     /* simple mapping, without context */
  * character at `text` (1 to 4), 0 when they are not UTF-8 or `length` is 0. */
 size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c);
 size_t clv_utf8_encode(uint32_t c, char out[4]);
+/* Bytes of the maximal part at `text` that is not UTF-8, as Unicode recommends that one U+FFFD stands for
+ * (chapter 3.9, "substitution of maximal subparts"): 1 to 3. `length` is not 0, and what lies there is
+ * no character. */
+size_t clv_utf8_bad(const char *text, size_t length);
+/* Appends the composed form (NFC) of UTF-8; a failure is `out->failed`. */
+void clv_utf8_compose(const char *text, size_t length, clv_text *out);
 
 #endif

@@ -11,33 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const char *text,
-                                     int64_t id)
-{
-    const size_t length = strlen(text);
-    if (!length) return clv_fail(CLV_E_FORMAT, "%s: an added token without text", what);
-    for (size_t i = 0; i < t->special_count; ++i)
-        if (strcmp(t->specials[i].text, text) == 0) {
-            if (t->specials[i].id == id) return CLV_OK;
-            return clv_fail(CLV_E_FORMAT, "%s: the token \"%.60s\" has the ids %d and %lld", what,
-                            text, t->specials[i].id, (long long)id);
-        }
-    if (t->special_count >= CLV_SPECIALS_MAX)
-        return clv_fail(CLV_E_FORMAT, "%s: more than %d added tokens", what, CLV_SPECIALS_MAX);
-    const char *there = clv_pieces_text(&t->pieces, id <= CLV_PIECE_ID_MAX ? (int32_t)id : -1);
-    if (!there) /* beyond the vocabulary, or a gap in it */
-        CLV_TRY(clv_pieces_add(&t->pieces, what, text, length, id));
-    else if (strcmp(there, text) != 0)
-        return clv_fail(CLV_E_FORMAT, "%s: token \"%.60s\" has the id %lld of \"%.60s\"", what,
-                        text, (long long)id, there);
-    if (!clv_reserve(&t->specials, &t->special_room, t->special_count + 1, sizeof *t->specials))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
-    char *copy = clv_strdup(text);
-    if (!copy) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
-    t->specials[t->special_count++] = (clv_special){ copy, length, (int32_t)id };
-    return CLV_OK;
-}
-
 static int longest_first(const void *left, const void *right)
 {
     const clv_special *a = left, *b = right;
@@ -58,21 +31,21 @@ clv_status clv_tokenizer_finish(clv_tokenizer *t, const char *what, const char *
 
 /* ---- tokenizer.json ------------------------------------------------------------------------ */
 
-static clv_status refuse(const char *what, const char *part, const clv_json *found,
-                         const char *expected)
+clv_status clv_tokenizer_refuse(const char *what, const char *part, const clv_json *found,
+                                const char *expected)
 {
     return clv_fail(CLV_E_FORMAT, "%s: %s is %.60s, expected %s", what, part,
                     clv_json_string(found, clv_folder_kind(found)), expected);
 }
 
-static clv_status take_flag(const char *what, const clv_json *object, const char *key,
-                            bool fallback, bool *out)
+clv_status clv_tokenizer_flag(const char *what, const clv_json *object, const char *key,
+                              bool fallback, bool *out)
 {
     const clv_json *value = clv_json_get(object, key);
     *out = clv_json_bool(value, fallback);
     if (clv_json_is_bool(value) || !value || strcmp(clv_folder_kind(value), "null") == 0)
         return CLV_OK;
-    return refuse(what, key, value, "true or false");
+    return clv_tokenizer_refuse(what, key, value, "true or false");
 }
 
 static clv_status take_normalizer(clv_tokenizer *t, const char *what, const clv_json *root)
@@ -80,34 +53,23 @@ static clv_status take_normalizer(clv_tokenizer *t, const char *what, const clv_
     const clv_json *n = clv_json_get(root, "normalizer"), *type = clv_json_get(n, "type");
     bool clean;
     if (strcmp(clv_json_string(type, ""), "BertNormalizer") != 0)
-        return refuse(what, "the type of the normalizer", type, "BertNormalizer");
-    CLV_TRY(take_flag(what, n, "clean_text", true, &clean));
-    CLV_TRY(take_flag(what, n, "handle_chinese_chars", true, &t->flags.cjk));
-    CLV_TRY(take_flag(what, n, "lowercase", true, &t->flags.lower));
-    CLV_TRY(take_flag(what, n, "strip_accents", t->flags.lower, &t->flags.strip));
+        return clv_tokenizer_refuse(what, "the type of the normalizer", type, "BertNormalizer");
+    CLV_TRY(clv_tokenizer_flag(what, n, "clean_text", true, &clean));
+    CLV_TRY(clv_tokenizer_flag(what, n, "handle_chinese_chars", true, &t->flags.cjk));
+    CLV_TRY(clv_tokenizer_flag(what, n, "lowercase", true, &t->flags.lower));
+    CLV_TRY(clv_tokenizer_flag(what, n, "strip_accents", t->flags.lower, &t->flags.strip));
     if (!clean) return clv_fail(CLV_E_FORMAT, "%s: clean_text is false, expected true", what);
     const clv_json *split = clv_json_get(clv_json_get(root, "pre_tokenizer"), "type");
     if (strcmp(clv_json_string(split, ""), "BertPreTokenizer") != 0)
-        return refuse(what, "the type of the pre_tokenizer", split, "BertPreTokenizer");
+        return clv_tokenizer_refuse(what, "the type of the pre_tokenizer", split,
+                                    "BertPreTokenizer");
     return CLV_OK;
 }
 
-static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json *root,
-                             const char **unk)
+clv_status clv_tokenizer_take_pieces(clv_tokenizer *t, const char *what, const clv_json *vocabulary)
 {
-    const clv_json *model = clv_json_get(root, "model"), *type = clv_json_get(model, "type");
-    int64_t chars;
-    if (!clv_json_is_object(model)) return refuse(what, "model", model, "an object");
-    if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 ||
-        !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
-        return refuse(what, "the type of the model", type, "WordPiece");
-    CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX, 100,
-                           &chars));
-    t->max_word_chars = (size_t)chars;
-    *unk = clv_json_string(clv_json_get(model, "unk_token"), NULL);
-    if (!*unk) return refuse(what, "unk_token", clv_json_get(model, "unk_token"), "text");
-    const clv_json *vocabulary = clv_json_get(model, "vocab");
-    if (!clv_json_is_object(vocabulary)) return refuse(what, "vocab", vocabulary, "an object");
+    if (!clv_json_is_object(vocabulary))
+        return clv_tokenizer_refuse(what, "vocab", vocabulary, "an object");
     for (const char *piece = NULL; (piece = clv_json_next_key(vocabulary, piece));) {
         const clv_json *id = clv_json_get(vocabulary, piece);
         if (!clv_json_is_int(id))
@@ -120,6 +82,24 @@ static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json 
     return CLV_OK;
 }
 
+static clv_status take_model(clv_tokenizer *t, const char *what, const clv_json *root,
+                             const char **unk)
+{
+    const clv_json *model = clv_json_get(root, "model"), *type = clv_json_get(model, "type");
+    int64_t chars;
+    if (!clv_json_is_object(model)) return clv_tokenizer_refuse(what, "model", model, "an object");
+    if (strcmp(clv_json_string(type, "WordPiece"), "WordPiece") != 0 ||
+        !clv_json_is_string(clv_json_get(model, "continuing_subword_prefix")))
+        return clv_tokenizer_refuse(what, "the type of the model", type, "WordPiece or BPE");
+    CLV_TRY(clv_folder_int(what, model, "max_input_chars_per_word", 1, CLV_WORD_CHARS_MAX, 100,
+                           &chars));
+    t->max_word_chars = (size_t)chars;
+    *unk = clv_json_string(clv_json_get(model, "unk_token"), NULL);
+    if (!*unk)
+        return clv_tokenizer_refuse(what, "unk_token", clv_json_get(model, "unk_token"), "text");
+    return clv_tokenizer_take_pieces(t, what, clv_json_get(model, "vocab"));
+}
+
 static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json *list)
 {
     for (size_t i = 0; i < clv_json_count(list); ++i) {
@@ -128,11 +108,11 @@ static clv_status take_added(clv_tokenizer *t, const char *what, const clv_json 
         bool single, normalized;
         int64_t id;
         if (!text)
-            return refuse(what, "the content of an added token", clv_json_get(token, "content"),
-                          "text");
+            return clv_tokenizer_refuse(what, "the content of an added token",
+                                        clv_json_get(token, "content"), "text");
         CLV_TRY(clv_folder_int(what, token, "id", 0, CLV_PIECE_ID_MAX, -1, &id));
-        CLV_TRY(take_flag(what, token, "single_word", false, &single));
-        CLV_TRY(take_flag(what, token, "normalized", false, &normalized));
+        CLV_TRY(clv_tokenizer_flag(what, token, "single_word", false, &single));
+        CLV_TRY(clv_tokenizer_flag(what, token, "normalized", false, &normalized));
         if (single || normalized)
             return clv_fail(CLV_E_FORMAT,
                             "%s: added token \"%.60s\" has %s, which is not supported", what, text,
@@ -160,8 +140,8 @@ static clv_status take_frame(const char *what, const clv_json *p, const char **c
             *sep = clv_json_string(clv_json_get(last, "id"), NULL);
         }
     } else {
-        return refuse(what, "the type of the post_processor", clv_json_get(p, "type"),
-                      "TemplateProcessing or BertProcessing");
+        return clv_tokenizer_refuse(what, "the type of the post_processor", clv_json_get(p, "type"),
+                                    "TemplateProcessing or BertProcessing");
     }
     if (!*cls || !*sep)
         return clv_fail(CLV_E_FORMAT, "%s: the post_processor is not [CLS] text [SEP]", what);
@@ -177,28 +157,50 @@ static clv_status find_needed(const clv_tokenizer *t, const char *what, const ch
                     t->pieces.ids, name);
 }
 
+/* [CLS] text [SEP]. */
+static void frame(clv_tokenizer *t)
+{
+    t->before[0] = t->cls, t->after[0] = t->sep;
+    t->before_count = t->after_count = 1;
+    t->bos = t->eos = -1;
+}
+
+static clv_status take_wordpiece(clv_tokenizer *t, const char *what, const clv_json *root)
+{
+    const clv_json *model = clv_json_get(root, "model");
+    const char *unk = NULL, *cls, *sep;
+    CLV_TRY(take_model(t, what, root, &unk));
+    CLV_TRY(take_normalizer(t, what, root));
+    CLV_TRY(take_added(t, what, clv_json_get(root, "added_tokens")));
+    CLV_TRY(take_frame(what, clv_json_get(root, "post_processor"), &cls, &sep));
+    CLV_TRY(clv_tokenizer_finish(
+        t, what, clv_json_string(clv_json_get(model, "continuing_subword_prefix"), "")));
+    CLV_TRY(find_needed(t, what, unk, &t->unk));
+    CLV_TRY(find_needed(t, what, cls, &t->cls));
+    CLV_TRY(find_needed(t, what, sep, &t->sep));
+    t->pad = clv_pieces_find(&t->pieces, "[PAD]", 5);
+    t->mask = clv_pieces_find(&t->pieces, "[MASK]", 6);
+    frame(t);
+    return CLV_OK;
+}
+
+/* Old files do not name the model. */
+static bool is_bpe(const clv_json *model)
+{
+    const char *guess = clv_json_get(model, "merges") ? "BPE" : "WordPiece";
+    return strcmp(clv_json_string(clv_json_get(model, "type"), guess), "BPE") == 0;
+}
+
 clv_status clv_tokenizer_from_json(clv_tokenizer *t, const char *what, const char *text,
                                    size_t length)
 {
     clv_json *root;
-    const char *unk = NULL, *cls, *sep;
     CLV_TRY(clv_json_parse(what, text, length, &root));
-    clv_status status = take_model(t, what, root, &unk);
-    if (!status) status = take_normalizer(t, what, root);
-    if (!status) status = take_added(t, what, clv_json_get(root, "added_tokens"));
-    if (!status) status = take_frame(what, clv_json_get(root, "post_processor"), &cls, &sep);
     const clv_json *cut = clv_json_get(root, "truncation");
     t->keep_end = strcmp(clv_json_string(clv_json_get(cut, "direction"), "Right"), "Left") == 0;
-    if (!status)
-        status = clv_tokenizer_finish(
-            t, what,
-            clv_json_string(clv_json_get(clv_json_get(root, "model"), "continuing_subword_prefix"),
-                            ""));
-    if (!status) status = find_needed(t, what, unk, &t->unk);
-    if (!status) status = find_needed(t, what, cls, &t->cls);
-    if (!status) status = find_needed(t, what, sep, &t->sep);
-    t->pad = status ? -1 : clv_pieces_find(&t->pieces, "[PAD]", 5);
-    t->mask = status ? -1 : clv_pieces_find(&t->pieces, "[MASK]", 6);
+    const clv_status status = is_bpe(clv_json_get(root, "model"))
+                                  ? clv_tokenizer_from_bpe_json(t, what, root)
+                                  : take_wordpiece(t, what, root);
     clv_json_free(root);
     return status;
 }
@@ -238,9 +240,10 @@ static clv_status apply_config(clv_tokenizer *t, const char *what, const char *c
         strstr(kind, "Camembert"))
         return clv_fail(CLV_E_FORMAT, "%s: tokenizer_class is %.60s, expected BertTokenizer",
                         config_name, kind);
-    CLV_TRY(take_flag(config_name, config, "do_lower_case", true, &t->flags.lower));
-    CLV_TRY(take_flag(config_name, config, "tokenize_chinese_chars", true, &t->flags.cjk));
-    CLV_TRY(take_flag(config_name, config, "strip_accents", t->flags.lower, &t->flags.strip));
+    CLV_TRY(clv_tokenizer_flag(config_name, config, "do_lower_case", true, &t->flags.lower));
+    CLV_TRY(clv_tokenizer_flag(config_name, config, "tokenize_chinese_chars", true, &t->flags.cjk));
+    CLV_TRY(
+        clv_tokenizer_flag(config_name, config, "strip_accents", t->flags.lower, &t->flags.strip));
     CLV_TRY(clv_pieces_finish(&t->pieces, what, "##"));
     for (int i = 0; i < 5; ++i) {
         const char *name = named(config, keys[i], defaults[i]);
@@ -265,6 +268,7 @@ clv_status clv_tokenizer_from_vocabulary(clv_tokenizer *t, const char *what, con
     t->max_word_chars = 100;
     clv_status status = take_lines(t, what, text, length);
     if (!status) status = apply_config(t, what, config_name ? config_name : what, root);
+    frame(t);
     clv_json_free(root);
     return status;
 }

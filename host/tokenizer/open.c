@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files of a folder make its tokenizer, and how long a text may be. */
+/* Which files of a model make its tokenizer, and how long a text may be. */
 #include "host/tokenizer/tokenizer.h"
 
 #include "base/alloc.h"
@@ -11,8 +11,19 @@
 #include "base/folder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Does a file say that it is GGUF? Files of hubs often have no ending. */
+static bool is_gguf(const char *path)
+{
+    char start[4] = { 0 };
+    FILE *file = fopen(path, "rb");
+    const bool read = file && fread(start, 1, sizeof start, file) == sizeof start;
+    if (file) fclose(file);
+    return clv_ends_with(path, ".gguf") || (read && memcmp(start, "GGUF", sizeof start) == 0);
+}
 
 /* Folder and file of what the caller named; both owned. */
 static clv_status locate(const char *path, char **folder, const char **file)
@@ -45,8 +56,8 @@ static clv_status locate(const char *path, char **folder, const char **file)
                                   "--local-dir %s",
                                   path, strerror(missing), path)
                        : clv_fail(CLV_E_ARGUMENT,
-                                  "%s: expected a model folder, its tokenizer.json or its "
-                                  "vocab.txt",
+                                  "%s: expected a GGUF file, or a model folder, its "
+                                  "tokenizer.json or its vocab.txt",
                                   path);
     }
     return *folder ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
@@ -137,7 +148,7 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     if (!status) status = clv_folder_json(folder, "tokenizer_config.json", false, &tokenizer);
     if (!status) status = clv_folder_json(folder, "config.json", false, &model);
     const size_t positions = limit_in(model, "max_position_embeddings");
-    if (!status) compare_rules(t, folder, tokenizer);
+    if (!status && t->kind == CLV_TOKENIZER_WORDPIECE) compare_rules(t, folder, tokenizer);
     if (!status) look_for_tokens(t, folder, tokenizer);
     const char *side =
         clv_json_string(clv_json_get(tokenizer, "truncation_side"), t->keep_end ? "left" : "right");
@@ -161,6 +172,12 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
                           "%s: max_length is %zu, but it must be 2 to %zu, the number of positions "
                           "of the model",
                           folder, wanted, positions);
+    if (t->kind != CLV_TOKENIZER_WORDPIECE) {
+        t->max_length = wanted ? wanted : SIZE_MAX;
+        if (!status) status = clv_bpe_take_config(t, folder, tokenizer);
+        clv_json_free(sentence), clv_json_free(tokenizer), clv_json_free(model);
+        return status;
+    }
     t->max_length = limit_in(sentence, "max_seq_length");
     const bool old = !clv_json_get(tokenizer, "model_max_length"); /* called max_len then */
     if (t->max_length == SIZE_MAX)
@@ -172,27 +189,63 @@ static clv_status take_limits(clv_tokenizer *t, const char *folder,
     return status;
 }
 
-clv_status clv_tokenizer_open(const char *path, const clv_tokenizer_options *options,
-                              clv_tokenizer **out)
+static clv_status open_folder(clv_tokenizer *t, const char *path, const clv_tokenizer_options *o)
 {
-    clv_tokenizer_options o;
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: out is NULL");
-    *out = NULL;
-    if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: path is NULL");
-    clv_take_options(&o, sizeof o, options);
     char *folder = NULL;
     const char *file;
-    clv_tokenizer *t = clv_zalloc(1, sizeof *t);
-    clv_status status = t ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    if (!status) status = locate(path, &folder, &file);
+    clv_status status = locate(path, &folder, &file);
     if (!status) status = read_rules(t, folder, file);
-    if (!status) status = take_limits(t, folder, &o);
+    if (!status) status = take_limits(t, folder, o);
     clv_free(folder);
+    return status;
+}
+
+static clv_status open_file(clv_tokenizer *t, const char *path, const clv_tokenizer_options *o)
+{
+    clv_gguf *file;
+    CLV_TRY(clv_gguf_open(path, &file));
+    const clv_status status = clv_tokenizer_from_gguf(t, file);
+    clv_gguf_close(file);
+    if (o->max_length && !o->unlimited) t->max_length = o->max_length;
+    return status;
+}
+
+/* `file` NULL: what `path` names. */
+static clv_status make(const char *path, const clv_gguf *file, const clv_tokenizer_options *options,
+                       clv_tokenizer **out)
+{
+    clv_tokenizer_options o;
+    clv_take_options(&o, sizeof o, options);
+    clv_tokenizer *t = clv_zalloc(1, sizeof *t);
+    if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    const clv_status status = file            ? clv_tokenizer_from_gguf(t, file)
+                              : is_gguf(path) ? open_file(t, path, &o)
+                                              : open_folder(t, path, &o);
+    if (file && o.max_length && !o.unlimited) t->max_length = o.max_length;
     if (status) {
         clv_tokenizer_close(t);
         return status;
     }
     t->replace_invalid = o.replace_invalid;
+    t->drop_invalid = o.drop_invalid;
     *out = t;
     return CLV_OK;
+}
+
+clv_status clv_tokenizer_open(const char *path, const clv_tokenizer_options *options,
+                              clv_tokenizer **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: out is NULL");
+    *out = NULL;
+    if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open: path is NULL");
+    return make(path, NULL, options, out);
+}
+
+clv_status clv_tokenizer_open_gguf(const clv_gguf *file, const clv_tokenizer_options *options,
+                                   clv_tokenizer **out)
+{
+    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open_gguf: out is NULL");
+    *out = NULL;
+    if (!file) return clv_fail(CLV_E_ARGUMENT, "clv_tokenizer_open_gguf: file is NULL");
+    return make(clv_gguf_path(file), file, options, out);
 }

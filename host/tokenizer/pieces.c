@@ -60,15 +60,15 @@ static void file_piece(clv_pieces *p, const char *text, size_t length, int kind,
 
 clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
 {
-    const size_t mark_length = strlen(mark);
+    const size_t mark_length = mark ? strlen(mark) : 0;
     if (!p->ids) return clv_fail(CLV_E_FORMAT, "%s: an empty vocabulary", what);
-    if (!mark_length || mark_length >= sizeof p->tail_mark)
+    if (mark && (!mark_length || mark_length >= sizeof p->tail_mark))
         return clv_fail(CLV_E_FORMAT,
                         "%s: continuing_subword_prefix \"%.60s\", expected 1 to %zu bytes", what,
                         mark, sizeof p->tail_mark - 1);
     if (p->text_used > UINT32_MAX)
         return clv_fail(CLV_E_FORMAT, "%s: a vocabulary of more than 4 GB", what);
-    memcpy(p->tail_mark, mark, mark_length + 1);
+    if (mark) memcpy(p->tail_mark, mark, mark_length + 1);
     for (p->slot_count = 64; p->slot_count < 4 * p->ids;)
         p->slot_count *= 2;
     p->slots = clv_alloc(p->slot_count, sizeof *p->slots);
@@ -80,7 +80,7 @@ clv_status clv_pieces_finish(clv_pieces *p, const char *what, const char *mark)
         const char *text = p->texts + p->start[id];
         const size_t length = strlen(text);
         if (!length) continue; /* an empty line: never matches */
-        if (length > mark_length && memcmp(text, mark, mark_length) == 0)
+        if (mark && length > mark_length && memcmp(text, mark, mark_length) == 0)
             file_piece(p, text + mark_length, length - mark_length, CLV_PIECE_TAIL, (int32_t)id);
         /* A word is never "##x": splitting at punctuation sees to that where the mark is such. */
         file_piece(p, text, length, CLV_PIECE_HEAD, (int32_t)id);

@@ -46,7 +46,7 @@ typedef struct clv_pieces {
  * is taken or out of range, the text holds a NUL. `what` names the file. */
 clv_status clv_pieces_add(clv_pieces *pieces, const char *what, const char *text, size_t length,
                           int64_t id);
-/* Builds the hash; call once, after the last piece. `mark` is what begins a tail. */
+/* Builds the hash; call once, after the last piece. `mark` is what begins a tail; NULL: nothing is one. */
 clv_status clv_pieces_finish(clv_pieces *pieces, const char *what, const char *mark);
 void clv_pieces_clear(clv_pieces *pieces);
 

@@ -16,7 +16,8 @@ typedef struct share {
     const clv_tokenizer *t;
     const char *const *texts;
     const size_t *lengths;
-    size_t first, last; /* texts of this share */
+    const unsigned char *marks; /* of a single text; NULL: none */
+    size_t first, last;         /* texts of this share */
     const clv_tokenize_options *options;
     clv_token_rows rows;
     clv_error error;
@@ -28,11 +29,12 @@ static size_t length_of(const share *s, size_t i)
     return s->lengths ? s->lengths[i] : strlen(s->texts[i]);
 }
 
-static bool push(clv_token_rows *rows, int32_t id)
+static bool put_frame(clv_token_rows *rows, const int32_t *ids, size_t count)
 {
-    if (!clv_reserve(&rows->ids, &rows->id_room, rows->tokens + 1, sizeof *rows->ids)) return false;
-    rows->ids[rows->tokens++] = id;
-    return true;
+    bool fits = true;
+    for (size_t i = 0; i < count; ++i)
+        fits = fits && clv_token_push(rows, ids[i]);
+    return fits;
 }
 
 /* Of the tokens from `start` on the last `most` stay. */
@@ -45,30 +47,53 @@ static void drop_first(clv_token_rows *rows, size_t start, size_t most)
     rows->truncated += 1;
 }
 
+/* The tokens of one text and what is around them. */
+static clv_status add_text(const clv_tokenizer *t, const clv_tokenize_options *o, const char *text,
+                           const unsigned char *marks, size_t length, clv_token_rows *rows,
+                           size_t *bad)
+{
+    const size_t around = o->bare ? 0 : t->before_count + t->after_count;
+    const size_t most = t->max_length == SIZE_MAX ? SIZE_MAX
+                        : t->max_length > around  ? t->max_length - around
+                                                  : 0;
+    if (!o->bare && !put_frame(rows, t->before, t->before_count)) return CLV_E_MEMORY;
+    const size_t start = rows->tokens;
+    if (t->kind == CLV_TOKENIZER_WORDPIECE) {
+        CLV_TRY(clv_wordpiece(t, text, length, t->keep_end ? SIZE_MAX : most, rows, bad));
+        drop_first(rows, start, most);
+    } else {
+        CLV_TRY(clv_bpe_encode(t, text, length, o->literal, marks, rows, bad));
+        if (rows->tokens - start > most && !t->keep_end) {
+            rows->tokens = start + most;
+            ++rows->truncated;
+        }
+        drop_first(rows, start, most);
+    }
+    return !o->bare && !put_frame(rows, t->after, t->after_count) ? CLV_E_MEMORY : CLV_OK;
+}
+
+static void restart(clv_token_rows *rows)
+{
+    rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+}
+
 static clv_status tokenize_share(share *s)
 {
-    const clv_tokenizer *t = s->t;
     clv_token_rows *rows = &s->rows;
     const size_t count = s->last - s->first;
     const char *what = s->options->what ? s->options->what : "text";
     if (!clv_reserve(&rows->offsets, &rows->row_room, count + 1, sizeof *rows->offsets))
         return clv_fail(CLV_E_MEMORY, "no memory for %zu rows of tokens", count);
-    rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    restart(rows);
     rows->offsets[0] = 0;
-    const size_t most = t->max_length == SIZE_MAX ? SIZE_MAX : t->max_length - 2;
     for (size_t i = s->first; i < s->last; ++i) {
         size_t bad = 0;
-        const size_t length = length_of(s, i);
-        clv_status status = push(rows, t->cls) ? CLV_OK : CLV_E_MEMORY;
-        const size_t start = rows->tokens;
-        if (!status)
-            status =
-                clv_wordpiece(t, s->texts[i], length, t->keep_end ? SIZE_MAX : most, rows, &bad);
-        if (!status) drop_first(rows, start, most);
-        if (!status && !push(rows, t->sep)) status = CLV_E_MEMORY;
-        if (status == CLV_E_FORMAT)
+        const clv_status status =
+            add_text(s->t, s->options, s->texts[i], s->marks, length_of(s, i), rows, &bad);
+        if (status == CLV_E_FORMAT && bad != SIZE_MAX)
             return clv_fail(status, "%s %zu: byte %zu (0x%02X) is not UTF-8", what,
                             s->options->first + i, bad, (unsigned char)s->texts[i][bad]);
+        if (status == CLV_E_FORMAT) return status;
         if (status) return clv_fail(status, "no memory for %zu tokens", rows->tokens);
         rows->offsets[++rows->rows] = rows->tokens;
     }
@@ -142,7 +167,7 @@ clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const 
     share shares[MAX_THREADS];
     clv_thread threads[MAX_THREADS];
     if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: rows is NULL");
-    rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    restart(rows);
     if (!t || (!texts && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: a NULL");
     clv_take_options(&o, sizeof o, options);
     const size_t parts = make_shares(t, texts, lengths, count, &o, shares);
@@ -166,7 +191,32 @@ clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const 
         clv_error_clear(&shares[i].error);
         if (i) clv_token_rows_clear(&shares[i].rows);
     }
-    if (status) rows->rows = rows->tokens = rows->truncated = rows->unknown = rows->replaced = 0;
+    if (status) restart(rows);
+    return status;
+}
+
+clv_status clv_tokenize_marked(const clv_tokenizer *t, const char *text, const unsigned char *marks,
+                               size_t length, const clv_tokenize_options *options,
+                               clv_token_rows *rows)
+{
+    clv_tokenize_options o;
+    if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: rows is NULL");
+    restart(rows);
+    if (!t || !text || (!marks && length))
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: a NULL");
+    if (t->kind == CLV_TOKENIZER_WORDPIECE)
+        return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: WordPiece knows no marks");
+    clv_take_options(&o, sizeof o, options);
+    share s = { .t = t,
+                .texts = &text,
+                .lengths = &length,
+                .marks = marks,
+                .last = 1,
+                .options = &o,
+                .rows = *rows };
+    const clv_status status = tokenize_share(&s);
+    *rows = s.rows;
+    if (status) restart(rows);
     return status;
 }
 
@@ -180,15 +230,32 @@ void clv_token_rows_clear(clv_token_rows *rows)
 
 void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
 {
-    *info = (clv_tokenizer_info){ .size = sizeof *info,
-                                  .vocabulary = t->pieces.ids,
-                                  .max_length = t->max_length,
-                                  .unk = t->unk,
-                                  .cls = t->cls,
-                                  .sep = t->sep,
-                                  .pad = t->pad,
-                                  .mask = t->mask,
-                                  .lower_case = t->flags.lower };
+    const clv_tokenizer_info all = { .size = sizeof all,
+                                     .vocabulary = t->pieces.ids,
+                                     .max_length = t->max_length,
+                                     .unk = t->unk,
+                                     .cls = t->cls,
+                                     .sep = t->sep,
+                                     .pad = t->pad,
+                                     .mask = t->mask,
+                                     .lower_case = t->flags.lower,
+                                     .kind = t->kind,
+                                     .bos = t->bos,
+                                     .eos = t->eos,
+                                     .adds_bos = t->before_count && t->before[0] == t->bos };
+    const size_t old = offsetof(clv_tokenizer_info, kind); /* as callers of version 1 know it */
+    const size_t size = info->size >= sizeof all ? sizeof all : old;
+    memcpy(info, &all, size);
+    info->size = size;
+}
+
+clv_token_type clv_tokenizer_type(const clv_tokenizer *t, int32_t id)
+{
+    if (!t || !clv_pieces_text(&t->pieces, id)) return CLV_TOKEN_NONE;
+    if (t->types) return (clv_token_type)t->types[id];
+    for (size_t i = 0; i < t->special_count; ++i)
+        if (t->specials[i].id == id) return CLV_TOKEN_CONTROL;
+    return id == t->unk ? CLV_TOKEN_UNKNOWN : CLV_TOKEN_NORMAL;
 }
 
 const char *clv_tokenizer_piece(const clv_tokenizer *t, int32_t id)
@@ -206,8 +273,8 @@ void clv_tokenizer_discard(clv_tokenizer *t)
     clv_pieces_clear(&t->pieces);
     for (size_t i = 0; i < t->special_count; ++i)
         clv_free(t->specials[i].text);
-    clv_free(t->specials);
-    t->specials = NULL;
+    clv_free(t->specials), clv_free(t->types), clv_free(t->scores), clv_free(t->merges);
+    t->specials = NULL, t->types = NULL, t->scores = NULL, t->merges = NULL;
     t->special_count = t->special_room = 0;
 }
 

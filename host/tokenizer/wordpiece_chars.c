@@ -67,13 +67,6 @@ static bool within(const range *ranges, size_t count, uint32_t c)
     return low < count && c >= ranges[low].first;
 }
 
-static bool is_space(uint32_t c)
-{
-    return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-           c == 0x205F || c == 0x3000;
-}
-
 static bool is_ascii_punctuation(uint32_t c)
 {
     return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) ||
@@ -105,7 +98,7 @@ static unsigned combining_of(uint32_t c)
 static clv_spelled spelled(uint32_t c, unsigned combining)
 {
     clv_spelled out = { .c = c, .rule = CLV_RULE_LETTER, .combining = combining };
-    if (is_space(c))
+    if (clv_char_is_space(c))
         out.rule = CLV_RULE_SPACE;
     else if (is_ascii_punctuation(c) || class_of(c) == CLV_CHAR_PUNCTUATION)
         out.rule = CLV_RULE_ALONE;
@@ -117,7 +110,7 @@ size_t clv_char_spell(clv_char_flags flags, uint32_t c, clv_spelled out[CLV_SPEL
     static const clv_spelled space = { .c = ' ', .rule = CLV_RULE_SPACE };
     const bool kept = c == '\t' || c == '\n' || c == '\r';
     if (c == 0 || c == 0xFFFD || (!kept && class_of(c) == CLV_CHAR_CONTROL)) return 0;
-    if (is_space(c)) {
+    if (clv_char_is_space(c)) {
         out[0] = space;
         return 1;
     }

@@ -2,6 +2,8 @@
 /* host/model/tokenizer*.c, wordpiece.c, chars.c: ids of the library tokenizers, and bad input. */
 #include "io_test.h"
 
+#include <cleave/init.h>
+
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -236,7 +238,7 @@ static void pieces_are_found_by_text_and_id(void **state)
 {
     (void)state;
     clv_tokenizer *t = open_tiny("", 0);
-    clv_tokenizer_info info;
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     clv_tokenizer_get_info(t, &info);
     assert_true(info.cls == 2 && info.sep == 3 && info.unk == 1 && info.pad == 0 && info.mask == 4);
     assert_true(info.lower_case && info.max_length == SIZE_MAX);
@@ -276,7 +278,9 @@ static void rules_that_are_not_known_are_refused(void **state)
     static const struct {
         const char *from, *to, *part;
     } changes[] = {
-        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"BPE\", \"unk", "model is BPE" },
+        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"Unigram\", \"unk", "model is Unigram" },
+        { "\"type\": \"WordPiece\", \"unk", "\"type\": \"BPE\", \"unk",
+          "prefix is ##, expected none" },
         { "BertNormalizer", "NFC", "normalizer is NFC, expected BertNormalizer" },
         { "BertPreTokenizer", "Metaspace", "pre_tokenizer is Metaspace" },
         { "TemplateProcessing", "RobertaProcessing", "post_processor is RobertaProcessing" },

@@ -4,6 +4,8 @@
 #include "base/folder.h"
 #include "host/cli/finetune/run.h"
 
+#include <cleave/init.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -78,7 +80,7 @@ static int check(const finetune_args *a)
 /* Ids must lie within the word table. */
 static clv_status check_fit(const finetune_state *s)
 {
-    clv_tokenizer_info info;
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     const clv_model_config *config = clv_model_get_config(s->model);
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->freeze > config->layers)
@@ -257,7 +259,7 @@ static void note(const finetune_state *s)
 static void summarize(const finetune_state *s)
 {
     char took[24];
-    clv_tokenizer_info info;
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     const cli_train_facts *f = &s->facts;
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->common.quiet) return;

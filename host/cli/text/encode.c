@@ -2,6 +2,8 @@
 /* From lines to rows of vectors. A thread tokenizes the next chunk while devices work. */
 #include "host/cli/text/encode.h"
 
+#include <cleave/init.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -43,7 +45,7 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
 /* Ids must lie within the word table. */
 static clv_status check_fit(const cli_encode *e)
 {
-    clv_tokenizer_info info;
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     const clv_model_config *config = clv_model_get_config(e->model);
     clv_tokenizer_get_info(e->tokenizer, &info);
     if (info.vocabulary <= config->vocabulary) return CLV_OK;
@@ -160,7 +162,7 @@ static void note(const cli_encode *e)
 int cli_encode_end(cli_encode *e, FILE *out)
 {
     char took[24];
-    clv_tokenizer_info info;
+    clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     e->seconds = clv_now() - e->started;
     note(e);
     const int code = cli_write_report(e->command, &e->args->common, e->context, e->report);

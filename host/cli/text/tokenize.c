@@ -4,6 +4,8 @@
 #include "host/cli/text/ids.h"
 #include "host/cli/text/pipeline.h"
 
+#include <cleave/init.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -91,7 +93,7 @@ static int run(int argc, char **argv)
     if (!code) code = cli_status(&cli_tokenize, convert(&a, t, &lines, &counts));
     clv_lines_close(&lines);
     if (!code && !a.quiet) {
-        clv_tokenizer_info info;
+        clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
         char took[24];
         clv_tokenizer_get_info(t, &info);
         cli_text_warn(&cli_tokenize, &counts, info.max_length);

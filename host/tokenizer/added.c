@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Added tokens: found in a text before anything else, leftmost and longest first. */
+#include "host/tokenizer/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/unicode.h"
+
+#include <string.h>
+
+clv_status clv_tokenizer_add(clv_tokenizer *t, const char *what, const clv_special *special)
+{
+    if (t->special_count >= CLV_SPECIALS_MAX)
+        return clv_fail(CLV_E_FORMAT, "%s: more than %d added tokens", what, CLV_SPECIALS_MAX);
+    if (!clv_reserve(&t->specials, &t->special_room, t->special_count + 1, sizeof *t->specials))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    clv_special *own = &t->specials[t->special_count];
+    *own = *special;
+    own->text = clv_strdup(special->text);
+    if (!own->text) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    own->length = strlen(own->text);
+    ++t->special_count;
+    return CLV_OK;
+}
+
+clv_status clv_tokenizer_add_special(clv_tokenizer *t, const char *what, const char *text,
+                                     int64_t id)
+{
+    const size_t length = strlen(text);
+    if (!length) return clv_fail(CLV_E_FORMAT, "%s: an added token without text", what);
+    for (size_t i = 0; i < t->special_count; ++i)
+        if (strcmp(t->specials[i].text, text) == 0) {
+            if (t->specials[i].id == id) return CLV_OK;
+            return clv_fail(CLV_E_FORMAT, "%s: the token \"%.60s\" has the ids %d and %lld", what,
+                            text, t->specials[i].id, (long long)id);
+        }
+    const char *there = clv_pieces_text(&t->pieces, id <= CLV_PIECE_ID_MAX ? (int32_t)id : -1);
+    if (!there) /* beyond the vocabulary, or a gap in it */
+        CLV_TRY(clv_pieces_add(&t->pieces, what, text, length, id));
+    else if (strcmp(there, text) != 0)
+        return clv_fail(CLV_E_FORMAT, "%s: token \"%.60s\" has the id %lld of \"%.60s\"", what,
+                        text, (long long)id, there);
+    const clv_special special = { .text = (char *)(uintptr_t)text, .id = (int32_t)id };
+    return clv_tokenizer_add(t, what, &special);
+}
+
+/* ---- where one begins ---------------------------------------------------------------------------- */
+
+static bool is_marked(const unsigned char *marks, size_t at, size_t length)
+{
+    for (size_t i = 0; marks && i < length; ++i)
+        if (marks[at + i]) return true;
+    return false;
+}
+
+static bool is_word(uint32_t c)
+{
+    return c == '_' || clv_char_is_letter(c) || clv_char_is_number(c) ||
+           clv_char_classify(c) == CLV_CHAR_MARK;
+}
+
+/* Is a letter, number or underscore beside text[at, at + token)? */
+static bool inside_word(const char *text, size_t at, size_t token, size_t length)
+{
+    uint32_t c = 0;
+    size_t before = at;
+    while (before && ((unsigned char)text[before - 1] & 0xC0) == 0x80)
+        --before;
+    if (before && clv_utf8_decode(text + before - 1, at - before + 1, &c) && is_word(c))
+        return true;
+    return at + token < length && clv_utf8_decode(text + at + token, length - at - token, &c) &&
+           is_word(c);
+}
+
+/* They are sorted by their bytes: those that begin as the text does are neighbours, and get fewer with
+ * every byte. The longest that fits is the last that was seen whole. */
+const clv_special *clv_specials_match(const clv_tokenizer *t, const char *text, size_t at,
+                                      size_t length, bool literal, const unsigned char *marks)
+{
+    const clv_special *found = NULL;
+    size_t low = 0, high = t->special_count;
+    if (!t->special_start[(unsigned char)text[at]]) return NULL;
+    for (size_t depth = 0; low < high && at + depth < length; ++depth) {
+        const unsigned char byte = (unsigned char)text[at + depth];
+        while (low < high && (t->specials[low].length <= depth ||
+                              (unsigned char)t->specials[low].text[depth] < byte))
+            ++low;
+        while (low < high && (unsigned char)t->specials[high - 1].text[depth] > byte)
+            --high;
+        /* the shortest of those with a common beginning comes first */
+        if (low == high || t->specials[low].length != depth + 1) continue;
+        const clv_special *s = &t->specials[low];
+        if (!s->plain && (literal || is_marked(marks, at, s->length))) continue;
+        if (s->single_word && inside_word(text, at, s->length, length)) continue;
+        found = s;
+    }
+    return found;
+}

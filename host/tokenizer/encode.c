@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tokens of one text by byte pair encoding: added tokens, fragments, words. */
+#include "host/tokenizer/tokenizer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/unicode.h"
+
+#include <string.h>
+
+/* What is needed on the way; released at the end of the text. */
+typedef struct work {
+    const clv_tokenizer *t;
+    clv_token_rows *rows;
+    clv_bpe_work *bpe;
+    clv_text repaired, normal[2], meta;
+    bool first; /* the fragment begins the text */
+} work;
+
+bool clv_token_push(clv_token_rows *rows, int32_t id)
+{
+    if (!clv_reserve(&rows->ids, &rows->id_room, rows->tokens + 1, sizeof *rows->ids)) return false;
+    rows->ids[rows->tokens++] = id;
+    return true;
+}
+
+static clv_status no_memory(size_t length)
+{
+    return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a text of %zu bytes", length);
+}
+
+/* Spaces become marks, with one in front where the rule wants it. */
+static clv_status add_marks(work *k, const clv_split *s, const char **text, size_t *length)
+{
+    const size_t mark = strlen(s->mark);
+    const bool begins = *length >= mark && memcmp(*text, s->mark, mark) == 0;
+    clv_text_restart(&k->meta);
+    if (s->prefix && (k->first || !s->first_only) && **text != ' ' && !begins)
+        clv_text_bytes(&k->meta, s->mark, mark);
+    for (size_t i = 0; i < *length; ++i)
+        clv_text_bytes(&k->meta, (*text)[i] == ' ' ? s->mark : *text + i,
+                       (*text)[i] == ' ' ? mark : 1);
+    if (k->meta.failed) return no_memory(*length);
+    *text = clv_text_get(&k->meta);
+    *length = k->meta.length;
+    return CLV_OK;
+}
+
+static clv_status add_space(work *k, const char **text, size_t *length)
+{
+    clv_text_restart(&k->meta);
+    clv_text_bytes(&k->meta, " ", 1);
+    clv_text_bytes(&k->meta, *text, *length);
+    if (k->meta.failed) return no_memory(*length);
+    *text = clv_text_get(&k->meta);
+    *length = k->meta.length;
+    return CLV_OK;
+}
+
+/* Words by the rules from `stage` on. */
+static clv_status split(work *k, size_t stage, const char *text, size_t length)
+{
+    if (stage == k->t->split_count) return clv_bpe_word(k->t, k->bpe, text, length, k->rows);
+    const clv_split *s = &k->t->split[stage];
+    if (s->kind == CLV_SPLIT_META)
+        CLV_TRY(add_marks(k, s, &text, &length));
+    else if (s->prefix && *text != ' ')
+        CLV_TRY(add_space(k, &text, &length));
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        bytes = clv_split_next(s, text + at, length - at);
+        CLV_TRY(split(k, stage + 1, text + at, bytes));
+    }
+    return CLV_OK;
+}
+
+static clv_status encode_fragment(work *k, const char *text, size_t length)
+{
+    size_t normal = length;
+    if (!length) return CLV_OK;
+    const char *shown = clv_text_normalize(k->t, text, &normal, k->normal);
+    if (!shown) return no_memory(length);
+    const clv_status status = normal ? split(k, 0, shown, normal) : CLV_OK;
+    k->first = false;
+    return status;
+}
+
+static size_t without_spaces_behind(const char *text, size_t from, size_t to)
+{
+    while (to > from) {
+        uint32_t c = 0;
+        size_t at = to - 1;
+        while (at > from && ((unsigned char)text[at] & 0xC0) == 0x80)
+            --at;
+        if (!clv_utf8_decode(text + at, to - at, &c) || !clv_char_is_space(c)) break;
+        to = at;
+    }
+    return to;
+}
+
+static size_t behind_spaces(const char *text, size_t at, size_t length)
+{
+    uint32_t c = 0;
+    for (size_t bytes; at < length; at += bytes) {
+        bytes = clv_utf8_decode(text + at, length - at, &c);
+        if (!bytes || !clv_char_is_space(c)) break;
+    }
+    return at;
+}
+
+static clv_status encode(work *k, const char *text, size_t length, bool literal,
+                         const unsigned char *marks)
+{
+    size_t from = 0;
+    for (size_t at = 0; at < length;) {
+        const clv_special *s = clv_specials_match(k->t, text, at, length, literal, marks);
+        if (!s) {
+            ++at;
+            continue;
+        }
+        const size_t end = s->left ? without_spaces_behind(text, from, at) : at;
+        CLV_TRY(encode_fragment(k, text + from, end - from));
+        if (!clv_token_push(k->rows, s->id)) return no_memory(length);
+        k->first = false;
+        at += s->length;
+        from = at = s->right ? behind_spaces(text, at, length) : at;
+    }
+    return encode_fragment(k, text + from, length - from);
+}
+
+clv_status clv_bpe_encode(const clv_tokenizer *t, const char *text, size_t length, bool literal,
+                          const unsigned char *marks, clv_token_rows *rows, size_t *bad)
+{
+    work k = { .t = t, .rows = rows, .first = true };
+    *bad = SIZE_MAX;
+    const char *good = clv_text_repair(t, text, &length, &k.repaired, rows, bad);
+    if ((!good && !k.repaired.failed) || (marks && good != text)) {
+        clv_text_clear(&k.repaired);
+        return CLV_E_FORMAT; /* marks are for the bytes as they were */
+    }
+    *bad = SIZE_MAX;
+    k.bpe = clv_bpe_work_create();
+    clv_status status = good && k.bpe ? CLV_OK : no_memory(length);
+    if (!status) status = encode(&k, good, length, literal, marks);
+    clv_bpe_work_free(k.bpe);
+    clv_text_clear(&k.repaired), clv_text_clear(&k.meta);
+    clv_text_clear(&k.normal[0]), clv_text_clear(&k.normal[1]);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts repaired and brought to the normal form that a vocabulary was made for. */
+#include "host/tokenizer/tokenizer.h"
+
+#include "base/error.h"
+#include "base/unicode.h"
+
+#include <string.h>
+
+/* The first byte at or behind `at` that begins no character; `length`: there is none. */
+static size_t find_bad(const char *text, size_t at, size_t length)
+{
+    while (at < length) {
+        uint32_t c;
+        const size_t step =
+            (unsigned char)text[at] < 0x80 ? 1 : clv_utf8_decode(text + at, length - at, &c);
+        if (!step) break;
+        at += step;
+    }
+    return at;
+}
+
+const char *clv_text_repair(const clv_tokenizer *t, const char *text, size_t *length,
+                            clv_text *copy, clv_token_rows *rows, size_t *bad)
+{
+    size_t at = find_bad(text, 0, *length), from = 0;
+    if (at == *length) return text;
+    *bad = at;
+    if (!t->replace_invalid && !t->drop_invalid) return NULL;
+    clv_text_restart(copy);
+    while (at < *length) {
+        const size_t part = clv_utf8_bad(text + at, *length - at);
+        clv_text_bytes(copy, text + from, at - from);
+        if (!t->drop_invalid) clv_text_bytes(copy, "\xEF\xBF\xBD", 3);
+        rows->replaced += part;
+        from = at + part;
+        at = find_bad(text, from, *length);
+    }
+    clv_text_bytes(copy, text + from, at - from);
+    *length = copy->length;
+    return copy->failed ? NULL : clv_text_get(copy);
+}
+
+static void replace(const clv_normal *n, const char *text, size_t length, clv_text *out)
+{
+    const size_t from = strlen(n->from), to = strlen(n->to);
+    size_t kept = 0;
+    for (size_t at = 0; at + from <= length;) {
+        if (memcmp(text + at, n->from, from) != 0) {
+            ++at;
+            continue;
+        }
+        clv_text_bytes(out, text + kept, at - kept);
+        clv_text_bytes(out, n->to, to);
+        kept = at += from;
+    }
+    clv_text_bytes(out, text + kept, length - kept);
+}
+
+/* Below U+0300 everything is composed already. */
+static bool is_composed(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        if ((unsigned char)text[i] >= 0xCC) return false;
+    return true;
+}
+
+const char *clv_text_normalize(const clv_tokenizer *t, const char *text, size_t *length,
+                               clv_text work[2])
+{
+    size_t next = 0;
+    for (size_t i = 0; i < t->normal_count && *length; ++i) {
+        const clv_normal *n = &t->normal[i];
+        if (n->kind == CLV_NORMAL_NFC && is_composed(text, *length)) continue;
+        clv_text *out = &work[next];
+        next = !next;
+        clv_text_restart(out);
+        if (n->kind == CLV_NORMAL_NFC) {
+            clv_utf8_compose(text, *length, out);
+        } else if (n->kind == CLV_NORMAL_PREPEND) {
+            clv_text_bytes(out, n->to, strlen(n->to));
+            clv_text_bytes(out, text, *length);
+        } else {
+            replace(n, text, *length, out);
+        }
+        if (out->failed) return NULL;
+        text = clv_text_get(out);
+        *length = out->length;
+    }
+    return text;
+}
