@@ -18,7 +18,7 @@
 
 const cli_command *const cli_commands[] = {
     &cli_probe,   &cli_demo,     &cli_paco,     &cli_blobs,    &cli_link,
-    &cli_specfit, &cli_embed,    &cli_tokenize, &cli_finetune, &cli_classify,
+    &cli_specfit, &cli_embed,    &cli_tokenize, &cli_detokenize, &cli_finetune, &cli_classify,
     &cli_bench,   &cli_selftest, &cli_cache,    NULL,
 };
 
@@ -133,8 +133,9 @@ static int unknown(const char *name)
  * environment alone. */
 static bool needs_drivers(const cli_command *command, int argc, char **argv)
 {
-    if (command == &cli_documents || command == &cli_tokenize || command == &cli_link ||
-        command == &cli_cache || (argc > 2 && strcmp(argv[2], CLV_HELPER_MARK) == 0))
+    if (command == &cli_documents || command == &cli_tokenize || command == &cli_detokenize ||
+        command == &cli_link || command == &cli_cache ||
+        (argc > 2 && strcmp(argv[2], CLV_HELPER_MARK) == 0))
         return false;
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; ++i)
         if (is_one_of(argv[i], "--help", "-h") || is_one_of(argv[i], "--version", "-V"))

@@ -18,7 +18,7 @@ enum { READ_BYTES = 1 << 18 };
 clv_status clv_lines_open(clv_lines *l, const char *path)
 {
     struct stat info;
-    *l = (clv_lines){ .path = path, .descriptor = STDIN_FILENO, .first = 1 };
+    *l = (clv_lines){ .path = path, .descriptor = STDIN_FILENO, .end = '\n', .first = 1 };
     if (strcmp(path, "-") == 0) {
         l->path = "standard input";
         return CLV_OK;
@@ -107,7 +107,7 @@ clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
     for (;;) { /* until a whole line is there */
         CLV_TRY(fill(l, wanted));
         const size_t there = l->used - l->start;
-        const bool whole = there && memchr(l->buffer + l->start, '\n', there);
+        const bool whole = there && memchr(l->buffer + l->start, l->end, there);
         if (!whole && there > CLV_LINE_MAX)
             return clv_fail(CLV_E_FORMAT, "%s: line %llu is longer than %d bytes", l->path,
                             (unsigned long long)l->first, CLV_LINE_MAX);
@@ -117,7 +117,7 @@ clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
     size_t taken = 0;
     while (l->start < l->used && l->count < most_lines && (!l->count || taken < most_bytes)) {
         const char *text = l->buffer + l->start;
-        const char *end = memchr(text, '\n', l->used - l->start);
+        const char *end = memchr(text, l->end, l->used - l->start);
         if (!end && !l->ended) break;
         const size_t length = end ? (size_t)(end - text) : l->used - l->start;
         CLV_TRY(add(l, text, length));

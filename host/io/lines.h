@@ -12,11 +12,12 @@
 
 enum { CLV_LINE_MAX = 64 << 20 }; /* bytes; a longer line is an error */
 
-/* A chunk of lines. Lines end at LF alone; the last one may end with the file. Texts hold any
- * bytes, NUL and CR included, and are not terminated. */
+/* A chunk of lines. Lines end at LF alone, or at another byte; the last one may end with the file. Texts
+ * hold any other bytes, NUL and CR included, and are not terminated. */
 typedef struct clv_lines {
     const char *path;  /* borrowed, for messages */
     size_t column;     /* set after opening: 0: whole lines; n: the n-th field between tabs */
+    char end;          /* set after opening: ends a line; LF */
     size_t count;      /* lines in hand; 0: there are no more */
     uint64_t first;    /* number of the first of them, from 1 */
     atomic_bool *stop; /* set after opening, may be NULL: true ends a wait for more */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void cli_texts_table(cli_texts *t, cli_option *table)
@@ -16,8 +17,8 @@ void cli_texts_table(cli_texts *t, cli_option *table)
         { "column", CLI_UINT, &t->column, "N", "the N-th field between tabs of every line", NULL },
         { "max-length", CLI_UINT, &t->max_length, "N",
           "most tokens of a text, [CLS] and [SEP] included [the model's]", &t->max_length_given },
-        { "invalid", CLI_CHOICE, &t->invalid, "error,drop",
-          "what becomes of bytes that are not UTF-8 [error]", NULL },
+        { "invalid", CLI_CHOICE, &t->invalid, "error,drop,replace",
+          "what becomes of bytes that are not UTF-8; replace: U+FFFD [error]", NULL },
         { "threads", CLI_UINT, &t->threads, "N",
           "threads that tokenize [all cores that we may use]", NULL },
         { NULL },
@@ -51,7 +52,8 @@ clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unli
     const clv_tokenizer_options options = { .size = sizeof options,
                                             .max_length = (size_t)t->max_length,
                                             .unlimited = unlimited,
-                                            .replace_invalid = t->invalid == 1 };
+                                            .replace_invalid = t->invalid > 0,
+                                            .drop_invalid = t->invalid == 1 };
     return clv_tokenizer_open(folder, &options, out);
 }
 
@@ -61,8 +63,11 @@ void cli_model_files(const char *option, const char *folder, cli_file files[CLI_
         "model.safetensors",       "config.json", "tokenizer.json", "tokenizer_config.json",
         "special_tokens_map.json", "vocab.txt",   "modules.json",   "sentence_bert_config.json"
     };
+    struct stat info;
+    const bool single = stat(folder, &info) == 0 && S_ISREG(info.st_mode); /* a GGUF file */
     for (size_t i = 0; i < CLI_MODEL_FILES; ++i)
-        files[i] = (cli_file){ option, names[i], folder };
+        files[i] =
+            single ? (cli_file){ option, folder, NULL } : (cli_file){ option, names[i], folder };
 }
 
 void cli_text_count(cli_text_counts *counts, const clv_token_rows *rows)
@@ -80,8 +85,8 @@ void cli_text_warn(const cli_command *command, const cli_text_counts *c, size_t 
         cli_warn(command, "%llu of %llu texts were cut at %zu tokens",
                  (unsigned long long)c->truncated, (unsigned long long)c->texts, max_length);
     if (c->replaced)
-        cli_warn(command, "%llu bytes that are not UTF-8 were dropped",
-                 (unsigned long long)c->replaced);
+        cli_warn(command, "%llu byte%s not UTF-8: dropped, or replaced by U+FFFD",
+                 (unsigned long long)c->replaced, c->replaced == 1 ? " was" : "s were");
 }
 
 clv_status cli_texts_tokenize(const cli_texts *t, const clv_tokenizer *tokenizer,
@@ -92,6 +97,7 @@ clv_status cli_texts_tokenize(const cli_texts *t, const clv_tokenizer *tokenizer
     const clv_tokenize_options options = { .size = sizeof options,
                                            .threads = (size_t)t->threads,
                                            .first = (size_t)lines->first,
-                                           .what = what };
+                                           .what = what,
+                                           .bare = t->bare };
     return clv_tokenize(tokenizer, lines->texts, lines->lengths, lines->count, &options, rows);
 }

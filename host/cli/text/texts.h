@@ -13,7 +13,8 @@ typedef struct cli_texts {
     uint64_t column;     /* 0: whole lines */
     uint64_t max_length; /* 0: as the model says */
     bool max_length_given;
-    int invalid;      /* 0: an error, 1: replaced */
+    int invalid;      /* 0: an error, 1: left out, 2: replaced */
+    bool bare;        /* nothing around a text that the model would put there */
     uint64_t threads; /* 0: all cores that we may use */
 } cli_texts;
 

@@ -16,7 +16,7 @@ typedef struct tokenize_args {
     const char *folder, *output;
     cli_texts texts;
     int format;
-    bool no_limit, quiet;
+    bool no_limit, null, quiet;
 } tokenize_args;
 
 typedef struct convert_state {
@@ -63,6 +63,9 @@ static int run(int argc, char **argv)
         { "format", CLI_CHOICE, &a.format, "json,ids,tokens",
           "a list of lists, lines of numbers, lines of pieces [json]", NULL },
         { "no-limit", CLI_FLAG, &a.no_limit, NULL, "do not cut long texts", NULL },
+        { "null", CLI_FLAG, &a.null, NULL, "texts end at NUL bytes, not at line ends", NULL },
+        { "no-bos", CLI_FLAG, &a.texts.bare, NULL,
+          "without the tokens that the model puts in front of a text and behind it", NULL },
         { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
         { NULL },
     };
@@ -72,8 +75,7 @@ static int run(int argc, char **argv)
     int operands, code = cli_parse(&cli_tokenize, tables, argc, argv, &operands);
     if (code < 0) code = cli_texts_check(&cli_tokenize, &a.texts);
     if (code >= 0) return code;
-    if ((code = cli_check_operands(&cli_tokenize, "MODEL_DIR", operands, argv + 1)) >= 0)
-        return code;
+    if ((code = cli_check_operands(&cli_tokenize, "MODEL", operands, argv + 1)) >= 0) return code;
     if (a.no_limit && a.texts.max_length)
         return cli_error(&cli_tokenize, CLI_USAGE,
                          "--no-limit and --max-length exclude each other");
@@ -89,6 +91,7 @@ static int run(int argc, char **argv)
     clv_lines lines;
     code = cli_input_status(&cli_tokenize, clv_lines_open(&lines, a.texts.input));
     lines.column = (size_t)a.texts.column;
+    if (a.null) lines.end = '\0';
     if (!code) cli_texts_await(&a.texts, a.quiet);
     if (!code) code = cli_status(&cli_tokenize, convert(&a, t, &lines, &counts));
     clv_lines_close(&lines);
@@ -109,12 +112,18 @@ static int run(int argc, char **argv)
 const cli_command cli_tokenize = {
     .name = "tokenize",
     .summary = "texts to the token numbers of a model",
-    .operands = "MODEL_DIR [-i TEXTS] [-o IDS.json] [OPTION...]",
+    .operands = "MODEL [-i TEXTS] [-o IDS.json] [OPTION...]",
     .description =
-        "Splits every line of the input into the WordPiece tokens of a BERT model, with [CLS] in\n"
-        "front and [SEP] behind. MODEL_DIR is a folder with tokenizer.json or vocab.txt, as\n"
-        "sentence-transformers writes it. The numbers are exactly those of the Hugging Face "
-        "library\n"
-        "tokenizers. Lines end at LF; memory does not grow with the input.",
+        "Splits every line of the input into the tokens of a model. MODEL is a folder with\n"
+        "tokenizer.json or vocab.txt, or a GGUF file (one that holds only a vocabulary will do).\n"
+        "BERT's WordPiece, byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen2) and SentencePiece (Llama "
+        "2,\n"
+        "Mistral) are known. The numbers are exactly those of the Hugging Face library "
+        "tokenizers,\n"
+        "with the tokens that the model puts around a text ([CLS] and [SEP], a token that begins "
+        "a\n"
+        "text). Lines end at LF; memory does not grow with the input. `cleave detokenize` goes "
+        "the\n"
+        "other way.",
     .run = run,
 };

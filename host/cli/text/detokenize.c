@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave detokenize`: token numbers to texts. No device is needed. */
+#include "host/cli/clash.h"
+#include "host/cli/text/texts.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "host/io/output.h"
+
+#include <cleave/tokenizer.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+typedef struct detokenize_args {
+    const char *input, *output;
+    bool null, control, quiet;
+} detokenize_args;
+
+typedef struct state {
+    const detokenize_args *args;
+    clv_detokenizer *detokenizer;
+    clv_output output;
+    size_t texts, tokens;
+} state;
+
+static clv_status put(state *s, const char *text, size_t length)
+{
+    return length ? clv_output_write(&s->output, text, length) : CLV_OK;
+}
+
+static clv_status add_token(state *s, int64_t id)
+{
+    const char *text;
+    size_t length;
+    if (id < 0 || id > INT32_MAX)
+        return clv_fail(CLV_E_FORMAT, "%s: text %zu: %lld is no token number", s->args->input,
+                        s->texts, (long long)id);
+    const clv_status status = clv_detokenizer_add(s->detokenizer, (int32_t)id, &text, &length);
+    if (status == CLV_E_ARGUMENT)
+        return clv_fail(CLV_E_FORMAT, "%s: text %zu: the vocabulary has no token %lld",
+                        s->args->input, s->texts, (long long)id);
+    CLV_TRY(status);
+    ++s->tokens;
+    return put(s, text, length);
+}
+
+static clv_status end_text(state *s)
+{
+    const char *text;
+    size_t length;
+    CLV_TRY(clv_detokenizer_finish(s->detokenizer, &text, &length));
+    CLV_TRY(put(s, text, length));
+    ++s->texts;
+    return put(s, s->args->null ? "\0" : "\n", 1);
+}
+
+static clv_status add_list(state *s, const clv_json *list)
+{
+    for (size_t i = 0; i < clv_json_count(list); ++i) {
+        const clv_json *id = clv_json_at(list, i);
+        if (!clv_json_is_int(id))
+            return clv_fail(CLV_E_FORMAT, "%s: text %zu: element %zu is no whole number",
+                            s->args->input, s->texts, i);
+        CLV_TRY(add_token(s, clv_json_int(id, -1)));
+    }
+    return end_text(s);
+}
+
+/* A list of lists, or one list of numbers. */
+static clv_status from_json(state *s, const char *text, size_t length)
+{
+    clv_json *root;
+    CLV_TRY(clv_json_parse(s->args->input, text, length, &root));
+    clv_status status = CLV_OK;
+    const bool single = clv_json_is_int(clv_json_at(root, 0));
+    if (single) status = add_list(s, root);
+    for (size_t i = 0; !single && i < clv_json_count(root) && !status; ++i) {
+        const clv_json *list = clv_json_at(root, i);
+        status = clv_json_is_array(list)
+                     ? add_list(s, list)
+                     : clv_fail(CLV_E_FORMAT, "%s: element %zu is no list of token numbers",
+                                s->args->input, i);
+    }
+    clv_json_free(root);
+    return status;
+}
+
+/* Numbers with spaces or commas between, a text a line. */
+static clv_status from_lines(state *s, const char *text)
+{
+    bool any = false;
+    for (const char *at = text; *at;) {
+        if (*at == '\n') {
+            CLV_TRY(end_text(s));
+            any = false, ++at;
+            continue;
+        }
+        if (strchr(" \t\r,", *at)) {
+            ++at;
+            continue;
+        }
+        char *end;
+        errno = 0;
+        const long long id = strtoll(at, &end, 10);
+        if (end == at || errno)
+            return clv_fail(CLV_E_FORMAT, "%s: line %zu: \"%.12s\" is no token number",
+                            s->args->input, s->texts + 1, at);
+        CLV_TRY(add_token(s, id));
+        any = true, at = end;
+    }
+    return any ? end_text(s) : CLV_OK;
+}
+
+static clv_status convert(state *s)
+{
+    char *text;
+    size_t length;
+    const char *path = strcmp(s->args->input, "-") == 0 ? "/dev/stdin" : s->args->input;
+    CLV_TRY(clv_file_read(path, MOST_BYTES, &text, &length));
+    clv_status status = clv_output_open(&s->output, s->args->output, false);
+    const char *start = text + strspn(text, " \t\r\n");
+    if (!status) status = *start == '[' ? from_json(s, text, length) : from_lines(s, text);
+    if (!status) status = clv_output_finish(&s->output);
+    clv_output_abandon(&s->output);
+    clv_free(text);
+    return status;
+}
+
+static int check_files(const detokenize_args *a, const char *model)
+{
+    const cli_file output = { "-o", a->output, NULL };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->input, NULL } };
+    cli_model_files("MODEL", model, inputs);
+    const int code = cli_check_files(&cli_detokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
+    return code < 0 ? cli_check_outputs(&cli_detokenize, &output, 1) : code;
+}
+
+static int run(int argc, char **argv)
+{
+    detokenize_args a = { .input = "-", .output = "-" };
+    const cli_option own[] = {
+        { "i,input", CLI_TEXT, &a.input, "FILE",
+          "JSON list of lists, or numbers, a text a line; - is standard input [-]", NULL },
+        { "o,output", CLI_TEXT, &a.output, "FILE", "where the texts go; - is standard output [-]",
+          NULL },
+        { "null", CLI_FLAG, &a.null, NULL, "texts end at NUL bytes, not at line ends", NULL },
+        { "special", CLI_FLAG, &a.control, NULL,
+          "show special tokens as the vocabulary writes them", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+        { NULL },
+    };
+    const cli_option *const tables[] = { own, NULL };
+    int operands, code = cli_parse(&cli_detokenize, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if (operands != 1)
+        return cli_error(&cli_detokenize, CLI_USAGE, "%d operands given, expected one model",
+                         operands);
+    if ((code = check_files(&a, argv[1])) >= 0) return code;
+
+    clv_tokenizer *t = NULL;
+    state s = { .args = &a };
+    cli_listen(a.quiet, false);
+    code = cli_input_status(&cli_detokenize, clv_tokenizer_open(argv[1], NULL, &t));
+    if (!code)
+        code = cli_status(&cli_detokenize, clv_detokenizer_create(t, a.control, &s.detokenizer));
+    if (!code) code = cli_input_status(&cli_detokenize, convert(&s));
+    if (!code && !a.quiet)
+        fprintf(stderr, "%zu text%s, %zu tokens\n", s.texts, s.texts == 1 ? "" : "s", s.tokens);
+    clv_detokenizer_free(s.detokenizer);
+    clv_tokenizer_close(t);
+    return code;
+}
+
+const cli_command cli_detokenize = {
+    .name = "detokenize",
+    .summary = "token numbers of a model back to texts",
+    .operands = "MODEL [-i IDS.json] [-o TEXTS] [OPTION...]",
+    .description =
+        "The way back from `cleave tokenize`. MODEL is a GGUF file or a folder with "
+        "tokenizer.json.\n"
+        "Bytes that do not make whole characters become U+FFFD. Special tokens are left out "
+        "unless\n"
+        "--special is given. Texts of byte-level vocabularies (GPT-2, SmolLM, Llama 3) come back\n"
+        "exactly; Qwen2's in the composed normal form, and BERT's without what its rules dropped.",
+    .run = run,
+};
