@@ -72,6 +72,11 @@ uint32_t clv_char_lower(uint32_t c)
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
 }
 
+uint32_t clv_char_upper(uint32_t c)
+{
+    return (uint32_t)utf8proc_toupper((utf8proc_int32_t)c);
+}
+
 static int follows(unsigned char byte)
 {
     return (byte & 0xC0) == 0x80;

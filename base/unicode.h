@@ -26,6 +26,7 @@ bool clv_char_is_space(uint32_t c);  /* White_Space */
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
 unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
 uint32_t clv_char_lower(uint32_t c);     /* simple mapping, without context */
+uint32_t clv_char_upper(uint32_t c);
 
 /* Strict: no overlong forms, no surrogates, nothing beyond U+10FFFF. Returns the bytes of the
  * character at `text` (1 to 4), 0 when they are not UTF-8 or `length` is 0. */

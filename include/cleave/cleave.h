@@ -8,6 +8,7 @@
 #include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
+#include <cleave/chat.h>
 #include <cleave/classes.h>
 #include <cleave/generate.h>
 #include <cleave/gguf.h>

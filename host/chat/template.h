@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A template as a tree: read by lexer.c and parse.c, carried out by run.c, which looks up filters, tests
+ * and methods in calls.c. */
+#ifndef CLEAVE_HOST_CHAT_TEMPLATE_H
+#define CLEAVE_HOST_CHAT_TEMPLATE_H
+
+#include "host/chat/value.h"
+
+/* ---- tokens -------------------------------------------------------------------------------------- */
+
+typedef enum chat_token_kind {
+    CHAT_T_TEXT,  /* between tags */
+    CHAT_T_BEGIN, /* {% */
+    CHAT_T_PRINT, /* {{ */
+    CHAT_T_END,   /* %} or }} */
+    CHAT_T_NAME,
+    CHAT_T_NUMBER,
+    CHAT_T_STRING,
+    CHAT_T_SIGN, /* one or two characters */
+    CHAT_T_LAST,
+} chat_token_kind;
+
+typedef struct chat_token {
+    chat_token_kind kind;
+    unsigned line;
+    const char *start;
+    size_t length;
+    chat_value value; /* NUMBER, STRING */
+} chat_token;
+
+/* All tokens, the last of which is LAST; NULL after a failure. */
+chat_token *chat_tokens(chat_run *run, const char *source);
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+typedef enum chat_node_kind {
+    /* statements; `next` links them */
+    CHAT_N_TEXT,     /* value */
+    CHAT_N_PRINT,    /* a */
+    CHAT_N_IF,       /* a, body, other */
+    CHAT_N_FOR,      /* names, a: what, b: condition or NULL, body, other */
+    CHAT_N_SET,      /* names (or a: an attribute), b */
+    CHAT_N_SET_TEXT, /* names, body, b: filters over it or NULL */
+    CHAT_N_MACRO,    /* name, arguments: names with defaults, body */
+    CHAT_N_FILTER,   /* b: filters over body */
+    CHAT_N_BREAK,
+    CHAT_N_CONTINUE,
+    CHAT_N_GROUP, /* body: tags that change nothing */
+    /* expressions */
+    CHAT_N_VALUE,  /* value */
+    CHAT_N_NAME,   /* name */
+    CHAT_N_LIST,   /* arguments */
+    CHAT_N_DICT,   /* arguments: key a, value b */
+    CHAT_N_MEMBER, /* a . name */
+    CHAT_N_INDEX,  /* a [ b ] */
+    CHAT_N_SLICE,  /* a [ b : c : d ], each may be NULL */
+    CHAT_N_CALL,   /* a ( arguments ) */
+    CHAT_N_APPLY,  /* a | name ( arguments ) */
+    CHAT_N_TEST,   /* a is name ( arguments ) */
+    CHAT_N_NOT,    /* a */
+    CHAT_N_MINUS,  /* a */
+    CHAT_N_AND,
+    CHAT_N_OR,       /* a, b */
+    CHAT_N_BINARY,   /* a sign b */
+    CHAT_N_CHOICE,   /* b if a else c; c may be NULL */
+    CHAT_N_ARGUMENT, /* of calls: a, with a name or without; name is NULL */
+    CHAT_N_WAITING,  /* what CHAT_N_FILTER applies its filters to */
+} chat_node_kind;
+
+typedef struct chat_node {
+    chat_node_kind kind;
+    unsigned line;
+    const char *name; /* terminated */
+    chat_value value;
+    struct chat_node *a, *b, *c, *d, *body, *other, *arguments, *names, *next;
+    char sign[3];
+} chat_node;
+
+/* The statements; NULL after a failure, or where there are none. */
+chat_node *chat_parse(chat_run *run, const chat_token *tokens);
+
+/* ---- work ---------------------------------------------------------------------------------------- */
+
+enum { CHAT_ARGUMENTS_MOST = 16 };
+
+/* Of a call, a filter or a test. */
+typedef struct chat_arguments {
+    chat_value values[CHAT_ARGUMENTS_MOST];
+    const char *names[CHAT_ARGUMENTS_MOST]; /* NULL: by place */
+    size_t count;
+} chat_arguments;
+
+/* Argument `at` by place, or by name; undefined: it was not given. */
+chat_value chat_argument(const chat_arguments *arguments, size_t at, const char *name);
+
+chat_value chat_apply(chat_run *run, const char *filter, chat_value value,
+                      const chat_arguments *arguments);
+bool chat_test(chat_run *run, const char *test, chat_value value, const chat_arguments *arguments);
+chat_value chat_method(chat_run *run, chat_value object, const char *method,
+                       const chat_arguments *arguments);
+chat_value chat_function(chat_run *run, const char *name, const chat_arguments *arguments);
+bool chat_is_function(const char *name);
+chat_value chat_binary(chat_run *run, const char *sign, chat_value a, chat_value b);
+chat_value chat_member(chat_run *run, chat_value object, chat_value key);
+chat_value chat_slice(chat_run *run, chat_value object, chat_value from, chat_value to,
+                      chat_value step);
+
+/* Carries the statements out. `globals` is a dictionary. */
+void chat_execute(chat_run *run, const chat_node *statements, chat_value globals, chat_out *out);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of a template, and the memory that they all lie in until it is rendered. */
+#ifndef CLEAVE_HOST_CHAT_VALUE_H
+#define CLEAVE_HOST_CHAT_VALUE_H
+
+#include <cleave/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum chat_kind {
+    CHAT_UNDEFINED,
+    CHAT_NONE,
+    CHAT_BOOL,
+    CHAT_INT,
+    CHAT_FLOAT,
+    CHAT_STRING,
+    CHAT_LIST,
+    CHAT_DICT,  /* namespaces and loops too */
+    CHAT_MACRO, /* a node of the template */
+} chat_kind;
+
+/* Bytes, and for each whether it came from a message; marks NULL: none did. Never changed once made. */
+typedef struct chat_string {
+    const char *data;
+    const unsigned char *marks;
+    size_t length;
+} chat_string;
+
+struct chat_list;
+struct chat_dict;
+struct chat_node;
+
+typedef struct chat_value {
+    chat_kind kind;
+    union {
+        bool truth;
+        int64_t whole;
+        double number;
+        chat_string text;
+        struct chat_list *list;
+        struct chat_dict *dict;
+        const struct chat_node *macro;
+    } as;
+} chat_value;
+
+typedef struct chat_list {
+    chat_value *items;
+    size_t count, room;
+} chat_list;
+
+typedef struct chat_pair {
+    chat_value key, value;
+} chat_pair;
+
+typedef struct chat_dict {
+    chat_pair *pairs; /* in the order in which they came */
+    size_t count, room;
+    bool changes; /* a namespace: its members may be set */
+} chat_dict;
+
+/* One block of memory after the other; everything is released at once. */
+typedef struct chat_memory {
+    struct chat_block *latest;
+    size_t used; /* of all blocks */
+} chat_memory;
+
+enum { CHAT_MEMORY_MOST = 256 << 20, CHAT_STEPS_MOST = 2000000, CHAT_DEPTH_MOST = 100 };
+
+/* A template at work. After a failure `status` is set, its message is this thread's, and values are
+ * undefined: it is looked at where a loop might go on. */
+typedef struct chat_run {
+    chat_memory memory;
+    clv_status status;
+    const char *source; /* the template */
+    unsigned line;      /* of what is done now */
+    unsigned depth;
+    uint64_t steps;
+    int64_t now;
+} chat_run;
+
+/* NULL: no memory, or too much of it; the run has failed then. */
+void *chat_take(chat_run *run, size_t bytes);
+void chat_release(chat_memory *memory);
+
+/* Fails with a message that names the line; always returns an undefined value. */
+chat_value chat_fail(chat_run *run, clv_status status, const char *format, ...) CLV_PRINTF(3, 4);
+/* Counts a step, and one more for every 64 bytes that it looks at; false: the run has failed, or does now. */
+bool chat_step(chat_run *run, size_t bytes);
+
+extern const chat_value chat_undefined, chat_none;
+chat_value chat_bool(bool truth);
+chat_value chat_int(int64_t whole);
+chat_value chat_float(double number);
+chat_value chat_text(const char *text); /* borrowed, without marks */
+chat_value chat_string_of(chat_string text);
+/* A copy of bytes; `marked`: all of them came from a message. */
+chat_value chat_copy(chat_run *run, const char *data, size_t length, bool marked);
+chat_string chat_part(chat_string text, size_t from, size_t to);
+chat_string chat_join(chat_run *run, chat_string a, chat_string b);
+
+chat_value chat_list_new(chat_run *run);
+void chat_list_add(chat_run *run, chat_value list, chat_value item);
+chat_value chat_dict_new(chat_run *run);
+void chat_dict_set(chat_run *run, chat_value dict, chat_value key, chat_value value);
+/* Undefined: no such key. */
+chat_value chat_dict_get(const chat_dict *dict, chat_value key);
+chat_value chat_dict_named(const chat_dict *dict, const char *key);
+
+bool chat_truth(chat_value value);
+bool chat_is_number(chat_value value); /* bool too, as in Python */
+double chat_number(chat_value value);
+bool chat_equals(chat_run *run, chat_value a, chat_value b);
+/* -1, 0, 1; fails for values that have no order. */
+int chat_compare(chat_run *run, chat_value a, chat_value b);
+bool chat_contains(chat_run *run, chat_value all, chat_value one);
+const char *chat_kind_name(chat_value value);
+bool chat_is_text(chat_value value, const char *text);
+
+/* As Python's str() and json.dumps(ensure_ascii=False) write it; indent < 0: one line. */
+chat_string chat_written(chat_run *run, chat_value value);
+chat_string chat_json(chat_run *run, chat_value value, int indent);
+
+/* Text that grows. */
+typedef struct chat_out {
+    char *data;
+    unsigned char *marks;
+    size_t length, room;
+} chat_out;
+void chat_put(chat_run *run, chat_out *out, chat_string text);
+void chat_put_text(chat_run *run, chat_out *out, const char *text);
+chat_string chat_put_end(const chat_out *out);
+
+#endif
