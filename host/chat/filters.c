@@ -24,44 +24,6 @@ static chat_value length_of(chat_run *run, chat_value v)
     return wrong(run, "length", v);
 }
 
-static chat_value list_of(chat_run *run, chat_value v)
-{
-    const chat_value list = chat_list_new(run);
-    if (v.kind == CHAT_LIST)
-        for (size_t i = 0; i < v.as.list->count; ++i)
-            chat_list_add(run, list, v.as.list->items[i]);
-    else if (v.kind == CHAT_DICT)
-        for (size_t i = 0; i < v.as.dict->count; ++i)
-            chat_list_add(run, list, v.as.dict->pairs[i].key);
-    else if (v.kind == CHAT_STRING)
-        for (chat_string rest = v.as.text; rest.length && chat_step(run, 0);) {
-            const chat_string one = chat_character(rest, 0, 1);
-            chat_list_add(run, list, chat_string_of(one));
-            rest = chat_part(rest, one.length, rest.length);
-        }
-    else if (v.kind != CHAT_UNDEFINED)
-        return wrong(run, "list", v);
-    return list;
-}
-
-/* Of an item: the member of that name, or the item itself where there is no name. */
-static chat_value attribute_of(chat_run *run, chat_value item, chat_value name)
-{
-    return name.kind == CHAT_STRING ? chat_member(run, item, name) : item;
-}
-
-static chat_value join(chat_run *run, chat_value v, const chat_arguments *a)
-{
-    const chat_value between = chat_argument(a, 0, "d"), name = chat_argument(a, 1, "attribute");
-    const chat_value list = list_of(run, v);
-    chat_out out = { 0 };
-    for (size_t i = 0; !run->status && i < list.as.list->count; ++i) {
-        if (i && between.kind == CHAT_STRING) chat_put(run, &out, between.as.text);
-        chat_put(run, &out, chat_written(run, attribute_of(run, list.as.list->items[i], name)));
-    }
-    return chat_string_of(chat_put_end(&out));
-}
-
 static chat_value number_of(chat_run *run, chat_value v, bool whole)
 {
     double number = 0;
@@ -89,7 +51,7 @@ static chat_value pairs_of(chat_run *run, chat_value v)
 /* The value by which an item is sorted; texts without regard to case. */
 static chat_value sort_key(chat_run *run, chat_value item, chat_value name, bool exact)
 {
-    const chat_value v = attribute_of(run, item, name);
+    const chat_value v = chat_attribute_of(run, item, name);
     return v.kind == CHAT_STRING && !exact ? chat_string_of(chat_case(run, v.as.text, 'l')) : v;
 }
 
@@ -112,7 +74,7 @@ static void sort(chat_run *run, chat_list *list, chat_value name, bool exact, bo
 
 static chat_value sorted(chat_run *run, chat_value v, const chat_arguments *a)
 {
-    const chat_value list = list_of(run, v);
+    const chat_value list = chat_list_of(run, v);
     if (run->status) return list;
     sort(run, list.as.list, chat_argument(a, 2, "attribute"),
          chat_truth(chat_argument(a, 1, "case_sensitive")),
@@ -171,7 +133,7 @@ static const char *name_of(chat_run *run, chat_value v)
 /* These filters take none for an empty list. */
 static chat_value list_or_none(chat_run *run, chat_value v)
 {
-    return list_of(run, v.kind == CHAT_NONE ? chat_undefined : v);
+    return chat_list_of(run, v.kind == CHAT_NONE ? chat_undefined : v);
 }
 
 static chat_value map(chat_run *run, chat_value v, const chat_arguments *a)
@@ -183,7 +145,7 @@ static chat_value map(chat_run *run, chat_value v, const chat_arguments *a)
     const chat_arguments rest = rest_of(a, 1);
     for (size_t i = 0; !run->status && i < source.as.list->count; ++i) {
         chat_value item = source.as.list->items[i];
-        item = name.kind == CHAT_STRING ? attribute_of(run, item, name)
+        item = name.kind == CHAT_STRING ? chat_attribute_of(run, item, name)
                                         : chat_apply(run, filter, item, &rest);
         chat_list_add(run, out, item.kind == CHAT_UNDEFINED ? fallback : item);
     }
@@ -200,7 +162,7 @@ static chat_value choose(chat_run *run, chat_value v, const chat_arguments *a, b
     const chat_arguments rest = rest_of(a, first + 1);
     const char *test = a->count > first ? name_of(run, a->values[first]) : NULL;
     for (size_t i = 0; !run->status && i < source.as.list->count; ++i) {
-        const chat_value item = attribute_of(run, source.as.list->items[i], name);
+        const chat_value item = chat_attribute_of(run, source.as.list->items[i], name);
         const bool passes = test ? chat_test(run, test, item, &rest) : chat_truth(item);
         if (passes == keeps) chat_list_add(run, out, source.as.list->items[i]);
     }
@@ -209,7 +171,7 @@ static chat_value choose(chat_run *run, chat_value v, const chat_arguments *a, b
 
 static chat_value unique(chat_run *run, chat_value v)
 {
-    const chat_value source = list_of(run, v), out = chat_list_new(run);
+    const chat_value source = chat_list_of(run, v), out = chat_list_new(run);
     for (size_t i = 0; !run->status && i < source.as.list->count; ++i)
         if (!chat_contains(run, out, source.as.list->items[i]))
             chat_list_add(run, out, source.as.list->items[i]);
@@ -218,7 +180,7 @@ static chat_value unique(chat_run *run, chat_value v)
 
 static chat_value reversed(chat_run *run, chat_value v)
 {
-    return chat_slice(run, v.kind == CHAT_STRING ? v : list_of(run, v), chat_none, chat_none,
+    return chat_slice(run, v.kind == CHAT_STRING ? v : chat_list_of(run, v), chat_none, chat_none,
                       chat_int(-1));
 }
 
@@ -268,7 +230,7 @@ static chat_value text_filter(chat_run *run, const char *filter, chat_string tex
 
 static chat_value end_of(chat_run *run, chat_value v, bool last)
 {
-    const chat_value list = list_of(run, v);
+    const chat_value list = chat_list_of(run, v);
     const size_t count = run->status ? 0 : list.as.list->count;
     return count ? list.as.list->items[last ? count - 1 : 0] : chat_undefined;
 }
@@ -301,8 +263,8 @@ chat_value chat_apply(chat_run *run, const char *filter, chat_value v, const cha
     if (strcmp(filter, "tojson") == 0) return json(run, v, a);
     if (strcmp(filter, "string") == 0) return chat_string_of(chat_written(run, v));
     if (strcmp(filter, "safe") == 0) return v;
-    if (strcmp(filter, "list") == 0) return list_of(run, v);
-    if (strcmp(filter, "join") == 0) return join(run, v, a);
+    if (strcmp(filter, "list") == 0) return chat_list_of(run, v);
+    if (strcmp(filter, "join") == 0) return chat_list_join(run, v, a);
     if (strcmp(filter, "first") == 0) return end_of(run, v, false);
     if (strcmp(filter, "last") == 0) return end_of(run, v, true);
     if (strcmp(filter, "int") == 0) return number_of(run, v, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of texts and dictionaries, as Python has them. */
+/* Texts character by character. */
 #include "host/chat/calls.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static size_t step_of(chat_string text, size_t at, uint32_t *c)
+size_t chat_character_at(chat_string text, size_t at, uint32_t *c)
 {
     const size_t bytes = clv_utf8_decode(text.data + at, text.length - at, c);
     if (!bytes) *c = (unsigned char)text.data[at];
@@ -19,7 +19,7 @@ size_t chat_characters(chat_string text)
     size_t count = 0;
     uint32_t c;
     for (size_t at = 0; at < text.length; ++count)
-        at += step_of(text, at, &c);
+        at += chat_character_at(text, at, &c);
     return count;
 }
 
@@ -28,10 +28,10 @@ chat_string chat_character(chat_string text, size_t at, size_t count)
     size_t from = 0;
     uint32_t c;
     for (; at && from < text.length; --at)
-        from += step_of(text, from, &c);
+        from += chat_character_at(text, from, &c);
     size_t to = from;
     for (; count && to < text.length; --count)
-        to += step_of(text, to, &c);
+        to += chat_character_at(text, to, &c);
     return chat_part(text, from, to);
 }
 
@@ -46,7 +46,7 @@ chat_string chat_strip(chat_run *run, chat_string text, chat_value set, bool lef
     size_t from = 0, to = text.length;
     uint32_t c;
     while (left && from < to) {
-        const size_t bytes = step_of(text, from, &c);
+        const size_t bytes = chat_character_at(text, from, &c);
         if (!is_stripped(run, chat_part(text, from, from + bytes), c, set)) break;
         from += bytes;
     }
@@ -54,15 +54,14 @@ chat_string chat_strip(chat_run *run, chat_string text, chat_value set, bool lef
         size_t at = to - 1;
         while (at > from && ((unsigned char)text.data[at] & 0xC0) == 0x80)
             --at;
-        step_of(text, at, &c);
+        chat_character_at(text, at, &c);
         if (!is_stripped(run, chat_part(text, at, to), c, set)) break;
         to = at;
     }
     return chat_part(text, from, to);
 }
 
-/* Where `part` begins in text[at ...); the text's length: nowhere. */
-static size_t find(chat_string text, size_t at, chat_string part)
+size_t chat_find(chat_string text, size_t at, chat_string part)
 {
     for (; at + part.length <= text.length; ++at) {
         const char *first = memchr(text.data + at, part.data[0], text.length - at);
@@ -80,11 +79,11 @@ chat_string chat_replace(chat_run *run, chat_string text, chat_string from, chat
     chat_out out = { 0 };
     size_t kept = 0;
     if (!from.length || !chat_step(run, text.length * (1 + from.length / 16))) return text;
-    for (size_t at = find(text, 0, from); at < text.length && most && !run->status; --most) {
+    for (size_t at = chat_find(text, 0, from); at < text.length && most && !run->status; --most) {
         chat_put(run, &out, chat_part(text, kept, at));
         chat_put(run, &out, to);
         kept = at + from.length;
-        at = find(text, kept, from);
+        at = chat_find(text, kept, from);
     }
     chat_put(run, &out, chat_part(text, kept, text.length));
     return chat_put_end(&out);
@@ -99,7 +98,7 @@ chat_string chat_case(chat_run *run, chat_string text, char to)
         char bytes[4];
         unsigned char marks[4];
         uint32_t c;
-        const size_t step = step_of(text, at, &c);
+        const size_t step = chat_character_at(text, at, &c);
         const bool upper = to == 'u' || (begins && to != 'l');
         const size_t length = clv_utf8_encode(upper ? clv_char_upper(c) : clv_char_lower(c), bytes);
         memset(marks, text.marks ? text.marks[at] : 0, sizeof marks);
@@ -108,165 +107,4 @@ chat_string chat_case(chat_run *run, chat_string text, char to)
         at += step;
     }
     return chat_put_end(&out);
-}
-
-/* ---- methods ------------------------------------------------------------------------------------- */
-
-static chat_value split_at_spaces(chat_run *run, chat_string text)
-{
-    const chat_value list = chat_list_new(run);
-    for (size_t at = 0; at < text.length && !run->status;) {
-        uint32_t c;
-        const size_t start = at;
-        while (at < text.length) {
-            const size_t step = step_of(text, at, &c);
-            if (clv_char_is_space(c)) break;
-            at += step;
-        }
-        if (at > start) chat_list_add(run, list, chat_string_of(chat_part(text, start, at)));
-        if (at < text.length) at += step_of(text, at, &c);
-    }
-    return list;
-}
-
-static chat_value split(chat_run *run, chat_string text, const chat_arguments *a)
-{
-    const chat_value by = chat_argument(a, 0, "sep"), limit = chat_argument(a, 1, "maxsplit");
-    if (!chat_step(run, text.length)) return chat_undefined;
-    if (by.kind != CHAT_STRING) return split_at_spaces(run, text);
-    if (!by.as.text.length) return chat_fail(run, CLV_E_ARGUMENT, "a split at an empty text");
-    int64_t most = limit.kind == CHAT_INT && limit.as.whole >= 0 ? limit.as.whole : INT64_MAX;
-    const chat_value list = chat_list_new(run);
-    size_t kept = 0;
-    for (size_t at = find(text, 0, by.as.text); at < text.length && most && !run->status; --most) {
-        chat_list_add(run, list, chat_string_of(chat_part(text, kept, at)));
-        kept = at + by.as.text.length;
-        at = find(text, kept, by.as.text);
-    }
-    chat_list_add(run, list, chat_string_of(chat_part(text, kept, text.length)));
-    return list;
-}
-
-/* Does it begin (or end) so? A list of texts: with one of them. */
-static chat_value has_end(chat_run *run, chat_string text, chat_value part, bool end)
-{
-    if (part.kind == CHAT_LIST) {
-        bool any = false;
-        for (size_t i = 0; i < part.as.list->count && !any; ++i)
-            any = chat_truth(has_end(run, text, part.as.list->items[i], end));
-        return chat_bool(any);
-    }
-    if (part.kind != CHAT_STRING)
-        return chat_fail(run, CLV_E_UNSUPPORTED, "a text that begins with %s",
-                         chat_kind_name(part));
-    const chat_string p = part.as.text;
-    return chat_bool(p.length <= text.length &&
-                     (!p.length || memcmp(text.data + (end ? text.length - p.length : 0), p.data,
-                                          p.length) == 0));
-}
-
-static chat_value join_list(chat_run *run, chat_string between, chat_value list)
-{
-    chat_arguments a = { .values = { chat_string_of(between) }, .count = 1 };
-    return chat_apply(run, "join", list, &a);
-}
-
-/* "{} {0} {name}"; how a value shall be written ({:>8}) is not known. */
-static chat_value format(chat_run *run, chat_string text, const chat_arguments *a)
-{
-    chat_out out = { 0 };
-    size_t next = 0, kept = 0;
-    for (size_t at = 0; at < text.length && !run->status; ++at) {
-        const char c = text.data[at];
-        if (c != '{' && c != '}') continue;
-        chat_put(run, &out, chat_part(text, kept, at));
-        kept = at + 1;
-        if (kept < text.length && text.data[kept] == c) { /* doubled: itself */
-            ++at;
-            continue;
-        }
-        char name[40] = { 0 };
-        const char *end = c == '{' ? memchr(text.data + kept, '}', text.length - kept) : NULL;
-        const size_t length = end ? (size_t)(end - text.data) - kept : sizeof name;
-        if (length < sizeof name) memcpy(name, text.data + kept, length);
-        if (length >= sizeof name || strpbrk(name, ":!.["))
-            return chat_fail(run, CLV_E_UNSUPPORTED, "format with more than names in braces");
-        const bool place = *name >= '0' && *name <= '9';
-        const chat_value v = *name && !place
-                                 ? chat_argument(a, SIZE_MAX, name)
-                                 : chat_argument(a, *name ? (size_t)(*name - '0') : next++, NULL);
-        if (v.kind == CHAT_UNDEFINED || (place && name[1]))
-            return chat_fail(run, CLV_E_ARGUMENT, "format: no argument \"%s\"", name);
-        chat_put(run, &out, chat_written(run, v));
-        at = kept + length;
-        kept = at + 1;
-    }
-    chat_put(run, &out, chat_part(text, kept, text.length));
-    return chat_string_of(chat_put_end(&out));
-}
-
-static chat_value text_method(chat_run *run, chat_string text, const char *name,
-                              const chat_arguments *a)
-{
-    const chat_value first = chat_argument(a, 0, NULL), second = chat_argument(a, 1, NULL);
-    if (strcmp(name, "strip") == 0) return chat_string_of(chat_strip(run, text, first, true, true));
-    if (strcmp(name, "lstrip") == 0)
-        return chat_string_of(chat_strip(run, text, first, true, false));
-    if (strcmp(name, "rstrip") == 0)
-        return chat_string_of(chat_strip(run, text, first, false, true));
-    if (strcmp(name, "split") == 0) return split(run, text, a);
-    if (strcmp(name, "format") == 0) return format(run, text, a);
-    if (strcmp(name, "startswith") == 0) return has_end(run, text, first, false);
-    if (strcmp(name, "endswith") == 0) return has_end(run, text, first, true);
-    if (strcmp(name, "upper") == 0) return chat_string_of(chat_case(run, text, 'u'));
-    if (strcmp(name, "lower") == 0) return chat_string_of(chat_case(run, text, 'l'));
-    if (strcmp(name, "title") == 0) return chat_string_of(chat_case(run, text, 't'));
-    if (strcmp(name, "capitalize") == 0) return chat_string_of(chat_case(run, text, 'c'));
-    if (strcmp(name, "join") == 0) return join_list(run, text, first);
-    if (first.kind == CHAT_STRING && strcmp(name, "find") == 0) {
-        const size_t at = first.as.text.length ? find(text, 0, first.as.text) : 0;
-        const bool none = at == text.length && text.length;
-        return chat_int(none ? -1 : (int64_t)chat_characters(chat_part(text, 0, at)));
-    }
-    if (first.kind == CHAT_STRING && second.kind == CHAT_STRING && strcmp(name, "replace") == 0) {
-        const chat_value most = chat_argument(a, 2, "count");
-        return chat_string_of(chat_replace(run, text, first.as.text, second.as.text,
-                                           most.kind == CHAT_INT ? most.as.whole : -1));
-    }
-    return chat_fail(run, CLV_E_UNSUPPORTED, "the method \"%.40s\" of a text", name);
-}
-
-static chat_value dict_method(chat_run *run, chat_value dict, const char *name,
-                              const chat_arguments *a)
-{
-    if (strcmp(name, "get") == 0) {
-        const chat_value found = chat_dict_get(dict.as.dict, chat_argument(a, 0, "key"));
-        const chat_value fallback = chat_argument(a, 1, "default");
-        if (found.kind != CHAT_UNDEFINED) return found;
-        return fallback.kind == CHAT_UNDEFINED ? chat_none : fallback;
-    }
-    const bool keys = strcmp(name, "keys") == 0, values = strcmp(name, "values") == 0;
-    if (keys || values || strcmp(name, "items") == 0) {
-        const chat_value list = chat_list_new(run);
-        for (size_t i = 0; i < dict.as.dict->count && !run->status; ++i) {
-            const chat_pair *p = &dict.as.dict->pairs[i];
-            chat_value item = keys ? p->key : p->value;
-            if (!keys && !values) {
-                item = chat_list_new(run);
-                chat_list_add(run, item, p->key);
-                chat_list_add(run, item, p->value);
-            }
-            chat_list_add(run, list, item);
-        }
-        return list;
-    }
-    return chat_fail(run, CLV_E_UNSUPPORTED, "the method \"%.40s\" of a dictionary", name);
-}
-
-chat_value chat_method(chat_run *run, chat_value object, const char *name, const chat_arguments *a)
-{
-    if (object.kind == CHAT_STRING) return text_method(run, object.as.text, name, a);
-    if (object.kind == CHAT_DICT) return dict_method(run, object, name, a);
-    return chat_fail(run, CLV_E_UNSUPPORTED, "the method \"%.40s\" of %s", name,
-                     chat_kind_name(object));
 }

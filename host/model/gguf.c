@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a GGUF file, and reading its tensors. Bytes are copied out of the file, never mapped: a file
+/* What an open GGUF file holds, and reading its tensors. Bytes are copied out of the file, never mapped: a file
  * that is cut while it is in use gives an error, no signal. */
 #define _GNU_SOURCE
 #include "host/model/gguf.h"
@@ -9,10 +9,8 @@
 #include "base/quant.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -36,38 +34,6 @@ clv_status clv_gguf_read_at(const clv_gguf *file, uint64_t offset, void *out, si
         length -= (size_t)got;
     }
     return CLV_OK;
-}
-
-static clv_status open_file(const char *path, clv_gguf *file)
-{
-    struct stat info;
-    file->path = clv_strdup(path);
-    if (!file->path) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->descriptor < 0 || fstat(file->descriptor, &info))
-        return clv_fail(CLV_E_IO, "%s: cannot open: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return clv_fail(CLV_E_IO, "%s: a directory, pipe or device; a regular file is needed",
-                        path);
-    file->size = (uint64_t)info.st_size;
-    return CLV_OK;
-}
-
-clv_status clv_gguf_open(const char *path, clv_gguf **out)
-{
-    if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_gguf_open: out is NULL");
-    *out = NULL;
-    if (!path) return clv_fail(CLV_E_ARGUMENT, "clv_gguf_open: path is NULL");
-    clv_gguf *file = clv_zalloc(1, sizeof *file);
-    if (!file) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    file->descriptor = -1;
-    clv_status status = open_file(path, file);
-    if (!status) status = clv_gguf_parse(file);
-    if (status)
-        clv_gguf_close(file);
-    else
-        *out = file;
-    return status;
 }
 
 void clv_gguf_close(clv_gguf *file)

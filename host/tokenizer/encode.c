@@ -17,13 +17,6 @@ typedef struct work {
     bool first; /* the fragment begins the text */
 } work;
 
-bool clv_token_push(clv_token_rows *rows, int32_t id)
-{
-    if (!clv_reserve(&rows->ids, &rows->id_room, rows->tokens + 1, sizeof *rows->ids)) return false;
-    rows->ids[rows->tokens++] = id;
-    return true;
-}
-
 static clv_status no_memory(size_t length)
 {
     return clv_fail(CLV_E_MEMORY, "tokenizer: no memory for a text of %zu bytes", length);

@@ -249,15 +249,6 @@ void clv_tokenizer_get_info(const clv_tokenizer *t, clv_tokenizer_info *info)
     info->size = size;
 }
 
-clv_token_type clv_tokenizer_type(const clv_tokenizer *t, int32_t id)
-{
-    if (!t || !clv_pieces_text(&t->pieces, id)) return CLV_TOKEN_NONE;
-    if (t->types) return (clv_token_type)t->types[id];
-    for (size_t i = 0; i < t->special_count; ++i)
-        if (t->specials[i].id == id) return CLV_TOKEN_CONTROL;
-    return id == t->unk ? CLV_TOKEN_UNKNOWN : CLV_TOKEN_NORMAL;
-}
-
 const char *clv_tokenizer_piece(const clv_tokenizer *t, int32_t id)
 {
     return t ? clv_pieces_text(&t->pieces, id) : NULL;
