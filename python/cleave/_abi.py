@@ -193,9 +193,10 @@ ProductOptions = _struct("clv_product_options", [
 
 TokenizerOptions = _struct("clv_tokenizer_options", [
     ("size", size_t), ("max_length", size_t), ("unlimited", boolean),
-    ("replace_invalid", boolean)], "tokenizer.h")
+    ("replace_invalid", boolean), ("drop_invalid", boolean)], "tokenizer.h")
 TokenizeOptions = _struct("clv_tokenize_options", [
-    ("size", size_t), ("threads", size_t), ("first", size_t), ("what", char_p)], "tokenizer.h")
+    ("size", size_t), ("threads", size_t), ("first", size_t), ("what", char_p), ("bare", boolean),
+    ("literal", boolean)], "tokenizer.h")
 TokenRows = _struct("clv_token_rows", [
     ("ids", c.POINTER(i32)), ("offsets", c.POINTER(size_t)), ("rows", size_t), ("tokens", size_t),
     ("truncated", size_t), ("unknown", size_t), ("replaced", size_t), ("id_room", size_t),

@@ -80,7 +80,7 @@ def check_formats():
     expect("cut ids", [4, 3], [len(row) for row in json.loads(done.stdout)])
     done = run(TINY, "--invalid=drop", "--format=tokens", text=b"ca\xfft\n")
     expect("dropped", (b"[CLS] cat [SEP]\n", 1),
-           (done.stdout, done.stderr.count(b"1 bytes that are not UTF-8 were dropped")))
+           (done.stdout, done.stderr.count(b"1 byte was not UTF-8: dropped")))
     for name in "tokenizer.json", "vocab.txt":
         expect(name, ids, json.loads(run(os.path.join(TINY, name), "-q",
                                          text=b"The cats\r\n\nrunning").stdout))
@@ -96,11 +96,11 @@ def check_refusals(folder):
     refuses(2, "cannot open", TINY, "-i", os.path.join(folder, "none.txt"), "-o", target)
     refuses(2, "is a directory", TINY, "-i", folder, "-o", target)
     refuses(2, "neither tokenizer.json nor vocab.txt", folder, "-o", target)
-    refuses(2, "MODEL_DIR is missing", "-o", target)
+    refuses(2, "MODEL is missing", "-o", target)
     refuses(2, "exclude each other", TINY, "--no-limit", "--max-length=9", "-o", target)
     refuses(2, "max_length is 1, but it must be at least 2", TINY, "--max-length=1", "-o", target)
     refuses(2, "--threads", TINY, "--threads=65", "-o", target)
-    refuses(2, "expected a model folder", testdata.path_of("model/tokens.json"), "-o", target)
+    refuses(2, "or a model folder", testdata.path_of("model/tokens.json"), "-o", target)
     refuses(1, "cannot create", TINY, "-o", os.path.join(folder, "none", "out.json"))
     expect("files left", [], os.listdir(folder))
 

@@ -50,7 +50,7 @@ static int check_files(const tokenize_args *a, const char *folder)
     const cli_file output = { "-o", a->output, NULL, formats };
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL,
                                                                    CLI_STREAM } };
-    cli_model_files("MODEL_DIR", folder, inputs);
+    cli_model_files("MODEL", folder, inputs);
     return cli_check_files(&cli_tokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
 }
 
