@@ -218,3 +218,16 @@ clv_status clv_tensors_read(const clv_tensors *t, const clv_tensor *tensor, void
                         t->path, tensor->name, (unsigned long long)tensor->bytes, bytes);
     return read_at(t, tensor->offset, out, bytes);
 }
+
+clv_status clv_tensors_read_part(const clv_tensors *t, const clv_tensor *tensor, uint64_t first,
+                                 void *out, size_t bytes)
+{
+    if (!t || !tensor || (!out && bytes))
+        return clv_fail(CLV_E_ARGUMENT, "clv_tensors_read_part: a NULL");
+    if (first > tensor->bytes || bytes > tensor->bytes - first)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: %zu bytes of tensor \"%s\" from byte %llu on asked for; it has %llu",
+                        t->path, bytes, tensor->name, (unsigned long long)first,
+                        (unsigned long long)tensor->bytes);
+    return read_at(t, tensor->offset + first, out, bytes);
+}

@@ -80,6 +80,10 @@ CLV_API clv_status clv_tensors_read_f32(const clv_tensors *tensors, const clv_te
 CLV_API clv_status clv_tensors_read(const clv_tensors *tensors, const clv_tensor *tensor, void *out,
                                     size_t bytes);
 
+/** Bytes [first, first + bytes) of a tensor. CLV_E_ARGUMENT (range); else as clv_tensors_read_f32. */
+CLV_API clv_status clv_tensors_read_part(const clv_tensors *tensors, const clv_tensor *tensor,
+                                         uint64_t first, void *out, size_t bytes);
+
 /** A tensor to be written: `data` holds the elements in this machine's byte order. */
 typedef struct clv_tensor_source {
     const char *name; /**< UTF-8, not "__metadata__" */
