@@ -9,7 +9,8 @@
  *
  * Launch   3-D: global (shares of B's panels, panels of A / mi, batch), local (1, 1, 1).
  * Defines  LANES (16 or 8), MR rows (up to 8) and NV vectors of a tile, KC (the longest kb), FETCH_AHEAD,
- *          B_HALF: packed B holds halves; B_LIES: B is not packed.
+ *          B_HALF: packed B holds halves; B_LIES: B is not packed; B_BLOCKS: B's columns are rows of
+ *          quantised blocks (common/quants.clh, with QTYPE), which are widened panel by panel.
  * Needs    OpenCL C 1.2.
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
@@ -23,6 +24,11 @@
 #define STEP 4  /* terms between two looks ahead */
 #define LINE 16 /* floats that come at once from memory */
 #define UNROLL _Pragma("unroll")
+
+#if B_BLOCKS
+#define QLANES LANES
+#include "common/quants.clh"
+#endif
 
 /* Packed B: floats, or halves that are widened panel by panel. */
 #if B_HALF
@@ -99,6 +105,33 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
         for (uint j = 0; j < columns; ++j)
             b_put(from[i * row + j * col], to + (size_t)i * NR + j);
 }
+
+#if B_BLOCKS
+/* Terms [k0, k0 + kc) of panel j of `n` columns, to a place where the first of them lies at `to`. Columns
+ * beyond the matrix are its last ones again. */
+#if QM
+#define Q_BEGIN(k, d, m) { const qf scale = (d), least = (m);
+#define Q_USE(k, v) lanes_put(fma(scale, v, least), column + (size_t)(k) * NR)
+#else
+#define Q_BEGIN(k, d, m) { const qf scale = (d);
+#define Q_USE(k, v) lanes_put(scale * (v), column + (size_t)(k) * NR)
+#endif
+#define Q_END(k) }
+static void widen_panel(__global const uchar *blocks, uint per_row, uint j, uint n, uint k0, uint kc,
+                        __global float *to)
+{
+    const uint last = (n + 15) / 16 - 1;
+    for (uint c = 0; c < NR; c += LANES) {
+        const uint group = min((j * NR + c) / 16, last), lane = (j * NR + c) % 16;
+        __global const uchar *b = blocks + ((size_t)group * per_row + k0 / QBLOCK) * QBYTES;
+        for (uint k = 0; k < kc; k += QBLOCK, b += QBYTES)
+            for (uint u = 0; u < QBLOCK / QUNIT; ++u) {
+                __global float *column = to + (size_t)(k + u * QUNIT) * NR + c;
+                Q_UNIT(b, u)
+            }
+    }
+}
+#endif
 
 /* All of B. Launch 3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
@@ -277,7 +310,12 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
     const uint next_step = p1 - p0 < STEP * NR / LINE ? 2 * LINE : LINE;
     const uint blocks = max((k + kb - 1) / kb, 1u);
     const size_t batch = get_global_id(2);
-    A += a_offset + batch * a_batch, B += b_offset + batch * b_batch, bias += bias_offset;
+#if B_BLOCKS
+    B = (__global const b_t *)((__global const uchar *)B + b_offset);
+#else
+    B += b_offset + batch * b_batch;
+#endif
+    A += a_offset + batch * a_batch, bias += bias_offset;
     C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
     /* a tile of its own, then its rows of A, then a widened panel */
     __global float *tile =
@@ -292,13 +330,21 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
             for (uint p = p0; p < p1; ++p)
                 pack_rows(A, a_row, a_col, p * MR, m, k0, kc, mine + (p - p0) * (AS * KC));
         for (uint j = j0; j < j1; ++j) {
+#if B_BLOCKS
+            __global const float *next = mine; /* blocks come one after the other anyway */
+#else
             __global const b_t *panel = B + (size_t)j * k * NR + (size_t)k0 * NR;
             __global const float *next =
                 (__global const float *)(panel + (size_t)(j + 1 < j1 ? k : kc) * NR);
+#endif
 #if B_HALF
             __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
             for (uint i = 0; i < kc * NR; i += LANES)
                 lanes_store(b_load(panel + i), b + i);
+#elif B_BLOCKS
+            __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
+            widen_panel((__global const uchar *)B, (k + QBLOCK - 1) / QBLOCK, j, n, k0,
+                        (kc + QBLOCK - 1) / QBLOCK * QBLOCK, b);
 #elif B_LIES
             __global float *b = mine + (a_packed ? 0 : mi * (AS * KC));
             pack_panel(B + k0 * b_row + (size_t)j * NR * b_col, b_row, b_col,

@@ -95,7 +95,7 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
                         gemm->n, gemm->k);
     if (gemm->c.col != 1)
         return clv_fail(CLV_E_SHAPE, "gemm: columns of C are %zu apart, 1 expected", gemm->c.col);
-    if ((gemm->a_packed || gemm->b_packed) && form->provider != CLV_GEMM_ROWS)
+    if ((gemm->a_packed || gemm->b_packed || gemm->b_blocks) && form->provider != CLV_GEMM_ROWS)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes no packed matrices", form->name);
     if (!gemm->m || !gemm->n) return CLV_OK;
     if (form->provider == CLV_GEMM_ROWS)

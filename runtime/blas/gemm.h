@@ -25,6 +25,10 @@ typedef struct clv_gemm {
     clv_matrix a, b, c;      /* c.col is 1; a packed one has an offset and a batch stride only */
     bool a_packed, b_packed; /* in the form's own way; only forms that pack */
     bool b_half;             /* B's elements are halves; packed where the form packs */
+    bool b_blocks;           /* B's columns are rows of quantised blocks, interleaved by 16
+                                (cl/common/quants.clh), from byte b.offset on; ROWS only */
+    unsigned b_quant;        /* their type: a clv_quant */
+    size_t b_block;          /* weights in a block */
     float alpha, beta;
     clv_matrix add;         /* R; buffer NULL: C as it was */
     const clv_buffer *bias; /* [n]; NULL: none */

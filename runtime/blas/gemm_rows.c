@@ -8,8 +8,9 @@
 #include "cl_embedded.h"
 
 enum { MOST_ROWS = 36, MOST_SHARES = 16, PACK_BLOCK = 256 };
+enum { BLOCKS = 7 }; /* the first define that describe() leaves free */
 /* What a launch costs, in multiplications of a core; and packing a panel of B, in tiles. */
-static const double launch_terms = 1e6, pack_b_tiles = 1.5;
+static const double launch_terms = 1e6, pack_b_tiles = 1.5, widen_b_tiles = 1;
 
 static size_t tile_columns(const clv_gemm_form *f)
 {
@@ -26,10 +27,10 @@ static size_t blocks_of(const clv_gemm_form *f, size_t k)
     return CLV_MAX(panels(k, f->block), (size_t)1);
 }
 
-/* Terms of a block: all about as long. */
-static size_t block_terms(const clv_gemm_form *f, size_t k)
+/* Terms of a block: all about as long, and whole blocks of quantised weights. */
+static size_t block_terms(const clv_gemm_form *f, size_t k, size_t multiple)
 {
-    return clv_round_up(CLV_MAX(panels(k, blocks_of(f, k)), (size_t)1), 8);
+    return clv_round_up(CLV_MAX(panels(k, blocks_of(f, k)), (size_t)1), multiple);
 }
 
 /* Floats of one panel of A for one block. */
@@ -70,12 +71,16 @@ static split share_work(const clv_gemm_form *f, const clv_gemm *g)
         for (size_t shares = 1; shares <= CLV_MIN(pn, (size_t)MOST_SHARES); ++shares) {
             const size_t columns = panels(pn, shares);
             const size_t items = panels(pm, own) * shares * batch;
-            const bool packs_b = !g->b_packed && own >= pm && matrices == batch;
+            const bool packs_b = !g->b_packed && !g->b_blocks && own >= pm && matrices == batch;
             const double fetch = 0.3 + (own < 16 ? 0.06 * (double)(16 - own) : 0);
             const double item = (double)own * ((double)columns + (g->a_packed ? 0 : 0.17)) +
-                                (packs_b ? pack_b_tiles : fetch) * (double)columns + 0.5;
+                                (packs_b       ? pack_b_tiles
+                                 : g->b_blocks ? widen_b_tiles
+                                               : fetch) *
+                                    (double)columns +
+                                0.5;
             double cost = (double)panels(items, f->units) * item;
-            if (!g->b_packed && !packs_b)
+            if (!g->b_packed && !g->b_blocks && !packs_b)
                 cost += launch + pack_b_tiles * (double)panels(pn * matrices, f->units);
             if (best_cost < 0 || cost < best_cost)
                 best = (split){ own, shares, packs_b }, best_cost = cost;
@@ -95,10 +100,11 @@ static layout lay_out(const clv_gemm_form *f, const clv_gemm *g)
     const size_t batch = CLV_MAX(g->batch, (size_t)1), pm = panels(g->m, f->rows);
     const size_t items = panels(pm, l.split.rows) * l.split.shares * batch;
     l.item = f->rows * tile_columns(f) + (g->a_packed ? 0 : l.split.rows * panel_floats(f)) +
-             (g->b_half || l.split.packs_b ? f->block * tile_columns(f) : 0);
+             (g->b_half || g->b_blocks || l.split.packs_b ? f->block * tile_columns(f) : 0);
     l.items_floats = items * l.item;
     l.b_batch = clv_gemm_packed_b(f, g->n, g->k);
-    if (!g->b_packed && !l.split.packs_b) l.b_floats = l.b_batch * (g->b.batch ? batch : 1);
+    if (!g->b_packed && !g->b_blocks && !l.split.packs_b)
+        l.b_floats = l.b_batch * (g->b.batch ? batch : 1);
     if (blocks_of(f, g->k) > 1) l.sums_batch = pm * f->rows * clv_round_up(g->n, tile_columns(f));
     l.sums_floats = batch * l.sums_batch;
     return l;
@@ -174,7 +180,7 @@ clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *f, siz
                                        blocks_of(f, k), CLV_MAX(batch, (size_t)1));
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(*a), clv_arg_buffer(packed), clv_arg_u64(clv_gemm_packed_a(f, m, k)),
-        clv_gemm_u32(m),    clv_gemm_u32(k),        clv_gemm_u32(block_terms(f, k)),
+        clv_gemm_u32(m),    clv_gemm_u32(k),        clv_gemm_u32(block_terms(f, k, 8)),
     };
     return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL);
 }
@@ -186,16 +192,24 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
     const size_t batch = CLV_MAX(g->batch, (size_t)1);
     if (g->b_half && !g->b_packed)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes halves packed only", f->name);
+    if (g->b_blocks && (g->batch > 1 || f->block % CLV_MAX(g->b_block, (size_t)1)))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "gemm: %s takes blocks of %zu weights in no batch, and in "
+                        "whole ones of its own %zu",
+                        f->name, g->b_block, f->block);
     clv_matrix b = g->b;
-    if (!g->b_packed && !l.split.packs_b) {
+    if (!g->b_packed && !g->b_blocks && !l.split.packs_b) {
         b = (clv_matrix){ scratch, l.items_floats, 0, 0, g->b.batch ? l.b_batch : 0 };
         CLV_TRY(clv_gemm_pack_b_enqueue(queue, f, g->n, g->k, g->b.batch ? batch : 1, &g->b,
                                         scratch, l.items_floats));
     }
     const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch =
-        describe(f, "clv_gemm_rows", g->b_half, l.split.packs_b, l.split.shares,
-                 panels(panels(g->m, f->rows), l.split.rows), batch);
+    clv_launch launch = describe(f, "clv_gemm_rows", g->b_half, l.split.packs_b, l.split.shares,
+                                 panels(panels(g->m, f->rows), l.split.rows), batch);
+    if (g->b_blocks) {
+        launch.defines[BLOCKS] = (clv_define){ "B_BLOCKS", 1 };
+        launch.defines[BLOCKS + 1] = (clv_define){ "QTYPE", (long)g->b_quant };
+    }
     const clv_arg args[] = {
         CLV_GEMM_GIVEN(g->a),
         clv_gemm_u32(g->a_packed),
@@ -208,7 +222,7 @@ clv_status clv_gemm_rows_enqueue(clv_queue *queue, const clv_gemm_form *f, const
         CLV_GEMM_BIAS(g, scratch),
         CLV_GEMM_PLACE(add),
         CLV_GEMM_EXTENTS(g),
-        clv_gemm_u32(block_terms(f, g->k)),
+        clv_gemm_u32(block_terms(f, g->k, g->b_blocks ? g->b_block : 8)),
         clv_gemm_u32(l.split.rows),
         CLV_GEMM_END(g),
     };
