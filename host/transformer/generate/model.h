@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A language model as its files describe it: sizes, rules, and where every weight lies. No device. */
+#ifndef CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
+#define CLEAVE_HOST_TRANSFORMER_GENERATE_MODEL_H
+
+#include <cleave/gguf.h>
+#include <cleave/tensors.h>
+#include <cleave/tokenizer.h>
+
+enum {
+    CLV_LM_MOST = 1 << 24, /* of every extent */
+    CLV_LM_LAYERS_MOST = 4096,
+    CLV_LM_HEAD_MOST = 256,
+    CLV_LM_ENDS_MOST = 32,
+    CLV_LM_PAD = 32,   /* floats are blocks of so many too */
+    CLV_LM_LANES = 16, /* rows that are interleaved */
+};
+
+typedef struct clv_lm_config {
+    char architecture[16]; /* "llama", "mistral", "qwen2", "qwen3" */
+    char name[64];         /* as the file calls it; "" */
+    size_t layers, width, ffn;
+    size_t heads, kv_heads, head; /* head: width of one */
+    size_t turned;                /* terms of a head that rotary positions turn */
+    size_t vocabulary;            /* rows of the word table */
+    size_t context;               /* positions that it was made for */
+    size_t window;                /* tokens that attention sees; 0: all. The context is no longer */
+    float eps;
+    double base;     /* of rotary positions */
+    double stretch;  /* positions are divided by it; 1: not */
+    bool neighbours; /* pairs of rotary positions are (2t, 2t + 1) */
+    bool head_norm;  /* queries and keys are normalised head by head */
+    bool tied;       /* scores by the word table */
+} clv_lm_config;
+
+/* Weights of the model, then of each layer. */
+typedef enum clv_lm_role {
+    CLV_LM_WORDS,
+    CLV_LM_OUT_NORM,
+    CLV_LM_OUT,     /* absent where tied */
+    CLV_LM_FACTORS, /* of rotary frequencies; optional */
+    CLV_LM_MODEL_ROLES,
+
+    CLV_LM_ATTN_NORM = CLV_LM_MODEL_ROLES,
+    CLV_LM_Q,
+    CLV_LM_K,
+    CLV_LM_V,
+    CLV_LM_O,
+    CLV_LM_Q_BIAS, /* these are optional */
+    CLV_LM_K_BIAS,
+    CLV_LM_V_BIAS,
+    CLV_LM_O_BIAS,
+    CLV_LM_Q_NORM,
+    CLV_LM_K_NORM,
+    CLV_LM_FFN_NORM,
+    CLV_LM_GATE,
+    CLV_LM_UP,
+    CLV_LM_DOWN,
+    CLV_LM_ROLES,
+} clv_lm_role;
+
+/* A matrix [rows, columns] or a vector [columns] (rows 1). */
+typedef struct clv_lm_tensor {
+    const char *name; /* NULL: the model has none */
+    clv_quant type;
+    size_t rows, columns;
+    uint64_t bytes;
+    const clv_gguf_tensor *block; /* in the GGUF file, or */
+    const clv_tensor *plain;      /* in shard `file` */
+    size_t file;
+} clv_lm_tensor;
+
+typedef struct clv_lm_model {
+    char *path;
+    clv_lm_config config;
+    clv_gguf *gguf;       /* NULL: a folder */
+    clv_tensors **shards; /* [shard_count] */
+    size_t shard_count;
+    clv_lm_tensor top[CLV_LM_MODEL_ROLES];
+    clv_lm_tensor (*layers)[CLV_LM_ROLES]; /* from CLV_LM_MODEL_ROLES on */
+    float *factors; /* [turned / 2]: divisors of the frequencies; NULL: none */
+    clv_tokenizer *tokenizer;
+    int32_t ends[CLV_LM_ENDS_MOST]; /* tokens that end a text */
+    size_t end_count;
+    char *chat_template; /* NULL: none */
+    bool texts;          /* tokenizer and template are wanted */
+    uint64_t bytes, parameters;
+} clv_lm_model;
+
+/* `texts`: with its tokenizer and template, which must be there. CLV_OK; CLV_E_IO; CLV_E_FORMAT and
+ * CLV_E_UNSUPPORTED name the key or the tensor; CLV_E_MEMORY. */
+clv_status clv_lm_open(const char *path, bool texts, clv_lm_model **out);
+void clv_lm_close(clv_lm_model *model); /* accepts NULL */
+
+/* Rows [first, first + count) of a tensor, in its type (F64 becomes F32). */
+clv_status clv_lm_read(const clv_lm_model *model, const clv_lm_tensor *tensor, size_t first,
+                       size_t count, void *out);
+/* A vector as floats. */
+clv_status clv_lm_read_vector(const clv_lm_model *model, const clv_lm_tensor *tensor, float *out);
+size_t clv_lm_row_bytes(const clv_lm_tensor *tensor);
+
+/* ---- for model.c --------------------------------------------------------------------------------- */
+
+/* What a role's tensor is called in the files, its shape by the configuration, whether it may be absent. */
+typedef struct clv_lm_need {
+    const char *gguf, *folder;
+    size_t rows, columns; /* rows 1: a vector */
+    bool optional;
+} clv_lm_need;
+clv_lm_need clv_lm_needed(const clv_lm_config *config, clv_lm_role role);
+
+clv_status clv_lm_read_gguf(clv_lm_model *model);   /* configuration, tensors */
+clv_status clv_lm_read_folder(clv_lm_model *model); /* the same of a folder */
+clv_status clv_lm_check_config(const char *path, const clv_lm_config *config);
+/* Finds tokens that end a text, beside those that are there already. */
+clv_status clv_lm_add_end(clv_lm_model *model, int64_t id);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of a language model on a device: its weights brought there, memory, and a step through it. */
+#include "host/transformer/generate/part.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/transformer/blocks.h"
+#include "runtime/device/device.h"
+#include "runtime/device/queue.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- memory --------------------------------------------------------------------------------------- */
+
+static clv_status take(const clv_lm_part *p, uint64_t bytes, clv_buffer **out)
+{
+    clv_buffer_free(*out);
+    *out = NULL;
+    return clv_buffer_create(clv_queue_device(p->queue), (size_t)bytes, CLV_BUFFER_DEVICE, out);
+}
+
+static clv_status take_floats(const clv_lm_part *p, size_t floats, clv_buffer **out)
+{
+    return take(p, CLV_MAX(floats, (size_t)16) * sizeof(float), out);
+}
+
+/* Angles of every position below `positions`: cosine and sine of each pair, computed in double. */
+static clv_status make_angles(clv_lm_part *p, size_t positions)
+{
+    const clv_lm_config *c = &p->model->config;
+    const size_t half = c->turned / 2, floats = positions * c->turned;
+    float *angles = clv_alloc(floats, sizeof *angles);
+    if (!angles) return clv_fail(CLV_E_MEMORY, "no memory for %zu positions", positions);
+    for (size_t t = 0; t < half; ++t) {
+        const double factor = p->model->factors ? (double)p->model->factors[t] : 1;
+        const double speed = pow(c->base, -2.0 * (double)t / (double)c->turned) / factor;
+        for (size_t i = 0; i < positions; ++i) {
+            const double angle = (double)i / c->stretch * speed;
+            angles[i * c->turned + 2 * t] = (float)cos(angle);
+            angles[i * c->turned + 2 * t + 1] = (float)sin(angle);
+        }
+    }
+    clv_status status = take_floats(p, floats, &p->angles);
+    if (!status) status = clv_write(p->queue, p->angles, 0, angles, floats * sizeof *angles);
+    clv_free(angles);
+    p->angle_room = status ? 0 : positions;
+    return status;
+}
+
+static clv_status fit_rows(clv_lm_part *p, size_t rows)
+{
+    const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
+    const bool last = p->scored;
+    p->rows_room = 0;
+    CLV_TRY(take_floats(p, rows, &p->ids));
+    CLV_TRY(take_floats(p, rows * w.x, &p->x));
+    CLV_TRY(take_floats(p, rows * w.x, &p->h));
+    CLV_TRY(take_floats(p, rows * w.qkv, &p->qkv));
+    CLV_TRY(take_floats(p, rows * w.seen, &p->seen));
+    CLV_TRY(take_floats(p, rows * 2 * w.ffn, &p->inner));
+    CLV_TRY(take_floats(p, rows * w.ffn, &p->gated));
+    size_t scratch = 0, wide = 0;
+    if (p->family == CLV_LM_CORES)
+        scratch = clv_lm_cores_scratch(p, rows);
+    else
+        clv_lm_items_scratch(p, rows, &scratch, &wide);
+    CLV_TRY(take_floats(p, scratch, &p->scratch));
+    if (wide) CLV_TRY(take_floats(p, wide, &p->wide));
+    CLV_TRY(take_floats(
+        p, CLV_LM_SPLITS_MOST * p->model->config.heads * (2 + p->model->config.head), &p->parts));
+    if (last) CLV_TRY(take_floats(p, w.vocabulary, &p->out));
+    /* rows are read in whole groups: what lies behind their ends must be numbers */
+    CLV_TRY(clv_fill_enqueue(p->queue, p->x, 0, rows * w.x * sizeof(float), 0, NULL));
+    CLV_TRY(clv_fill_enqueue(p->queue, p->seen, 0, rows * w.seen * sizeof(float), 0, NULL));
+    CLV_TRY(clv_queue_wait(p->queue));
+    p->rows_room = rows;
+    return CLV_OK;
+}
+
+clv_status clv_lm_part_fit(clv_lm_part *p, size_t rows, size_t positions)
+{
+    if (positions > p->angle_room) CLV_TRY(make_angles(p, positions));
+    return rows > p->rows_room ? fit_rows(p, rows) : CLV_OK;
+}
+
+void clv_lm_cache_free(const clv_lm_part *p, clv_lm_cache *cache)
+{
+    for (size_t i = 0; cache->keys && i < p->count; ++i)
+        clv_buffer_free(cache->keys[i]), clv_buffer_free(cache->values[i]);
+    clv_free(cache->keys), clv_free(cache->values);
+    *cache = (clv_lm_cache){ 0 };
+}
+
+/* Copies what the heads have of `used` tokens: each has a place of its own that is as long as the room. */
+static clv_status move(const clv_lm_part *p, clv_buffer **buffer, size_t width, size_t used,
+                       size_t old_room, size_t room)
+{
+    const clv_lm_config *c = &p->model->config;
+    const size_t row = width * (p->half ? 2 : 4);
+    const size_t heads = p->family == CLV_LM_CORES ? c->kv_heads : 1;
+    const size_t wide = row * (p->family == CLV_LM_CORES ? 1 : c->kv_heads);
+    clv_buffer *bigger = NULL;
+    CLV_TRY(take(p, (uint64_t)room * wide * heads, &bigger));
+    clv_status status = CLV_OK;
+    const size_t kept = clv_round_up(used, 16) * wide; /* keys lie in tiles of 16 tokens */
+    for (size_t h = 0; h < heads && used && !status; ++h)
+        status = clv_copy_enqueue(p->queue, *buffer, h * old_room * wide, bigger, h * room * wide,
+                                  kept, NULL);
+    status = clv_queue_finish(p->queue, status);
+    clv_buffer_free(status ? bigger : *buffer);
+    if (!status) *buffer = bigger;
+    return status;
+}
+
+clv_status clv_lm_cache_grow(clv_lm_part *p, clv_lm_cache *cache, size_t used, size_t room)
+{
+    const size_t head = p->model->config.head;
+    const bool cores = p->family == CLV_LM_CORES;
+    room = clv_round_up(room, 32);
+    if (!cache->keys) {
+        cache->keys = clv_zalloc(p->count + 1, sizeof *cache->keys);
+        cache->values = clv_zalloc(p->count + 1, sizeof *cache->values);
+        if (!cache->keys || !cache->values) return clv_fail(CLV_E_MEMORY, "no memory for a cache");
+    }
+    for (size_t i = 0; i < p->count; ++i) {
+        CLV_TRY(move(p, &cache->keys[i], head, used, cache->room, room));
+        CLV_TRY(move(p, &cache->values[i], cores ? clv_round_up(head, 16) : head, used, cache->room,
+                     room));
+    }
+    cache->room = room;
+    return CLV_OK;
+}
+
+/* ---- a step --------------------------------------------------------------------------------------- */
+
+clv_status clv_lm_part_words(clv_lm_part *p, const int32_t *ids, size_t rows)
+{
+    clv_kept_tensor *words;
+    CLV_TRY(clv_write_enqueue(p->queue, p->ids, 0, ids, rows * sizeof *ids, NULL));
+    CLV_TRY(clv_lm_part_hold(p, CLV_LM_KEPT_WORDS, &words));
+    const clv_status status = p->family == CLV_LM_CORES
+                                  ? clv_lm_cores_embed(p, clv_tensor_buffer(words), rows)
+                                  : clv_lm_items_embed(p, clv_tensor_buffer(words), rows);
+    clv_tensor_put(words);
+    return status;
+}
+
+static clv_status product(clv_lm_part *p, const clv_lm_product *call)
+{
+    return p->family == CLV_LM_CORES ? clv_lm_cores_product(p, call)
+                                     : clv_lm_items_product(p, call);
+}
+
+static clv_status attention(clv_lm_part *p, const clv_lm_layer *l, const clv_lm_cache *cache,
+                            size_t layer, size_t first, size_t rows, size_t splits)
+{
+    const clv_lm_attend a = { .layer = l,
+                              .keys = cache->keys[layer],
+                              .values = cache->values[layer],
+                              .room = cache->room,
+                              .first = first,
+                              .rows = rows,
+                              .splits = splits };
+    return p->family == CLV_LM_CORES ? clv_lm_cores_attend(p, &a) : clv_lm_items_attend(p, &a);
+}
+
+/* What a product is to do with the norm of part->x: a core does it on the way for one token; else it is done
+ * before. */
+static clv_status norm(clv_lm_part *p, const clv_buffer *weights, size_t at, size_t row,
+                       size_t rows, clv_lm_product *call)
+{
+    const clv_lm_config *c = &p->model->config;
+    const size_t stride = clv_lm_widths_of(c).x;
+    call->rows = rows, call->x_stride = stride;
+    call->norms = weights, call->norm = at;
+    if (p->family == CLV_LM_CORES && rows == 1) {
+        call->x = p->x, call->x_offset = row * stride, call->kind = CLV_LM_NORM;
+        return CLV_OK;
+    }
+    const clv_norm n = { .x = { p->x, row * stride, stride },
+                         .y = { p->h, 0, stride },
+                         .parameters = weights,
+                         .weight = at,
+                         .rows = rows,
+                         .width = c->width,
+                         .eps = c->eps,
+                         .rms = true };
+    call->x = p->h, call->x_offset = 0, call->kind = CLV_LM_PLAIN;
+    return clv_norm_enqueue(p->queue, &n);
+}
+
+/* silu(gate x) * (up x): one product of two matrices side by side, or two. */
+static clv_status gates(clv_lm_part *p, const clv_lm_layer *l, clv_lm_product call)
+{
+    const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
+    call.w = &l->gate, call.y = p->gated, call.y_stride = w.ffn;
+    call.second = l->up.offset - l->gate.offset;
+    const bool both = l->paired && p->family == CLV_LM_CORES;
+    call.finish = both ? CLV_LM_GATES : CLV_LM_PLUS;
+    CLV_TRY(product(p, &call));
+    if (both) return CLV_OK;
+    call.w = &l->up, call.finish = CLV_LM_GATED;
+    return product(p, &call);
+}
+
+static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t layer, size_t first,
+                            size_t rows)
+{
+    const clv_lm_layer *l = &p->layers[layer];
+    const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
+    const bool cores = p->family == CLV_LM_CORES;
+    const size_t splits = cores ? clv_lm_cores_splits(p, first + rows, rows)
+                                : clv_lm_items_splits(p, first + rows, rows);
+    const bool joins = cores && splits > 1; /* the product puts the parts of the keys together */
+    clv_lm_product normed = {
+        .weights = l->weights, .biases = l->weights, .y = p->qkv, .y_stride = w.qkv
+    };
+    clv_lm_product adds = { .weights = l->weights,
+                            .w = &l->out,
+                            .x = joins ? p->parts : p->seen,
+                            .x_stride = w.seen,
+                            .rows = rows,
+                            .kind = joins ? CLV_LM_PARTS : CLV_LM_PLAIN,
+                            .splits = splits,
+                            .biases = l->weights,
+                            .y = p->x,
+                            .y_stride = w.x,
+                            .finish = CLV_LM_ADDS };
+    CLV_TRY(norm(p, l->weights, l->attn_norm, 0, rows, &normed));
+    for (size_t i = 0; i < l->qkv_count; ++i) {
+        normed.w = &l->qkv[i];
+        CLV_TRY(product(p, &normed));
+    }
+    CLV_TRY(attention(p, l, cache, layer, first, rows, splits));
+    CLV_TRY(product(p, &adds));
+    CLV_TRY(norm(p, l->weights, l->ffn_norm, 0, rows, &normed));
+    CLV_TRY(gates(p, l, normed));
+    adds.w = &l->down, adds.x = p->gated, adds.x_stride = w.ffn, adds.kind = CLV_LM_PLAIN;
+    return product(p, &adds);
+}
+
+clv_status clv_lm_part_layers(clv_lm_part *p, const clv_lm_cache *cache, size_t first, size_t rows)
+{
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < p->count && !status; ++i) {
+        clv_kept_tensor *weights;
+        CLV_TRY(clv_lm_part_hold(p, CLV_LM_KEPT_LAYERS + i, &weights));
+        p->layers[i].weights = clv_tensor_buffer(weights);
+        status = run_layer(p, cache, i, first, rows);
+        p->layers[i].weights = NULL;
+        clv_tensor_put(weights);
+    }
+    return status;
+}
+
+clv_status clv_lm_part_scores(clv_lm_part *p, size_t row)
+{
+    const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
+    clv_kept_tensor *head;
+    CLV_TRY(clv_lm_part_hold(p, p->scores_in, &head));
+    clv_lm_product call = { .weights = clv_tensor_buffer(head),
+                            .w = &p->scores,
+                            .biases = p->out_norm,
+                            .y = p->out,
+                            .y_stride = w.vocabulary };
+    clv_status status = norm(p, p->out_norm, 0, row, 1, &call);
+    if (!status) status = product(p, &call);
+    clv_tensor_put(head);
+    return status;
+}
+
+void clv_lm_part_close(clv_lm_part *p)
+{
+    if (!p->queue) return;
+    clv_queue_drain(p->queue);
+    clv_tensors_drop(clv_queue_device(p->queue), p);
+    clv_buffer *const all[] = { p->out_norm, p->ids,   p->x,     p->h,     p->qkv,
+                                p->seen,     p->inner, p->gated, p->parts, p->scratch,
+                                p->angles,   p->out,   p->wide };
+    for (size_t i = 0; i < CLV_LEN(all); ++i)
+        clv_buffer_free(all[i]);
+    clv_free(p->layers);
+    clv_queue_free(p->queue);
+    *p = (clv_lm_part){ 0 };
+}

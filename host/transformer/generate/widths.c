@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long rows are on devices, and what a token and a step need there. */
+#include "host/transformer/generate/part.h"
+
+#include "base/alloc.h"
+
+clv_lm_widths clv_lm_widths_of(const clv_lm_config *c)
+{
+    const size_t q = clv_lm_padded_rows(c->heads * c->head);
+    const size_t kv = clv_lm_padded_rows(c->kv_heads * c->head);
+    return (clv_lm_widths){ .x = clv_lm_padded_rows(c->width),
+                            .q = q,
+                            .kv = kv,
+                            .qkv = q + 2 * kv,
+                            .seen = q,
+                            .ffn = clv_lm_padded_rows(c->ffn),
+                            .vocabulary = clv_lm_padded_rows(c->vocabulary) };
+}
+
+uint64_t clv_lm_cache_bytes(const clv_lm_config *c, bool half)
+{
+    return 2 * (uint64_t)c->kv_heads * clv_round_up(c->head, 16) * (half ? 2 : 4);
+}
+
+uint64_t clv_lm_work_bytes(const clv_lm_config *c, size_t rows)
+{
+    const clv_lm_widths w = clv_lm_widths_of(c);
+    return 4 * ((uint64_t)rows * (2 * w.x + w.qkv + w.seen + 3 * w.ffn) + w.vocabulary) +
+           ((uint64_t)8 << 20);
+}
