@@ -22,6 +22,7 @@ static void on_signal(int number)
 
 void cli_catch_interrupts(void)
 {
+    interrupts = 0;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 }

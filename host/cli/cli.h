@@ -39,8 +39,15 @@ typedef enum cli_kind {
     CLI_DOUBLE,   /* double, finite */
     CLI_CHOICE,   /* int: index into `values` (a comma list) */
     CLI_BYTES,    /* uint64_t: "256M" */
+    CLI_TEXTS,    /* cli_list: any text, the option may be repeated */
     CLI_OPTIONAL, /* const char *: --bench or --bench=full; "" when given bare */
 } cli_kind;
+
+/* Of an option that may be repeated; ends with NULL. */
+enum { CLI_LIST_MOST = 32 };
+typedef struct cli_list {
+    const char *items[CLI_LIST_MOST + 1];
+} cli_list;
 
 /* One option. `target` points to a variable of the kind's type, preset to the default. */
 typedef struct cli_option {
@@ -129,7 +136,8 @@ void cli_status_line(const char *text);
 /* What goes on, on a terminal that wants progress: a line that the next message takes the place of.
  * NULL takes it away. */
 void cli_doing(const cli_common *common, const char *what);
-/* For commands without a bar: Ctrl-C is told by cli_interrupted, the second one ends the process. */
+/* For commands without a bar: Ctrl-C is told by cli_interrupted from now on, the second one ends the
+ * process. */
 void cli_catch_interrupts(void);
 bool cli_interrupted(void);
 
@@ -144,7 +152,7 @@ extern const cli_option cli_global_options[], cli_main_options[];
 extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_bench,
     cli_selftest, cli_cache;
 extern const cli_command cli_specfit, cli_embed, cli_classify, cli_tokenize, cli_detokenize,
-    cli_finetune;
+    cli_finetune, cli_generate;
 extern const cli_command cli_documents; /* for the build; not listed */
 
 #endif

@@ -155,6 +155,13 @@ static const char *take(const cli_option *option, const char *text, char *words,
     case CLI_TEXT:
         *(const char **)option->target = text;
         return *text ? NULL : "a text that is not empty";
+    case CLI_TEXTS:
+        for (size_t i = 0; i < CLI_LIST_MOST; ++i)
+            if (!((cli_list *)option->target)->items[i]) {
+                ((cli_list *)option->target)->items[i] = text;
+                return NULL;
+            }
+        return "at most 32 of them";
     case CLI_OPTIONAL:
         *(const char **)option->target = text ? text : "";
         return NULL;

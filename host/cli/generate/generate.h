@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `cleave generate` share. */
+#ifndef CLEAVE_HOST_CLI_GENERATE_GENERATE_H
+#define CLEAVE_HOST_CLI_GENERATE_GENERATE_H
+
+#include "host/cli/cli.h"
+
+#include <cleave/generate.h>
+
+typedef struct generate_args {
+    const char *prompt, *prompt_file, *ids, *system, *family;
+    cli_list stops;
+    cli_common common;
+    clv_sampling sampling;
+    uint64_t tokens, context, top_k, repeat_last, logits_top;
+    bool seeded, chat, ignore_eos, json, info, no_stream, stream;
+    int cache; /* a clv_language_cache */
+} generate_args;
+
+typedef struct generate_state {
+    const generate_args *args;
+    const char *path;
+    clv_context *context;
+    clv_language *language;
+    clv_sequence *sequence;
+    clv_report *report;
+    clv_sampling sampling;
+    clv_token_rows prompt; /* one row */
+    double load_s, prompt_s;
+} generate_state;
+
+/* The model without a device: for its tokens, and to see that it is one. */
+clv_status generate_look(generate_state *state);
+/* The model on the context's devices. */
+clv_status generate_open(generate_state *state);
+
+/* Reads the prompt of the options into state->prompt. */
+clv_status generate_read_prompt(generate_state *state);
+/* The tokens of a conversation; tells what was chosen for the user. */
+clv_status generate_render(generate_state *state, const clv_chat_message *messages, size_t count);
+
+/* Goes on from what was fed. `written` is to be cleared with generate_clear. */
+clv_status generate_write(generate_state *state, bool to_stdout, clv_written *written);
+void generate_clear(clv_written *written);
+/* The line at the end, to standard error. */
+void generate_summarize(const generate_state *state, const clv_written *written);
+
+/* --json: the object, on standard output. `scores` NULL: none. */
+clv_status generate_print_json(const generate_state *state, const clv_written *written,
+                               const float *scores);
+/* --info. */
+clv_status generate_print_info(const generate_state *state);
+/* A conversation on standard input. Returns the exit code. */
+int generate_talk(generate_state *state);
+
+#endif
