@@ -4,6 +4,7 @@
 #include <cleave/array_math.h>
 #include <cleave/blas.h>
 #include <cleave/blob.h>
+#include <cleave/generate.h>
 #include <cleave/items.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
@@ -27,6 +28,7 @@ static const struct {
     { SIZE_OF(clv_blob_options) },
     { SIZE_OF(clv_blob_summary) },
     { SIZE_OF(clv_box) },
+    { SIZE_OF(clv_chat_message) },
     { SIZE_OF(clv_cl_source) },
     { SIZE_OF(clv_context_options) },
     { SIZE_OF(clv_convolve_options) },
@@ -38,6 +40,8 @@ static const struct {
     { SIZE_OF(clv_item_arg) },
     { SIZE_OF(clv_items) },
     { SIZE_OF(clv_job) },
+    { SIZE_OF(clv_language_info) },
+    { SIZE_OF(clv_language_options) },
     { SIZE_OF(clv_launch) },
     { SIZE_OF(clv_link_options) },
     { SIZE_OF(clv_map_input) },
@@ -54,6 +58,7 @@ static const struct {
     { SIZE_OF(clv_probe_device) },
     { SIZE_OF(clv_probe_options) },
     { SIZE_OF(clv_product_options) },
+    { SIZE_OF(clv_sampling) },
     { SIZE_OF(clv_share) },
     { SIZE_OF(clv_specfit_options) },
     { SIZE_OF(clv_specfit_result) },
@@ -67,6 +72,8 @@ static const struct {
     { SIZE_OF(clv_tokenizer_options) },
     { SIZE_OF(clv_train_result) },
     { SIZE_OF(clv_trainer_options) },
+    { SIZE_OF(clv_writing) },
+    { SIZE_OF(clv_written) },
 };
 
 size_t clv_size_of(const char *structure)

@@ -9,6 +9,7 @@
                                      on NumPy's arrays or on such that stay on a device
     tokenize(), embed(), finetune(), classify(), Encoder, Trainer, Classifier
                                      texts: tokens, vectors, fine-tuning, classes
+    LanguageModel                    language models: texts that go on, answers, scores
     offload(), explain(), last_plan()   host or device, and why
     Kernel, map()                    OpenCL C of your own, split over all devices
     Report, log_to()                 what ran where, and why
@@ -29,6 +30,7 @@ from ._device_array import Array, ArrayStats, array, array_stats, empty
 from ._encoder import Encoder, Trainer, TrainResult, embed, tokenize
 from ._finetune import FinetuneResult, finetune
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
+from ._language import LanguageModel
 from ._library import LIBRARY_PATH, has
 from ._link import link
 from ._map import map_items as map
@@ -45,7 +47,7 @@ from .version import __version__
 
 __all__ = [
     "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier", "Context", "Device",
-    "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "Local", "MemoryRoom",
+    "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
     "array", "array_stats", "blobs", "classify", "compute", "convolve_2d", "default_context",

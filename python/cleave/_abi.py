@@ -201,6 +201,27 @@ TokenRows = _struct("clv_token_rows", [
     ("ids", c.POINTER(i32)), ("offsets", c.POINTER(size_t)), ("rows", size_t), ("tokens", size_t),
     ("truncated", size_t), ("unknown", size_t), ("replaced", size_t), ("id_room", size_t),
     ("row_room", size_t)], "tokenizer.h")
+ChatMessage = _struct("clv_chat_message", [("role", char_p), ("content", char_p)], "chat.h")
+LanguageOptions = _struct("clv_language_options", [
+    ("size", size_t), ("context", size_t), ("cache", enum), ("chunk", size_t),
+    ("split", c.POINTER(size_t)), ("split_count", size_t)], "generate.h")
+LanguageInfo = _struct("clv_language_info", [
+    ("size", size_t), ("architecture", char_p), ("name", char_p), ("template_", char_p),
+    ("layers", size_t), ("width", size_t), ("heads", size_t), ("kv_heads", size_t),
+    ("head_width", size_t), ("ffn", size_t), ("vocabulary", size_t), ("context", size_t),
+    ("room", size_t), ("parameters", u64), ("bytes", u64), ("ends", c.POINTER(i32)),
+    ("end_count", size_t), ("device_count", size_t)], "generate.h")
+Sampling = _struct("clv_sampling", [
+    ("size", size_t), ("penalty", double), ("penalty_last", size_t), ("top_k", size_t),
+    ("top_p", double), ("min_p", double), ("temperature", double), ("seed", u64)], "generate.h")
+Piece = c.CFUNCTYPE(c.c_int, void_p, size_t, i32, void_p)  # text, length, id, user
+Writing = _struct("clv_writing", [
+    ("size", size_t), ("tokens", size_t), ("sampling", c.POINTER(Sampling)),
+    ("stops", c.POINTER(char_p)), ("ignore_end", boolean), ("piece", Piece), ("user", void_p)],
+    "generate.h")
+Written = _struct("clv_written", [
+    ("size", size_t), ("tokens", void_p), ("count", size_t), ("text", void_p), ("length", size_t),
+    ("stop", enum), ("first_s", double), ("rest_s", double)], "generate.h")
 EncoderOptions = _struct("clv_encoder_options", [
     ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean)],
     "transformer.h")
@@ -311,6 +332,17 @@ OPTIONAL = {
     "clv_tokenize": (status, [void_p, c.POINTER(char_p), c.POINTER(size_t), size_t,
                               c.POINTER(TokenizeOptions), c.POINTER(TokenRows)]),
     "clv_token_rows_clear": (None, [c.POINTER(TokenRows)]),
+    "clv_free": (None, [void_p]),
+    "clv_language_open": (status, [void_p, char_p, c.POINTER(LanguageOptions), _OUT]),
+    "clv_language_close": (None, [void_p]),
+    "clv_language_get_info": (status, [void_p, c.POINTER(LanguageInfo)]),
+    "clv_language_tokenizer": (void_p, [void_p]),
+    "clv_language_chat": (status, [void_p, c.POINTER(ChatMessage), size_t, char_p,
+                                   c.POINTER(TokenRows), c.POINTER(char_p)]),
+    "clv_sequence_create": (status, [void_p, _OUT]),
+    "clv_sequence_free": (None, [void_p]),
+    "clv_sequence_feed": (status, [void_p, c.POINTER(i32), size_t, c.POINTER(f32)]),
+    "clv_sequence_write": (status, [void_p, c.POINTER(Writing), c.POINTER(Written)]),
     "clv_model_open": (status, [char_p, _OUT]),
     "clv_model_close": (None, [void_p]),
     "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its first member is the width

@@ -110,6 +110,14 @@ def texts(folder: os.PathLike[str], words: list[str], classes: list[int]) -> NDA
     return vectors
 
 
+def language(model: cleave.LanguageModel) -> float:
+    text = model.generate("a", max_tokens=2, seed=1, stop=["b"])
+    said: str = text if isinstance(text, str) else "".join(text)
+    answer = model.chat([{"role": "user", "content": said}], max_tokens=1)
+    best: NDArray[np.float32] = model.logits(model.tokenize("a"))
+    return float(best.max()) + (len(answer) if isinstance(answer, str) else 0)
+
+
 def failures() -> list[str]:
     said = []
     try:

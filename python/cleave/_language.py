@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models: texts that go on, answers, scores."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import queue
+import secrets
+import threading
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _abi
+from ._check import described, file_path, given, real, text, whole
+from ._context import Context, chosen
+from ._library import InThisProcess, check, lib, take_word
+from .errors import ArgumentError, ArgumentTypeError, Error
+
+STOPS = ("end", "stop", "length", "context", "caller")
+
+
+def _ids_of(rows: Any) -> list[int]:
+    return [int(rows.ids[i]) for i in range(rows.tokens)]
+
+
+def _sampling(temperature: float, top_k: int, top_p: float, min_p: float, repeat_penalty: float,
+              repeat_last: int, seed: int | None) -> Any:
+    return described("generate", _abi.Sampling, penalty=real("repeat_penalty", repeat_penalty),
+                     penalty_last=whole("repeat_last", repeat_last, 0, 1 << 30),
+                     top_k=whole("top_k", top_k, 0, 1 << 30), top_p=real("top_p", top_p),
+                     min_p=real("min_p", min_p), temperature=real("temperature", temperature),
+                     seed=secrets.randbits(32) if seed is None else whole("seed", seed, 0, 2**64 - 1))
+
+
+class _Text:
+    """One text of a model, while it is written."""
+
+    def __init__(self, model: LanguageModel, ids: list[int], max_tokens: int, sampling: Any,
+                 stop: Sequence[str], ignore_end: bool):
+        self._model, self._ids, self._sampling = model, ids, sampling
+        self._tokens = whole("max_tokens", max_tokens, 1, 1 << 30)
+        if isinstance(stop, str):
+            stop = [stop]
+        self._stops = (ctypes.c_char_p * (len(stop) + 1))(*(text("stop", s).encode() for s in stop))
+        self._ignore_end = bool(ignore_end)
+        self.ended = False
+
+    def write(self, hear: Any) -> str:
+        """All of the text; `hear` is told of its pieces."""
+        with self._model._sequence() as sequence:
+            feed = (ctypes.c_int32 * len(self._ids))(*self._ids)
+            check(lib.clv_sequence_feed(sequence, feed, len(self._ids), None))
+
+            def piece(start: Any, length: int, _id: int, _user: Any) -> int:
+                if length:
+                    hear(ctypes.string_at(start, length).decode(errors="replace"))
+                return int(self.ended)
+
+            heard = _abi.Piece(piece)
+            writing = _abi.Writing(
+                size=ctypes.sizeof(_abi.Writing), tokens=self._tokens,
+                sampling=ctypes.pointer(self._sampling),
+                stops=ctypes.cast(self._stops, ctypes.POINTER(ctypes.c_char_p)),
+                ignore_end=self._ignore_end, piece=heard)
+            written = _abi.Written(size=ctypes.sizeof(_abi.Written))
+            try:
+                check(lib.clv_sequence_write(sequence, ctypes.byref(writing),
+                                             ctypes.byref(written)))
+                return ctypes.string_at(written.text, written.length).decode(errors="replace")
+            finally:
+                lib.clv_free(written.tokens)
+                lib.clv_free(written.text)
+
+    def stream(self) -> Iterator[str]:
+        """Its pieces, as they are made by a thread; the text ends when nobody listens any more."""
+        pieces: queue.Queue[str | BaseException | None] = queue.Queue()
+
+        def work() -> None:
+            try:
+                self.write(pieces.put)
+                pieces.put(None)
+            except BaseException as error:  # pylint: disable=broad-except
+                pieces.put(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while True:
+                piece = pieces.get()
+                if piece is None:
+                    return
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            self.ended = True
+            thread.join()
+
+
+class LanguageModel(InThisProcess):
+    """A language model: a GGUF file, or a folder with config.json, safetensors and tokenizer.json.
+
+    Architectures llama, mistral, qwen2 and qwen3. Quantised weights stay quantised on the context's
+    devices. `tokens`: the most tokens of a text, prompt included (0: the model's, at most 4096).
+    `half_cache`: keys and values are kept as halves. Threads may share a model; they take turns.
+
+    Raises FileError, FormatError, UnsupportedError, ArgumentError, DeviceMemoryError.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, tokens: int = 0, half_cache: bool = False,
+                 context: Context | None = None):
+        self._language, self._users, self._lock = 0, 0, threading.Condition()
+        self.path = file_path("path", path)
+        self.context = chosen(context)
+        options = described("LanguageModel", _abi.LanguageOptions,
+                            context=whole("tokens", tokens, 0, 1 << 24), cache=int(bool(half_cache)))
+        made = ctypes.c_void_p()
+        with self.context.held() as handle:
+            check(lib.clv_language_open(handle, os.fsencode(self.path), ctypes.byref(options),
+                                        ctypes.byref(made)))
+            self.context.acquire()
+        self._language = made.value or 0
+        info = _abi.LanguageInfo(size=ctypes.sizeof(_abi.LanguageInfo))
+        check(lib.clv_language_get_info(self._language, ctypes.byref(info)))
+        self.architecture, self.name = take_word(info.architecture), take_word(info.name)
+        self.layers, self.vocabulary = int(info.layers), int(info.vocabulary)
+        self.parameters, self.tokens = int(info.parameters), int(info.room)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[int]:
+        self.context.check_process()
+        with self._lock:
+            if not self._language:
+                raise ArgumentError("LanguageModel: it is closed")
+            self._users += 1
+        try:
+            yield self._language
+        finally:
+            with self._lock:
+                self._users -= 1
+                self._lock.notify_all()
+
+    @contextlib.contextmanager
+    def _sequence(self) -> Iterator[int]:
+        with self._held() as language:
+            made = ctypes.c_void_p()
+            check(lib.clv_sequence_create(language, ctypes.byref(made)))
+            try:
+                yield made.value or 0
+            finally:
+                lib.clv_sequence_free(made)
+
+    def tokenize(self, prompt: str) -> list[int]:
+        """The token numbers of a text, with the token that begins one where the model has it."""
+        if not isinstance(prompt, str):
+            raise ArgumentTypeError(f"prompt: {given(prompt)} given, a text expected")
+        raw = prompt.encode(errors="replace")
+        rows = _abi.TokenRows()
+        try:
+            with self._held() as language:
+                check(lib.clv_tokenize(lib.clv_language_tokenizer(language),
+                                       (ctypes.c_char_p * 1)(raw), (ctypes.c_size_t * 1)(len(raw)),
+                                       1, None, ctypes.byref(rows)))
+            return _ids_of(rows)
+        finally:
+            lib.clv_token_rows_clear(ctypes.byref(rows))
+
+    def _talk(self, messages: Sequence[Mapping[str, str]], template: str) -> list[int]:
+        rows = _abi.TokenRows()
+        made = (_abi.ChatMessage * max(len(messages), 1))()
+        for i, message in enumerate(messages):
+            try:
+                role, content = message["role"], message["content"]
+            except (KeyError, TypeError):
+                raise ArgumentTypeError(f"messages: {given(message)} given, a dictionary with role "
+                                        "and content expected") from None
+            made[i] = _abi.ChatMessage(text("role", role).encode(),
+                                       text("content", content).encode(errors="replace"))
+        try:
+            with self._held() as language:
+                check(lib.clv_language_chat(language, made, len(messages),
+                                            text("template", template).encode(),
+                                            ctypes.byref(rows), None))
+            return _ids_of(rows)
+        finally:
+            lib.clv_token_rows_clear(ctypes.byref(rows))
+
+    def generate(self, prompt: str, *, max_tokens: int = 256, temperature: float = 0.8,
+                 top_k: int = 40, top_p: float = 0.95, min_p: float = 0.05,
+                 repeat_penalty: float = 1.0, repeat_last: int = 64, seed: int | None = None,
+                 stop: Sequence[str] = (), ignore_end: bool = False,
+                 stream: bool = False) -> str | Iterator[str]:
+        """The text that goes on from a prompt; with stream=True an iterator of its pieces.
+
+        Tokens are drawn from the top_k likeliest, of these from the fewest that have the probability
+        top_p together, of these from those with min_p of the highest probability, by
+        softmax(score / temperature); temperature 0 takes the likeliest. The same seed gives the same
+        text; without one a random one is taken.
+        """
+        sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
+        made = _Text(self, self.tokenize(prompt), max_tokens, sampling, stop, ignore_end)
+        return made.stream() if stream else made.write(lambda piece: None)
+
+    def chat(self, messages: Sequence[Mapping[str, str]], *, template: str = "auto",
+             max_tokens: int = 256, temperature: float = 0.8, top_k: int = 40,
+             top_p: float = 0.95, min_p: float = 0.05, repeat_penalty: float = 1.0,
+             repeat_last: int = 64, seed: int | None = None, stop: Sequence[str] = (),
+             stream: bool = False) -> str | Iterator[str]:
+        """The answer to a conversation: messages are dictionaries of role ("system", "user",
+        "assistant") and content. The rest as generate()."""
+        sampling = _sampling(temperature, top_k, top_p, min_p, repeat_penalty, repeat_last, seed)
+        made = _Text(self, self._talk(messages, template), max_tokens, sampling, stop, False)
+        return made.stream() if stream else made.write(lambda piece: None)
+
+    def logits(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Scores of every token behind the last of `ids`: float32, before any softmax."""
+        tokens = [whole("ids", one, 0, 2**31 - 1) for one in ids]
+        out = np.empty(self.vocabulary, np.float32)
+        with self._sequence() as sequence:
+            check(lib.clv_sequence_feed(sequence, (ctypes.c_int32 * len(tokens))(*tokens),
+                                        len(tokens),
+                                        out.ctypes.data_as(ctypes.POINTER(ctypes.c_float))))
+        return out
+
+    def close(self) -> None:
+        """Waits for calls of other threads; a second time does nothing."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._users)
+            language, self._language = self._language, 0
+        if language and self.context.ours:
+            lib.clv_language_close(language)
+            self.context.release()
+
+    def __enter__(self) -> LanguageModel:
+        return self
+
+    def __exit__(self, *_unused: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<cleave.LanguageModel {self.path}{'' if self._language else ', closed'}>"
+
+    def __del__(self) -> None:
+        if getattr(self, "_language", 0):
+            with contextlib.suppress(Error):
+                self.close()

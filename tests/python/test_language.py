@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models: texts, conversations, scores of small random models."""
+import json
+import os
+
+import numpy as np
+import pytest
+
+import cleave
+
+DATA = os.path.join(os.environ["CLEAVE_TEST_SOURCE"], "tests", "data", "generate")
+with open(os.path.join(DATA, "tiny.json"), encoding="utf-8") as file:
+    GOLDEN = json.load(file)
+NAME = "tiny-qwen2.gguf"
+
+
+@pytest.fixture(name="model", scope="module")
+def _model():
+    with cleave.LanguageModel(os.path.join(DATA, "tiny", NAME)) as model:
+        yield model
+
+
+def test_scores_are_those_of_the_reference(model):
+    for case in GOLDEN[NAME]:
+        scores = model.logits(case["prompt_tokens"])
+        assert scores.dtype == np.float32 and scores.shape == (model.vocabulary,)
+        for token, score in case.get("top", []):
+            assert abs(scores[token] - score) < 1e-3
+
+
+def test_texts_are_the_same_in_pieces(model):
+    case = GOLDEN[NAME][0]
+    options = {"max_tokens": len(case["tokens"]), "temperature": 0.0, "ignore_end": True}
+    assert model.tokenize(case["prompt"]) == case["prompt_tokens"]
+    whole = model.generate(case["prompt"], **options)
+    pieces = list(model.generate(case["prompt"], stream=True, **options))
+    assert "".join(pieces) == whole and len(pieces) > 1
+    stop = whole[len(whole) // 2]
+    assert model.generate(case["prompt"], stop=[stop], **options) == whole[:whole.index(stop)]
+
+
+def test_seeds_and_listeners_that_leave(model):
+    one, two, other = (model.generate("the cat", max_tokens=12, temperature=2.0, seed=s,
+                                      ignore_end=True) for s in (1, 1, 2))
+    assert one == two != other
+    pieces = model.generate("the cat", max_tokens=1000, ignore_end=True, stream=True)
+    assert next(pieces)
+    pieces.close()  # the text ends, or this would take long
+
+
+def test_conversations(model):
+    answer = model.chat([{"role": "user", "content": "the sun"}], template="chatml", max_tokens=4)
+    assert isinstance(answer, str)
+    with pytest.raises(cleave.ArgumentTypeError, match="role and content"):
+        model.chat([{"role": "user"}])
+    with pytest.raises(cleave.ArgumentError, match="no family"):
+        model.chat([{"role": "user", "content": "a"}], template="none of them")
+
+
+def test_what_is_wrong_is_named(tmp_path):
+    with pytest.raises(cleave.FileError, match="no such model"):
+        cleave.LanguageModel(tmp_path / "nothing.gguf")
+    with pytest.raises(cleave.ArgumentError, match="asked for, the model has"):
+        cleave.LanguageModel(os.path.join(DATA, "tiny", NAME), tokens=1 << 20)
+    model = cleave.LanguageModel(os.path.join(DATA, "tiny", NAME))
+    with pytest.raises(cleave.ArgumentError, match="max_tokens"):
+        model.generate("a", max_tokens=0)
+    with pytest.raises(cleave.ArgumentError, match="temperature"):
+        model.generate("a", temperature=-1)
+    model.close()
+    model.close()
+    with pytest.raises(cleave.ArgumentError, match="closed"):
+        model.logits([1])
