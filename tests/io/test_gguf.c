@@ -15,15 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *data(const char *format, const char *name)
-{
-    static char path[4096];
-    char inside[256];
-    snprintf(inside, sizeof inside, format, name);
-    snprintf(path, sizeof path, "%s/%s", CLEAVE_GENERATE_DATA, inside);
-    return path;
-}
-
 /* What the message must hold. Files whose container is right and whose model is not are not here. */
 static const struct {
     const char *name, *part;
@@ -52,7 +43,7 @@ static void every_bad_file_gets_its_verdict(void **state)
     (void)state;
     for (size_t i = 0; i < CLV_LEN(wrong); ++i) {
         clv_gguf *file;
-        const char *path = data("bad/%s.gguf", wrong[i].name);
+        const char *path = test_data("generate/bad/%s.gguf", wrong[i].name);
         EXPECT_FAIL(wrong[i].status, wrong[i].part, clv_gguf_open(path, &file));
         EXPECT_FAIL(wrong[i].status, path, clv_gguf_open(path, &file));
         assert_null(file);
@@ -67,7 +58,7 @@ static void a_good_file_is_read(void **state)
         clv_gguf *file;
         clv_gguf_value v, token;
         float row[32];
-        EXPECT_OK(clv_gguf_open(data("bad/%s.gguf", good[i]), &file));
+        EXPECT_OK(clv_gguf_open(test_data("generate/bad/%s.gguf", good[i]), &file));
         assert_int_equal(clv_gguf_version(file), i == 1 ? 2 : 3);
         assert_int_equal(clv_gguf_pair_count(file), 17);
         assert_string_equal(clv_gguf_pair(file, 0, &v), "general.architecture");
@@ -279,7 +270,7 @@ static void blocks_have_their_values(void **state)
     (void)state;
     size_t length, seen = 0;
     clv_json *root;
-    char *text = test_read_data("generate/quant.json", &length);
+    char *text = test_data_read("generate/quant.json", &length);
     EXPECT_OK(clv_json_parse("quant.json", text, length, &root));
     for (const char *name = NULL; (name = clv_json_next_key(root, name)); ++seen) {
         const clv_json *type = clv_json_get(root, name), *rows = clv_json_get(type, "rows");

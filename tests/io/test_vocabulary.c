@@ -21,15 +21,6 @@
 static const clv_tokenizer_options lenient = { .size = sizeof lenient, .replace_invalid = true };
 static const clv_tokenize_options bare = { .size = sizeof bare, .bare = true };
 
-static const char *data(const char *name)
-{
-    static char path[8][4096];
-    static size_t next;
-    char *out = path[next++ % 8];
-    snprintf(out, sizeof path[0], "%s/%s", CLEAVE_GENERATE_DATA, name);
-    return out;
-}
-
 static void expect_ids(const clv_token_rows *rows, const int32_t *ids, size_t count)
 {
     assert_int_equal(rows->tokens, count);
@@ -110,7 +101,7 @@ static size_t check_table(const clv_tokenizer *t, const char *name, bool returns
     size_t length, seen = 0;
     char file[64];
     snprintf(file, sizeof file, "generate/%s", name);
-    char *table = test_read_data(file, &length);
+    char *table = test_data_read(file, &length);
     clv_token_rows rows = { 0 };
     for (char *line = strtok(table, "\n"); line; line = strtok(NULL, "\n")) {
         if (*line == '#') continue;
@@ -194,14 +185,14 @@ static void ids_of_the_tiny_models(void **state)
     size_t length, seen = 0;
     clv_json *root;
     clv_token_rows rows = { 0 };
-    char *text = test_read_data("generate/tiny.json", &length);
+    char *text = test_data_read("generate/tiny.json", &length);
     EXPECT_OK(clv_json_parse("tiny.json", text, length, &root));
     for (const char *name = NULL; (name = clv_json_next_key(root, name));) {
         const clv_json *cases = clv_json_get(root, name);
         char path[64];
         clv_tokenizer *t;
         snprintf(path, sizeof path, "tiny/%s", name);
-        EXPECT_OK(clv_tokenizer_open(data(path), NULL, &t));
+        EXPECT_OK(clv_tokenizer_open(test_data("generate/%s", path), NULL, &t));
         for (size_t i = 0; i < clv_json_count(cases); ++i) {
             const clv_json *ids = clv_json_get(clv_json_at(cases, i), "prompt_tokens");
             const char *prompt =
@@ -226,7 +217,7 @@ static void what_is_known_is_told(void **state)
     (void)state;
     clv_tokenizer *t;
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
-    EXPECT_OK(clv_tokenizer_open(data("tiny/tiny-legacy.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/tiny/tiny-legacy.gguf"), NULL, &t));
     clv_tokenizer_get_info(t, &info);
     assert_int_equal(info.kind, CLV_TOKENIZER_BPE);
     assert_int_equal(info.vocabulary, 300);
@@ -237,7 +228,7 @@ static void what_is_known_is_told(void **state)
     assert_int_equal(clv_tokenizer_type(t, 40), CLV_TOKEN_NORMAL);
     assert_int_equal(clv_tokenizer_type(t, 300), CLV_TOKEN_NONE);
     clv_tokenizer_close(t);
-    EXPECT_OK(clv_tokenizer_open(data("tiny/tiny-spm.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/tiny/tiny-spm.gguf"), NULL, &t));
     clv_tokenizer_get_info(t, &info);
     assert_int_equal(info.kind, CLV_TOKENIZER_SENTENCEPIECE);
     assert_int_equal(clv_tokenizer_type(t, 3), CLV_TOKEN_BYTE);
@@ -251,7 +242,7 @@ static void special_tokens_in_a_text(void **state)
     static const clv_tokenize_options literal = { .size = sizeof literal, .literal = true };
     clv_tokenizer *t;
     clv_token_rows rows = { 0 }, plain = { 0 };
-    EXPECT_OK(clv_tokenizer_open(data("tiny/tiny-float.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/tiny/tiny-float.gguf"), NULL, &t));
     EXPECT_IDS(t, "<|im_start|>the<|im_end|>", NULL, 1, clv_tokenizer_find(t, "the"), 2);
     /* as text they are characters, of which none is special */
     const char *text = "<|im_end|>";
@@ -279,7 +270,7 @@ static void bytes_that_are_no_text(void **state)
     static const clv_tokenizer_options drop = { .size = sizeof drop, .drop_invalid = true };
     clv_tokenizer *strict, *replaces, *drops;
     clv_token_rows rows = { 0 };
-    const char *path = data("tiny/tiny-float.gguf"), *bad = "a\xE2\x82y";
+    const char *path = test_data("generate/tiny/tiny-float.gguf"), *bad = "a\xE2\x82y";
     EXPECT_OK(clv_tokenizer_open(path, NULL, &strict));
     EXPECT_OK(clv_tokenizer_open(path, &lenient, &replaces));
     EXPECT_OK(clv_tokenizer_open(path, &drop, &drops));
@@ -302,7 +293,7 @@ static void pieces_are_whole_characters(void **state)
     clv_token_rows rows = { 0 };
     const char *text = "\xF0\x9F\x98\x80!", *piece; /* an emoji: four tokens */
     size_t length;
-    EXPECT_OK(clv_tokenizer_open(data("tiny/tiny-float.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/tiny/tiny-float.gguf"), NULL, &t));
     EXPECT_OK(clv_tokenize(t, &text, NULL, 1, NULL, &rows));
     assert_int_equal(rows.tokens, 5);
     EXPECT_OK(clv_detokenizer_create(t, false, &d));
@@ -339,7 +330,7 @@ static void sentencepiece_spells_by_bytes(void **state)
     (void)state;
     clv_tokenizer *t;
     clv_token_rows rows = { 0 };
-    EXPECT_OK(clv_tokenizer_open(data("tiny/tiny-spm.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/tiny/tiny-spm.gguf"), NULL, &t));
     const char *nothing = "";
     EXPECT_OK(clv_tokenize(t, &nothing, NULL, 1, &bare, &rows));
     assert_int_equal(rows.tokens, 0); /* not even a space */
@@ -370,7 +361,7 @@ static void long_words_take_no_quadratic_time(void **state)
         clv_tokenizer *t;
         clv_token_rows rows = { 0 };
         const char *texts[] = { word };
-        EXPECT_OK(clv_tokenizer_open(data(models[i]), NULL, &t));
+        EXPECT_OK(clv_tokenizer_open(test_data("generate/%s", models[i]), NULL, &t));
         const double started = clv_now();
         EXPECT_OK(clv_tokenize(t, texts, NULL, 1, NULL, &rows));
         if (clv_now() - started > 20) fail_msg("%s: %.1f s", models[i], clv_now() - started);
@@ -388,11 +379,11 @@ static void files_with_a_wrong_vocabulary(void **state)
     (void)state;
     clv_tokenizer *t;
     EXPECT_FAIL(CLV_E_FORMAT, "tokenizer.ggml.tokens is missing",
-                clv_tokenizer_open(data("bad/no_tokens.gguf"), NULL, &t));
+                clv_tokenizer_open(test_data("generate/bad/no_tokens.gguf"), NULL, &t));
     EXPECT_FAIL(CLV_E_FORMAT, "tokenizer.ggml.pre is \"nobody-knows\"",
-                clv_tokenizer_open(data("bad/unknown_pre.gguf"), NULL, &t));
+                clv_tokenizer_open(test_data("generate/bad/unknown_pre.gguf"), NULL, &t));
     assert_null(t);
-    EXPECT_OK(clv_tokenizer_open(data("bad/ok.gguf"), NULL, &t));
+    EXPECT_OK(clv_tokenizer_open(test_data("generate/bad/ok.gguf"), NULL, &t));
     EXPECT_IDS(t, "the a", NULL, clv_tokenizer_find(t, "th"), 'e',
                clv_tokenizer_find(t, "\xC4\xA0"
                                      "a"));
@@ -403,7 +394,7 @@ static void files_with_a_wrong_vocabulary(void **state)
 static clv_status open_changed(const char *from, const char *to, clv_tokenizer **t)
 {
     size_t length;
-    char *text = test_read_data("generate/tiny/hf-llama/tokenizer.json", &length);
+    char *text = test_data_read("generate/tiny/hf-llama/tokenizer.json", &length);
     char *at = strstr(text, from);
     assert_non_null(at);
     clv_text changed = { 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Language models of every architecture and type on every device and in plain C, against a decoder in double
  * precision; texts that are written token by token. */
+#include "data.h"
 #include "device.h"
 #include "test.h"
 
@@ -24,10 +25,8 @@ static size_t words; /* of the model's vocabulary */
 static clv_language *open_tiny(clv_context *context, const char *name,
                                const clv_language_options *options)
 {
-    char path[512];
     clv_language *l;
-    snprintf(path, sizeof path, GENERATE_DATA "/tiny/%s", name);
-    EXPECT_OK(clv_language_open(context, path, options, &l));
+    EXPECT_OK(clv_language_open(context, test_data("generate/tiny/%s", name), options, &l));
     clv_language_info info = CLV_INIT(clv_language_info);
     EXPECT_OK(clv_language_get_info(l, &info));
     words = info.vocabulary;
@@ -245,7 +244,7 @@ static void what_does_not_fit_is_refused(void **state)
     EXPECT_FAIL(CLV_E_IO, "no such model", clv_language_open(NULL, "nothing.gguf", &usual, &l));
     o.context = 1 << 20;
     EXPECT_FAIL(CLV_E_ARGUMENT, "asked for, the model has",
-                clv_language_open(NULL, GENERATE_DATA "/tiny/tiny-k.gguf", &o, &l));
+                clv_language_open(NULL, test_data("generate/tiny/tiny-k.gguf"), &o, &l));
     o.context = 8;
     l = open_tiny(NULL, "tiny-k.gguf", &o);
     EXPECT_OK(clv_sequence_create(l, &s));
@@ -263,7 +262,7 @@ static int read_golden(void **state)
     char *text;
     size_t length;
     (void)state;
-    EXPECT_OK(clv_file_read(GENERATE_DATA "/tiny.json", 1 << 24, &text, &length));
+    EXPECT_OK(clv_file_read(test_data("generate/tiny.json"), 1 << 24, &text, &length));
     EXPECT_OK(clv_json_parse("tiny.json", text, length, &golden));
     clv_free(text);
     return 0;

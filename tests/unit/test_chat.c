@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host/chat: templates as jinja2 renders them, what comes from users, what is refused, limits. */
 #include "run.h"
+#include "data.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -47,7 +48,7 @@ static void templates_are_rendered_as_by_jinja(void **state)
     size_t length;
     clv_json *root;
     clv_chat_message messages[MOST_MESSAGES];
-    char *text = test_read_data("generate/templates.json", &length);
+    char *text = test_data_read("generate/templates.json", &length);
     EXPECT_OK(clv_json_parse("templates.json", text, length, &root));
     const size_t count = take_messages(clv_json_get(root, "messages"), messages);
     clv_chat_options options = CLV_INIT(clv_chat_options);
@@ -113,7 +114,7 @@ static void conversations_of_public_models(void **state)
     clv_chat_message messages[MOST_MESSAGES];
     if (!getenv("CLEAVE_SMOLLM2") || !getenv("CLEAVE_VOCABULARIES"))
         test_skip("CLEAVE_SMOLLM2 or CLEAVE_VOCABULARIES is not set");
-    char *text = test_read_data("generate/chat.json", &length);
+    char *text = test_data_read("generate/chat.json", &length);
     EXPECT_OK(clv_json_parse("chat.json", text, length, &root));
     assert_int_equal(clv_json_count(root), 32);
     for (size_t i = 0; i < clv_json_count(root); ++i) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tokens drawn from scores, against distributions in double precision; layers cut between devices. */
+#include "data.h"
 #include "test.h"
 
 #include "base/alloc.h"
@@ -22,7 +23,7 @@ static void read_golden(void)
 {
     char *text;
     size_t length;
-    EXPECT_OK(clv_file_read(GENERATE_DATA "/sampling.json", 1 << 24, &text, &length));
+    EXPECT_OK(clv_file_read(test_data("generate/sampling.json"), 1 << 24, &text, &length));
     EXPECT_OK(clv_json_parse("sampling.json", text, length, &golden));
     clv_free(text);
     const clv_json *all = clv_json_get(golden, "logits");

@@ -135,11 +135,11 @@ static clv_status convert(state *s)
 
 static int check_files(const detokenize_args *a, const char *model)
 {
-    const cli_file output = { "-o", a->output, NULL };
-    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->input, NULL } };
+    const cli_file output = { "-o", a->output, NULL, CLI_LINES };
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->input, NULL,
+                                                                   CLI_STREAM } };
     cli_model_files("MODEL", model, inputs);
-    const int code = cli_check_files(&cli_detokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
-    return code < 0 ? cli_check_outputs(&cli_detokenize, &output, 1) : code;
+    return cli_check_files(&cli_detokenize, NULL, inputs, CLV_LEN(inputs), &output, 1);
 }
 
 static int run(int argc, char **argv)
@@ -159,9 +159,7 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, NULL };
     int operands, code = cli_parse(&cli_detokenize, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if (operands != 1)
-        return cli_error(&cli_detokenize, CLI_USAGE, "%d operands given, expected one model",
-                         operands);
+    if ((code = cli_check_operands(&cli_detokenize, "MODEL", operands, argv + 1)) >= 0) return code;
     if ((code = check_files(&a, argv[1])) >= 0) return code;
 
     clv_tokenizer *t = NULL;
