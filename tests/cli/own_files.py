@@ -102,7 +102,7 @@ def check_names():
 def check_model():
     for name in "model.safetensors", "tokenizer.json", "config.json", "vocab.txt":
         refuses("is what MODEL_DIR reads", "embed", "model", "-i", "in.txt", "-o", "model/" + name)
-    refuses("is what MODEL_DIR reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
+    refuses("is what MODEL reads", "tokenize", "model", "-i", "in.txt", "-o", "model/vocab.txt")
     goes_on("tokenize", "no-model", "-i", "in.txt", "-o", "model/new.json")
 
 

@@ -142,7 +142,7 @@ static int conversation(generate_state *s)
 
 /* ---- options --------------------------------------------------------------------------------------- */
 
-static int check(generate_args *a, int operands)
+static int check(const generate_args *a)
 {
     const clv_sampling *p = &a->sampling;
     const struct {
@@ -157,11 +157,6 @@ static int check(generate_args *a, int operands)
         { "--logits-top", "at most 1048576", (double)a->logits_top, a->logits_top <= MOST_TOP },
     };
     const int prompts = (a->prompt != NULL) + (a->prompt_file != NULL) + (a->ids != NULL);
-    if (operands != 1)
-        return cli_error(&cli_generate, CLI_USAGE,
-                         "%d operands given, expected one model: a GGUF "
-                         "file or a folder",
-                         operands);
     for (size_t i = 0; i < CLV_LEN(rules); ++i)
         if (!rules[i].good)
             return cli_error(&cli_generate, CLI_USAGE, "%s: %.12g given, expected %s",
@@ -179,6 +174,14 @@ static int check(generate_args *a, int operands)
     if (a->json && !a->info && !prompts)
         return cli_error(&cli_generate, CLI_USAGE, "--json needs a prompt");
     return -1;
+}
+
+static int check_files(const generate_args *a, const char *model)
+{
+    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "--prompt-file", a->prompt_file,
+                                                                   NULL, CLI_STREAM } };
+    cli_model_files("MODEL", model, inputs);
+    return cli_check_files(&cli_generate, &a->common, inputs, CLV_LEN(inputs), NULL, 0);
 }
 
 static uint64_t random_seed(void)
@@ -240,7 +243,9 @@ static int run(int argc, char **argv)
     cli_common_table(&a.common, common);
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_generate, tables, argc, argv, &operands);
-    if (code < 0) code = check(&a, operands);
+    if (code < 0) code = cli_check_operands(&cli_generate, "MODEL", operands, argv + 1);
+    if (code < 0) code = check(&a);
+    if (code < 0) code = check_files(&a, argv[1]);
     if (code >= 0) return code;
     p->top_k = (size_t)a.top_k, p->penalty_last = (size_t)a.repeat_last;
     if (!a.seeded) p->seed = random_seed();

@@ -3,7 +3,8 @@
 #ifndef CLEAVE_HOST_CLI_GENERATE_GENERATE_H
 #define CLEAVE_HOST_CLI_GENERATE_GENERATE_H
 
-#include "host/cli/cli.h"
+#include "host/cli/clash.h"
+#include "host/cli/text/texts.h"
 
 #include <cleave/generate.h>
 

@@ -66,8 +66,8 @@ void cli_model_files(const char *option, const char *folder, cli_file files[CLI_
     struct stat info;
     const bool single = stat(folder, &info) == 0 && S_ISREG(info.st_mode); /* a GGUF file */
     for (size_t i = 0; i < CLI_MODEL_FILES; ++i)
-        files[i] =
-            single ? (cli_file){ option, folder, NULL } : (cli_file){ option, names[i], folder };
+        files[i] = single ? (cli_file){ option, i ? NULL : folder, NULL }
+                          : (cli_file){ option, names[i], folder };
 }
 
 void cli_text_count(cli_text_counts *counts, const clv_token_rows *rows)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cleave generate` from prompts to texts: the goldens on every device, choices, files that are wrong.
+
+usage: text_generate.py CLEAVE pocl|intel|mesa|reference     reference: also choices, and files that are wrong
+
+The goldens are greedy tokens and highest scores of small random models in float64 (tests/data/generate)."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import paco_kit as kit
+import testdata
+
+CLEAVE, PLATFORM = sys.argv[1:]
+TINY = testdata.path_of("generate/tiny")
+WRONG = []
+TOLERANCE = 2e-3  # of a score, in single precision
+
+
+def run(*arguments, text=None):
+    return subprocess.run([CLEAVE, "generate", *arguments], input=text, capture_output=True, timeout=600)
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        WRONG.append("%s: expected %r, got %r" % (what, wanted, got))
+
+
+def answer(*arguments):
+    done = run(*arguments, "--json", "-q")
+    if done.returncode:
+        WRONG.append("%s: exit code %d, %s" % (arguments, done.returncode, done.stderr.decode()))
+        return None
+    return json.loads(done.stdout)
+
+
+def refuses(code, part, *arguments):
+    done = run(*arguments)
+    lines = done.stderr.decode().splitlines()
+    if done.returncode != code or done.stdout or not any(part in line for line in lines):
+        WRONG.append("%s: exit code %d, %r; expected %d and %r" % (
+            arguments, done.returncode, done.stderr.decode(), code, part))
+
+
+def same_tokens(case, tokens):
+    """Up to the first place where two tokens are nearly equal and the other one was taken."""
+    for i, wanted in enumerate(case["tokens"]):
+        if i >= len(tokens):
+            return False
+        if tokens[i] != wanted:
+            return tokens[i] == case["seconds"][i] and case["leads"][i] <= 2 * TOLERANCE
+    return len(tokens) == len(case["tokens"])
+
+
+def check_goldens(name, cases, where):
+    for case in cases:
+        if "tokens" not in case:
+            continue
+        prompt = ["--prompt", case["prompt"]] if case.get("prompt") else \
+            ["--ids", ",".join(map(str, case["prompt_tokens"]))]
+        got = answer(os.path.join(TINY, name), *prompt, "--temperature", "0", "--ignore-eos",
+                     "--max-tokens", str(len(case["tokens"])), "--logits-top", str(len(case["top"])),
+                     *where)
+        if not got:
+            continue
+        what = "%s %s %s" % (name, prompt[1][:20], where)
+        expect(what + ": prompt", case["prompt_tokens"], got["prompt_tokens"])
+        scores = dict(map(tuple, got["logits_top"]))
+        lowest = min(score for _, score in case["top"])
+        for token, score in case["top"]:
+            if score > lowest + TOLERANCE and abs(scores.get(token, 1e9) - score) > TOLERANCE:
+                WRONG.append("%s: the score of %d is %s, expected %g" % (
+                    what, token, scores.get(token), score))
+        if not same_tokens(case, got["tokens"]):
+            WRONG.append("%s: tokens %s, expected %s" % (what, got["tokens"], case["tokens"]))
+
+
+def check_choices():
+    model = os.path.join(TINY, "tiny-legacy.gguf")
+    prompt = ["--prompt", "the cat", "-n", "24", "--ignore-eos", "--temperature", "2", "-q"]
+    one, two, other = (run(model, *prompt, "--seed", seed).stdout for seed in ("1", "1", "2"))
+    expect("one seed, one text", one, two)
+    expect("another seed, another text", True, one != other)
+    expect("in pieces or at once", one, run(model, *prompt, "--seed", "1", "--no-stream").stdout)
+    expect("valid UTF-8", True, one.decode("utf-8") is not None)
+    whole = answer(model, *prompt[:-1], "--seed", "1")
+    stop = whole["text"][len(whole["text"]) // 2]
+    cut = answer(model, *prompt[:-1], "--seed", "1", "--stop", stop)
+    expect("stop", ("stop", whole["text"][:whole["text"].index(stop)]), (cut["stop"], cut["text"]))
+    expect("length", "length", whole["stop"])
+    piped = run(model, *prompt[2:], "--prompt", "-", "--seed", "1", text=b"the cat")
+    expect("standard input", one, piped.stdout)
+    info = run(model, "--info")
+    expect("--info", (0, True), (info.returncode, b"llama" in info.stdout))
+
+
+def check_refusals(folder):
+    model, target = os.path.join(TINY, "tiny-legacy.gguf"), os.path.join(folder, "absent")
+    refuses(2, "MODEL is missing", "--prompt", "x")
+    refuses(2, target, target, "--prompt", "x")
+    refuses(2, "--top-p", model, "--prompt", "x", "--top-p", "1.5")
+    refuses(2, "exclude each other", model, "--prompt", "x", "--ids", "1")
+    refuses(2, "--ids", model, "--ids", "1,99999999")
+    refuses(2, "no prompt", model)
+    bad = testdata.path_of("generate/bad")
+    for name in sorted(os.listdir(bad)):
+        if not name.startswith("ok"):
+            done = run(os.path.join(bad, name), "--ids", "1", "-n", "1")
+            expect("bad/%s" % name, (2, b"", True),
+                   (done.returncode, done.stdout, name.encode() in done.stderr))
+    refuses(1, "cannot create", model, "--prompt", "x", "--report",
+            os.path.join(folder, "none", "report.json"))
+    expect("files left", [], os.listdir(folder))
+
+
+def check_round_trip():
+    """tokenize and detokenize of a byte-level vocabulary give the same bytes back."""
+    model, text = os.path.join(TINY, "tiny-float.gguf"), "héllo  the\tcat 日本 🙂\n".encode()
+    ids = subprocess.run([CLEAVE, "tokenize", model, "--null", "--no-bos", "-q"], input=text + b"\0",
+                         capture_output=True, timeout=300)
+    back = subprocess.run([CLEAVE, "detokenize", model, "--null", "-q"], input=ids.stdout,
+                          capture_output=True, timeout=300)
+    expect("round trip", text + b"\0", back.stdout)
+
+
+with open(testdata.path_of("generate/tiny.json"), encoding="utf-8") as file:
+    GOLDENS = json.load(file)
+with tempfile.TemporaryDirectory() as empty:
+    cache = os.path.join(empty, "cache")
+    os.mkdir(cache, 0o700)
+    place = kit.options_for(CLEAVE, PLATFORM, cache)
+    for model_name, model_cases in GOLDENS.items():
+        check_goldens(model_name, model_cases, place)
+if PLATFORM == "reference":
+    check_choices()
+    check_round_trip()
+    with tempfile.TemporaryDirectory() as empty:
+        check_refusals(empty)
+print("\n".join(WRONG) or "%d models" % len(GOLDENS))
+sys.exit(1 if WRONG else 0)
