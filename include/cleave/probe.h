@@ -144,6 +144,8 @@ typedef struct clv_probe_flags {
     bool no_device_memory; /**< buffers are host memory: zero-copy, one queue */
     uint64_t loop_limit;   /**< loop turns of a work-item in total, beyond which results are wrong
                               without an error; 0 = no such limit is known */
+    bool few_registers;    /**< 64 sums per work-item do not fit into registers: kernels keep 32 */
+    bool slow_fp64;        /**< double precision runs at 1/16 of single precision or less */
 } clv_probe_flags;
 
 typedef struct clv_probe_device {

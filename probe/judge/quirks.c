@@ -79,6 +79,35 @@ static bool nvidia_3(const clv_probe_device *d)
     return d->vendor_norm == CLV_VENDOR_NVIDIA && clv_opencl_version(d->version) >= 300;
 }
 
+/* Intel's GPUs have 4 KiB of registers for 16 work-items. AMD's GPUs before RDNA share 256 registers per lane
+ * among up to 10 waves; gfx90a and later have 512. */
+static bool few_registers(const clv_probe_device *d)
+{
+    static const char *const more[] = { "gfx1", "gfx90a", "gfx94", "gfx95" };
+    if (!clv_is_gpu(d)) return false;
+    if (d->vendor_norm == CLV_VENDOR_INTEL) return true;
+    if (d->vendor_norm != CLV_VENDOR_AMD || !d->arch) return false;
+    for (size_t i = 0; i < CLV_LEN(more); ++i)
+        if (clv_starts_with(d->arch, more[i])) return false;
+    return clv_starts_with(d->arch, "gfx");
+}
+
+/* True for all but the chips that were made for double precision: NVIDIA's compute capabilities x.0, 3.5 and 3.7,
+ * and AMD's gfx600, gfx701, gfx906 and Instinct series (at least 1/8 of the rate of single precision). */
+static bool slow_fp64(const clv_probe_device *d)
+{
+    static const char *const quick[] = { "sm_20",  "sm_35",  "sm_37",  "sm_60",  "sm_70",
+                                         "sm_80",  "sm_90",  "sm_100", "gfx600", "gfx701",
+                                         "gfx906", "gfx908", "gfx90a", "gfx94",  "gfx95" };
+    if (!clv_is_gpu(d) || !d->fp64) return false;
+    if (d->fp64_emulated == CLV_YES || d->vendor_norm == CLV_VENDOR_INTEL) return true;
+    if ((d->vendor_norm != CLV_VENDOR_NVIDIA && d->vendor_norm != CLV_VENDOR_AMD) || !d->arch)
+        return false;
+    for (size_t i = 0; i < CLV_LEN(quick); ++i)
+        if (clv_starts_with(d->arch, quick[i])) return false;
+    return true;
+}
+
 static bool watchdog(const clv_probe_device *d)
 {
     return d->kernel_timeout == CLV_YES;
@@ -180,6 +209,15 @@ static const row rows[] = {
     { .quirk = { "watchdog", "the display's watchdog ends long kernels",
                  "CL_DEVICE_KERNEL_EXEC_TIMEOUT_NV" },
       .when = watchdog },
+    { .quirk = { "few_registers", "kernels keep half as many sums in registers",
+                 "GPU compilers: 64 sums per work-item spill on Arc and leave gfx906 2 waves of "
+                 "10" },
+      .when = few_registers,
+      .flags = { .few_registers = true } },
+    { .quirk = { "slow_fp64", "double precision runs at 1/16 of single precision or less",
+                 "NVIDIA's and AMD's tables of throughput; Intel emulates it" },
+      .when = slow_fp64,
+      .flags = { .slow_fp64 = true } },
 };
 
 /* Compares the numbers in two version texts; other characters separate them. */
@@ -225,6 +263,8 @@ static void add_flags(clv_probe_flags *all, const clv_probe_flags *more)
     all->slow_first_launch |= more->slow_first_launch;
     all->costly_binaries |= more->costly_binaries;
     all->no_device_memory |= more->no_device_memory;
+    all->few_registers |= more->few_registers;
+    all->slow_fp64 |= more->slow_fp64;
     if (more->loop_limit && (!all->loop_limit || more->loop_limit < all->loop_limit))
         all->loop_limit = more->loop_limit;
 }

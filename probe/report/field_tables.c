@@ -221,6 +221,8 @@ static const clv_field device[] = {
     JUDGED("costly_binaries", BOOL, flags.costly_binaries),
     JUDGED("no_device_memory", BOOL, flags.no_device_memory),
     JUDGED("loop_limit", LIMIT, flags.loop_limit),
+    JUDGED("few_registers", BOOL, flags.few_registers),
+    JUDGED("slow_fp64", BOOL, flags.slow_fp64),
 #undef GROUP
 #define GROUP NULL
     JUDGED("usable", BOOL, usable),

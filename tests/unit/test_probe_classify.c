@@ -183,6 +183,44 @@ static void quirks_become_flags(void **state)
     clv_machine_free(m);
 }
 
+/* A device of a vendor and an instruction set, with double precision. */
+static clv_probe_device card_of(clv_machine *m, const char *vendor, const char *arch)
+{
+    clv_probe_device d = clv_device_unknown();
+    d.type = "GPU", d.vendor = vendor, d.name = "a card", d.arch = arch, d.fp64 = true;
+    return with_quirks(m, "a platform", d);
+}
+
+static void chips_tell_their_registers_and_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *vendor, *arch;
+        bool few_registers, slow_fp64;
+    } cards[] = {
+        { "NVIDIA Corporation", "sm_86", false, true },
+        { "NVIDIA Corporation", "sm_80", false, false },
+        { "NVIDIA Corporation", "sm_100", false, false },
+        { "Advanced Micro Devices, Inc.", "gfx1030", false, true },
+        { "Advanced Micro Devices, Inc.", "gfx906", true, false },
+        { "Advanced Micro Devices, Inc.", "gfx900", true, true },
+        { "Advanced Micro Devices, Inc.", "gfx90a", false, false },
+        { "Intel(R) Corporation", NULL, true, true },
+        { "Somebody else", NULL, false, false },
+    };
+    clv_machine *m = clv_machine_create();
+    for (size_t i = 0; i < CLV_LEN(cards); ++i) {
+        const clv_probe_device d = card_of(m, cards[i].vendor, cards[i].arch);
+        assert_int_equal(d.flags.few_registers, cards[i].few_registers);
+        assert_int_equal(d.flags.slow_fp64, cards[i].slow_fp64);
+    }
+    clv_probe_device cpu = clv_device_unknown();
+    cpu.type = "CPU", cpu.vendor = "Intel(R) Corporation", cpu.fp64 = true;
+    cpu = with_quirks(m, "Intel(R) OpenCL", cpu);
+    assert_false(cpu.flags.few_registers || cpu.flags.slow_fp64);
+    clv_machine_free(m);
+}
+
 static void a_check_stands_above_the_table(void **state)
 {
     (void)state;
@@ -217,6 +255,7 @@ int main(void)
         cmocka_unit_test(an_apu_shows_by_its_video_memory),
         cmocka_unit_test(unusable_devices_say_why),
         cmocka_unit_test(quirks_become_flags),
+        cmocka_unit_test(chips_tell_their_registers_and_rates),
         cmocka_unit_test(a_check_stands_above_the_table),
         cmocka_unit_test(every_quirk_has_a_sentence_and_a_source),
     };
