@@ -1,61 +1,143 @@
-/* blas/gemm_tile.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in local memory, for GPUs.
+/* blas/gemm_tile.cl -- C = act(alpha * A * B + bias) + beta * R, by tiles in registers, for GPUs.
  *
- * A work-group of TX * TY makes a tile of (TY * RM) x (TX * RN) of C, a work-item RM x RN of it, every
- * TY-th row and TX-th column. KT terms of all sums at a time are brought to local memory. A launch
- * takes the terms [k0, k1); sums wait in P between launches.
+ * A work-group of TX * TY work-items makes a tile of (TY * RM) x (TX * RN) of C. A work-item keeps
+ * RM x RN sums in registers: groups of 4 rows and 4 columns, 4 * TY rows and 4 * TX columns apart, so
+ * that it reads its part of A and B from local memory as float4. A stage, KT terms of all sums, is in
+ * local memory at a time. There are two buffers: while the work-items multiply what is in one, the next
+ * stage is loaded from global memory to registers and then stored in the other, so that each stage
+ * needs one barrier only.
+ *
+ * A launch takes the terms [k0, k1); sums wait in P between launches.
  *
  * Launch   3-D: global (tiles of n * TX, tiles of m * TY, batch), local (TX, TY, 1).
- * Defines  LANES 1, TX, TY, RM, RN, KT, B_HALF.
- * Needs    OpenCL C 1.2; local memory KT * (TY * RM + TX * RN + 2) floats, given as an argument.
+ * Defines  LANES 1; TX, TY, multiples of 8 and 4; RM, RN, multiples of 4; KT, a power of two; B_HALF.
+ *          TX * TY is a multiple of KT, of TY * RM and of TX * RN.
+ * Needs    OpenCL C 1.2; local memory of 2 * KT * (TY * RM + TX * RN + 8) floats, given as an argument.
+ * Memory   neighbouring work-items read neighbouring elements of A and B, whichever of their strides
+ *          is 1. Rows and columns beyond the matrix repeat its last one.
  * Order    every sum runs over k upwards by fma from 0, as in blas/gemm_rows.cl. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"
 #include "blas/tiles.clh"
 
+#define WG (TX * TY)
 #define TM (TY * RM)
 #define TN (TX * RN)
-#define SA (TM + 1) /* floats from k to k in local memory */
-#define SB (TN + 1)
+#define SA (TM + 4) /* floats from term to term in local memory; 4 more spread stores over its banks */
+#define SB (TN + 4)
+#define STAGE (KT * (SA + SB))
+#define QA (TM * KT / WG) /* elements of A that a work-item brings of a stage */
+#define QB (TN * KT / WG)
+
+/* Which elements of a stage a work-item loads. Neighbouring work-items load neighbouring terms where those
+ * are neighbours in memory, otherwise neighbouring rows (or columns). */
+typedef struct share_t {
+    uint at, term;           /* row or column, and term, of the first */
+    uint next_at, next_term; /* from one to the next */
+} share_t;
+
+static share_t share_of(uint id, bool along, uint side)
+{
+    share_t s;
+    s.at = along ? id / KT : id % side;
+    s.term = along ? id % KT : id / side;
+    s.next_at = along ? WG / KT : 0;
+    s.next_term = along ? 0 : WG / side;
+    return s;
+}
 
 __kernel __attribute__((reqd_work_group_size(TX, TY, 1))) void
-clv_gemm_tile(TILE_PARAMETERS, __local float *tiles)
+clv_gemm_tile(TILE_PARAMETERS, __local float4 *tiles)
 {
-    const uint tx = get_local_id(0), ty = get_local_id(1), id = ty * TX + tx;
+    /* 32 consecutive work-items are an 8 x 4 block, and read 8 different float4 of B and 4 of A */
+    const uint id = get_local_id(1) * TX + get_local_id(0), block = id / 32;
+    const uint tx = block % (TX / 8) * 8 + id % 8, ty = block / (TX / 8) * 4 + id / 8 % 4;
     const uint m0 = get_group_id(1) * TM, n0 = get_group_id(0) * TN;
     const size_t batch = get_global_id(2);
-    __local float *ta = tiles, *tb = tiles + KT * SA;
+    __local float *memory = (__local float *)tiles;
     TILE_ADVANCE(batch);
 
+    const share_t sa = share_of(id, a_col == 1, TM), sb = share_of(id, b_row == 1, TN);
+    __global const float *pa[QA];
+    __global const b_t *pb[QB];
+    UNROLL for (int i = 0; i < QA; ++i)
+        pa[i] = A + min(m0 + sa.at + i * sa.next_at, m - 1) * a_row +
+                (k0 + sa.term + i * sa.next_term) * a_col;
+    UNROLL for (int i = 0; i < QB; ++i)
+        pb[i] = B + min(n0 + sb.at + i * sb.next_at, n - 1) * b_col +
+                (k0 + sb.term + i * sb.next_term) * b_row;
+    const uint to_a = sa.term * SA + sa.at, step_a = sa.next_term * SA + sa.next_at;
+    const uint to_b = KT * SA + sb.term * SB + sb.at, step_b = sb.next_term * SB + sb.next_at;
+    const ulong far_a = KT * a_col, far_b = KT * b_row;
+
+    float ra[QA], rb[QB];
+/* loads the stage that begins `left` terms before the end */
+#define BRING(left)                                                           \
+    {                                                                         \
+        UNROLL for (int i = 0; i < QA; ++i)                                   \
+            ra[i] = sa.term + i * sa.next_term < (left) ? pa[i][0] : 0.0f;    \
+        UNROLL for (int i = 0; i < QB; ++i)                                   \
+            rb[i] = sb.term + i * sb.next_term < (left) ? AT_B(pb[i]) : 0.0f; \
+        UNROLL for (int i = 0; i < QA; ++i) pa[i] += far_a;                   \
+        UNROLL for (int i = 0; i < QB; ++i) pb[i] += far_b;                   \
+    }
+#define KEEP(buffer)                                                                               \
+    {                                                                                              \
+        UNROLL for (int i = 0; i < QA; ++i) memory[(buffer)*STAGE + to_a + i * step_a] = ra[i];    \
+        UNROLL for (int i = 0; i < QB; ++i) memory[(buffer)*STAGE + to_b + i * step_b] = rb[i];    \
+    }
+
     float acc[RM][RN];
-    UNROLL for (int i = 0; i < RM; ++i) UNROLL for (int j = 0; j < RN; ++j) {
-        const uint r = m0 + ty + i * TY, c = n0 + tx + j * TX;
-        acc[i][j] = k0 && r < m && c < n ? P[r * p_row + c] : 0.0f;
+    UNROLL for (int i = 0; i < RM; ++i) UNROLL for (int j = 0; j < RN; ++j) acc[i][j] = 0.0f;
+    if (k0) {
+        UNROLL for (int i = 0; i < RM; ++i) UNROLL for (int j = 0; j < RN; ++j) {
+            const uint r = m0 + i / 4 * 4 * TY + ty * 4 + i % 4, c = n0 + j / 4 * 4 * TX + tx * 4 + j % 4;
+            acc[i][j] = r < m && c < n ? P[r * p_row + c] : 0.0f;
+        }
     }
+
+    uint buffer = 0;
+    BRING(k1 - k0)
+    KEEP(0)
+    barrier(CLK_LOCAL_MEM_FENCE);
     for (uint kb = k0; kb < k1; kb += KT) {
-        /* neighbours in the group read neighbours in memory */
-        for (uint e = id; e < TM * KT; e += TX * TY) {
-            const uint i = a_col == 1 ? e / KT : e % TM, q = a_col == 1 ? e % KT : e / TM;
-            ta[q * SA + i] = m0 + i < m && kb + q < k1 ? A[(m0 + i) * a_row + (kb + q) * a_col] : 0.0f;
-        }
-        for (uint e = id; e < TN * KT; e += TX * TY) {
-            const uint j = b_row == 1 ? e / KT : e % TN, q = b_row == 1 ? e % KT : e / TN;
-            tb[q * SB + j] = n0 + j < n && kb + q < k1 ? B_AT((kb + q) * b_row + (n0 + j) * b_col) : 0.0f;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        const bool more = kb + KT < k1;
+        if (more) BRING(k1 - kb - KT)
+        __local const float4 *a4 = tiles + buffer * (STAGE / 4) + ty;
+        __local const float4 *b4 = tiles + buffer * (STAGE / 4) + KT * SA / 4 + tx;
         UNROLL for (int q = 0; q < KT; ++q) {
-            float a[RM], b[RN];
-            UNROLL for (int i = 0; i < RM; ++i) a[i] = ta[q * SA + ty + i * TY];
-            UNROLL for (int j = 0; j < RN; ++j) b[j] = tb[q * SB + tx + j * TX];
-            UNROLL for (int i = 0; i < RM; ++i)
-                UNROLL for (int j = 0; j < RN; ++j) acc[i][j] = fma(a[i], b[j], acc[i][j]);
+            float4 a[RM / 4], b[RN / 4];
+            UNROLL for (int i = 0; i < RM / 4; ++i) a[i] = a4[q * (SA / 4) + i * TY];
+            UNROLL for (int j = 0; j < RN / 4; ++j) b[j] = b4[q * (SB / 4) + j * TX];
+            UNROLL for (int i = 0; i < RM / 4; ++i) {
+                const float rows[4] = { a[i].x, a[i].y, a[i].z, a[i].w };
+                UNROLL for (int e = 0; e < 4; ++e) UNROLL for (int j = 0; j < RN / 4; ++j) {
+                    acc[4 * i + e][4 * j] = fma(rows[e], b[j].x, acc[4 * i + e][4 * j]);
+                    acc[4 * i + e][4 * j + 1] = fma(rows[e], b[j].y, acc[4 * i + e][4 * j + 1]);
+                    acc[4 * i + e][4 * j + 2] = fma(rows[e], b[j].z, acc[4 * i + e][4 * j + 2]);
+                    acc[4 * i + e][4 * j + 3] = fma(rows[e], b[j].w, acc[4 * i + e][4 * j + 3]);
+                }
+            }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        buffer ^= 1;
+        if (more) {
+            KEEP(buffer)
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
     }
-    for (int i = 0; i < RM; ++i) for (int j = 0; j < RN; ++j) {
-        const uint r = m0 + ty + i * TY, c = n0 + tx + j * TX;
-        if (r >= m || c >= n) continue;
-        if (k1 < k) P[r * p_row + c] = acc[i][j];
-        else TILE_FINISH(acc[i][j], r, c);
+
+    /* Every row of sums moves to the place of the first before it is written: an index that the compiler does not
+     * know would put all sums into memory, and an unrolled loop would be very long. */
+    _Pragma("unroll 1") for (uint i = 0; i < RM; ++i) {
+        const uint r = m0 + i / 4 * 4 * TY + ty * 4 + i % 4;
+        UNROLL for (int j = 0; j < RN; ++j) {
+            const uint c = n0 + j / 4 * 4 * TX + tx * 4 + j % 4;
+            if (r < m && c < n) {
+                if (k1 < k) P[r * p_row + c] = acc[0][j];
+                else TILE_FINISH(acc[0][j], r, c);
+            }
+        }
+        UNROLL for (int e = 0; e + 1 < RM; ++e) UNROLL for (int j = 0; j < RN; ++j) acc[e][j] = acc[e + 1][j];
     }
 }

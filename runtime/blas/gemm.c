@@ -21,10 +21,23 @@ static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_DIRECT, "direct8x32", .lanes = 16, .rows = 8 },
     { CLV_GEMM_DIRECT, "direct6x16", .lanes = 8, .rows = 6 },
 };
+#define TILE64                                                                \
+    {                                                                         \
+        CLV_GEMM_TILE, "tile64", .tx = 8, .ty = 16, .rm = 4, .rn = 8, .kt = 8 \
+    }
+#define TILE32                                                               \
+    {                                                                        \
+        CLV_GEMM_TILE, "tile32", .tx = 8, .ty = 8, .rm = 4, .rn = 4, .kt = 8 \
+    }
 static const clv_gemm_form for_gpus[] = {
-    { CLV_GEMM_TILE, "tile64", .tx = 16, .ty = 16, .rm = 4, .rn = 4, .kt = 16 },
-    { CLV_GEMM_TILE, "tile128", .tx = 16, .ty = 16, .rm = 8, .rn = 8, .kt = 16 },
-    { CLV_GEMM_TILE, "tile32", .tx = 8, .ty = 8, .rm = 4, .rn = 4, .kt = 16 },
+    TILE64,
+    { CLV_GEMM_TILE, "tile128", .tx = 16, .ty = 16, .rm = 8, .rn = 8, .kt = 8 },
+    TILE32,
+};
+static const clv_gemm_form for_few_registers[] = {
+    TILE64,
+    { CLV_GEMM_TILE, "tile128x64", .tx = 16, .ty = 16, .rm = 8, .rn = 4, .kt = 8 },
+    TILE32,
 };
 static const clv_gemm_form for_rasterisers[] = {
     /* 8 work-items are a vector; they take groups of 32 */
@@ -44,14 +57,15 @@ static forms forms_of(const clv_probe_device *facts)
     case CLV_CLASS_SOFTWARE:
         return (forms){ for_rasterisers, CLV_LEN(for_rasterisers) };
     default: /* a device that takes no groups of 256 has the last one only */
-        return facts->max_work_group < 256 ? (forms){ for_gpus + 2, 1 }
-                                           : (forms){ for_gpus, CLV_LEN(for_gpus) };
+        if (facts->max_work_group < 256) return (forms){ for_gpus + 2, 1 };
+        return facts->flags.few_registers ? (forms){ for_few_registers, CLV_LEN(for_few_registers) }
+                                          : (forms){ for_gpus, CLV_LEN(for_gpus) };
     }
 }
 
 /* Behind our own: CLBlast, where it is installed and the device is a GPU. */
-static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 16, .ty = 16,
-                                       .rm = 4,          .rn = 4,   .kt = 16 };
+static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 8, .ty = 16,
+                                       .rm = 4,          .rn = 8,   .kt = 8 };
 
 static bool takes_clblast(const clv_probe_device *facts)
 {

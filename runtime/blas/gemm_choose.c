@@ -31,7 +31,7 @@ static const double small = 1e6, small_gathered = 1e5;
 
 enum {
     SMALL = 3,
-    KERNELS = 4, /* counts up when the kernels change their speed: older notes are about others */
+    KERNELS = 5, /* counts up when the kernels change their speed: older notes are about others */
     MOST_FORMS = 4, /* of a device */
     ROUNDS = 12
 };

@@ -49,7 +49,7 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const
                               : g->c;
     const clv_matrix add = g->add.buffer ? g->add : g->c;
     const clv_launch launch = launch_of(g, f);
-    const size_t local_floats = f->kt * (f->ty * f->rm + f->tx * f->rn + 2);
+    const size_t local_floats = 2 * f->kt * (f->ty * f->rm + f->tx * f->rn + 8);
     size_t k0 = 0;
     do {
         const size_t k1 = CLV_MIN(g->k, k0 + f->most_terms);

@@ -212,14 +212,23 @@ static void every_form_gives_the_hosts_bits(void **state)
     test_each_device(check_forms);
 }
 
-/* The tiles of GPUs, on whatever is here; one of the sizes, since each is a program to compile. */
+/* The tiles of GPUs, on whatever is here; one of the sizes, since each is a program to compile. The first
+ * device that compiles quickly has the others as well. */
 static void check_tile(test_device *device)
 {
+    static bool seen;
     test_device_disguise(device, CLV_CLASS_DISCRETE_GPU);
-    const clv_gemm_form form = clv_gemm_form_of(device->device, 0);
     if (test_left_out(device, device->slow, "tiles of cards: work-groups are too large")) return;
-    for (size_t i = 0; i < CLV_LEN(cases); ++i)
-        if (!too_large(device, i)) check_case(device, &form, i);
+    const size_t count = clv_gemm_form_count(device->device);
+    for (size_t f = 0; f < count && !(f && (seen || device->tiny)); ++f)
+        for (int few = 0; few < (f ? 2 : 1); ++few) {
+            device->disguise.flags.few_registers = few;
+            const clv_gemm_form form = clv_gemm_form_of(device->device, f);
+            if (form.provider != CLV_GEMM_TILE) continue;
+            for (size_t i = 0; i < CLV_LEN(cases); ++i)
+                if (!too_large(device, i)) check_case(device, &form, i);
+        }
+    seen |= !device->tiny;
 }
 
 /* Those of single work-items, as software rasterisers take them. */
