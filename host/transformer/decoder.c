@@ -17,6 +17,7 @@ static clv_gemm product(const clv_decoder_layer *l, size_t rows, size_t n, size_
                        .b = { l->weights, weight, 1, k, 0 },
                        .c = { c, c_offset, n, 1, 0 },
                        .b_packed = l->packed,
+                       .any_order = true,
                        .alpha = 1,
                        .beta = adds ? 1 : 0 };
 }
@@ -28,11 +29,14 @@ size_t clv_decoder_scratch(const clv_decoder_layer *l, size_t rows)
         { l->width, l->width }, { kv, l->width }, { 2 * l->ffn, l->width }, { l->width, l->ffn }
     };
     size_t most = 1;
-    for (size_t i = 0; i < CLV_LEN(sides); ++i) {
-        const clv_gemm g =
-            product(l, rows, sides[i][0], sides[i][1], NULL, 0, NULL, 0, sides[i][0] == l->width);
-        most = CLV_MAX(most, clv_gemm_scratch(l->form, &g));
-    }
+    /* fewer rows may need more: several work-groups share a sum */
+    const size_t numbers[] = { rows, CLV_MIN(rows, (size_t)CLV_GEMM_FEW) };
+    for (size_t i = 0; i < CLV_LEN(sides); ++i)
+        for (size_t n = 0; n < CLV_LEN(numbers); ++n) {
+            const clv_gemm g = product(l, numbers[n], sides[i][0], sides[i][1], NULL, 0, NULL, 0,
+                                       sides[i][0] == l->width);
+            most = CLV_MAX(most, clv_gemm_scratch(l->form, &g));
+        }
     return most;
 }
 

@@ -94,7 +94,8 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
 
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)
 {
-    const size_t floats = form->provider == CLV_GEMM_ROWS     ? clv_gemm_rows_scratch(form, gemm)
+    const size_t floats = clv_gemm_is_few(form, gemm)         ? clv_gemm_few_scratch(form, gemm)
+                          : form->provider == CLV_GEMM_ROWS   ? clv_gemm_rows_scratch(form, gemm)
                           : form->provider == CLV_GEMM_DIRECT ? 0
                                                               : clv_gemm_tile_scratch(gemm, form);
     return CLV_MAX(floats, (size_t)1);
@@ -112,6 +113,7 @@ clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const c
     if ((gemm->a_packed || gemm->b_packed || gemm->b_blocks) && form->provider != CLV_GEMM_ROWS)
         return clv_fail(CLV_E_ARGUMENT, "gemm: %s takes no packed matrices", form->name);
     if (!gemm->m || !gemm->n) return CLV_OK;
+    if (clv_gemm_is_few(form, gemm)) return clv_gemm_few_enqueue(queue, form, gemm, scratch, done);
     if (form->provider == CLV_GEMM_ROWS)
         return clv_gemm_rows_enqueue(queue, form, gemm, scratch, done);
     if (form->provider == CLV_GEMM_DIRECT) return clv_gemm_direct_enqueue(queue, form, gemm, done);

@@ -25,6 +25,7 @@ typedef struct clv_gemm {
     clv_matrix a, b, c;      /* c.col is 1; a packed one has an offset and a batch stride only */
     bool a_packed, b_packed; /* in the form's own way; only forms that pack */
     bool b_half;             /* B's elements are halves; packed where the form packs */
+    bool any_order;          /* sums may run in another order than the one described below */
     bool b_blocks;           /* B's columns are rows of quantised blocks, interleaved by 16
                                 (cl/common/quants.clh), from byte b.offset on; ROWS only */
     unsigned b_quant;        /* their type: a clv_quant */
@@ -120,6 +121,19 @@ typedef struct clv_matmul_shape {
 void clv_matmul_kind(const clv_matmul_shape *shape, char kind[64], double *least, double *most);
 /* The shape, larger or smaller, of about that many flops; returns how many times its own these are. */
 double clv_matmul_scale(clv_matmul_shape *shape, double flops);
+
+/* ---- few rows: gemm_few.c --------------------------------------------------------------------------
+ *
+ * On GPUs clv_gemm_enqueue gives products of up to CLV_GEMM_FEW rows, of one matrix, with any_order set, to
+ * kernels that share the terms of a sum among work-items and work-groups, and so run as fast as B can be
+ * read. B is not packed, and its columns or its terms are neighbours. The bits of a row do not depend on the
+ * other rows; they differ from those of the same row among more than CLV_GEMM_FEW by at most 2e-6 of the
+ * sum of |a b|. */
+enum { CLV_GEMM_FEW = 8 };
+bool clv_gemm_is_few(const clv_gemm_form *form, const clv_gemm *gemm);
+size_t clv_gemm_few_scratch(const clv_gemm_form *form, const clv_gemm *gemm);
+clv_status clv_gemm_few_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
+                                clv_buffer *scratch, clv_event **done);
 
 /* ---- providers: for gemm.c ------------------------------------------------------------------------ */
 

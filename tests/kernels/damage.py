@@ -20,7 +20,7 @@ import time
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "generate")
+          "trainer", "generate", "few")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -183,6 +183,12 @@ KERNELS = [
     ("blas/gemm_tile.cl", "acc[e][j] = acc[e + 1][j]", "acc[e][j] = acc[e][j]", "gemm"),
     ("blas/gemm_tile.cl", "            KEEP(buffer)\n            barrier(CLK_LOCAL_MEM_FENCE);",
      "            KEEP(buffer)", "oclgrind gemm"),
+    ("blas/gemm_few.cl", "count * (quarter + 1) / 4", "count * quarter / 4", "few"),
+    ("blas/gemm_few.cl", "q = first + id; q < last", "q = first + id; q + 1 < last", "few"),
+    ("blas/gemm_few.cl", "for (uint s = 0; s < splits", "for (uint s = 1; s < splits", "few"),
+    ("blas/gemm_few.cl", "sums[at] += sums[at + apart]", "sums[at] += sums[at]", "few"),
+    ("blas/gemm_few.cl", "        barrier(CLK_LOCAL_MEM_FENCE);\n        for (uint e = id; e < m",
+     "        for (uint e = id; e < m", "oclgrind few"),
     ("blas/gemm_rows.cl", "pack_panel(B + k0 * b_row", "pack_panel(B", "gemm"),
     ("blas/gemm_rows.cl", "n - j * NR), 0, kc, b)", "n - j * NR), 0, kc - 1, b)", "gemm"),
     ("blas/gemm_items.cl", "if (k0) {", "if (!k0) {", "gemm"),
