@@ -13,6 +13,7 @@ typedef struct clv_block_form {
     size_t tile;    /* keys at a time */
     size_t each;    /* rows of a norm for one work-item */
     size_t queries; /* in a block */
+    bool groups;    /* work-groups have local memory and fast barriers: GPUs */
 } clv_block_form;
 
 clv_block_form clv_block_form_of(const clv_device *device);
@@ -75,10 +76,20 @@ typedef struct clv_attention_call {
     bool causal;
     size_t heads, kv_heads, width; /* width: of a head */
     float scale;
+    size_t longest;   /* most queries or keys of a sequence; 0: unknown, and no tiles are used */
     clv_buffer *tops; /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
     size_t top_head;
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);
+
+/* How a device works on tiles of queries and keys: cl/transformer/tiles.clh. */
+typedef struct clv_attention_tile {
+    bool fits; /* the device's limits, and offsets of 32 bits */
+    size_t rows, tx, local, local_floats;
+} clv_attention_tile;
+/* `back`: for the gradients. */
+clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_attention_call *call,
+                                         bool back);
 
 /* CLV_E_DEVICE where the device ends loops of so many turns that queries cannot see that many keys by
  * heads of that width: it would do so without an error. */

@@ -113,6 +113,15 @@ static clv_status normalise(const batch *b, clv_buffer *x, size_t weight, size_t
     return clv_norm_enqueue(b->queue, &n);
 }
 
+static size_t longest_of(const batch *b)
+{
+    const size_t *offsets = b->plan->offsets;
+    size_t longest = 0;
+    for (size_t i = b->first; i < b->last; ++i)
+        longest = CLV_MAX(longest, offsets[i + 1] - offsets[i]);
+    return longest;
+}
+
 static clv_status attend(const batch *b)
 {
     const clv_model_config *c = &b->plan->encoder->config;
@@ -131,6 +140,7 @@ static clv_status attend(const batch *b)
         .kv_heads = c->heads,
         .width = head,
         .scale = (float)(1 / sqrt((double)head)),
+        .longest = longest_of(b),
     };
     return clv_attention_enqueue(b->queue, &a);
 }

@@ -118,7 +118,8 @@ static clv_status attention_on_device(clv_engine *engine, void *user)
                              .heads = s->heads,
                              .kv_heads = t->kv_heads,
                              .width = s->width,
-                             .scale = t->scale };
+                             .scale = t->scale,
+                             .longest = CLV_MAX(s->queries, s->keys) };
     const size_t q = t->q_count * sizeof *t->q, k = t->k_count * sizeof *t->k;
     clv_buffer *seen = NULL;
     CLV_TRY(clv_attention_check(clv_queue_device(engine->queue), s->keys, s->width));

@@ -74,6 +74,7 @@ static attention attention_of(ops_bench *b, const sizes *s, float scale, bool ca
                                               .kv_heads = s->kv_heads,
                                               .width = s->width,
                                               .scale = scale,
+                                              .longest = CLV_MAX(s->queries, s->keys),
                                               .tops = bench_room(b, 2 * s->heads * rows).memory,
                                               .top_head = rows },
                                    .g = heads_of(g, s->width, q_head),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/transformer/attention_back.cl, and on cores of attention_back_rows.cl. */
+/* Launches of attention's gradients: cl/transformer/attention_back_tile.cl on GPUs, attention_back_rows.cl on
+ * CPUs, attention_back.cl elsewhere. */
 #include "host/transformer/backward/back.h"
 
 #include "base/alloc.h"
@@ -80,30 +81,46 @@ static clv_status by_rows(clv_queue *queue, const clv_block_form *f, const clv_a
     return clv_launch_enqueue(queue, &launch, args, used, NULL);
 }
 
-/* Two walks, a query and then a key a work-item. */
+static clv_launch describe_tile(const clv_attention_tile *t, const clv_attention_call *a)
+{
+    return (clv_launch){ .source = &clv_cl_transformer_attention_back_tile,
+                         .defines = { { "LANES", 1 },
+                                      { "ROWS", (long)t->rows },
+                                      { "TX", (long)t->tx },
+                                      { "DH", (long)a->width } },
+                         .local = { t->local, 1 } };
+}
+
+/* Two kernels: gradients of queries, then of keys and values. A work-item has one query or key, or a work-group
+ * a tile of them. */
 static clv_status by_items(clv_queue *queue, const clv_block_form *f, const clv_attention_back *b)
 {
     const clv_attention_call *a = &b->there;
+    const clv_attention_tile t = clv_attention_tile_of(clv_queue_device(queue), a, true);
     const clv_heads *const by_query[] = { &a->q, &a->k, &a->v, &a->o, &b->g, &b->dq };
     const clv_heads *const by_key[] = { &a->q, &a->k, &a->v, &b->g, &b->dk, &b->dv };
-    clv_launch launch = describe(f, a);
+    const size_t block_items = t.fits ? 64 / t.rows * t.local : f->local;
+    const clv_arg local = clv_arg_local(t.local_floats * sizeof(float));
+    clv_launch launch = t.fits ? describe_tile(&t, a) : describe(f, a);
     clv_arg args[MOST_ARGS];
     size_t used = 0;
-    launch.kernel = "clv_attention_back_q";
-    launch.global[0] = a->block_count * f->local;
+    launch.kernel = t.fits ? "clv_attention_back_q_tile" : "clv_attention_back_q";
+    launch.global[0] = a->block_count * block_items;
     launch.global[1] = a->heads;
     for (size_t i = 0; i < CLV_LEN(by_query); ++i)
         used = add_heads(args, used, by_query[i]);
     used = add_rest(args, used, b, false, true);
-    CLV_TRY(clv_launch_enqueue(queue, &launch, args, used, NULL));
-    launch.kernel = "clv_attention_back_kv";
-    launch.global[0] = b->key_block_count * f->local;
+    args[used] = local;
+    CLV_TRY(clv_launch_enqueue(queue, &launch, args, used + t.fits, NULL));
+    launch.kernel = t.fits ? "clv_attention_back_kv_tile" : "clv_attention_back_kv";
+    launch.global[0] = b->key_block_count * block_items;
     launch.global[1] = a->kv_heads;
     used = 0;
     for (size_t i = 0; i < CLV_LEN(by_key); ++i)
         used = add_heads(args, used, by_key[i]);
     used = add_rest(args, used, b, true, true);
-    return clv_launch_enqueue(queue, &launch, args, used, NULL);
+    args[used] = local;
+    return clv_launch_enqueue(queue, &launch, args, used + t.fits, NULL);
 }
 
 clv_status clv_attention_back_enqueue(clv_queue *queue, const clv_attention_back *b)

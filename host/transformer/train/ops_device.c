@@ -234,6 +234,7 @@ static clv_attention_call attention_of(const clv_train_attention *a)
         .kv_heads = kv_heads,
         .width = head,
         .scale = (float)(1 / sqrt((double)head)),
+        .longest = a->batch->longest,
         .tops = a->tops.memory,
         .top_head = a->batch->tokens,
     };

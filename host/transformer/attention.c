@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches of attention: rows of vectors on CPUs, tiles of a work-group on GPUs, single work-items elsewhere. */
+#include "host/transformer/blocks.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cl_embedded.h"
+
+enum {
+    NARROW = 64,       /* heads up to it take 32 keys at a time on cores, wider ones 16 */
+    TILE_COLUMNS = 32, /* as in cl/transformer/tiles.clh */
+    TILE_MANY = 8,
+    TILE_DEEP = 16,
+};
+/* Of one sequence: the kernels of tiles use offsets of 32 bits. */
+static const size_t most_floats = (size_t)1 << 30;
+
+size_t clv_attention_block_count(const clv_block_form *form, size_t queries)
+{
+    return (queries + form->queries - 1) / form->queries;
+}
+
+void clv_attention_fill(const clv_block_form *form, clv_attention_block sequence,
+                        clv_attention_block *blocks)
+{
+    const size_t count = clv_attention_block_count(form, (size_t)sequence.queries);
+    for (size_t i = 0; i < count; ++i) {
+        blocks[i] = sequence;
+        blocks[i].first = (int32_t)(i * form->queries);
+    }
+}
+
+/* Of PART columns each. */
+static size_t parts_of(size_t width)
+{
+    return width / (width % 8 == 0 ? 8 : width % 4 == 0 ? 4 : 1);
+}
+
+/* May a walk over the keys take `turns` a tile and `others` beside them? */
+static clv_status check_turns(const clv_device *device, size_t keys, size_t width, size_t turns,
+                              size_t others)
+{
+    const uint64_t limit = clv_device_facts(device)->flags.loop_limit;
+    const size_t tile = clv_block_form_of(device).tile;
+    const uint64_t most = limit > others ? (limit - others) / turns * tile : 0;
+    if (!limit || keys <= most) return CLV_OK;
+    return clv_fail(
+        CLV_E_DEVICE,
+        "attention: %zu keys given, %s sees %llu by heads of width %zu, as it ends loops "
+        "after %llu turns",
+        keys, clv_device_label(device), (unsigned long long)most, width, (unsigned long long)limit);
+}
+
+clv_status clv_attention_check(const clv_device *device, size_t keys, size_t width)
+{
+    /* all loops of cl/transformer/attention.cl */
+    const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
+    return check_turns(device, keys, width, 1 + 2 * parts + tile * (2 * parts + 3), 2 * width);
+}
+
+clv_status clv_attention_back_check(const clv_device *device, size_t keys, size_t width,
+                                    size_t group)
+{
+    /* of cl/transformer/attention_back.cl the longer walk, over the queries of all heads of a group */
+    const size_t tile = clv_block_form_of(device).tile, parts = parts_of(width);
+    const size_t turns = 1 + 3 * parts + tile * (4 * parts + 2);
+    return check_turns(device, keys, width, group * turns, 10 * width + 6 + group);
+}
+
+/* Floats of local memory of a tile of `rows` by `tx` work-items. */
+static size_t tile_floats(size_t rows, size_t tx, size_t width)
+{
+    const size_t group = rows / 4 * tx, wide = (width + 4 * tx - 1) / (4 * tx);
+    const size_t padded = (wide > 2 ? 4 : wide) * 4 * tx;
+    const size_t scores = TILE_COLUMNS * (rows + 4) + TILE_MANY * padded;
+    const size_t chunks = TILE_DEEP * (rows + 4 + TILE_COLUMNS + 4);
+    return CLV_MAX(scores, chunks) + group + rows;
+}
+
+/* The longest sequence of the call in floats, other heads included. */
+static size_t reach_of(const clv_attention_call *a)
+{
+    const size_t rows[] = { a->q.row, a->k.row, a->v.row, a->o.row };
+    size_t widest = 0, floats;
+    for (size_t i = 0; i < CLV_LEN(rows); ++i)
+        widest = CLV_MAX(widest, rows[i]);
+    return a->longest && clv_size_mul(a->longest, widest, &floats) ? floats : SIZE_MAX;
+}
+
+/* The number of columns of a tile decides in which order exponentials are added up. It depends on the device and
+ * the width only, so that a sequence's bits do not depend on the other sequences of the call. The number of rows
+ * has no influence on the result. */
+clv_attention_tile clv_attention_tile_of(const clv_device *device, const clv_attention_call *a,
+                                         bool back)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    const bool few = facts->flags.few_registers, wide = a->width > 64;
+    clv_attention_tile t = { .rows = 64, .tx = 16 };
+    if (!back && !few && !wide) t.tx = 8;
+    if ((few || back) && (wide || (few && back))) t.rows = 32, t.tx = 32;
+    if (t.rows / 4 * t.tx > facts->max_work_group) t.rows = 64, t.tx = 8;
+    if (a->longest <= 32) t.rows = 32;
+    t.local = t.rows / 4 * t.tx;
+    t.local_floats = tile_floats(t.rows, t.tx, a->width);
+    t.fits = clv_block_form_of(device).groups && t.local <= facts->max_work_group &&
+             t.local_floats * sizeof(float) <= facts->local_bytes && reach_of(a) < most_floats;
+    return t;
+}
+
+/* By vectors of queries, or a query a work-item. */
+static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a)
+{
+    if (f->lanes > 1)
+        return (clv_launch){
+            .source = &clv_cl_transformer_attention_rows,
+            .kernel = "clv_attention_rows",
+            .defines = { { "LANES", (long)f->lanes },
+                         { "QUERIES", (long)f->queries },
+                         { "DH", (long)a->width },
+                         { "TILE", a->width > NARROW ? 16 : 32 } },
+            .global = { a->heads, a->block_count },
+            .local = { 1, 1 },
+        };
+    return (clv_launch){
+        .source = &clv_cl_transformer_attention,
+        .kernel = "clv_attention",
+        .defines = { { "LANES", 1 },
+                     { "LOCAL", (long)f->local },
+                     { "DH", (long)a->width },
+                     { "TILE", (long)f->tile } },
+        .global = { a->block_count * f->local, a->heads },
+        .local = { f->local, 1 },
+    };
+}
+
+/* By tiles of a work-group. */
+static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attention_call *a)
+{
+    return (clv_launch){
+        .source = &clv_cl_transformer_attention_tile,
+        .kernel = "clv_attention_tile",
+        .defines = { { "LANES", 1 },
+                     { "ROWS", (long)t->rows },
+                     { "TX", (long)t->tx },
+                     { "DH", (long)a->width } },
+        .global = { a->block_count * (64 / t->rows) * t->local, a->heads },
+        .local = { t->local, 1 },
+    };
+}
+
+clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
+{
+    const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
+    if (!a->block_count || !a->heads) return CLV_OK;
+    const clv_attention_tile t = clv_attention_tile_of(clv_queue_device(queue), a, false);
+    const clv_launch launch = t.fits ? tile_launch_of(&t, a) : launch_of(&f, a);
+    const clv_arg args[] = {
+        clv_arg_buffer(a->q.buffer),
+        clv_arg_u64(a->q.offset),
+        clv_arg_u64(a->q.row),
+        clv_arg_u64(a->q.head),
+        clv_arg_buffer(a->k.buffer),
+        clv_arg_u64(a->k.offset),
+        clv_arg_u64(a->k.row),
+        clv_arg_u64(a->k.head),
+        clv_arg_buffer(a->v.buffer),
+        clv_arg_u64(a->v.offset),
+        clv_arg_u64(a->v.row),
+        clv_arg_u64(a->v.head),
+        clv_arg_buffer(a->o.buffer),
+        clv_arg_u64(a->o.offset),
+        clv_arg_u64(a->o.row),
+        clv_arg_u64(a->o.head),
+        clv_arg_buffer(a->blocks),
+        clv_arg_u64(a->first_block),
+        clv_arg_i32((int32_t)a->base),
+        clv_arg_buffer(a->mask ? a->mask : a->blocks),
+        clv_gemm_u32(a->mask != NULL),
+        clv_gemm_u32(a->causal),
+        clv_gemm_u32(a->heads / a->kv_heads),
+        clv_arg_f32(a->scale),
+        clv_arg_buffer(a->tops ? a->tops : a->o.buffer),
+        clv_arg_u64(a->top_head),
+        clv_gemm_u32(a->tops != NULL),
+        clv_arg_local(t.local_floats * sizeof(float)), /* the last one: of tiles only */
+    };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args) - !t.fits, NULL);
+}
