@@ -11,6 +11,10 @@ enum {
     TILE_COLUMNS = 32, /* as in cl/transformer/tiles.clh */
     TILE_MANY = 8,
     TILE_DEEP = 16,
+    PART_KEYS = 64, /* as in cl/transformer/attention_split.cl */
+    PART_GROUP = 256,
+    MOST_SHARED = 32, /* queries that share a head of keys; for more, tiles are as fast */
+    LEAST_KEYS = 128,
 };
 /* Of one sequence: the kernels of tiles use offsets of 32 bits. */
 static const size_t most_floats = (size_t)1 << 30;
@@ -148,10 +152,94 @@ static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attentio
     };
 }
 
+/* ---- few queries, many keys ------------------------------------------------------------------------ */
+
+static size_t part_width(size_t width)
+{
+    return width <= 64 ? 64 : width <= 128 ? 128 : 256;
+}
+
+static size_t key_parts(const clv_attention_call *a)
+{
+    return (a->longest + PART_KEYS - 1) / PART_KEYS;
+}
+
+size_t clv_attention_parts(const clv_device *device, const clv_attention_call *a)
+{
+    const clv_probe_device *facts = clv_device_facts(device);
+    size_t floats;
+    if (!clv_block_form_of(device).groups || facts->max_work_group < PART_GROUP || a->width > 256 ||
+        !a->few || a->few * a->heads / a->kv_heads > MOST_SHARED || a->longest < LEAST_KEYS ||
+        !clv_size_mul(a->block_count * a->few * a->heads, key_parts(a) * (part_width(a->width) + 2),
+                      &floats))
+        return 0;
+    return floats;
+}
+
+static clv_status enqueue_parts(clv_queue *queue, const clv_attention_call *a)
+{
+    const size_t group = a->heads / a->kv_heads, rows = group * a->few,
+                 width = part_width(a->width);
+    size_t at_once = 1;
+    while (at_once < rows && at_once < 8)
+        at_once *= 2;
+    clv_launch launch = {
+        .source = &clv_cl_transformer_attention_split,
+        .kernel = "clv_attention_part",
+        .defines = { { "LANES", 1 },
+                     { "DH", (long)a->width },
+                     { "WIDTH", (long)width },
+                     { "QN", (long)at_once } },
+        .global = { key_parts(a) * PART_GROUP, a->kv_heads * ((rows + at_once - 1) / at_once),
+                    a->block_count },
+        .local = { PART_GROUP, 1, 1 },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(a->q.buffer),
+        clv_arg_u64(a->q.offset),
+        clv_arg_u64(a->q.row),
+        clv_arg_u64(a->q.head),
+        clv_arg_buffer(a->k.buffer),
+        clv_arg_u64(a->k.offset),
+        clv_arg_u64(a->k.row),
+        clv_arg_u64(a->k.head),
+        clv_arg_buffer(a->v.buffer),
+        clv_arg_u64(a->v.offset),
+        clv_arg_u64(a->v.row),
+        clv_arg_u64(a->v.head),
+        clv_arg_buffer(a->blocks),
+        clv_arg_u64(a->first_block),
+        clv_arg_i32((int32_t)a->base),
+        clv_arg_buffer(a->mask ? a->mask : a->blocks),
+        clv_gemm_u32(a->mask != NULL),
+        clv_gemm_u32(a->causal),
+        clv_gemm_u32(a->heads),
+        clv_gemm_u32(group),
+        clv_arg_f32(a->scale),
+        clv_arg_buffer(a->parts),
+        clv_gemm_u32(a->few * a->heads),
+        clv_gemm_u32(key_parts(a)),
+        clv_arg_local((at_once * (width + PART_GROUP) + PART_GROUP) * sizeof(float)),
+    };
+    CLV_TRY(clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL));
+    const clv_arg join[] = {
+        clv_arg_buffer(a->parts),        clv_arg_buffer(a->o.buffer),   clv_arg_u64(a->o.offset),
+        clv_arg_u64(a->o.row),           clv_arg_u64(a->o.head),        clv_arg_buffer(a->blocks),
+        clv_arg_u64(a->first_block),     clv_arg_i32((int32_t)a->base), clv_gemm_u32(a->heads),
+        clv_gemm_u32(a->few * a->heads), clv_gemm_u32(key_parts(a)),
+    };
+    launch.kernel = "clv_attention_join";
+    launch.global[0] = launch.local[0] = 64;
+    launch.global[1] = a->few * a->heads;
+    return clv_launch_enqueue(queue, &launch, join, CLV_LEN(join), NULL);
+}
+
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *a)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!a->block_count || !a->heads) return CLV_OK;
+    if (a->parts && !a->tops && clv_attention_parts(clv_queue_device(queue), a))
+        return enqueue_parts(queue, a);
     const clv_attention_tile t = clv_attention_tile_of(clv_queue_device(queue), a, false);
     const clv_launch launch = t.fits ? tile_launch_of(&t, a) : launch_of(&f, a);
     const clv_arg args[] = {

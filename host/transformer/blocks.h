@@ -76,11 +76,18 @@ typedef struct clv_attention_call {
     bool causal;
     size_t heads, kv_heads, width; /* width: of a head */
     float scale;
-    size_t longest;   /* most queries or keys of a sequence; 0: unknown, and no tiles are used */
-    clv_buffer *tops; /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
+    size_t longest;    /* most queries or keys of a sequence; 0: unknown, and no tiles are used */
+    size_t few;        /* most queries of a sequence, where they are few; 0: unknown */
+    clv_buffer *parts; /* clv_attention_parts floats; NULL: work-groups share no keys */
+    clv_buffer *tops;  /* [heads, top_head]: maximum and 1 / sum of each row; NULL: not kept */
     size_t top_head;
 } clv_attention_call;
 clv_status clv_attention_enqueue(clv_queue *queue, const clv_attention_call *call);
+
+/* Floats that a call with `few` queries in a sequence needs to share its keys among work-groups; 0 when the
+ * device, the width or the numbers of queries and keys do not allow it. Results differ from those of other
+ * kernels by the order of sums: at most 3e-6 of the largest |v|. */
+size_t clv_attention_parts(const clv_device *device, const clv_attention_call *call);
 
 /* How a device works on tiles of queries and keys: cl/transformer/tiles.clh. */
 typedef struct clv_attention_tile {

@@ -40,6 +40,20 @@ size_t clv_decoder_scratch(const clv_decoder_layer *l, size_t rows)
     return most;
 }
 
+size_t clv_decoder_parts(const clv_device *device, const clv_decoder_layer *l, size_t rows,
+                         size_t keys)
+{
+    clv_attention_call a = { .block_count = 1,
+                             .heads = l->heads,
+                             .kv_heads = l->kv_heads,
+                             .width = l->width / l->heads,
+                             .longest = keys };
+    size_t most = 1;
+    for (a.few = 1; a.few <= CLV_MIN(rows, (size_t)CLV_GEMM_FEW); ++a.few)
+        most = CLV_MAX(most, clv_attention_parts(device, &a));
+    return most;
+}
+
 static clv_status normalise(clv_queue *queue, const clv_decoder_layer *l, clv_buffer *x,
                             size_t weight, clv_buffer *y, size_t rows)
 {
@@ -79,7 +93,10 @@ clv_status clv_decoder_layer_enqueue(clv_queue *queue, const clv_decoder_layer *
                                    .heads = l->heads,
                                    .kv_heads = l->kv_heads,
                                    .width = head,
-                                   .scale = (float)(1 / sqrt((double)head)) };
+                                   .scale = (float)(1 / sqrt((double)head)),
+                                   .longest = first + rows,
+                                   .few = rows <= CLV_GEMM_FEW ? rows : 0,
+                                   .parts = r->parts };
     CLV_TRY(normalise(queue, l, x, l->norm1, r->h, rows));
     for (size_t i = 0; i < 3; ++i)
         CLV_TRY(clv_gemm_enqueue(queue, l->form, &steps[i], r->scratch, NULL));

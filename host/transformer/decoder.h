@@ -25,9 +25,13 @@ typedef struct clv_decoder_room {
     clv_buffer *inner;        /* [rows, 2 ffn] */
     clv_buffer *gated;        /* [rows, ffn] */
     clv_buffer *scratch;      /* clv_decoder_scratch floats */
+    clv_buffer *parts;        /* clv_decoder_parts floats; NULL: work-groups share no keys */
 } clv_decoder_room;
 
 size_t clv_decoder_scratch(const clv_decoder_layer *layer, size_t rows);
+/* Floats of `parts` for attention of up to `rows` tokens to `keys` keys; at least 1. */
+size_t clv_decoder_parts(const clv_device *device, const clv_decoder_layer *layer, size_t rows,
+                         size_t keys);
 
 /* Tokens first .. first + rows - 1 of the sequence: x [rows, width] in place; their keys and values
  * join the cache. `blocks` are the attention blocks of rows queries and first + rows keys. */

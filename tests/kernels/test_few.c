@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What GPUs compute when a decoder takes one token at a time, against float64: products of a few rows. */
+/* What GPUs compute when a decoder takes one token at a time, against float64: products of a few rows, and
+ * attention of few queries whose keys are shared among work-groups. */
 #include "device.h"
 #include "test.h"
 
@@ -125,10 +126,126 @@ static void products_of_few_rows_match(void **state)
     test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_products);
 }
 
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static const struct {
+    size_t heads, kv_heads, queries, keys, width;
+    bool causal, masked;
+} attentions[] = {
+    { 4, 2, 1, 200, 64, true, false },  { 2, 2, 3, 131, 20, true, true },
+    { 8, 1, 2, 128, 128, false, true }, { 3, 3, 1, 300, 96, false, false },
+    { 12, 1, 1, 190, 7, true, true },
+};
+
+/* Row (query, head) in float64. */
+static void expect_row(size_t i, const float *q, const float *k, const float *v, const int *mask,
+                       size_t query, size_t head, double *out)
+{
+    const size_t keys = attentions[i].keys, width = attentions[i].width;
+    const size_t heads = attentions[i].heads, kv_heads = attentions[i].kv_heads;
+    const size_t hk = head / (heads / kv_heads);
+    double *p = clv_alloc(keys, sizeof *p), top = -INFINITY, sum = 0;
+    for (size_t j = 0; j < keys; ++j) {
+        p[j] = 0;
+        for (size_t d = 0; d < width; ++d)
+            p[j] += (double)q[(query * heads + head) * width + d] *
+                    (double)k[(j * kv_heads + hk) * width + d];
+        const bool seen = (!attentions[i].masked || mask[j]) &&
+                          (!attentions[i].causal || j <= query + keys - attentions[i].queries);
+        p[j] = seen ? p[j] * 3 : -INFINITY;
+        top = fmax(top, p[j]);
+    }
+    for (size_t j = 0; j < keys; ++j)
+        sum += p[j] = isinf(top) ? 0 : exp(p[j] - top);
+    for (size_t d = 0; d < width; ++d) {
+        out[d] = 0;
+        for (size_t j = 0; j < keys; ++j)
+            out[d] += sum > 0 ? p[j] / sum * (double)v[(j * kv_heads + hk) * width + d] : 0;
+    }
+    clv_free(p);
+}
+
+/* Two sequences; of the second nothing is seen where there is a mask. */
+static void check_attention(test_device *device, size_t i)
+{
+    const size_t heads = attentions[i].heads, kv_heads = attentions[i].kv_heads;
+    const size_t queries = attentions[i].queries, keys = attentions[i].keys;
+    const size_t width = attentions[i].width, both = 2 * queries * heads * width;
+    float *q = numbers(both, 1), *k = numbers(2 * keys * kv_heads * width, 2);
+    float *v = numbers(2 * keys * kv_heads * width, 3);
+    int32_t *mask = clv_zalloc(2 * keys, sizeof *mask);
+    for (size_t j = 0; j < keys; ++j)
+        mask[j] = j % 3 != 1;
+    const clv_block_form form = clv_block_form_of(device->device);
+    clv_attention_block blocks[2];
+    for (int b = 0; b < 2; ++b)
+        clv_attention_fill(&form,
+                           (clv_attention_block){ .query = (int32_t)queries * b,
+                                                  .queries = (int32_t)queries,
+                                                  .key = (int32_t)keys * b,
+                                                  .keys = (int32_t)keys,
+                                                  .mask = (int32_t)keys * b },
+                           blocks + b);
+    test_array dq = test_array_from(device, q, both * sizeof *q);
+    test_array dk = test_array_from(device, k, 2 * keys * kv_heads * width * sizeof *k);
+    test_array dv = test_array_from(device, v, 2 * keys * kv_heads * width * sizeof *v);
+    test_array dm = test_array_from(device, mask, 2 * keys * sizeof *mask);
+    test_array db = test_array_from(device, blocks, sizeof blocks);
+    test_array dout = test_array_new(device, both * sizeof *q);
+    clv_attention_call a = { .q = { dq.buffer, 0, heads * width, width },
+                             .k = { dk.buffer, 0, kv_heads * width, width },
+                             .v = { dv.buffer, 0, kv_heads * width, width },
+                             .o = { dout.buffer, 0, heads * width, width },
+                             .blocks = db.buffer,
+                             .block_count = 2,
+                             .mask = attentions[i].masked ? dm.buffer : NULL,
+                             .causal = attentions[i].causal,
+                             .heads = heads,
+                             .kv_heads = kv_heads,
+                             .width = width,
+                             .scale = 3,
+                             .longest = keys,
+                             .few = queries };
+    const size_t floats = clv_attention_parts(device->device, &a);
+    assert_true(floats > 0);
+    test_array parts = test_array_new(device, floats * sizeof(float));
+    a.parts = parts.buffer;
+    EXPECT_OK(clv_attention_enqueue(device->queue, &a));
+    test_array_read(&dout);
+    test_array_read(&parts);
+    double *want = clv_alloc(both, sizeof *want), *allowed = clv_alloc(both, sizeof *allowed);
+    for (size_t b = 0; b < 2; ++b)
+        for (size_t r = 0; r < queries * heads; ++r)
+            expect_row(i, q + b * queries * heads * width, k + b * keys * kv_heads * width,
+                       v + b * keys * kv_heads * width, mask + b * keys, r / heads, r % heads,
+                       want + (b * queries * heads + r) * width);
+    for (size_t e = 0; e < both; ++e)
+        allowed[e] = 1e-5; /* scores of up to 30 */
+    test_expect_within("attention of few queries", want, (const float *)(void *)dout.host, allowed,
+                       both);
+    test_array *all[] = { &dq, &dk, &dv, &dm, &db, &dout, &parts };
+    for (size_t e = 0; e < CLV_LEN(all); ++e)
+        test_array_free(all[e]);
+    clv_free(q), clv_free(k), clv_free(v), clv_free(mask), clv_free(want), clv_free(allowed);
+}
+
+static void check_attentions(test_device *device)
+{
+    for (size_t i = 0; i < (device->tiny ? 2 : CLV_LEN(attentions)); ++i)
+        check_attention(device, i);
+}
+
+static void attention_of_few_queries_matches(void **state)
+{
+    (void)state;
+    test_each_device_as(CLV_CLASS_DISCRETE_GPU, check_attentions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_few_rows_match),
+        cmocka_unit_test(attention_of_few_queries_matches),
     };
     return cmocka_run_group_tests_name("few", tests, NULL, NULL);
 }
