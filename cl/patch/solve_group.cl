@@ -1,108 +1,72 @@
-/* cl/patch/solve_group.cl -- the same as solve_rows.cl for GPUs: a team of work-items for each
- * patch, the factor in local memory, TEAMS neighbouring patches to a work-group.
+/* cl/patch/solve_group.cl -- the same as solve_rows.cl for GPUs: a team of work-items keeps the equations of a
+ * patch in registers; a work-group has the teams of TEAMS neighbouring patches.
  *
  *   S_ij = V[lag(i,j)][k + o_j]              C = (1 - rho) S + rho diag(S) = L L'
  *   Y = L^-1 B,  G = Y' Y,  W = L^-T Y       A[m] = sum_n F[m][n] G_n, the polynomial a(f)
  *
- * Launch   2-D: global (width / TEAMS * WG, rows), local (WG, 1), WG = TEAM * TEAMS.
- * Defines  LANES 1; P, Q, MA, TILE as in solve_rows.cl; TEAM, TEAMS.
- * Needs    barriers; `memory`, TEAMS * (P (P + 1) / 2 + P Q + P + Q (Q + 1) / 2 + TEAM) floats of
- *          local memory: an argument, since PoCL lets work-groups that run at the same time share
- *          arrays that a kernel declares and hands to a function.
- * Memory   V once, neighbours together; W and A once. */
+ * Row i < P of the equations is row i of C and of B; row P + q is column q of B. Two work-items share a row:
+ * each owns every other group of four elements. Step k subtracts row k, divided by its pivot, from the rows
+ * below. Work-items exchange column k only, through local memory. Since C is symmetric, the elements of a row
+ * right of its diagonal are the column of L that the back substitution from Y to W needs. The steps are
+ * unrolled: an array whose index the compiler does not know would be in memory.
+ *
+ * Launch   2-D: global (width / TEAMS * WG, rows), local (WG, 1), WG = 2 * SIDE * TEAMS.
+ * Defines  LANES 1, TILE 1; P, Q, MA as in solve_rows.cl; SIDE, P + Q at least, a multiple of 32; TEAMS.
+ * Needs    barriers; `memory`, TEAMS * TEAM_FLOATS floats of local memory: an argument, since PoCL lets
+ *          work-groups that run at the same time share arrays that a kernel declares and hands to a function.
+ * Memory   V from cache, neighbouring patches neighbouring elements; W and A once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/paco.clh"
+#include "patch/steps.clh"
 
+#define TEAM (2 * SIDE)
 #define WG (TEAM * TEAMS)
-#define PAIRS (P * (P + 1) / 2)
+#define ALL (P + Q)
+#define OWN ((ALL + 7) / 8) /* groups of four elements of a row that a work-item owns */
+#define FIRST (P / 8)       /* the first of them that holds an element of B */
 #define PRODUCTS (Q * (Q + 1) / 2)
-#define AT(i, j) ((i) * ((i) + 1) / 2 + (j))
+#define QS ((Q + 3) / 4 * 4)
+/* Local memory of a team; solve_floats of host/patch/paco_family.c computes the same. */
+#define COLUMN_FLOATS (SIDE > 8 * OWN ? SIDE : 8 * OWN)
+/* From here on, every work-item has a place for what nobody reads: a branch would delay sums. */
+#define NOWHERE (2 * (OWN - FIRST))
+#define OTHER (COLUMN_FLOATS + 4 * (NOWHERE + TEAM))
+#define BUFFER_FLOATS (OTHER + SIDE)
+#define SOLUTION_FLOATS (2 * BUFFER_FLOATS + P * QS + (PRODUCTS + 3) / 4 * 4)
+#define TEAM_FLOATS (SOLUTION_FLOATS > 4 * TEAM ? SOLUTION_FLOATS : 4 * TEAM)
+#define UNROLL _Pragma("unroll")
 
-/* Sum over a team in a fixed order; every member gets it. */
-static float team_sum(__local float *part, float value, uint lane)
+/* The column of element e of the work-item's group t. */
+#define COLUMN(t, e) (4 * (2 * (t) + (int)half_) + (e))
+
+/* Sums over a team in a fixed order; every member gets them. */
+static float4 team_sum(__local float4 *part, float4 value, uint lane)
 {
     part[lane] = value;
-    for (uint distance = TEAM / 2; distance; distance /= 2) {
+    for (uint left = TEAM; left > 1; left = (left + 1) / 2) {
+        const uint above = left / 2, from = (left + 1) / 2;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < distance) part[lane] += part[lane + distance];
+        if (lane < above) part[lane] += part[lane + from];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float sum = part[0];
+    const float4 sum = part[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     return sum;
 }
 
-/* rho from the entries in L; NAN when a pixel of the patch does not vary. */
-static float shrinkage(__local const float *L, __local float *part, float frames, uint vip, uint lane)
+/* rho from the sum of squares off the diagonal (x), the trace (y), the sum of squares on the diagonal (z), and the
+ * number of pixels that do not vary (w), which must be 0: otherwise NAN. */
+static float shrinkage(float4 sums, float frames, uint vip)
 {
-    float off = 0.0f, trace = 0.0f, squares = 0.0f, dead = 0.0f;
-    for (uint i = lane; i < P; i += TEAM) {
-        for (uint j = 0; j < i; ++j) off = fma(L[AT(i, j)], L[AT(i, j)], off);
-        const float s = L[AT(i, i)];
-        trace += s;
-        squares = fma(s, s, squares);
-        if (!(s > 0.0f)) dead = 1.0f;
-    }
-    off = 2.0f * team_sum(part, off, lane);
-    trace = team_sum(part, trace, lane);
-    squares = team_sum(part, squares, lane);
-    dead = team_sum(part, dead, lane);
+    const float off = sums.x, trace = sums.y, squares = sums.z;
     const float top = vip ? trace * trace - (off + squares) : off - squares + trace * trace;
     const float bottom = (frames + 1.0f) * off;
-    if (dead > 0.0f) return NAN;
+    if (sums.w > 0.0f) return NAN;
     return bottom > 0.0f ? fmin(fmax(top / bottom, 0.0f), 1.0f) : 1.0f;
 }
 
-/* In place, column by column; a member owns the rows i = lane (mod TEAM). inverse[i] = 1 / L_ii. */
-static void factor(__local float *L, __local float *inverse, float shrink, uint lane)
-{
-    for (uint i = lane; i < P; i += TEAM)
-        for (uint j = 0; j < i; ++j) L[AT(i, j)] *= shrink;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint j = 0; j < P; ++j) {
-        const uint begin = j <= lane ? lane : lane + (j - lane + TEAM - 1) / TEAM * TEAM;
-        for (uint i = begin; i < P; i += TEAM) {
-            float sum = L[AT(i, j)];
-            for (uint k = 0; k < j; ++k) sum = fma(-L[AT(i, k)], L[AT(j, k)], sum);
-            L[AT(i, j)] = sum;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const float scale = 1.0f / sqrt(L[AT(j, j)]);
-        if (lane == 0) inverse[j] = scale;
-        for (uint i = begin; i < P; i += TEAM)
-            if (i > j) L[AT(i, j)] *= scale;
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
-
-/* Y = L^-1 B: what row k is done with leaves the rows below. */
-static void forward(__local float *Y, __local const float *L, __local const float *inverse, __global const float *B,
-                    uint lane)
-{
-    for (uint e = lane; e < P * Q; e += TEAM) Y[e] = B[e];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint k = 0; k < P; ++k) {
-        for (uint e = (k + 1) * Q + lane; e < P * Q; e += TEAM)
-            Y[e] = fma(-L[AT(e / Q, k)], Y[k * Q + e % Q] * inverse[k], Y[e]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    for (uint e = lane; e < P * Q; e += TEAM) Y[e] *= inverse[e / Q];
-    barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-/* Y = L^-T Y */
-static void backward(__local float *Y, __local const float *L, __local const float *inverse, uint lane)
-{
-    for (uint k = P - 1; k > 0; --k) {
-        for (uint e = lane; e < k * Q; e += TEAM)
-            Y[e] = fma(-L[AT(k, e / Q)], Y[k * Q + e % Q] * inverse[k], Y[e]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    for (uint e = lane; e < P * Q; e += TEAM) Y[e] *= inverse[e / Q];
-    barrier(CLK_LOCAL_MEM_FENCE);
-}
-
+/* G = Y' Y, upper triangle by rows, times F: the coefficients of a(f). */
 static void quadratic(__global float *A, __local float *G, __local const float *Y, __global const float *F,
                       float rho, uint lane)
 {
@@ -111,42 +75,122 @@ static void quadratic(__global float *A, __local float *G, __local const float *
         while (q >= Q - p) q -= Q - p, ++p;
         q += p;
         float g = 0.0f;
-        for (uint i = 0; i < P; ++i) g = fma(Y[i * Q + p], Y[i * Q + q], g);
+        _Pragma("unroll 4") for (uint i = 0; i < P; ++i) g = fma(Y[i * QS + p], Y[i * QS + q], g);
         G[n] = g;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint m = lane; m < MA; m += TEAM) {
         float sum = 0.0f;
-        for (uint n = 0; n < PRODUCTS; ++n) sum = fma(F[n * MA + m], G[n], sum);
-        A[m * TILE] = m == 0 && isnan(rho) ? NAN : sum;
+        _Pragma("unroll 4") for (uint n = 0; n < PRODUCTS; ++n) sum = fma(F[n * MA + m], G[n], sum);
+        A[m] = m == 0 && isnan(rho) ? NAN : sum;
     }
 }
 
+/* Publishes column k and subtracts row k from the rows below. */
+#define STEP(k)                                                                                            \
+    if ((k) < P) {                                                                                         \
+        enum { K = (k) < P ? (k) : 0, T = K / 8 };                                                         \
+        __local float *column = buffers + K % 2 * BUFFER_FLOATS;                                           \
+        __local const float4 *fours = (__local const float4 *)column;                                      \
+        column[half_ == K / 4 % 2 ? i : OTHER + i] = a[4 * T + K % 4];                                              \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                                      \
+        const float scale = 1.0f / column[K], mine = -column[i] * scale;                                   \
+        const float share = select(0.0f, mine, i > K);                                                     \
+        inverse = select(inverse, scale, i == K);                                                          \
+        const float4 next = fours[2 * T + half_];                                                          \
+        a[4 * T] = fma(select(0.0f, share, COLUMN(T, 0) > K), next.x, a[4 * T]);                                 \
+        a[4 * T + 1] = fma(select(0.0f, share, COLUMN(T, 1) > K), next.y, a[4 * T + 1]);                         \
+        a[4 * T + 2] = fma(select(0.0f, share, COLUMN(T, 2) > K), next.z, a[4 * T + 2]);                         \
+        a[4 * T + 3] = fma(select(0.0f, share, COLUMN(T, 3) > K), next.w, a[4 * T + 3]);                         \
+        UNROLL for (int t = T + 1; t < OWN; ++t) {                                                         \
+            const float4 l = fours[2 * t + half_];                                                         \
+            a[4 * t] = fma(share, l.x, a[4 * t]), a[4 * t + 1] = fma(share, l.y, a[4 * t + 1]);            \
+            a[4 * t + 2] = fma(share, l.z, a[4 * t + 2]), a[4 * t + 3] = fma(share, l.w, a[4 * t + 3]);    \
+        }                                                                                                  \
+    }
+
+/* Publishes W of row k and subtracts it from the rows above. */
+#define DOWN(k)                                                                                            \
+    if ((k) > 0 && (k) < P) {                                                                              \
+        enum { K = (k) < P ? (k) : 0, T = K / 8 };                                                         \
+        __local float *column = buffers + K % 2 * BUFFER_FLOATS;                                           \
+        __local float4 *done = (__local float4 *)(column + COLUMN_FLOATS);                                 \
+        column[half_ == K / 4 % 2 ? i : OTHER + i] = a[4 * T + K % 4];                                              \
+        UNROLL for (int t = FIRST; t < OWN; ++t)                                                           \
+            done[own == K ? 2 * (t - FIRST) + half_ : NOWHERE + (int)lane] =                                   \
+                (float4)(a[4 * t], a[4 * t + 1], a[4 * t + 2], a[4 * t + 3]) * inverse;                    \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                                      \
+        const float mine = -column[i], share = select(0.0f, mine, own < K);                                  \
+        UNROLL for (int t = FIRST; t < OWN; ++t) {                                                         \
+            const float4 w = done[2 * (t - FIRST) + half_];                                                \
+            a[4 * t] = fma(select(share, 0.0f, COLUMN(t, 0) < P), w.x, a[4 * t]);                                \
+            a[4 * t + 1] = fma(select(share, 0.0f, COLUMN(t, 1) < P), w.y, a[4 * t + 1]);                        \
+            a[4 * t + 2] = fma(select(share, 0.0f, COLUMN(t, 2) < P), w.z, a[4 * t + 2]);                        \
+            a[4 * t + 3] = fma(select(share, 0.0f, COLUMN(t, 3) < P), w.w, a[4 * t + 3]);                        \
+        }                                                                                                  \
+    }
+
+/* `entry` [j][i]: where S_ij lies, relative to V at the patch's first band row. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_paco_solve_group(__global const float *restrict V, __global float *restrict W, __global float *restrict A,
                      __global float *restrict rho_out, __global const int *restrict entry,
                      __global const float *restrict B, __global const float *restrict F, uint first_band_row,
-                     uint pitch, uint lags, float frames, uint vip, __local float *restrict memory)
+                     uint pitch, uint lags, float frames, uint vip, __local float4 *restrict memory)
 {
-    __local float *triangle = memory, *solution = triangle + TEAMS * PAIRS;
-    __local float *inverses = solution + TEAMS * P * Q, *products = inverses + TEAMS * P;
-    __local float *part = products + TEAMS * PRODUCTS;
     const uint item = get_local_id(0), team = item / TEAM, lane = item % TEAM, row = get_global_id(1);
-    const uint x0 = get_group_id(0) * TEAMS, x = x0 + team, width = pitch - 2 * CLV_PACO_PAD;
+    const uint x = get_group_id(0) * TEAMS + team, width = pitch - 2 * CLV_PACO_PAD;
+    const int i = lane % SIDE, half_ = lane / SIDE;
+    __local float *buffers = (__local float *)(memory + team * (TEAM_FLOATS / 4));
+    __local float *Y = buffers + 2 * BUFFER_FLOATS, *G = Y + P * QS;
+    __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x;
+    const bool pixel = i < P;
 
-    /* neighbours in the work-group fetch neighbours in memory */
-    __global const float *v = V + (size_t)(first_band_row + row) * lags * pitch + CLV_PACO_PAD + x0;
-    for (uint e = item; e < TEAMS * PAIRS; e += WG) triangle[e % TEAMS * PAIRS + e / TEAMS] = v[entry[e / TEAMS] + e % TEAMS];
-    barrier(CLK_LOCAL_MEM_FENCE);
-
-    __local float *L = triangle + team * PAIRS, *Y = solution + team * P * Q, *inverse = inverses + team * P;
-    const float rho = shrinkage(L, part + team * TEAM, frames, vip, lane);
+    /* reads the row and adds up what rho depends on */
+    float a[4 * OWN];
+    float4 sums = (float4)(0.0f);
+    UNROLL for (int e = 0; e < 4 * OWN; ++e) a[e] = 0.0f;
+    _Pragma("unroll 1") for (int t = 0; t < OWN; ++t) { /* shifts the array instead of indexing it */
+        UNROLL for (int e = 0; e < 4 * OWN - 4; ++e) a[e] = a[e + 4];
+        UNROLL for (int e = 0; e < 4; ++e) {
+            const int m = COLUMN(t, e);
+            float x = 0.0f;
+            if (m < P && pixel) x = v[entry[m * P + i]];
+            else if (m < P && i < ALL) x = B[m * Q + i - P];
+            else if (m < ALL && pixel) x = B[i * Q + m - P];
+            if (m < P && pixel && m != i) sums.x = fma(x, x, sums.x);
+            if (m == i && pixel) sums.y = x, sums.z = x * x, sums.w = x > 0.0f ? 0.0f : 1.0f;
+            a[4 * OWN - 4 + e] = x;
+        }
+    }
+    const float rho = shrinkage(team_sum((__local float4 *)buffers, sums, lane), frames, vip);
     if (lane == 0) rho_out[(size_t)row * width + x] = rho;
-    factor(L, inverse, 1.0f - rho, lane);
-    forward(Y, L, inverse, B, lane);
-    quadratic(A + (size_t)row * MA * width + KEPT(x, 0, MA), products + team * PRODUCTS, Y, F, rho, lane);
-    backward(Y, L, inverse, lane);
-    __global float *w = W + (size_t)row * P * Q * width;
-    for (uint e = item; e < TEAMS * P * Q; e += WG)
-        w[KEPT(x0 + e % TEAMS, e / TEAMS, P * Q)] = solution[e % TEAMS * P * Q + e / TEAMS];
+    UNROLL for (int e = 0; e < 4 * OWN; ++e) {
+        const int m = COLUMN(e / 4, e % 4);
+        if (m < P && pixel && m != i) a[e] *= 1.0f - rho;
+    }
+    for (int e = SIDE + (int)lane; e < COLUMN_FLOATS; e += TEAM) /* columns beyond the last row */
+        buffers[e] = buffers[BUFFER_FLOATS + e] = 0.0f;
+
+    /* columns are not divided by roots: a[.] of row i is l_im times the root of pivot m */
+    float inverse = 0.0f; /* 1 / pivot of this row */
+    ALL_STEPS_UP
+    const float root = sqrt(inverse);
+    UNROLL for (int e = 4 * FIRST; e < 4 * OWN; ++e) {
+        const int q = COLUMN(e / 4, e % 4) - P;
+        if (pixel && q >= 0 && q < Q) Y[i * QS + q] = a[e] * root;
+    }
+    /* The row's number is read back from memory: otherwise compilers keep the results of all earlier comparisons
+     * with it in registers. */
+    __local float *number = buffers + half_ * BUFFER_FLOATS + OTHER + i;
+    *number = as_float(i);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int own = as_int(*number);
+    quadratic(A + ((size_t)row * width + x) * MA, G, Y, F, rho, lane);
+
+    ALL_STEPS_DOWN
+    __global float *w = W + ((size_t)row * width + x) * (P * Q);
+    UNROLL for (int e = 4 * FIRST; e < 4 * OWN; ++e) {
+        const int q = COLUMN(e / 4, e % 4) - P;
+        if (pixel && q >= 0 && q < Q) w[i * Q + q] = a[e] * inverse;
+    }
 }

@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-/* rows: explicit vectors along x, work-groups of 1, for cores. items: a work-item a pixel. group:
- * as items, the solver in local memory with barriers, for GPUs. */
+/* rows: explicit vectors along x, work-groups of 1, for CPUs. items: one work-item per pixel. group: work-groups
+ * share the patches' equations and W, for GPUs. */
 static const char *const for_cores[] = { "rows16", "rows8", NULL };
 static const char *const for_gpus[] = { "group", "items", NULL };
-static const char *const for_rasterisers[] = { "items", "group", NULL };
+static const char *const for_rasterisers[] = { "items", NULL };
 
 const char *const *clv_paco_variants(const clv_device *device)
 {
@@ -28,26 +28,52 @@ const char *const *clv_paco_variants(const clv_device *device)
     }
 }
 
-/* Local memory of one patch: factor, solution, inverse diagonal, products, partial sums. */
-static size_t patch_floats(const clv_paco_plan *plan, size_t team)
+/* Local memory of a team, as TEAM_FLOATS in cl/patch/solve_group.cl. */
+static size_t solve_floats(size_t p, size_t q, size_t side)
+{
+    const size_t own = (p + q + 7) / 8, team = 2 * side;
+    const size_t other = CLV_MAX(side, 8 * own) + 4 * (2 * (own - p / 8) + team);
+    const size_t solution =
+        2 * (other + side) + p * clv_round_up(q, 4) + clv_round_up(q * (q + 1) / 2, 4);
+    return CLV_MAX(solution, 4 * team);
+}
+
+size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *f)
+{
+    return f->teams * solve_floats(plan->pixels, plan->basis.vectors, f->side);
+}
+
+/* As in cl/patch/project_group.cl. */
+static size_t project_floats(const clv_paco_plan *plan, size_t patches)
 {
     const size_t p = plan->pixels, q = plan->basis.vectors;
-    return p * (p + 1) / 2 + p * q + p + q * (q + 1) / 2 + team;
+    const size_t keep = p * q + (q % 2 ? 1 - p % 2 : p * q % 4 == 2 ? 0 : 2);
+    return patches * (CLV_PACO_KEEP_A + keep) + plan->basis.terms_b * clv_round_up(q, 4);
 }
 
-size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *family)
+size_t clv_paco_project_floats(const clv_paco_plan *plan, const clv_paco_family *f)
 {
-    return family->teams * patch_floats(plan, family->team);
+    return project_floats(plan, f->project_patches);
 }
 
-/* Patches a work-group of the local-memory solver, or 0 when not even one fits. */
-static size_t teams_that_fit(const clv_paco_plan *plan, const clv_probe_device *facts, size_t team)
+/* Sizes of work-groups that the device's limits allow; 0 where it allows none. */
+static void choose_groups(const clv_paco_plan *plan, const clv_probe_device *facts,
+                          clv_paco_family *f)
 {
-    for (size_t teams = 4; teams; teams /= 2)
-        if (teams * patch_floats(plan, team) * sizeof(float) <= facts->local_bytes &&
-            teams * team <= facts->max_work_group)
-            return teams;
-    return 0;
+    /* by registers of the solver, 3 groups of 128 fit a compute unit of sm_86 but only 1 of 256; by local memory
+     * of the projection, 3 to 6 */
+    const size_t group = 128, few_bytes = 20480;
+    f->side = clv_round_up(plan->pixels + plan->basis.vectors, 32);
+    f->teams = CLV_MAX(group / (2 * f->side), (size_t)1);
+    if (facts->max_work_group < 2 * f->side * f->teams ||
+        clv_paco_local_floats(plan, f) * sizeof(float) > facts->local_bytes)
+        f->teams = 0;
+    const size_t bytes = (size_t)CLV_MIN(facts->local_bytes, (uint64_t)few_bytes);
+    f->project_patches = 8;
+    while (f->project_patches && project_floats(plan, f->project_patches) * sizeof(float) > bytes)
+        f->project_patches /= 2;
+    if (f->project_patches < 4 || facts->max_work_group < CLV_PACO_PROJECT_GROUP)
+        f->project_patches = 0;
 }
 
 clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *device,
@@ -71,10 +97,12 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.tile = f.local = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64;
         f.map_rows = 1;
         f.item_frames = 16;
-        f.max_workers = 1 << 17;
-        if (strcmp(name, "group") == 0) {
-            f.team = 32;
-            f.teams = teams_that_fit(plan, facts, f.team);
+        f.max_workers = CLV_PACO_ITEM_WORKERS;
+        f.in_groups = strcmp(name, "group") == 0;
+        if (f.in_groups) {
+            f.tile = 1; /* a team writes what belongs to its patch */
+            if (plan->shifted) f.frame_block = facts->flags.few_registers ? 2 : 4;
+            choose_groups(plan, facts, &f);
         }
     }
     if (facts->flags
@@ -83,7 +111,7 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.max_workers = SIZE_MAX;
     }
     f.lags_padded = clv_round_up(plan->lags, f.lag_block);
-    f.width = clv_round_up(plan->in.width, f.tile);
+    f.width = clv_round_up(plan->in.width, CLV_MAX(f.tile, f.local));
     f.pitch = f.width + 2 * CLV_PACO_PAD;
     return f;
 }
@@ -105,6 +133,7 @@ enum {
     FRAME_BLOCK = 1 << 6,
     MAP_ROWS = 1 << 7,
     TEAMS = 1 << 8,
+    PATCHES = 1 << 9,
 };
 
 static const struct {
@@ -121,6 +150,9 @@ static const struct {
                                LANES | TILE | SYSTEM | TEAMS },
     [CLV_PACO_PROJECT] = { &clv_cl_patch_project, "clv_paco_project",
                            LANES | TILE | SYSTEM | TERMS_B | SHIFTED | FRAME_BLOCK },
+    [CLV_PACO_PROJECT_GROUPS] = { &clv_cl_patch_project_group, "clv_paco_project_group",
+                                  LANES | TILE | SYSTEM | TERMS_B | SHIFTED | FRAME_BLOCK |
+                                      PATCHES },
     [CLV_PACO_ACCUMULATE] = { &clv_cl_patch_accumulate, "clv_paco_accumulate",
                               LANES | SHIFTED | MAP_ROWS },
 };
@@ -143,8 +175,9 @@ clv_launch clv_paco_describe(const clv_paco_plan *plan, const clv_paco_family *f
         { LAGS, { "LAG_BLOCK", (long)f->lag_block } },
         { FRAME_BLOCK, { "FRAME_BLOCK", (long)f->frame_block } },
         { MAP_ROWS, { "MAP_ROWS", (long)f->map_rows } },
-        { TEAMS, { "TEAM", (long)f->team } },
+        { TEAMS, { "SIDE", (long)f->side } },
         { TEAMS, { "TEAMS", (long)f->teams } },
+        { PATCHES, { "PATCHES", (long)f->project_patches } },
     };
     clv_launch launch = { .source = kernels[kernel].source, .kernel = kernels[kernel].name };
     for (size_t i = 0, n = 0; i < CLV_LEN(all); ++i)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/patch/shared.clh"
 #include "runtime/job/tune.h"
 
 #include <stdio.h>
@@ -69,7 +70,7 @@ clv_cost clv_paco_cost(size_t first, size_t count, void *user)
                  patches = (double)(c.centre_rows * plan->in.width);
     const double terms = (double)(plan->basis.terms_a + plan->basis.terms_b);
     const clv_paco_family wide = { .lanes = 1,
-                                   .max_workers = 1 << 16,
+                                   .max_workers = CLV_PACO_ITEM_WORKERS,
                                    .pitch = plan->in.width + 96,
                                    .width = plan->in.width + 64,
                                    .lags_padded = plan->lags + 16 };
@@ -81,7 +82,8 @@ clv_cost clv_paco_cost(size_t first, size_t count, void *user)
         .traffic_bytes = (double)(3 * s.data + 2 * s.lags + 2 * s.weights + 2 * s.hits + s.sums),
         .transfer_bytes = band * t * sizeof(float) + (double)s.sums,
         .memory_bytes = s.data * 2 + s.lags + s.weights + s.hits + 2 * s.sums + s.scratch,
-        .buffer_bytes = CLV_MAX(CLV_MAX(s.data, s.lags), CLV_MAX(s.weights, s.hits)),
+        .buffer_bytes =
+            CLV_MAX(CLV_MAX(CLV_MAX(s.data, s.lags), CLV_MAX(s.weights, s.hits)), s.scratch),
     };
     /* kernels index `hits` with 32 bits */
     if (s.hits / 8 > INT32_MAX) cost.buffer_bytes = cost.memory_bytes = UINT64_MAX;
@@ -99,10 +101,11 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
 static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
                                 const clv_paco_family *f)
 {
-    const size_t pairs = plan->pixels * (plan->pixels + 1) / 2;
+    const size_t entries =
+        f->in_groups ? plan->pixels * plan->pixels : plan->pixels * (plan->pixels + 1) / 2;
     const int32_t plane = (int32_t)(plan->in.frames * f->pitch);
     int32_t *shift = clv_alloc(f->lags_padded, sizeof *shift),
-            *entry = clv_alloc(pairs, sizeof *entry);
+            *entry = clv_alloc(entries, sizeof *entry);
     int32_t pixel[CLV_PACO_MAX_PIXELS];
     uint8_t *row = clv_alloc(f->lags_padded, 1);
     clv_status status = CLV_OK;
@@ -120,13 +123,18 @@ static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
         pixel[i] = plan->offset[i].dy * plane + plan->offset[i].dx;
         for (size_t j = 0; j <= i; ++j, ++e) {
             const size_t band_row = (size_t)(plan->offset[j].dy + (int)plan->radius);
-            entry[e] = (int32_t)((band_row * f->lags_padded + plan->entry_lag[e]) * f->pitch) +
-                       plan->offset[j].dx;
+            const int32_t at =
+                (int32_t)((band_row * f->lags_padded + plan->entry_lag[e]) * f->pitch) +
+                plan->offset[j].dx;
+            if (!f->in_groups)
+                entry[e] = at;
+            else
+                entry[j * plan->pixels + i] = entry[i * plan->pixels + j] = at; /* whole rows */
         }
     }
     status = upload(worker, LAG_SHIFT, shift, f->lags_padded * sizeof *shift);
     if (!status) status = upload(worker, LAG_ROW, row, f->lags_padded);
-    if (!status) status = upload(worker, ENTRY, entry, pairs * sizeof *entry);
+    if (!status) status = upload(worker, ENTRY, entry, entries * sizeof *entry);
     if (!status) status = upload(worker, PIXEL, pixel, plan->pixels * sizeof *pixel);
 cleanup:
     clv_free(shift), clv_free(entry), clv_free(row);
@@ -265,8 +273,33 @@ static clv_status solve_in_groups(const pass *p, clv_buffer *lags, clv_buffer *w
         clv_arg_local(clv_paco_local_floats(p->plan, p->f) * sizeof(float)),
     };
     clv_launch l = clv_paco_describe(p->plan, p->f, CLV_PACO_SOLVE_GROUP);
-    l.local[0] = p->f->team * p->f->teams, l.local[1] = 1;
+    l.local[0] = 2 * p->f->side * p->f->teams, l.local[1] = 1;
     l.global[0] = p->f->width / p->f->teams * l.local[0], l.global[1] = p->c->centre_rows;
+    return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, CLV_LEN(args), NULL);
+}
+
+static clv_status project_in_groups(const pass *p, clv_buffer *data, clv_buffer *weights,
+                                    clv_buffer *quadratic, clv_buffer *hits)
+{
+    const clv_arg args[] = {
+        clv_arg_buffer(data),
+        clv_arg_buffer(weights),
+        clv_arg_buffer(quadratic),
+        clv_arg_buffer(hits),
+        clv_arg_buffer(constant(p, PIXEL)),
+        clv_arg_buffer(constant(p, BASIS_X)),
+        clv_arg_buffer(constant(p, TURN)),
+        u32(p->c->centre_rows),
+        u32(p->c->centre0 - p->c->band0),
+        u32(p->c->centre0),
+        u32(p->plan->in.frames),
+        u32(p->f->pitch),
+        clv_arg_local(clv_paco_project_floats(p->plan, p->f) * sizeof(float)),
+    };
+    clv_launch l = clv_paco_describe(p->plan, p->f, CLV_PACO_PROJECT_GROUPS);
+    l.local[0] = CLV_PACO_PROJECT_GROUP, l.local[1] = 1;
+    l.global[0] = p->f->width / p->f->project_patches * l.local[0];
+    l.global[1] = p->c->centre_rows;
     return clv_launch_enqueue(clv_slot_queue(p->slot), &l, args, CLV_LEN(args), NULL);
 }
 
@@ -362,8 +395,14 @@ clv_status clv_paco_enqueue_rows(clv_slot *slot, size_t first, size_t count, voi
     CLV_TRY(clv_slot_output(slot, CLV_PACO_FOUND, c.map_rows * f.width * sizeof(uint32_t), &found));
     CLV_TRY(lag_covariance(&p, data, lags));
     CLV_TRY((f.teams ? solve_in_groups : solve_in_rows)(&p, lags, weights, quadratic, shrinkage));
-    CLV_TRY(project(&p, data, weights, quadratic, hits));
+    CLV_TRY((f.in_groups ? project_in_groups : project)(&p, data, weights, quadratic, hits));
     return accumulate(&p, hits, sums, found);
+}
+
+/* Do the device's limits allow the work-groups, for kernels that never end loops early? */
+static bool fits(const clv_paco_family *f)
+{
+    return f->teams && f->project_patches && f->max_turns == UINT64_MAX;
 }
 
 /* A variant on the first rows of the problem itself: real data, real sizes. */
@@ -374,8 +413,9 @@ static clv_status try_variant(clv_slot *slot, void *user)
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     const size_t patches = CLV_MAX(4096 * 100 / plan->in.frames, (size_t)256);
     const size_t rows = CLV_MAX(patches / plan->in.width, (size_t)1);
-    if (f.team && !f.teams)
-        return clv_fail(CLV_E_DEVICE, "paco: the patch does not fit the local memory");
+    if (f.in_groups && !fits(&f))
+        return clv_fail(CLV_E_DEVICE,
+                        "paco: a work-group with this patch exceeds the device's limits");
     CLV_TRY(upload_constants(worker, plan, &f));
     return clv_paco_enqueue_rows(slot, 0, CLV_MIN(rows, clv_paco_units(plan)), user);
 }
@@ -391,7 +431,7 @@ clv_status clv_paco_setup(clv_worker *worker, void *user)
     const bool timed = clv_device_facts(device)->device_class != CLV_CLASS_CPU;
     clv_tune(worker, "paco", problem, clv_paco_variants(device), timed, try_variant, user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
-    if (f.team && !f.teams)
+    if (f.in_groups && !fits(&f))
         clv_worker_use_variant(worker,
                                1); /* noted for a smaller patch; the others need no local memory */
     const clv_paco_family fitting = clv_paco_family_for(plan, worker);

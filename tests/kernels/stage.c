@@ -17,7 +17,6 @@ const stage_form stage_forms[] = {
     { "items", "items", CLV_CLASS_DISCRETE_GPU },
     { "items of a rasteriser", "items", CLV_CLASS_SOFTWARE },
     { "group", "group", CLV_CLASS_DISCRETE_GPU },
-    { "group of a rasteriser", "group", CLV_CLASS_SOFTWARE },
     { NULL, NULL, CLV_CLASS_CPU },
 };
 

@@ -41,7 +41,7 @@ void stage_close(stage *s);
 /* Calls `claim` on every device in every form that `wanted` is part of ("" is in all). */
 void stage_each(const char *wanted, void (*claim)(test_device *device, const stage_form *form));
 
-/* The same for kernels that do not know of the solver's groups: "group" would be "items" again. */
+/* The same without groups, for kernels that have none: "group" would be "items" again. */
 void stage_each_item_form(void (*claim)(test_device *device, const stage_form *form));
 
 /* Whether a cube of that many samples would keep an interpreter busy for too long. */

@@ -156,7 +156,14 @@ static void launch(const stage *s, const test_array *V, const int32_t *entry, co
     const size_t p = plan->pixels, q = basis->vectors, first = s->c.centre0 - plan->radius;
     const size_t tiles = s->f.width / s->f.lanes, patches = s->c.centre_rows * tiles;
     const size_t workers = clv_round_up(CLV_MIN(s->f.max_workers, patches), s->f.local);
-    test_array entries = test_array_from(s->device, entry, p * (p + 1) / 2 * sizeof *entry);
+    int32_t *both = clv_alloc(p * p, sizeof *both);
+    assert_non_null(both);
+    for (size_t i = 0, e = 0; i < p; ++i) /* the solver in groups reads whole rows */
+        for (size_t j = 0; j <= i; ++j, ++e)
+            both[i * p + j] = both[j * p + i] = entry[e];
+    test_array entries = s->f.in_groups
+                             ? test_array_from(s->device, both, p * p * sizeof *both)
+                             : test_array_from(s->device, entry, p * (p + 1) / 2 * sizeof *entry);
     test_array B = test_array_from(s->device, basis->B, p * q * sizeof *basis->B);
     test_array F =
         test_array_from(s->device, basis->F, q * (q + 1) / 2 * basis->terms_a * sizeof *basis->F);
@@ -184,8 +191,9 @@ static void launch(const stage *s, const test_array *V, const int32_t *entry, co
     const clv_arg group_args[] = { args[0],  args[1],  args[2], args[3],  args[4],
                                    args[5],  args[6],  args[9], args[11], args[12],
                                    args[13], args[14], memory };
-    if (s->f.teams) {
-        const size_t local = s->f.team * s->f.teams;
+    if (s->f.in_groups) {
+        const size_t local = 2 * s->f.side * s->f.teams;
+        assert_true(s->f.teams > 0);
         const size_t global[3] = { s->f.width / s->f.teams * local, s->c.centre_rows, 0 };
         stage_launch_as(s, CLV_PACO_SOLVE_GROUP, global, local, group_args, CLV_LEN(group_args));
     } else {
@@ -193,6 +201,7 @@ static void launch(const stage *s, const test_array *V, const int32_t *entry, co
         test_array_read(&scratch);
     }
     test_array_free(&entries), test_array_free(&B), test_array_free(&F), test_array_free(&scratch);
+    clv_free(both);
 }
 
 /* Every patch of the chunk, also those that no position will use. */
