@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the probe, the self-test and the demo (every workload) on PoCL, which answers as a graphics card would.
+
+usage: run_card.py COMMAND LAYER CARD
+
+CARD is an id of cards.json. $CLEAVE_TEST_ICDS names the folder with pocl.icd.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# class, mode, quirks that have to be found, quirks that must not be
+EXPECTED = {
+    "rtx-3060": ("discrete_gpu", "gpu", {"slow_fp64", "max_alloc_quarter"}, {"few_registers"}),
+    "gtx-1650": ("discrete_gpu", "gpu", {"slow_fp64", "max_alloc_quarter"}, {"few_registers"}),
+    "h100": ("discrete_gpu", "gpu", set(), {"slow_fp64", "few_registers"}),
+    "rx-6700xt": ("discrete_gpu", "gpu", {"slow_fp64", "work_group_256"}, {"few_registers"}),
+    "vega": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
+    "arc-a770": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
+    "iris-xe": ("integrated_gpu", "gpu", {"few_registers", "memory_is_host_ram"}, {"slow_fp64"}),
+}
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def run(env, folder, *command):
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True,
+                          errors="replace")
+    if done.returncode:
+        sys.exit("%s: exit code %d\n%s%s" % (" ".join(command[1:]), done.returncode, done.stdout[-6000:],
+                                             done.stderr[-3000:]))
+    return done.stdout
+
+
+def expect(what, got, want):
+    if got != want:
+        sys.exit("%s is %r, expected %r" % (what, got, want))
+
+
+def check_probe(report, card, facts):
+    kind, mode, some, none = EXPECTED[card]
+    expect("number of devices", len(report["devices"]), 1)
+    device = report["devices"][0]
+    expect("name", device["name"], facts["name"])
+    expect("class", device["class"], kind)
+    expect("mode", report["mode"]["recommended"], mode)
+    quirks = set(device["quirks"])
+    if some - quirks or none & quirks:
+        sys.exit("%s has the quirks %s" % (card, sorted(quirks)))
+
+
+def check_selftest(results, facts):
+    """Checks that all passed: the device itself did them."""
+    checks = [c for d in results["devices"] for c in d["checks"]]
+    if len(checks) < 30:
+        sys.exit("only %d checks were made" % len(checks))
+    expect("checks that failed", [c["check"] for c in checks if not c["ok"]], [])
+    expect("device", results["devices"][0]["name"], facts["name"])
+    # the device's float32 differs from the reference's float64: nothing at all would be the host's own result
+    for name in ("paco shift: a", "blobs LoG: responses"):
+        error = [c["error"] for c in checks if c["check"] == name]
+        if not error or not error[0] > 0:
+            sys.exit("%s: the device did not compute it (error %s)" % (name, error))
+
+
+def main():
+    command, layer, card = sys.argv[1:]
+    icds = os.environ.get("CLEAVE_TEST_ICDS", "")
+    if not os.path.exists(os.path.join(icds, "pocl.icd")):
+        skip("CLEAVE_TEST_ICDS has no pocl.icd")
+    cards = os.path.join(HERE, "cards.json")
+    with open(cards, encoding="utf-8") as file:
+        facts = next(d for d in json.load(file)["devices"] if d["id"] == card)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(icds, "pocl.icd"), os.path.join(folder, "pocl.icd"))
+        env = dict(os.environ, OCL_ICD_VENDORS=folder, OPENCL_LAYERS=layer,
+                   CLEAVE_CARD="%s#%s" % (cards, card), CLEAVE_CACHE_DIR=os.path.join(folder, "cache"))
+        os.mkdir(env["CLEAVE_CACHE_DIR"], 0o700)
+        report = json.loads(run(env, folder, command, "probe", "--json"))
+        if any(d["name"].startswith("pthread") for d in report["devices"]):
+            skip("this loader knows no OPENCL_LAYERS")
+        check_probe(report, card, facts)
+        run(env, folder, command, "selftest", "--json=selftest.json")
+        with open(os.path.join(folder, "selftest.json"), encoding="utf-8") as file:
+            check_selftest(json.load(file), facts)
+        run(env, folder, command, "demo")
+    print("%s: probe, self-test and demo are good" % facts["name"])
+
+
+if __name__ == "__main__":
+    main()
