@@ -88,6 +88,7 @@ Cleave $(version) for $(uname -m), for every Linux with glibc $(ldd --version | 
   bin/cleave demo        a first look
   bin/cleave selftest    every operation on every device against its reference
   bin/cleave bench       how fast
+  run-on-gpu.sh          all of it on a machine with a GPU, into a folder to be sent to us (20 minutes)
 
 An OpenCL driver is found through /etc/OpenCL/vendors, else in the usual folders, else by
 --icd PATH (a library, an .icd file or a folder of them). Move the folder wherever you like.
@@ -127,6 +128,7 @@ collect
 set_run_paths
 write_notes
 copy_licences
+install -m 755 "$root/packaging/run-on-gpu.sh" "$folder/run-on-gpu.sh"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$out" -czf "$folder.tar.gz" "$name"
 size=$(stat -c %s "$folder.tar.gz")
 echo "$folder.tar.gz: $((size / 1000000)) MB"

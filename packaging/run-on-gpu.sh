@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures a machine with a GPU: one command, no network, 20 minutes at most. Part of the relocatable bundle.
+#
+#   run-on-gpu.sh [FOLDER] [--minutes N] [--icd PATH]
+#
+# FOLDER [gpu-results-HOST] receives what was found: the probe's report with its check and its measurements, the
+# self-test, and the benchmark of every workload on the GPU, on the CPU and on both, against Cleave's plain C. Where
+# bench/peers and $CLEAVE_PEERS_ENV are there, other programs are measured too. SUMMARY.md lists the steps. Steps that
+# are done are not repeated: after an interruption, give the same command again. Please send the folder as it is; it
+# contains the names of the machine's devices and drivers, and no user names or serial numbers.
+#
+# Exit codes: 0 all steps done; 1 a step failed, or no time was left for it; 2 wrong usage; 3 no GPU.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+usage()
+{
+    sed -n '3,14s/^# \{0,1\}//p' "$here/${0##*/}"
+}
+wrong()
+{
+    echo "run-on-gpu.sh: $1" >&2
+    exit 2
+}
+
+out="" minutes=20 icd=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) usage && exit 0 ;;
+    --minutes | --icd)
+        [ $# -gt 1 ] || wrong "$1 needs a value"
+        if [ "$1" = --icd ]; then icd=("--icd=$2"); else minutes=$2; fi
+        shift
+        ;;
+    --minutes=*) minutes=${1#*=} ;;
+    --icd=*) icd=("$1") ;;
+    -*) wrong "unknown option $1 (use --minutes N, --icd PATH or a folder)" ;;
+    *)
+        [ -z "$out" ] || wrong "two folders given: $out and $1"
+        out=$1
+        ;;
+    esac
+    shift
+done
+[[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--minutes is $minutes, expected 1 to 9999"
+out=${out:-gpu-results-$(uname -n)}
+cleave=${CLEAVE_COMMAND:-$here/bin/cleave}
+[ -x "$cleave" ] || wrong "$cleave: no such program (run this script from the unpacked bundle)"
+if ! gpus=$("$cleave" "${icd[@]}" probe --list --device=gpu 2>&1); then
+    printf '%s\n' "$gpus"
+    echo "run-on-gpu.sh: no GPU is usable here (a driver in an unusual place: --icd PATH)" >&2
+    exit 3
+fi
+printf '%s\n' "$gpus"
+mkdir -p "$out/done" "$out/log" || exit 1
+out=$(cd "$out" && pwd)
+export CLEAVE_CACHE_DIR=$out/cache
+mkdir -p "$CLEAVE_CACHE_DIR" && chmod 700 "$CLEAVE_CACHE_DIR"
+cd "$out" || exit 1
+
+failed=0
+touch rows && sed -i "/. done ./!d" rows # what failed is tried again
+row()
+{
+    echo "| $1 | $2 | $3 s |" >> rows
+    printf '%-24s %s (%s s)\n' "$1" "$2" "$3"
+}
+
+# step NAME COMMAND...: runs `cleave COMMAND...` unless it is done, in what is left of the time.
+step()
+{
+    local name=$1 left=$((60 * minutes - SECONDS)) began=$SECONDS status=0
+    shift
+    if [ -e "done/$name" ]; then
+        return
+    fi
+    if [ "$left" -lt 5 ]; then
+        row "$name" "no time was left" 0
+        failed=1
+        return
+    fi
+    if [ "$left" -gt 120 ]; then
+        left=$((left / 2)) # something is left for the others
+    fi
+    timeout --kill-after=10 "$left" "$cleave" "${icd[@]}" "$@" > "log/$name.txt" 2>&1 || status=$?
+    if [ "$status" = 0 ]; then
+        row "$name" "done" $((SECONDS - began))
+        touch "done/$name"
+    else
+        row "$name" "exit code $status, see log/$name.txt" $((SECONDS - began))
+        failed=1
+    fi
+}
+
+peers=()
+if [ -e "$here/bench/peers/run.py" ] && [ -n "${CLEAVE_PEERS_ENV:-}" ]; then
+    peers=("--peers=$here/bench/peers")
+fi
+step probe probe --check --save=probe.json
+step selftest selftest --device=gpu --json=selftest.json
+step probe-bench probe --bench --save=probe-bench.json
+for workload in paco blobs transformer arrays specfit runtime link; do
+    step "bench-$workload" bench "$workload" --patience=15 --no-cold "--json=bench-$workload.json" \
+        "--markdown=bench-$workload.md" "--html=bench-$workload.html" "${peers[@]}"
+done
+rm -rf "$CLEAVE_CACHE_DIR"
+{
+    echo "# ${gpus%%$'\n'*}"
+    echo
+    "$cleave" --version
+    echo
+    echo "| step | result | time |"
+    echo "| --- | --- | --: |"
+    cat rows
+} > SUMMARY.md
+echo "results: $out"
+exit "$failed"
