@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles what GPUs would be given with the compilers of their vendors, and judges the result without a GPU.
+
+    farm.py --tools FOLDER --build FOLDER [--work FOLDER] [--targets a,b] [--table FILE] [--document FILE]
+
+gpu_operations runs every operation on PoCL, which says that it is a card of tests/cards/cards.json; a layer
+writes down each program with its options, and each launch. Every program is then compiled for the targets
+of that card. A finding is: a program that does not compile, registers that spill, private arrays in memory, an
+occupancy below 25 %, a work-group of more than 256 work-items, or more than 32 KiB of local memory. Findings
+that exceptions.txt allows are listed; any other one fails (exit code 1), and so does a line of that file that
+is needed no longer. tools.sh brings the compilers. OCL_ICD_VENDORS has to name a folder with PoCL alone.
+"""
+import argparse
+import collections
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import compilers
+import loops
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The card whose programs a target is given.
+CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx1100": "rx-6700xt",
+           "sm_70": "rtx-3060", "sm_86": "rtx-3060", "sm_90": "h100", "acm-g10": "arc-a770",
+           "tgllp": "iris-xe", compilers.SPIRV: "arc-a770"}
+# Operations of which small launches have to be executed, and those that would not end without all results.
+WITHOUT_RESULTS = ["paco", "blobs", "products", "attention", "encoders", "trainers", "decoders",
+                   "convolutions", "eigenvalues", "arrays"]
+WITH_RESULTS = ["specfit"]
+LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
+SHOWN = ("gfx906", "gfx1030", "sm_86", "acm-g10")  # columns of the document
+
+Row = collections.namedtuple(
+    "Row", "kernel variant target registers spilled private local group occupancy slots mix failure")
+Finding = collections.namedtuple("Finding", "kernel variant target kind value")
+
+
+# ---- what a card is given ----------------------------------------------------------------------
+
+def collect(build, card, folder):
+    """Programs and launches of a card, into an empty folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    with tempfile.TemporaryDirectory() as cache:
+        for operations, most in (WITHOUT_RESULTS, "1024"), (WITH_RESULTS, "1e6"):
+            env = dict(os.environ, OPENCL_LAYERS=str(build / "lib/libcard_layer.so"),
+                       CLEAVE_CARD="%s#%s" % (HERE.parent / "cards/cards.json", card),
+                       CLEAVE_CARD_RECORD=str(folder), CLEAVE_CARD_RUN_UP_TO=most,
+                       CLEAVE_CACHE_DIR=cache)
+            done = subprocess.run([build / "bin/gpu_operations"] + operations, env=env,
+                                  capture_output=True, text=True)
+            if done.returncode:
+                sys.exit("%s: gpu_operations failed: %s%s" % (card, done.stdout, done.stderr))
+
+
+def launches_of(folder):
+    """{(program, kernel): (largest work-group, most bytes of local memory)}"""
+    found = {}
+    for file in folder.glob("launches.*"):
+        for line in file.read_text().splitlines():
+            program, kernel, _, local, argument = line.split()[:5]
+            items = 1
+            for side in local.split(","):
+                items *= max(int(side), 1)
+            group, most = found.get((program, kernel), (0, 0))
+            found[program, kernel] = (max(group, items), max(most, int(argument)))
+    return found
+
+
+def variant_of(options):
+    return " ".join(re.findall(r"-D(\w+=\S+)", options))
+
+
+# ---- compiling ---------------------------------------------------------------------------------
+
+def compile_one(tools, source, options, targets, kept):
+    """{target: {kernel: [fields of Made, slots, mix]} or text}, out of `kept` where it is there."""
+    made, text = {}, source.read_text()
+    version = (pathlib.Path(tools) / "complete").read_text()
+    code = "".join((HERE / name).read_text() for name in ("compilers.py", "loops.py"))
+    compiler = compilers.Compilers(tools)
+    with tempfile.TemporaryDirectory() as work:
+        for target in targets:
+            key = hashlib.sha256("\0".join([text, options, target, version, code]).encode()).hexdigest()
+            file = kept / (key + ".json")
+            if file.exists():
+                made[target] = json.loads(file.read_text())
+                continue
+            got = compiler.compile(target, str(source), options.split(), os.path.join(work, "k"))
+            if not isinstance(got, str):
+                got = {kernel: described(m, target) for kernel, m in got.items()}
+            part = kept / ("%s.%d" % (key, os.getpid()))
+            part.write_text(json.dumps(got))
+            part.rename(file)
+            made[target] = got
+    return made
+
+
+def described(made, target):
+    slots, mix = 0, {}
+    if made.code:
+        nvidia = target in compilers.NVIDIA
+        hot = loops.hot_loop(made.code, nvidia)
+        slots, mix = loops.slots(hot.mix, nvidia), dict(hot.mix)
+    return [made.registers, made.spilled, made.private, made.local, made.limit, slots, mix]
+
+
+def rows_of(made, program, variant, launches):
+    for target, kernels in made.items():
+        if isinstance(kernels, str):
+            yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, kernels)
+            continue
+        for kernel, (registers, spilled, private, local, limit, slots, mix) in kernels.items():
+            if target == compilers.SPIRV:
+                continue
+            if (program, kernel) not in launches:
+                continue  # another kernel of the same file: no operation launches it with these options
+            group, argument = launches[program, kernel]
+            occupied = compilers.occupancy(target, group, local + argument, limit)
+            yield Row(kernel, variant, target, registers, spilled, private, local + argument, group,
+                      round(100 * occupied), slots, mix, None)
+
+
+# ---- judging -----------------------------------------------------------------------------------
+
+def findings_of(row):
+    values = {"failure": 1 if row.failure else 0, "spill": row.spilled, "private": row.private,
+              "group": row.group if row.group > MOST_GROUP else 0,
+              "local": row.local if row.local > MOST_LOCAL else 0}
+    if not row.failure and row.occupancy < LEAST_OCCUPANCY:
+        values["occupancy"] = row.occupancy
+    return [Finding(row.kernel, row.variant, row.target, kind, value)
+            for kind, value in values.items() if value]
+
+
+class Exception_:
+    """A line of exceptions.txt: kernel, targets, kind=limit, reason."""
+
+    def __init__(self, line, number):
+        parts = line.split(None, 3)
+        if len(parts) != 4 or "=" not in parts[2]:
+            sys.exit("exceptions.txt:%d: expected KERNEL TARGET[,TARGET...] KIND=LIMIT REASON" % number)
+        self.text, self.kernel, self.targets = line, parts[0], parts[1].split(",")
+        self.kind, limit = parts[2].split("=")
+        self.limit, self.used = int(limit), set()
+
+    def allows(self, f):
+        """A limit is the most that is allowed; of an occupancy it is the least."""
+        within = f.value >= self.limit if f.kind == "occupancy" else f.value <= self.limit
+        if (f.kernel, f.kind) == (self.kernel, self.kind) and f.target in self.targets and within:
+            self.used.add(f.target)
+            return True
+        return False
+
+
+def read_exceptions():
+    lines = (HERE / "exceptions.txt").read_text().splitlines()
+    return [Exception_(line, n) for n, line in enumerate(lines, 1)
+            if line.strip() and not line.startswith("#")]
+
+
+def judge(rows, targets):
+    allowed = read_exceptions()
+    bad = [f for row in rows for f in findings_of(row) if not any([e.allows(f) for e in allowed])]
+    for f in bad:
+        print("finding: %s %s: %s %s (%s)" % (f.kernel, f.target, f.kind, f.value, f.variant))
+    for row in rows:
+        if row.failure:
+            print("  %s: %s" % (row.target, row.failure))
+    stale = [(e, t) for e in allowed for t in e.targets if t in targets and t not in e.used]
+    for e, target in stale:
+        print("exceptions.txt: no longer needed for %s: %s" % (target, e.text))
+    return not bad and not stale
+
+
+# ---- tables ------------------------------------------------------------------------------------
+
+def share(row, kind):
+    return round(100 * row.mix.get(kind, 0) / row.slots) if row.slots else 0
+
+
+def write_table(rows, file):
+    head = ("kernel target registers spilled private local group occupancy_% hot_slots fma_% load_% "
+            "local_% private_% integer_% variant").split()
+    lines = ["\t".join(head)]
+    for r in sorted(rows, key=lambda r: (r.kernel, r.variant, r.target)):
+        lines.append("\t".join(str(x) for x in (
+            r.kernel, r.target, r.registers, r.spilled, r.private, r.local, r.group, r.occupancy,
+            r.slots, share(r, "fma") + share(r, "half"), share(r, "load"), share(r, "local"),
+            share(r, "private"), share(r, "integer"), r.variant)))
+    file.write_text("\n".join(lines) + "\n")
+
+
+def cell(rows):
+    """The worst of a kernel's variants on a target."""
+    if not rows:
+        return ""
+    spilled, private = max(r.spilled for r in rows), max(r.private for r in rows)
+    best = max((share(r, "fma") for r in rows), default=0)
+    text = "%dr %d %%" % (max(r.registers for r in rows), min(r.occupancy for r in rows))
+    if best:
+        text += " f%d" % best
+    return text + (" s%d" % spilled if spilled else "") + (" p%d" % private if private else "")
+
+
+def write_document(rows, file):
+    by = collections.defaultdict(list)
+    for r in rows:
+        by[r.kernel, r.target].append(r)
+    text = [(HERE / "document.md").read_text().rstrip("\n"), "",
+            "| kernel | " + " | ".join(SHOWN) + " |", "|---" * (len(SHOWN) + 1) + "|"]
+    for kernel in sorted({r.kernel for r in rows}):
+        text.append("| %s | %s |" % (kernel.removeprefix("clv_"),
+                                     " | ".join(cell(by[kernel, t]) for t in SHOWN)))
+    file.write_text("\n".join(text) + "\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", required=True, type=os.path.abspath, help="what tools.sh made")
+    parser.add_argument("--build", required=True, type=pathlib.Path, help="a build with tests")
+    parser.add_argument("--work", type=pathlib.Path, help="keeps what was compiled (default: TOOLS/work)")
+    parser.add_argument("--targets", default=",".join(compilers.TARGETS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--table", type=pathlib.Path, help="writes every row as TSV")
+    parser.add_argument("--document", type=pathlib.Path, help="writes the summary for docs/")
+    parser.add_argument("--recorded", action="store_true", help="take the programs recorded last time")
+    return parser.parse_args()
+
+
+def main():
+    a = arguments()
+    targets = a.targets.split(",")
+    unknown = [t for t in targets if t not in CARD_OF]
+    if unknown:
+        sys.exit("unknown target %s (use %s)" % (unknown[0], ", ".join(CARD_OF)))
+    work = a.work or pathlib.Path(a.tools) / "work"
+    kept = work / "kept"
+    kept.mkdir(parents=True, exist_ok=True)
+    rows = []
+    with concurrent.futures.ProcessPoolExecutor(a.jobs) as pool:
+        cards = sorted({CARD_OF[t] for t in targets})
+        if not a.recorded:
+            for card in cards:
+                collect(a.build.resolve(), card, work / card)
+        waiting = []
+        for card in cards:
+            launches = launches_of(work / card)
+            mine = [t for t in targets if CARD_OF[t] == card]
+            for source in sorted((work / card).glob("*.cl")):
+                if "clv_" not in source.read_text():
+                    continue  # CLBlast's kernels are not ours
+                options = source.with_suffix(".opt").read_text()
+                future = pool.submit(compile_one, a.tools, source, options, mine, kept)
+                waiting.append((future, source.stem, variant_of(options), launches))
+        for future, program, variant, launches in waiting:
+            rows += rows_of(future.result(), program, variant, launches)
+    if a.table:
+        write_table(rows, a.table)
+    if a.document:
+        write_document(rows, a.document)
+    kernels = {r.kernel for r in rows}
+    print("%d programs, %d kernels, %d rows on %s" % (len(waiting), len(kernels), len(rows), a.targets))
+    return 0 if judge(rows, targets) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
