@@ -86,7 +86,7 @@ CASES = {
     "library path": (lambda: cleave.SpectraLibrary.load(None), "folder: None given, a path"),
     "path NUL": (lambda: cleave.Encoder("a\0b"), "NUL character"),
     "model path": (lambda: cleave.tokenize(None, ["a"]), "folder: None given, a path"),
-    "no model": (lambda: cleave.Encoder("/no/such"), "/no/such: cannot look at"),
+    "no model": (lambda: cleave.Encoder("/no/such"), "/no/such: there is no such model folder"),
     "mode": (lambda: cleave.Context(mode=3), "mode: 3 given, a text expected"),
     "devices": (lambda: cleave.Context(devices=["cpu"]), "devices: list .* given, a text expected"),
     "memory": (lambda: cleave.Context(memory="1GB"), "memory: '1GB' given, a number"),
