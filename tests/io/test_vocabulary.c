@@ -135,7 +135,9 @@ static void public_vocabulary(const char *file, const char *table, size_t count,
     const char *folder = getenv("CLEAVE_VOCABULARIES");
     char path[4096];
     clv_tokenizer *t;
-    if (!folder) test_skip("CLEAVE_VOCABULARIES is not set: a folder with ggml-vocab-*.gguf");
+    if (!folder)
+        test_skip("third-party data (files ggml-vocab-*.gguf of llama.cpp): CLEAVE_VOCABULARIES is "
+                  "not set");
     snprintf(path, sizeof path, "%s/%s", folder, file);
     EXPECT_OK(clv_tokenizer_open(path, &lenient, &t));
     assert_int_equal(check_table(t, table, returns), count);
@@ -171,7 +173,9 @@ static void ids_of_smollm2(void **state)
     (void)state;
     const char *path = getenv("CLEAVE_SMOLLM2");
     clv_tokenizer *t;
-    if (!path) test_skip("CLEAVE_SMOLLM2 is not set: SmolLM2-135M-Instruct.Q4_1.gguf");
+    if (!path)
+        test_skip(
+            "third-party data (the model SmolLM2-135M-Instruct, Q4_1): CLEAVE_SMOLLM2 is not set");
     EXPECT_OK(clv_tokenizer_open(path, &lenient, &t));
     assert_int_equal(check_table(t, "tokenizer.tsv", true), 332);
     clv_tokenizer_close(t);

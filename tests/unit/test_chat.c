@@ -113,7 +113,8 @@ static void conversations_of_public_models(void **state)
     clv_json *root;
     clv_chat_message messages[MOST_MESSAGES];
     if (!getenv("CLEAVE_SMOLLM2") || !getenv("CLEAVE_VOCABULARIES"))
-        test_skip("CLEAVE_SMOLLM2 or CLEAVE_VOCABULARIES is not set");
+        test_skip("third-party data (SmolLM2, and templates of llama.cpp): CLEAVE_SMOLLM2 or "
+                  "CLEAVE_VOCABULARIES is not set");
     char *text = test_data_read("generate/chat.json", &length);
     EXPECT_OK(clv_json_parse("chat.json", text, length, &root));
     assert_int_equal(clv_json_count(root), 32);
