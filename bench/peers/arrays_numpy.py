@@ -10,7 +10,7 @@ from scipy import ndimage
 SAME_FORMULAS = False
 FROM_FILES = False
 (MATMUL, BATCHED, CONVOLVE, GAUSSIAN, NORMALIZE, STEP, LOOP, PI, EIGVALSH, EIGVALS, MAP, SUM,
- VAR) = range(13)  # host/cli/bench/arrays.h
+ VAR) = range(13)  # bench/command/arrays.h
 CHUNK = 1 << 20
 CHOSEN = {}
 

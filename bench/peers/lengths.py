@@ -4,7 +4,7 @@ import math
 
 
 def mixed(tokens):
-    """Log-normal lengths, mean 25, of `tokens` in all: those of host/cli/bench/transformer.c."""
+    """Log-normal lengths, mean 25, of `tokens` in all: those of bench/command/transformer.c."""
     lengths, state = [], 1
     while tokens:
         normal = -6.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures the outside programs that this Python has, on the files that `cleave bench` wrote, and
-says so in lines of JSON for it (host/cli/bench/lines.c).
+says so in lines of JSON for it (bench/command/lines.c).
 
 usage: run.py LIST --patience SECONDS --repeats N    LIST: cases.json of `cleave bench --peers`
        run.py --folder FOLDER [--variant shift] ...  one case by hand: FOLDER holds cube.npy,

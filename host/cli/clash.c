@@ -91,11 +91,6 @@ static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p
     return p->there && S_ISREG(p->file.st_mode);
 }
 
-bool cli_is_stream(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static int check_streams(const cli_command *command, const cli_file *inputs, size_t count)
 {
     for (size_t i = 0; i < count; ++i)

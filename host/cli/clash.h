@@ -13,9 +13,6 @@ typedef struct cli_file {
     unsigned formats;
 } cli_file;
 
-/* "-": standard input or output, whichever is meant. */
-bool cli_is_stream(const char *path);
-
 /* Do both names lead to one file or folder, through links too? Two that are not there yet are one
  * where they have the same name in the same folder. */
 bool cli_same_file(const char *a, const char *b);

@@ -75,6 +75,9 @@ typedef struct cli_command {
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands);
 
+/* The command whose options were read last: the one that runs. For messages of files that do not know which it is. */
+const cli_command *cli_running(void);
+
 /* The arguments that are no options must be those of the comma list `names` ("CUBE,ANGLES,PSF"; "": none).
  * Returns -1 to go on, else the exit code. */
 int cli_check_operands(const cli_command *command, const char *names, int count,

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "host/cli/clash.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +32,11 @@ static const char *ending_of(const char *path)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
     return dot && dot != name ? dot : "";
+}
+
+bool cli_is_stream(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
 }
 
 unsigned cli_formats_of(const char *path)

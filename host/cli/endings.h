@@ -22,6 +22,9 @@ enum {
     CLI_SAID = 8192, /* an option said the format: endings that mean nothing are good as well */
 };
 
+/* "-": standard input or output, whichever is meant. */
+bool cli_is_stream(const char *path);
+
 /* The formats that the ending of a name may mean; 0: it is none that Cleave knows. */
 unsigned cli_formats_of(const char *path);
 

@@ -8,10 +8,40 @@
 #include "base/text.h"
 #include "host/cli/nearest.h"
 
+#include <cleave/version.h>
+
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+const cli_option cli_global_options[] = {
+    { "icd", CLI_TEXT, NULL, "PATH", "OpenCL drivers: libraries, .icd files or their folders",
+      NULL },
+    { NULL },
+};
+const cli_option cli_main_options[] = {
+    { "h,help", CLI_FLAG, NULL, NULL, "this text; after a command, its options", NULL },
+    { "V,version", CLI_FLAG, NULL, NULL, "the version", NULL },
+    { NULL },
+};
+
+const cli_exit_code cli_exit_codes[] = {
+    { CLI_OK, "done" },
+    { CLI_FAILED, "failed while running: an output cannot be written, no memory, a driver fails" },
+    { CLI_USAGE, "wrong usage or bad input: an option, a variable, a name or a file is wrong" },
+    { CLI_NOT_THERE, "a device or mode that was asked for is not there" },
+    { CLI_ICD_BROKEN, "cleave probe --strict: a driver crashed or hung" },
+    { CLI_WRONG, "a device gave wrong results" },
+    { CLI_INTERRUPTED, "interrupted" },
+    { 0, NULL },
+};
+
+int cli_print_version(void)
+{
+    printf("cleave %s\n", clv_version());
+    return CLI_OK;
+}
 
 enum { MAX_TABLES = 4, MAX_OPTIONS = 64, HELP_CODE = 1000, VERSION_CODE, FIRST_CODE };
 
@@ -317,10 +347,18 @@ static int check_environment(const scanner *s)
     return cli_status(s->command, clv_environment_check());
 }
 
+static const cli_command *running;
+
+const cli_command *cli_running(void)
+{
+    return running;
+}
+
 int cli_parse(const cli_command *command, const cli_option *const tables[], int argc, char **argv,
               int *operands)
 {
     scanner s;
+    running = command;
     scanner_init(&s, command, tables);
     optind = 0; /* starts glibc's scan afresh */
     for (;;) {

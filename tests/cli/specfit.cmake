@@ -11,7 +11,7 @@ if(CLEAVE_HAVE_CFITSIO)
         cleave_cli_test(specfit_${what} FULL specfit_${what}.py)
     endforeach()
     if(CLEAVE_HAVE_PNG)
-        cleave_cli_test(specfit_pictures FULL specfit_pictures.py ${PROJECT_SOURCE_DIR}/host/io/font.c)
+        cleave_cli_test(specfit_pictures FULL specfit_pictures.py ${PROJECT_SOURCE_DIR}/host/io/pictures/font.c)
     endif()
     cleave_cli_test(specfit_library FULL specfit_library.py
         ${PROJECT_SOURCE_DIR}/packaging/rvspecfit_library.py ${PROJECT_SOURCE_DIR}/bench/peers)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The axes in the pictures of `cleave specfit --plot` say what they show and in which unit.
 
-usage: specfit_pictures.py CLEAVE FONT    FONT: host/io/font.c of the sources
+usage: specfit_pictures.py CLEAVE FONT    FONT: host/io/pictures/font.c of the sources
 """
 import os
 import re

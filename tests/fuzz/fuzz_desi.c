@@ -5,8 +5,8 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/io/fits_copy.h"
-#include "host/io/redrock.h"
+#include "host/io/formats/fits_copy.h"
+#include "host/io/tables/redrock.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/io/fits.h"
+#include "host/io/formats/fits.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/io/movie.h"
+#include "host/io/formats/movie.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Any bytes as lib.json beside no arrays at all: an error, never a library, nothing kept. */
 #include "fuzz.h"
 
-#include "host/io/speclib.h"
+#include "host/io/tables/speclib.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/io/csv.h"
-#include "host/io/table.h"
+#include "host/io/formats/table.h"
+#include "host/io/tables/csv.h"
 
 #include <math.h>
 #include <string.h>

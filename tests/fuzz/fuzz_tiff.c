@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "host/io/movie.h"
+#include "host/io/formats/movie.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

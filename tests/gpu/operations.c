@@ -7,13 +7,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/half.h"
-#include "host/cli/synthetic/stars.h"
 #include "host/model/minilm.h"
+#include "host/synthetic/stars.h"
 #include "host/transformer/backward/back.h"
 #include "host/transformer/decoder.h"
 #include "runtime/blas/gemm.h"
-#include "runtime/record/context.h"
 #include "runtime/device/queue.h"
+#include "runtime/record/context.h"
 
 #include <cleave/cleave.h>
 

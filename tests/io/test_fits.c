@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/fits: images, vectors and tables of FITS files. */
+/* host/io/formats/fits: images, vectors and tables of FITS files. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "host/io/fits.h"
+#include "host/io/formats/fits.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/fits_cards.c: header cards of FITS files. */
+/* host/io/formats/fits_cards.c: header cards of FITS files. */
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/fits_cards.h"
+#include "host/io/formats/fits_cards.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/fits, gunzip.c: files that are cut, packed, or claim what they do not hold. */
+/* host/io/formats/fits, gunzip.c: files that are cut, packed, or claim what they do not hold. */
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/fits.h"
+#include "host/io/formats/fits.h"
 
 #include <stdlib.h>
 #include <string.h>

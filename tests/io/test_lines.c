@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "host/io/formats/npy.h"
+#include "host/io/formats/npy_stream.h"
 #include "host/io/lines.h"
-#include "host/io/npy.h"
-#include "host/io/npy_stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/npy.c, stream.c: NumPy's files as they are read, right and wrong ones. */
+/* host/io/formats/npy.c, stream.c: NumPy's files as they are read, right and wrong ones. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/npy.h"
+#include "host/io/formats/npy.h"
 
 #include <math.h>
 #include <stdlib.h>

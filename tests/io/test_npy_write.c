@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/npy.c, output.c: NumPy's files as we write them; every allocation that may fail. */
+/* host/io/formats/npy.c, output.c: NumPy's files as we write them; every allocation that may fail. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/npy.h"
+#include "host/io/formats/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/image.c, map.c, png.c: pictures of maps, down to the pixel. */
+/* host/io/pictures/image.c, map.c, png.c: pictures of maps, down to the pixel. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/font.h"
-#include "host/io/map.h"
-#include "host/io/png.h"
+#include "host/io/pictures/font.h"
+#include "host/io/pictures/map.h"
+#include "host/io/pictures/png.h"
 
 #ifdef CLEAVE_HAVE_PNG
 #include <png.h>

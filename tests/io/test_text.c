@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host/io/table.c, csv.c, reader.c: vectors and tables in text, and telling formats apart. */
+/* host/io/formats/table.c, csv.c, reader.c: vectors and tables in text, and telling formats apart. */
 #define _XOPEN_SOURCE 700
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/csv.h"
-#include "host/io/reader.h"
-#include "host/io/table.h"
+#include "host/io/formats/reader.h"
+#include "host/io/formats/table.h"
+#include "host/io/tables/csv.h"
 
 #include <locale.h>
 #include <math.h>

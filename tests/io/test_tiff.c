@@ -4,8 +4,8 @@
 #include "io_test.h"
 
 #include "base/alloc.h"
-#include "host/io/movie.h"
-#include "host/io/npy.h"
+#include "host/io/formats/movie.h"
+#include "host/io/formats/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

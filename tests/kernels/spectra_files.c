@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "host/io/npy.h"
+#include "host/io/formats/npy.h"
 
 #include <math.h>
 #include <stdio.h>

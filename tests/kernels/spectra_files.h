@@ -3,8 +3,8 @@
 #ifndef CLEAVE_TESTS_SPECTRA_FILES_H
 #define CLEAVE_TESTS_SPECTRA_FILES_H
 
-#include "host/io/desi.h"
-#include "host/io/speclib.h"
+#include "host/io/tables/desi.h"
+#include "host/io/tables/speclib.h"
 #include "host/spectra/spectra_plan.h"
 
 extern clv_speclib golden_library; /* the small one */

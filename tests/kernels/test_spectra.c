@@ -5,9 +5,9 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "host/cli/synthetic/stars.h"
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_job.h"
+#include "host/synthetic/stars.h"
 #include "runtime/job/run.h"
 
 #include <math.h>

@@ -8,8 +8,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "host/cli/synthetic/stars.h"
-#include "host/io/npy.h"
+#include "host/io/formats/npy.h"
+#include "host/synthetic/stars.h"
 
 #include <math.h>
 #include <stdio.h>

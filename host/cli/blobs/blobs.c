@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,32 +141,6 @@ static int check_args(blobs_args *a)
         cli_warn(&cli_blobs, "below 0.8 pixels sampled filters say little: --min-sigma 0.8 is a "
                              "sensible floor");
     return read_frames(a);
-}
-
-clv_blob_options blobs_options(const blobs_args *a)
-{
-    return (clv_blob_options){
-        .size = sizeof(clv_blob_options),
-        .min_sigma_px = a->min_sigma,
-        .max_sigma_px = a->max_sigma,
-        .num_sigma = (unsigned)a->num_sigma,
-        .log_scale = a->log_scale,
-        .dog = a->dog,
-        .sigma_ratio = a->sigma_ratio,
-        .threshold_given = a->threshold_given,
-        .threshold_rel_given = a->threshold_rel_given,
-        .threshold_sigma_given = a->threshold_sigma_given,
-        .threshold = a->threshold,
-        .threshold_rel = a->threshold_rel,
-        .threshold_sigma = a->threshold_sigma,
-        .taps = (clv_blob_taps)a->taps,
-        .normalize = a->normalize == 1,
-        .invert = a->invert,
-        .subpixel = (clv_blob_subpixel)a->subpixel,
-        .keep_overlapping = a->prune == 1,
-        .overlap = a->overlap > 0 ? a->overlap : DBL_MIN, /* 0: the default */
-        .exclude_border = (size_t)a->exclude_border,
-    };
 }
 
 /* Watches the number of spots of frame after frame: a focus that is lost, a lamp that flickers. */

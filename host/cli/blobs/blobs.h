@@ -4,9 +4,9 @@
 #define CLEAVE_HOST_CLI_BLOBS_H
 
 #include "host/cli/cli.h"
-#include "host/io/csv.h"
-#include "host/io/image.h"
-#include "host/io/movie.h"
+#include "host/io/formats/movie.h"
+#include "host/io/pictures/image.h"
+#include "host/io/tables/csv.h"
 
 #include <cleave/blob.h>
 #include <cleave/track.h>

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "host/io/png.h"
+#include "host/io/pictures/png.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -214,7 +214,7 @@ int blobs_preview(const blobs_args *a, clv_movie *movie, clv_context *context)
 {
     const clv_movie_facts *f = clv_movie_look(movie);
     if (a->preview >= f->frames)
-        return cli_error(&cli_blobs, CLI_USAGE, "--preview: frame %llu asked for, there are %zu",
+        return cli_error(cli_running(), CLI_USAGE, "--preview: frame %llu asked for, there are %zu",
                          (unsigned long long)a->preview, f->frames);
-    return cli_input_status(&cli_blobs, preview(a, movie, context));
+    return cli_input_status(cli_running(), preview(a, movie, context));
 }

@@ -142,11 +142,11 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
         char number[40];
         const size_t length = strspn(a->pixel_size, "0123456789.eE+-");
         if (length >= sizeof number)
-            return cli_error(&cli_blobs, CLI_USAGE, "--pixel-size: too long");
+            return cli_error(cli_running(), CLI_USAGE, "--pixel-size: too long");
         memcpy(number, a->pixel_size, length);
         number[length] = '\0';
         if (!clv_parse_double(number, &units->pixel_size) || !(units->pixel_size > 0))
-            return cli_error(&cli_blobs, CLI_USAGE,
+            return cli_error(cli_running(), CLI_USAGE,
                              "--pixel-size: \"%s\" given, expected a size such as 0.1um",
                              a->pixel_size);
         clv_copy_string(units->space, sizeof units->space,
@@ -154,7 +154,7 @@ int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_unit
     }
     if (a->interval_given) {
         if (!(a->interval > 0))
-            return cli_error(&cli_blobs, CLI_USAGE, "--interval: %g given, expected more than 0",
+            return cli_error(cli_running(), CLI_USAGE, "--interval: %g given, expected more than 0",
                              a->interval);
         units->interval = a->interval;
         clv_copy_string(units->time, sizeof units->time, "sec");

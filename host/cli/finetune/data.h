@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_CLI_FINETUNE_DATA_H
 #define CLEAVE_HOST_CLI_FINETUNE_DATA_H
 
-#include "host/cli/text/texts.h"
+#include "host/cli/texts.h"
 
 /* The classes, sorted by their bytes once the training file is read; what is new in a validation
  * file is an error. */

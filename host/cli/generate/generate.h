@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_CLI_GENERATE_GENERATE_H
 
 #include "host/cli/clash.h"
-#include "host/cli/text/texts.h"
+#include "host/cli/texts.h"
 
 #include <cleave/generate.h>
 

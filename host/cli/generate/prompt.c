@@ -72,7 +72,7 @@ clv_status generate_render(generate_state *s, const clv_chat_message *messages, 
 {
     const char *note = NULL;
     CLV_TRY(clv_language_chat(s->language, messages, count, s->args->family, &s->prompt, &note));
-    if (note && *note && !s->args->common.quiet) cli_warn(&cli_generate, "%s", note);
+    if (note && *note && !s->args->common.quiet) cli_warn(cli_running(), "%s", note);
     return CLV_OK;
 }
 
@@ -94,7 +94,7 @@ static clv_status tokenize(generate_state *s, const clv_text *text)
     CLV_TRY(clv_tokenize(clv_language_tokenizer(s->language), &bytes, &text->length, 1, &options,
                          &s->prompt));
     if (s->prompt.replaced && !s->args->common.quiet)
-        cli_warn(&cli_generate, "%zu byte%s of the prompt %s not UTF-8, replaced by U+FFFD",
+        cli_warn(cli_running(), "%zu byte%s of the prompt %s not UTF-8, replaced by U+FFFD",
                  s->prompt.replaced, s->prompt.replaced == 1 ? "" : "s",
                  s->prompt.replaced == 1 ? "is" : "are");
     return CLV_OK;

@@ -61,7 +61,7 @@ static clv_status render(talk *t)
             return clv_fail(CLV_E_SHAPE, "the message has %zu tokens, the context room for %zu",
                             t->s->prompt.tokens, info.room);
         if (!t->told_full)
-            cli_warn(&cli_generate,
+            cli_warn(cli_running(),
                      "the context of %zu tokens is full: the oldest messages are "
                      "forgotten",
                      info.room);
@@ -132,9 +132,9 @@ static bool obey(talk *t, const char *order)
         generate_summarize(t->s, &t->last);
     } else if (strncmp(order, "/system ", 8) == 0) {
         if (system) drop(t, 0, 1);
-        if (put(t, 0, "system", order + 8)) cli_warn(&cli_generate, "%s", clv_error_message());
+        if (put(t, 0, "system", order + 8)) cli_warn(cli_running(), "%s", clv_error_message());
     } else {
-        cli_warn(&cli_generate, "no order %.40s; there are /clear, /system TEXT, /stats and /exit",
+        cli_warn(cli_running(), "no order %.40s; there are /clear, /system TEXT, /stats and /exit",
                  order);
     }
     return true;
@@ -153,7 +153,7 @@ static int converse(talk *t)
         }
         cli_catch_interrupts();
         const clv_status status = reply(t, text);
-        code = cli_status(&cli_generate, status);
+        code = cli_status(cli_running(), status);
         if (status == CLV_E_SHAPE && t->is_terminal) code = CLI_OK; /* another message may fit */
         if (cli_interrupted() && !t->is_terminal) code = CLI_INTERRUPTED;
     }
@@ -165,7 +165,7 @@ int generate_talk(generate_state *s)
 {
     talk t = { .s = s, .last = CLV_INIT(clv_written), .is_terminal = isatty(STDIN_FILENO) };
     int code = CLI_OK;
-    if (s->args->system) code = cli_status(&cli_generate, put(&t, 0, "system", s->args->system));
+    if (s->args->system) code = cli_status(cli_running(), put(&t, 0, "system", s->args->system));
     if (!code && t.is_terminal && !s->args->common.quiet)
         fputs("Ctrl-D ends the conversation, Ctrl-C an answer.\n", stderr);
     if (!code) code = converse(&t);

@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_CLI_PACO_FILES_H
 
 #include "host/cli/cli.h"
-#include "host/io/fits_cards.h"
+#include "host/io/formats/fits_cards.h"
 
 #include <cleave/patch.h>
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "host/io/reader.h"
+#include "host/io/formats/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int bad_input(const char *operand, clv_status status)
     clv_error_take(&why, status);
     (void)clv_fail_detail(status, why.detail, "%s: %s", operand, why.message);
     clv_error_clear(&why);
-    return cli_input_status(&cli_paco, status);
+    return cli_input_status(cli_running(), status);
 }
 
 static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
@@ -34,7 +34,7 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
     if (cube.rank != 3 && cube.rank != 4) {
         clv_shape_text(cube.rank, cube.shape, shape);
         clv_file_array_clear(&cube);
-        return cli_error(&cli_paco, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "CUBE: %s has the shape %s, but it must be frames [T,H,W] or channels of "
                          "frames [C,T,H,W]: is the order CUBE ANGLES PSF?",
                          path, shape);
@@ -45,12 +45,12 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
     in->frames = dims[0], in->height = dims[1], in->width = dims[2];
     in->channels_used = in->channels;
     if (!in->channels || !in->frames || !in->height || !in->width)
-        return cli_error(&cli_paco, CLI_USAGE, "%s: %s holds nothing", path,
+        return cli_error(cli_running(), CLI_USAGE, "%s: %s holds nothing", path,
                          clv_shape_text(cube.rank, cube.shape, shape));
     if (a->channel && strcmp(a->channel, "all") != 0) {
         uint64_t k;
         if (!clv_parse_u64(a->channel, &k) || k >= in->channels)
-            return cli_error(&cli_paco, CLI_USAGE,
+            return cli_error(cli_running(), CLI_USAGE,
                              "--channel: \"%s\" given, %s has channels 0 to %zu", a->channel, path,
                              in->channels - 1);
         in->first_channel = (size_t)k;
@@ -65,11 +65,11 @@ static int read_angles(const char *path, paco_inputs *in)
     const clv_status status = clv_vector_read(path, &in->angles, &count);
     if (status) return bad_input("ANGLES", status);
     if (count != in->frames)
-        return cli_error(&cli_paco, CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
+        return cli_error(cli_running(), CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
                          path, count, in->frames);
     for (size_t i = 0; i < count; ++i)
         if (!isfinite(in->angles[i]))
-            return cli_error(&cli_paco, CLI_USAGE, "%s: angle %zu is not finite", path, i);
+            return cli_error(cli_running(), CLI_USAGE, "%s: angle %zu is not finite", path, i);
     return CLI_OK;
 }
 
@@ -106,10 +106,10 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
     border /= (double)(4 * (size - 1));
     const double middle = (double)(size / 2);
     if (fabs((double)(peak / size) - middle) > 1 || fabs((double)(peak % size) - middle) > 1)
-        cli_warn(&cli_paco, "%s: the PSF peaks at (%zu, %zu), expected the centre (%zu, %zu)", path,
-                 peak % size, peak / size, size / 2, size / 2);
+        cli_warn(cli_running(), "%s: the PSF peaks at (%zu, %zu), expected the centre (%zu, %zu)",
+                 path, peak % size, peak / size, size / 2, size / 2);
     if (border > 0.05 * psf[peak])
-        cli_warn(&cli_paco,
+        cli_warn(cli_running(),
                  "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted?",
                  path, 100 * border / psf[peak]);
 }
@@ -128,7 +128,7 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     const size_t rank = psf.rank;
     if (rank < 2 || rank > 3 || psf.shape[rank - 1] != psf.shape[rank - 2] ||
         !psf.shape[rank - 1] || (rank == 3 && !psf.shape[0]))
-        return cli_error(&cli_paco, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "PSF: %s has the shape %s, but it must be square, [n,n], or several of "
                          "them, [k,n,n]",
                          path, clv_shape_text(rank, psf.shape, shape));
@@ -136,7 +136,7 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     in->psf_count = rank == 3 ? psf.shape[0] : 1;
     if (in->psf_size < 2 * a->radius + 1)
         return cli_error(
-            &cli_paco, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "%s: a PSF of %zux%zu is smaller than the patch of %llux%llu (radius %llu)", path,
             in->psf_size, in->psf_size, (unsigned long long)(2 * a->radius + 1),
             (unsigned long long)(2 * a->radius + 1), (unsigned long long)a->radius);
@@ -145,33 +145,34 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
     const size_t side = CLV_MIN(in->height, in->width);
     if (in->psf_count > 1 && !per_channel && in->psf_size >= side)
         return cli_error(
-            &cli_paco, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "PSF: %s has the shape %s, which looks like a sequence of frames (those of CUBE are "
             "%zux%zu); it must be one off-axis image of the star, [n,n], or several "
             "of them, [k,n,n], smaller than a frame: is the order CUBE ANGLES PSF?",
             path, clv_shape_text(rank, psf.shape, shape), in->width, in->height);
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
-            return cli_error(&cli_paco, CLI_FAILED, "%s: no memory", path);
+            return cli_error(cli_running(), CLI_FAILED, "%s: no memory", path);
         in->psf_count = 1;
     }
     bool dark = true;
     for (size_t i = 0; i < in->psf_count * pixels; ++i) {
         if (!isfinite(in->psf[i]))
-            return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF holds a value that is not finite",
-                             path);
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s: the PSF holds a value that is not finite", path);
         dark = dark && in->psf[i] == 0;
     }
-    if (dark) return cli_error(&cli_paco, CLI_USAGE, "%s: the PSF is zero everywhere", path);
+    if (dark) return cli_error(cli_running(), CLI_USAGE, "%s: the PSF is zero everywhere", path);
     const size_t used = per_channel ? in->first_channel : 0;
     status = a->fwhm > 0 ? CLV_OK : clv_psf_fwhm(in->psf + used * pixels, in->psf_size, &in->fwhm);
     if (status)
-        return cli_error(&cli_paco, CLI_USAGE, "%s: %s; give --fwhm", path, clv_error_message());
+        return cli_error(cli_running(), CLI_USAGE, "%s: %s; give --fwhm", path,
+                         clv_error_message());
     if (a->fwhm > 0) in->fwhm = a->fwhm;
     for (size_t k = 0; k < in->psf_count && !status; ++k)
         status = clv_psf_normalize(in->psf + k * pixels, in->psf_size, (clv_psf_norm)a->psf_norm,
                                    in->fwhm);
-    return cli_input_status(&cli_paco, status);
+    return cli_input_status(cli_running(), status);
 }
 
 /* What the operation would refuse, before anything is said or opened. */
@@ -179,18 +180,19 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
 {
     const size_t patch = 2 * (size_t)a->radius + 1;
     if (in->frames < 2)
-        return cli_error(&cli_paco, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "%s: %zu frame given; statistics over time need at least 2", cube,
                          in->frames);
     if (in->height < patch || in->width < patch)
         return cli_error(
-            &cli_paco, CLI_USAGE,
+            cli_running(), CLI_USAGE,
             "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
             in->width, in->height, patch, patch, (unsigned long long)a->radius);
     if (a->centre && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
                        a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
-        return cli_error(&cli_paco, CLI_USAGE, "--center: (%g, %g) is outside frames of %zux%zu",
-                         a->centre_x, a->centre_y, in->width, in->height);
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--center: (%g, %g) is outside frames of %zux%zu", a->centre_x,
+                         a->centre_y, in->width, in->height);
     return CLI_OK;
 }
 
@@ -201,14 +203,15 @@ static void tell_rotation(const paco_args *a, const char *angles, const paco_inp
     for (size_t i = 0; i < in->frames; ++i)
         low = fmin(low, in->angles[i]), high = fmax(high, in->angles[i]);
     if (fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
-        cli_warn(&cli_paco, "%s: angles from %.4g to %.4g look like radians; degrees are expected",
-                 angles, low, high);
+        cli_warn(cli_running(),
+                 "%s: angles from %.4g to %.4g look like radians; degrees are expected", angles,
+                 low, high);
     const double turn = high - low,
                  radius = turn > 0 ? in->fwhm / (turn * 3.14159265358979323846 / 180) : INFINITY;
     const double edge = 0.5 * (double)CLV_MIN(in->height, in->width) - (double)a->radius;
     if (radius > edge)
         cli_warn(
-            &cli_paco,
+            cli_running(),
             "the field rotates by %.3g degrees only: a planet moves by one FWHM (%.2f px) from "
             "%.0f px on, but the frame ends at %.0f px; a planet will hide itself",
             turn, in->fwhm, radius, edge);

@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "host/io/csv.h"
-#include "host/io/fits.h"
-#include "host/io/map.h"
-#include "host/io/npy.h"
-#include "host/io/png.h"
+#include "host/io/formats/fits.h"
+#include "host/io/formats/npy.h"
+#include "host/io/pictures/map.h"
+#include "host/io/pictures/png.h"
+#include "host/io/tables/csv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int paco_maps_create(const paco_inputs *in, paco_maps *m)
     m->snr = clv_alloc(count, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
     m->sigma = clv_alloc(count, sizeof *m->sigma);
     if (!m->a || !m->b || !m->snr || !m->flux || !m->sigma)
-        return cli_error(&cli_paco, CLI_FAILED, "no memory for maps of %zux%zu", in->width,
+        return cli_error(cli_running(), CLI_FAILED, "no memory for maps of %zux%zu", in->width,
                          in->height);
     return CLI_OK;
 }
@@ -55,7 +55,7 @@ void paco_warn_about_maps(const paco_args *a, const paco_inputs *in, const paco_
                               ? "patches with NaN or inf"
                           : n->constant >= n->outside ? "patches with pixels that never change"
                                                       : "arcs that leave the frame";
-        cli_warn(&cli_paco,
+        cli_warn(cli_running(),
                  "no position of the map has a value: %zu have arcs that leave the frame, %zu "
                  "patches with NaN or inf, "
                  "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
@@ -207,5 +207,5 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "command_s", clv_now() - started);
         status = write_report(a, report);
     }
-    return cli_status(&cli_paco, status);
+    return cli_status(cli_running(), status);
 }

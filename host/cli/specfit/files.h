@@ -5,11 +5,11 @@
 
 #include "base/text.h"
 #include "host/cli/cli.h"
-#include "host/io/desi.h"
-#include "host/io/fits_copy.h"
-#include "host/io/fits_rows.h"
-#include "host/io/redrock.h"
-#include "host/io/speclib.h"
+#include "host/io/formats/fits_copy.h"
+#include "host/io/formats/fits_rows.h"
+#include "host/io/tables/desi.h"
+#include "host/io/tables/redrock.h"
+#include "host/io/tables/speclib.h"
 
 typedef struct specfit_args {
     const char *spectra; /* the file */

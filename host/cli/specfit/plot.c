@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "host/io/image.h"
-#include "host/io/png.h"
+#include "host/io/pictures/image.h"
+#include "host/io/pictures/png.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
     const clv_specfit_result *f = &row->fit;
     const size_t height = TOP + t->slots * (PANEL + GAP) + 4;
     clv_status status = clv_image_create(&image, WIDTH, height, white);
-    if (status) return cli_status(&cli_specfit, status);
+    if (status) return cli_status(cli_running(), status);
     snprintf(text, sizeof text,
              "%lld  v %.2f +- %.2f km/s  vsini %.1f  teff %.0f  logg %.2f  [Fe/H] %.2f  "
              "[a/Fe] %.2f  RVS_WARN %u",
@@ -171,7 +171,7 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
              row->row);
     status = save(a, name, &image);
     clv_image_clear(&image);
-    return cli_status(&cli_specfit, status);
+    return cli_status(cli_running(), status);
 }
 
 /* ---- all stars ----------------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ int specfit_plot_summary(const specfit_args *a, const specfit_table *t)
 {
     clv_image image = { 0 };
     clv_status status = clv_image_create(&image, 1200, 440, white);
-    if (status) return cli_status(&cli_specfit, status);
+    if (status) return cli_status(cli_running(), status);
     scatter(&image, t, (frame){ 70, 40, 300, 340, 0, 1 },
             (quantity){ .name = "radial velocity (km/s)", .of = velocity_of },
             (quantity){ .name = "log10 of the velocity's error in km/s", .of = error_of });
@@ -269,5 +269,5 @@ int specfit_plot_summary(const specfit_args *a, const specfit_table *t)
                    NULL);
     status = save(a, "summary.png", &image);
     clv_image_clear(&image);
-    return cli_status(&cli_specfit, status);
+    return cli_status(cli_running(), status);
 }

@@ -55,9 +55,9 @@ static int add_ids(const char *text, const char *from, id_list *list)
         const size_t n = strcspn(at, ", \t\r\n#");
         snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(n, sizeof word - 1), at);
         if (n >= sizeof word || !clv_parse_i64(word, &id))
-            return cli_error(&cli_specfit, CLI_USAGE, "%s: \"%s\" is not a TARGETID", from, word);
+            return cli_error(cli_running(), CLI_USAGE, "%s: \"%s\" is not a TARGETID", from, word);
         if (!clv_reserve(&list->ids, &list->capacity, list->count + 1, sizeof *list->ids))
-            return cli_error(&cli_specfit, CLI_FAILED, "no memory for TARGETIDs");
+            return cli_error(cli_running(), CLI_FAILED, "no memory for TARGETIDs");
         list->ids[list->count++] = id;
         at += n;
     }
@@ -70,7 +70,7 @@ static int read_ids(const specfit_args *a, id_list *list)
     size_t length;
     int code = a->targets ? add_ids(a->targets, "--targets", list) : CLI_OK;
     if (!code && a->targets_file) {
-        code = cli_input_status(&cli_specfit,
+        code = cli_input_status(cli_running(),
                                 clv_file_read(a->targets_file, MAX_LIST, &text, &length));
         if (!code) code = add_ids(text, a->targets_file, list);
         clv_free(text);
@@ -147,11 +147,11 @@ static int read_redshifts(const specfit_args *a, specfit_table *t)
     else if (a->zbest_include || a->zbest_select)
         t->redshift_file = clv_redshifts_beside(a->spectra);
     if (t->redshift_file)
-        return cli_input_status(&cli_specfit,
+        return cli_input_status(cli_running(),
                                 clv_redshifts_read(t->redshift_file, t->desi, &t->redshifts));
-    if (a->redshifts) return cli_error(&cli_specfit, CLI_FAILED, "no memory");
+    if (a->redshifts) return cli_error(cli_running(), CLI_FAILED, "no memory");
     if (a->zbest_include || a->zbest_select)
-        cli_warn(&cli_specfit, "%s: no redrock- or zbest- file beside it: fitted without",
+        cli_warn(cli_running(), "%s: no redrock- or zbest- file beside it: fitted without",
                  a->spectra);
     return CLI_OK;
 }
@@ -179,9 +179,9 @@ int specfit_select(const specfit_args *a, specfit_table *t)
     int code = read_ids(a, &ids);
     if (!code) code = read_redshifts(a, t);
     if (!code && a->min_sn_given && !signal_is_told(t->desi))
-        code = cli_input_status(&cli_specfit, measure_signal(t->desi));
+        code = cli_input_status(cli_running(), measure_signal(t->desi));
     t->rows = clv_zalloc(CLV_MAX(t->desi->rows, (size_t)1), sizeof *t->rows);
-    if (!t->rows && !code) code = cli_error(&cli_specfit, CLI_FAILED, "no memory for the table");
+    if (!t->rows && !code) code = cli_error(cli_running(), CLI_FAILED, "no memory for the table");
     for (size_t i = 0; !code && i < t->desi->rows; ++i)
         if (is_wanted(a, t, &ids, i)) t->rows[t->count++].row = i;
     clv_free(ids.ids);

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "host/io/csv.h"
-#include "host/io/fits.h"
+#include "host/io/formats/fits.h"
+#include "host/io/tables/csv.h"
 
 #include <cleave/version.h>
 
@@ -348,7 +348,7 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
         status = cli_formats_of(a->output) == CLI_FITS ? write_fits(a->output, t, &from)
                                                        : write_csv(a->output, t, &from);
     copies_clear(&from);
-    return cli_status(&cli_specfit, status);
+    return cli_status(cli_running(), status);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -373,7 +373,7 @@ int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits
     clv_fits_table_clear(&head);
     for (size_t s = 0; s < t->slots && !status; ++s)
         status = clv_fits_rows_put(file, 2 * s, 0, t->desi->wavelength[t->arm_of[s]].data);
-    return cli_status(&cli_specfit, status);
+    return cli_status(cli_running(), status);
 }
 
 int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fits_rows *file)
@@ -382,7 +382,7 @@ int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fi
     for (size_t s = 0; s < t->slots && !status; ++s) {
         const size_t n = t->desi->wavelength[t->arm_of[s]].shape[0];
         float *nothing = clv_alloc(n, sizeof *nothing);
-        if (!nothing) return cli_error(&cli_specfit, CLI_FAILED, "no memory for models");
+        if (!nothing) return cli_error(cli_running(), CLI_FAILED, "no memory for models");
         for (size_t k = 0; k < n; ++k)
             nothing[k] = NAN;
         for (size_t i = from; i < from + count && !status; ++i) {
@@ -391,7 +391,7 @@ int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fi
         }
         clv_free(nothing);
     }
-    return cli_status(&cli_specfit, status);
+    return cli_status(cli_running(), status);
 }
 
 int specfit_models_end(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
@@ -402,5 +402,5 @@ int specfit_models_end(const specfit_args *a, const specfit_table *t, clv_fits_r
     if (!status) status = add_copies(t, &from, false, &tail);
     if (!status && tail.bytes.length) status = clv_fits_rows_append(file, &tail);
     clv_fits_table_clear(&tail), copies_clear(&from);
-    return cli_status(&cli_specfit, status ? status : clv_fits_rows_end(file, a->models));
+    return cli_status(cli_running(), status ? status : clv_fits_rows_end(file, a->models));
 }

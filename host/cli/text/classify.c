@@ -6,8 +6,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "host/io/csv.h"
 #include "host/io/output.h"
+#include "host/io/tables/csv.h"
 
 #include <cleave/classes.h>
 

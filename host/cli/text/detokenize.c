@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave detokenize`: token numbers to texts. No device is needed. */
 #include "host/cli/clash.h"
-#include "host/cli/text/texts.h"
+#include "host/cli/texts.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_CLI_TEXT_ENCODE_H
 #define CLEAVE_HOST_CLI_TEXT_ENCODE_H
 
-#include "host/cli/text/texts.h"
+#include "host/cli/texts.h"
 
 #include <cleave/model.h>
 #include <cleave/transformer.h>

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_CLI_TEXT_PIPELINE_H
 #define CLEAVE_HOST_CLI_TEXT_PIPELINE_H
 
-#include "host/cli/text/texts.h"
+#include "host/cli/texts.h"
 
 typedef struct cli_chunk {
     clv_token_rows rows;

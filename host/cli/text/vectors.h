@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_CLI_TEXT_VECTORS_H
 
 #include "base/text.h"
-#include "host/io/npy_stream.h"
+#include "host/io/formats/npy_stream.h"
 
 enum { CLI_VECTORS_AUTO, CLI_VECTORS_NPY, CLI_VECTORS_CSV, CLI_VECTORS_TSV };
 

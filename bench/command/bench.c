@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave bench`: options, then party after party, then the results. */
+#define _GNU_SOURCE /* mkdtemp, nftw */
+#include "bench/command/bench.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "bench/command/parties.h"
+#include "bench/command/specfit_stars.h"
+#include "host/cli/apart.h"
+#include "host/cli/clash.h"
+#include "host/cli/cli.h"
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const bench_workload *const workloads[] = {
+    &bench_paco, &bench_blobs, &bench_link, &bench_arrays, &bench_transformer, &bench_specfit
+};
+
+typedef struct bench_args {
+    const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
+        *environments;
+    uint64_t repeats, turns;
+    double patience_s;
+    bool full, no_files, no_cold, quiet, patience_given;
+} bench_args;
+
+enum { OPTION_ROWS = 18 };
+
+static void make_table(bench_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "modes", CLI_TEXT, &a->modes, "LIST",
+          "cpu, gpu, hybrid: the devices of these modes [$CLEAVE_MODE, else those there are]", NULL,
+          "CLEAVE_MODE" },
+        { "device", CLI_TEXT, &a->device, "SEL",
+          "these devices: gpu, cpu, all, N, P:D, name~TEXT, ...", NULL, "CLEAVE_DEVICE" },
+        { "sizes", CLI_TEXT, &a->sizes, "LIST",
+          "HEIGHTxWIDTHxFRAMES,... instead of the usual sizes" },
+        { "only", CLI_TEXT, &a->only, "TEXT",
+          "only those whose name has this (A|B: or that) in it" },
+        { "library", CLI_TEXT, &a->library, "DIR",
+          "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
+        { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
+        { "full", CLI_FLAG, &a->full, NULL, "larger sizes too (minutes)" },
+        { "repeats", CLI_UINT, &a->repeats, "N", "of everything that is quick enough [5]" },
+        { "turns", CLI_UINT, &a->turns, "N",
+          "in which everybody takes these, one after the other [1; with --peers 2]" },
+        { "patience", CLI_DOUBLE, &a->patience_s, "SECONDS",
+          "for one figure; what takes longer is left out [20; full: 120]", &a->patience_given },
+        { "no-files", CLI_FLAG, &a->no_files, NULL, "not the whole command, files to files" },
+        { "no-cold", CLI_FLAG, &a->no_cold, NULL, "not with empty caches" },
+        { "json", CLI_TEXT, &a->json, "FILE", "write all figures (schema cleave.bench/1)" },
+        { "html", CLI_TEXT, &a->html, "FILE", "write one page with tables and plots" },
+        { "markdown", CLI_TEXT, &a->markdown, "FILE", "write the tables as Markdown" },
+        { "peers", CLI_OPTIONAL, &a->peers, "DIR",
+          "outside programs too, by DIR/run.py [bench/peers]" },
+        { "peers-env", CLI_TEXT, &a->environments, "DIRS",
+          "their Python environments, by colons [$CLEAVE_PEERS_ENV]" },
+        { "q,quiet", CLI_FLAG, &a->quiet, NULL, "no progress on stderr" },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows == OPTION_ROWS + 1, "OPTION_ROWS");
+    memcpy(table, rows, sizeof rows);
+}
+
+/* ---- options ------------------------------------------------------------------------------------------ */
+
+/* "100x100x50" */
+static bool read_size(const char *text, size_t length, size_t size[3])
+{
+    char copy[64], *at = copy;
+    if (length >= sizeof copy) return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    for (int i = 0; i < 3; ++i) {
+        uint64_t value;
+        char *end = at + strcspn(at, "x");
+        if ((*end == 'x') != (i < 2)) return false;
+        *end = '\0';
+        if (!clv_parse_u64(at, &value) || !value || value > 65536) return false;
+        size[i] = (size_t)value;
+        at = end + 1;
+    }
+    return true;
+}
+
+static int read_sizes(const char *text, bench_sizes *sizes)
+{
+    for (const char *at = text; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        size_t *size = sizes->given[sizes->given_count];
+        if (sizes->given_count == CLV_LEN(sizes->given) || !read_size(at, length, size))
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "--sizes: \"%s\" given, expected at most %zu of HEIGHTxWIDTHxFRAMES",
+                             text, CLV_LEN(sizes->given));
+        if (size[0] < 9 || size[1] < 9 || size[2] < 2)
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "--sizes: \"%s\" given; sides begin at 9, frames at 2", text);
+        ++sizes->given_count;
+        at += length + (at[length] == ',');
+    }
+    return -1;
+}
+
+static int choose_workloads(bench *b, int count, char **names)
+{
+    static const bench_workload *chosen[CLV_LEN(workloads)];
+    bool wanted[CLV_LEN(workloads)] = { false };
+    b->plan.runtime = count == 0;
+    for (int k = 0; k < count; ++k) {
+        size_t i = 0;
+        while (i < CLV_LEN(workloads) && strcmp(names[k], workloads[i]->name) != 0)
+            ++i;
+        bool *const flag = i < CLV_LEN(workloads)             ? &wanted[i]
+                           : strcmp(names[k], "runtime") == 0 ? &b->plan.runtime
+                                                              : NULL;
+        if (!flag || *flag)
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "\"%s\" given%s, expected paco, blobs, link, arrays, transformer, "
+                             "specfit or runtime",
+                             names[k], flag ? " twice" : "");
+        *flag = true;
+    }
+    for (size_t i = 0; i < CLV_LEN(workloads); ++i)
+        if (!count || wanted[i]) chosen[b->workload_count++] = workloads[i];
+    b->workloads = chosen;
+    return -1;
+}
+
+static int read_args(bench_args *a, bench *b)
+{
+    b->plan = (bench_plan){
+        .sizes = { .full = a->full, .only = a->only, .library = a->library, .coadd = a->coadd },
+        .repeats = (size_t)a->repeats,
+        .turns = a->turns   ? (size_t)a->turns
+                 : a->peers ? 2
+                            : 1,
+        .patience_s = a->patience_given ? a->patience_s
+                      : a->full         ? 120
+                                        : 20,
+        .files = !a->no_files,
+        .cold = !a->no_files && !a->no_cold
+    };
+    if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
+        return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
+    b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
+    if (!(b->plan.patience_s > 0))
+        return cli_error(&cli_bench, CLI_USAGE, "--patience: expected a positive number");
+    return read_sizes(a->sizes, &b->plan.sizes);
+}
+
+/* ---- progress ------------------------------------------------------------------------------------------- */
+
+typedef struct teller {
+    bench *b;
+    size_t party;
+    bool show;
+} teller;
+
+static void tell(const char *doing, void *user)
+{
+    const teller *t = user;
+    const char *who = t->party < t->b->party_count ? t->b->parties[t->party].name : "peers";
+    char line[200];
+    snprintf(line, sizeof line, "%s: %s", who, doing);
+    if (t->show) cli_status_line(line);
+}
+
+static void end_telling(const teller *t)
+{
+    if (t->show) cli_status_line(NULL);
+}
+
+/* ---- a party --------------------------------------------------------------------------------------------- */
+
+static clv_status open_party(const bench_party *party, clv_context **context)
+{
+    clv_context_options options = { .size = sizeof options };
+    if (party->kind == BENCH_REFERENCE)
+        options.mode = CLV_MODE_REFERENCE, options.cache_dir = "";
+    else
+        options.devices = party->selection;
+    return clv_context_create(&options, context);
+}
+
+/* What fails is noted with its case; the next one may do. */
+static int be_party(FILE *out, void *user)
+{
+    const teller *t = user;
+    const bench *b = t->b;
+    bench_run run = { .bench = b, .party = t->party, .out = out };
+    if (open_party(&b->parties[t->party], &run.context)) {
+        for (size_t i = 0; i < b->case_count; ++i)
+            bench_send_note(&run, i, clv_error_message());
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < b->case_count; ++i) {
+        char doing[120];
+        snprintf(doing, sizeof doing, "%s %s", b->cases[i].workload->name, b->cases[i].name);
+        bench_say(&run, doing);
+        if (b->cases[i].workload->measure(&run, i)) bench_send_note(&run, i, clv_error_message());
+    }
+    if (b->plan.runtime && b->parties[t->party].kind != BENCH_REFERENCE && bench_runtime(&run))
+        fprintf(stderr, "cleave bench: %s: %s\n", b->parties[t->party].name, clv_error_message());
+    clv_context_free(run.context);
+    return CLI_OK;
+}
+
+static void on_line(const char *line, void *user)
+{
+    const teller *t = user;
+    const char *doing = bench_take(t->b, t->party, line);
+    if (doing) tell(doing, user);
+}
+
+static clv_status measure_party(teller *t)
+{
+    const cli_apart apart = { .body = be_party, .line = on_line, .user = t };
+    bench *b = t->b;
+    clv_status status = cli_apart_run(&apart);
+    if (status && status != CLV_E_CANCELLED)
+        for (size_t i = 0; i < b->case_count; ++i) {
+            bench_cell *cell = &b->cells[i][t->party];
+            if (!cell->stat[BENCH_COMPUTE].count)
+                clv_copy_string(cell->note, sizeof cell->note, clv_error_message());
+        }
+    if (!status && b->plan.files) status = bench_files(b, t->party, tell, t);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static clv_status make_folder(bench *b)
+{
+    const char *base = getenv("TMPDIR");
+    const int length = snprintf(b->folder, sizeof b->folder, "%s/cleave-bench-XXXXXX",
+                                base && *base ? base : "/tmp");
+    if (length < 4000 && mkdtemp(b->folder)) return CLV_OK;
+    b->folder[0] = '\0';
+    return clv_fail(CLV_E_IO, "%s: no private folder there", base && *base ? base : "/tmp");
+}
+
+/* What all cores together have spent since the machine started: with work, and in all. */
+static bool read_ticks(double *work, double *all)
+{
+    enum { STATES = 8, IDLE = 3, WAITING = 4 };
+    unsigned long long t[STATES] = { 0 };
+    FILE *file = fopen("/proc/stat", "re");
+    const int found = file ? fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0],
+                                    &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])
+                           : 0;
+    if (file) fclose(file);
+    *work = *all = 0;
+    for (int i = 0; i < STATES; ++i) {
+        *all += (double)t[i];
+        if (i != IDLE && i != WAITING) *work += (double)t[i];
+    }
+    return found > WAITING;
+}
+
+/* Cores that others keep busy now. The load of the last minute would tell of what has ended, too. */
+static double machine_load(void)
+{
+    static const double look_s = 0.5;
+    double work[2], all[2], load;
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN); /* the machine's, not ours */
+    if (read_ticks(&work[0], &all[0])) {
+        clv_sleep(look_s);
+        if (read_ticks(&work[1], &all[1]) && all[1] > all[0])
+            return (work[1] - work[0]) / (all[1] - all[0]) * cores;
+    }
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
+/* Each of us, then each of the others. */
+static clv_status take_turn(teller *t, size_t ours, const char *scripts, const char *environments,
+                            bool *failed)
+{
+    bench *b = t->b;
+    clv_status status = CLV_OK;
+    for (t->party = 0; t->party < ours && status != CLV_E_CANCELLED; ++t->party) {
+        status = measure_party(t);
+        if (status && status != CLV_E_CANCELLED) {
+            end_telling(t);
+            cli_warn(&cli_bench, "%s: %s", b->parties[t->party].name, clv_error_message());
+            *failed = true;
+            status = CLV_OK;
+        }
+    }
+    t->party = SIZE_MAX;
+    if (scripts && !status && bench_peers(b, scripts, environments, tell, t)) {
+        end_telling(t);
+        cli_warn(&cli_bench, "outside programs: %s", clv_error_message());
+        *failed = true;
+        if (cli_interrupted()) status = clv_fail(CLV_E_CANCELLED, "interrupted");
+    }
+    return status;
+}
+
+static clv_status measure_all(bench *b, const bench_args *a, const char *scripts,
+                              const char *environments, bool *failed)
+{
+    teller t = { .b = b, .show = !a->quiet && cli_has_status_line() };
+    const size_t ours = b->party_count;
+    const bool runtime = b->plan.runtime;
+    clv_status status = CLV_OK;
+    b->plan.load_before = machine_load();
+    if (b->plan.files || scripts) status = bench_prepare(b);
+    for (size_t turn = 0; turn < b->plan.turns && !status; ++turn) {
+        status = take_turn(&t, ours, scripts, environments, failed);
+        b->plan.runtime = false; /* measured once */
+    }
+    b->plan.runtime = runtime;
+    b->plan.load_after = machine_load();
+    end_telling(&t);
+    return status;
+}
+
+static clv_status write_text(const char *path, char *text)
+{
+    const clv_status status = text ? clv_file_write(path, text, strlen(text))
+                                   : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    clv_free(text);
+    return status;
+}
+
+static int write_results(const bench *b, const bench_args *a)
+{
+    clv_status status = CLV_OK;
+    bench_print(b, stdout);
+    if (a->json) {
+        clv_json *root = bench_json(b);
+        status = clv_json_write(root, a->json);
+        clv_json_free(root);
+    }
+    if (!status && a->html) status = write_text(a->html, bench_html(b));
+    if (!status && a->markdown) status = write_text(a->markdown, bench_markdown(b));
+    return cli_status(&cli_bench, status);
+}
+
+/* Where the scripts are, and which environments they run in; NULL without --peers. */
+static int find_peers(const bench_args *a, char *scripts, const char **environments)
+{
+    *environments = a->environments ? a->environments : getenv("CLEAVE_PEERS_ENV");
+    snprintf(scripts, BENCH_PATH, "%s", a->peers && *a->peers ? a->peers : "bench/peers");
+    if (!a->peers) return -1;
+    char script[BENCH_PATH + 16];
+    snprintf(script, sizeof script, "%s/run.py", scripts);
+    if (access(script, R_OK))
+        return cli_error(&cli_bench, CLI_USAGE,
+                         "--peers: no %s; give the folder bench/peers of Cleave's sources", script);
+    if (!*environments || !**environments)
+        return cli_error(&cli_bench, CLI_USAGE,
+                         "--peers: no Python environment; `%s/setup.sh` makes one, then give it by "
+                         "--peers-env or CLEAVE_PEERS_ENV",
+                         scripts);
+    return -1;
+}
+
+/* Whether the name has one of the texts in it, between which there are bars. */
+static bool is_among(const char *name, const char *texts)
+{
+    char text[BENCH_PATH];
+    for (const char *at = texts; *at; at += strcspn(at, "|"), at += *at == '|') {
+        snprintf(text, sizeof text, "%.*s", (int)CLV_MIN(strcspn(at, "|"), (size_t)4000), at);
+        if (*text && strstr(name, text)) return true;
+    }
+    return false;
+}
+
+/* Those that --only leaves. */
+static int list_cases(bench *b)
+{
+    const char *only = b->plan.sizes.only;
+    size_t all = 0;
+    for (size_t i = 0; i < b->workload_count; ++i)
+        all += b->workloads[i]->cases(&b->plan.sizes, b->cases + all, BENCH_MOST_CASES - all);
+    for (size_t i = 0; i < all; ++i)
+        if (!only || is_among(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
+    if (only && !b->case_count)
+        return cli_error(&cli_bench, CLI_USAGE, "--only: no name has \"%s\" in it", only);
+    return -1;
+}
+
+static int run_bench(bench *b, const bench_args *a, const char *scripts, const char *environments)
+{
+    bool failed = false;
+    clv_utc(b->started, sizeof b->started);
+    const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
+                                { "--library", "lib.json", a->library } };
+    const cli_file outputs[] = { { "--json", a->json, NULL, CLI_JSON | CLI_NO_STREAM },
+                                 { "--html", a->html, NULL, CLI_HTML | CLI_NO_STREAM },
+                                 { "--markdown", a->markdown, NULL,
+                                   CLI_MARKDOWN | CLI_NO_STREAM } };
+    int code = cli_input_status(&cli_bench, bench_stars_open(a->library, a->coadd));
+    if (!code) code = list_cases(b);
+    if (code < 0)
+        code =
+            cli_check_files(&cli_bench, NULL, inputs, CLV_LEN(inputs), outputs, CLV_LEN(outputs));
+    if (code >= 0) return code;
+    code = bench_choose_parties(b, a->modes, a->device, !a->quiet);
+    if (code) return code;
+    code = cli_status(&cli_bench, make_folder(b));
+    if (!code) code = cli_status(&cli_bench, measure_all(b, a, scripts, environments, &failed));
+    if (!code) code = write_results(b, a);
+    if (*b->folder) nftw(b->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return code ? code : failed ? CLI_FAILED : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    bench_args a = { .repeats = 5 };
+    cli_option table[OPTION_ROWS + 1];
+    const cli_option *const tables[] = { table, NULL };
+    char scripts[BENCH_PATH];
+    const char *environments;
+    int operands;
+    make_table(&a, table);
+    int code = cli_parse(&cli_bench, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    bench *b = clv_zalloc(1, sizeof *b);
+    if (!b) return cli_error(&cli_bench, CLI_FAILED, "no memory");
+    for (size_t i = 0; i < BENCH_MOST_CASES; ++i)
+        for (size_t k = 0; k < BENCH_MOST_PARTIES; ++k)
+            b->cells[i][k].agreement = -1;
+    code = read_args(&a, b);
+    if (code < 0) code = choose_workloads(b, operands, argv + 1);
+    if (code < 0) code = find_peers(&a, scripts, &environments);
+    if (code < 0) {
+        cli_catch_interrupts();
+        code = run_bench(b, &a, a.peers ? scripts : NULL, environments);
+    }
+    clv_probe_free((clv_probe_report *)(uintptr_t)b->probe);
+    clv_free(b);
+    return code;
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "measure every device and mode, against plain C and outside programs",
+    .operands = "[paco] [blobs] [link] [arrays] [transformer] [specfit] [runtime] [OPTION...]",
+    .description =
+        "Measures each device alone and the devices of each mode together: kernels, a computation\n"
+        "from memory to memory, the whole command from files to files with warm and with empty\n"
+        "caches; the same for the plain C reference and, with --peers, for outside programs on "
+        "the\n"
+        "same files. Tables on the terminal; figures, a page with plots and Markdown into files.\n"
+        "Best on a machine that does nothing else.\n\n"
+        "Exit codes: 0 done; 1 something could not be measured; 2 wrong usage; 3 a device or mode\n"
+        "that was asked for is not there.",
+    .run = run,
+};

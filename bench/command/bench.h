@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave bench`: what is measured, by whom, and where the figures go.
+ *
+ * A case (a row of founding tables: an input of some size) is measured by every party: a device
+ * alone, the devices of a mode together, the plain C reference, an outside program. Each party
+ * works in a process of its own and sends lines of JSON (bench/lines.c). A workload adds itself as
+ * one file with one `bench_workload`, and one row to the table in bench.c. */
+#ifndef CLEAVE_BENCH_COMMAND_BENCH_H
+#define CLEAVE_BENCH_COMMAND_BENCH_H
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <cleave/job.h>
+#include <cleave/probe.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum {
+    BENCH_MOST_CASES = 128,
+    BENCH_MOST_PARTIES = 24,
+    BENCH_MOST_FACTS = 32,
+    BENCH_MOST_SAMPLES = 32,
+    BENCH_MOST_SHARES = 8,
+    BENCH_PATH = 4096,
+};
+
+/* ---- cases ---------------------------------------------------------------------------------------- */
+
+typedef struct bench_case {
+    const struct bench_workload *workload;
+    char name[48];         /* "100x100, T=50, shift": unique within the workload */
+    size_t size[3];        /* as the workload understands it */
+    int variant;           /* likewise */
+    bool cold;             /* also without any cache, since compiling takes long */
+    bool from_files;       /* only the whole command is measured: it is too large for memory */
+    bool part;             /* of a command: no files */
+    double flops, traffic; /* of the job, by its cost function; 0: unknown */
+} bench_case;
+
+/* Points of a plot: cases of one family along one axis. */
+typedef struct bench_plot {
+    const char *title, *x_title;
+    /* The case's place on the axis; 0 or less: it is not in this plot. */
+    double (*x)(const bench_case *c);
+} bench_plot;
+
+typedef struct bench_sizes {
+    bool full;
+    const char *only;    /* of --only; NULL: all */
+    size_t given[16][3]; /* of --sizes, height, width, frames; instead of the usual ones */
+    size_t given_count;
+    const char *library, *coadd; /* of --library and --coadd; NULL: made up */
+} bench_sizes;
+
+struct bench_party;
+struct bench_run;
+
+typedef struct bench_workload {
+    const char *name, *title;
+    /* Fills `cases` and returns how many. */
+    size_t (*cases)(const bench_sizes *sizes, bench_case *cases, size_t room);
+    /* Relative effort of a case: what a slow party would need for it is told from a smaller one. */
+    double (*effort)(const bench_case *c);
+    /* Writes the case's input files into a folder that exists; NULL: memory to memory only. */
+    clv_status (*prepare)(const bench_case *c, const char *folder);
+    /* In a party's process: sends kernel and compute times, with inputs in memory. */
+    clv_status (*measure)(struct bench_run *run, size_t case_index);
+    /* The whole command on the case's files: arguments after "cleave", NULL-terminated; strings
+     * live until the next call. */
+    const char *const *(*command)(const bench_case *c, const char *folder, const char *output);
+    bool host_only; /* host work: the command knows no --device, plain C is no other party */
+    const bench_plot *plots;
+    size_t plot_count;
+} bench_workload;
+
+extern const bench_workload bench_paco, bench_blobs, bench_link, bench_arrays, bench_transformer,
+    bench_specfit;
+
+/* ---- parties ---------------------------------------------------------------------------------------- */
+
+typedef enum bench_kind {
+    BENCH_DEVICE,
+    BENCH_TOGETHER,
+    BENCH_REFERENCE,
+    BENCH_PEER,
+} bench_kind;
+
+typedef struct bench_party {
+    bench_kind kind;
+    char name[64];       /* "AMD EPYC [pocl]" */
+    char modes[32];      /* "cpu" or "cpu, hybrid": the modes that come to these devices; "" */
+    char selection[128]; /* for --device: "0,2" */
+    const clv_probe_device *device; /* alone; else NULL */
+} bench_party;
+
+/* ---- figures ---------------------------------------------------------------------------------------- */
+
+typedef struct bench_stat {
+    size_t count; /* 0: not measured */
+    double median, minimum, maximum;
+} bench_stat;
+
+typedef enum bench_metric {
+    BENCH_KERNEL,  /* kernels alone, by the device's clock */
+    BENCH_COMPUTE, /* from memory to memory, transfers included */
+    BENCH_FILES,   /* the whole program, files to files, caches warm */
+    BENCH_COLD,    /* the same with nothing kept from earlier runs */
+    BENCH_METRICS
+} bench_metric;
+
+typedef struct bench_share {
+    char device[64];
+    double part;
+} bench_share;
+
+typedef struct bench_cell {
+    bench_stat stat[BENCH_METRICS];
+    double seconds[BENCH_METRICS][BENCH_MOST_SAMPLES]; /* what `stat` is of, of all turns */
+    uint64_t memory_bytes; /* largest resident set of the whole program; 0: unknown */
+    bench_share shares[BENCH_MOST_SHARES];
+    size_t share_count;
+    double agreement; /* of a peer: worst relative difference from our map; < 0: not compared */
+    char note[120];   /* why something is missing */
+} bench_cell;
+
+/* A property of a device or of the runtime on it. */
+typedef struct bench_fact {
+    char name[48], unit[12];
+    bench_stat by_party[BENCH_MOST_PARTIES];
+} bench_fact;
+
+typedef struct bench_plan {
+    bench_sizes sizes;
+    size_t repeats; /* at least so many of everything that is quick enough */
+    size_t turns;   /* in which the parties, outside programs too, take these, one after another */
+    double patience_s; /* for all repeats of one figure; what would take longer is left out */
+    bool files, cold, runtime;
+    double load_before, load_after; /* of the machine; < 0: unknown */
+} bench_plan;
+
+typedef struct bench {
+    const clv_probe_report *probe;
+    bench_plan plan;
+    bench_case cases[BENCH_MOST_CASES];
+    size_t case_count;
+    bench_party parties[BENCH_MOST_PARTIES];
+    size_t party_count;
+    bench_cell cells[BENCH_MOST_CASES][BENCH_MOST_PARTIES];
+    bench_fact facts[BENCH_MOST_FACTS];
+    size_t fact_count;
+    const bench_workload *const *workloads; /* those that were asked for */
+    size_t workload_count;
+    char folder[BENCH_PATH]; /* private; inputs and outputs of the cases below it */
+    char started[32];        /* UTC */
+} bench;
+
+/* ---- bench/lines.c: from a party's process to the command ------------------------------------------- */
+
+/* A party at work. */
+typedef struct bench_run {
+    const bench *bench;
+    size_t party;
+    clv_context *context; /* NULL: a process that needs none */
+    FILE *out;
+    double seconds_per_effort; /* of the last case; 0: unknown */
+} bench_run;
+
+void bench_say(bench_run *run, const char *doing); /* for the line on the terminal */
+void bench_send(bench_run *run, size_t case_index, bench_metric metric, const double *values,
+                size_t count);
+void bench_send_cost(bench_run *run, size_t case_index, double flops, double traffic);
+void bench_send_shares(bench_run *run, size_t case_index, const clv_report *report);
+void bench_send_note(bench_run *run, size_t case_index, const char *note);
+void bench_send_fact(bench_run *run, const char *name, const char *unit, const double *values,
+                     size_t count);
+/* Takes a line into the figures of a party; "doing" is returned (valid until the next call), else
+ * NULL. Peers name themselves: they become parties as they come. */
+const char *bench_take(bench *b, size_t party, const char *line);
+/* The party of that name, made when there is none; SIZE_MAX: too many. */
+size_t bench_find_party(bench *b, bench_kind kind, const char *name);
+
+/* ---- bench/measure.c ---------------------------------------------------------------------------------- */
+
+bench_stat bench_stat_of(double *values, size_t count); /* sorts them */
+size_t bench_turn_repeats(const bench_plan *plan);      /* of one turn */
+
+/* Seconds of one repetition. */
+typedef clv_status bench_once(void *user, double *seconds);
+/* One turn's part of at least plan->repeats runs and a second, unless patience ends before. */
+clv_status bench_repeat(const bench_plan *plan, bench_once *once, void *user, double *values,
+                        size_t *count);
+/* Whether a case is left out because it would take too long, after a smaller one; says so. */
+bool bench_is_too_long(bench_run *run, size_t case_index);
+
+/* The whole command on the files of all cases. `line` is told what is being done. */
+clv_status bench_files(bench *b, size_t party, void (*tell)(const char *doing, void *user),
+                       void *user);
+/* Makes the folders and input files of all cases. */
+clv_status bench_prepare(bench *b);
+/* Folder of a case's inputs, or of a party's outputs; `out` holds BENCH_PATH. */
+const char *bench_case_folder(const bench *b, size_t case_index, char *out);
+const char *bench_output_folder(const bench *b, size_t case_index, size_t party, char *out);
+
+/* ---- bench/runtime.c, bench/peers.c --------------------------------------------------------------------- */
+
+/* In a party's process: latencies, bandwidths, overheads; together: against the best alone. */
+clv_status bench_runtime(bench_run *run);
+
+/* Runs run.py in the folder `scripts` with every Python environment of `environments` (separated by
+ * colons). One that fails is told by clv_error_message after CLV_E_DEVICE; others go on. */
+clv_status bench_peers(bench *b, const char *scripts, const char *environments,
+                       void (*tell)(const char *doing, void *user), void *user);
+
+/* ---- results --------------------------------------------------------------------------------------------- */
+
+/* Rates of kernels, or of the computation where kernels were not timed, and their part of what was
+ * measured of the device; negative: unknown. */
+typedef struct bench_rate {
+    double gflops, gflops_part, gb_s, gb_s_part;
+} bench_rate;
+
+/* Median of the fastest device, or of several together; 0: none. */
+double bench_best(const bench *b, size_t case_index, bench_metric metric);
+/* Kernel time where it is known, else compute time; 0: neither. */
+double bench_working_s(const bench_cell *cell);
+bool bench_rates(const bench *b, size_t case_index, size_t party, bench_rate *rate);
+bool bench_has(const bench *b, size_t case_index,
+               size_t party); /* a figure, or why there is none */
+bool bench_has_facts(const bench *b, size_t party);
+bool bench_few_repeats(const bench *b); /* some figure with less than plan.repeats: marked by '*' */
+bool bench_was_busy(const bench *b);    /* other programs were running: do not trust the times */
+
+/* Texts of cells, "" for what is not known; `out` holds BENCH_CELL and is returned. */
+enum { BENCH_CELL = 32 };
+const char *bench_seconds(double seconds, char *out);                           /* "1.24 s" */
+const char *bench_time_cell(const bench *b, const bench_stat *stat, char *out); /* "61.4 s*" */
+const char *bench_ratio_cell(const bench *b, size_t case_index, const bench_stat *stat,
+                             bench_metric metric, char *out);     /* "x206" of the fastest device */
+const char *bench_rate_cell(double rate, double part, char *out); /* "35.2 (28 %)" */
+const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out);
+void bench_describe_machine(const bench *b, clv_text *out);
+void bench_describe_device(const bench *b, size_t party, clv_text *out); /* a BENCH_DEVICE */
+
+void bench_print(const bench *b, FILE *out); /* bench/text.c */
+clv_json *bench_json(const bench *b);        /* bench/json.c; schema cleave.bench/1 */
+char *bench_markdown(const bench *b);        /* bench/markdown.c; free with clv_free */
+char *bench_html(const bench *b);            /* bench/html.c; free with clv_free */
+/* bench/modes.c: a workload's times by mode, where one was measured. */
+void bench_add_modes(const bench *b, const bench_workload *workload, bool html, clv_text *out);
+/* bench/plot.c: inline SVG into `out`. */
+void bench_draw_plot(const bench *b, const bench_plot *plot, bench_metric metric, clv_text *out);
+void bench_draw_dots(const bench *b, const bench_workload *workload, bench_metric metric,
+                     clv_text *out);
+void bench_draw_shares(const bench *b, clv_text *out);
+const char *bench_colour(const bench *b, size_t party); /* "#2a78d6" */
+void bench_escape(const char *text, clv_text *out);     /* for HTML and SVG */
+
+#endif

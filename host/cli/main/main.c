@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `cleave`: finds the subcommand and runs it. */
+#include "host/cli/cli.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/cli/icd.h"
+#include "host/cli/nearest.h"
+#include "probe/helper/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "Usage: cleave [--icd=PATH] COMMAND [OPTION...]\n\n"
+                 "Compute on every OpenCL device of this machine, GPU or CPU.\n\nCommands:\n");
+    for (const cli_command *const *c = cli_commands; *c; ++c)
+        fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    fprintf(out, "\nOptions:\n");
+    cli_print_options(out, cli_global_options);
+    cli_print_options(out, cli_main_options);
+    fprintf(
+        out,
+        "\n`cleave COMMAND --help` explains a command. You may give --icd several times, or with\n"
+        "a comma list; without it Cleave takes the installed drivers, or, where none is\n"
+        "installed, those that it finds in the usual folders.\n\nExit codes:\n");
+    for (const cli_exit_code *e = cli_exit_codes; e->text; ++e)
+        fprintf(out, "  %-4d %s\n", e->code, e->text);
+}
+
+static bool is_one_of(const char *text, const char *a, const char *b)
+{
+    return strcmp(text, a) == 0 || strcmp(text, b) == 0;
+}
+
+/* Takes every --icd out of the arguments, before and after the command's name, up to "--".
+ * Returns -1 to go on, else the exit code. */
+static int take_icds(int *argc, char **argv, const char **icds, size_t room, size_t *count)
+{
+    int kept = 1;
+    for (int i = 1; i < *argc; ++i) {
+        const bool alone = strcmp(argv[i], "--icd") == 0;
+        if (strcmp(argv[i], "--") == 0) {
+            while (i < *argc)
+                argv[kept++] = argv[i++];
+        } else if (!alone && !clv_starts_with(argv[i], "--icd=")) {
+            argv[kept++] = argv[i];
+        } else if (alone && i + 1 == *argc) {
+            fprintf(stderr, "cleave: --icd needs a value: --icd=PATH\n");
+            return CLI_USAGE;
+        } else if (*count < room) {
+            icds[(*count)++] = alone ? argv[++i] : argv[i] + strlen("--icd=");
+        } else {
+            fprintf(stderr,
+                    "cleave: --icd is given more than %zu times; one --icd takes a comma list\n",
+                    room);
+            return CLI_USAGE;
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return -1;
+}
+
+static const cli_command *find(const char *name)
+{
+    for (const cli_command *const *c = cli_commands; *c; ++c)
+        if (strcmp((*c)->name, name) == 0) return *c;
+    return strcmp(name, cli_documents.name) == 0 ? &cli_documents : NULL;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[32];
+    size_t count = 0;
+    if (*name == '-') {
+        fprintf(stderr,
+                "cleave: there is no option %s before a command; options of a command stand behind "
+                "its name: cleave COMMAND %s\n",
+                name, name);
+        return CLI_USAGE;
+    }
+    for (const cli_command *const *c = cli_commands; *c && count < CLV_LEN(names); ++c)
+        names[count++] = (*c)->name;
+    const char *near = cli_nearest(name, names, count);
+    fprintf(stderr, "cleave: there is no command \"%s\"; ", name);
+    if (near) fprintf(stderr, "did you mean \"%s\"? ", near);
+    fprintf(stderr, "`cleave --help` lists all commands\n");
+    return CLI_USAGE;
+}
+
+/* Help, what needs no device, and a helper of the probe whose parent has done it, leave the
+ * environment alone. */
+static bool needs_drivers(const cli_command *command, int argc, char **argv)
+{
+    if (command == &cli_documents || command == &cli_tokenize || command == &cli_detokenize ||
+        command == &cli_link || command == &cli_cache ||
+        (argc > 2 && strcmp(argv[2], CLV_HELPER_MARK) == 0))
+        return false;
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; ++i)
+        if (is_one_of(argv[i], "--help", "-h") || is_one_of(argv[i], "--version", "-V"))
+            return false;
+    return true;
+}
+
+static int run_command(int argc, char **argv, const char *const *icds, size_t icd_count)
+{
+    const cli_command *command = find(argv[1]);
+    if (!command) return unknown(argv[1]);
+    const int code = needs_drivers(command, argc, argv) ? cli_ready_drivers(icds, icd_count) : -1;
+    return code >= 0 ? code : command->run(argc - 1, argv + 1);
+}
+
+/* `cleave help paco` is `cleave paco --help`. */
+static int help(const char *name)
+{
+    char copy[32], option[] = "--help";
+    char *arguments[] = { copy, option, NULL };
+    if (!name) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    const cli_command *command = find(name);
+    if (!command) return unknown(name);
+    clv_copy_string(copy, sizeof copy, name);
+    return command->run(2, arguments);
+}
+
+/* Whoever closed a standard stream must not get our files in its place: the numbers 0 to 2 are taken, by
+ * something that cannot be used in that direction. */
+static void occupy_streams(void)
+{
+    for (int number = 0; number <= STDERR_FILENO; ++number)
+        if (fcntl(number, F_GETFD) < 0)
+            (void)open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* What was printed has to arrive: a full disk or a closed output must not look like success. */
+static int finish(int code)
+{
+    errno = 0;
+    const bool lost = ferror(stdout) || fflush(stdout);
+    if (!lost || code != CLI_OK) return code;
+    fprintf(stderr, "cleave: cannot write to standard output: %s\n",
+            errno ? strerror(errno) : "it was closed or is full");
+    return CLI_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    const char *icds[32];
+    size_t icd_count = 0;
+    occupy_streams();
+    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* the probe's report says what is unknown */
+    const int code = take_icds(&argc, argv, icds, CLV_LEN(icds), &icd_count);
+    if (code >= 0) return code;
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    if (is_one_of(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0)
+        return finish(help(argv[2]));
+    if (is_one_of(argv[1], "--version", "-V") || strcmp(argv[1], "version") == 0)
+        return finish(cli_print_version());
+    return finish(run_command(argc, argv, icds, icd_count));
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave demo`: what this machine is, and every workload on a small input that is made up. */
+#include "host/demo/demo.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "host/cli/clash.h"
+#include "host/cli/cli.h"
+#include "host/cli/grid.h"
+#include "runtime/context/prepare.h"
+
+#include <cleave/version.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    demo_workload *run;
+} workloads[] = {
+    { "paco", demo_paco },         { "blobs", demo_blobs },
+    { "specfit", demo_specfit },   { "transformer", demo_transformer },
+    { "arrays", demo_arrays },     { "filter", demo_filter },
+    { "matrices", demo_matrices }, { "regression", demo_regression },
+};
+
+typedef struct demo_args {
+    const char *output;
+    cli_common common;
+} demo_args;
+
+enum { OWN_OPTIONS = 1 };
+
+static void make_table(demo_args *a, cli_option *table)
+{
+    const cli_option rows[] = {
+        { "o,output", CLI_TEXT, &a->output, "DIR",
+          "where pictures and inputs go (made when missing) [cleave-demo]" },
+        { NULL },
+    };
+    _Static_assert(sizeof rows / sizeof *rows == OWN_OPTIONS + 1, "OWN_OPTIONS");
+    memcpy(table, rows, sizeof rows);
+}
+
+/* ---- the machine ---------------------------------------------------------------------------------- */
+
+static void tell_device(const clv_device *device)
+{
+    const clv_probe_device *d = clv_device_facts(device);
+    char size[16];
+    printf("%s, %s", clv_device_label(device), clv_device_class_name(d->device_class));
+    if (d->compute_units)
+        printf(", %u %s", d->compute_units, d->units_kind ? d->units_kind : "units");
+    if (d->compute_units && d->units_kind && d->compute_units != 1) printf("s");
+    if (d->global_bytes != CLV_UNKNOWN) printf(", %s", clv_format_bytes(d->global_bytes, size));
+    printf("\n");
+}
+
+/* The reason ends with the mode, which is said first here. */
+static void tell_mode(const clv_context *context)
+{
+    char ending[24];
+    const char *mode = clv_mode_name(clv_context_mode(context)),
+               *reason = clv_context_reason(context);
+    snprintf(ending, sizeof ending, ": %s", mode);
+    const size_t length = strlen(reason) - (clv_ends_with(reason, ending) ? strlen(ending) : 0);
+    printf("Mode      %s: %.*s\n", mode, (int)length, reason);
+}
+
+static void tell_machine(const clv_context *context)
+{
+    const clv_probe_host *host = &clv_context_probe(context)->host;
+    char size[16];
+    printf("Cleave %s\n", clv_version());
+    printf("Machine   %s, %u core%s", host->cpu_model ? host->cpu_model : "unknown processor",
+           host->cores, host->cores == 1 ? "" : "s");
+    if (host->memory_total_bytes != CLV_UNKNOWN)
+        printf(", %s", clv_format_bytes(host->memory_total_bytes, size));
+    if (host->os_name) printf(", %s %s", host->os_name, host->os_version ? host->os_version : "");
+    printf("\n");
+    const size_t count = clv_context_device_count(context);
+    for (size_t i = 0; i < count; ++i) {
+        printf("%s", i ? "          " : "Devices   ");
+        tell_device(clv_context_device(context, i));
+    }
+    if (!count) printf("Devices   none that OpenCL shows; the plain C path works\n");
+    tell_mode(context);
+    fflush(stdout);
+}
+
+/* ---- the table --------------------------------------------------------------------------------------- */
+
+/* "AMD Radeon [amd] 81 %, AMD EPYC [pocl] 19 %" */
+static void write_shares(const clv_report *report, clv_text *out)
+{
+    size_t units = 0;
+    for (size_t i = 0; i < clv_report_share_count(report); ++i)
+        units += clv_report_share(report, i).units;
+    for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
+        const clv_share share = clv_report_share(report, i);
+        if (share.units)
+            clv_text_add(out, "%s%s %.0f %%", shown++ ? ", " : "", share.device,
+                         100.0 * (double)share.units / (double)units);
+    }
+}
+
+static void add_row(cli_grid *grid, const char *name, const clv_report *report, const demo_row *row)
+{
+    char took[24], plain[24];
+    clv_text shares = { 0 };
+    write_shares(report, &shares);
+    cli_grid_cell(grid, CLI_PLAIN, "%s", name);
+    cli_grid_cell(grid, CLI_PLAIN, "%s", row->input);
+    cli_grid_cell(grid, CLI_PLAIN, "%s", *row->by ? row->by : clv_text_get(&shares));
+    cli_grid_cell(grid, CLI_PLAIN, "%s", clv_format_seconds(row->seconds, took));
+    cli_grid_cell(grid, CLI_PLAIN, "%s", clv_format_seconds(row->reference_s, plain));
+    cli_grid_cell(grid, CLI_PLAIN, "%s", row->found);
+    cli_grid_cell(grid, row->ok ? CLI_GOOD : CLI_BAD, "%s", row->ok ? "ok" : "WRONG");
+    clv_text_clear(&shares);
+}
+
+/* The name stands before the first line, the others stand below. */
+static void add_notes(clv_text *notes, const char *name, const char *lines)
+{
+    for (const char *at = lines; *at; name = "") {
+        const size_t length = strcspn(at, "\n");
+        clv_text_add(notes, "%-11s %.*s\n", name, (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+}
+
+/* Jobs of one workload go to the devices: it is for the user to say that they should not. */
+static void tell_slower(demo_row *row)
+{
+    if (!*row->by && row->seconds > row->reference_s)
+        clv_text_add(&row->notes, "slower here than plain C: --mode reference works without the "
+                                  "device\n");
+}
+
+/* Runs all; `notes` gets what is to be said below the table. */
+static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *grid,
+                         clv_text *notes, bool *good)
+{
+    int code = CLI_OK;
+    *good = true;
+    for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
+        demo_row row = { .ok = true };
+        if (cli_interrupted())
+            return cli_error(&cli_demo, CLI_INTERRUPTED,
+                             "cancelled before %s; what was written is in %s", workloads[i].name,
+                             a->output);
+        cli_doing(&a->common, workloads[i].name);
+        const clv_status status = workloads[i].run(stage, &row);
+        cli_doing(&a->common, NULL);
+        code = cli_status(&cli_demo, status);
+        if (!code) {
+            tell_slower(&row);
+            add_row(grid, workloads[i].name, stage->report, &row);
+            add_notes(notes, workloads[i].name, clv_text_get(&row.notes));
+            *good = *good && row.ok;
+        }
+        clv_text_clear(&row.notes);
+    }
+    return code;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------- */
+
+static int draw_kernels(size_t done, size_t all, void *bar)
+{
+    return cli_progress("compiling kernels for this machine, once", done, all, bar);
+}
+
+/* All that the workloads will launch, on all cores. */
+static int compile_kernels(const demo_args *a, const demo_stage *stage)
+{
+    const demo_stage preparing = { stage->context, stage->folder, stage->report, true };
+    clv_status status = CLV_OK;
+    char took[24];
+    cli_bar bar;
+    clv_prepare_begin(stage->context);
+    for (size_t i = 0; i < CLV_LEN(workloads) && !status; ++i) {
+        demo_row row = { .ok = true };
+        status = workloads[i].run(&preparing, &row);
+        clv_text_clear(&row.notes);
+    }
+    cli_bar_start(&bar, &a->common, "kernels");
+    clv_prepare_end(stage->context, draw_kernels, &bar);
+    cli_bar_end(&bar);
+    const clv_compile_cost cost = clv_context_compiled(stage->context);
+    if (cost.kernels)
+        printf("Kernels   %zu compiled for this machine: once, %s\n", cost.kernels,
+               clv_format_seconds(cost.seconds, took));
+    else if (clv_context_device_count(stage->context))
+        printf("Kernels   compiled before, and kept\n");
+    printf("\n");
+    fflush(stdout);
+    return cli_status(&cli_demo, status);
+}
+
+/* Those that nobody foresaw were compiled at their first launch. */
+static void tell_compilers(const clv_context *context, clv_text *notes)
+{
+    char took[24];
+    const clv_compile_cost cost = clv_context_compiled(context);
+    if (cost.programs && cost.seconds > 0.05)
+        clv_text_add(notes, "Compilers took %s in all; what they made is kept for the next time.\n",
+                     clv_format_seconds(cost.seconds, took));
+}
+
+static int show(const demo_args *a, clv_context *context, double started)
+{
+    static const cli_column columns[] = {
+        { "workload", false }, { "input", false },  { "devices and shares", false },
+        { "time", true },      { "plain C", true }, { "found", false },
+        { "check", false }
+    };
+    cli_grid grid = { .columns = columns, .column_count = CLV_LEN(columns) };
+    clv_text notes = { 0 };
+    char took[24];
+    bool good = true;
+    clv_report *report = NULL; /* of all workloads */
+    int code = cli_status(&cli_demo, clv_report_create(&report));
+    const demo_stage stage = { context, a->output, report, false };
+    if (!code) code = compile_kernels(a, &stage);
+    if (!code) code = run_workloads(a, &stage, &grid, &notes, &good);
+    tell_compilers(context, &notes);
+    if (!code) code = cli_write_report(&cli_demo, &a->common, context, report);
+    if (!code) {
+        cli_grid_print(&grid, stdout);
+        printf("\n%s\n%s in %s.\n", clv_text_get(&notes),
+               good ? "All is as it should be; done" : "SOMETHING IS WRONG (see above); done",
+               clv_format_seconds(clv_now() - started, took));
+        if (!good) code = CLI_WRONG;
+    }
+    cli_grid_clear(&grid);
+    clv_text_clear(&notes);
+    clv_report_free(report);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    demo_args a = { .output = "cleave-demo" };
+    cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
+    make_table(&a, own);
+    cli_common_table(&a.common, common);
+    const cli_option *const tables[] = { own, common, NULL };
+    clv_context *context = NULL;
+    int operands, code = cli_parse(&cli_demo, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if ((code = cli_check_operands(&cli_demo, "", operands, argv + 1)) >= 0) return code;
+    if (strlen(a.output) > 3000)
+        return cli_error(&cli_demo, CLI_USAGE, "-o: the folder's name is too long");
+    const cli_file outputs[] = { { "-o", "paco-frame.png", a.output, 0 },
+                                 { "the table", "-", NULL, 0 } };
+    code = cli_check_files(&cli_demo, &a.common, NULL, 0, outputs, CLV_LEN(outputs));
+    if (code >= 0) return code;
+    const double started = clv_now();
+    cli_catch_interrupts();
+    /* the built-in choice among kernels: to measure all of them would take longer than the rest */
+    setenv("CLEAVE_TUNE", "0", 0);
+    if ((code = cli_common_context(&cli_demo, &a.common, &context)) >= 0) return code;
+    tell_machine(context);
+    code = cli_status(&cli_demo, clv_dir_make(a.output));
+    if (!code) code = show(&a, context, started);
+    clv_context_free(context);
+    return code;
+}
+
+const cli_command cli_demo = {
+    .name = "demo",
+    .summary = "a first look: this machine, every workload on a small input, pictures",
+    .operands = "[OPTION...]",
+    .description =
+        "Shows the devices and the mode, then runs every workload on a small input that is made\n"
+        "up, on all devices of the mode, finds what was hidden in it and compares with the plain "
+        "C\n"
+        "reference. Pictures and inputs go into DIR.\n\n"
+        "Exit codes: 0 all is as it should be; 1 could not be done; 2 wrong usage; 3 a device or\n"
+        "mode that was asked for is not there; 5 something was computed wrongly or not found.",
+    .run = run,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An opened FITS file and its HDUs; the one place that includes CFITSIO. */
+#ifndef CLEAVE_HOST_IO_FORMATS_FITS_LIBRARY_H
+#define CLEAVE_HOST_IO_FORMATS_FITS_LIBRARY_H
+
+#include "host/io/formats/fits.h"
+#include "host/io/stream.h"
+
+#include <fitsio.h>
+
+#include <stdbool.h>
+
+/* Stays where it is while open: CFITSIO points into it. */
+typedef struct clv_fits_source {
+    const char *path; /* borrowed, for messages */
+    fitsfile *file;
+    clv_input input; /* for a look at headers before CFITSIO reads them */
+    char *bytes;     /* unpacked, when the file is compressed by gzip */
+    size_t length;
+} clv_fits_source;
+
+/* At the primary HDU. */
+clv_status clv_fits_open(clv_fits_source *source, const char *path);
+void clv_fits_close(clv_fits_source *source); /* accepts one that is zero or failed to open */
+
+/* To the next HDU; *more is false behind the last one. No other way leads to an HDU whose header
+ * nobody has looked at. */
+clv_status clv_fits_next(clv_fits_source *source, bool *more);
+/* To HDU `hdu` (0 is the primary one), or to the first one called `name` (EXTNAME, any case). */
+clv_status clv_fits_goto(clv_fits_source *source, int hdu, bool *found);
+clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *found);
+
+/* Fails with what CFITSIO says: "path: cannot <doing>: ..." */
+clv_status clv_fits_error(const char *path, const char *doing, int error);
+
+/* Rows of the current table; fails unless the file holds them. */
+clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows);
+
+/* The current HDU's image. */
+typedef struct clv_fits_image {
+    int bitpix, type; /* BITPIX and the CFITSIO type that pixels are read as */
+    bool compressed, blanks;
+    size_t rank, shape[CLV_MAX_RANK]; /* C order */
+    clv_type array_type;
+} clv_fits_image;
+
+bool clv_fits_has_image(const clv_fits_source *source);
+clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out);
+/* `count` pixels from pixel `first` on as image->type. */
+clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *image, size_t first,
+                               size_t count, void *data);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors and columns of FITS tables. */
+#include "host/io/formats/fits/library.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <strings.h>
+
+enum { MAX_COLUMNS = 1000 };
+
+static bool is_angle_name(const char *name)
+{
+    return strcasecmp(name, "PA") == 0 || strcasecmp(name, "PARANG") == 0 ||
+           strncasecmp(name, "ANGLE", 5) == 0;
+}
+
+/* Elements in a row of a column of real numbers, else 0. */
+static size_t numbers_in(fitsfile *file, int column)
+{
+    int error = 0, type = 0;
+    LONGLONG repeat = 0, width = 0;
+    fits_get_coltypell(file, column, &type, &repeat, &width, &error);
+    const bool number = type == TBYTE || type == TSHORT || type == TLONG || type == TLONGLONG ||
+                        type == TFLOAT || type == TDOUBLE;
+    return !error && number && repeat > 0 ? (size_t)repeat : 0;
+}
+
+/* The column of the current table that holds the vector; 0 when there is none. */
+static int find_vector_column(fitsfile *file)
+{
+    int error = 0, columns = 0, first = 0;
+    fits_get_num_cols(file, &columns, &error);
+    for (int c = 1; !error && c <= CLV_MIN(columns, MAX_COLUMNS); ++c) {
+        char key[FLEN_KEYWORD], name[FLEN_VALUE] = "";
+        int unnamed = 0;
+        if (!numbers_in(file, c)) continue;
+        if (!first) first = c;
+        fits_make_keyn("TTYPE", c, key, &unnamed);
+        fits_read_key(file, TSTRING, key, name, NULL, &unnamed);
+        if (!unnamed && is_angle_name(name)) return c;
+    }
+    return first;
+}
+
+clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
+{
+    int error = 0;
+    LONGLONG start = 0;
+    fits_get_num_rowsll(source->file, rows, &error);
+    fits_get_hduaddrll(source->file, NULL, &start, NULL, &error);
+    if (error) return clv_fits_error(source->path, "read the table's header", error);
+    const LONGLONG there = source->file->Fptr->filesize - start;
+    const LONGLONG width = source->file->Fptr->rowlength;
+    if (*rows < 0 || width < 0 || there < 0 || *rows > there / CLV_MAX(width, 1))
+        return clv_fail(CLV_E_FORMAT, "%s: truncated inside a table of %lld rows", source->path,
+                        (long long)*rows);
+    return CLV_OK;
+}
+
+/* ---- vectors ------------------------------------------------------------------------------- */
+
+typedef struct vector {
+    double *values; /* NULL while none was found */
+    size_t count;
+} vector;
+
+/* Of the current HDU, an image with at most one axis longer than 1. */
+static clv_status read_vector_image(clv_fits_source *source, vector *out)
+{
+    clv_fits_image image;
+    size_t length = 1;
+    CLV_TRY(clv_fits_image_describe(source, &image));
+    for (size_t i = 0; i < image.rank; ++i) {
+        if (image.shape[i] > 1 && length > 1) return CLV_OK;
+        length *= image.shape[i];
+    }
+    double *read = clv_alloc(length, sizeof *read);
+    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu numbers", source->path, length);
+    image.type = TDOUBLE;
+    const clv_status status = clv_fits_image_read(source, &image, 0, length, read);
+    if (status)
+        clv_free(read);
+    else
+        *out = (vector){ read, length };
+    return status;
+}
+
+/* As above, for a table: a column of scalars, or one row with an array. */
+static clv_status read_vector_table(clv_fits_source *source, vector *out)
+{
+    int error = 0, any;
+    LONGLONG rows = 0;
+    const int column = find_vector_column(source->file);
+    const size_t repeat = column ? numbers_in(source->file, column) : 0;
+    fits_get_num_rowsll(source->file, &rows, &error);
+    if (error) return clv_fits_error(source->path, "read the table's header", error);
+    if (!repeat || rows < 1 || (rows > 1 && repeat > 1)) return CLV_OK;
+    CLV_TRY(clv_fits_count_rows(source, &rows));
+
+    const size_t length = repeat * (size_t)rows; /* one of them is 1 */
+    if (length > (uint64_t)source->file->Fptr->filesize)
+        return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
+                        length);
+    double nan64 = NAN, *read = clv_alloc(length, sizeof *read);
+    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu numbers", source->path, length);
+    if (fits_read_col(source->file, TDOUBLE, column, 1, 1, (LONGLONG)length, &nan64, read, &any,
+                      &error)) {
+        clv_free(read);
+        return clv_fits_error(source->path, "read the table", error);
+    }
+    *out = (vector){ read, length };
+    return CLV_OK;
+}
+
+static clv_status find_vector(clv_fits_source *source, vector *out)
+{
+    for (bool more = true; more;) {
+        int kind = ANY_HDU, error = 0;
+        if (clv_fits_has_image(source))
+            CLV_TRY(read_vector_image(source, out));
+        else if (fits_get_hdu_type(source->file, &kind, &error) == 0 && kind != IMAGE_HDU)
+            CLV_TRY(read_vector_table(source, out));
+        if (out->values) return CLV_OK;
+        CLV_TRY(clv_fits_next(source, &more));
+    }
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: no vector found; expected an image [T], [T,1] or "
+                    "[1,T], or a table with a column of numbers",
+                    source->path);
+}
+
+clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+{
+    clv_fits_source source = { 0 };
+    vector read = { 0 };
+    clv_status status = clv_fits_open(&source, path);
+    if (!status) status = find_vector(&source, &read);
+    clv_fits_close(&source);
+    *values = read.values;
+    *count = read.count;
+    return status;
+}
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+/* Terminated texts of a fixed width; the pointers that CFITSIO wants go with the array. */
+static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
+                             clv_file_array *array)
+{
+    int error = 0, width = 0, any;
+    char nothing[] = "";
+    const char *path = source->path;
+    fits_get_col_display_width(source->file, column, &width, &error);
+    if (error || width < 1 || width > 10000) return clv_fits_error(path, "read a column", error);
+    const size_t shape[] = { rows, (size_t)width + 1 };
+    CLV_TRY(clv_file_array_create(array, path, CLV_U8, 2, shape));
+    char **texts = clv_alloc(rows, sizeof *texts);
+    if (!texts) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu texts", path, rows);
+    for (size_t i = 0; i < rows; ++i)
+        texts[i] = (char *)array->data + i * shape[1];
+    fits_read_col(source->file, TSTRING, column, 1, 1, (LONGLONG)rows, nothing, texts, &any,
+                  &error);
+    clv_free(texts);
+    return error ? clv_fits_error(path, "read a column", error) : CLV_OK;
+}
+
+static clv_status read_numbers(clv_fits_source *source, int column, clv_type type, size_t rows,
+                               clv_file_array *array)
+{
+    int error = 0, any;
+    double nan64 = NAN;
+    const bool whole = type == CLV_I64;
+    CLV_TRY(clv_file_array_create(array, source->path, type, 1, &rows));
+    if (rows)
+        fits_read_col(source->file, whole ? TLONGLONG : TDOUBLE, column, 1, 1, (LONGLONG)rows,
+                      whole ? NULL : &nan64, array->data, &any, &error);
+    return error ? clv_fits_error(source->path, "read a column", error) : CLV_OK;
+}
+
+/* *found is false when the current HDU has no such column, or one of another kind. */
+static clv_status read_column(clv_fits_source *source, const char *column, clv_type type,
+                              clv_file_array *array, bool *found)
+{
+    int error = 0, number = 0, kind = ANY_HDU, of = 0;
+    LONGLONG rows = 0, repeat = 0;
+    char name[FLEN_VALUE];
+    *found = false;
+    clv_copy_string(name, sizeof name, column);
+    fits_get_hdu_type(source->file, &kind, &error);
+    if (kind == IMAGE_HDU || fits_get_colnum(source->file, CASEINSEN, name, &number, &error)) {
+        fits_clear_errmsg();
+        return CLV_OK;
+    }
+    CLV_TRY(clv_fits_count_rows(source, &rows));
+    fits_get_coltypell(source->file, number, &of, &repeat, NULL, &error);
+    if (error) return clv_fits_error(source->path, "read the table's header", error);
+    if ((type == CLV_U8) != (of == TSTRING) || of < 0 || (of != TSTRING && repeat != 1))
+        return CLV_OK;
+    *found = true;
+    return type == CLV_U8 ? read_texts(source, number, (size_t)rows, array)
+                          : read_numbers(source, number, type, (size_t)rows, array);
+}
+
+clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
+                                clv_type type, clv_file_array *array, bool *found)
+{
+    clv_fits_source source = { 0 };
+    *array = (clv_file_array){ 0 };
+    *found = false;
+    clv_status status = clv_fits_open(&source, path);
+    if (!status) status = clv_fits_goto_name(&source, table, found);
+    if (!status && *found) status = read_column(&source, column, type, array, found);
+    if (status) clv_file_array_clear(array);
+    clv_fits_close(&source);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chosen rows of a table of one file as a table of another. */
+#include "host/io/formats/fits_copy.h"
+
+#include "base/alloc.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CARD = 80, VALUE = 11 }; /* where the text of a string value begins */
+
+void clv_fits_raw_clear(clv_fits_raw *raw)
+{
+    clv_text_clear(&raw->cards);
+    clv_free(raw->bytes);
+    *raw = (clv_fits_raw){ 0 };
+}
+
+/* The text of a string card, without quotes and blanks at its end. */
+static void value_of(const char *card, char out[CARD])
+{
+    size_t n = 0;
+    if (card[VALUE - 1] == '\'')
+        for (const char *c = card + VALUE; c < card + CARD && *c != '\''; ++c)
+            out[n++] = *c;
+    while (n && out[n - 1] == ' ')
+        --n;
+    out[n] = '\0';
+}
+
+/* The value of KEYn, such as TFORM3; false where there is none. */
+static bool find(const clv_fits_raw *raw, const char *key, size_t number, char out[CARD])
+{
+    char wanted[16];
+    snprintf(wanted, sizeof wanted, "%s%zu", key, number);
+    const size_t length = strlen(wanted);
+    for (size_t at = 0; at + CARD <= raw->cards.length; at += CARD) {
+        const char *card = raw->cards.data + at;
+        if (strncmp(card, wanted, length) != 0 || (card[length] != ' ' && card[length] != '='))
+            continue;
+        value_of(card, out);
+        return true;
+    }
+    return false;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    while (*a && toupper((unsigned char)*a) == toupper((unsigned char)*b))
+        ++a, ++b;
+    return !*a && !*b;
+}
+
+bool clv_fits_raw_column(const clv_fits_raw *raw, const char *name, char *type, unsigned *repeat)
+{
+    char text[CARD];
+    for (size_t i = 1; i <= raw->columns; ++i) {
+        if (!find(raw, "TTYPE", i, text) || !same_name(text, name)) continue;
+        if (!find(raw, "TFORM", i, text)) return false;
+        char *letter = text;
+        *repeat = isdigit((unsigned char)*text) ? (unsigned)strtoul(text, &letter, 10) : 1;
+        *type = (char)toupper((unsigned char)*letter);
+        return true;
+    }
+    return false;
+}
+
+void clv_fits_raw_write(const clv_fits_raw *raw, const char *name, const size_t *rows, size_t count,
+                        clv_fits_table *table)
+{
+    clv_fits_table_head(table, name, raw->width, count, raw->columns, raw->cards.data,
+                        raw->cards.length / CARD);
+    for (size_t i = 0; i < count; ++i)
+        clv_text_bytes(&table->bytes, raw->bytes + rows[i] * raw->width, raw->width);
+}

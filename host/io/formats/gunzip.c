@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file compressed by gzip, unpacked into memory by zlib. */
+#include "host/io/formats/gunzip.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#ifdef CLEAVE_HAVE_CFITSIO /* which needs zlib too */
+
+#include <zlib.h>
+
+#include <string.h>
+
+enum {
+    AT_ONCE = 1 << 16,
+    MAGIC = 2,           /* bytes at the start of every member */
+    LENGTH = 4,          /* bytes at the end: how long the last member is unpacked, modulo 2^32 */
+    MOST_PER_BYTE = 1032 /* deflate cannot do better */
+};
+
+typedef struct unpacker {
+    clv_input *input;
+    z_stream zlib;
+    unsigned char in[AT_ONCE];
+    char *out;
+    size_t used, capacity;
+} unpacker;
+
+static uint64_t left(const unpacker *u)
+{
+    return u->input->length - u->input->position;
+}
+
+/* At least MAGIC bytes in `in`, unless the file ends. */
+static clv_status refill(unpacker *u)
+{
+    z_stream *z = &u->zlib;
+    if (z->avail_in >= MAGIC || !left(u)) return CLV_OK;
+    memmove(u->in, z->next_in, z->avail_in);
+    const size_t more = (size_t)CLV_MIN(left(u), (uint64_t)(AT_ONCE - z->avail_in));
+    CLV_TRY(clv_input_read(u->input, u->in + z->avail_in, more));
+    z->next_in = u->in;
+    z->avail_in += (uInt)more;
+    return CLV_OK;
+}
+
+static clv_status grow(unpacker *u)
+{
+    const size_t capacity = u->capacity + CLV_MAX(u->capacity / 2, (size_t)AT_ONCE);
+    char *bytes = clv_realloc(u->out, capacity, 1);
+    if (!bytes)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu unpacked bytes", u->input->path,
+                        capacity);
+    u->out = bytes;
+    u->capacity = capacity;
+    return CLV_OK;
+}
+
+/* What the end of the file claims, as far as that is possible: most files are one member. */
+static clv_status guess_capacity(unpacker *u)
+{
+    unsigned char end[LENGTH] = { 0 };
+    const uint64_t length = u->input->length;
+    if (length > LENGTH) {
+        CLV_TRY(clv_input_seek(u->input, length - LENGTH));
+        CLV_TRY(clv_input_read(u->input, end, LENGTH));
+        CLV_TRY(clv_input_seek(u->input, 0));
+    }
+    const uint64_t claimed =
+        end[0] | (uint64_t)end[1] << 8 | (uint64_t)end[2] << 16 | (uint64_t)end[3] << 24;
+    u->capacity = (size_t)CLV_MIN(claimed, length * MOST_PER_BYTE);
+    return grow(u);
+}
+
+/* To the end of a member. */
+static clv_status unpack_member(unpacker *u)
+{
+    z_stream *z = &u->zlib;
+    for (;;) {
+        CLV_TRY(refill(u));
+        if (u->used == u->capacity) CLV_TRY(grow(u));
+        const uInt room = (uInt)CLV_MIN(u->capacity - u->used, (size_t)1 << 30);
+        const bool last = !left(u);
+        z->next_out = (Bytef *)u->out + u->used;
+        z->avail_out = room;
+        const int result = inflate(z, Z_NO_FLUSH);
+        u->used += room - z->avail_out;
+        if (result == Z_STREAM_END) return CLV_OK;
+        if (result == Z_MEM_ERROR)
+            return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", u->input->path);
+        if (result != Z_OK && result != Z_BUF_ERROR)
+            return clv_fail(CLV_E_FORMAT, "%s: damaged gzip file: %s", u->input->path,
+                            z->msg ? z->msg : zError(result));
+        if (z->avail_out && last && (!z->avail_in || result == Z_BUF_ERROR))
+            return clv_fail(CLV_E_FORMAT, "%s: the gzip file ends too early", u->input->path);
+    }
+}
+
+static clv_status unpack_all(unpacker *u)
+{
+    CLV_TRY(guess_capacity(u));
+    for (bool more = true; more;) {
+        CLV_TRY(unpack_member(u));
+        CLV_TRY(refill(u));
+        more =
+            u->zlib.avail_in >= MAGIC && u->zlib.next_in[0] == 0x1F && u->zlib.next_in[1] == 0x8B;
+        if (more && inflateReset(&u->zlib) != Z_OK)
+            return clv_fail(CLV_E_FORMAT, "%s: damaged gzip file", u->input->path);
+    }
+    return CLV_OK;
+}
+
+clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
+{
+    enum { GZIP_ONLY = 16 + MAX_WBITS };
+    *bytes = NULL;
+    *length = 0;
+    unpacker *u = clv_zalloc(1, sizeof *u);
+    if (!u) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", input->path);
+    u->input = input;
+    u->zlib.next_in = u->in;
+    clv_status status = CLV_OK;
+    if (inflateInit2(&u->zlib, GZIP_ONLY) != Z_OK)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", input->path);
+    else
+        status = unpack_all(u);
+    inflateEnd(&u->zlib);
+    if (!status) {
+        *bytes = u->out;
+        *length = u->used;
+        u->out = NULL;
+    }
+    clv_free(u->out);
+    clv_free(u);
+    return status;
+}
+
+#else
+
+clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
+{
+    *bytes = NULL;
+    *length = 0;
+    return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without gzip", input->path);
+}
+
+#endif

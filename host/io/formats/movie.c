@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Movies in files: which format one has; its frames. */
+#include "host/io/formats/movie_parts.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/stream.h"
+
+#include <string.h>
+
+/* What has no channels and planes has the number 0 of each. */
+static clv_status only_one(const char *path, const clv_movie_options *options)
+{
+    const bool channel = options->channel_given && options->channel;
+    if (!channel && !(options->z_given && options->z)) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "%s: %s %zu was asked for, but this file has only one, number 0", path,
+                    channel ? "channel" : "plane", channel ? options->channel : options->z);
+}
+
+static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
+{
+    unsigned char start[8] = { 0 };
+    char found[40];
+    clv_input input;
+    if (options->raw.given) {
+        CLV_TRY(only_one(movie->path, options));
+        return clv_movie_open_raw(movie, options);
+    }
+    CLV_TRY(clv_input_open(&input, movie->path));
+    const size_t there = input.length < sizeof start ? (size_t)input.length : sizeof start;
+    const clv_status status = clv_input_read(&input, start, there);
+    clv_input_close(&input);
+    CLV_TRY(status);
+    if (memcmp(start, "\x93NUMPY", 6) == 0) {
+        CLV_TRY(only_one(movie->path, options));
+        return clv_movie_open_npy(movie, options);
+    }
+    if (memcmp(start, "II*\0", 4) == 0 || memcmp(start, "MM\0*", 4) == 0 ||
+        memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
+        return clv_movie_open_tiff(movie, options);
+    if (!there)
+        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF or NPY movie", movie->path);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: begins with \"%s\", expected a TIFF or NPY movie (raw pixels need --raw)",
+                    movie->path,
+                    clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
+}
+
+clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **out)
+{
+    const clv_movie_options none = { 0 };
+    *out = NULL;
+    clv_movie *movie = clv_zalloc(1, sizeof *movie);
+    if (movie) movie->path = clv_strdup(path);
+    clv_status status = CLV_OK;
+    if (!movie || !movie->path)
+        status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    else
+        status = open_any(movie, options ? options : &none);
+    size_t plane = 0;
+    if (!status && (!clv_size_mul(movie->facts.height, movie->facts.width, &plane) ||
+                    !clv_size_mul(plane, clv_type_size(movie->facts.type), &movie->frame_bytes)))
+        status = clv_fail(CLV_E_SHAPE, "%s: frames larger than any memory", path);
+    if (!status && (!plane || !movie->facts.frames))
+        status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
+                          movie->facts.frames, movie->facts.height, movie->facts.width);
+    if (status) {
+        clv_movie_close(movie);
+        return status;
+    }
+    *out = movie;
+    return CLV_OK;
+}
+
+const clv_movie_facts *clv_movie_look(const clv_movie *movie)
+{
+    return &movie->facts;
+}
+
+clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels)
+{
+    if (first > movie->facts.frames || count > movie->facts.frames - first)
+        return clv_fail(CLV_E_ARGUMENT, "%s: frames %zu to %zu asked for, there are %zu",
+                        movie->path, first, first + count, movie->facts.frames);
+    for (size_t i = 0; i < count; ++i)
+        CLV_TRY(movie->read(movie, first + i, (char *)pixels + i * movie->frame_bytes));
+    return CLV_OK;
+}
+
+void clv_movie_close(clv_movie *movie)
+{
+    if (!movie) return;
+    if (movie->close) movie->close(movie->state);
+    clv_free(movie->path);
+    clv_free(movie);
+}

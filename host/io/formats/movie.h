@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A movie in a file, read frame by frame: NPY or TIFF, known by content, or raw pixels. */
+#ifndef CLEAVE_HOST_IO_FORMATS_MOVIE_H
+#define CLEAVE_HOST_IO_FORMATS_MOVIE_H
+
+#include "host/io/array.h"
+
+/* What a file without a header holds. */
+typedef struct clv_raw_layout {
+    bool given, big_endian;
+    size_t frames, height, width; /* frames 0: as many as there are */
+    clv_type type;
+    uint64_t offset; /* of the first frame, bytes */
+} clv_raw_layout;
+
+/* "T,H,W,TYPE[,OFFSET]", TYPE u8 u16 i16 u32 f32 f64 or NumPy's names, > in front: big-endian. */
+bool clv_raw_parse(const char *text, clv_raw_layout *layout);
+
+/* Zero-initialise for the defaults. */
+typedef struct clv_movie_options {
+    bool channel_given, z_given;
+    size_t channel, z; /* 0-based */
+    bool partial;      /* what can be read of a damaged file */
+    clv_raw_layout raw;
+} clv_movie_options;
+
+typedef struct clv_movie_facts {
+    clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
+    size_t frames, height, width;
+    char format[16];                    /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "raw" */
+    char stored[16];                    /* type in the file: "uint16" */
+    char notices[400];                  /* lines for the user, each ends with LF */
+    double pixel_size, interval;        /* 0: not told */
+    char pixel_unit[16], time_unit[16]; /* "" : not told */
+} clv_movie_facts;
+
+typedef struct clv_movie clv_movie;
+
+/* CLV_E_IO; CLV_E_FORMAT (damaged, unless partial: the last readable frame is named; colour or
+ * several channels or planes without a choice; a type that is no pixel); CLV_E_SHAPE; CLV_E_MEMORY.
+ * Integers and floats of other sizes become float32, which a notice says. */
+clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
+const clv_movie_facts *clv_movie_look(const clv_movie *movie);
+/* Frames [first, first + count), dense. One thread at a time. */
+clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels);
+void clv_movie_close(clv_movie *movie); /* accepts NULL */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the formats of movies share: notices, pixel types, the message for frames that end early. */
+#include "host/io/formats/movie_parts.h"
+
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void clv_movie_notice(clv_movie *movie, const char *format, ...)
+{
+    const size_t used = strlen(movie->facts.notices);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(movie->facts.notices + used, sizeof movie->facts.notices - used, format, args);
+    va_end(args);
+}
+
+clv_type clv_movie_type(clv_type stored)
+{
+    return stored == CLV_U8 || stored == CLV_U16 || stored == CLV_I16 ? stored : CLV_F32;
+}
+
+void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out)
+{
+    float *to = out;
+    switch (stored) {
+    case CLV_I32:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const int32_t *)in)[i];
+        break;
+    case CLV_U32:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const uint32_t *)in)[i];
+        break;
+    case CLV_I64:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const int64_t *)in)[i];
+        break;
+    case CLV_F64:
+        for (size_t i = 0; i < count; ++i)
+            to[i] = (float)((const double *)in)[i];
+        break;
+    default:
+        memcpy(out, in, count * clv_type_size(stored));
+        break;
+    }
+}
+
+clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames)
+{
+    if (!whole_frames)
+        return clv_fail(CLV_E_FORMAT, "%s: %s; not one frame can be read", path, what);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: %s; the last readable frame is %zu (--partial takes the frames up to it)",
+                    path, what, whole_frames - 1);
+}

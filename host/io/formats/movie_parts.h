@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the formats of movies share: the open movie, its notices, its pixel types. */
+#ifndef CLEAVE_HOST_IO_FORMATS_MOVIE_PARTS_H
+#define CLEAVE_HOST_IO_FORMATS_MOVIE_PARTS_H
+
+#include "host/io/formats/movie.h"
+
+struct clv_movie {
+    clv_movie_facts facts;
+    char *path;
+    size_t frame_bytes;
+    void *state;
+    clv_status (*read)(clv_movie *movie, size_t frame, void *pixels); /* one frame */
+    void (*close)(void *state);
+};
+
+void clv_movie_notice(clv_movie *movie, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The type that frames of this stored type are handed out in. */
+clv_type clv_movie_type(clv_type stored);
+/* `count` numbers of `stored` to clv_movie_type(stored). */
+void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out);
+/* The message for a file whose frames end early. */
+clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
+
+clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
+clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options);
+clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options);
+
+#endif

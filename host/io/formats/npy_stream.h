@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A matrix as an .npy file, row by row: the number of rows is written at the end. */
+#ifndef CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
+#define CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
+
+#include "host/io/output.h"
+
+#include <stdint.h>
+
+typedef struct clv_npy_stream {
+    clv_output output;
+    size_t width;
+    uint64_t rows;
+} clv_npy_stream;
+
+/* Zero-initialise first. float32 [rows, width]; `path` as in clv_output_open. CLV_E_IO, CLV_E_MEMORY. */
+clv_status clv_npy_stream_open(clv_npy_stream *stream, const char *path, size_t width);
+clv_status clv_npy_stream_add(clv_npy_stream *stream, const float *values, size_t rows);
+/* Complete, or nothing; zeroes *stream. */
+clv_status clv_npy_stream_finish(clv_npy_stream *stream);
+void clv_npy_stream_abandon(clv_npy_stream *stream);
+
+#endif

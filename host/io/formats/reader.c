@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads an array or a vector from a file whose format is known by its content, not its name. */
+#include "host/io/formats/reader.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/io/formats/fits.h"
+#include "host/io/formats/npy.h"
+#include "host/io/formats/table.h"
+#include "host/io/stream.h"
+
+#include <string.h>
+
+typedef enum format { OTHER, NPY, FITS, TEXT } file_format;
+
+/* The first that fits wins. What we cannot read has a name too, so that the message helps. */
+static const struct {
+    const char *magic;
+    size_t length;
+    file_format format;
+    const char *name;
+} formats[] = {
+    { "\x93NUMPY", 6, NPY, "NPY" },
+    { "SIMPLE  =", 9, FITS, "FITS" },
+    { "\x1F\x8B", 2, FITS, "a gzip file" },
+    { "PK\x03\x04", 4, OTHER,
+      "a zip archive, perhaps .npz: save its arrays one by one with "
+      "numpy.save" },
+    { "\x89HDF\r\n\x1A\n", 8, OTHER, "HDF5" },
+    { "II*\0", 4, OTHER, "TIFF" },
+    { "MM\0*", 4, OTHER, "TIFF" },
+    { "II+\0", 4, OTHER, "BigTIFF" },
+    { "MM\0+", 4, OTHER, "BigTIFF" },
+    { "\x89PNG", 4, OTHER, "PNG" },
+    { "\xFF\xD8\xFF", 3, OTHER, "JPEG" },
+    { "BZh", 3, OTHER, "a bzip2 file: unpack it first" },
+    { "\xFD"
+      "7zXZ",
+      5, OTHER, "an xz file: unpack it first" },
+    { "\x28\xB5\x2F\xFD", 4, OTHER, "a zstd file: unpack it first" },
+    { "\x1F\x9D", 2, OTHER, "a .Z file: unpack it first" },
+    { "MATLAB", 6, OTHER, "a MATLAB file" },
+    { "CDF", 3, OTHER, "netCDF" },
+    { "\xFF\xFE", 2, OTHER, "UTF-16 text: save it as UTF-8" },
+    { "\xFE\xFF", 2, OTHER, "UTF-16 text: save it as UTF-8" },
+};
+
+static bool looks_like_text(const unsigned char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        if (bytes[i] < 0x20 && !strchr("\t\n\v\f\r", bytes[i])) return false;
+    return memchr(bytes, 0, length) == NULL && length > 0;
+}
+
+/* The file's format and what to call it in a message. */
+static clv_status recognise(const char *path, file_format *out, const char **name)
+{
+    unsigned char start[512];
+    clv_input input;
+    CLV_TRY(clv_input_open(&input, path));
+    const size_t length = CLV_MIN(input.length, sizeof start);
+    const clv_status status = clv_input_read(&input, start, length);
+    clv_input_close(&input);
+    if (status) return status;
+
+    *out = OTHER;
+    *name = length ? "unknown" : "empty";
+    for (size_t i = 0; i < CLV_LEN(formats); ++i) {
+        if (length < formats[i].length || memcmp(start, formats[i].magic, formats[i].length) != 0)
+            continue;
+        *out = formats[i].format;
+        *name = formats[i].name;
+        return CLV_OK;
+    }
+    if (looks_like_text(start, length)) {
+        *out = TEXT;
+        *name = "text";
+    }
+    return CLV_OK;
+}
+
+clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_cards *cards)
+{
+    file_format format;
+    const char *name;
+    *array = (clv_file_array){ 0 };
+    CLV_TRY(recognise(path, &format, &name));
+    if (format == NPY) return clv_npy_read(path, array);
+    if (format == FITS) return clv_fits_read(path, CLV_FITS_FIRST_IMAGE, array, cards);
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: format not supported (%s); expected NPY (.npy) or FITS "
+                    "(.fits, .fits.gz, .fits.fz)",
+                    path, name);
+}
+
+static clv_status read_npy_vector(const char *path, double **values, size_t *count)
+{
+    char shape[CLV_SHAPE_TEXT];
+    clv_file_array array;
+    size_t long_axes = 0;
+    CLV_TRY(clv_npy_read(path, &array));
+    clv_status status = CLV_OK;
+    for (size_t i = 0; i < array.rank; ++i)
+        long_axes += array.shape[i] > 1;
+    if (long_axes > 1 || !clv_file_array_count(&array))
+        status = clv_fail(CLV_E_SHAPE, "%s: shape %s is not a vector; expected [T], [T,1] or [1,T]",
+                          path, clv_shape_text(array.rank, array.shape, shape));
+    if (!status) status = clv_file_array_convert(&array, path, CLV_F64);
+    if (!status) {
+        *count = clv_file_array_count(&array);
+        *values = array.data;
+        array.data = NULL;
+    }
+    clv_file_array_clear(&array);
+    return status;
+}
+
+clv_status clv_vector_read(const char *path, double **values, size_t *count)
+{
+    file_format format;
+    const char *name;
+    *values = NULL;
+    *count = 0;
+    CLV_TRY(recognise(path, &format, &name));
+    switch (format) {
+    case NPY:
+        return read_npy_vector(path, values, count);
+    case FITS:
+        return clv_fits_read_vector(path, values, count);
+    case TEXT:
+        return clv_text_vector_read(path, values, count);
+    default:
+        break;
+    }
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: format not supported (%s); expected text, NPY (.npy) or FITS "
+                    "(.fits)",
+                    path, name);
+}

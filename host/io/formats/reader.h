@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads an array or a vector from a file whose format is known by its content, not its name. */
+#ifndef CLEAVE_HOST_IO_FORMATS_READER_H
+#define CLEAVE_HOST_IO_FORMATS_READER_H
+
+#include "host/io/array.h"
+#include "host/io/formats/fits_cards.h"
+
+/* NPY, or FITS (the first image with data). `cards` may be NULL; it is zero on entry and stays so
+ * for a format without cards. Statuses as clv_npy_read and clv_fits_read; CLV_E_FORMAT for another
+ * format names what it seems to be. */
+clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_cards *cards);
+
+/* A list of numbers, such as angles: NPY ([T], [T,1] or [1,T]), FITS (image or table) or text. Free
+ * *values with clv_free. Statuses as above, and as clv_text_vector_read. */
+clv_status clv_vector_read(const char *path, double **values, size_t *count);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chain of a TIFF file's directories, followed without trust, and the stories that ImageJ and
+ * OME tell in the first page's description.
+ *
+ * TIFF 6.0; BigTIFF (8-byte offsets, version 43). */
+#define _GNU_SOURCE
+#include "host/io/formats/tiff_pages.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_PAGES = 1 << 26 };
+
+typedef struct walker {
+    clv_input input;
+    bool big_endian, big;
+} walker;
+
+static bool at(const walker *w, uint64_t offset, unsigned char *out, size_t length)
+{
+    while (length) {
+        const ssize_t got = pread(w->input.descriptor, out, length, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        out += got, offset += (uint64_t)got, length -= (size_t)got;
+    }
+    return true;
+}
+
+static uint64_t number(const walker *w, const unsigned char *bytes, size_t length)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < length; ++i)
+        value = value << 8 | bytes[w->big_endian ? i : length - 1 - i];
+    return value;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether the chain's last offset was there before. Offsets mostly grow: only where one does not,
+ * all are compared. */
+static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t offset)
+{
+    if (offset > highest) return false;
+    uint64_t *sorted = clv_alloc(chain->count, sizeof *sorted);
+    if (!sorted) return true;
+    memcpy(sorted, chain->offset, chain->count * sizeof *sorted);
+    qsort(sorted, chain->count, sizeof *sorted, by_offset);
+    const bool found = bsearch(&offset, sorted, chain->count, sizeof *sorted, by_offset) != NULL;
+    clv_free(sorted);
+    return found;
+}
+
+static clv_status follow(walker *w, clv_tiff_chain *chain)
+{
+    unsigned char bytes[16];
+    const size_t head = w->big ? 16 : 8, entry = w->big ? 20 : 12, word = w->big ? 8 : 4;
+    const size_t counter = w->big ? 8 : 2;
+    size_t room = 0, backwards = 0;
+    uint64_t highest = 0;
+    if (w->input.length < head || !at(w, 0, bytes, head))
+        return clv_fail(CLV_E_FORMAT, "%s: a TIFF header and nothing else", w->input.path);
+    uint64_t offset = number(w, bytes + head - word, word);
+    while (offset) {
+        if (chain->count && seen_before(chain, highest, offset)) {
+            chain->damage = "its pages form a circle";
+            return CLV_OK;
+        }
+        if (offset <= highest && ++backwards > 1000) {
+            chain->damage = "its pages go to and fro";
+            return CLV_OK;
+        }
+        if (offset > w->input.length || !at(w, offset, bytes, counter)) {
+            chain->damage = "truncated: a page begins beyond its end";
+            return CLV_OK;
+        }
+        const uint64_t entries = number(w, bytes, counter);
+        if (!entries || entries > 65536 ||
+            !at(w, offset + counter + entries * entry, bytes, word)) {
+            chain->damage = "truncated: it ends inside a page's directory";
+            return CLV_OK;
+        }
+        if (chain->count == MOST_PAGES ||
+            !clv_reserve(&chain->offset, &room, chain->count + 1, sizeof *chain->offset))
+            return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pages", w->input.path,
+                            chain->count + 1);
+        chain->offset[chain->count++] = offset;
+        highest = CLV_MAX(highest, offset);
+        offset = number(w, bytes, word);
+    }
+    return CLV_OK;
+}
+
+clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
+{
+    unsigned char start[4];
+    walker w = { 0 };
+    *chain = (clv_tiff_chain){ 0 };
+    CLV_TRY(clv_input_open(&w.input, path));
+    clv_status status = CLV_OK;
+    if (!at(&w, 0, start, sizeof start)) {
+        status = clv_fail(CLV_E_FORMAT, "%s: not a TIFF file", path);
+    } else {
+        w.big_endian = start[0] == 'M';
+        w.big = number(&w, start + 2, 2) == 43;
+        status = follow(&w, chain);
+    }
+    clv_input_close(&w.input);
+    if (!status && !chain->count)
+        status = clv_fail(CLV_E_FORMAT, "%s: %s", path,
+                          chain->damage ? chain->damage : "a TIFF file without a page");
+    if (status) {
+        clv_free(chain->offset);
+        *chain = (clv_tiff_chain){ 0 };
+    }
+    return status;
+}
+
+/* The number behind `key` (with its "=" or quote); `fallback` where it is not told. */
+static double told(const char *text, const char *key, double fallback)
+{
+    const char *found = strstr(text, key);
+    if (!found) return fallback;
+    char word[40];
+    size_t length = strspn(found + strlen(key), "0123456789+-.eE");
+    double value;
+    if (!length || length >= sizeof word) return fallback;
+    memcpy(word, found + strlen(key), length);
+    word[length] = '\0';
+    return clv_parse_double(word, &value) ? value : fallback;
+}
+
+static size_t count_told(const char *text, const char *key)
+{
+    const double value = told(text, key, 0);
+    return value >= 1 && value < 1e9 ? (size_t)value : 0;
+}
+
+static void word_told(const char *text, const char *key, const char *ends, char *out, size_t room)
+{
+    const char *found = strstr(text, key);
+    out[0] = '\0';
+    if (!found) return;
+    found += strlen(key);
+    const size_t length = strcspn(found, ends);
+    if (length < room) {
+        memcpy(out, found, length);
+        out[length] = '\0';
+    }
+}
+
+static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
+{
+    s->imagej = true;
+    s->images = count_told(text, "\nimages=");
+    s->channels = count_told(text, "\nchannels=");
+    s->slices = count_told(text, "\nslices=");
+    s->frames = count_told(text, "\nframes=");
+    if (!s->frames && s->slices) s->frames = s->slices, s->slices = 0; /* a stack over time */
+    memcpy(s->order, "CZT", 4);
+    word_told(text, "\nunit=", "\n", f->pixel_unit, sizeof f->pixel_unit);
+    f->interval = told(text, "\nfinterval=", 0);
+    if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
+}
+
+static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
+{
+    const char *pixels = strstr(text, "<Pixels");
+    char order[16];
+    if (!pixels) return;
+    s->ome = true;
+    s->channels = count_told(pixels, "SizeC=\"");
+    s->slices = count_told(pixels, "SizeZ=\"");
+    s->frames = count_told(pixels, "SizeT=\"");
+    word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
+    memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
+    f->pixel_size = told(pixels, "PhysicalSizeX=\"", 0);
+    word_told(pixels, "PhysicalSizeXUnit=\"", "\"", f->pixel_unit, sizeof f->pixel_unit);
+    if (f->pixel_size > 0 && !f->pixel_unit[0]) memcpy(f->pixel_unit, "\xC2\xB5m", 4);
+    f->interval = told(pixels, "TimeIncrement=\"", 0);
+    word_told(pixels, "TimeIncrementUnit=\"", "\"", f->time_unit, sizeof f->time_unit);
+    if (f->interval > 0 && !f->time_unit[0]) memcpy(f->time_unit, "s", 2);
+}
+
+void clv_tiff_read_story(const char *description, clv_tiff_story *story, clv_movie_facts *facts)
+{
+    *story = (clv_tiff_story){ 0 };
+    if (!description) return;
+    if (clv_starts_with(description, "ImageJ=")) read_imagej(description, story, facts);
+    if (strstr(description, "<OME")) read_ome(description, story, facts);
+}
+
+clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
+                           const clv_movie_options *options, size_t pages, clv_tiff_choice *choice)
+{
+    const size_t channels = CLV_MAX(s->channels, (size_t)1), slices = CLV_MAX(s->slices, (size_t)1);
+    *choice = (clv_tiff_choice){ .step = 1, .frames = pages };
+    if (channels == 1 && slices == 1) return CLV_OK;
+    if (channels > 1 && !options->channel_given)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu channels; --channel 0 to %zu chooses one", path,
+                        channels, channels - 1);
+    if (slices > 1 && !options->z_given)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu planes in depth; --z 0 to %zu chooses one", path,
+                        slices, slices - 1);
+    const size_t channel = options->channel_given ? options->channel : 0,
+                 z = options->z_given ? options->z : 0;
+    if (channel >= channels || z >= slices)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: channel %zu and plane %zu asked for, there are %zu and "
+                        "%zu",
+                        path, channel, z, channels, slices);
+    /* axes from the fastest to the slowest */
+    const size_t frames = CLV_MAX(s->frames, (size_t)1);
+    size_t stride = 1;
+    choice->first = 0;
+    for (const char *axis = s->order; *axis; ++axis) {
+        if (*axis == 'C') choice->first += channel * stride, stride *= channels;
+        if (*axis == 'Z') choice->first += z * stride, stride *= slices;
+        if (*axis == 'T') choice->step = stride, stride *= frames;
+    }
+    choice->frames =
+        choice->first < pages ? (pages - choice->first + choice->step - 1) / choice->step : 0;
+    choice->frames = CLV_MIN(choice->frames, frames);
+    return CLV_OK;
+}

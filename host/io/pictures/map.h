@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A map of numbers as a picture: robust stretch, colours, colour bar, marked places. */
+#ifndef CLEAVE_HOST_IO_PICTURES_MAP_H
+#define CLEAVE_HOST_IO_PICTURES_MAP_H
+
+#include "host/io/pictures/image.h"
+
+#include <stdbool.h>
+
+/* A circled place. */
+typedef struct clv_map_mark {
+    double x, y;       /* column and row in the map, (0, 0) is the centre of its first pixel */
+    double radius;     /* in pixels of the map; shown at least large enough to be seen */
+    const char *label; /* beside the circle; may be NULL */
+} clv_map_mark;
+
+/* Zero-initialise for the defaults. */
+typedef struct clv_map_style {
+    const char *title, *unit; /* above the map and above the colour bar; may be NULL */
+    double low, high;         /* ends of the colour bar; both 0: percentiles 0.5 and 99.9 */
+    bool up_to_peak;          /* the largest value in place of percentile 99.9 */
+    bool first_row_below;     /* as astronomers show images */
+    const clv_map_mark *marks;
+    size_t mark_count;
+} clv_map_style;
+
+/* Draws `values` [height, width] f32, C order; each pixel becomes a square of whole pixels, so that
+ * the longer side has at least 600. NaN is grey; infinities are the ends of the colour bar.
+ * CLV_E_MEMORY; CLV_E_ARGUMENT (a side of 0 or more than 30000). Free with clv_image_clear. */
+clv_status clv_map_draw(const float *values, size_t height, size_t width,
+                        const clv_map_style *style, clv_image *image);
+
+/* The colour of a number from 0 to 1 (viridis); what is outside is moved in, NaN is grey. */
+clv_colour clv_map_colour(double value);
+
+#endif

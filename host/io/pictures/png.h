@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures as PNG files; only host/io/pictures/png.c knows the library. */
+#ifndef CLEAVE_HOST_IO_PICTURES_PNG_H
+#define CLEAVE_HOST_IO_PICTURES_PNG_H
+
+#include "host/io/pictures/image.h"
+
+/* 8-bit sRGB; the same picture gives the same bytes (no time, no text chunks). Complete or absent;
+ * "-" is standard output, see clv_parts_write. CLV_E_IO; CLV_E_MEMORY; CLV_E_FORMAT (a build
+ * without PNG, a side of 0 or more than 10^6). */
+clv_status clv_png_write(const char *path, const clv_image *image);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spectra of stars from files: DESI coadds and spectra files, and single SDSS spectra. */
+#ifndef CLEAVE_HOST_IO_TABLES_DESI_H
+#define CLEAVE_HOST_IO_TABLES_DESI_H
+
+#include "host/io/array.h"
+
+enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16 };
+
+/* What a row of the file is. */
+typedef struct clv_desi_row {
+    int64_t target, reference, brick, expid; /* -1: not told */
+    int32_t fiber, status;
+    double ra, dec, snr[CLV_DESI_ARMS]; /* NaN: not told */
+    char catalogue[CLV_DESI_CATALOGUE];
+    bool is_star; /* not SKY or BAD, and its fibre was usable */
+} clv_desi_row;
+
+/* Zero-initialise; freed by clear. */
+typedef struct clv_desi {
+    char *path;
+    size_t rows;
+    clv_desi_row *row;
+    bool present[CLV_DESI_ARMS];              /* b, r, z */
+    clv_file_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
+    bool sdss;                                /* one spectrum, in the place of arm b */
+    clv_file_array one[3];                    /* its flux, ivar and mask */
+} clv_desi;
+
+/* Rows [first, first + count) of the arms that are present. */
+typedef struct clv_desi_block {
+    size_t first, count;
+    clv_file_array flux[CLV_DESI_ARMS], ivar[CLV_DESI_ARMS]; /* f32 [count,pixels] */
+    clv_file_array mask[CLV_DESI_ARMS];                      /* i32 [count,pixels]; may be empty */
+    clv_file_array resolution[CLV_DESI_ARMS]; /* f32 [count,diagonals,pixels]; may be empty */
+} clv_desi_block;
+
+extern const char clv_desi_arm_letters[CLV_DESI_ARMS + 1]; /* "BRZ" */
+
+/* Reads the tables and the wavelengths. CLV_E_IO; CLV_E_FORMAT (no FITS, no arm, no FIBERMAP, rows
+ * that do not match); CLV_E_MEMORY. */
+clv_status clv_desi_open(const char *path, clv_desi *desi);
+void clv_desi_clear(clv_desi *desi);
+
+/* Statuses as above; the block is zero after a failure. */
+clv_status clv_desi_read(const clv_desi *desi, size_t first, size_t count, bool resolution,
+                         clv_desi_block *block);
+void clv_desi_block_clear(clv_desi_block *block);
+
+/* sdss.c: a file with a table COADD (flux, loglam, ivar, and_mask); *found says if it is one. After
+ * a failure `desi` is to be cleared. */
+clv_status clv_sdss_open(const char *path, clv_desi *desi, bool *found);
+
+#endif

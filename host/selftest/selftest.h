@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of one device. A workload adds its own as one file with one function, and one row to the
+ * table in selftest.c. */
+#ifndef CLEAVE_HOST_SELFTEST_SELFTEST_H
+#define CLEAVE_HOST_SELFTEST_SELFTEST_H
+
+#include <cleave/model.h>
+#include <cleave/runtime.h>
+
+#include <stdio.h>
+
+/* The device under test, in a process of its own. */
+typedef struct selftest {
+    clv_context *context; /* of this device alone */
+    clv_device *device;
+    clv_context_options options; /* that context's, to make others like it */
+    FILE *out;
+    double began;
+} selftest;
+
+/* A check: begin, work, end. Whatever ends the process in between is blamed on it. */
+void selftest_begin(selftest *test, const char *format, ...) CLV_PRINTF(2, 3);
+/* Good when `status` is CLV_OK and error <= limit (0: exact). NaN is an error. */
+void selftest_end(selftest *test, clv_status status, double error, double limit);
+/* Another verdict on the work of the check that just ended well. */
+void selftest_also(selftest *test, double error, double limit, const char *format, ...)
+    CLV_PRINTF(4, 5);
+/* What was begun cannot be judged here, and that is no fault: says why. */
+void selftest_skip(selftest *test, const char *why);
+
+/* The small encoder that is run, and trained. */
+extern const clv_model_config selftest_encoder;
+
+void selftest_runtime(selftest *test);
+void selftest_paco(selftest *test);
+void selftest_specfit(selftest *test);
+void selftest_blobs(selftest *test);
+void selftest_training(selftest *test);
+void selftest_transformer(selftest *test);
+void selftest_arrays(selftest *test);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up stars: a small library of templates with lines, and noisy spectra of stars from it. */
+#ifndef CLEAVE_HOST_SYNTHETIC_STARS_H
+#define CLEAVE_HOST_SYNTHETIC_STARS_H
+
+#include <cleave/spectra.h>
+
+typedef struct synthetic_stars {
+    clv_spectra_library library;
+    clv_spectra_stars stars;
+    double (*truth)[CLV_SPECTRA_UNKNOWNS]; /* velocity, vsini, teff, logg, feh, alpha */
+    struct synthetic_stars_memory *memory;
+} synthetic_stars;
+
+/* What a library and its stars look like. */
+typedef struct synthetic_stars_shape {
+    size_t arms, layers, hidden[4]; /* of the network, without input and output */
+    double start[3], pixel, point;  /* Angstrom; `point`: of a template at the arm's middle */
+    size_t pixels[3], ccf_points, templates, lines, diagonals;
+    double margin_kms;
+} synthetic_stars_shape;
+
+extern const synthetic_stars_shape synthetic_stars_small; /* two arms of 350 pixels */
+extern const synthetic_stars_shape synthetic_stars_desi;  /* as DESI has them, 7958 pixels */
+
+clv_status synthetic_stars_create_like(const synthetic_stars_shape *shape, size_t count,
+                                       uint64_t seed, bool resolution, synthetic_stars *stars);
+/* `count` small stars of two spectra each, with S/N 15 to 60; `resolution`: with resolution matrices. */
+clv_status synthetic_stars_create(size_t count, uint64_t seed, bool resolution,
+                                  synthetic_stars *stars);
+/* Folder with the library as `cleave specfit` reads it. */
+clv_status synthetic_stars_write_library(const synthetic_stars *stars, const char *folder);
+/* A DESI coadd of `count` stars: those that there are, again and again with other noise. */
+clv_status synthetic_stars_write_coadd(const synthetic_stars *stars, size_t count,
+                                       const char *path);
+/* Bad fibres in place of the first four: NaN, no weight, all flagged, one arm without a pixel. */
+void synthetic_stars_damage(synthetic_stars *stars);
+void synthetic_stars_clear(synthetic_stars *stars);
+
+#endif
