@@ -175,7 +175,13 @@ static clv_status try_variant(clv_slot *slot, void *user)
         f.form != CLV_BLOB_TILE)
         return clv_fail(CLV_E_DEVICE, "blobs: the tile does not fit the local memory");
     CLV_TRY(upload_constants(worker, plan));
-    return clv_blob_enqueue(slot, 0, CLV_MIN(plan->frames - plan->base, (size_t)4), user);
+    /* a few work-groups for every compute unit of a card */
+    const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
+    const size_t pixels = plan->shape.height * plan->shape.width, least = 4,
+                 frames = facts->device_class == CLV_CLASS_DISCRETE_GPU
+                              ? CLV_MAX(16384 * (size_t)facts->compute_units / pixels, least)
+                              : least;
+    return clv_blob_enqueue(slot, 0, CLV_MIN(plan->frames - plan->base, frames), user);
 }
 
 clv_status clv_blob_setup(clv_worker *worker, void *user)

@@ -411,7 +411,11 @@ static clv_status try_variant(clv_slot *slot, void *user)
     const clv_paco_plan *plan = user;
     clv_worker *worker = clv_slot_worker(slot);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
-    const size_t patches = CLV_MAX(4096 * 100 / plan->in.frames, (size_t)256);
+    /* a few work-groups for every compute unit of a card */
+    const clv_probe_device *facts = clv_device_facts(clv_worker_device(worker));
+    const size_t filling =
+        facts->device_class == CLV_CLASS_DISCRETE_GPU ? 128 * (size_t)facts->compute_units : 256;
+    const size_t patches = CLV_MAX(4096 * 100 / plan->in.frames, filling);
     const size_t rows = CLV_MAX(patches / plan->in.width, (size_t)1);
     if (f.in_groups && !fits(&f))
         return clv_fail(CLV_E_DEVICE,

@@ -169,8 +169,10 @@ CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t b
 typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;
-    double busy_s;   /**< chunks in flight, from enqueue to done */
-    double kernel_s; /**< kernels alone, by events where they can be trusted; negative: unknown */
+    double busy_s; /**< chunks in flight, from enqueue to done */
+    double
+        kernel_s; /**< kernels alone, by events where they can be trusted; negative: unknown, also where
+                          a discrete GPU did not time them (event_times of clv_context_options) */
     uint64_t bytes_to_device, bytes_from_device, memory_peak_bytes;
     size_t dropped, failed; /**< chunks whose result came too late, or not at all */
     const char *left_out;   /**< why the device did nothing; NULL when it worked */

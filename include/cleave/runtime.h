@@ -59,6 +59,9 @@ typedef struct clv_context_options {
     /** The program that compiles. NULL: the installed cleave-probe-helper; where it is missing, kernels are
      *  compiled in this process alone. */
     const char *helper;
+    /** Have the commands of discrete GPUs timed by their drivers: clv_share's kernel_s is known then. It costs these
+     *  devices some microseconds per command. A trace has it too; on all other devices commands are always timed. */
+    bool event_times;
 } clv_context_options;
 
 /**

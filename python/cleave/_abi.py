@@ -35,7 +35,7 @@ ContextOptions = _struct("clv_context_options", [
     ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
     ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
     ("no_qualification", boolean), ("tensor_bytes", u64), ("no_binding", boolean),
-    ("given", uint), ("compilers", uint), ("helper", char_p)], "runtime.h")
+    ("given", uint), ("compilers", uint), ("helper", char_p), ("event_times", boolean)], "runtime.h")
 GIVEN_MODE, GIVEN_DEVICES, GIVEN_MEMORY, GIVEN_SCHEDULE = 1, 2, 4, 8
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),

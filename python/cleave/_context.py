@@ -146,6 +146,8 @@ class Context(InThisProcess):
     binding         False: leave the threads of CPU drivers where the system puts them
     compilers       processes that compile kernels for CPU devices at once; 0: as many as there are
                     cores for this process, 1: kernels are compiled in this process alone
+    event_times     have discrete GPUs time their kernels for reports, which costs them some microseconds
+                    per command; other devices always do
 
     What is not given is taken from the environment (CLEAVE_MODE, CLEAVE_DEVICE, CLEAVE_MEM_LIMIT,
     CLEAVE_SCHED), else it is chosen automatically; what is given wins, "auto" too.
@@ -160,7 +162,7 @@ class Context(InThisProcess):
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
-                 binding: bool = True, compilers: int = 0):
+                 binding: bool = True, compilers: int = 0, event_times: bool = False):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = 0, 0.0
@@ -176,7 +178,7 @@ class Context(InThisProcess):
             batch=batch, cache_dir=None if cache_dir is None else
             os.fsencode(file_path("context: cache_dir", cache_dir)), no_tuning=not tuning, trace=trace,
             no_qualification=not qualification, tensor_bytes=tensor_bytes,
-            no_binding=not binding, compilers=compilers,
+            no_binding=not binding, compilers=compilers, event_times=event_times,
             given=(mode is not None) * _abi.GIVEN_MODE | (devices is not None) * _abi.GIVEN_DEVICES |
             (memory is not None) * _abi.GIVEN_MEMORY |
             (schedule is not None) * _abi.GIVEN_SCHEDULE)

@@ -95,14 +95,43 @@ static clv_status trial_open(trial *t)
     return clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float));
 }
 
+/* Seconds: of the kernels where the queue's events tell, else until the wait is over. */
 static clv_status trial_run(const trial *t, double *seconds)
 {
     const clv_gemm g = product(t);
-    const double started = clv_now();
+    const double started = clv_now(), before = t->queue->stats.kernel_s;
     CLV_TRY(clv_gemm_enqueue(t->queue, t->form, &g, t->scratch, NULL));
     CLV_TRY(clv_queue_wait(t->queue));
-    *seconds = clv_now() - started;
+    const double waited = clv_now() - started, kernels = t->queue->stats.kernel_s - before;
+    const bool by_events = clv_queue_device(t->queue)->nap && t->queue->timed && before >= 0 &&
+                           kernels > 0 && t->form->provider != CLV_GEMM_CLBLAST;
+    *seconds = by_events ? kernels : waited;
     return CLV_OK;
+}
+
+/* How many times larger the products of a class are timed: on cards until one takes 200 us, as smaller ones
+ * occupy a part of the card only. */
+static size_t enlargement(clv_queue *queue, size_t class_index)
+{
+    enum { MOST = 8 };
+    static const double enough_s = 200e-6;
+    const clv_gemm_form form = clv_gemm_form_of(queue->device, 0);
+    size_t times = 1;
+    if (!queue->device->nap || class_index == SMALL) return 1;
+    for (double seconds = 0; times < MOST; times *= 2) {
+        trial t = { .queue = queue,
+                    .form = &form,
+                    .m = classes[class_index].m * (class_index ? times : 1),
+                    .n = classes[class_index].n * times,
+                    .k = classes[class_index].k * times };
+        clv_status status = trial_open(&t);
+        for (int i = 0; i < 2 && !status; ++i) /* the first one builds */
+            status = trial_run(&t, &seconds);
+        trial_close(&t);
+        if (status) return times > 1 ? times / 2 : 1;
+        if (seconds >= enough_s) break;
+    }
+    return times;
 }
 
 /* Largest difference from the host, relative to the sum of |a b|. */
@@ -184,14 +213,15 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
     clv_text figures = { 0 };
     clv_status status = CLV_OK;
     size_t count = 0;
+    const size_t times = enlargement(queue, class_index);
     for (size_t i = 0; i < CLV_MIN(clv_gemm_form_count(device), (size_t)MOST_FORMS); ++i) {
         candidates[count] = clv_gemm_form_of(device, i);
         if (!takes_part(&candidates[count], class_index)) continue;
         trials[count] = (trial){ .queue = queue,
                                  .form = &candidates[count],
-                                 .m = classes[class_index].m,
-                                 .n = classes[class_index].n,
-                                 .k = classes[class_index].k };
+                                 .m = classes[class_index].m * (class_index ? times : 1),
+                                 .n = classes[class_index].n * times,
+                                 .k = classes[class_index].k * times };
         const clv_status wrong = is_right(queue, &candidates[count]);
         const clv_status closed = wrong ? wrong : trial_open(&trials[count]);
         if (!closed) {
@@ -248,6 +278,18 @@ static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_g
     return found ? CLV_OK : clv_fail(CLV_E_DEVICE, "gemm: no form for %s", device->label);
 }
 
+/* On a queue with event times, for cards whose own queues have none. */
+static clv_status measure_by_events(clv_queue *queue, size_t class_index, clv_gemm_form *form,
+                                    char *note, size_t room)
+{
+    clv_queue *timed = NULL;
+    if (queue->timed || clv_queue_create_timed(queue->device, &timed))
+        return measure(queue, class_index, form, note, room);
+    const clv_status status = measure(timed, class_index, form, note, room);
+    clv_queue_free(timed);
+    return status;
+}
+
 static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -267,7 +309,7 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
         clv_notes_set(&context->tuned, key, form->name); /* of this process */
         return CLV_OK;
     }
-    CLV_TRY(measure(queue, c, form, note, sizeof note));
+    CLV_TRY(measure_by_events(queue, c, form, note, sizeof note));
     clv_notes_set(&context->tuned, key, note);
     clv_notes_save(&context->tuned);
     clv_log(CLV_LOG_INFO, "%s: %s: %s", device->label, key, note);

@@ -70,6 +70,7 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     clv_notes_open(&context->tuned, context->cache->directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
     context->binding = !options->no_binding && !clv_environment_is_off("CLEAVE_BIND");
+    context->event_times = options->event_times;
     context->tuning = !options->no_tuning && !clv_environment_is_off("CLEAVE_TUNE");
     if (!fits) return too_long("cache_dir", own);
     if (trace) (void)copy_path(trace, context->trace_path, sizeof context->trace_path);

@@ -156,6 +156,8 @@ static clv_status make_device(const clv_context *context, clv_device *device)
     device->compilers = compilers_of(context, device);
     device->cache = context->cache;
     device->trace = context->trace;
+    device->event_times = context->event_times || context->trace ||
+                          device->facts->device_class != CLV_CLASS_DISCRETE_GPU;
     device->check = context->checks;
     device->bind = context->binding;
     device->identity = make_identity(context->probe, device);

@@ -18,6 +18,27 @@
 static _Atomic uint64_t last_serial;
 
 enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* larger than 1/4 of the budget is not kept */
+static const uint64_t most_staging = (uint64_t)1
+                                     << 30; /* bytes of the host that are kept for reuse */
+
+/* What a buffer takes of the device's own memory: staging memory of a card is the host's. */
+static size_t weight(const clv_device *device, clv_buffer_kind kind, size_t capacity)
+{
+    return kind == CLV_BUFFER_STAGING && !device->zero_copy ? 0 : capacity;
+}
+
+static size_t weight_of(const clv_buffer *buffer)
+{
+    return weight(buffer->device, buffer->kind, buffer->capacity);
+}
+
+/* It enters or leaves the list of free ones; the lock is held. */
+static void count_cached(clv_pool *pool, const clv_buffer *buffer, bool enters)
+{
+    const size_t own = weight_of(buffer), staging = buffer->capacity - own;
+    pool->stats.cached_bytes += enters ? own : -own;
+    pool->staging_cached += enters ? staging : -staging;
+}
 
 clv_status clv_pool_make(clv_device *device)
 {
@@ -44,16 +65,11 @@ static size_t size_class(size_t bytes)
 static void hollow(clv_buffer *buffer)
 {
     if (buffer->mapped) {
-        cl_command_queue queue =
-            clCreateCommandQueue(buffer->device->cl, buffer->device->id, 0, NULL);
-        if (queue) {
-            cl_event done = NULL;
-            if (clEnqueueUnmapMemObject(queue, buffer->mem, buffer->mapped, 0, NULL, &done) ==
-                CL_SUCCESS) {
-                clWaitForEvents(1, &done);
-                clReleaseEvent(done);
-            }
-            clReleaseCommandQueue(queue);
+        cl_event done = NULL;
+        if (clEnqueueUnmapMemObject(buffer->device->pool->maps, buffer->mem, buffer->mapped, 0,
+                                    NULL, &done) == CL_SUCCESS) {
+            clWaitForEvents(1, &done);
+            clReleaseEvent(done);
         }
     }
     clv_buffer_unused(buffer);
@@ -99,7 +115,7 @@ static void trim(clv_device *device, uint64_t bytes)
         while (oldest->next)
             link = &oldest->next, oldest = oldest->next;
         *link = NULL;
-        pool->stats.cached_bytes -= oldest->capacity;
+        count_cached(pool, oldest, false);
         release(oldest);
     }
     tell_probe(pool);
@@ -120,6 +136,7 @@ void clv_pool_free(clv_device *device)
 {
     if (!device->pool) return;
     clv_pool_clear(device);
+    if (device->pool->maps) clReleaseCommandQueue(device->pool->maps);
     clv_own_leave(&device->pool->own);
     clv_free(device->pool);
     device->pool = NULL;
@@ -148,7 +165,7 @@ static clv_buffer *take_cached(clv_pool *pool, size_t capacity, clv_buffer_kind 
         clv_buffer *buffer = *link;
         if (buffer->capacity != capacity || buffer->kind != kind || !is_idle(buffer)) continue;
         *link = buffer->next;
-        pool->stats.cached_bytes -= capacity;
+        count_cached(pool, buffer, false);
         ++pool->stats.pool_hits;
         return buffer;
     }
@@ -160,13 +177,14 @@ static clv_status map_staging(clv_buffer *buffer)
     clv_device *device = buffer->device;
     cl_int code;
     cl_event done = NULL;
-    cl_command_queue queue = clCreateCommandQueue(device->cl, device->id, 0, &code);
-    if (!queue) return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
-    buffer->mapped = clEnqueueMapBuffer(queue, buffer->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                        buffer->capacity, 0, NULL, &done, &code);
+    clv_pool *pool = device->pool;
+    if (!pool->maps) pool->maps = clCreateCommandQueue(device->cl, device->id, 0, &code);
+    if (!pool->maps) return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
+    buffer->mapped =
+        clEnqueueMapBuffer(pool->maps, buffer->mem, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                           buffer->capacity, 0, NULL, &done, &code);
     if (code == CL_SUCCESS) code = clWaitForEvents(1, &done);
     if (done) clReleaseEvent(done);
-    clReleaseCommandQueue(queue);
     return code == CL_SUCCESS ? CLV_OK : clv_cl_fail(device, "clEnqueueMapBuffer", NULL, code);
 }
 
@@ -213,8 +231,9 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     clv_pool *pool = device->pool;
     *out = take_cached(pool, capacity, kind);
     if (*out) return CLV_OK;
-    trim(device, capacity);
-    if (capacity > pool->max_alloc || pool->stats.used_bytes + capacity > device->budget)
+    const size_t own = weight(device, kind, capacity);
+    if (own) trim(device, own);
+    if (capacity > pool->max_alloc || pool->stats.used_bytes + own > device->budget)
         return no_room(device, capacity);
     clv_buffer *buffer = clv_zalloc(1, sizeof *buffer);
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
@@ -245,7 +264,7 @@ clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind,
         buffer->bytes = bytes;
         buffer->next = NULL;
         buffer->shared = false;
-        pool->stats.used_bytes += capacity;
+        pool->stats.used_bytes += weight_of(buffer);
         count_peak(pool);
         *out = buffer;
     }
@@ -288,15 +307,16 @@ void clv_buffer_free(clv_buffer *buffer)
     }
     pthread_mutex_lock(&device->lock);
     clv_pool *pool = device->pool;
-    pool->stats.used_bytes -= buffer->capacity;
-    const bool keep =
-        device->state == CLV_DEVICE_READY && !buffer->shared &&
-        buffer->capacity <= device->budget / KEEP_LIMIT_SHARE &&
-        pool->stats.used_bytes + pool->stats.cached_bytes + buffer->capacity <= device->budget;
+    const size_t own = weight_of(buffer), staging = buffer->capacity - own;
+    pool->stats.used_bytes -= own;
+    const bool keep = device->state == CLV_DEVICE_READY && !buffer->shared &&
+                      buffer->capacity <= device->budget / KEEP_LIMIT_SHARE &&
+                      pool->stats.used_bytes + pool->stats.cached_bytes + own <= device->budget &&
+                      pool->staging_cached + staging <= most_staging;
     if (keep) {
         buffer->next = pool->cached;
         pool->cached = buffer;
-        pool->stats.cached_bytes += buffer->capacity;
+        count_cached(pool, buffer, true);
     }
     tell_probe(pool);
     pthread_mutex_unlock(&device->lock);

@@ -12,6 +12,9 @@ typedef struct clv_pool {
     clv_own own;               /* used and cached, for reports of the probe */
     struct clv_buffer *cached; /* free ones, latest first */
     struct clv_buffer *shells; /* of wrapped memory that was given back: bookkeeping alone */
+    uint64_t
+        staging_cached;    /* bytes of free staging memory that are the host's, not the device's */
+    cl_command_queue maps; /* maps staging memory; NULL before the first of it */
 } clv_pool;
 
 /* The latest command of a queue that touches a buffer; in order, so that it ends last. */

@@ -18,31 +18,46 @@
 
 enum { MAX_PENDING = 1024 };
 
+/* How long a card is asked again and again before the thread sleeps: who sleeps 20 us wakes after 70 to 90,
+ * which is longer than most kernels take. */
+static const double spin_s = 100e-6, first_nap_s = 20e-6, longest_nap_s = 1e-3;
+
 struct clv_event {
     clv_device *device;
     cl_event cl;
     const char *name;
 };
 
-clv_status clv_queue_create(clv_device *device, clv_queue **out)
+static clv_status create(clv_device *device, bool timed, clv_queue **out)
 {
     *out = NULL;
     CLV_TRY(clv_device_open(device));
     clv_queue *queue = clv_zalloc(1, sizeof *queue);
     if (!queue) return clv_fail(CLV_E_MEMORY, "%s: no memory for a queue", device->label);
-    cl_int code;
+    cl_int code = CL_INVALID_VALUE;
     queue->device = device;
-    queue->cl = clCreateCommandQueue(device->cl, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-    if (code != CL_SUCCESS) { /* profiling is a convenience */
-        device->trust_profiling = false;
-        queue->cl = clCreateCommandQueue(device->cl, device->id, 0, &code);
-    }
+    queue->timed = timed && device->trust_profiling;
+    if (queue->timed)
+        queue->cl = clCreateCommandQueue(device->cl, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    if (queue->timed && code != CL_SUCCESS) /* profiling is a convenience */
+        device->trust_profiling = queue->timed = false;
+    if (!queue->timed) queue->cl = clCreateCommandQueue(device->cl, device->id, 0, &code);
     if (code != CL_SUCCESS) {
         clv_free(queue);
         return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
     }
     *out = queue;
     return CLV_OK;
+}
+
+clv_status clv_queue_create(clv_device *device, clv_queue **out)
+{
+    return create(device, device && device->event_times, out);
+}
+
+clv_status clv_queue_create_timed(clv_device *device, clv_queue **out)
+{
+    return create(device, true, out);
 }
 
 clv_device *clv_queue_device(const clv_queue *queue)
@@ -77,7 +92,7 @@ static void account(clv_queue *queue, const clv_pending *p)
     if (p->command == CLV_COMMAND_UPLOAD) stats->bytes_to_device += p->bytes;
     if (p->command == CLV_COMMAND_DOWNLOAD) stats->bytes_from_device += p->bytes;
     const bool place = queue->device->trace != NULL;
-    if (!queue->device->trust_profiling || !event_times(p, place, &start, &end)) {
+    if (!queue->timed || !queue->device->trust_profiling || !event_times(p, place, &start, &end)) {
         if (p->command == CLV_COMMAND_KERNEL) stats->kernel_s = -1;
         return;
     }
@@ -101,6 +116,24 @@ static cl_int hand_over(const clv_queue *queue, size_t count)
     return CL_SUCCESS;
 }
 
+static bool is_under_way(cl_event event)
+{
+    cl_int state = CL_QUEUED;
+    return clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) ==
+               CL_SUCCESS &&
+           state > CL_COMPLETE;
+}
+
+/* Drivers of cards keep a core busy while somebody waits in them. Short waits may: they end here. */
+static void spin_then_nap(cl_event event)
+{
+    const double until = clv_now() + spin_s;
+    while (is_under_way(event) && clv_now() < until)
+        continue;
+    for (double nap = first_nap_s; is_under_way(event); nap = CLV_MIN(nap * 1.5, longest_nap_s))
+        clv_sleep(nap);
+}
+
 /* Waits for the first `count` pending commands, checks and accounts them. */
 static clv_status settle(clv_queue *queue, size_t count)
 {
@@ -109,14 +142,7 @@ static clv_status settle(clv_queue *queue, size_t count)
     const clv_bind_stay stay = clv_bind_come(queue->device->home);
     const cl_int finished = hand_over(queue, count);
     cl_event last = queue->pending[count - 1].event;
-    if (queue->device->nap) {
-        cl_int state = CL_QUEUED;
-        for (double nap = 20e-6; clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                sizeof state, &state, NULL) == CL_SUCCESS &&
-                                 state > CL_COMPLETE;
-             nap = CLV_MIN(nap * 1.5, 1e-3))
-            clv_sleep(nap);
-    }
+    if (queue->device->nap) spin_then_nap(last);
     const cl_int waited = clWaitForEvents(1, &last);
     for (size_t i = 0; i < count; ++i) {
         const clv_pending *p = &queue->pending[i];

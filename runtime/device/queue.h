@@ -37,9 +37,13 @@ struct clv_queue {
     size_t pending_count, pending_capacity;
     bool
         rehearsing; /* launches are only noted (program/ahead.h); other commands do nothing, reads give zeros */
+    bool timed;     /* its driver notes when commands begin and end */
     unsigned track; /* number of the queue on its device, for traces */
     clv_queue_stats stats;
 };
+
+/* As clv_queue_create, but with event times also on a device where nobody asked for them: for tuning. */
+clv_status clv_queue_create_timed(clv_device *device, clv_queue **out);
 
 /* After a successful clEnqueue...: takes the event over, notes it, hands a copy to `done`. */
 clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command, const char *name,

@@ -119,6 +119,9 @@ static host_box box_of(const void *host, size_t element_bytes, const size_t exte
     /* how far apart the only row or plane is from none does not matter, and may be 0 */
     const size_t row = extent[1] > 1 ? stride[1] : extent[2];
     const size_t plane = extent[0] > 1 ? stride[0] : extent[1] * row;
+    if (row == extent[2] && extent[1] > 1) /* rows without gaps: a plane of them is one long row */
+        return box_of(host, element_bytes, (size_t[3]){ 1, extent[0], extent[1] * extent[2] },
+                      (size_t[3]){ 0, plane, 1 });
     return (host_box){ .host = (char *)(uintptr_t)host,
                        .row = extent[2] * element_bytes,
                        .bytes = extent[0] * extent[1] * extent[2] * element_bytes,

@@ -89,6 +89,32 @@ static bool box_span(const clv_box *box, size_t *elements)
     return clv_size_add(span, 1, elements);
 }
 
+static clv_status staging_for(clv_device *device, clv_keyed *k, size_t bytes)
+{
+    if (k->staging && clv_buffer_bytes(k->staging) < bytes) {
+        clv_buffer_free(k->staging);
+        k->staging = NULL;
+    }
+    return k->staging ? CLV_OK : clv_buffer_create(device, bytes, CLV_BUFFER_STAGING, &k->staging);
+}
+
+/* To memory that cards read by themselves at full rate, while the thread goes on: drivers copy what the
+ * caller has through such memory of their own, and keep the thread meanwhile. */
+static void pack(const clv_box *box, char *to)
+{
+    const size_t row = box->extent[2] * box->element_bytes;
+    const char *from = box->host;
+    for (size_t z = 0; z < box->extent[0]; ++z) {
+        const char *plane = from + z * box->stride[0] * box->element_bytes;
+        if (box->extent[1] == 1 || box->stride[1] == box->extent[2]) {
+            memcpy(to, plane, box->extent[1] * row), to += box->extent[1] * row;
+            continue;
+        }
+        for (size_t y = 0; y < box->extent[1]; ++y, to += row)
+            memcpy(to, plane + y * box->stride[1] * box->element_bytes, row);
+    }
+}
+
 clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_place *place)
 {
     clv_device *device = slot->worker->device;
@@ -111,8 +137,17 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
         return CLV_OK;
     }
     const size_t rows = box->extent[1] * box->extent[2]; /* cannot wrap: the span did not */
-    CLV_TRY(need(device, k, box->extent[0] * rows * box->element_bytes));
+    const size_t dense = box->extent[0] * rows * box->element_bytes;
+    const bool again = k->used; /* then its staging memory may be on its way */
+    CLV_TRY(need(device, k, dense));
     k->used = true;
+    if (!again && !slot->queue->rehearsing && staging_for(device, k, dense) == CLV_OK) {
+        pack(box, k->staging->mapped);
+        CLV_TRY(clv_write_enqueue(slot->queue, k->buffer, 0, k->staging->mapped, dense, NULL));
+        clv_queue_flush(slot->queue);
+        *place = (clv_place){ .buffer = k->buffer, .stride = { rows, box->extent[2], 1 } };
+        return CLV_OK;
+    }
     CLV_TRY(clv_write_box_enqueue(slot->queue, k->buffer, box->host, box->element_bytes,
                                   box->extent, box->stride));
     *place = (clv_place){ .buffer = k->buffer, .stride = { rows, box->extent[2], 1 } };
@@ -177,13 +212,7 @@ clv_status clv_slot_finish(clv_slot *slot)
             CLV_TRY(clv_map_enqueue(slot->queue, k->buffer, false, &k->host));
             continue;
         }
-        if (k->staging && clv_buffer_bytes(k->staging) < k->bytes) {
-            clv_buffer_free(k->staging);
-            k->staging = NULL;
-        }
-        if (!k->staging)
-            CLV_TRY(clv_buffer_create(device, clv_buffer_bytes(k->buffer), CLV_BUFFER_STAGING,
-                                      &k->staging));
+        CLV_TRY(staging_for(device, k, clv_buffer_bytes(k->buffer)));
         k->host = k->staging->mapped;
         CLV_TRY(clv_read_enqueue(slot->queue, k->buffer, 0, k->host, k->bytes, NULL));
     }

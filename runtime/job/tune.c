@@ -14,15 +14,20 @@
 
 static const double budget_s = 0.2; /* for one variant, its build not counted */
 
+/* Seconds of a trial. On a card: those of its kernels, since what lies between them overlaps with other work
+ * in a job. */
 static double once(clv_slot *slot, clv_tune_trial *trial, void *user)
 {
-    const double started = clv_now();
+    clv_queue *queue = slot->queue;
+    const double started = clv_now(), before = queue->stats.kernel_s;
     clv_slot_begin(slot);
     clv_status status = trial(slot, user);
-    const clv_status waited = clv_queue_wait(slot->queue);
-    const double seconds = clv_now() - started;
+    const clv_status waited = clv_queue_wait(queue);
+    const double seconds = clv_now() - started, kernels = queue->stats.kernel_s - before;
     clv_slot_done(slot);
-    return status || waited ? -1 : seconds;
+    if (status || waited) return -1;
+    const bool by_events = queue->timed && slot->worker->device->nap && before >= 0 && kernels > 0;
+    return by_events ? kernels : seconds;
 }
 
 /* Median of three, the first run (which builds) not counted; negative when it fails. */
@@ -81,6 +86,10 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
     clv_text figures = { 0 };
     size_t best = 0;
     double best_s = -1;
+    clv_queue *const own = worker->slots[0].queue;
+    clv_queue *timed_queue = NULL;
+    if (!own->timed && clv_queue_create_timed(worker->device, &timed_queue) == CLV_OK)
+        worker->slots[0].queue = worker->queue = timed_queue;
     for (size_t i = 0; names[i]; ++i) {
         worker->variant = i;
         const double seconds = measure(&worker->slots[0], best_s, trial, user);
@@ -91,6 +100,8 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
         if (seconds > 0 && (best_s < 0 || seconds < 0.97 * best_s))
             best = i, best_s = seconds; /* the default wins ties */
     }
+    worker->slots[0].queue = worker->queue = own;
+    clv_queue_free(timed_queue);
     snprintf(value, sizeof value, "%s  #%s", names[best], clv_text_get(&figures));
     clv_text_clear(&figures);
     clv_notes_set(&context->tuned, key, value);

@@ -29,7 +29,7 @@ struct clv_context {
     uint64_t memory_bytes;
     double memory_fraction;
     uint64_t tensor_bytes; /* 0: each budget */
-    bool tuning, checks, binding;
+    bool tuning, checks, binding, event_times;
     unsigned compilers; /* helper processes that compile at once, at most */
     char *helper;       /* their program; NULL: the installed one */
     bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */

@@ -50,8 +50,9 @@ struct clv_device {
     bool zero_copy;       /* kernels work on host memory in place */
     bool slow_fma;        /* fma() takes hundreds of instructions */
     bool nap;             /* waiting spins a core: poll and sleep instead */
-    unsigned depth;       /* chunks in flight in a job */
-    int pool_group;       /* devices with one number share their cores; -1: none */
+    bool event_times; /* queues have their commands timed, which costs cards time of their own */
+    unsigned depth;   /* chunks in flight in a job */
+    int pool_group;   /* devices with one number share their cores; -1: none */
 
     /* ---- handles and state: device/device.c ---- */
     clv_mutex lock;       /* guards state, budget, pool and tensors */
