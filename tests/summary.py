@@ -84,7 +84,7 @@ def missing():
     if not os.environ.get("CLEAVE_MINILM_DIR"):
         yield "the model all-MiniLM-L6-v2: CLEAVE_TEST_MINILM=1 fetches it (84 MB)"
     if not os.environ.get("CLEAVE_SMOLLM2") or not os.environ.get("CLEAVE_VOCABULARIES"):
-        yield "the model SmolLM2 and vocabularies of other models: CLEAVE_TEST_SMOLLM2=1 fetches them (144 MB)"
+        yield "the model SmolLM2 and vocabularies of other models: CLEAVE_TEST_SMOLLM2=1 fetches them (170 MB)"
     if not os.environ.get("CLEAVE_REFERENCE_DIR"):
         yield ("third-party data: tests/data/third_party.txt lists them, and CLEAVE_REFERENCE_DIR names a folder that "
                "has them")
