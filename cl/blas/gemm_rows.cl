@@ -308,7 +308,8 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
     const uint j1 = (uint)((ulong)panels_n * (share + 1) / shares);
     const uint p0 = get_global_id(1) * mi, p1 = min(p0 + mi, panels_m);
     const uint next_step = p1 - p0 < STEP * NR / LINE ? 2 * LINE : LINE;
-    const uint blocks = max((k + kb - 1) / kb, 1u);
+    /* a launch on zeros, which has the kernel compiled ahead, does nothing */
+    const uint blocks = kb ? max((k + kb - 1) / kb, 1u) : 0;
     const size_t batch = get_global_id(2);
 #if B_BLOCKS
     B = (__global const b_t *)((__global const uchar *)B + b_offset);
