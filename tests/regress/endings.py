@@ -34,6 +34,7 @@ OUTPUTS = [
     (EMBED, ["-o", "new.npy"], "--tokens-out", [".json"]),
     (CLASSIFY, [], "-o", [".csv", ".tsv", ".txt"]),
     (["tokenize", "no-model"], [], "-o", [".json"]),
+    (["detokenize", "no-model"], [], "-o", [".txt"]),
     (["probe"], [], "--save", [".json"]),
     (["selftest", "--device", "99"], [], "--json", [".json"]),
     (["bench", "--device", "99"], [], "--json", [".json"]),
@@ -42,7 +43,8 @@ OUTPUTS = [
 ]
 for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []),
                   (["paco", "no", "no", "no"], ["-o", "maps"]), (["demo", "--device", "99"], ["-o", "made"]),
-                  (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"])):
+                  (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"]),
+                  (["generate", "no-model", "--prompt", "one"], [])):
     OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
 EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".png", ".html", ".htm", ".md"]
 
@@ -97,6 +99,13 @@ def taken():
     kit.expect(2, "no", "paco", "no", "no", "no", "-o", "old.fits")  # a folder is a folder
 
 
+def every_command():
+    """A new command comes with its outputs. `cache` has none."""
+    kit.same("the commands of this test", sorted({command[0] for command, *_ in OUTPUTS} | {"cache"}),
+             sorted(kit.commands()))
+
+
+every_command()
 refused()
 taken()
 kit.finish()

@@ -40,6 +40,8 @@ def prepare():
     kit.write("texts.txt", "the cats\nunaffable running\n")
     kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
     kit.write("spots.csv", kit.SPOTS)
+    shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
+    kit.write("ids.json", "[[5, 6, 7], [8]]\n")
     done = kit.run("finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1", "-q")
     kit.same("finetune", done.returncode, 0)
     kit.movie()
@@ -92,6 +94,10 @@ COMMANDS = [
     Command("tokenize", ["%s", "-i", "%s", "-o", "outputs/ids.json"],
             [("model", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".json", True)], devices=False),
+    Command("detokenize", ["%s", "-i", "%s", "-o", "outputs/texts.txt"],
+            [("tiny.gguf", ()), ("ids.json", ("empty",))], [("-o", ".txt", True)], devices=False),
+    Command("generate", ["%s", "--prompt-file", "%s", "--max-tokens", "2", "--temperature", "0"],
+            [("tiny.gguf", ()), ("texts.txt", ("empty", "garbage"))], REPORTS),
     Command("finetune", ["%s", "--data", "%s", "--epochs", "1", "-o", "outputs/learnt"],
             [("model", ("folder",)), ("data.txt", ())], REPORTS, folder="-o"),
     Command("demo", ["-o", "outputs/demo"], [], REPORTS, folder="-o"),
@@ -118,7 +124,8 @@ def usage(command):
     if command.inputs:
         expect(2, command.name)
     for option in ("-o", "--search", "--library", "--data"):
-        if option in command.arguments and command.name not in ("demo", "classify", "tokenize"):
+        if option in command.arguments and command.name not in ("demo", "classify", "tokenize",
+                                                                         "detokenize"):
             expect(2, *command.line(without=[option]))
     if command.devices and command.name not in ("probe", "selftest", "bench"):
         for option in ("--mode=fast", "--sched=best", "--batch=0", "--mem-limit=-1", "--sub-devices=65",
@@ -219,7 +226,8 @@ def good(command):
                                         for option, *_ in command.outputs[:1] if option == "-o"]:
             done = subprocess.run([kit.CLEAVE, *line], env=kit.PLAIN, stdin=subprocess.DEVNULL, stdout=out,
                                   stderr=subprocess.PIPE, check=False, timeout=120)
-            if b"-o" in line[-2:] or command.name in ("paco", "blobs", "link", "specfit", "probe", "selftest"):
+            if b"-o" in line[-2:] or command.name in ("paco", "blobs", "link", "specfit", "probe", "selftest",
+                                                    "generate"):
                 if done.returncode != 1 or b"No space left" not in done.stderr:
                     kit.wrong("%s > /dev/full: exit code %d, %r" % (line, done.returncode, done.stderr))
     empty_outputs()
@@ -266,6 +274,13 @@ def others():
     expect(2, *finetune, "--resume")
     expect(2, "finetune", "model", "--data", "data.txt", "-o", "model")
 
+    conversation = ["generate", "tiny.gguf", "--chat", "--template", "chatml", "--max-tokens", "2"]
+    for option in "--report", "--trace":
+        with open("texts.txt", "rb") as talk:
+            kit.expect(0, None, *conversation, option, "outputs/new.json", stdin=talk)
+        kit.same("a conversation's " + option, list(kit.listing("outputs")), ["outputs/new.json"])
+        empty_outputs()
+
     for name in "nowhere", "a-folder", "empty", "garbage":
         expect(2, "probe", "--simulate", name)
         expect(2, "--icd", name, "probe", "--list")
@@ -292,6 +307,8 @@ def specfit():
     return next(command for command in COMMANDS if command.name == "specfit")
 
 
+# `cache` alone reads and writes nothing of the user's: others() has it
+kit.same("the commands of this test", sorted([each.name for each in COMMANDS] + ["cache"]), sorted(kit.commands()))
 prepare()
 os.chmod(kit.FOLDER, 0o755)
 os.chmod("outputs", 0o777)

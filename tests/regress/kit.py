@@ -30,6 +30,13 @@ def run(*arguments, environment=None, stdin=subprocess.DEVNULL, timeout=300, **o
                           stdin=stdin, capture_output=True, timeout=timeout, check=False, **options)
 
 
+def commands():
+    """All that `cleave --help` lists."""
+    text = run("--help").stdout.decode()
+    rows = text.split("\nCommands:\n")[1].split("\n\n")[0].splitlines()
+    return [row.split()[0] for row in rows]
+
+
 def without_drivers(**variables):
     return dict(PLAIN, **variables)
 

@@ -76,20 +76,24 @@ static clv_status answer(generate_state *s, clv_written *written)
     return status;
 }
 
+/* NULL: of a conversation, which counts no tokens. */
 static int write_report(generate_state *s, const clv_written *w)
 {
+    const clv_written none = CLV_INIT(clv_written);
+    const bool counts = w != NULL;
+    if (!w) w = &none;
     const struct {
         const char *key;
         double value;
-    } notes[] = { { "prompt_tokens", (double)s->prompt.tokens },
+    } notes[] = { { "load_s", s->load_s },
+                  { "prompt_tokens", (double)s->prompt.tokens },
                   { "prompt_s", s->prompt_s },
                   { "tokens", (double)w->count },
-                  { "generate_s", w->first_s + w->rest_s },
-                  { "load_s", s->load_s } };
-    if (!s->args->common.report) return CLI_OK;
+                  { "generate_s", w->first_s + w->rest_s } };
+    if (!s->args->common.report && !s->args->common.trace) return CLI_OK;
     const clv_status status = clv_report_create(&s->report);
     if (status) return cli_status(&cli_generate, status);
-    for (size_t i = 0; i < CLV_LEN(notes); ++i)
+    for (size_t i = 0; i < (counts ? CLV_LEN(notes) : 1); ++i)
         clv_report_note(s->report, notes[i].key, notes[i].value);
     clv_language_share share = CLV_INIT(clv_language_share);
     for (size_t i = 0; clv_language_get_share(s->language, i, &share) == CLV_OK; ++i) {
@@ -136,8 +140,10 @@ static int one_text(generate_state *s)
 static int conversation(generate_state *s)
 {
     const double started = clv_now();
-    const int code = make_context(s, started);
-    return code >= 0 ? code : generate_talk(s);
+    int code = make_context(s, started);
+    if (code >= 0) return code;
+    code = generate_talk(s);
+    return code ? code : write_report(s, NULL);
 }
 
 /* ---- options --------------------------------------------------------------------------------------- */

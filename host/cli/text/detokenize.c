@@ -93,9 +93,14 @@ static clv_status from_json(state *s, const char *text, size_t length)
 }
 
 /* Numbers with spaces or commas between, a text a line. */
-static clv_status from_lines(state *s, const char *text)
+static clv_status from_lines(state *s, const char *text, size_t length)
 {
     bool any = false;
+    if (strlen(text) < length)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: byte %zu is 0, expected token numbers as text: a JSON list of lists, "
+                        "or a text a line, as `cleave tokenize` writes them",
+                        s->args->input, strlen(text));
     for (const char *at = text; *at;) {
         if (*at == '\n') {
             CLV_TRY(end_text(s));
@@ -118,19 +123,25 @@ static clv_status from_lines(state *s, const char *text)
     return any ? end_text(s) : CLV_OK;
 }
 
-static clv_status convert(state *s)
+static clv_status convert(state *s, const char *text, size_t length)
 {
-    char *text;
-    size_t length;
-    const char *path = strcmp(s->args->input, "-") == 0 ? "/dev/stdin" : s->args->input;
-    CLV_TRY(clv_file_read(path, MOST_BYTES, &text, &length));
-    clv_status status = clv_output_open(&s->output, s->args->output, false);
     const char *start = text + strspn(text, " \t\r\n");
-    if (!status) status = *start == '[' ? from_json(s, text, length) : from_lines(s, text);
+    clv_status status = clv_output_open(&s->output, s->args->output, false);
+    if (!status) status = *start == '[' ? from_json(s, text, length) : from_lines(s, text, length);
     if (!status) status = clv_output_finish(&s->output);
     clv_output_abandon(&s->output);
-    clv_free(text);
     return status;
+}
+
+static int read_and_convert(state *s)
+{
+    char *text = NULL;
+    size_t length;
+    const char *path = strcmp(s->args->input, "-") == 0 ? "/dev/stdin" : s->args->input;
+    int code = cli_input_status(&cli_detokenize, clv_file_read(path, MOST_BYTES, &text, &length));
+    if (!code) code = cli_status(&cli_detokenize, convert(s, text, length));
+    clv_free(text);
+    return code;
 }
 
 static int check_files(const detokenize_args *a, const char *model)
@@ -168,7 +179,7 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_detokenize, clv_tokenizer_open(argv[1], NULL, &t));
     if (!code)
         code = cli_status(&cli_detokenize, clv_detokenizer_create(t, a.control, &s.detokenizer));
-    if (!code) code = cli_input_status(&cli_detokenize, convert(&s));
+    if (!code) code = read_and_convert(&s);
     if (!code && !a.quiet)
         fprintf(stderr, "%zu text%s, %zu tokens\n", s.texts, s.texts == 1 ? "" : "s", s.tokens);
     clv_detokenizer_free(s.detokenizer);
