@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment variables CLEAVE_...: reading them, and one error for a value that cannot be used. */
+#define _GNU_SOURCE /* secure_getenv */
 #include "base/environment.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,7 @@
 
 const char *clv_environment(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
 }
 

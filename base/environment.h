@@ -12,7 +12,9 @@
 #define CLV_SCHEDULES "adaptive,static,dynamic,hguided"
 #define CLV_LOG_LEVELS "none,error,warn,info,debug"
 
-/* The value; NULL when the variable is not set or empty. */
+/* The value; NULL when the variable is not set or empty, and in a program that the system runs with rights
+ * which its caller does not have (set-uid, set-gid, file capabilities): there the caller's environment
+ * chooses nothing. */
 const char *clv_environment(const char *name);
 
 /* *index: the place of the value in the comma list `values`; -1 when the variable is not set.

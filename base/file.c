@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,6 +155,19 @@ static clv_status write_parts(int descriptor, const char *name, const clv_part *
     return CLV_OK;
 }
 
+/* The same on a terminal, which must not obey what is in them. */
+static clv_status show_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
+{
+    clv_text shown = { 0 };
+    for (size_t i = 0; i < count; ++i)
+        clv_text_visible(&shown, parts[i].data, parts[i].length);
+    const clv_part whole = { clv_text_get(&shown), shown.length };
+    const clv_status status = shown.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", name)
+                                           : write_parts(descriptor, name, &whole, 1);
+    clv_text_clear(&shown);
+    return status;
+}
+
 /* Opens `opened`, writes, closes; `path` is what the user called it. */
 static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
                            size_t count)
@@ -167,7 +181,9 @@ static clv_status write_to(const char *opened, const char *path, const clv_part 
 
 clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count)
 {
-    if (strcmp(path, "-") == 0) return write_parts(STDOUT_FILENO, "standard output", parts, count);
+    if (strcmp(path, "-") == 0)
+        return (isatty(STDOUT_FILENO) ? show_parts : write_parts)(STDOUT_FILENO, "standard output",
+                                                                  parts, count);
 
     struct stat info;
     const bool there = stat(path, &info) == 0;
@@ -252,11 +268,10 @@ clv_status clv_dir_make_private(const char *path)
 void clv_cache_dir(char *out, size_t capacity)
 {
     const char *own = clv_environment("CLEAVE_CACHE_DIR");
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length = 0;
     out[0] = '\0';
-    if (clv_environment_is_off("CLEAVE_CACHE") || getuid() != geteuid() || getgid() != getegid())
-        return;
+    if (clv_environment_is_off("CLEAVE_CACHE")) return;
     if (own)
         length = snprintf(out, capacity, "%s", own);
     else if (xdg && *xdg == '/')

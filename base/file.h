@@ -43,7 +43,7 @@ clv_status clv_dir_make(const char *path);
 clv_status clv_dir_make_private(const char *path);
 
 /* CLEAVE_CACHE_DIR, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave; "" when caching is off
- * (CLEAVE_CACHE=0, no home, a set-uid program). The directory may not exist yet. */
+ * (CLEAVE_CACHE=0, no home, a program with rights that its caller lacks). The directory may not exist yet. */
 void clv_cache_dir(char *out, size_t capacity);
 /* Something could not be kept there: warns with this thread's message, once a process. */
 void clv_cache_lost(void);

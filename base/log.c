@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "base/visible.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -52,11 +53,13 @@ bool clv_log_wants(clv_log_level level)
 void clv_log(clv_log_level level, const char *format, ...)
 {
     if (!clv_log_wants(level)) return;
-    clv_text line = { 0 };
+    clv_text raw = { 0 }, line = { 0 };
     va_list args;
     va_start(args, format);
-    clv_text_vadd(&line, format, args);
+    clv_text_vadd(&raw, format, args);
     va_end(args);
+    clv_text_visible(&line, clv_text_get(&raw), raw.length);
+    clv_text_clear(&raw);
     pthread_mutex_lock(&lock);
     if (current_sink) current_sink(level, clv_text_get(&line), current_user);
     pthread_mutex_unlock(&lock);

@@ -2,6 +2,8 @@
 /* Status names, and the last failure of each thread. */
 #include "base/error.h"
 
+#include "base/visible.h"
+
 #include <cleave/version.h>
 
 #include <pthread.h>
@@ -32,6 +34,7 @@ static void set_detail(const char *text)
 static void set_message(const char *format, va_list args)
 {
     if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
+    clv_make_visible(last_message, sizeof last_message); /* names and texts of files are in it */
 }
 
 #undef clv_fail /* of the analyzer */

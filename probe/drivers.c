@@ -97,7 +97,7 @@ static void folder_name(const clv_machine *machine, const suspect *suspects, cha
 static clv_status make_folder(const char *name, char *folder, size_t capacity)
 {
     char cache[PATH_MAX - 96];
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = secure_getenv("TMPDIR");
     clv_cache_dir(cache, sizeof cache);
     snprintf(folder, capacity, "%s/drivers/%s.d", cache, name);
     if (*cache && clv_dir_make_private(folder) == CLV_OK) return CLV_OK;

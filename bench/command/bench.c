@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "bench/command/parties.h"
@@ -207,7 +208,7 @@ static int be_party(FILE *out, void *user)
         if (b->cases[i].workload->measure(&run, i)) bench_send_note(&run, i, clv_error_message());
     }
     if (b->plan.runtime && b->parties[t->party].kind != BENCH_REFERENCE && bench_runtime(&run))
-        fprintf(stderr, "cleave bench: %s: %s\n", b->parties[t->party].name, clv_error_message());
+        cli_say(stderr, "cleave bench: %s: %s\n", b->parties[t->party].name, clv_error_message());
     clv_context_free(run.context);
     return CLI_OK;
 }
@@ -244,7 +245,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 
 static clv_status make_folder(bench *b)
 {
-    const char *base = getenv("TMPDIR");
+    const char *base = secure_getenv("TMPDIR");
     const int length = snprintf(b->folder, sizeof b->folder, "%s/cleave-bench-XXXXXX",
                                 base && *base ? base : "/tmp");
     if (length < 4000 && mkdtemp(b->folder)) return CLV_OK;
@@ -353,7 +354,7 @@ static int write_results(const bench *b, const bench_args *a)
 /* Where the scripts are, and which environments they run in; NULL without --peers. */
 static int find_peers(const bench_args *a, char *scripts, const char **environments)
 {
-    *environments = a->environments ? a->environments : getenv("CLEAVE_PEERS_ENV");
+    *environments = a->environments ? a->environments : clv_environment("CLEAVE_PEERS_ENV");
     snprintf(scripts, BENCH_PATH, "%s", a->peers && *a->peers ? a->peers : "bench/peers");
     if (!a->peers) return -1;
     char script[BENCH_PATH + 16];

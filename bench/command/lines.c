@@ -9,6 +9,7 @@
  *   {"party": "PyTorch 2.9", "case": 3, "agreement": 1e-6, ...}     outside programs */
 #include "bench/command/bench.h"
 
+#include "host/cli/cli.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static const char *const metrics[BENCH_METRICS] = { "kernel", "compute", "files"
 static void write_line(bench_run *run, clv_json *line)
 {
     char *text = clv_json_text(line, true);
-    if (text) fprintf(run->out, "%s\n", text);
+    if (text) cli_say(run->out, "%s\n", text);
     clv_json_text_free(text);
     clv_json_free(line);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results of a bench on the terminal. */
 #include "bench/command/bench.h"
+#include "host/cli/cli.h"
 #include "host/cli/grid.h"
 
 #include "base/alloc.h"
@@ -9,19 +10,19 @@ static void print_head(const bench *b, FILE *out)
 {
     clv_text text = { 0 };
     bench_describe_machine(b, &text);
-    fprintf(out, "Machine   %s\n", clv_text_get(&text));
+    cli_say(out, "Machine   %s\n", clv_text_get(&text));
     clv_text_clear(&text);
     for (size_t i = 0; i < b->party_count; ++i) {
         const bench_party *p = &b->parties[i];
         if (p->device) bench_describe_device(b, i, &text);
         if (p->device || *p->modes)
-            fprintf(out, "%s%s: %s%s%s%s\n", i ? "          " : "Devices   ", p->name,
+            cli_say(out, "%s%s: %s%s%s%s\n", i ? "          " : "Devices   ", p->name,
                     clv_text_get(&text), p->device && *p->modes ? "; " : "",
                     *p->modes ? "mode " : "", p->modes);
         clv_text_clear(&text);
     }
     if (bench_was_busy(b))
-        fprintf(out, "WARNING   the machine was busy (load %.1f): these times are too long\n",
+        cli_say(out, "WARNING   the machine was busy (load %.1f): these times are too long\n",
                 b->plan.load_before);
 }
 
@@ -66,7 +67,7 @@ static void print_workload(const bench *b, const bench_workload *workload, FILE 
         for (size_t p = 0; p < b->party_count; ++p)
             if (bench_has(b, c, p)) add_row(b, c, p, &grid);
     }
-    fprintf(out, "\n%s\n\n", workload->title);
+    cli_say(out, "\n%s\n\n", workload->title);
     cli_grid_print(&grid, out);
     cli_grid_clear(&grid);
 }
@@ -77,7 +78,7 @@ static void print_notes(const bench *b, FILE *out)
     for (size_t p = 0; p < b->party_count; ++p)
         for (size_t c = 0; c < b->case_count; ++c)
             if (*b->cells[c][p].note)
-                fprintf(out, "%s, %s: %s\n", b->parties[p].name, b->cases[c].name,
+                cli_say(out, "%s, %s: %s\n", b->parties[p].name, b->cases[c].name,
                         b->cells[c][p].note);
 }
 
@@ -99,7 +100,7 @@ static void print_facts(const bench *b, FILE *out)
         for (size_t k = 0; k < count; ++k)
             cli_grid_cell(&grid, CLI_PLAIN, "%s", bench_fact_cell(&b->facts[i], shown[k], text));
     }
-    fprintf(out, "\n");
+    cli_say(out, "\n");
     cli_grid_print(&grid, out);
     cli_grid_clear(&grid);
 }
@@ -110,7 +111,7 @@ void bench_print(const bench *b, FILE *out)
     for (size_t i = 0; i < b->workload_count; ++i)
         print_workload(b, b->workloads[i], out);
     if (b->workload_count)
-        fprintf(
+        cli_say(
             out,
             "\nMedians. kernels: by the device's clock; compute: from memory to memory; files:\n"
             "the whole program, files to files, caches warm; cold: with nothing kept; x: times\n"

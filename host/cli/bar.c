@@ -45,7 +45,8 @@ void cli_status_line(const char *text)
     size_t bytes = 0;
     for (size_t width = 0; text && text[bytes]; ++bytes)
         if (((unsigned char)text[bytes] & 0xC0) != 0x80 && ++width > most) break;
-    fprintf(stderr, "\r\033[K%.*s", (int)bytes, text ? text : "");
+    fputs("\r\033[K", stderr);
+    cli_say(stderr, "%.*s", (int)bytes, text ? text : "");
     fflush(stderr);
 }
 

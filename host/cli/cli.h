@@ -9,6 +9,7 @@
 #include <cleave/job.h>
 #include <cleave/runtime.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 
 /* One rule for all commands. 2 is what the user can mend by giving something else: options, variables, names
@@ -94,6 +95,11 @@ char cli_short_name(const cli_option *option);       /* 'o'; '\0': none */
 /* Prints "cleave 1.0" for --version. */
 int cli_print_version(void);
 
+/* Text for people, on standard output or error: whatever a terminal would obey is written as "\x1B" and the
+ * like, see base/visible.h. All output of the command goes through these, but data that were asked for (JSON,
+ * CSV, a model's text) and our own colours. */
+void cli_say(FILE *out, const char *format, ...) CLV_PRINTF(2, 3);
+void cli_vsay(FILE *out, const char *format, va_list args);
 /* "cleave paco: message" on stderr; returns `code`. */
 int cli_error(const cli_command *command, int code, const char *format, ...) CLV_PRINTF(3, 4);
 /* The library's message, with the exit code that fits the status; CLV_OK gives CLI_OK. */

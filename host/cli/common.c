@@ -44,7 +44,7 @@ void cli_common_table(cli_common *c, cli_option *table)
 static void log_line(clv_log_level level, const char *line, void *user)
 {
     (void)user;
-    fprintf(stderr, "%s%s\n", level <= CLV_LOG_WARN ? "cleave: " : "  ", line);
+    cli_say(stderr, "%s%s\n", level <= CLV_LOG_WARN ? "cleave: " : "  ", line);
 }
 
 void cli_listen(bool quiet, bool verbose)

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/visible.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -38,11 +39,13 @@ size_t cli_text_width(const char *utf8)
 
 void cli_grid_cell(cli_grid *grid, cli_tone tone, const char *format, ...)
 {
-    clv_text text = { 0 };
+    clv_text raw = { 0 }, text = { 0 };
     va_list args;
     va_start(args, format);
-    clv_text_vadd(&text, format, args);
+    clv_text_vadd(&raw, format, args);
     va_end(args);
+    clv_text_visible(&text, clv_text_get(&raw), raw.length);
+    clv_text_clear(&raw);
     if (text.failed || !clv_reserve(&grid->items, &grid->item_capacity, grid->item_count + 1,
                                     sizeof *grid->items)) {
         grid->failed = true;

@@ -73,7 +73,7 @@ static void remove_temporary(void)
 
 static const char *temporary_folder(void)
 {
-    const char *base = getenv("TMPDIR");
+    const char *base = secure_getenv("TMPDIR");
     if (*temporary) return temporary;
     snprintf(temporary, sizeof temporary, "%s/cleave-drivers-XXXXXX",
              base && *base == '/' ? base : "/tmp");
@@ -166,7 +166,7 @@ static void add_folder(driver_list *list, const char *folder)
 
 static void search(driver_list *list)
 {
-    const char *paths = getenv("LD_LIBRARY_PATH");
+    const char *paths = secure_getenv("LD_LIBRARY_PATH");
     while (paths && *paths) {
         char folder[PATH_MAX];
         const size_t length = strcspn(paths, ":;");
@@ -200,7 +200,7 @@ static int add_given(driver_list *list, const char *path)
     if (stat(path, &info)) {
         if (!strchr(path, '/') && clv_starts_with(path, "lib"))
             return add(list, path) ? -1 : CLI_FAILED;
-        fprintf(stderr, "cleave: --icd: cannot open %s: %s\n", path, strerror(errno));
+        cli_say(stderr, "cleave: --icd: cannot open %s: %s\n", path, strerror(errno));
         return CLI_USAGE;
     }
     /* an absolute path, but links stay: a driver looks for its parts beside the link */
@@ -211,7 +211,7 @@ static int add_given(driver_list *list, const char *path)
     if (S_ISDIR(info.st_mode)) {
         if (!add_vendors(list, whole)) add_folder(list, whole);
         if (list->count > before) return -1;
-        fprintf(
+        cli_say(
             stderr,
             "cleave: --icd: the folder %s has no .icd file and no driver that is known by name: "
             "give the name of a driver's library\n",
@@ -221,7 +221,7 @@ static int add_given(driver_list *list, const char *path)
     if (clv_ends_with(path, ".icd") ? add_icd_file(list, whole)
                                     : is_library(whole) && add(list, whole))
         return -1;
-    fprintf(stderr,
+    cli_say(stderr,
             "cleave: --icd: %s is neither a driver's library nor an .icd file that names one: give "
             "the name of one of these, or of a folder with them\n",
             path);
@@ -310,7 +310,7 @@ static int choose_drivers(const char *const *given, size_t count)
             setenv("OCL_ICD_VENDORS", folder, 1);
             if (count) unsetenv("OCL_ICD_FILENAMES"); /* an order: these and no others */
         } else if (count) {
-            fprintf(stderr, "cleave: --icd: no place for a private folder: %s\n",
+            cli_say(stderr, "cleave: --icd: no place for a private folder: %s\n",
                     clv_error_message());
             code = CLI_FAILED;
         }

@@ -47,8 +47,8 @@ enum { MAX_TABLES = 4, MAX_OPTIONS = 64, HELP_CODE = 1000, VERSION_CODE, FIRST_C
 
 static void vsay(const cli_command *command, const char *tone, const char *format, va_list args)
 {
-    fprintf(stderr, "cleave %s: %s", command->name, tone);
-    vfprintf(stderr, format, args);
+    cli_say(stderr, "cleave %s: %s", command->name, tone);
+    cli_vsay(stderr, format, args);
     fputc('\n', stderr);
 }
 
@@ -97,7 +97,7 @@ int cli_status(const cli_command *command, clv_status status)
     if (clv_starts_with(message, command->name) && clv_starts_with(message + name, ": "))
         message += name + 2; /* the operation has the command's name, which stands there already */
     cli_error(command, code, "%s", message);
-    if (*clv_error_detail()) fprintf(stderr, "%s\n", clv_error_detail());
+    if (*clv_error_detail()) cli_say(stderr, "%s\n", clv_error_detail());
     return code;
 }
 
@@ -134,9 +134,9 @@ static void print_option(FILE *out, const cli_option *option)
         used +=
             snprintf(left + used, sizeof left - (size_t)used, name ? "=%s" : " %s", option->value);
     if (used <= 27)
-        fprintf(out, "  %-27s %s\n", left, option->help);
+        cli_say(out, "  %-27s %s\n", left, option->help);
     else
-        fprintf(out, "  %s\n  %-27s %s\n", left, "", option->help);
+        cli_say(out, "  %s\n  %-27s %s\n", left, "", option->help);
 }
 
 void cli_print_options(FILE *out, const cli_option *table)
@@ -147,8 +147,8 @@ void cli_print_options(FILE *out, const cli_option *table)
 
 static void print_command_help(const cli_command *command, const cli_option *const tables[])
 {
-    printf("Usage: cleave %s %s\n\n%s\n\nOptions:\n", command->name, command->operands,
-           command->description);
+    cli_say(stdout, "Usage: cleave %s %s\n\n%s\n\nOptions:\n", command->name, command->operands,
+            command->description);
     for (size_t t = 0; tables[t]; ++t)
         cli_print_options(stdout, tables[t]);
 }

@@ -43,7 +43,7 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
 void cli_texts_await(const cli_texts *t, bool quiet)
 {
     if (!quiet && cli_is_stream(t->input) && isatty(STDIN_FILENO))
-        fprintf(stderr, "type texts, one in a line, and end with Ctrl-D (-i FILE reads a file)\n");
+        cli_say(stderr, "type texts, one in a line, and end with Ctrl-D (-i FILE reads a file)\n");
 }
 
 clv_status cli_texts_tokenizer(const cli_texts *t, const char *folder, bool unlimited,

@@ -49,12 +49,13 @@ static void tell_device(const clv_device *device)
 {
     const clv_probe_device *d = clv_device_facts(device);
     char size[16];
-    printf("%s, %s", clv_device_label(device), clv_device_class_name(d->device_class));
+    cli_say(stdout, "%s, %s", clv_device_label(device), clv_device_class_name(d->device_class));
     if (d->compute_units)
-        printf(", %u %s", d->compute_units, d->units_kind ? d->units_kind : "units");
-    if (d->compute_units && d->units_kind && d->compute_units != 1) printf("s");
-    if (d->global_bytes != CLV_UNKNOWN) printf(", %s", clv_format_bytes(d->global_bytes, size));
-    printf("\n");
+        cli_say(stdout, ", %u %s", d->compute_units, d->units_kind ? d->units_kind : "units");
+    if (d->compute_units && d->units_kind && d->compute_units != 1) cli_say(stdout, "s");
+    if (d->global_bytes != CLV_UNKNOWN)
+        cli_say(stdout, ", %s", clv_format_bytes(d->global_bytes, size));
+    cli_say(stdout, "\n");
 }
 
 /* The reason ends with the mode, which is said first here. */
@@ -65,26 +66,28 @@ static void tell_mode(const clv_context *context)
                *reason = clv_context_reason(context);
     snprintf(ending, sizeof ending, ": %s", mode);
     const size_t length = strlen(reason) - (clv_ends_with(reason, ending) ? strlen(ending) : 0);
-    printf("Mode      %s: %.*s\n", mode, (int)length, reason);
+    cli_say(stdout, "Mode      %s: %.*s\n", mode, (int)length, reason);
 }
 
 static void tell_machine(const clv_context *context)
 {
     const clv_probe_host *host = &clv_context_probe(context)->host;
     char size[16];
-    printf("Cleave %s\n", clv_version());
-    printf("Machine   %s, %u core%s", host->cpu_model ? host->cpu_model : "unknown processor",
-           host->cores, host->cores == 1 ? "" : "s");
+    cli_say(stdout, "Cleave %s\n", clv_version());
+    cli_say(stdout, "Machine   %s, %u core%s",
+            host->cpu_model ? host->cpu_model : "unknown processor", host->cores,
+            host->cores == 1 ? "" : "s");
     if (host->memory_total_bytes != CLV_UNKNOWN)
-        printf(", %s", clv_format_bytes(host->memory_total_bytes, size));
-    if (host->os_name) printf(", %s %s", host->os_name, host->os_version ? host->os_version : "");
-    printf("\n");
+        cli_say(stdout, ", %s", clv_format_bytes(host->memory_total_bytes, size));
+    if (host->os_name)
+        cli_say(stdout, ", %s %s", host->os_name, host->os_version ? host->os_version : "");
+    cli_say(stdout, "\n");
     const size_t count = clv_context_device_count(context);
     for (size_t i = 0; i < count; ++i) {
-        printf("%s", i ? "          " : "Devices   ");
+        cli_say(stdout, "%s", i ? "          " : "Devices   ");
         tell_device(clv_context_device(context, i));
     }
-    if (!count) printf("Devices   none that OpenCL shows; the plain C path works\n");
+    if (!count) cli_say(stdout, "Devices   none that OpenCL shows; the plain C path works\n");
     tell_mode(context);
     fflush(stdout);
 }
@@ -190,11 +193,11 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     cli_bar_end(&bar);
     const clv_compile_cost cost = clv_context_compiled(stage->context);
     if (cost.kernels)
-        printf("Kernels   %zu compiled for this machine: once, %s\n", cost.kernels,
-               clv_format_seconds(cost.seconds, took));
+        cli_say(stdout, "Kernels   %zu compiled for this machine: once, %s\n", cost.kernels,
+                clv_format_seconds(cost.seconds, took));
     else if (clv_context_device_count(stage->context))
-        printf("Kernels   compiled before, and kept\n");
-    printf("\n");
+        cli_say(stdout, "Kernels   compiled before, and kept\n");
+    cli_say(stdout, "\n");
     fflush(stdout);
     return cli_status(&cli_demo, status);
 }
@@ -229,9 +232,9 @@ static int show(const demo_args *a, clv_context *context, double started)
     if (!code) code = cli_write_report(&cli_demo, &a->common, context, report);
     if (!code) {
         cli_grid_print(&grid, stdout);
-        printf("\n%s\n%s in %s.\n", clv_text_get(&notes),
-               good ? "All is as it should be; done" : "SOMETHING IS WRONG (see above); done",
-               clv_format_seconds(clv_now() - started, took));
+        cli_say(stdout, "\n%s\n%s in %s.\n", clv_text_get(&notes),
+                good ? "All is as it should be; done" : "SOMETHING IS WRONG (see above); done",
+                clv_format_seconds(clv_now() - started, took));
         if (!good) code = CLI_WRONG;
     }
     cli_grid_clear(&grid);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 
 #include <cleave/tokenizer.h>
@@ -168,7 +169,7 @@ static clv_status compute(const demo_stage *stage, texts *t, demo_row *row)
 
 clv_status demo_transformer(const demo_stage *stage, demo_row *row)
 {
-    const char *minilm = getenv("CLEAVE_MINILM_DIR");
+    const char *minilm = clv_environment("CLEAVE_MINILM_DIR");
     const bool real = minilm && *minilm;
     texts t = { 0 };
     clv_status status = real ? read_sentences(minilm, &t) : make_up(&t);

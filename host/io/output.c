@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/visible.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -54,6 +55,7 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
         if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
         o->spooled = rewind;
         o->file = rewind ? tmpfile() : open_stream(path);
+        o->shown = dash && !rewind && isatty(STDOUT_FILENO);
     }
     if (o->file) return CLV_OK;
     const clv_status status = io_error(o, "open");
@@ -63,7 +65,16 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
 
 clv_status clv_output_write(clv_output *o, const void *data, size_t length)
 {
-    if (!length || fwrite(data, 1, length, o->file) == length) return CLV_OK;
+    if (!length) return CLV_OK;
+    if (o->shown) {
+        clv_text text = { 0 };
+        clv_text_visible(&text, data, length);
+        const bool good =
+            !text.failed && fwrite(clv_text_get(&text), 1, text.length, o->file) == text.length;
+        clv_text_clear(&text);
+        return good ? CLV_OK : io_error(o, "write");
+    }
+    if (fwrite(data, 1, length, o->file) == length) return CLV_OK;
     return io_error(o, "write");
 }
 

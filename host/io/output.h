@@ -15,6 +15,7 @@ typedef struct clv_output {
     char *temporary;  /* beside the target; NULL: no regular file */
     char *target;     /* what it will be called */
     bool spooled;     /* kept in an anonymous file until the end */
+    bool shown;       /* on a terminal: what it would obey is written as text (base/visible.h) */
 } clv_output;
 
 /* `path` as in clv_parts_write. `rewind`: the writer comes back to the beginning (clv_output_patch);

@@ -296,7 +296,7 @@ static void check_job_in(selftest *test, const char *cache, settling *s)
 static void check_job(selftest *test)
 {
     char cache[4096];
-    const char *base = getenv("TMPDIR");
+    const char *base = secure_getenv("TMPDIR");
     settling s = { clv_alloc_pages((size_t)UNITS * UNIT * sizeof(float)),
                    clv_alloc_pages((size_t)UNITS * UNIT * sizeof(float)) };
     const int length =

@@ -257,21 +257,22 @@ static int run_all(session *s, const bool *chosen)
         ++devices;
         status = run_device(s, &failed, &done, list);
     }
-    fputs(clv_text_get(&s->troubles), stdout);
+    cli_say(stdout, "%s", clv_text_get(&s->troubles));
     int code = cli_status(&cli_selftest, status);
     if (!code) code = write_results(s, root, !failed);
     clv_json_free(root);
     if (code) return code;
     clv_format_seconds(clv_now() - started, took);
     if (!devices)
-        printf("No OpenCL device on this machine: the plain C path computes everything, and it is "
-               "what devices are held against. `cleave probe` tells more.\n");
+        cli_say(stdout,
+                "No OpenCL device on this machine: the plain C path computes everything, and it is "
+                "what devices are held against. `cleave probe` tells more.\n");
     else if (failed)
-        printf("%zu of %zu checks on %zu device%s failed; %s\n", failed, done, devices,
-               devices == 1 ? "" : "s", took);
+        cli_say(stdout, "%zu of %zu checks on %zu device%s failed; %s\n", failed, done, devices,
+                devices == 1 ? "" : "s", took);
     else
-        printf("%zu checks on %zu device%s, all good; %s\n", done, devices, devices == 1 ? "" : "s",
-               took);
+        cli_say(stdout, "%zu checks on %zu device%s, all good; %s\n", done, devices,
+                devices == 1 ? "" : "s", took);
     return failed ? CLI_WRONG : CLI_OK;
 }
 

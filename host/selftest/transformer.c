@@ -4,6 +4,7 @@
 #include "host/synthetic/worse.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 
 #include <cleave/offload.h>
@@ -120,7 +121,7 @@ static void run_encoder(selftest *test, clv_context *plain)
 /* The weights that the user has, where $CLEAVE_MINILM_DIR names them. */
 static void run_minilm(selftest *test, clv_context *plain)
 {
-    const char *folder = getenv("CLEAVE_MINILM_DIR");
+    const char *folder = clv_environment("CLEAVE_MINILM_DIR");
     if (!folder || !*folder) return;
     clv_model *model = NULL;
     float *want = NULL, *got = NULL;

@@ -22,7 +22,7 @@ extern char **environ;
 
 clv_status clv_nest_open(clv_nest *nest)
 {
-    const char *places[] = { getenv("TMPDIR"), "/tmp", "/dev/shm" };
+    const char *places[] = { secure_getenv("TMPDIR"), "/tmp", "/dev/shm" };
     for (size_t i = 0; i < CLV_LEN(places); ++i) {
         if (!places[i] || *places[i] != '/') continue;
         const int length =

@@ -3,13 +3,12 @@
 #include "runtime/program/source.h"
 
 #include "base/alloc.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cl_embedded.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_HEADERS = 32, MAX_DEPTH = 8, MAX_SOURCE_BYTES = 4 << 20 };
 
@@ -22,9 +21,7 @@ typedef struct expansion {
 
 static const char *developer_directory(void)
 {
-    const bool trusted = getuid() == geteuid() && getgid() == getegid();
-    const char *directory = trusted ? getenv("CLEAVE_CL_DIR") : NULL;
-    return directory && *directory ? directory : NULL;
+    return clv_environment("CLEAVE_CL_DIR");
 }
 
 static const clv_cl_source *find_header(const char *name, size_t length)

@@ -315,17 +315,17 @@ static void announce(const task *t)
 {
     char bytes[16];
     if (t->a->common.quiet) return;
-    fprintf(stderr, "%s: %s, %zu frame%s of %zux%zu %s (%s)", t->a->movie, t->facts->format,
+    cli_say(stderr, "%s: %s, %zu frame%s of %zux%zu %s (%s)", t->a->movie, t->facts->format,
             t->facts->frames, t->facts->frames == 1 ? "" : "s", t->facts->width, t->facts->height,
             t->facts->stored,
             clv_format_bytes((uint64_t)t->facts->frames * t->facts->height * t->facts->width *
                                  clv_type_size(t->facts->type),
                              bytes));
     for (size_t i = 0; i < clv_context_device_count(t->context); ++i)
-        fprintf(stderr, "%s %s", i ? "," : "; on",
+        cli_say(stderr, "%s %s", i ? "," : "; on",
                 clv_device_label(clv_context_device(t->context, i)));
-    if (!clv_context_device_count(t->context)) fprintf(stderr, "; in plain C");
-    fprintf(stderr, "; blocks of %zu frames\n", blobs_block(t->facts));
+    if (!clv_context_device_count(t->context)) cli_say(stderr, "; in plain C");
+    cli_say(stderr, "; blocks of %zu frames\n", blobs_block(t->facts));
     for (const char *line = t->facts->notices; *line;) {
         const size_t length = strcspn(line, "\n");
         cli_warn(&cli_blobs, "%.*s", (int)length, line);
@@ -339,11 +339,11 @@ static void summarize(const task *t, double seconds)
     const clv_blob_summary *s = &t->summary;
     if (t->a->common.quiet) return;
     FILE *out = t->a->news;
-    fprintf(out, "%zu frame%s, %zu spot%s, %.1f per frame", s->frames, s->frames == 1 ? "" : "s",
+    cli_say(out, "%zu frame%s, %zu spot%s, %.1f per frame", s->frames, s->frames == 1 ? "" : "s",
             s->spots, s->spots == 1 ? "" : "s",
             s->frames ? (double)s->spots / (double)s->frames : 0);
-    if (t->a->link_given) fprintf(out, ", %zu track%s", t->tracks, t->tracks == 1 ? "" : "s");
-    fprintf(out, "; %s, %.0f frames/s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
+    if (t->a->link_given) cli_say(out, ", %zu track%s", t->tracks, t->tracks == 1 ? "" : "s");
+    cli_say(out, "; %s, %.0f frames/s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
             clv_format_seconds(seconds, took), seconds > 0 ? (double)s->frames / seconds : 0,
             t->read_s, s->job_s, s->finish_s);
     if (s->bad_pixels)

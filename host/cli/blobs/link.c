@@ -213,7 +213,7 @@ static int run(int argc, char **argv)
         code = cli_status(&cli_link, status);
     }
     if (!code && !a.quiet)
-        fprintf(cli_news(NULL, &output, 1), "%zu spots, %zu tracks, %zu rows written\n", r.count,
+        cli_say(cli_news(NULL, &output, 1), "%zu spots, %zu tracks, %zu rows written\n", r.count,
                 r.tracks, r.line_count);
     clv_csv_free(r.table);
     clv_free(r.points), clv_free(r.particle), clv_free(r.lines);

@@ -190,10 +190,10 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
         if (status) break;
         if (by_noise)
-            printf("--threshold-sigma %-5g %7zu spots\n", noise[i], count);
+            cli_say(stdout, "--threshold-sigma %-5g %7zu spots\n", noise[i], count);
         else
-            printf("--threshold-rel   %-5g %7zu spots   (--threshold %.4g)\n", o.threshold_rel,
-                   count, o.threshold_rel * largest);
+            cli_say(stdout, "--threshold-rel   %-5g %7zu spots   (--threshold %.4g)\n",
+                    o.threshold_rel, count, o.threshold_rel * largest);
     }
     if (!status && a->overlay) {
         blobs_projection p = { 0 };

@@ -72,10 +72,11 @@ static int show(const char *directory)
         cli_grid_cell(&grid, CLI_PLAIN, "%s", clv_format_bytes(visited_bytes, size));
         cli_grid_cell(&grid, CLI_DIM, "%s", parts[i].what);
     }
-    printf("%s\n\n", directory);
+    cli_say(stdout, "%s\n\n", directory);
     cli_grid_print(&grid, stdout);
     cli_grid_clear(&grid);
-    printf("\n%s in all; `cleave cache clear` forgets it\n", clv_format_bytes(total, size));
+    cli_say(stdout, "\n%s in all; `cleave cache clear` forgets it\n",
+            clv_format_bytes(total, size));
     return CLI_OK;
 }
 
@@ -91,8 +92,8 @@ static int clear(const char *directory)
     if (first_error)
         return cli_error(&cli_cache, CLI_FAILED, "%s: not all could be removed: %s", directory,
                          strerror(first_error));
-    printf("%zu files, %s removed from %s\n", visited_files, clv_format_bytes(visited_bytes, size),
-           directory);
+    cli_say(stdout, "%zu files, %s removed from %s\n", visited_files,
+            clv_format_bytes(visited_bytes, size), directory);
     return CLI_OK;
 }
 
@@ -114,7 +115,7 @@ static int run(int argc, char **argv)
                          "nothing is kept: CLEAVE_CACHE is 0, or there is no home folder; "
                          "CLEAVE_CACHE_DIR names one");
     if (path) {
-        printf("%s\n", directory);
+        cli_say(stdout, "%s\n", directory);
         return CLI_OK;
     }
     return *what == 's' ? show(directory) : clear(directory);

@@ -159,13 +159,13 @@ static void tell_examples(const finetune_state *s)
     enum { MOST = 12 };
     const cli_examples *e = &s->examples;
     if (s->args->common.quiet) return;
-    fprintf(stderr, "%zu %s", e->count, e->labels ? "texts" : "pairs");
-    if (e->labels) fprintf(stderr, ", %zu classes", s->classes.count);
+    cli_say(stderr, "%zu %s", e->count, e->labels ? "texts" : "pairs");
+    if (e->labels) cli_say(stderr, ", %zu classes", s->classes.count);
     for (size_t c = 0; e->labels && c < s->classes.count && s->classes.count <= MOST; ++c) {
         size_t count = 0;
         for (size_t i = 0; i < e->count; ++i)
             count += (size_t)e->labels[i] == c;
-        fprintf(stderr, "%s %s %zu", c ? "," : ":", s->classes.names[c], count);
+        cli_say(stderr, "%s %s %zu", c ? "," : ":", s->classes.names[c], count);
     }
     fputc('\n', stderr);
 }
@@ -264,7 +264,7 @@ static void summarize(const finetune_state *s)
     clv_tokenizer_get_info(s->tokenizer, &info);
     if (s->args->common.quiet) return;
     cli_text_warn(&cli_finetune, &s->examples.counts, info.max_length);
-    fprintf(stderr, "%llu step%s, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
+    cli_say(stderr, "%llu step%s, %llu tokens in %s (%.0f tokens/s) on %s; the model is in %s\n",
             (unsigned long long)f->steps, f->steps == 1 ? "" : "s", (unsigned long long)f->tokens,
             clv_format_seconds(f->seconds, took),
             (double)f->tokens / (f->seconds > 1e-6 ? f->seconds : 1e-6),

@@ -149,7 +149,7 @@ static void say(const cli_train_plan *p, const cli_bar *bar, const char *line)
 {
     if (p->quiet) return;
     if (bar->show) cli_status_line(NULL);
-    fputs(line, stdout);
+    cli_say(stdout, "%s", line);
     fflush(stdout);
 }
 

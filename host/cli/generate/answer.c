@@ -12,11 +12,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- text ------------------------------------------------------------------------------------------ */
 
 typedef struct printer {
-    bool on, failed, in_line;
+    bool on, failed, in_line, on_terminal;
 } printer;
 
 static int print_piece(const char *text, size_t length, int32_t id, void *user)
@@ -24,7 +25,11 @@ static int print_piece(const char *text, size_t length, int32_t id, void *user)
     printer *p = user;
     (void)id;
     if (p->on && length) {
-        p->failed = p->failed || fwrite(text, 1, length, stdout) != length || fflush(stdout);
+        if (p->on_terminal) /* a model may have been taught to send escapes */
+            cli_say(stdout, "%.*s", (int)length, text);
+        else
+            p->failed = p->failed || fwrite(text, 1, length, stdout) != length;
+        p->failed = p->failed || fflush(stdout);
         p->in_line = text[length - 1] != '\n';
     }
     return p->failed || cli_interrupted();
@@ -34,7 +39,7 @@ clv_status generate_write(generate_state *s, bool to_stdout, clv_written *writte
 {
     const generate_args *a = s->args;
     clv_writing w = CLV_INIT(clv_writing);
-    printer p = { .on = to_stdout && !a->no_stream };
+    printer p = { .on = to_stdout && !a->no_stream, .on_terminal = isatty(STDOUT_FILENO) };
     w.tokens = (size_t)a->tokens;
     w.sampling = &s->sampling;
     w.stops = a->stops.items;
@@ -77,22 +82,22 @@ void generate_summarize(const generate_state *s, const clv_written *w)
     size_t held;
     clv_language_share share = CLV_INIT(clv_language_share);
     (void)clv_sequence_tokens(s->sequence, &held);
-    fprintf(stderr,
+    cli_say(stderr,
             "prompt %zu token%s, %.0f tokens/s; made %zu, %.1f tokens/s; first token after "
             "%.2f s; on",
             s->prompt.tokens, s->prompt.tokens == 1 ? "" : "s",
             rate((double)s->prompt.tokens, s->prompt_s), w->count, speed(w),
             s->load_s + s->prompt_s + w->first_s);
     for (size_t i = 0; clv_language_get_share(s->language, i, &share) == CLV_OK; ++i) {
-        fprintf(stderr, "%s %s (%zu layers)", i ? "," : "", share.device, share.layers);
+        cli_say(stderr, "%s %s (%zu layers)", i ? "," : "", share.device, share.layers);
         bytes += share.weight_bytes + held * share.cache_bytes;
     }
     if (bytes)
-        fprintf(stderr, "; %.0f MB", (double)bytes * 1e-6);
+        cli_say(stderr, "; %.0f MB", (double)bytes * 1e-6);
     else
-        fprintf(stderr, " plain C");
+        cli_say(stderr, " plain C");
     if (s->sampling.temperature > 0)
-        fprintf(stderr, "; seed %llu", (unsigned long long)s->sampling.seed);
+        cli_say(stderr, "; seed %llu", (unsigned long long)s->sampling.seed);
     fputc('\n', stderr);
 }
 
@@ -199,21 +204,21 @@ clv_status generate_print_info(const generate_state *s)
         clv_written none = CLV_INIT(clv_written);
         return generate_print_json(s, &none, NULL);
     }
-    printf("Model         %s%s%s\n", i.architecture, *i.name ? ", " : "", i.name);
-    printf("Parameters    %.1f million, %.1f MB of weights\n", (double)i.parameters * 1e-6,
-           (double)i.bytes * 1e-6);
-    printf("Layers        %zu of width %zu; feed-forward %zu\n", i.layers, i.width, i.ffn);
-    printf("Heads         %zu of width %zu; %zu of keys and values\n", i.heads, i.head_width,
-           i.kv_heads);
-    printf("Context       %zu tokens\n", i.context);
-    printf("Vocabulary    %zu tokens; texts end with", i.vocabulary);
+    cli_say(stdout, "Model         %s%s%s\n", i.architecture, *i.name ? ", " : "", i.name);
+    cli_say(stdout, "Parameters    %.1f million, %.1f MB of weights\n", (double)i.parameters * 1e-6,
+            (double)i.bytes * 1e-6);
+    cli_say(stdout, "Layers        %zu of width %zu; feed-forward %zu\n", i.layers, i.width, i.ffn);
+    cli_say(stdout, "Heads         %zu of width %zu; %zu of keys and values\n", i.heads,
+            i.head_width, i.kv_heads);
+    cli_say(stdout, "Context       %zu tokens\n", i.context);
+    cli_say(stdout, "Vocabulary    %zu tokens; texts end with", i.vocabulary);
     for (size_t k = 0; k < i.end_count; ++k) {
         const char *piece = clv_tokenizer_piece(t, i.ends[k]);
-        printf("%s %d %s", k ? "," : "", (int)i.ends[k], piece ? piece : "");
+        cli_say(stdout, "%s %d %s", k ? "," : "", (int)i.ends[k], piece ? piece : "");
     }
-    printf("%s\nChat template %s\n", i.end_count ? "" : " nothing",
-           !i.template_ ? "none"
-           : family     ? family
-                        : "the model's own");
+    cli_say(stdout, "%s\nChat template %s\n", i.end_count ? "" : " nothing",
+            !i.template_ ? "none"
+            : family     ? family
+                         : "the model's own");
     return CLV_OK;
 }

@@ -130,7 +130,7 @@ static int one_text(generate_state *s)
         code = write_report(s, &written);
         if (!a->common.quiet) generate_summarize(s, &written);
     } else if (!code && !a->json) {
-        printf("%zu tokens\n", s->prompt.tokens);
+        cli_say(stdout, "%zu tokens\n", s->prompt.tokens);
     }
     if (!code && written.stop == CLV_STOP_CALLER) code = CLI_INTERRUPTED;
     generate_clear(&written);

@@ -16,20 +16,20 @@
 
 static void print_help(FILE *out)
 {
-    fprintf(out, "Usage: cleave [--icd=PATH] COMMAND [OPTION...]\n\n"
+    cli_say(out, "Usage: cleave [--icd=PATH] COMMAND [OPTION...]\n\n"
                  "Compute on every OpenCL device of this machine, GPU or CPU.\n\nCommands:\n");
     for (const cli_command *const *c = cli_commands; *c; ++c)
-        fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    fprintf(out, "\nOptions:\n");
+        cli_say(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    cli_say(out, "\nOptions:\n");
     cli_print_options(out, cli_global_options);
     cli_print_options(out, cli_main_options);
-    fprintf(
+    cli_say(
         out,
         "\n`cleave COMMAND --help` explains a command. You may give --icd several times, or with\n"
         "a comma list; without it Cleave takes the installed drivers, or, where none is\n"
         "installed, those that it finds in the usual folders.\n\nExit codes:\n");
     for (const cli_exit_code *e = cli_exit_codes; e->text; ++e)
-        fprintf(out, "  %-4d %s\n", e->code, e->text);
+        cli_say(out, "  %-4d %s\n", e->code, e->text);
 }
 
 static bool is_one_of(const char *text, const char *a, const char *b)
@@ -50,12 +50,12 @@ static int take_icds(int *argc, char **argv, const char **icds, size_t room, siz
         } else if (!alone && !clv_starts_with(argv[i], "--icd=")) {
             argv[kept++] = argv[i];
         } else if (alone && i + 1 == *argc) {
-            fprintf(stderr, "cleave: --icd needs a value: --icd=PATH\n");
+            cli_say(stderr, "cleave: --icd needs a value: --icd=PATH\n");
             return CLI_USAGE;
         } else if (*count < room) {
             icds[(*count)++] = alone ? argv[++i] : argv[i] + strlen("--icd=");
         } else {
-            fprintf(stderr,
+            cli_say(stderr,
                     "cleave: --icd is given more than %zu times; one --icd takes a comma list\n",
                     room);
             return CLI_USAGE;
@@ -78,7 +78,7 @@ static int unknown(const char *name)
     const char *names[32];
     size_t count = 0;
     if (*name == '-') {
-        fprintf(stderr,
+        cli_say(stderr,
                 "cleave: there is no option %s before a command; options of a command stand behind "
                 "its name: cleave COMMAND %s\n",
                 name, name);
@@ -87,9 +87,9 @@ static int unknown(const char *name)
     for (const cli_command *const *c = cli_commands; *c && count < CLV_LEN(names); ++c)
         names[count++] = (*c)->name;
     const char *near = cli_nearest(name, names, count);
-    fprintf(stderr, "cleave: there is no command \"%s\"; ", name);
-    if (near) fprintf(stderr, "did you mean \"%s\"? ", near);
-    fprintf(stderr, "`cleave --help` lists all commands\n");
+    cli_say(stderr, "cleave: there is no command \"%s\"; ", name);
+    if (near) cli_say(stderr, "did you mean \"%s\"? ", near);
+    cli_say(stderr, "`cleave --help` lists all commands\n");
     return CLI_USAGE;
 }
 
@@ -145,7 +145,7 @@ static int finish(int code)
     errno = 0;
     const bool lost = ferror(stdout) || fflush(stdout);
     if (!lost || code != CLI_OK) return code;
-    fprintf(stderr, "cleave: cannot write to standard output: %s\n",
+    cli_say(stderr, "cleave: cannot write to standard output: %s\n",
             errno ? strerror(errno) : "it was closed or is full");
     return CLI_FAILED;
 }

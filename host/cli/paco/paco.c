@@ -163,24 +163,24 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
     char took[24];
     FILE *out = cli_news(&a->common, NULL, 0);
     if (a->common.quiet) return;
-    fprintf(out, "%zu frames of %zux%zu", in->frames, in->width, in->height);
-    if (maps->channels > 1) fprintf(out, ", %zu channels", maps->channels);
-    fprintf(out, "; %s on", clv_format_seconds(seconds, took));
+    cli_say(out, "%zu frames of %zux%zu", in->frames, in->width, in->height);
+    if (maps->channels > 1) cli_say(out, ", %zu channels", maps->channels);
+    cli_say(out, "; %s on", clv_format_seconds(seconds, took));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
         const clv_share share = clv_report_share(report, i);
-        if (share.chunks) fprintf(out, "%s %s", shown++ ? "," : "", share.device);
+        if (share.chunks) cli_say(out, "%s %s", shown++ ? "," : "", share.device);
     }
-    fprintf(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
+    cli_say(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
             maps->detection_count == 1 ? "" : "s", a->threshold);
     for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
         const clv_detection *d = &maps->detections[i].detection;
-        fprintf(
+        cli_say(
             out,
             "  x %4zu  y %4zu  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- %.2g\n",
             d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->sigma);
     }
     if (maps->detection_count > 10)
-        fprintf(out, "  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10,
+        cli_say(out, "  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10,
                 a->output);
 }
 

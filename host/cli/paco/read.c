@@ -216,7 +216,7 @@ static void tell_rotation(const paco_args *a, const char *angles, const paco_inp
             "%.0f px on, but the frame ends at %.0f px; a planet will hide itself",
             turn, in->fwhm, radius, edge);
     else if (!a->common.quiet)
-        fprintf(stderr,
+        cli_say(stderr,
                 "rotation %.2f degrees, FWHM %.2f px: inside %.1f px from the star a planet moves "
                 "by less than one FWHM\n",
                 turn, in->fwhm, radius);

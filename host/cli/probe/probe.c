@@ -122,7 +122,7 @@ static void warn(const probe_args *args, const clv_probe_report *report)
 {
     if (args->quiet || isatty(STDOUT_FILENO)) return;
     for (size_t i = 0; i < report->warning_count; ++i)
-        fprintf(stderr, "cleave probe: warning: %s\n", report->warnings[i].message);
+        cli_say(stderr, "cleave probe: warning: %s\n", report->warnings[i].message);
 }
 
 static int show(const probe_args *args, const clv_probe_report *report)
@@ -131,7 +131,7 @@ static int show(const probe_args *args, const clv_probe_report *report)
     char *text;
     int code;
     if (args->print_mode) {
-        printf("%s\n", clv_mode_name(report->mode.recommended));
+        cli_say(stdout, "%s\n", clv_mode_name(report->mode.recommended));
         return print("");
     }
     if (args->json) {

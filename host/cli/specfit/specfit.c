@@ -310,7 +310,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
         status = specfit_journal_open(path.data, identity.data, a->models != NULL, &s->table,
                                       a->models ? &s->models : NULL, &s->journal, done);
     if (!status && *done && !a->common.quiet)
-        fprintf(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
+        cli_say(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
     clv_text_clear(&path), clv_text_clear(&identity);
     return cli_status(&cli_specfit, status); /* one that cannot be written is an output */
 }
@@ -382,11 +382,11 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
     clv_text_clear(&list);
     const int code = cli_common_context(&cli_specfit, &a->common, &s->context);
     if (code < 0 && !a->common.quiet && s->context) {
-        fprintf(stderr, "cleave specfit: batch size %s on",
+        cli_say(stderr, "cleave specfit: batch size %s on",
                 a->common.batch ? a->common.batch : "auto");
         for (size_t i = 0; i < clv_context_device_count(s->context); ++i)
-            fprintf(stderr, " %s", clv_device_label(clv_context_device(s->context, i)));
-        fprintf(stderr, "\n");
+            cli_say(stderr, " %s", clv_device_label(clv_context_device(s->context, i)));
+        cli_say(stderr, "\n");
     }
     return code < 0 ? CLI_OK : code;
 }

@@ -23,14 +23,14 @@ static void tell_warnings(const specfit_table *t, FILE *out)
     size_t good = 0;
     for (size_t i = 0; i < t->count; ++i)
         good += t->rows[i].fit.warnings == 0;
-    fprintf(out, "%zu without warnings", good);
+    cli_say(out, "%zu without warnings", good);
     for (size_t k = 0; k < CLV_LEN(kinds); ++k) {
         size_t found = 0;
         for (size_t i = 0; i < t->count; ++i)
             found += (t->rows[i].fit.warnings & (unsigned)kinds[k].bit) != 0;
-        if (found) fprintf(out, ", %zu %s (%d)", found, kinds[k].what, kinds[k].bit);
+        if (found) cli_say(out, ", %zu %s (%d)", found, kinds[k].what, kinds[k].bit);
     }
-    fprintf(out, "\n");
+    cli_say(out, "\n");
 }
 
 void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_report *report,
@@ -41,18 +41,18 @@ void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_repor
     FILE *out = cli_news(&a->common, &table, 1);
     if (a->common.quiet) return;
     if (!t->count) {
-        fprintf(
+        cli_say(
             out,
             "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",
             t->desi->rows);
         return;
     }
-    fprintf(out, "%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),
+    cli_say(out, "%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),
             (double)t->count / fmax(seconds, 1e-6));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(report); ++i) {
         const clv_share share = clv_report_share(report, i);
-        if (share.chunks) fprintf(out, "%s %s", shown++ ? "," : "", share.device);
+        if (share.chunks) cli_say(out, "%s %s", shown++ ? "," : "", share.device);
     }
-    fprintf(out, "\n");
+    cli_say(out, "\n");
     tell_warnings(t, out);
 }

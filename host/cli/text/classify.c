@@ -148,7 +148,7 @@ static void tell(const classify_state *s, FILE *out)
     const size_t count = clv_classes_count(s->classes);
     if (s->args->encode.common.quiet || count > MOST_TOLD) return;
     for (size_t i = 0; i < count; ++i)
-        fprintf(out, "%s%s %llu", i ? ", " : "", clv_classes_name(s->classes, i),
+        cli_say(out, "%s%s %llu", i ? ", " : "", clv_classes_name(s->classes, i),
                 (unsigned long long)s->found[i]);
     fputc('\n', out);
 }

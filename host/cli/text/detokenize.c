@@ -181,7 +181,7 @@ static int run(int argc, char **argv)
         code = cli_status(&cli_detokenize, clv_detokenizer_create(t, a.control, &s.detokenizer));
     if (!code) code = read_and_convert(&s);
     if (!code && !a.quiet)
-        fprintf(stderr, "%zu text%s, %zu tokens\n", s.texts, s.texts == 1 ? "" : "s", s.tokens);
+        cli_say(stderr, "%zu text%s, %zu tokens\n", s.texts, s.texts == 1 ? "" : "s", s.tokens);
     clv_detokenizer_free(s.detokenizer);
     clv_tokenizer_close(t);
     return code;

@@ -169,13 +169,13 @@ int cli_encode_end(cli_encode *e, FILE *out)
     if (code || e->args->common.quiet) return code;
     clv_tokenizer_get_info(e->tokenizer, &info);
     cli_text_warn(e->command, &e->counts, info.max_length);
-    fprintf(out, "%llu text%s, %llu tokens in %s (%.0f tokens/s)",
+    cli_say(out, "%llu text%s, %llu tokens in %s (%.0f tokens/s)",
             (unsigned long long)e->counts.texts, e->counts.texts == 1 ? "" : "s",
             (unsigned long long)e->counts.tokens, clv_format_seconds(e->seconds, took),
             (double)e->counts.tokens / (e->seconds > 1e-6 ? e->seconds : 1e-6));
     for (size_t i = 0, shown = 0; i < clv_report_share_count(e->report); ++i) {
         const clv_share share = clv_report_share(e->report, i);
-        if (share.chunks) fprintf(out, "%s %s", shown++ ? "," : " on", share.device);
+        if (share.chunks) cli_say(out, "%s %s", shown++ ? "," : " on", share.device);
     }
     fputc('\n', out);
     return code;

@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
         char took[24];
         clv_tokenizer_get_info(t, &info);
         cli_text_warn(&cli_tokenize, &counts, info.max_length);
-        fprintf(stderr, "%llu text%s, %llu tokens, %llu unknown word%s, %s\n",
+        cli_say(stderr, "%llu text%s, %llu tokens, %llu unknown word%s, %s\n",
                 (unsigned long long)counts.texts, counts.texts == 1 ? "" : "s",
                 (unsigned long long)counts.tokens, (unsigned long long)counts.unknown,
                 counts.unknown == 1 ? "" : "s", clv_format_seconds(clv_now() - started, took));

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place where the command writes for people: what comes from files, folders and drivers reaches no
+ * terminal as a command to it. */
+#include "host/cli/cli.h"
+
+#include "base/visible.h"
+
+#include <stdarg.h>
+
+void cli_vsay(FILE *out, const char *format, va_list args)
+{
+    clv_text raw = { 0 }, shown = { 0 };
+    clv_text_vadd(&raw, format, args);
+    clv_text_visible(&shown, clv_text_get(&raw), raw.length);
+    fwrite(clv_text_get(&shown), 1, shown.length, out);
+    if (raw.failed || shown.failed) fputs("(no memory for a message)\n", out);
+    clv_text_clear(&raw);
+    clv_text_clear(&shown);
+}
+
+void cli_say(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    cli_vsay(out, format, args);
+    va_end(args);
+}
