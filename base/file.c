@@ -27,11 +27,11 @@ static clv_status io_error(const char *doing, const char *path)
     return clv_fail(CLV_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
 }
 
-clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length)
+static clv_status read_file(const char *path, bool plain, size_t limit, char **data, size_t *length)
 {
     *data = NULL;
     *length = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | (plain ? O_NONBLOCK : 0));
     if (fd < 0) return io_error("open", path);
 
     clv_status status = CLV_OK;
@@ -41,6 +41,10 @@ clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *le
     if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
         errno = EISDIR;
         status = io_error("read", path);
+        goto cleanup;
+    }
+    if (plain && !S_ISREG(info.st_mode)) {
+        status = clv_fail(CLV_E_IO, "%s: is a pipe or device; a regular file is needed", path);
         goto cleanup;
     }
     for (;;) {
@@ -69,6 +73,16 @@ cleanup:
     clv_free(buffer);
     close(fd);
     return status;
+}
+
+clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length)
+{
+    return read_file(path, false, limit, data, length);
+}
+
+clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size_t *length)
+{
+    return read_file(path, true, limit, data, length);
 }
 
 /* A link stays, and the file that it names is replaced. */

@@ -15,6 +15,10 @@ enum { CLV_PATH_MOST = 1024 }; /* bytes of a path that is kept, its end included
  * Free *data with clv_free. Regular files and pipes. */
 clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length);
 
+/* The same of a regular file only, for what is named by a folder, a model or a cache: a pipe that nobody
+ * writes to would stop us for ever. CLV_E_IO for a pipe or device. */
+clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size_t *length);
+
 /* A hidden name beside `path`, or beside the file that it links to, for writers that want a name; the
  * file exists and is empty. CLV_E_IO also where `path` is no regular file: it would be replaced. */
 clv_status clv_file_begin(const char *path, char **temporary);

@@ -35,7 +35,7 @@ clv_status clv_folder_json(const char *folder, const char *name, bool needed, cl
     char *path = clv_folder_path(folder, name), *text = NULL;
     size_t length;
     if (!path) return clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
-    clv_status status = clv_file_read(path, CLV_FOLDER_FILE_MAX, &text, &length);
+    clv_status status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
     if (!status) status = clv_json_parse(path, text, length, root);
     if (!status && !clv_json_is_object(*root) && !clv_json_is_array(*root))
         status = clv_fail(CLV_E_FORMAT, "%s: neither an object nor a list", path);

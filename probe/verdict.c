@@ -156,7 +156,7 @@ clv_verdict clv_verdict_recall(const clv_probe_report *report, size_t icd,
     size_t length;
     reason[0] = '\0';
     if (key && make_path(key, path, sizeof path) && access(path, R_OK) == 0 &&
-        clv_file_read(path, VERDICT_LIMIT, &text, &length) == CLV_OK &&
+        clv_file_read_plain(path, VERDICT_LIMIT, &text, &length) == CLV_OK &&
         clv_json_parse(path, text, length, &root) == CLV_OK)
         verdict = read_verdict(root, key, reason);
     clv_json_free(root);

@@ -7,12 +7,14 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/cli/drivers.h"
+#include "host/io/room.h"
 #include "runtime/context/wishes.h"
 
 #include <cleave/log.h>
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void cli_common_table(cli_common *c, cli_option *table)
 {
@@ -109,7 +111,11 @@ int cli_common_check(const cli_command *command, const cli_common *c)
     clv_wishes wishes;
     const int code = read_options(command, c, &options);
     if (code >= 0) return code;
-    return clv_wishes_read(&options, &wishes) ? cli_status(command, CLV_E_ARGUMENT) : -1;
+    if (clv_wishes_read(&options, &wishes)) return cli_status(command, CLV_E_ARGUMENT);
+    const double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    clv_io_set_room(wishes.memory_bytes ? wishes.memory_bytes
+                                        : (uint64_t)(wishes.memory_fraction * physical));
+    return -1;
 }
 
 int cli_common_context(const cli_command *command, const cli_common *c, clv_context **context)

@@ -117,7 +117,7 @@ static bool add_icd_file(driver_list *list, const char *path)
     char library[CLV_ICD_NAME], *text;
     const char *problem;
     size_t length;
-    if (clv_file_read(path, ICD_LIMIT, &text, &length)) return false;
+    if (clv_file_read_plain(path, ICD_LIMIT, &text, &length)) return false;
     const bool good = clv_icd_parse(text, length, library, &problem) && add(list, library);
     clv_free(text);
     return good;

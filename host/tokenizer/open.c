@@ -12,17 +12,21 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Does a file say that it is GGUF? Files of hubs often have no ending. */
 static bool is_gguf(const char *path)
 {
     char start[4] = { 0 };
-    FILE *file = fopen(path, "rb");
-    const bool read = file && fread(start, 1, sizeof start, file) == sizeof start;
-    if (file) fclose(file);
-    return clv_ends_with(path, ".gguf") || (read && memcmp(start, "GGUF", sizeof start) == 0);
+    struct stat info;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would stop us */
+    const bool good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+                      read(file, start, sizeof start) == (ssize_t)sizeof start;
+    if (file >= 0) close(file);
+    return clv_ends_with(path, ".gguf") || (good && memcmp(start, "GGUF", sizeof start) == 0);
 }
 
 /* Folder and file of what the caller named; both owned. */
@@ -71,9 +75,9 @@ static clv_status read_rules(clv_tokenizer *t, const char *folder, const char *f
     const bool json = strcmp(file, "tokenizer.json") == 0;
     clv_status status =
         path && config_path ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", folder);
-    if (!status) status = clv_file_read(path, CLV_FOLDER_FILE_MAX, &text, &length);
+    if (!status) status = clv_file_read_plain(path, CLV_FOLDER_FILE_MAX, &text, &length);
     if (!status && !json && clv_folder_has(folder, "tokenizer_config.json"))
-        status = clv_file_read(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
+        status = clv_file_read_plain(config_path, CLV_FOLDER_FILE_MAX, &config, &config_length);
     if (!status && json) status = clv_tokenizer_from_json(t, path, text, length);
     if (!status && !json)
         status = clv_tokenizer_from_vocabulary(t, path, text, length, config_path, config,

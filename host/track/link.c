@@ -93,6 +93,8 @@ static clv_status sort_points(linker *l, size_t count)
     return CLV_OK;
 }
 
+/* Of one group's assignment, some 40 s on a core: files made to do damage have more. */
+#define MOST_STEPS 2e10
 #define NOBODY UINT32_MAX
 enum { MOST_CELLS = 1 << 20 };
 
@@ -235,6 +237,14 @@ static clv_status solve(linker *l, const edge *edges, size_t count, const uint32
     const double out = l->options->search_range * l->options->search_range;
     const double never = 4 * out * (double)(n + m + 1);
     const size_t columns = n + m;
+    if ((double)m * (double)m * (double)columns > MOST_STEPS)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "link: %zu spots of frame %lld compete for %zu particles within the search "
+            "range %g of each other: their best assignment takes %.2g steps, and at most "
+            "%.2g are done; give a smaller search range",
+            m, (long long)l->points[l->order[l->done]].frame, n, l->options->search_range,
+            (double)m * (double)m * (double)columns, MOST_STEPS);
     if (!work_for(l, m, columns)) return no_memory();
     for (size_t i = 0; i < m; ++i)
         for (size_t j = 0; j < columns; ++j)

@@ -29,7 +29,7 @@ typedef struct clv_link_options {
 /**
  * Links spots frame by frame: of all one-to-one assignments whose links are no longer than
  * search_range, the one with the smallest sum of squared lengths, where a spot that continues no
- * track costs search_range squared. Solved exactly in every independent group, whatever its size.
+ * track costs search_range squared. Solved exactly in every independent group of up to some 2000 spots.
  *
  * A particle unseen for up to `memory` frames stays a candidate at its last place. Of equal
  * solutions the one found for spots in the order (frame, y, x) is taken: the answer does not
@@ -39,7 +39,7 @@ typedef struct clv_link_options {
  * @param particle  out, [count]: 0, 1, 2 ... by first frame, then y, x; -1: shorter than
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
- * @return CLV_OK; CLV_E_ARGUMENT (NULL, a range that is not positive, a position that is not
+ * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10; NULL, a range that is not positive, a position that is not
  *         finite; above 1e150 nothing counts as finite); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.

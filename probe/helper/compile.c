@@ -146,7 +146,7 @@ static clv_json *read_list(const char *folder)
     size_t length;
     clv_json *list = NULL;
     snprintf(path, sizeof path, "%s/%s", folder, CLV_COMPILE_LIST);
-    if (clv_file_read(path, MOST_BYTES, &text, &length)) return NULL;
+    if (clv_file_read_plain(path, MOST_BYTES, &text, &length)) return NULL;
     if (clv_json_parse("list", text, length, &list)) list = NULL;
     clv_free(text);
     return list;

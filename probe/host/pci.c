@@ -68,7 +68,7 @@ static void name_gpus(clv_machine *machine, const char *root)
     size_t length;
     for (size_t i = 0; !text && i < CLV_LEN(places); ++i) {
         snprintf(path, sizeof path, "%s%s", root, places[i]);
-        if (clv_file_read(path, PCI_IDS_LIMIT, &text, &length) != CLV_OK) text = NULL;
+        if (clv_file_read_plain(path, PCI_IDS_LIMIT, &text, &length) != CLV_OK) text = NULL;
     }
     for (size_t i = 0; text && i < machine->report.pci_gpu_count; ++i) {
         clv_probe_pci_gpu *gpu = &machine->pci_gpus[i];

@@ -78,7 +78,7 @@ static void load(clv_machine *machine, clv_probe_device *device)
     char *wanted = clv_json_text(key, true);
     if (wanted) record_path(wanted, folder, sizeof folder, path, sizeof path);
     if (!wanted || !*path || access(path, R_OK) || clv_dir_make_private(folder) ||
-        clv_file_read(path, RECORD_LIMIT, &text, &length) ||
+        clv_file_read_plain(path, RECORD_LIMIT, &text, &length) ||
         clv_json_parse(path, text, length, &root))
         goto cleanup;
     found = clv_json_text(clv_json_get(root, "key"), true);

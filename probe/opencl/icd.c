@@ -50,7 +50,7 @@ static void add_file(clv_machine *machine, const char *path)
     clv_probe_icd *icd = clv_machine_add_icd(machine);
     if (!icd) return;
     icd->file = clv_machine_foreign(machine, path, strlen(path));
-    if (clv_file_read(path, ICD_FILE_LIMIT, &text, &length) != CLV_OK) {
+    if (clv_file_read_plain(path, ICD_FILE_LIMIT, &text, &length) != CLV_OK) {
         icd->status = "missing";
         icd->message = clv_machine_keep(machine, clv_error_message());
         return;
@@ -98,7 +98,7 @@ static bool loader_reads(const clv_machine *machine, const char *variable)
     char *bytes;
     size_t length;
     if (!machine->report.loader_path ||
-        clv_file_read(machine->report.loader_path, LOADER_LIMIT, &bytes, &length) != CLV_OK)
+        clv_file_read_plain(machine->report.loader_path, LOADER_LIMIT, &bytes, &length) != CLV_OK)
         return false;
     const bool found = memmem(bytes, length, variable, strlen(variable)) != NULL;
     clv_free(bytes);

@@ -66,7 +66,7 @@ static bool entry_path(const clv_cache *cache, const char *key, char *out, size_
 /* The whole file, if it is a regular file of ours. */
 static bool read_entry(const char *path, char **data, size_t *length)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     struct stat info;
     char *bytes = NULL;

@@ -147,7 +147,7 @@ static bool keep_binary(const campaign *c, size_t index)
     char path[PATH_MAX + 32], *binary;
     size_t length;
     snprintf(path, sizeof path, "%s/%zu.bin", c->folder, index);
-    if (clv_file_read(path, MOST_BYTES, &binary, &length)) return false;
+    if (clv_file_read_plain(path, MOST_BYTES, &binary, &length)) return false;
     clv_cache_store(c->device->cache, c->items[index].program->key, binary, length);
     clv_free(binary);
     return true;

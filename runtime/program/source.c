@@ -73,7 +73,7 @@ static clv_status expand(expansion *x, const clv_cl_source *source, int depth)
     if (x->directory && clv_starts_with(source->name, "cl/")) {
         clv_text path = { 0 };
         clv_text_add(&path, "%s/%s", x->directory, source->name + 3);
-        status = clv_file_read(clv_text_get(&path), MAX_SOURCE_BYTES, &from_disk, &length);
+        status = clv_file_read_plain(clv_text_get(&path), MAX_SOURCE_BYTES, &from_disk, &length);
         clv_text_clear(&path);
         if (status) return status;
         text = from_disk;

@@ -55,7 +55,7 @@ static void read_file(clv_notes *notes)
 {
     char *text;
     size_t length;
-    if (!*notes->path || clv_file_read(notes->path, MAX_FILE_BYTES, &text, &length)) return;
+    if (!*notes->path || clv_file_read_plain(notes->path, MAX_FILE_BYTES, &text, &length)) return;
     for (char *line = text, *next; line && *line; line = next) {
         next = strchr(line, '\n');
         if (next) *next++ = '\0';

@@ -76,6 +76,9 @@ void blobs_writer_abandon(blobs_writer *writer); /* after finish nothing is left
 
 /* Links, drops short tracks, fills gaps: *spots and *particle (made; clv_free) are replaced by those
  * of the tracks, by frame, y, x. */
+/* Whether `made` spots may be put between those that were seen: CLV_E_MEMORY for more than 1e8, or for more than
+ * clv_io_room has place for. */
+clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each);
 clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *args, int64_t **particle,
                       size_t *tracks);
 /* Writes --tracks. */

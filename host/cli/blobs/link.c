@@ -85,27 +85,40 @@ static int by_frame(const void *left, const void *right)
     return (a->particle > b->particle) - (a->particle < b->particle);
 }
 
-static bool make_lines(rows *r, bool fill)
+enum { LINE_TEXT = 40 }; /* bytes of a filled row in the file, about */
+
+/* Rows between those that were seen are counted before any is made. */
+static clv_status check_gaps(rows *r, const char *path)
+{
+    double made = 0;
+    for (size_t i = 1; i < r->line_count; ++i)
+        if (r->lines[i - 1].particle == r->lines[i].particle)
+            made += (double)r->lines[i].frame - (double)r->lines[i - 1].frame - 1;
+    return blobs_check_gaps(path, made, sizeof *r->lines + LINE_TEXT);
+}
+
+static clv_status make_lines(rows *r, const char *path, bool fill)
 {
     for (size_t i = 0; i < r->count; ++i) {
         const clv_point *p = &r->points[i];
         if (r->particle[i] >= 0 && !add_line(r, (line){ p->frame, r->particle[i], p->y, p->x, i }))
-            return false;
+            return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     }
     if (fill && r->line_count) {
         qsort(r->lines, r->line_count, sizeof *r->lines, by_track);
+        CLV_TRY(check_gaps(r, path));
         for (size_t i = 1, seen = r->line_count; i < seen; ++i) {
             const line a = r->lines[i - 1], b = r->lines[i];
             for (int64_t f = a.frame + 1; a.particle == b.particle && f < b.frame; ++f) {
                 const double part = (double)(f - a.frame) / (double)(b.frame - a.frame);
                 if (!add_line(r, (line){ f, a.particle, a.y + (b.y - a.y) * part,
                                          a.x + (b.x - a.x) * part, SIZE_MAX }))
-                    return false;
+                    return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
             }
         }
     }
     if (r->line_count) qsort(r->lines, r->line_count, sizeof *r->lines, by_frame);
-    return true;
+    return CLV_OK;
 }
 
 /* The text of a row without its field `skip`; quoted fields may hold commas. */
@@ -208,7 +221,7 @@ static int run(int argc, char **argv)
                                            .memory = (size_t)a.memory,
                                            .min_length = (size_t)a.min_length };
         clv_status status = clv_link(r.points, r.count, &options, r.particle, &r.tracks);
-        if (!status && !make_lines(&r, a.fill_gaps)) status = clv_fail(CLV_E_MEMORY, "no memory");
+        if (!status) status = make_lines(&r, argv[1], a.fill_gaps);
         if (!status) status = write_rows(&r, a.output);
         code = cli_status(&cli_link, status);
     }
@@ -229,6 +242,6 @@ const cli_command cli_link = {
         "which\n"
         "rows are the same particle, and writes the table with a column \"particle\". The "
         "assignment\n"
-        "between frames is the best possible one, in every group of spots however large.",
+        "between frames is the best possible one, in every group of up to some 2000 spots.",
     .run = run,
 };

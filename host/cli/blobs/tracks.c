@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/io/room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +53,27 @@ static clv_spot step_between(const clv_spot *a, const clv_spot *b, uint32_t fram
     };
 }
 
+clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each)
+{
+    static const double most = 1e8;
+    if (made > most)
+        return clv_fail(
+            CLV_E_MEMORY,
+            "%s: --fill-gaps would make %.4g spots where %.4g are possible: give a smaller "
+            "--memory, or leave --fill-gaps out",
+            path, made, most);
+    return clv_io_need(path, "with its gaps filled", (uint64_t)(made * (double)bytes_each));
+}
+
 /* Spots for the frames in which a track was not seen; members are by track and frame. */
 static clv_status fill_gaps(member **members, size_t *count)
 {
     size_t room = *count, total = *count;
+    double made = 0;
+    for (size_t i = 1; i < *count; ++i)
+        if ((*members)[i].particle == (*members)[i - 1].particle)
+            made += (double)(*members)[i].spot.frame - (double)(*members)[i - 1].spot.frame - 1;
+    CLV_TRY(blobs_check_gaps("blobs", made, 2 * sizeof **members));
     for (size_t i = 1, seen = *count; i < seen; ++i) {
         if ((*members)[i].particle != (*members)[i - 1].particle) continue;
         const uint32_t last = (*members)[i].spot.frame;

@@ -57,7 +57,7 @@ static clv_status copy_file(const char *from, const char *to, const char *name)
     *slash = '\0';
     CLV_TRY(clv_dir_make(target));
     *slash = '/';
-    CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
+    CLV_TRY(clv_file_read_plain(source, LARGEST, &data, &length));
     const clv_status status = clv_file_write(target, data, length);
     clv_free(data);
     return status;
@@ -102,7 +102,7 @@ static clv_status write_config(const char *from, const char *to, const cli_class
     clv_json *root = NULL, *out = clv_json_object();
     CLV_TRY(path_of(source, from, "config.json"));
     CLV_TRY(path_of(target, to, "config.json"));
-    CLV_TRY(clv_file_read(source, LARGEST, &data, &length));
+    CLV_TRY(clv_file_read_plain(source, LARGEST, &data, &length));
     clv_status status = clv_json_parse(source, data, length, &root);
     for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
         if (!classes->count || !is_ours(key)) clv_json_add_copy(out, key, clv_json_get(root, key));

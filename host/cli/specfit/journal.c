@@ -49,7 +49,7 @@ static void add_digest(clv_text *text, const char *key, const void *data, size_t
 static clv_status add_file(clv_text *text, const char *key, const char *path)
 {
     struct stat facts;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0 || fstat(file, &facts)) {
         const clv_status status = clv_fail(CLV_E_IO, "%s: %s", path, strerror(errno));
         if (file >= 0) close(file);

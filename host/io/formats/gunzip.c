@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/io/room.h"
 
 #ifdef CLEAVE_HAVE_CFITSIO /* which needs zlib too */
 
@@ -46,7 +47,10 @@ static clv_status refill(unpacker *u)
 
 static clv_status grow(unpacker *u)
 {
-    const size_t capacity = u->capacity + CLV_MAX(u->capacity / 2, (size_t)AT_ONCE);
+    const size_t room = (size_t)CLV_MIN(clv_io_room(), (uint64_t)SIZE_MAX);
+    size_t capacity = u->capacity + CLV_MAX(u->capacity / 2, (size_t)AT_ONCE);
+    if (capacity > room && u->used < room) capacity = room;
+    CLV_TRY(clv_io_need(u->input->path, "unpacked", capacity));
     char *bytes = clv_realloc(u->out, capacity, 1);
     if (!bytes)
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu unpacked bytes", u->input->path,
@@ -69,6 +73,7 @@ static clv_status guess_capacity(unpacker *u)
     const uint64_t claimed =
         end[0] | (uint64_t)end[1] << 8 | (uint64_t)end[2] << 16 | (uint64_t)end[3] << 24;
     u->capacity = (size_t)CLV_MIN(claimed, length * MOST_PER_BYTE);
+    CLV_TRY(clv_io_need(u->input->path, "unpacked", u->capacity));
     return grow(u);
 }
 

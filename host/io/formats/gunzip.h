@@ -7,7 +7,8 @@
 
 /* All members of an opened file, one after the other, sums checked; zeros and other bytes after the
  * last member are left out, as gzip does. Free *bytes with clv_free; NULL after a failure.
- * CLV_E_IO; CLV_E_FORMAT: damaged or cut; CLV_E_MEMORY. */
+ * CLV_E_IO; CLV_E_FORMAT: damaged or cut; CLV_E_MEMORY, also for
+ * more bytes than clv_io_room allows. */
 clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length);
 
 #endif

@@ -199,6 +199,20 @@ static clv_status count_contiguous(clv_movie *movie, tiff_movie *t, size_t image
     return CLV_OK;
 }
 
+/* ImageJ writes all that it promises into one file; OME may spread it over several, and says so only in the
+ * text that we do not follow. */
+static clv_status check_promise(clv_movie *movie, const clv_tiff_story *story, size_t pages,
+                                bool partial)
+{
+    const double promised = clv_tiff_promised(story);
+    if (promised <= (double)pages) return CLV_OK;
+    if (story->imagej && !partial)
+        return clv_movie_short(movie->path, "truncated: ImageJ promises more images", pages);
+    clv_movie_notice(movie, "its description promises %.12g images, %zu are there\n", promised,
+                     pages);
+    return CLV_OK;
+}
+
 static clv_status choose_sample(tiff_movie *t, const clv_movie_options *options)
 {
     if (t->photometric == PHOTOMETRIC_PALETTE)
@@ -336,7 +350,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
         return clv_fail(CLV_E_FORMAT, "%s: %s", movie->path, why(t));
     look_at_page(t);
     if (!TIFFGetField(t->tiff, TIFFTAG_IMAGEDESCRIPTION, &description)) description = NULL;
-    clv_tiff_read_story(description, &story, f);
+    CLV_TRY(clv_tiff_read_story(movie->path, description, &story, f));
     float resolution = 0;
     if (story.imagej && TIFFGetField(t->tiff, TIFFTAG_XRESOLUTION, &resolution) && resolution > 0 &&
         f->pixel_unit[0])
@@ -355,6 +369,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
         pages = t->chain.count;
     }
     if (t->samples > 1) story.channels = 1;
+    CLV_TRY(check_promise(movie, &story, pages, options->partial));
     CLV_TRY(clv_tiff_choose(movie->path, &story, options, pages, &t->choice));
     f->frames = t->choice.frames, f->height = t->height, f->width = t->width;
     f->type = clv_movie_type(t->stored);

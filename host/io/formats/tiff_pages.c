@@ -12,12 +12,16 @@
 #include "host/io/stream.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_PAGES = 1 << 26 };
+enum {
+    MOST_PAGES = 1000000, /* libtiff 4.5 finds none where there are more than 2^20 */
+    MOST_PROMISED = 999999999 /* planes along an axis, and images */
+};
 
 typedef struct walker {
     clv_input input;
@@ -92,8 +96,12 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
             chain->damage = "truncated: it ends inside a page's directory";
             return CLV_OK;
         }
-        if (chain->count == MOST_PAGES ||
-            !clv_reserve(&chain->offset, &room, chain->count + 1, sizeof *chain->offset))
+        if (chain->count == MOST_PAGES)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: has more than %d pages, and no more can be read; split it, or "
+                            "write it as .npy",
+                            w->input.path, MOST_PAGES);
+        if (!clv_reserve(&chain->offset, &room, chain->count + 1, sizeof *chain->offset))
             return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu pages", w->input.path,
                             chain->count + 1);
         chain->offset[chain->count++] = offset;
@@ -142,10 +150,14 @@ static double told(const char *text, const char *key, double fallback)
     return clv_parse_double(word, &value) ? value : fallback;
 }
 
-static size_t count_told(const char *text, const char *key)
+/* 0: not told. */
+static size_t count_told(clv_tiff_story *s, const char *text, const char *key)
 {
     const double value = told(text, key, 0);
-    return value >= 1 && value < 1e9 ? (size_t)value : 0;
+    const char *found = strstr(text, key);
+    const bool number = found && strspn(found + strlen(key), "0123456789+-.eE");
+    if (value > MOST_PROMISED || (number && value != floor(value)) || value < 0) s->absurd = found;
+    return value >= 1 && value <= MOST_PROMISED ? (size_t)value : 0;
 }
 
 static void word_told(const char *text, const char *key, const char *ends, char *out, size_t room)
@@ -164,10 +176,10 @@ static void word_told(const char *text, const char *key, const char *ends, char 
 static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
 {
     s->imagej = true;
-    s->images = count_told(text, "\nimages=");
-    s->channels = count_told(text, "\nchannels=");
-    s->slices = count_told(text, "\nslices=");
-    s->frames = count_told(text, "\nframes=");
+    s->images = count_told(s, text, "\nimages=");
+    s->channels = count_told(s, text, "\nchannels=");
+    s->slices = count_told(s, text, "\nslices=");
+    s->frames = count_told(s, text, "\nframes=");
     if (!s->frames && s->slices) s->frames = s->slices, s->slices = 0; /* a stack over time */
     memcpy(s->order, "CZT", 4);
     word_told(text, "\nunit=", "\n", f->pixel_unit, sizeof f->pixel_unit);
@@ -181,9 +193,9 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     char order[16];
     if (!pixels) return;
     s->ome = true;
-    s->channels = count_told(pixels, "SizeC=\"");
-    s->slices = count_told(pixels, "SizeZ=\"");
-    s->frames = count_told(pixels, "SizeT=\"");
+    s->channels = count_told(s, pixels, "SizeC=\"");
+    s->slices = count_told(s, pixels, "SizeZ=\"");
+    s->frames = count_told(s, pixels, "SizeT=\"");
     word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
     memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
     f->pixel_size = told(pixels, "PhysicalSizeX=\"", 0);
@@ -194,12 +206,29 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     if (f->interval > 0 && !f->time_unit[0]) memcpy(f->time_unit, "s", 2);
 }
 
-void clv_tiff_read_story(const char *description, clv_tiff_story *story, clv_movie_facts *facts)
+clv_status clv_tiff_read_story(const char *path, const char *description, clv_tiff_story *story,
+                               clv_movie_facts *facts)
 {
     *story = (clv_tiff_story){ 0 };
-    if (!description) return;
+    if (!description) return CLV_OK;
     if (clv_starts_with(description, "ImageJ=")) read_imagej(description, story, facts);
     if (strstr(description, "<OME")) read_ome(description, story, facts);
+    if (!story->absurd) return CLV_OK;
+    const char *number = story->absurd + (*story->absurd == '\n');
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: its description promises %.*s, but numbers of planes are whole and at most "
+        "%d: the file is damaged, or made to do damage",
+        path, (int)CLV_MIN(strcspn(number, "\n >"), (size_t)60), number, MOST_PROMISED);
+}
+
+double clv_tiff_promised(const clv_tiff_story *s)
+{
+    const double all = (double)CLV_MAX(s->channels, (size_t)1) *
+                       (double)CLV_MAX(s->slices, (size_t)1) *
+                       (double)CLV_MAX(s->frames, (size_t)1);
+    const bool told = s->channels || s->slices || s->frames;
+    return CLV_MAX((double)s->images, told ? all : 0);
 }
 
 clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,

@@ -20,10 +20,15 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain);
 typedef struct clv_tiff_story {
     bool imagej, ome;
     size_t images, channels, slices, frames;
-    char order[8]; /* axes from the fastest: "CZT" */
+    const char *absurd; /* the number that is beyond all bounds, where it begins; NULL: none */
+    char order[8];      /* axes from the fastest: "CZT" */
 } clv_tiff_story;
 
-void clv_tiff_read_story(const char *description, clv_tiff_story *story, clv_movie_facts *facts);
+/* CLV_E_FORMAT for a number of planes that no file can have. */
+clv_status clv_tiff_read_story(const char *path, const char *description, clv_tiff_story *story,
+                               clv_movie_facts *facts);
+/* Planes that the description promises; 0: it tells none. */
+double clv_tiff_promised(const clv_tiff_story *story);
 
 /* The pages that are the movie: `first` and every `step`-th of `frames`. CLV_E_FORMAT: several
  * channels or planes, and no choice. */

@@ -297,7 +297,7 @@ clv_status clv_speclib_read(const char *folder, clv_speclib *out)
             "%s: not a library of templates: cannot find %s (%s). A library is a folder that "
             "packaging/rvspecfit_library.py or `cleave demo` has made",
             folder, path.data, strerror(errno));
-    if (!status) status = clv_file_read(path.data, MAX_JSON, &text, &length);
+    if (!status) status = clv_file_read_plain(path.data, MAX_JSON, &text, &length);
     if (!status) status = clv_json_parse(path.data, text, length, &root);
     if (!status) status = read_all(folder, path.data, root, out);
     if (status) clv_speclib_clear(out);

@@ -321,7 +321,7 @@ static clv_status take_template(clv_lm_model *m)
     if (clv_folder_has(m->path, "chat_template.jinja")) {
         char *path = clv_folder_path(m->path, "chat_template.jinja"), *text = NULL;
         size_t length;
-        clv_status status = path ? clv_file_read(path, MOST_TEMPLATE, &text, &length)
+        clv_status status = path ? clv_file_read_plain(path, MOST_TEMPLATE, &text, &length)
                                  : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
         clv_free(path);
         m->chat_template = text;

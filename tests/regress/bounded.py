@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small file makes bounded work, or is refused in words that name the limit.
+
+- A gzip file of 9 MB took 16.5 GB of memory: unpacked bytes count against --mem-limit, or half of what is free.
+- `link --memory 2000000000 --fill-gaps` on two rows made 2e9 rows, in 14.9 GB.
+- 3000 spots in one place of two frames were assigned to each other for more than two minutes.
+- A TIFF file of many pages was cut at some limit of the library, and ImageJ's and OME's headers that promise 2e9 or
+  1e24 planes were taken as one plane, without a word.
+- A FIFO as config.json of a model, or in the place of a cached file, hung for ever.
+
+usage: bounded.py CLEAVE CLI_TESTS"""
+import gzip
+import os
+import resource
+import struct
+import sys
+import time
+
+import kit
+
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+MIB = 1 << 20
+
+
+def peak():
+    """Bytes; of the largest child so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
+def fits(width, frames):
+    cards = ["SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    3",
+             "NAXIS1  = %20d" % width, "NAXIS2  = %20d" % width, "NAXIS3  = %20d" % frames, "END"]
+    head = "".join(card.ljust(80) for card in cards)
+    return (head + " " * (-len(head) % 2880)).encode()
+
+
+def check_gzip():
+    with gzip.open("bomb.fits.gz", "wb", 9) as file:
+        file.write(fits(1024, 400))
+        for _ in range(400):
+            file.write(bytes(MIB))
+    if os.path.getsize("bomb.fits.gz") > MIB:
+        kit.wrong("the bomb is no bomb")
+    kit.write_npy("angles.npy", (400,), [0.1 * i for i in range(400)])
+    kit.write_npy("psf.npy", (9, 9), [1.0] * 81)
+    before = peak()
+    arguments = ["paco", "bomb.fits.gz", "angles.npy", "psf.npy", "-o", "maps", "--mode", "reference"]
+    kit.expect(1, "--mem-limit", *arguments, "--mem-limit", "64M")
+    kit.expect(1, "67.1 MB may be used", *arguments, "--mem-limit", "64MiB")
+    # without the last four bytes, the length that the file claims is wrong: nothing is believed
+    with open("bomb.fits.gz", "rb") as file:
+        data = file.read()
+    kit.write("lies.fits.gz", data[:-4] + struct.pack("<I", 4096))
+    kit.expect(1, "--mem-limit", *[a.replace("bomb", "lies") for a in arguments], "--mem-limit", "64M")
+    if peak() - before > 200 * MIB:
+        kit.wrong("unpacking took %d MiB in spite of the limit" % ((peak() - before) >> 20))
+
+
+def check_link():
+    kit.write("two.csv", "frame,y,x\n0,1,1\n2000000000,1,1\n")
+    kit.expect(1, "1e+08 are possible", "link", "two.csv", "-o", "out.csv", "--search", "3", "--memory", "2000000000",
+               "--fill-gaps")
+    kit.expect(0, "", "link", "two.csv", "-o", "out.csv", "--search", "3", "--memory", "2000000000", "-q")
+    kit.write("crowd.csv", "frame,y,x\n" + "".join("%d,1,1\n" % (i % 2) for i in range(6000)))
+    started = time.monotonic()
+    kit.expect(2, "at most 2e+10 are done", "link", "crowd.csv", "-o", "out.csv", "--search", "3")
+    if time.monotonic() - started > 20:
+        kit.wrong("3000 spots in one place were refused after %.0f s" % (time.monotonic() - started))
+
+
+def tiff(name, description, pages=1, size=8):
+    """Little-endian; every page shows the same pixels."""
+    text = description.encode() + b"\0"
+    pixels = 8
+    words = pixels + size * size
+    tags = [(256, 4, 1, size), (257, 4, 1, size), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1),
+            (270, 2, len(text), words), (273, 4, 1, pixels), (277, 3, 1, 1), (278, 4, 1, size),
+            (279, 4, 1, size * size)]
+    page = 2 + 12 * len(tags) + 4
+    first = words + len(text) + len(text) % 2
+    body = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    with open(name, "wb") as file:
+        file.write(b"II*\0" + struct.pack("<I", first) + bytes(i % 251 for i in range(size * size)) + text +
+                   b"\0" * (len(text) % 2))
+        for i in range(pages):
+            file.write(body + struct.pack("<I", first + (i + 1) * page if i + 1 < pages else 0))
+    return name
+
+
+def check_tiff():
+    def refused(part, name):
+        kit.expect(2, part, "blobs", name, "-o", "spots.csv", "--mode", "reference")
+
+    for key in "images", "frames", "slices", "channels":
+        tiff("j.tif", "ImageJ=1.53\n%s=2000000000\n" % key)
+        refused("promises %s=2000000000" % key, "j.tif")
+        tiff("j.tif", "ImageJ=1.53\n%s=1e24\n" % key)
+        refused("promises %s=1e24" % key, "j.tif")
+    tiff("o.tif", '<OME><Pixels SizeC="1" SizeZ="1" SizeT="1e24"></Pixels></OME>')
+    refused("SizeT", "o.tif")
+    tiff("j.tif", "ImageJ=1.53\nimages=5\nframes=5\n", pages=3)
+    refused("ImageJ promises more images", "j.tif")
+    kit.expect(0, "5 images, 3 are there", "blobs", "j.tif", "-o", "spots.csv", "--mode", "reference", "--partial")
+    tiff("o.tif", '<OME><Pixels SizeC="1" SizeZ="1" SizeT="40"></Pixels></OME>', pages=3)
+    kit.expect(0, "promises 40 images, 3 are there", "blobs", "o.tif", "-o", "spots.csv", "--mode", "reference")
+    tiff("over.tif", "", pages=1000001, size=1)
+    refused("more than 1000000 pages", "over.tif")
+    os.remove("over.tif")
+    pages = 70000
+    tiff("many.tif", "", pages=pages, size=1)
+    done = kit.run("blobs", "many.tif", "-o", "spots.csv", "--mode", "reference", "--frames=69990:70000")
+    if done.returncode != 0 or b"10 frames" not in done.stdout:
+        kit.wrong("%d pages: %d, %r, %r" % (pages, done.returncode, done.stdout, done.stderr))
+
+
+def check_fifos():
+    text_embed.make_model("model")
+    kit.write("texts.txt", "the cats\n")
+    for name in "config.json", "tokenizer.json":
+        os.rename("model/" + name, "kept.json")
+        os.mkfifo("model/" + name)
+        for command in ("embed", "model", "-i", "texts.txt", "-o", "v.npy"), ("generate", "model", "-p", "a"):
+            try:
+                done = kit.run(*command, "--mode", "reference", timeout=20)
+                if done.returncode == 0:
+                    kit.wrong("a FIFO was taken for %s" % name)
+            except kit.subprocess.TimeoutExpired:
+                kit.wrong("%s: %s as a FIFO hangs" % (command[0], name))
+        os.remove("model/" + name)
+        os.rename("kept.json", "model/" + name)
+    kit.expect(0, "", "embed", "model", "-i", "texts.txt", "-o", "v.npy", "--mode", "reference", "-q")
+    os.mkfifo("m.gguf")
+    for command in ("tokenize", "m.gguf"), ("generate", "m.gguf", "-p", "a"):
+        try:
+            kit.run(*command, timeout=20)
+        except kit.subprocess.TimeoutExpired:
+            kit.wrong("%s: a model that is a FIFO hangs" % command[0])
+    cache = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
+    os.makedirs(cache, mode=0o700, exist_ok=True)
+    for name in "speeds.txt", "tuning.txt", "devices.txt":
+        path = os.path.join(cache, name)
+        if os.path.exists(path):
+            os.remove(path)
+        os.mkfifo(path, 0o600)
+    try:
+        kit.expect(0, "", "demo", "-q", "-o", "made", "--mode", "reference", timeout=120)
+    except kit.subprocess.TimeoutExpired:
+        kit.wrong("a FIFO in the cache hangs")
+
+
+check_gzip()
+check_link()
+check_tiff()
+check_fifos()
+kit.finish()
