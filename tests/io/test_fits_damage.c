@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "host/io/formats/fits.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -180,6 +182,137 @@ static void claimed_sizes_are_checked(void **state)
     }
 }
 
+/* CFITSIO 4.2 has room for 99 axes, and writes those that a header claims. */
+static void more_axes_than_the_library_has_room_for(void **state)
+{
+    (void)state;
+    static const char *const claims[] = {
+        "100", "200", "999", "99999999999999999999", "-1", "1E2"
+    };
+    double *values;
+    size_t count;
+    clv_file_array array;
+    EXPECT_FAIL(CLV_E_FORMAT,
+                "header's NAXIS is larger, but it must be a whole number from 0 to 99",
+                clv_fits_read(io_data("axes200.fits"), -1, &array, NULL));
+    EXPECT_FAIL(CLV_E_FORMAT, "NAXIS",
+                clv_fits_read_vector(io_data("axes200.fits"), &values, &count));
+    for (size_t i = 0; i < CLV_LEN(claims); ++i)
+        for (int hdu = 0; hdu < 2; ++hdu) { /* also in an extension, and under a long name */
+            char file[3 * 2880], line[81];
+            memset(file, ' ', sizeof file);
+            const char *const first[] = { "SIMPLE  =                    T",
+                                          "BITPIX  =                    8",
+                                          hdu ? "NAXIS   =                    0" : line, "END" };
+            const char *const second[] = { "XTENSION= 'IMAGE   '", "BITPIX  =                    8",
+                                           line, "END" };
+            snprintf(line, sizeof line, hdu ? "HIERARCH NAXIS = %s" : "NAXIS   = %20s", claims[i]);
+            for (size_t c = 0; c < 4; ++c) {
+                memcpy(file + 80 * c, first[c], strlen(first[c]));
+                memcpy(file + 2880 + 80 * c, second[c], strlen(second[c]));
+            }
+            EXPECT_FAIL(CLV_E_FORMAT, "header's NAXIS",
+                        clv_fits_read(io_make("axes.fits", file, sizeof file), hdu, &array, NULL));
+        }
+}
+
+/* The library's function for a column's width copies TDISP of any length into 20 bytes. */
+static void a_long_display_form_is_not_copied(void **state)
+{
+    (void)state;
+    static const char *const cards[] = { "SIMPLE  =                    T",
+                                         "BITPIX  =                    8",
+                                         "NAXIS   =                    0",
+                                         "EXTEND  =                    T", "END" };
+    static const char *const table[] = {
+        "XTENSION= 'BINTABLE'",
+        "BITPIX  =                    8",
+        "NAXIS   =                    2",
+        "NAXIS1  =                    4",
+        "NAXIS2  =                    2",
+        "PCOUNT  =                    0",
+        "GCOUNT  =                    1",
+        "TFIELDS =                    1",
+        "EXTNAME = 'T'",
+        "TTYPE1  = 'NAME'",
+        "TFORM1  = '4A'",
+        "TDISP1  = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'",
+        "END"
+    };
+    char file[3 * 2880];
+    memset(file, ' ', sizeof file);
+    for (size_t c = 0; c < CLV_LEN(cards); ++c)
+        memcpy(file + 80 * c, cards[c], strlen(cards[c]));
+    for (size_t c = 0; c < CLV_LEN(table); ++c)
+        memcpy(file + 2880 + 80 * c, table[c], strlen(table[c]));
+    memcpy(file + 5760, "ab  wxyz", 8);
+    clv_file_array array;
+    bool found;
+    EXPECT_OK(clv_fits_read_column(io_make("tdisp.fits", file, sizeof file), "T", "NAME", CLV_U8,
+                                   &array, &found));
+    assert_true(found);
+    assert_int_equal(array.shape[1], 5); /* not the 66 of TDISP */
+    assert_string_equal((const char *)array.data + 5, "wxyz");
+    clv_file_array_clear(&array);
+}
+
+/* Whatever tiles hold: the process that unpacks them may crash, and we go on. */
+static void damaged_tiles_are_an_error(void **state)
+{
+    (void)state;
+    unsigned char *bytes;
+    size_t length, failed = 0, crashed = 0;
+    uint64_t chance = 25;
+    clv_file_array array;
+    EXPECT_FAIL(CLV_E_FORMAT, "in a process of its own, and it crashed (signal 8)",
+                clv_fits_read(io_data("compressed_fpe.fits"), -1, &array, NULL));
+    io_load(io_data("tiles.fits.fz"), &bytes, &length);
+    unsigned char *bent = malloc(length);
+    for (int round = 0; round < 60; ++round) {
+        memcpy(bent, bytes, length);
+        for (int k = 0; k < 1 + round % 5; ++k) {
+            const size_t at =
+                2880 + (size_t)(test_uniform(&chance, 0, 1) * (double)(length - 2881));
+            bent[at] = (unsigned char)(test_uniform(&chance, 0, 1) * 255);
+        }
+        const char *path = io_make("bent.fz", bent, length);
+        for (int hdu = 1; hdu <= 3; ++hdu) {
+            const clv_status status = clv_fits_read(path, hdu, &array, NULL);
+            failed += status != CLV_OK;
+            crashed += status && strstr(clv_error_message(), "process of its own") != NULL;
+            clv_file_array_clear(&array);
+        }
+    }
+    assert_in_range(failed, 10, 179);
+    printf("%zu of 180 damaged images were refused, %zu of them ended their process\n", failed,
+           crashed);
+    free(bent), free(bytes);
+}
+
+static void *read_tiles(void *wrong)
+{
+    for (int i = 0; i < 20; ++i) {
+        clv_file_array array = { 0 };
+        if (clv_fits_read(io_data("tiles.fits.fz"), 1 + i % 3, &array, NULL)) ++*(int *)wrong;
+        clv_file_array_clear(&array);
+    }
+    return NULL;
+}
+
+/* The child is made while other threads are inside CFITSIO. */
+static void tiles_are_read_by_many_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    int wrong[4] = { 0 };
+    for (size_t i = 0; i < CLV_LEN(threads); ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_tiles, &wrong[i]), 0);
+    for (size_t i = 0; i < CLV_LEN(threads); ++i) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(wrong[i], 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +320,10 @@ int main(void)
         cmocka_unit_test(gzip_files_have_members_and_sums),
         cmocka_unit_test(a_name_without_quotes_does_not_reach_the_library),
         cmocka_unit_test(claimed_sizes_are_checked),
+        cmocka_unit_test(more_axes_than_the_library_has_room_for),
+        cmocka_unit_test(a_long_display_form_is_not_copied),
+        cmocka_unit_test(damaged_tiles_are_an_error),
+        cmocka_unit_test(tiles_are_read_by_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

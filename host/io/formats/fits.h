@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FITS images and vectors; only host/io/fits.c knows the library. A path is a path: brackets,
+/* FITS images and vectors; only host/io/fits/ knows the library. A path is a path: brackets,
  * "http://" and the like in it mean nothing. In a build without FITS every call is a
  * CLV_E_FORMAT that says so. Threads: any, also on the same file.
  *
- * Claimed sizes are checked against the file, and fuzzing finds nothing in plain images and
- * tables. Tile-compressed images are another matter: CFITSIO (4.2) trusts what the tiles hold, so
- * take those only from where you would take a program. */
+ * Claimed sizes are checked against the file, headers before CFITSIO reads them. Tile-compressed images are
+ * unpacked in a process of their own, which can do nothing but compute, because CFITSIO (4.2) trusts what the
+ * tiles hold: damage that crashes it is CLV_E_FORMAT. That process is made by fork, of a process with any number
+ * of threads. */
 #ifndef CLEAVE_HOST_IO_FORMATS_FITS_H
 #define CLEAVE_HOST_IO_FORMATS_FITS_H
 

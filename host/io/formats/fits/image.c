@@ -7,11 +7,17 @@
 #include "base/error.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_COMPRESSION = 10000 /* by tiles; constant images reach about 1000 */ };
 
 bool clv_fits_has_image(const clv_fits_source *source)
 {
+    if (source->tiles.found) {
+        for (int i = 0; i < CLV_MIN((int)source->tiles.rank, CLV_MAX_RANK); ++i)
+            if (source->tiles.axis[i] < 1) return false;
+        return source->tiles.rank > 0;
+    }
     fitsfile *file = source->file;
     int error = 0, kind = ANY_HDU, naxis = 0;
     LONGLONG naxes[9] = { 0 };
@@ -65,6 +71,17 @@ static const struct {
     { FLOAT_IMG, TFLOAT, CLV_F32, TFLOAT, CLV_F32 },
     { DOUBLE_IMG, TDOUBLE, CLV_F64, TDOUBLE, CLV_F64 },
 };
+
+bool clv_fits_type_is_known(const clv_fits_image *image)
+{
+    for (size_t i = 0; i < CLV_LEN(pixel_types); ++i) {
+        if (image->type == pixel_types[i].type && image->array_type == pixel_types[i].plain)
+            return true;
+        if (image->type == pixel_types[i].type_blank && image->array_type == pixel_types[i].blank)
+            return true;
+    }
+    return false;
+}
 
 /* Only asks whether the card is there: reading a long text as an integer writes beyond a buffer of
  * CFITSIO 4.2 (ffc2j), and Debian's build aborts then. So no card is read as an integer here. */
@@ -127,6 +144,11 @@ clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out)
     int error = 0, naxis = 0;
     LONGLONG naxes[CLV_MAX_RANK] = { 0 };
     *out = (clv_fits_image){ 0 };
+    if (source->tiles.found) {
+        CLV_TRY(clv_fits_unpack(source));
+        *out = *clv_fits_unpacked(source, NULL);
+        return CLV_OK;
+    }
     out->compressed = fits_is_compressed_image(source->file, &error);
     fits_get_img_paramll(source->file, CLV_MAX_RANK, &out->bitpix, &naxis, naxes, &error);
     if (error) return clv_fits_error(source->path, "read the image's header", error);
@@ -143,6 +165,14 @@ clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out)
 clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *image, size_t first,
                                size_t count, void *data)
 {
+    if (source->tiles.found) {
+        const char *pixels;
+        CLV_TRY(clv_fits_unpack(source));
+        const clv_fits_image *whole = clv_fits_unpacked(source, &pixels);
+        const size_t size = clv_type_size(whole->array_type);
+        memcpy(data, pixels + first * size, count * size);
+        return CLV_OK;
+    }
     /* Without a value for blank pixels CFITSIO reads floats straight into `data`. */
     const bool check = image->blanks || image->compressed;
     float nan32 = NAN;

@@ -10,18 +10,40 @@
 
 #include <stdbool.h>
 
+/* What a header says of a tile-compressed image, as read by us (screen.c). */
+typedef struct clv_fits_tiles {
+    bool found;                       /* the current HDU is one */
+    bool mentioned;                   /* CFITSIO might take it for one */
+    int hdu;                          /* its number, from 0 */
+    int64_t rank, axis[CLV_MAX_RANK]; /* as FITS counts axes; -1: no number */
+    char *hidden;                     /* the Z that was, in the source's bytes */
+} clv_fits_tiles;
+
 /* Stays where it is while open: CFITSIO points into it. */
 typedef struct clv_fits_source {
     const char *path; /* borrowed, for messages */
     fitsfile *file;
     clv_input input; /* for a look at headers before CFITSIO reads them */
-    char *bytes;     /* unpacked, when the file is compressed by gzip */
+    char *bytes;     /* the whole file, when it is compressed by gzip or has compressed images */
     size_t length;
+    clv_fits_tiles tiles;
+    void *unpacked; /* the current compressed image, once it was asked for */
+    size_t unpacked_bytes;
 } clv_fits_source;
 
 /* At the primary HDU. */
 clv_status clv_fits_open(clv_fits_source *source, const char *path);
 void clv_fits_close(clv_fits_source *source); /* accepts one that is zero or failed to open */
+
+/* Of a card that CFITSIO has not seen: refuses what it reads without a check, and notes tiles. */
+clv_status clv_fits_screen_card(const char *path, char *card, clv_fits_tiles *tiles);
+/* Makes "ZIMAGE" another word, so that CFITSIO takes a compressed image for the table that holds it. Returns the
+ * first character that was changed, from Z; NULL: the card has no such word. */
+char *clv_fits_hide_tiles(char *card);
+bool clv_fits_mentions_tiles(char *card);
+/* Has the current HDU's tiles unpacked, in a process of its own: CLV_E_FORMAT when that crashes. */
+clv_status clv_fits_unpack(clv_fits_source *source);
+void clv_fits_forget(clv_fits_source *source);
 
 /* To the next HDU; *more is false behind the last one. No other way leads to an HDU whose header
  * nobody has looked at. */
@@ -45,6 +67,10 @@ typedef struct clv_fits_image {
 } clv_fits_image;
 
 bool clv_fits_has_image(const clv_fits_source *source);
+/* What was unpacked, and its pixels. */
+const clv_fits_image *clv_fits_unpacked(const clv_fits_source *source, const char **pixels);
+/* Whether the types in it belong together: it may come from a process that went astray. */
+bool clv_fits_type_is_known(const clv_fits_image *image);
 clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out);
 /* `count` pixels from pixel `first` on as image->type. */
 clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *image, size_t first,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "host/io/formats/gunzip.h"
+#include "host/io/room.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,16 +35,6 @@ clv_status clv_fits_error(const char *path, const char *doing, int error)
 
 /* ---- headers ------------------------------------------------------------------------------- */
 
-/* CFITSIO 4.2 copies a column's name of 70 characters, a text without quotes, into room for 69. */
-static bool is_good_name(const char *card)
-{
-    enum { VALUE = 9 };
-    if (memcmp(card, "TTYPE", 5) != 0) return true;
-    for (int i = VALUE; i < CARD; ++i)
-        if (card[i] != ' ') return card[i] == '\'' || card[i] == '/';
-    return true;
-}
-
 static bool is_end(const char *card)
 {
     static const char end[] = "END     "; /* where CFITSIO stops as well */
@@ -65,21 +56,31 @@ static clv_status read_block(clv_fits_source *source, uint64_t at, char *block)
     return clv_input_read(&source->input, block, there);
 }
 
-/* The header that begins at byte `at`, to its end or that of the file. */
-static clv_status check_header(clv_fits_source *source, uint64_t at)
+/* Looks at the header that begins at byte `at`, to its end or that of the file, and at what it says of tiles. */
+static clv_status check_header(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
 {
     char block[BLOCK];
     const uint64_t length = source->bytes ? source->length : source->input.length;
+    *tiles = (clv_fits_tiles){ 0 };
     for (; at < length; at += BLOCK) {
         CLV_TRY(read_block(source, at, block));
-        for (const char *card = block; card < block + BLOCK; card += CARD) {
+        for (char *card = block; card < block + BLOCK; card += CARD) {
             if (is_end(card)) return CLV_OK;
-            if (!is_good_name(card))
-                return clv_fail(CLV_E_FORMAT, "%s: the name of a table's column has no quotes",
-                                source->path);
+            CLV_TRY(clv_fits_screen_card(source->path, card, tiles));
         }
     }
     return CLV_OK;
+}
+
+/* Hides the tiles of the header at `at`, in our bytes. */
+static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *tiles)
+{
+    for (; at + CARD <= source->length; at += CARD) {
+        char *card = source->bytes + at;
+        if (is_end(card)) return;
+        char *hidden = clv_fits_hide_tiles(card);
+        if (hidden == card && !tiles->hidden) tiles->hidden = hidden;
+    }
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -136,7 +137,8 @@ static clv_status open_source(clv_fits_source *source)
         memcpy(start, source->bytes, length);
     }
     CLV_TRY(check_start(source->path, start, length));
-    CLV_TRY(check_header(source, 0));
+    CLV_TRY(check_header(source, 0, &source->tiles));
+    source->tiles.found = false; /* the primary HDU has no table to hold tiles */
     fits_clear_errmsg();
     return source->bytes ? open_memory(source) : open_disk(source);
 }
@@ -157,21 +159,65 @@ void clv_fits_close(clv_fits_source *source)
     if (source->file) fits_close_file(source->file, &error);
     fits_clear_errmsg();
     clv_input_close(&source->input);
+    clv_fits_forget(source);
     clv_free(source->bytes);
     *source = (clv_fits_source){ 0 };
 }
 
 /* ---- HDUs ---------------------------------------------------------------------------------- */
 
+/* The whole file into memory, where its header can be changed, and CFITSIO to the same HDU of it. */
+static clv_status take_into_memory(clv_fits_source *source)
+{
+    int number = 0, error = 0;
+    const uint64_t length = source->input.length;
+    fits_get_hdu_num(source->file, &number);
+    fits_close_file(source->file, &error);
+    source->file = NULL;
+    CLV_TRY(clv_io_need(source->path, "to unpack its images", length));
+    source->bytes = clv_alloc((size_t)length, 1);
+    if (!source->bytes)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for its %llu bytes", source->path,
+                        (unsigned long long)length);
+    source->length = (size_t)length;
+    CLV_TRY(clv_input_seek(&source->input, 0));
+    CLV_TRY(clv_input_read(&source->input, source->bytes, source->length));
+    clv_fits_tiles tiles;
+    CLV_TRY(check_header(source, 0, &tiles)); /* by now the file may hold other bytes */
+    hide_tiles(source, 0, &tiles);
+    CLV_TRY(open_memory(source));
+    for (int i = 1; i < number; ++i) {
+        LONGLONG end = 0;
+        error = 0;
+        fits_get_hduaddrll(source->file, NULL, NULL, &end, &error);
+        if (error) return clv_fits_error(source->path, "find an HDU again", error);
+        CLV_TRY(check_header(source, (uint64_t)CLV_MAX(end, (LONGLONG)0), &tiles));
+        hide_tiles(source, (uint64_t)CLV_MAX(end, (LONGLONG)0), &tiles);
+        if (fits_movrel_hdu(source->file, 1, NULL, &error))
+            return clv_fits_error(source->path, "read again", error);
+    }
+    return CLV_OK;
+}
+
 clv_status clv_fits_next(clv_fits_source *source, bool *more)
 {
     int number = 0, error = 0;
+    clv_fits_tiles tiles;
     LONGLONG end = 0;
     *more = false;
     if (fits_get_hdu_num(source->file, &number) >= MAX_HDUS) return CLV_OK;
     fits_get_hduaddrll(source->file, NULL, NULL, &end, &error);
     if (error) return clv_fits_error(source->path, "find the next HDU", error);
-    CLV_TRY(check_header(source, (uint64_t)CLV_MAX(end, (LONGLONG)0)));
+    const uint64_t at = (uint64_t)CLV_MAX(end, (LONGLONG)0);
+    CLV_TRY(check_header(source, at, &tiles));
+    if (tiles.mentioned && !source->bytes) {
+        CLV_TRY(take_into_memory(source));
+        CLV_TRY(check_header(source, at, &tiles));
+    }
+    if (tiles.mentioned) hide_tiles(source, at, &tiles);
+    tiles.hdu = number;
+    clv_fits_forget(source);
+    source->tiles = tiles;
     *more = !fits_movrel_hdu(source->file, 1, NULL, &error);
     if (error && error != END_OF_FILE)
         return clv_fits_error(source->path, "read the next HDU", error);

@@ -150,11 +150,17 @@ clv_status clv_fits_read_vector(const char *path, double **values, size_t *count
 static clv_status read_texts(clv_fits_source *source, int column, size_t rows,
                              clv_file_array *array)
 {
-    int error = 0, width = 0, any;
+    int error = 0, any, type = 0;
+    LONGLONG repeat = 0, width = 0;
     char nothing[] = "";
     const char *path = source->path;
-    fits_get_col_display_width(source->file, column, &width, &error);
-    if (error || width < 1 || width > 10000) return clv_fits_error(path, "read a column", error);
+    /* Not fits_get_col_display_width: it copies TDISP of any length into 20 bytes. */
+    fits_get_coltypell(source->file, column, &type, &repeat, &width, &error);
+    if (error) return clv_fits_error(path, "read a column", error);
+    if (width < 1 || width > 10000)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: a column has texts of %lld characters, 1 to 10000 expected", path,
+                        (long long)width);
     const size_t shape[] = { rows, (size_t)width + 1 };
     CLV_TRY(clv_file_array_create(array, path, CLV_U8, 2, shape));
     char **texts = clv_alloc(rows, sizeof *texts);
