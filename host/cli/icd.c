@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/cli/cli.h"
+#include "host/cli/kernels.h"
 #include "probe/opencl/icd.h"
 
 #include <dirent.h>
@@ -280,7 +281,8 @@ static void sweep(const char *folder)
     free(entries);
 }
 
-static void keep_private(const char *variable, const char *name)
+/* Mesa checks what it keeps; PoCL does not. */
+static void keep_private(const char *variable, const char *name, bool guarded)
 {
     char cache[PATH_MAX], path[PATH_MAX];
     clv_cache_dir(cache, sizeof cache);
@@ -290,6 +292,7 @@ static void keep_private(const char *variable, const char *name)
     if (!private_folder(name, path, sizeof path)) return;
     sweep(path);
     setenv(variable, path, 1);
+    if (guarded) cli_kernels_guard(path);
 }
 
 static int choose_drivers(const char *const *given, size_t count)
@@ -327,7 +330,7 @@ int cli_ready_drivers(const char *const *given, size_t count)
     const bool told = is_set("OCL_ICD_VENDORS") || is_set("OCL_ICD_FILENAMES") ||
                       is_set("OPENCL_VENDOR_PATH") || add_vendors(NULL, usual_vendors);
     if (count || !told) code = choose_drivers(given, count);
-    keep_private("POCL_CACHE_DIR", "pocl");
-    keep_private("MESA_SHADER_CACHE_DIR", "mesa");
+    keep_private("POCL_CACHE_DIR", "pocl", true);
+    keep_private("MESA_SHADER_CACHE_DIR", "mesa", false);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "host/cli/icd.h"
+#include "host/cli/kernels.h"
 #include "host/cli/nearest.h"
 #include "probe/helper/child.h"
 
@@ -166,5 +167,7 @@ int main(int argc, char **argv)
         return finish(help(argv[2]));
     if (is_one_of(argv[1], "--version", "-V") || strcmp(argv[1], "version") == 0)
         return finish(cli_print_version());
-    return finish(run_command(argc, argv, icds, icd_count));
+    const int done = run_command(argc, argv, icds, icd_count);
+    cli_kernels_seal(done != CLI_WRONG);
+    return finish(done);
 }

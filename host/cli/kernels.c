@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that a driver compiled and keeps in a folder of ours: checked, vouched for, removed.
+ *
+ *   FOLDER          the driver's: FOLDER/XX/PROGRAM/...; a program is removed as a whole
+ *   FOLDER.sums     "SHA-256 PATH", one line for each file that a run vouched for
+ *   FOLDER.lock     held by every process that uses them: shared, while it lives
+ *   FOLDER.run-PID  there while a process runs; not empty when it died inside the driver
+ *
+ * A file that is not in the list may be another process's, unless we are alone. */
+#define _GNU_SOURCE /* nftw */
+#include "host/cli/kernels.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "host/cli/cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_LIST = 64 << 20, MOST_FILE = 256 << 20, HEX = 64, DEEPEST = 16 };
+
+typedef struct entry {
+    char *path; /* below the folder */
+    char sum[HEX + 1];
+    bool there;
+} entry;
+
+typedef struct list {
+    entry *items;
+    size_t count, room, length; /* `length`: of the folder's path, for nftw's visitors */
+    char *bad[4096];            /* programs to be removed: "XX/PROGRAM" */
+    size_t bad_count;
+    bool add; /* what is not in the list is added, not bad */
+} list;
+
+static char folder[PATH_MAX - 64], mark_path[PATH_MAX];
+static int lock_fd = -1, mark_fd = -1;
+static pid_t owner;
+
+static void beside(const char *ending, char *path, size_t capacity)
+{
+    snprintf(path, capacity, "%s%s", folder, ending);
+}
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->path, ((const entry *)b)->path);
+}
+
+static entry *find(const list *l, const char *path)
+{
+    const entry wanted = { .path = (char *)(uintptr_t)path };
+    return l->count ? bsearch(&wanted, l->items, l->count, sizeof *l->items, by_path) : NULL;
+}
+
+static bool add_entry(list *l, const char *path, size_t length, const char *sum)
+{
+    if (!clv_reserve(&l->items, &l->room, l->count + 1, sizeof *l->items)) return false;
+    entry *e = &l->items[l->count];
+    *e = (entry){ .path = clv_alloc(length + 1, 1) };
+    if (!e->path) return false;
+    memcpy(e->path, path, length), e->path[length] = '\0';
+    memcpy(e->sum, sum, HEX);
+    ++l->count;
+    return true;
+}
+
+static void read_list(list *l)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t length;
+    beside(".sums", path, sizeof path);
+    if (clv_file_read_plain(path, MOST_LIST, &text, &length)) return;
+    for (const char *at = text; *at;) {
+        const size_t line = strcspn(at, "\n");
+        if (line > HEX + 1 && at[HEX] == ' ') (void)add_entry(l, at + HEX + 1, line - HEX - 1, at);
+        at += line + (at[line] == '\n');
+    }
+    clv_free(text);
+    if (l->count) qsort(l->items, l->count, sizeof *l->items, by_path);
+}
+
+static void write_list(const list *l)
+{
+    char path[PATH_MAX];
+    clv_text text = { 0 };
+    for (size_t i = 0; i < l->count; ++i)
+        if (l->items[i].there) clv_text_add(&text, "%s %s\n", l->items[i].sum, l->items[i].path);
+    beside(".sums", path, sizeof path);
+    if (!text.failed) (void)clv_file_write_private(path, clv_text_get(&text), text.length);
+    clv_text_clear(&text);
+}
+
+static void clear_list(list *l)
+{
+    for (size_t i = 0; i < l->count; ++i)
+        clv_free(l->items[i].path);
+    for (size_t i = 0; i < l->bad_count; ++i)
+        clv_free(l->bad[i]);
+    clv_free(l->items);
+    *l = (list){ 0 };
+}
+
+static bool sum_file(const char *path, char sum[HEX + 1])
+{
+    char *bytes = NULL;
+    size_t length;
+    if (clv_file_read_plain(path, MOST_FILE, &bytes, &length)) return false;
+    const clv_digest digest = clv_sha256(bytes, length);
+    clv_digest_hex(&digest, sum);
+    clv_free(bytes);
+    return true;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------- */
+
+static list *visiting; /* nftw has no argument for its caller's use */
+
+/* "XX/PROGRAM" of a path below the folder; what lies elsewhere stands for itself. */
+static void note_bad(list *l, const char *path)
+{
+    const char *slash = strchr(path, '/');
+    slash = slash ? strchr(slash + 1, '/') : NULL;
+    const size_t length = slash ? (size_t)(slash - path) : strlen(path);
+    for (size_t i = 0; i < l->bad_count; ++i)
+        if (strlen(l->bad[i]) == length && memcmp(l->bad[i], path, length) == 0) return;
+    char *copy = l->bad_count < CLV_LEN(l->bad) ? clv_alloc(length + 1, 1) : NULL;
+    if (!copy) return;
+    memcpy(copy, path, length), copy[length] = '\0';
+    l->bad[l->bad_count++] = copy;
+}
+
+static int visit(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    list *l = visiting;
+    const char *name = path + l->length + 1;
+    char sum[HEX + 1] = "";
+    (void)info;
+    if (kind == FTW_D || walk->level == 0 || clv_starts_with(name, "tempfile_")) return 0;
+    entry *e = find(l, name);
+    if (kind != FTW_F || strchr(name, '\n')) {
+        note_bad(l, name);
+    } else if (e) {
+        e->there = true;
+        if (!l->add && (!sum_file(path, sum) || strcmp(sum, e->sum) != 0)) note_bad(l, name);
+    } else if (!l->add) {
+        note_bad(l, name);
+    } else if (sum_file(path, sum)) {
+        (void)add_entry(l, name, strlen(name), sum);
+        l->items[l->count - 1].there = true;
+    }
+    return 0;
+}
+
+static void walk(list *l)
+{
+    l->length = strlen(folder);
+    visiting = l;
+    (void)nftw(folder, visit, DEEPEST, FTW_PHYS);
+    visiting = NULL;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    (void)remove(path);
+    return 0;
+}
+
+/* Everything in the folder, which stays. */
+static void wipe(void)
+{
+    char path[PATH_MAX];
+    (void)nftw(folder, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
+    beside(".sums", path, sizeof path);
+    unlink(path);
+    (void)clv_dir_make_private(folder);
+}
+
+static void remove_bad(const list *l)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < l->bad_count; ++i)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, l->bad[i]) < sizeof path)
+            (void)nftw(path, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Of a program that is removed nothing is vouched for any more. */
+static void drop_removed(list *l)
+{
+    for (size_t i = 0; i < l->count; ++i)
+        for (size_t k = 0; k < l->bad_count && l->items[i].there; ++k)
+            if (clv_starts_with(l->items[i].path, l->bad[k])) l->items[i].there = false;
+}
+
+/* Whether a file was damaged or is gone; what a run left unfinished is removed without a word. */
+static bool check_all(bool alone)
+{
+    list *l = clv_zalloc(1, sizeof *l);
+    if (!l) return false;
+    read_list(l);
+    const size_t known = l->count;
+    walk(l);
+    bool damaged = false;
+    for (size_t i = 0; i < known; ++i) {
+        char path[PATH_MAX], sum[HEX + 1];
+        snprintf(path, sizeof path, "%s/%s", folder, l->items[i].path);
+        if (l->items[i].there && sum_file(path, sum) && strcmp(sum, l->items[i].sum) == 0) continue;
+        note_bad(l, l->items[i].path);
+        damaged = true;
+    }
+    if (!alone) { /* what is unknown may be written at this moment */
+        size_t kept = 0;
+        for (size_t k = 0; k < l->bad_count; ++k) {
+            bool vouched = false;
+            for (size_t i = 0; i < known && !vouched; ++i)
+                vouched = clv_starts_with(l->items[i].path, l->bad[k]);
+            if (vouched)
+                l->bad[kept++] = l->bad[k];
+            else
+                clv_free(l->bad[k]);
+        }
+        l->bad_count = kept;
+    }
+    if (l->bad_count) {
+        remove_bad(l);
+        drop_removed(l);
+        write_list(l);
+    }
+    clear_list(l);
+    clv_free(l);
+    return damaged;
+}
+
+/* ---- processes -------------------------------------------------------------------------------- */
+
+/* Whether one of the runs that are no more died inside the driver; their marks are removed. Only when alone. */
+static bool one_died(void)
+{
+    char parent[PATH_MAX], path[PATH_MAX];
+    const char *slash = strrchr(folder, '/');
+    bool died = false;
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - folder), folder);
+    DIR *directory = opendir(parent);
+    if (!directory) return false;
+    for (struct dirent *d; (d = readdir(directory));) {
+        struct stat info;
+        const size_t name = strlen(slash + 1);
+        if (strncmp(d->d_name, slash + 1, name) != 0 ||
+            !clv_starts_with(d->d_name + name, ".run-") ||
+            (size_t)snprintf(path, sizeof path, "%s/%s", parent, d->d_name) >= sizeof path)
+            continue;
+        died = died || (lstat(path, &info) == 0 && info.st_size > 0);
+        unlink(path);
+    }
+    closedir(directory);
+    return died;
+}
+
+static void note_death(void)
+{
+    if (mark_fd >= 0 && getpid() == owner && write(mark_fd, "died\n", 5) != 5) return;
+}
+
+static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+static struct sigaction before[CLV_LEN(deadly)];
+
+/* Then as if we had not been here. */
+static void on_death(int number)
+{
+    note_death();
+    for (size_t i = 0; i < CLV_LEN(deadly); ++i)
+        if (deadly[i] == number) sigaction(number, &before[i], NULL);
+    raise(number);
+}
+
+/* The compiler of a driver ends the process by exit when it is at a loss. */
+static void on_exit_unsealed(void)
+{
+    if (getpid() == owner) note_death();
+}
+
+static void leave_mark(void)
+{
+    const struct sigaction action = { .sa_handler = on_death };
+    owner = getpid();
+    snprintf(mark_path, sizeof mark_path, "%s.run-%ld", folder, (long)owner);
+    mark_fd = open(mark_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (mark_fd < 0) return;
+    for (size_t i = 0; i < CLV_LEN(deadly); ++i)
+        sigaction(deadly[i], &action, &before[i]);
+    atexit(on_exit_unsealed);
+}
+
+void cli_kernels_guard(const char *place)
+{
+    char path[PATH_MAX];
+    if (strlen(place) >= sizeof folder || lock_fd >= 0) return;
+    clv_copy_string(folder, sizeof folder, place);
+    beside(".lock", path, sizeof path);
+    lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const bool alone = lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0;
+    if (alone && one_died()) {
+        cli_say(stderr,
+                "cleave: the last run died inside an OpenCL driver; the kernels that it had "
+                "compiled are removed, and compiled again\n");
+        wipe();
+    } else if (check_all(alone)) {
+        cli_say(stderr,
+                "cleave: compiled kernels in %s were damaged; they are removed, and compiled "
+                "again\n",
+                folder);
+    }
+    if (lock_fd >= 0) (void)flock(lock_fd, LOCK_SH | LOCK_NB);
+    leave_mark();
+}
+
+void cli_kernels_seal(bool good)
+{
+    if (mark_fd < 0 || getpid() != owner) return;
+    if (!good) { /* the mark stays, and says so */
+        note_death();
+        close(mark_fd);
+        mark_fd = -1;
+        return;
+    }
+    list *l = clv_zalloc(1, sizeof *l);
+    if (l) {
+        read_list(l);
+        l->add = true;
+        const size_t known = l->count;
+        walk(l);
+        size_t there = 0;
+        for (size_t i = 0; i < known; ++i)
+            there += l->items[i].there;
+        if (l->count > known || there < known) write_list(l);
+        clear_list(l);
+    }
+    clv_free(l);
+    close(mark_fd);
+    mark_fd = -1;
+    unlink(mark_path);
+}
+
+void cli_kernels_forget(void)
+{
+    if (mark_fd < 0) return;
+    if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        wipe();
+        (void)flock(lock_fd, LOCK_SH | LOCK_NB);
+    } else {
+        note_death();
+    }
+}
