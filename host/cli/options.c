@@ -39,7 +39,7 @@ const cli_exit_code cli_exit_codes[] = {
 
 int cli_print_version(void)
 {
-    printf("cleave %s\n", clv_version());
+    cli_say(stdout, "cleave %s\n", clv_version());
     return CLI_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the process of a device: one line of JSON an event. */
+#include "host/cli/cli.h"
 #include "host/selftest/selftest.h"
 
 #include "base/clock.h"
@@ -12,7 +13,7 @@
 static void write_event(selftest *test, clv_json *event)
 {
     char *text = clv_json_text(event, true);
-    if (text) fprintf(test->out, "%s\n", text);
+    if (text) cli_say(test->out, "%s\n", text);
     clv_json_text_free(text);
     clv_json_free(event);
 }

@@ -139,7 +139,8 @@ def on_terminal(*arguments):
 def check_source():
     """The command prints through one function."""
     raw = re.compile(r"(?<![\w])(v?f?printf|puts|perror)\(")
-    for path in glob.glob(os.path.join(sys.argv[3], "host/cli/**/*.c"), recursive=True):
+    rooms = "host/cli", "host/demo", "host/selftest", "bench/command"
+    for path in sum((glob.glob(os.path.join(sys.argv[3], room, "**/*.c"), recursive=True) for room in rooms), []):
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
         if os.path.basename(path) in ("say.c", "grid.c"):

@@ -221,7 +221,7 @@ static int run(int argc, char **argv)
     const cli_file input = { "--simulate", args.simulate, NULL, 0 },
                    output = { "--save", args.save, NULL, CLI_JSON | CLI_NO_STREAM };
     if ((code = cli_check_files(&cli_probe, NULL, &input, 1, &output, 1)) >= 0) return code;
-    if (a.check) cli_kernels_forget(); /* what is wrong with a device may lie in them */
+    if (args.check) cli_kernels_forget(); /* what is wrong with a device may lie in them */
 
     const struct sigaction action = { .sa_handler = on_signal };
     sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL);

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_PAGES = 1000000, /* libtiff 4.5 finds none where there are more than 2^20 */
+    MOST_PAGES = 1000000,     /* libtiff 4.5 finds none where there are more than 2^20 */
     MOST_PROMISED = 999999999 /* planes along an axis, and images */
 };
 

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every file that is kept between runs is damaged, ours and the driver's: the results stay the same.
+
+PoCL believes whatever lies in its folder of compiled kernels. An empty or cut file ended every later run, `probe
+--check` did not help, and one byte in a kernel of matrix products gave other vectors with exit code 0. Here each kept
+file is emptied, cut, changed in one byte, replaced by another one, and removed; then the same vectors must come out.
+A run that died inside the driver, and `probe --check`, leave no kernels behind.
+
+usage: kernels_kept.py CLEAVE CLI_TESTS [--every]    --every: each file in each way, else a choice"""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import kit
+
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+EVERY = "--every" in sys.argv
+CACHE = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
+POCL = os.path.join(CACHE, "drivers", "pocl")
+HERE = {name: value for name, value in kit.ENVIRONMENT.items()
+        if name not in ("POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR")}
+
+
+def pocl_alone():
+    """The loader is shown PoCL's .icd file and no other; skipped without."""
+    folders = [os.environ.get("OCL_ICD_VENDORS", ""), "/etc/OpenCL/vendors"]
+    for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(folder, "*.icd")))]:
+        with open(path, encoding="utf-8") as file:
+            if "pocl" in file.read():
+                os.mkdir("vendors")
+                shutil.copy(path, "vendors")
+                HERE["OCL_ICD_VENDORS"] = os.path.abspath("vendors")
+                return
+    print("SKIPPED: PoCL is not here")
+    sys.exit(77)
+
+
+def embed():
+    """The vectors, and what was said. The device is used: a fall back to the host would hide everything."""
+    done = kit.run("embed", "model", "-i", "texts.txt", "-o", "v.npy", "--mode", "cpu", "--report", "r.json",
+                   environment=HERE, timeout=600)
+    said = done.stderr.decode(errors="replace")
+    if done.returncode != 0:
+        return None, "exit code %d: %s" % (done.returncode, said)
+    with open("v.npy", "rb") as file:
+        vectors = file.read()
+    shares = [share for job in kit.report("r.json")["jobs"] for share in job["shares"]]
+    if not any(share["chunks"] for share in shares):
+        return None, "no device took part: %r" % shares
+    return vectors, said
+
+
+def kept(pattern="**/*"):
+    found = [path for path in glob.glob(os.path.join(CACHE, pattern), recursive=True) if os.path.isfile(path)]
+    return sorted(path for path in found if "tempfile_" not in path and not path.endswith(".lock"))
+
+
+def damages(data):
+    yield "empty", b""
+    yield "cut", data[:len(data) // 2]
+    yield "changed", data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 0x40]) + data[len(data) // 2 + 1:]
+    yield "zeros", bytes(len(data))
+
+
+def restore(saved):
+    shutil.rmtree(CACHE)
+    shutil.copytree(saved, CACHE)
+
+
+def check_damage(wanted):
+    saved = os.path.abspath("saved")
+    shutil.copytree(CACHE, saved)
+    files = [os.path.relpath(path, CACHE) for path in kept()]
+    drivers = [name for name in files if name.startswith("drivers/pocl/")]
+    if not any(name.endswith(".so") for name in drivers):
+        kit.wrong("PoCL keeps no kernels where they are looked for: %r" % files[:20])
+    cases = 0
+    if not EVERY:  # the kernels of products, one of each other kind of file, and all that is ours
+        chosen, kinds = [], set()
+        for name in files:
+            kind = os.path.splitext(name)[1] if name in drivers else name
+            if kind not in kinds or "gemm" in name and name.endswith(".so") and len(chosen) < 12:
+                kinds.add(kind)
+                chosen.append(name)
+        files = chosen
+    for name in files:
+        path = os.path.join(CACHE, name)
+        with open(path, "rb") as file:
+            data = file.read()
+        if not data:
+            continue
+        for what, bent in damages(data) if EVERY else list(damages(data))[cases % 2::2]:
+            mode = os.stat(path).st_mode
+            with open(path, "wb") as file:
+                file.write(bent)
+            os.chmod(path, mode)
+            vectors, said = embed()
+            cases += 1
+            if vectors != wanted:
+                kit.wrong("%s %s: %s" % (name, what, said if vectors is None else "other vectors"))
+            restore(saved)
+    shutil.rmtree(os.path.join(POCL, os.path.relpath(drivers[0], "drivers/pocl").split("/")[0]))
+    if embed()[0] != wanted:
+        kit.wrong("a program that is gone changes the vectors")
+    print("%d damages of %d kept files" % (cases, len(files)))
+
+
+def check_repair(wanted):
+    """Damage is told once."""
+    with open(kept("drivers/pocl/**/clv_pool.so")[0], "wb"):
+        pass
+    vectors, said = embed()
+    if vectors != wanted or "damaged" not in said:
+        kit.wrong("damage is not told: %r" % said)
+    vectors, said = embed()
+    if vectors != wanted or "damaged" in said:
+        kit.wrong("damage is told again: %r" % said)
+
+
+def check_check():
+    """`probe --check` throws away what was compiled, whatever its digest."""
+    if not kept("drivers/pocl/**/*.so"):
+        kit.wrong("nothing is kept")
+    done = kit.run("probe", "--check", "-q", environment=HERE, timeout=600)
+    left = kept("drivers/pocl/**/*.so")
+    if done.returncode != 0 or left:
+        kit.wrong("probe --check: exit code %d, %d kernels stay: %r" % (done.returncode, len(left), done.stderr))
+
+
+def check_death():
+    """A run that a fatal signal ends inside the driver takes all kernels with it; one that is killed only what it had
+    not finished."""
+    saved = os.path.abspath("saved")
+    for number in signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL:
+        restore(saved)
+        kernels = kept("drivers/pocl/**/*.so")
+        unknown = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(kernels[0]))), "left-over.so")
+        child = subprocess.Popen([kit.CLEAVE, "selftest"], env=HERE, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not glob.glob(POCL + ".run-*") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        kit.write(unknown, b"half a kernel")
+        child.send_signal(number)
+        if child.wait(60) >= 0:
+            kit.wrong("signal %d did not end the run: %d" % (number, child.returncode))
+        done = kit.run("probe", "--list", environment=HERE)
+        if (b"died inside" in done.stderr) != (number != signal.SIGKILL):
+            kit.wrong("after signal %d: %r" % (number, done.stderr))
+        if os.path.exists(unknown):
+            kit.wrong("what a run left behind at signal %d is believed" % number)
+        left = len(kept("drivers/pocl/**/*.so"))
+        if left != (0 if number != signal.SIGKILL else left) or (number == signal.SIGKILL and not left):
+            kit.wrong("after signal %d %d of %d kernels are kept" % (number, left, len(kernels)))
+    if glob.glob(POCL + ".run-*"):
+        kit.wrong("marks of runs stay: %r" % glob.glob(POCL + ".run-*"))
+
+
+def check_together(wanted):
+    """Several runs at once share what is kept, and none takes away what another one writes."""
+    restore(os.path.abspath("saved"))
+    shutil.rmtree(os.path.dirname(os.path.dirname(os.path.dirname(kept("drivers/pocl/**/clv_pool.so")[0]))))
+    children = []
+    for i in range(3):
+        children.append(subprocess.Popen(
+            [kit.CLEAVE, "embed", "model", "-i", "texts.txt", "-o", "v%d.npy" % i, "--mode", "cpu", "-q"], env=HERE,
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        time.sleep(0.5)
+    for i, child in enumerate(children):
+        said = child.communicate(timeout=600)[1]
+        if child.returncode != 0:
+            kit.wrong("run %d of several: %d, %r" % (i, child.returncode, said))
+            continue
+        with open("v%d.npy" % i, "rb") as file:
+            if file.read() != wanted:
+                kit.wrong("run %d of several has other vectors" % i)
+    vectors, said = embed()
+    if vectors != wanted or said:
+        kit.wrong("after several runs: %r" % said)
+
+
+pocl_alone()
+text_embed.make_model("model")
+kit.write("texts.txt", "the cats\nunaffable running\nthe cat the cat\n")
+WANTED, SAID = embed()
+if WANTED is None:
+    kit.wrong(SAID)
+    kit.finish()
+embed()  # keeps what was measured as well
+check_damage(WANTED)
+check_repair(WANTED)
+check_check()
+check_death()
+check_together(WANTED)
+kit.finish()
