@@ -72,7 +72,8 @@ static const struct {
     { DOUBLE_IMG, TDOUBLE, CLV_F64, TDOUBLE, CLV_F64 },
 };
 
-bool clv_fits_type_is_known(const clv_fits_image *image)
+/* Whether the types belong together: they may come from a process that went astray. */
+static bool type_is_known(const clv_fits_image *image)
 {
     for (size_t i = 0; i < CLV_LEN(pixel_types); ++i) {
         if (image->type == pixel_types[i].type && image->array_type == pixel_types[i].plain)
@@ -139,15 +140,35 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
     return CLV_OK;
 }
 
+/* In the process that unpacks tiles: all pixels of the image. */
+static clv_status read_all(clv_fits_source *source, clv_fits_image *image, size_t pixels,
+                           void *data)
+{
+    size_t count = 1;
+    CLV_TRY(clv_fits_image_describe(source, image));
+    for (size_t i = 0; i < image->rank; ++i)
+        count *= image->shape[i];
+    if (count != pixels)
+        return clv_fail(CLV_E_FORMAT, "%s: a compressed image has two different sizes",
+                        source->path);
+    return clv_fits_image_read(source, image, 0, count, data);
+}
+
+static clv_status unpack(clv_fits_source *source, clv_fits_image *out)
+{
+    CLV_TRY(clv_fits_unpack(source, read_all));
+    *out = *clv_fits_unpacked(source, NULL);
+    if (type_is_known(out)) return CLV_OK;
+    return clv_fail(CLV_E_FORMAT, "%s: a compressed image is damaged", source->path);
+}
+
 clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out)
 {
     int error = 0, naxis = 0;
     LONGLONG naxes[CLV_MAX_RANK] = { 0 };
     *out = (clv_fits_image){ 0 };
     if (source->tiles.found) {
-        CLV_TRY(clv_fits_unpack(source));
-        *out = *clv_fits_unpacked(source, NULL);
-        return CLV_OK;
+        return unpack(source, out);
     }
     out->compressed = fits_is_compressed_image(source->file, &error);
     fits_get_img_paramll(source->file, CLV_MAX_RANK, &out->bitpix, &naxis, naxes, &error);
@@ -167,9 +188,10 @@ clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *im
 {
     if (source->tiles.found) {
         const char *pixels;
-        CLV_TRY(clv_fits_unpack(source));
-        const clv_fits_image *whole = clv_fits_unpacked(source, &pixels);
-        const size_t size = clv_type_size(whole->array_type);
+        clv_fits_image whole;
+        CLV_TRY(unpack(source, &whole));
+        (void)clv_fits_unpacked(source, &pixels);
+        const size_t size = clv_type_size(whole.array_type);
         memcpy(data, pixels + first * size, count * size);
         return CLV_OK;
     }

@@ -41,8 +41,6 @@ clv_status clv_fits_screen_card(const char *path, char *card, clv_fits_tiles *ti
  * first character that was changed, from Z; NULL: the card has no such word. */
 char *clv_fits_hide_tiles(char *card);
 bool clv_fits_mentions_tiles(char *card);
-/* Has the current HDU's tiles unpacked, in a process of its own: CLV_E_FORMAT when that crashes. */
-clv_status clv_fits_unpack(clv_fits_source *source);
 void clv_fits_forget(clv_fits_source *source);
 
 /* To the next HDU; *more is false behind the last one. No other way leads to an HDU whose header
@@ -67,10 +65,13 @@ typedef struct clv_fits_image {
 } clv_fits_image;
 
 bool clv_fits_has_image(const clv_fits_source *source);
+/* Has the current HDU's tiles unpacked, in a process of its own, where `reader` reads all `pixels`: CLV_E_FORMAT when
+ * that process crashes. What it tells of the image, but the number of pixels, is not to be trusted. */
+typedef clv_status clv_fits_reader(clv_fits_source *own, clv_fits_image *image, size_t pixels,
+                                   void *data);
+clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader);
 /* What was unpacked, and its pixels. */
 const clv_fits_image *clv_fits_unpacked(const clv_fits_source *source, const char **pixels);
-/* Whether the types in it belong together: it may come from a process that went astray. */
-bool clv_fits_type_is_known(const clv_fits_image *image);
 clv_status clv_fits_image_describe(clv_fits_source *source, clv_fits_image *out);
 /* `count` pixels from pixel `first` on as image->type. */
 clv_status clv_fits_image_read(clv_fits_source *source, const clv_fits_image *image, size_t first,

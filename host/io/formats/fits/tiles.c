@@ -80,7 +80,8 @@ static void limit(int what, rlim_t most)
     (void)setrlimit((__rlimit_resource_t)what, &now);
 }
 
-static clv_status unpack(const clv_fits_source *source, answer *a, size_t pixels)
+static clv_status unpack(const clv_fits_source *source, clv_fits_reader *reader, answer *a,
+                         size_t pixels)
 {
     clv_fits_source own = *source;
     int error = 0;
@@ -92,15 +93,11 @@ static clv_status unpack(const clv_fits_source *source, answer *a, size_t pixels
     atomic_store(&a->begun, 1);
     if (fits_movabs_hdu(own.file, source->tiles.hdu + 1, NULL, &error))
         return clv_fits_error(own.path, "read the compressed image", error);
-    CLV_TRY(clv_fits_image_describe(&own, &a->image));
-    size_t count = 1;
-    for (size_t i = 0; i < a->image.rank; ++i)
-        count *= a->image.shape[i];
-    if (count != pixels) return clv_fail(CLV_E_FORMAT, "%s: the header changed its mind", own.path);
-    return clv_fits_image_read(&own, &a->image, 0, count, (char *)a + head_bytes());
+    return reader(&own, &a->image, pixels, (char *)a + head_bytes());
 }
 
-static _Noreturn void be_child(const clv_fits_source *source, answer *a, size_t pixels)
+static _Noreturn void be_child(const clv_fits_source *source, clv_fits_reader *reader, answer *a,
+                               size_t pixels)
 {
     static const int deadly[] = {
         SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM, SIGINT
@@ -112,7 +109,7 @@ static _Noreturn void be_child(const clv_fits_source *source, answer *a, size_t 
     limit(RLIMIT_CPU, LEAST_SECONDS + pixels / PIXELS_A_SECOND);
     clv_sandbox_memory(clv_io_room());
     clv_sandbox_enter();
-    a->status = unpack(source, a, pixels);
+    a->status = unpack(source, reader, a, pixels);
     clv_copy_string(a->message, sizeof a->message, clv_error_message());
     atomic_store(&a->done, 1);
     _exit(0);
@@ -147,7 +144,7 @@ static bool is_known(const answer *a, size_t pixels)
     for (size_t i = 0; i < a->image.rank; ++i)
         if (!a->image.shape[i] || __builtin_mul_overflow(count, a->image.shape[i], &count))
             return false;
-    return count == pixels && clv_fits_type_is_known(&a->image);
+    return count == pixels;
 }
 
 static clv_status judge(const clv_fits_source *source, answer *a, size_t pixels, bool begun,
@@ -175,7 +172,7 @@ static clv_status judge(const clv_fits_source *source, answer *a, size_t pixels,
         source->path, why);
 }
 
-clv_status clv_fits_unpack(clv_fits_source *source)
+clv_status clv_fits_unpack(clv_fits_source *source, clv_fits_reader *reader)
 {
     size_t pixels = 0;
     int how = 0;
@@ -190,7 +187,7 @@ clv_status clv_fits_unpack(clv_fits_source *source)
     pid_t child = 0;
     for (int i = 0; i < ATTEMPTS && !begun; ++i) {
         child = fork();
-        if (child == 0) be_child(source, a, pixels);
+        if (child == 0) be_child(source, reader, a, pixels);
         if (child < 0) break;
         begun = wait_for(child, a, 2.0 * LEAST_SECONDS + (double)pixels / PIXELS_A_SECOND, &how);
     }
