@@ -65,106 +65,7 @@ clv_cores_embed(__global const uchar *restrict w, ulong w_offset, __global const
 #undef Q_USE
 #undef Q_END
 
-/* ---- products ------------------------------------------------------------------------------------- */
-
-#define Q_BEGIN(k, d, m)                                                        \
-    {                                                                           \
-        const qf scale = (d), least = (m);                                      \
-        qf acc[4];                                                              \
-        UNROLL for (int a_ = 0; a_ < 4; ++a_) acc[a_] = (qf)(0.0f);
-#define Q_USE(k, v) acc[(k) % 4] = fma(v, (qf)(part[k]), acc[(k) % 4])
-#if QM
-#define Q_END(k)                                                                \
-        const qf all = (acc[0] + acc[1]) + (acc[2] + acc[3]);                   \
-        sum = fma(least, (qf)(sums[(k) / QGROUP]), fma(scale, all, sum));       \
-    }
-#else
-#define Q_END(k)                                                                \
-        const qf all = (acc[0] + acc[1]) + (acc[2] + acc[3]);                   \
-        sum = fma(scale, all, sum);                                             \
-    }
-#endif
-
-/* Rows from `lane` on of the group at `b`. */
-static qf dot_rows(__global const uchar *b, uint lane, uint blocks, __global const float *x,
-                   __global const float *sums)
-{
-    qf sum = (qf)(0.0f);
-    for (uint i = 0; i < blocks; ++i, b += QBYTES)
-        for (uint u = 0; u < QBLOCK / QUNIT; ++u, x += QUNIT, sums += QUNIT / QGROUP) {
-            __global const float *part = x;
-            Q_UNIT(b, u)
-        }
-    return sum;
-}
-
-static float across(fvec v)
-{
-#if LANES == 16
-    const float8 a = v.lo + v.hi;
-#else
-    const float8 a = v;
-#endif
-    const float4 b = a.lo + a.hi;
-    const float2 c = b.lo + b.hi;
-    return c.x + c.y;
-}
-
-/* x of `columns` in whole vectors; zeros beyond. */
-static fvec x_at(__global const float *in, uint k, uint columns)
-{
-    float part[LANES];
-    if (k + LANES <= columns) return lanes_at(in + k);
-    for (uint l = 0; l < LANES; ++l)
-        part[l] = k + l < columns ? in[k + l] : 0.0f;
-    return lanes_load(part);
-}
-
-static void make_norm(__global const float *in, __global const float *weight, float eps,
-                      uint columns, uint padded, __global float *to)
-{
-    fvec all = (fvec)(0.0f);
-    for (uint k = 0; k < padded; k += LANES) {
-        const fvec v = x_at(in, k, columns);
-        all = fma(v, v, all);
-    }
-    const float factor = 1.0f / sqrt(across(all) / (float)columns + eps);
-    for (uint k = 0; k < padded; k += LANES)
-        lanes_put(x_at(in, k, columns) * factor * x_at(weight, k, columns), to + k);
-}
-
-/* Parts of the keys [parts][heads] with maximum, sum and `head` terms each. */
-static void make_parts(__global const float *in, uint parts, uint heads, uint head,
-                       __global float *to)
-{
-    const size_t one = 2 + head, all = heads * one;
-    for (uint h = 0; h < heads; ++h, in += one, to += head) {
-        float top = -INFINITY, sum = 0.0f;
-        for (uint p = 0; p < parts; ++p)
-            top = fmax(top, in[p * all]);
-        for (uint p = 0; p < parts; ++p)
-            sum += in[p * all + 1] * exp(in[p * all] - top);
-        for (uint c = 0; c < head; ++c)
-            to[c] = 0.0f;
-        for (uint p = 0; p < parts; ++p) {
-            const float share = exp(in[p * all] - top) / sum;
-            for (uint c = 0; c < head; ++c)
-                to[c] = fma(share, in[p * all + 2 + c], to[c]);
-        }
-    }
-}
-
-static void make_sums(__global const float *x, uint padded, __global float *sums)
-{
-#if QM
-    for (uint k = 0; k < padded; k += QGROUP) {
-        fvec all = lanes_at(x + k);
-        for (uint l = LANES; l < QGROUP; l += LANES)
-            all += lanes_at(x + k + l);
-        sums[k / QGROUP] = across(all);
-    }
-#endif
-}
+#include "generate/rows.clh"
 
 /* `scratch` has `item` floats for every work-item: padded x and its sums. For PARTS `columns` are heads *
  * head. */
@@ -194,19 +95,6 @@ clv_cores_product(__global const uchar *restrict w, ulong w_offset, ulong second
             x[k] = 0.0f;
     make_sums(x, padded, sums);
 
-    const size_t step = (size_t)blocks * QBYTES;
-    __global const uchar *b = w + w_offset + first * step;
-    for (uint g = first; g < end; ++g, b += step)
-        for (uint lane = 0; lane < 16; lane += LANES) {
-            __global float *y = out + (size_t)g * 16 + lane;
-            fvec v = dot_rows(b, lane, blocks, x, sums);
-            if (has_bias) v += lanes_at(bias + (size_t)g * 16 + lane);
-            if (finish == CLV_LM_ADDS)
-                v += lanes_at(y);
-            else if (finish == CLV_LM_GATES)
-                v = activate(v, CLV_ACT_SILU) * dot_rows(b + second, lane, blocks, x, sums);
-            else if (finish == CLV_LM_GATED)
-                v = activate(lanes_at(y), CLV_ACT_SILU) * v;
-            lanes_put(v, y);
-        }
+    const product p = { blocks, second, bias, has_bias, finish };
+    product_rows(&p, w + w_offset, first, end, x, sums, out);
 }

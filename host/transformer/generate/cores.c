@@ -177,6 +177,69 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, size_t quer
                          .local = { 1, 1, 1 } };
 }
 
+/* Nothing may count a work-item's turns: it waits in a loop. */
+bool clv_lm_cores_joined(const clv_lm_part *p, const clv_lm_layer *l)
+{
+    const clv_quant type = l->out.type;
+    return p->form.lanes == CLV_LM_LANES && l->qkv_count == 1 && l->paired &&
+           l->qkv[0].type == type && l->gate.type == type && l->down.type == type &&
+           !clv_device_facts(clv_queue_device(p->queue))->flags.loop_limit;
+}
+
+clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t index)
+{
+    const clv_lm_config *c = &p->model->config;
+    const clv_lm_widths w = clv_lm_widths_of(c);
+    const clv_lm_layer *l = a->layer;
+    clv_launch launch = describe(p, "clv_cores_layer", 1);
+    size_t defines = 0;
+    while (launch.defines[defines].name)
+        ++defines;
+    launch.source = &clv_cl_generate_layer_cores;
+    launch.defines[defines] = (clv_define){ "QTYPE", (long)l->out.type };
+    launch.global[0] = p->units, launch.local[1] = launch.local[2] = 0;
+    clv_buffer *turns = p->turns;
+    const clv_arg args[] = {
+        clv_arg_buffer(l->weights),
+        clv_arg_u64(l->qkv[0].offset),
+        clv_arg_u64(l->out.offset),
+        clv_arg_u64(l->gate.offset),
+        clv_arg_u64(l->up.offset - l->gate.offset),
+        clv_arg_u64(l->down.offset),
+        clv_gemm_u32(l->qkv[0].rows / CLV_LM_LANES),
+        clv_gemm_u32(c->width),
+        clv_gemm_u32(c->ffn),
+        clv_arg_u64(l->attn_norm),
+        clv_arg_u64(l->ffn_norm),
+        clv_arg_u64(l->q_norm),
+        clv_arg_u64(l->k_norm),
+        clv_arg_u64(l->qkv[0].bias),
+        clv_arg_u32(l->qkv[0].biased),
+        clv_arg_u64(l->out.bias),
+        clv_arg_u32(l->out.biased),
+        clv_arg_f32(c->eps),
+        clv_arg_buffer(p->x),
+        clv_arg_buffer(p->qkv),
+        clv_arg_buffer(a->splits > 1 ? p->parts : p->seen),
+        clv_arg_buffer(p->gated),
+        clv_arg_buffer(p->scratch),
+        clv_arg_u64(item_floats(p)),
+        clv_arg_buffer(p->angles),
+        clv_gemm_u32(a->first),
+        clv_gemm_u32(c->kv_heads),
+        clv_gemm_u32(a->splits),
+        clv_arg_f32((float)(1 / sqrt((double)c->head))),
+        clv_arg_u64(w.q),
+        clv_arg_u64(w.q + w.kv),
+        clv_arg_u64(a->room),
+        clv_arg_buffer(a->keys),
+        clv_arg_buffer(a->values),
+        clv_arg_buffer(turns),
+        clv_arg_u64(index * CLV_LM_TURNS),
+    };
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
 static clv_status keep_many(clv_lm_part *p, const clv_lm_attend *a, size_t queries)
 {
     const clv_lm_config *c = &p->model->config;

@@ -287,7 +287,8 @@ clv_status clv_language_get_info(const clv_language *l, clv_language_info *info)
                                     .bytes = m->bytes,
                                     .ends = m->ends,
                                     .end_count = m->end_count,
-                                    .device_count = l->part_count };
+                                    .device_count = l->part_count,
+                                    .tied = c->tied };
     return give("clv_language_get_info", &all, sizeof all, info);
 }
 

@@ -70,6 +70,7 @@ static clv_status fit_rows(clv_lm_part *p, size_t rows)
     CLV_TRY(take_floats(
         p, CLV_LM_SPLITS_MOST * p->model->config.heads * (2 + p->model->config.head), &p->parts));
     if (last) CLV_TRY(take_floats(p, w.vocabulary, &p->out));
+    if (p->family == CLV_LM_CORES) CLV_TRY(take_floats(p, p->count * CLV_LM_TURNS, &p->turns));
     /* rows are read in whole groups: what lies behind their ends must be numbers */
     CLV_TRY(clv_fill_enqueue(p->queue, p->x, 0, rows * w.x * sizeof(float), 0, NULL));
     CLV_TRY(clv_fill_enqueue(p->queue, p->seen, 0, rows * w.seen * sizeof(float), 0, NULL));
@@ -227,6 +228,16 @@ static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t la
                             .y = p->x,
                             .y_stride = w.x,
                             .finish = CLV_LM_ADDS };
+    if (rows == 1 && cores && clv_lm_cores_joined(p, l)) {
+        const clv_lm_attend a = { .layer = l,
+                                  .keys = cache->keys[layer],
+                                  .values = cache->values[layer],
+                                  .room = cache->room,
+                                  .first = first,
+                                  .rows = 1,
+                                  .splits = splits };
+        return clv_lm_cores_layer(p, &a, layer);
+    }
     CLV_TRY(norm(p, l->weights, l->attn_norm, 0, rows, &normed));
     for (size_t i = 0; i < l->qkv_count; ++i) {
         normed.w = &l->qkv[i];
@@ -243,6 +254,9 @@ static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t la
 clv_status clv_lm_part_layers(clv_lm_part *p, const clv_lm_cache *cache, size_t first, size_t rows)
 {
     clv_status status = CLV_OK;
+    if (rows == 1 && p->family == CLV_LM_CORES)
+        status = clv_fill_enqueue(p->queue, p->turns, 0, p->count * CLV_LM_TURNS * sizeof(float), 0,
+                                  NULL);
     for (size_t i = 0; i < p->count && !status; ++i) {
         clv_kept_tensor *weights;
         CLV_TRY(clv_lm_part_hold(p, CLV_LM_KEPT_LAYERS + i, &weights));
@@ -277,7 +291,7 @@ void clv_lm_part_close(clv_lm_part *p)
     clv_tensors_drop(clv_queue_device(p->queue), p);
     clv_buffer *const all[] = { p->out_norm, p->ids,   p->x,     p->h,     p->qkv,
                                 p->seen,     p->inner, p->gated, p->parts, p->scratch,
-                                p->angles,   p->out,   p->wide };
+                                p->angles,   p->out,   p->wide,  p->turns };
     for (size_t i = 0; i < CLV_LEN(all); ++i)
         clv_buffer_free(all[i]);
     clv_free(p->layers);

@@ -63,7 +63,8 @@ typedef struct clv_lm_part {
     size_t rows_room;   /* tokens that the buffers below have room for */
     size_t angle_room;  /* positions that `angles` has */
     clv_buffer *ids, *x, *h, *qkv, *seen, *inner, *gated, *parts, *scratch, *angles, *out;
-    clv_buffer *wide; /* ITEMS: weights as floats, for products of many rows */
+    clv_buffer *turns; /* CORES: counters of the layers, 0 before a token */
+    clv_buffer *wide;  /* ITEMS: weights as floats, for products of many rows */
 } clv_lm_part;
 
 /* Widths of rows, in whole groups of 16. */
@@ -135,6 +136,11 @@ typedef struct clv_lm_attend {
 clv_status clv_lm_cores_embed(clv_lm_part *part, clv_buffer *words, size_t rows);
 clv_status clv_lm_cores_product(clv_lm_part *part, const clv_lm_product *product);
 clv_status clv_lm_cores_attend(clv_lm_part *part, const clv_lm_attend *attend);
+/* Whether one token goes through this layer in one launch; then that launch. The layer's CLV_LM_TURNS counters
+ * of part->turns are 0 before. */
+enum { CLV_LM_TURNS = 2 * CLV_LM_PHASES * CLV_LM_LINE };
+bool clv_lm_cores_joined(const clv_lm_part *part, const clv_lm_layer *layer);
+clv_status clv_lm_cores_layer(clv_lm_part *part, const clv_lm_attend *attend, size_t index);
 enum { CLV_LM_SPLITS_MOST = 64 }; /* parts of the keys */
 size_t clv_lm_cores_splits(const clv_lm_part *part, size_t keys, size_t rows);
 /* Floats of scratch that products of up to `rows` tokens need. */

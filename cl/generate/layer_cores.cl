@@ -1,0 +1,164 @@
+/* generate/layer_cores.cl -- one token through a whole layer for CPUs, where all of the layer's matrices are of
+ * one type: norm and queries, keys, values; attention; its product; norm and the gated part; the last product.
+ *
+ * Five phases, each cut into tasks. A work-item takes the next task that nobody has (an atomic counter), and
+ * goes on to the next phase when all tasks of this one are done (a second one). Tasks are only waited for
+ * once somebody works on them, so that the work-items need not run side by side: one alone does everything.
+ * A driver's threads meet once a layer in place of five times. The arithmetic is that of cores.cl and
+ * attend_cores.cl, and so are the bits: no row's sum depends on tasks.
+ *
+ * Launch   1-D: global (cores), local (1). `turns` [5][2][LINE] is 0 before: taken and done tasks of a phase.
+ * Defines  as cores.cl (LANES 16, QTYPE) and attend_cores.cl (QUERIES 1)
+ * Needs    OpenCL C 1.2. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "common/functions.clh"
+
+#define QLANES LANES
+#include "common/quants.clh"
+#include "generate/shared.clh"
+
+#define UNROLL _Pragma("unroll")
+#include "generate/heads.clh"
+#include "generate/rows.clh"
+
+/* Nobody restricts these pointers: what other work-items write is read behind the counters. */
+typedef struct matrix {
+    __global const uchar *w;
+    uint groups, columns;
+    product p;
+} matrix;
+
+#if defined(__SSE2__) && defined(__has_builtin) && !defined(__SPIR__) && !defined(__SPIR64__)
+#if __has_builtin(__builtin_ia32_pause)
+#define WAIT_A_LITTLE __builtin_ia32_pause()
+#endif
+#endif
+#ifndef WAIT_A_LITTLE
+#define WAIT_A_LITTLE
+#endif
+
+static uint take(volatile __global uint *turn)
+{
+    return atomic_inc(turn);
+}
+
+static void done(volatile __global uint *turn)
+{
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    atomic_inc(turn + CLV_LM_LINE);
+}
+
+static void wait_for(volatile __global uint *turn, uint tasks)
+{
+    while (turn[CLV_LM_LINE] < tasks) WAIT_A_LITTLE;
+    (void)atomic_add(turn + CLV_LM_LINE, 0u);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+}
+
+/* Tasks of a product whose x is ready in `x`. */
+static void do_rows(const matrix *m, uint task, uint tasks, __global const float *x,
+                    __global float *out)
+{
+    const uint first = (uint)((ulong)m->groups * task / tasks);
+    const uint end = (uint)((ulong)m->groups * (task + 1) / tasks);
+    product_rows(&m->p, m->w, first, end, x, x + m->p.blocks * QBLOCK, out);
+}
+
+static void make_plain(__global const float *in, uint columns, uint padded, __global float *x)
+{
+    for (uint k = 0; k < padded; k += LANES)
+        lanes_put(x_at(in, k, columns), x + k);
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+clv_cores_layer(__global const uchar *w, ulong qkv_offset, ulong out_offset, ulong gate_offset,
+                ulong second, ulong down_offset, uint qkv_groups, uint width, uint inner,
+                ulong attn_norm, ulong ffn_norm, ulong q_norm, ulong k_norm, ulong qkv_bias,
+                uint has_qkv_bias, ulong out_bias, uint has_out_bias, float eps,
+                __global float *x, __global float *qkv, __global float *seen,
+                __global float *gated, __global float *scratch, ulong item,
+                __global const float *angles, uint first, uint kv_heads, uint parts, float scale,
+                ulong k_at, ulong v_at, ulong room, __global kept *keys, __global kept *values,
+                volatile __global uint *turn, ulong turn_offset)
+{
+    __global const float *floats = (__global const float *)w;
+    __global float *mine = scratch + get_global_id(0) * item;
+    const uint wide = (width + QBLOCK - 1) / QBLOCK, own = kv_heads * GROUP * DH;
+    const uint across_heads = (own + QBLOCK - 1) / QBLOCK, deep = (inner + QBLOCK - 1) / QBLOCK;
+    const uint most_tasks = 8 * get_global_size(0);
+    const matrix first_ones = { w + qkv_offset, qkv_groups, width,
+                                { wide, 0, floats + qkv_bias, has_qkv_bias, CLV_LM_PLUS } };
+    const matrix out = { w + out_offset, (width + 15) / 16, own,
+                         { across_heads, 0, floats + out_bias, has_out_bias, CLV_LM_ADDS } };
+    const matrix gates = { w + gate_offset, (inner + 15) / 16, width,
+                           { wide, second, floats, 0, CLV_LM_GATES } };
+    const matrix down = { w + down_offset, (width + 15) / 16, inner,
+                          { deep, 0, floats, 0, CLV_LM_ADDS } };
+    const seeing s = { .qkv = qkv, .angles = angles, .weights = floats, .k_at = k_at,
+                       .v_at = v_at, .q_norm = q_norm, .k_norm = k_norm, .room = room,
+                       .eps = eps, .scale = scale, .first = first, .tokens = 1, .keeps = 1,
+                       .parts = parts, .kv_heads = kv_heads };
+    uint task, tasks;
+    turn += turn_offset;
+    bool ready = false;
+
+    tasks = min(most_tasks, first_ones.groups);
+    for (; (task = take(turn)) < tasks; done(turn)) {
+        if (!ready) {
+            make_norm(x, floats + attn_norm, eps, width, wide * QBLOCK, mine);
+            make_sums(mine, wide * QBLOCK, mine + wide * QBLOCK);
+        }
+        ready = true;
+        do_rows(&first_ones, task, tasks, mine, qkv);
+    }
+    wait_for(turn, tasks);
+    turn += 2 * CLV_LM_LINE;
+
+    tasks = kv_heads * parts;
+    for (; (task = take(turn)) < tasks; done(turn))
+        see(&s, task % kv_heads, 0, task / kv_heads, keys, values, seen);
+    wait_for(turn, tasks);
+    turn += 2 * CLV_LM_LINE;
+
+    tasks = min(most_tasks, out.groups), ready = false;
+    for (; (task = take(turn)) < tasks; done(turn)) {
+        const uint padded = across_heads * QBLOCK;
+        if (!ready) {
+            if (parts > 1) {
+                make_parts(seen, parts, kv_heads * GROUP, DH, mine);
+                for (uint k = own; k < padded; ++k)
+                    mine[k] = 0.0f;
+            } else {
+                make_plain(seen, own, padded, mine);
+            }
+            make_sums(mine, padded, mine + padded);
+        }
+        ready = true;
+        do_rows(&out, task, tasks, mine, x);
+    }
+    wait_for(turn, tasks);
+    turn += 2 * CLV_LM_LINE;
+
+    tasks = min(most_tasks, gates.groups), ready = false;
+    for (; (task = take(turn)) < tasks; done(turn)) {
+        if (!ready) {
+            make_norm(x, floats + ffn_norm, eps, width, wide * QBLOCK, mine);
+            make_sums(mine, wide * QBLOCK, mine + wide * QBLOCK);
+        }
+        ready = true;
+        do_rows(&gates, task, tasks, mine, gated);
+    }
+    wait_for(turn, tasks);
+    turn += 2 * CLV_LM_LINE;
+
+    tasks = min(most_tasks, down.groups), ready = false;
+    for (; (task = take(turn)) < tasks; done(turn)) {
+        if (!ready) {
+            make_plain(gated, inner, deep * QBLOCK, mine);
+            make_sums(mine, deep * QBLOCK, mine + deep * QBLOCK);
+        }
+        ready = true;
+        do_rows(&down, task, tasks, mine, x);
+    }
+}
