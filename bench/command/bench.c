@@ -19,19 +19,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const bench_workload *const workloads[] = {
-    &bench_paco, &bench_blobs, &bench_link, &bench_arrays, &bench_transformer, &bench_specfit
-};
+static const bench_workload *const workloads[] = { &bench_paco,        &bench_blobs,
+                                                   &bench_link,        &bench_arrays,
+                                                   &bench_transformer, &bench_specfit,
+                                                   &bench_generate };
 
 typedef struct bench_args {
     const char *modes, *device, *sizes, *only, *library, *coadd, *json, *html, *markdown, *peers,
-        *environments;
+        *environments, *model;
     uint64_t repeats, turns;
     double patience_s;
     bool full, no_files, no_cold, quiet, patience_given;
 } bench_args;
 
-enum { OPTION_ROWS = 18 };
+enum { OPTION_ROWS = 19 };
 
 static void make_table(bench_args *a, cli_option *table)
 {
@@ -48,6 +49,9 @@ static void make_table(bench_args *a, cli_option *table)
         { "library", CLI_TEXT, &a->library, "DIR",
           "specfit: templates as `cleave specfit` has them, in place of made-up ones" },
         { "coadd", CLI_TEXT, &a->coadd, "FILE", "specfit: the stars to fit by that library" },
+        { "model", CLI_TEXT, &a->model, "MODEL",
+          "generate: the language model, a GGUF file or a folder [$CLEAVE_MODEL]", NULL,
+          "CLEAVE_MODEL" },
         { "full", CLI_FLAG, &a->full, NULL, "larger sizes too (minutes)" },
         { "repeats", CLI_UINT, &a->repeats, "N", "of everything that is quick enough [5]" },
         { "turns", CLI_UINT, &a->turns, "N",
@@ -124,7 +128,7 @@ static int choose_workloads(bench *b, int count, char **names)
         if (!flag || *flag)
             return cli_error(&cli_bench, CLI_USAGE,
                              "\"%s\" given%s, expected paco, blobs, link, arrays, transformer, "
-                             "specfit or runtime",
+                             "specfit, generate or runtime",
                              names[k], flag ? " twice" : "");
         *flag = true;
     }
@@ -136,18 +140,20 @@ static int choose_workloads(bench *b, int count, char **names)
 
 static int read_args(bench_args *a, bench *b)
 {
-    b->plan = (bench_plan){
-        .sizes = { .full = a->full, .only = a->only, .library = a->library, .coadd = a->coadd },
-        .repeats = (size_t)a->repeats,
-        .turns = a->turns   ? (size_t)a->turns
-                 : a->peers ? 2
-                            : 1,
-        .patience_s = a->patience_given ? a->patience_s
-                      : a->full         ? 120
-                                        : 20,
-        .files = !a->no_files,
-        .cold = !a->no_files && !a->no_cold
-    };
+    b->plan = (bench_plan){ .sizes = { .full = a->full,
+                                       .only = a->only,
+                                       .library = a->library,
+                                       .coadd = a->coadd,
+                                       .model = a->model },
+                            .repeats = (size_t)a->repeats,
+                            .turns = a->turns   ? (size_t)a->turns
+                                     : a->peers ? 2
+                                                : 1,
+                            .patience_s = a->patience_given ? a->patience_s
+                                          : a->full         ? 120
+                                                            : 20,
+                            .files = !a->no_files,
+                            .cold = !a->no_files && !a->no_cold };
     if (!a->repeats || a->repeats > BENCH_MOST_SAMPLES)
         return cli_error(&cli_bench, CLI_USAGE, "--repeats: expected 1 to %d", BENCH_MOST_SAMPLES);
     b->plan.turns = CLV_MIN(b->plan.turns, b->plan.repeats);
@@ -390,6 +396,10 @@ static int list_cases(bench *b)
         all += b->workloads[i]->cases(&b->plan.sizes, b->cases + all, BENCH_MOST_CASES - all);
     for (size_t i = 0; i < all; ++i)
         if (!only || is_among(b->cases[i].name, only)) b->cases[b->case_count++] = b->cases[i];
+    for (size_t i = 0; i < b->workload_count; ++i)
+        if (b->workloads[i] == &bench_generate && !b->plan.sizes.model && b->workload_count == 1)
+            return cli_error(&cli_bench, CLI_USAGE,
+                             "generate: no model; --model MODEL names a GGUF file or a folder");
     if (only && !b->case_count)
         return cli_error(&cli_bench, CLI_USAGE, "--only: no name has \"%s\" in it", only);
     return -1;
@@ -400,12 +410,14 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     bool failed = false;
     clv_utc(b->started, sizeof b->started);
     const cli_file inputs[] = { { "--coadd", a->coadd, NULL },
-                                { "--library", "lib.json", a->library } };
+                                { "--library", "lib.json", a->library },
+                                { "--model", a->model, NULL } };
     const cli_file outputs[] = { { "--json", a->json, NULL, CLI_JSON | CLI_NO_STREAM },
                                  { "--html", a->html, NULL, CLI_HTML | CLI_NO_STREAM },
                                  { "--markdown", a->markdown, NULL,
                                    CLI_MARKDOWN | CLI_NO_STREAM } };
     int code = cli_input_status(&cli_bench, bench_stars_open(a->library, a->coadd));
+    bench_generate_use(a->model);
     if (!code) code = list_cases(b);
     if (code < 0)
         code =
@@ -451,7 +463,8 @@ static int run(int argc, char **argv)
 const cli_command cli_bench = {
     .name = "bench",
     .summary = "measure every device and mode, against plain C and outside programs",
-    .operands = "[paco] [blobs] [link] [arrays] [transformer] [specfit] [runtime] [OPTION...]",
+    .operands =
+        "[paco] [blobs] [link] [arrays] [transformer] [specfit] [generate] [runtime] [OPTION...]",
     .description =
         "Measures each device alone and the devices of each mode together: kernels, a computation\n"
         "from memory to memory, the whole command from files to files with warm and with empty\n"

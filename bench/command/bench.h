@@ -37,6 +37,7 @@ typedef struct bench_case {
     bool from_files;       /* only the whole command is measured: it is too large for memory */
     bool part;             /* of a command: no files */
     double flops, traffic; /* of the job, by its cost function; 0: unknown */
+    double items;          /* of the workload's unit; 0: none */
 } bench_case;
 
 /* Points of a plot: cases of one family along one axis. */
@@ -52,6 +53,7 @@ typedef struct bench_sizes {
     size_t given[16][3]; /* of --sizes, height, width, frames; instead of the usual ones */
     size_t given_count;
     const char *library, *coadd; /* of --library and --coadd; NULL: made up */
+    const char *model;           /* of --model; NULL: none */
 } bench_sizes;
 
 struct bench_party;
@@ -59,6 +61,7 @@ struct bench_run;
 
 typedef struct bench_workload {
     const char *name, *title;
+    const char *unit; /* of the rate at which a case's items are done, "tokens/s"; NULL: none */
     /* Fills `cases` and returns how many. */
     size_t (*cases)(const bench_sizes *sizes, bench_case *cases, size_t room);
     /* Relative effort of a case: what a slow party would need for it is told from a smaller one. */
@@ -76,7 +79,9 @@ typedef struct bench_workload {
 } bench_workload;
 
 extern const bench_workload bench_paco, bench_blobs, bench_link, bench_arrays, bench_transformer,
-    bench_specfit;
+    bench_specfit, bench_generate;
+/* The model of bench_generate, borrowed; NULL: it has no cases. */
+void bench_generate_use(const char *path);
 
 /* ---- parties ---------------------------------------------------------------------------------------- */
 
@@ -239,6 +244,10 @@ const char *bench_time_cell(const bench *b, const bench_stat *stat, char *out); 
 const char *bench_ratio_cell(const bench *b, size_t case_index, const bench_stat *stat,
                              bench_metric metric, char *out);     /* "x206" of the fastest device */
 const char *bench_rate_cell(double rate, double part, char *out); /* "35.2 (28 %)" */
+double bench_items_s(const bench *b, size_t case_index,
+                     size_t party); /* items per second; 0: none */
+/* The same as text; "" where the workload has none. */
+const char *bench_items_cell(const bench *b, size_t case_index, size_t party, char *out);
 const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out);
 void bench_describe_machine(const bench *b, clv_text *out);
 void bench_describe_device(const bench *b, size_t party, clv_text *out); /* a BENCH_DEVICE */

@@ -91,17 +91,22 @@ static void add_row(const bench *b, size_t c, size_t p, clv_text *out)
     add_cell(cell->memory_bytes ? clv_format_bytes(cell->memory_bytes, text) : "", out);
     add_cell(bench_rate_cell(rate.gflops, rate.gflops_part, text), out);
     add_cell(bench_rate_cell(rate.gb_s, rate.gb_s_part, text), out);
+    if (b->cases[c].workload->unit) add_cell(bench_items_cell(b, c, p, text), out);
     clv_text_add(out, "</tr>\n");
 }
 
 static void add_table(const bench *b, const bench_workload *workload, clv_text *out)
 {
-    clv_text_add(out, "<div class=\"scroll\"><table>\n<tr><th class=\"l\"></th><th>kernels</th>"
-                      "<th>compute</th><th></th><th>files</th><th></th><th>cold</th>"
-                      "<th>memory</th><th>GFLOP/s</th><th>GB/s</th></tr>\n");
+    clv_text_add(out,
+                 "<div class=\"scroll\"><table>\n<tr><th class=\"l\"></th><th>kernels</th>"
+                 "<th>compute</th><th></th><th>files</th><th></th><th>cold</th>"
+                 "<th>memory</th><th>GFLOP/s</th><th>GB/s</th>%s%s%s</tr>\n",
+                 workload->unit ? "<th>" : "", workload->unit ? workload->unit : "",
+                 workload->unit ? "</th>" : "");
     for (size_t c = 0; c < b->case_count; ++c) {
         if (b->cases[c].workload != workload) continue;
-        clv_text_add(out, "<tr class=\"case\"><td class=\"l\" colspan=\"10\">");
+        clv_text_add(out, "<tr class=\"case\"><td class=\"l\" colspan=\"%d\">",
+                     workload->unit ? 11 : 10);
         bench_escape(b->cases[c].name, out);
         clv_text_add(out, "</td></tr>\n");
         for (size_t p = 0; p < b->party_count; ++p)

@@ -93,6 +93,10 @@ static void add_cell(const bench *b, size_t c, size_t p, clv_json *list)
     for (size_t m = 0; m < BENCH_METRICS; ++m)
         add_stat(o, metrics[m], &cell->stat[m]);
     add_rates(b, c, p, o);
+    if (bench_items_s(b, c, p) > 0) {
+        clv_json_add_number(o, "rate", bench_items_s(b, c, p));
+        clv_json_add_string(o, "rate_unit", b->cases[c].workload->unit);
+    }
     if (cell->memory_bytes) clv_json_add_bytes(o, "memory_bytes", cell->memory_bytes);
     for (size_t m = BENCH_COMPUTE; m <= BENCH_FILES; ++m) {
         const double best = bench_best(b, c, (bench_metric)m);

@@ -50,6 +50,7 @@ static void add_row(const bench *b, size_t c, size_t p, bool first, clv_text *ou
     add_cell(out, cell->memory_bytes ? clv_format_bytes(cell->memory_bytes, text) : "");
     add_cell(out, bench_rate_cell(rate.gflops, rate.gflops_part, text));
     add_cell(out, bench_rate_cell(rate.gb_s, rate.gb_s_part, text));
+    if (b->cases[c].workload->unit) add_cell(out, bench_items_cell(b, c, p, text));
     clv_text_add(out, "\n");
 }
 
@@ -57,9 +58,12 @@ static void add_workload(const bench *b, const bench_workload *workload, clv_tex
 {
     clv_text_add(out, "\n### %s\n", workload->title);
     bench_add_modes(b, workload, false, out);
-    clv_text_add(out, "\n| input | by | kernels | compute | | files | | cold | memory | GFLOP/s "
-                      "| GB/s |\n"
-                      "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    clv_text_add(out,
+                 "\n| input | by | kernels | compute | | files | | cold | memory | GFLOP/s "
+                 "| GB/s |%s%s\n"
+                 "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|%s\n",
+                 workload->unit ? workload->unit : "", workload->unit ? " |" : "",
+                 workload->unit ? "--:|" : "");
     for (size_t c = 0; c < b->case_count; ++c) {
         bool first = true;
         if (b->cases[c].workload != workload) continue;

@@ -84,6 +84,20 @@ const char *bench_rate_cell(double rate, double part, char *out)
     return out;
 }
 
+double bench_items_s(const bench *b, size_t case_index, size_t party)
+{
+    const double seconds = bench_working_s(&b->cells[case_index][party]);
+    return seconds > 0 ? b->cases[case_index].items / seconds : 0;
+}
+
+const char *bench_items_cell(const bench *b, size_t case_index, size_t party, char *out)
+{
+    const double rate = bench_items_s(b, case_index, party);
+    *out = '\0';
+    if (rate > 0) snprintf(out, BENCH_CELL, rate < 99.95 ? "%.1f" : "%.0f", rate);
+    return out;
+}
+
 const char *bench_fact_cell(const bench_fact *fact, size_t party, char *out)
 {
     const bench_stat *s = &fact->by_party[party];

@@ -50,16 +50,20 @@ static void add_row(const bench *b, size_t c, size_t p, cli_grid *grid)
     bench_rates(b, c, p, &rate);
     cli_grid_cell(grid, CLI_PLAIN, "%s", bench_rate_cell(rate.gflops, rate.gflops_part, text));
     cli_grid_cell(grid, CLI_PLAIN, "%s", bench_rate_cell(rate.gb_s, rate.gb_s_part, text));
+    if (b->cases[c].workload->unit)
+        cli_grid_cell(grid, CLI_PLAIN, "%s", bench_items_cell(b, c, p, text));
 }
 
 static void print_workload(const bench *b, const bench_workload *workload, FILE *out)
 {
-    static const cli_column columns[] = {
-        { "", false },    { "kernels", true }, { "compute", true },
-        { "", true },     { "files", true },   { "", true },
-        { "cold", true }, { "GFLOP/s", true }, { "GB/s", true },
+    const cli_column columns[] = {
+        { "", false },       { "kernels", true },
+        { "compute", true }, { "", true },
+        { "files", true },   { "", true },
+        { "cold", true },    { "GFLOP/s", true },
+        { "GB/s", true },    { workload->unit, true },
     };
-    cli_grid grid = { .columns = columns, .column_count = CLV_LEN(columns) };
+    cli_grid grid = { .columns = columns, .column_count = CLV_LEN(columns) - !workload->unit };
     for (size_t c = 0; c < b->case_count; ++c) {
         if (b->cases[c].workload != workload) continue;
         cli_grid_cell(&grid, CLI_PLAIN, "%s", b->cases[c].name);

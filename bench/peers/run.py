@@ -25,7 +25,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = ["paco_vip", "paco_torch", "blobs_skimage", "blobs_clesperanto", "blobs_trackpy", "link_trackpy",
          "arrays_numpy",
-         "specfit_rvspecfit", "transformer_torch", "transformer_sentences"]
+         "specfit_rvspecfit", "transformer_torch", "transformer_sentences", "generate_llamacpp"]
 
 
 def say(**line):
@@ -86,6 +86,8 @@ def measure(module, peer, case, options):
     if hasattr(peer, "is_part") and peer.is_part():
         say(party=party, case=index, metric="compute",
             seconds=[peer.part_seconds(data) for _ in range(options.repeats)])
+        if hasattr(peer, "part_note"):
+            say(party=party, case=index, note=peer.part_note())
         return 0
     peer.warm(data)
     kept = {}

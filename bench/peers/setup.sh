@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes private Python environments with the outside programs of `cleave bench --peers`, from PyPI.
 #
-# usage: bench/peers/setup.sh DIR [arrays] [vip] [torch] [blobs] [rvspecfit]    DIR/NAME each; without names: all
-# Then:  cleave bench --peers bench/peers --peers-env DIR/arrays:DIR/vip:DIR/torch:DIR/blobs:DIR/rvspecfit
+# usage: bench/peers/setup.sh DIR [arrays] [vip] [torch] [blobs] [rvspecfit] [llamacpp]    DIR/NAME each; without names: all
+# Then:  cleave bench --peers bench/peers --peers-env DIR/arrays:DIR/vip:DIR/torch:DIR/blobs:DIR/rvspecfit:DIR/llamacpp
 set -eu
 [ $# -ge 1 ] || { sed -n '5,6s/^# //p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shift
-[ $# -gt 0 ] || set -- arrays vip torch blobs rvspecfit
+[ $# -gt 0 ] || set -- arrays vip torch blobs rvspecfit llamacpp
 mkdir -p "$folder"
 for name; do
     [ -r "$here/requirements-$name.txt" ] || { echo "setup.sh: no peer $name" >&2; exit 2; }

@@ -18,12 +18,23 @@
 static const struct {
     const char *name;
     demo_workload *run;
+    bool (*wanted)(void); /* NULL: always */
 } workloads[] = {
-    { "paco", demo_paco },         { "blobs", demo_blobs },
-    { "specfit", demo_specfit },   { "transformer", demo_transformer },
-    { "arrays", demo_arrays },     { "filter", demo_filter },
-    { "matrices", demo_matrices }, { "regression", demo_regression },
+    { "paco", demo_paco },
+    { "blobs", demo_blobs },
+    { "specfit", demo_specfit },
+    { "transformer", demo_transformer },
+    { "arrays", demo_arrays },
+    { "filter", demo_filter },
+    { "matrices", demo_matrices },
+    { "regression", demo_regression },
+    { "generate", demo_generate, demo_has_model },
 };
+
+static bool is_wanted(size_t i)
+{
+    return !workloads[i].wanted || workloads[i].wanted();
+}
 
 typedef struct demo_args {
     const char *output;
@@ -149,6 +160,7 @@ static int run_workloads(const demo_args *a, const demo_stage *stage, cli_grid *
     *good = true;
     for (size_t i = 0; i < CLV_LEN(workloads) && !code; ++i) {
         demo_row row = { .ok = true };
+        if (!is_wanted(i)) continue;
         if (cli_interrupted())
             return cli_error(&cli_demo, CLI_INTERRUPTED,
                              "cancelled before %s; what was written is in %s", workloads[i].name,
@@ -185,6 +197,7 @@ static int compile_kernels(const demo_args *a, const demo_stage *stage)
     clv_prepare_begin(stage->context);
     for (size_t i = 0; i < CLV_LEN(workloads) && !status; ++i) {
         demo_row row = { .ok = true };
+        if (!is_wanted(i)) continue;
         status = workloads[i].run(&preparing, &row);
         clv_text_clear(&row.notes);
     }

@@ -55,6 +55,7 @@ clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *
 clv_status demo_plain(demo_operation *once, void *user);
 
 demo_workload demo_paco, demo_blobs, demo_specfit, demo_transformer, demo_arrays, demo_filter,
-    demo_matrices, demo_regression;
+    demo_matrices, demo_regression, demo_generate;
+bool demo_has_model(void); /* of demo_generate, which runs only then */
 
 #endif

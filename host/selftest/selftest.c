@@ -26,7 +26,7 @@
 static void (*const groups[])(selftest *) = { selftest_runtime,     selftest_paco,
                                               selftest_blobs,       selftest_specfit,
                                               selftest_transformer, selftest_training,
-                                              selftest_arrays };
+                                              selftest_arrays,      selftest_generate };
 
 /* ---- in the process of the command ------------------------------------------------------------------- */
 

@@ -38,5 +38,6 @@ void selftest_blobs(selftest *test);
 void selftest_training(selftest *test);
 void selftest_transformer(selftest *test);
 void selftest_arrays(selftest *test);
+void selftest_generate(selftest *test);
 
 #endif

@@ -47,6 +47,7 @@ typedef struct clv_language_info {
     const int32_t *ends; /**< tokens that end a text */
     size_t end_count;
     size_t device_count; /**< devices that have layers; 0: plain C computes */
+    bool tied;           /**< scores are made by the table of words */
 } clv_language_info;
 
 /** A device's share of a model. Start with CLV_INIT. */

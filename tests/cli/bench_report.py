@@ -12,6 +12,8 @@ import tempfile
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 
+import testdata
+
 VOID = {"meta", "br", "hr", "img", "link"}
 
 
@@ -52,6 +54,12 @@ for case in cases:
 '''
 
 
+MODEL_OF_PEER = '''
+with open(cases[0]["folder"] + "/model.json") as file, open(__file__ + ".model", "w") as out:
+    out.write(json.load(file)["model"])
+'''
+
+
 def arrays(cleave):
     """Operations on arrays, in two turns with an outside program between."""
     with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +89,44 @@ def arrays(cleave):
         check(by["a rival"]["compute"]["count"] == 4, "%s: turns are not added" % case["name"])
         check(case["flops"] is None or ours[0]["gflops"] > 0, "%s: no rate" % case["name"])
     print("bench: %d operations on arrays, in turns" % len(figures["cases"]))
+
+
+def generate(cleave):
+    """A language model, beside an outside program that is told where it is; and none."""
+    model = testdata.path_of("generate/tiny/tiny-qwen2.gguf")
+    with tempfile.TemporaryDirectory() as folder:
+        report, script = os.path.join(folder, "b.json"), os.path.join(folder, "run.py")
+        os.makedirs(os.path.join(folder, "env", "bin"))
+        os.symlink(sys.executable, os.path.join(folder, "env", "bin", "python"))
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PEER + MODEL_OF_PEER)
+        result = subprocess.run(
+            [cleave, "bench", "generate", "--model", model, "--device", "0", "--repeats", "2",
+             "--patience", "5", "--no-cold", "-q", "--peers=" + folder, "--peers-env",
+             os.path.join(folder, "env"), "--json", report],
+            capture_output=True, text=True, check=False)
+        check(result.returncode == 0, result.stderr)
+        with open(report, encoding="utf-8") as file:
+            figures = json.load(file)
+        with open(script + ".model", encoding="utf-8") as file:
+            check(file.read() == model, "the outside program is told of another model")
+    check("tokens/s" in result.stdout, "no rate of tokens")
+    names = [case["name"] for case in figures["cases"]]
+    check(names == ["prompt of 32 tokens", "prompt of 128 tokens", "prompt of 512 tokens",
+                    "64 tokens one by one"], "cases are %s" % names)
+    for case in figures["cases"]:
+        ours = [r for r in case["results"] if r["party"] not in ("a rival", "plain C")][0]
+        if case["name"] in names[1:3]:
+            check("context is 128 tokens" in ours["note"], "a prompt without room: %s" % ours)
+            continue
+        tokens = 64 if "one by one" in case["name"] else 32
+        check(abs(ours["rate"] * ours["compute"]["median"] / tokens - 1) < 1e-6, "rate of %s" % ours)
+        check("processor time" in ours["note"] and ours["files"]["count"], "no whole command: %s" % ours)
+    environment = {k: v for k, v in os.environ.items() if k != "CLEAVE_MODEL"}
+    result = subprocess.run([cleave, "bench", "generate"], capture_output=True, text=True,
+                            env=environment, check=False)
+    check(result.returncode == 2 and "--model" in result.stderr, "no model: " + result.stderr)
+    print("bench: a language model")
 
 
 def check_modes(path):
@@ -113,6 +159,7 @@ def check_modes(path):
 
 def main():
     arrays(sys.argv[1])
+    generate(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: os.path.join(folder, "bench." + kind) for kind in ("json", "html", "md")}
         result = subprocess.run(

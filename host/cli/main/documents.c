@@ -55,6 +55,7 @@ static const struct {
       "~/.cache/cleave" },
     { "CLEAVE_CACHE", "0: keep nothing" },
     { "CLEAVE_LOG", "none, error, warn, info or debug: what the library tells on stderr" },
+    { "CLEAVE_MODEL", "bench and demo: a language model, a GGUF file or a folder" },
     { "CLEAVE_MINILM_DIR", "demo and selftest: a folder with the model all-MiniLM-L6-v2" },
     { "CLEAVE_CL_DIR", "take the kernels from this folder (for developers of Cleave)" },
     { "OCL_ICD_VENDORS", "the folder of .icd files that the OpenCL loader reads; --icd sets it" },
