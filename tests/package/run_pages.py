@@ -8,6 +8,7 @@ sources; pages.py says which blocks are left out. Exit code 77: nothing of them 
 usage: run_pages.py ROOT CLEAVE PAGE...
     $CLEAVE_LIBRARY    the library for blocks of Python; without it, or without NumPy, they are left out
     $CLEAVE_MINILM_DIR the model for blocks that need all-MiniLM-L6-v2
+    $CLEAVE_SMOLLM2    the model for blocks that need SmolLM2, whatever its quantisation
 """
 import contextlib
 import doctest
@@ -23,6 +24,11 @@ import traceback
 import pages
 
 SKIP, TIMEOUT_S = 77, 600
+# What a block can need: the variable that names it, and what it is called in the folder of a reader.
+MODELS = {
+    "all-MiniLM-L6-v2": ("CLEAVE_MINILM_DIR", "all-MiniLM-L6-v2"),
+    "SmolLM2": ("CLEAVE_SMOLLM2", "SmolLM2-135M-Instruct-Q4_K_M.gguf"),
+}
 SAME = doctest.OutputChecker().check_output
 
 
@@ -55,8 +61,9 @@ def prepare(root, place, demo):
         if os.path.isdir(os.path.join(root, name)) and not name.startswith((".", "build")):
             os.symlink(os.path.join(root, name), os.path.join(place, name))
     shutil.copytree(demo, os.path.join(place, "cleave-demo"), dirs_exist_ok=True)
-    if os.environ.get("CLEAVE_MINILM_DIR"):
-        os.symlink(os.environ["CLEAVE_MINILM_DIR"], os.path.join(place, "all-MiniLM-L6-v2"))
+    for variable, name in MODELS.values():
+        if os.environ.get(variable):
+            os.symlink(os.environ[variable], os.path.join(place, name))
 
 
 class Page:
@@ -71,10 +78,10 @@ class Page:
         if block.language not in ("sh", "python") or block.marked("not run") is not None:
             return ""
         need = block.marked("needs")
-        if need == "all-MiniLM-L6-v2" and not os.environ.get("CLEAVE_MINILM_DIR"):
-            return "CLEAVE_MINILM_DIR is not set"
-        if need not in (None, "all-MiniLM-L6-v2"):
+        if need not in (None, *MODELS):
             raise ValueError("%s:%d needs what nobody knows: %s" % (self.path, block.line, need))
+        if need and not os.environ.get(MODELS[need][0]):
+            return MODELS[need][0] + " is not set"
         return self.no_python if block.language == "python" else None
 
     def shell(self, block):
