@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+enum { LEAST_SPACE_MB = 1536 };
 
 static char folder[PATH_MAX];
 static pid_t owner;
@@ -42,6 +45,22 @@ static void leave_out(const cli_command *command, const char *lines)
     unsetenv("OPENCL_VENDOR_PATH");
 }
 
+/* Compilers of CPU drivers end the process when an address-space limit is reached: PoCL 3.1 from 400 to 900 MB. */
+static void warn_of_little_space(const cli_command *command)
+{
+    struct rlimit limit;
+    char bytes[16];
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= (rlim_t)LEAST_SPACE_MB << 20)
+        return;
+    cli_warn(
+        command,
+        "this process may use %s of address space (ulimit -v): OpenCL drivers that compile need "
+        "some %d MB, and may end the process with less; raise the limit, or compute without them "
+        "(--mode reference)",
+        clv_format_bytes(limit.rlim_cur, bytes), LEAST_SPACE_MB);
+}
+
 void cli_vet_drivers(const cli_command *command)
 {
     static bool done;
@@ -53,6 +72,7 @@ void cli_vet_drivers(const cli_command *command)
     clv_text left_out = { 0 };
     if (done || getauxval(AT_SECURE)) return; /* then the environment is not ours to shape */
     done = true;
+    warn_of_little_space(command);
     const clv_status status = clv_drivers_vet(&options, folder, sizeof folder, &left_out);
     if (shown) cli_status_line(NULL);
     if (status && status != CLV_E_CANCELLED)

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -281,6 +282,16 @@ static void sweep(const char *folder)
     free(entries);
 }
 
+enum { LEAST_MB = 64 };
+
+/* PoCL's compiler ends the process when the disk is full. */
+static bool has_room(const char *path)
+{
+    struct statvfs info;
+    return statvfs(path, &info) != 0 ||
+           (uint64_t)info.f_bavail * info.f_frsize >= (uint64_t)LEAST_MB * 1000000;
+}
+
 /* Mesa checks what it keeps; PoCL does not. */
 static void keep_private(const char *variable, const char *name, bool guarded)
 {
@@ -290,6 +301,16 @@ static void keep_private(const char *variable, const char *name, bool guarded)
     /* without a cache of ours the driver's own place below the home is as good */
     if (!*cache && (is_set("HOME") || is_set("XDG_CACHE_HOME"))) return;
     if (!private_folder(name, path, sizeof path)) return;
+    if (!has_room(path)) {
+        const char *other = temporary_folder();
+        if (!other || !has_room(other)) return;
+        cli_say(stderr,
+                "cleave: %s has less than %d MB left, which is too little for an OpenCL driver's "
+                "compiled kernels; those of this run go to %s and are removed at its end\n",
+                path, LEAST_MB, other);
+        setenv(variable, other, 1);
+        return;
+    }
     sweep(path);
     setenv(variable, path, 1);
     if (guarded) cli_kernels_guard(path);

@@ -202,7 +202,7 @@ static bool close_device(clv_device *device, double patience)
     if (device->closed) return true;
     if (device->feeder && !clv_feeder_stop(device, patience)) return false;
     device->closed = true;
-    if (device->cl) clv_programs_save(device);
+    if (device->cl) clv_programs_save(device, true);
     clv_tensors_free(device);
     clv_pool_free(device);
     clv_programs_clear(device);

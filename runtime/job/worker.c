@@ -335,7 +335,7 @@ void clv_worker_body(void *argument)
     for (unsigned i = 0; i < CLV_MAX_DEPTH; ++i)
         clv_keyed_free(worker->slots[i].keyed, &worker->slots[i].keyed_count);
     clv_keyed_free(worker->keyed, &worker->keyed_count);
-    clv_programs_save(worker->device);
+    clv_programs_save(worker->device, false);
     atomic_store(&worker->device->hung, false); /* it came back */
     clv_jobs_serve(NULL);
     clv_run_let_go(run);

@@ -155,7 +155,7 @@ void clv_ahead_compile(clv_device *device, bool alone, clv_ahead_progress *progr
         pthread_mutex_lock(&device->program_lock);
         take(device, items, count, clv_now() - started);
         pthread_mutex_unlock(&device->program_lock);
-        clv_programs_save(device);
+        clv_programs_save(device, false);
     } else if (items && count && alone) {
         build_alone(device, items, count, progress, user);
     }

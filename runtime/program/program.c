@@ -261,9 +261,9 @@ static void save(const clv_device *device, const clv_program *p)
     clv_free(binary);
 }
 
-void clv_programs_save(clv_device *device)
+void clv_programs_save(clv_device *device, bool ask)
 {
-    if (!*device->cache->directory) return;
+    if (!*device->cache->directory || (!ask && !device->driver_cache)) return;
     atomic_store(&device->compiling, true);
     pthread_mutex_lock(&device->program_lock);
     for (clv_program *p = device->programs; p; p = p->next) {

@@ -52,8 +52,9 @@ bool clv_program_on_disk(clv_device *device, clv_program *program);
 /* The kernel with the work-group size, added where it is new; NULL: no memory. */
 clv_kernel_use *clv_program_use(clv_program *program, const char *kernel, const size_t local[3]);
 
-/* Writes programs that ran and are not on disk yet, and lists that have grown. */
-void clv_programs_save(clv_device *device);
+/* Writes lists that have grown, and where `ask`, programs that ran and are not on disk yet. Asking a driver for a
+ * binary may crash it: not before the caller has its results. */
+void clv_programs_save(clv_device *device, bool ask);
 void clv_programs_clear(clv_device *device); /* releases all */
 
 #endif

@@ -41,6 +41,16 @@ typedef struct specfit_table {
     char *redshift_file;
 } specfit_table;
 
+/* ---- settings.c ---- */
+/* --config: what an option has set stays. CLI_OK or the exit code. */
+int specfit_read_config(specfit_args *args);
+typedef struct specfit_ids {
+    int64_t *ids; /* sorted; clv_free */
+    size_t count, capacity;
+} specfit_ids;
+/* --targets and --targets-file. CLI_OK or the exit code. */
+int specfit_read_ids(const specfit_args *args, specfit_ids *list);
+
 /* ---- select.c ---- */
 /* Whether a comma list of numbers holds `id`. */
 bool specfit_is_listed(const char *list, int64_t id);

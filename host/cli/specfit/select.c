@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ROWS = 256, MAX_LIST = 256 << 20 };
+enum { BLOCK_ROWS = 256 };
 static const double no_signal = -1e9; /* S/N of a spectrum without a good pixel */
 
 bool specfit_is_listed(const char *list, int64_t id)
@@ -28,55 +28,10 @@ bool specfit_is_listed(const char *list, int64_t id)
     return false;
 }
 
-/* ---- TARGETIDs ------------------------------------------------------------------------------- */
-
-typedef struct id_list {
-    int64_t *ids; /* sorted */
-    size_t count, capacity;
-} id_list;
-
 static int by_number(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x < y ? -1 : x > y;
-}
-
-/* Numbers between blanks, commas and line ends; '#' begins a comment. */
-static int add_ids(const char *text, const char *from, id_list *list)
-{
-    static const char between[] = ", \t\r\n";
-    for (const char *at = text + strspn(text, between); *at; at += strspn(at, between)) {
-        char word[32];
-        int64_t id;
-        if (*at == '#') {
-            at += strcspn(at, "\n");
-            continue;
-        }
-        const size_t n = strcspn(at, ", \t\r\n#");
-        snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(n, sizeof word - 1), at);
-        if (n >= sizeof word || !clv_parse_i64(word, &id))
-            return cli_error(cli_running(), CLI_USAGE, "%s: \"%s\" is not a TARGETID", from, word);
-        if (!clv_reserve(&list->ids, &list->capacity, list->count + 1, sizeof *list->ids))
-            return cli_error(cli_running(), CLI_FAILED, "no memory for TARGETIDs");
-        list->ids[list->count++] = id;
-        at += n;
-    }
-    return CLI_OK;
-}
-
-static int read_ids(const specfit_args *a, id_list *list)
-{
-    char *text = NULL;
-    size_t length;
-    int code = a->targets ? add_ids(a->targets, "--targets", list) : CLI_OK;
-    if (!code && a->targets_file) {
-        code = cli_input_status(cli_running(),
-                                clv_file_read(a->targets_file, MAX_LIST, &text, &length));
-        if (!code) code = add_ids(text, a->targets_file, list);
-        clv_free(text);
-    }
-    if (list->count) qsort(list->ids, list->count, sizeof *list->ids, by_number);
-    return code;
 }
 
 /* ---- S/N that the file does not tell --------------------------------------------------------- */
@@ -156,7 +111,8 @@ static int read_redshifts(const specfit_args *a, specfit_table *t)
     return CLI_OK;
 }
 
-static bool is_wanted(const specfit_args *a, const specfit_table *t, const id_list *ids, size_t row)
+static bool is_wanted(const specfit_args *a, const specfit_table *t, const specfit_ids *ids,
+                      size_t row)
 {
     const clv_desi_row *r = &t->desi->row[row];
     if (!r->is_star) return false;
@@ -175,8 +131,8 @@ static bool is_wanted(const specfit_args *a, const specfit_table *t, const id_li
 
 int specfit_select(const specfit_args *a, specfit_table *t)
 {
-    id_list ids = { 0 };
-    int code = read_ids(a, &ids);
+    specfit_ids ids = { 0 };
+    int code = specfit_read_ids(a, &ids);
     if (!code) code = read_redshifts(a, t);
     if (!code && a->min_sn_given && !signal_is_told(t->desi))
         code = cli_input_status(cli_running(), measure_signal(t->desi));

@@ -102,59 +102,6 @@ static int check_args(const specfit_args *a)
     return -1;
 }
 
-/* Where a setting goes; `inside` is the key that the line is indented under, or "". */
-static double *setting(specfit_args *a, const char *inside, const char *key)
-{
-    static const char letters[] = "brz";
-    const struct {
-        const char *key;
-        double *to;
-    } keys[] = { { "max_vel", &a->max_vel },
-                 { "min_vel", &a->min_vel },
-                 { "vel_step0", &a->vel_step },
-                 { "max_vsini", &a->max_vsini },
-                 { "lsf_sigma0_angstrom", &a->sigma0 } };
-    if (strcmp(inside, "lsf_sigma0_angstrom") == 0) {
-        const char *arm = key[0] && !key[1] ? strchr(letters, key[0]) : NULL;
-        return arm ? &a->sigma_of[arm - letters] : NULL;
-    }
-    for (size_t i = 0; !*inside && i < CLV_LEN(keys); ++i)
-        if (strcmp(key, keys[i].key) == 0) return keys[i].to;
-    return NULL;
-}
-
-/* rvspecfit's config.yaml, as far as it is "key: value" lines, and an arm's own below a key. What an
- * option has set stays. */
-static int read_config(specfit_args *a)
-{
-    char *text = NULL, *line, *rest = NULL, inside[64] = "";
-    size_t length;
-    const clv_status status = clv_file_read(a->config, 1 << 20, &text, &length);
-    if (status) return cli_input_status(&cli_specfit, status);
-    int code = CLI_OK;
-    size_t settings = 0;
-    for (line = strtok_r(text, "\n", &rest); line && !code; line = strtok_r(NULL, "\n", &rest)) {
-        char key[64], value[128];
-        double number;
-        const int found = sscanf(line, " %63[A-Za-z0-9_] : %127[^# \t\r]", key, value);
-        if (found > 0 && *line != ' ') *inside = '\0';
-        settings += found > 0 && strchr(line, ':') != NULL;
-        double *to = found == 2 ? setting(a, inside, key) : NULL;
-        if (found == 1) clv_copy_string(inside, sizeof inside, key);
-        if (to && !clv_parse_double(value, &number))
-            code = cli_error(&cli_specfit, CLI_USAGE, "%s: %s: \"%s\" is not a number", a->config,
-                             key, value);
-        else if (to && isnan(*to))
-            *to = number;
-    }
-    if (!settings && !code)
-        code = cli_error(&cli_specfit, CLI_USAGE,
-                         "%s: no settings in it, which are lines such as \"max_vel: 1000\"",
-                         a->config);
-    clv_free(text);
-    return code;
-}
-
 /* What neither an option nor the settings have said. */
 static void set_defaults(specfit_args *a)
 {
@@ -420,7 +367,7 @@ static int run(int argc, char **argv)
     if (code >= 0) return code;
     if ((code = cli_check_operands(&cli_specfit, "COADD.fits", operands, argv + 1)) >= 0)
         return code;
-    if (a.config && (code = read_config(&a))) return code;
+    if (a.config && (code = specfit_read_config(&a))) return code;
     set_defaults(&a);
     if ((code = check_args(&a)) >= 0) return code;
 

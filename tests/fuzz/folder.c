@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs that are several files. */
+#define _GNU_SOURCE /* memmem */
+#include "folder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static void leave(void)
+{
+    if (*folder) (void)rmdir(folder);
+}
+
+static void path_of(const char *name, char path[256])
+{
+    snprintf(path, 256, "%s/%s", folder, name);
+    char *slash = strchr(path + strlen(folder) + 1, '/');
+    if (!slash) return;
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+}
+
+static void put(const char *name, const uint8_t *data, size_t size)
+{
+    char path[256];
+    path_of(name, path);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file)) abort();
+}
+
+const char *fuzz_folder(const uint8_t *data, size_t size, const char *const *names)
+{
+    static const char mark[] = "\n%%% ";
+    char path[256];
+    if (!*folder) {
+        snprintf(folder, sizeof folder, "/dev/shm/cleave-fuzz-XXXXXX");
+        if (!mkdtemp(folder)) abort();
+        atexit(leave);
+    }
+    for (size_t i = 0; names[i]; ++i) {
+        path_of(names[i], path);
+        (void)unlink(path);
+    }
+    const char *name = names[0];
+    for (const uint8_t *end = data + size; data <= end && name;) {
+        const size_t left = (size_t)(end - data);
+        const uint8_t *next = left ? memmem(data, left, mark, sizeof mark - 1) : NULL;
+        put(name, data, next ? (size_t)(next - data) : left);
+        if (!next) break;
+        const uint8_t *line = next + sizeof mark - 1;
+        const uint8_t *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop) break;
+        name = NULL;
+        for (size_t i = 0; names[i] && !name; ++i)
+            if (strlen(names[i]) == (size_t)(stop - line) &&
+                memcmp(names[i], line, (size_t)(stop - line)) == 0)
+                name = names[i];
+        data = stop + 1;
+    }
+    return folder;
+}
