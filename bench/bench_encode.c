@@ -89,7 +89,9 @@ int main(int argc, char **argv)
         ids[t] = (int32_t)(t * 7919 % clv_minilm_config.vocabulary);
     for (size_t i = 0; i < report->device_count; ++i) {
         char selection[24];
-        const clv_context_options options = { .size = sizeof options, .devices = selection };
+        const clv_context_options options = { .size = sizeof options,
+                                              .devices = selection,
+                                              .bind_threads = true };
         clv_context *context;
         if (report->devices[i].device_class != CLV_CLASS_CPU || !report->devices[i].usable)
             continue;

@@ -119,9 +119,11 @@ static void once(rig *r, int way)
         clReleaseEvent(done);
     } else if (way == OURS) { /* checked, timed and counted */
         static const clv_cl_source source = { "nothing.cl", nothing, sizeof nothing - 1 };
-        const clv_launch launch = {
-            .source = &source, .kernel = "nothing", .global = { 1 }, .local = { 1 }
-        };
+        const clv_launch launch = { .size = sizeof(clv_launch),
+                                    .source = &source,
+                                    .kernel = "nothing",
+                                    .global = { 1 },
+                                    .local = { 1 } };
         const clv_arg args[] = { clv_arg_buffer(r->c) };
         must(clv_launch_enqueue(r->queue, &launch, args, CLV_LEN(args), NULL));
         must(clv_queue_wait(r->queue));
@@ -260,7 +262,9 @@ int main(int argc, char **argv)
     must(clv_probe_run(NULL, &report));
     for (size_t i = 0; i < report->device_count; ++i) {
         char selection[24];
-        const clv_context_options options = { .size = sizeof options, .devices = selection };
+        const clv_context_options options = { .size = sizeof options,
+                                              .devices = selection,
+                                              .bind_threads = true };
         if (report->devices[i].device_class != CLV_CLASS_CPU || !report->devices[i].usable)
             continue;
         snprintf(selection, sizeof selection, "%zu", i);

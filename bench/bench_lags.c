@@ -83,8 +83,9 @@ static setting *make_setting(void)
                                                        .flux = s->ones,
                                                        .ivar = s->ones };
     }
-    s->library = (clv_spectra_library){ ARMS, s->arms, TEMPLATES, s->parameters };
-    s->stars = (clv_spectra_stars){ STARS, ARMS, s->spectra };
+    s->library = (clv_spectra_library){ sizeof(clv_spectra_library), ARMS, s->arms, TEMPLATES,
+                                        s->parameters };
+    s->stars = (clv_spectra_stars){ sizeof(clv_spectra_stars), STARS, ARMS, s->spectra };
     return s;
 }
 
@@ -189,7 +190,9 @@ static void fold(const setting *s, size_t points[ARMS])
 
 static void measure(const setting *s, const char *selection, int rounds)
 {
-    const clv_context_options options = { .size = sizeof options, .devices = selection };
+    const clv_context_options options = { .size = sizeof options,
+                                          .devices = selection,
+                                          .bind_threads = true };
     transforms folded[ARMS], whole;
     size_t points[ARMS];
     clv_context *context;
@@ -224,7 +227,9 @@ int main(int argc, char **argv)
     const int rounds = argc > 1 ? atoi(argv[1]) : 5;
     clv_context *all;
     clfftSetupData data;
-    const clv_context_options options = { .size = sizeof options, .devices = "all" };
+    const clv_context_options options = { .size = sizeof options,
+                                          .devices = "all",
+                                          .bind_threads = true };
     must(clv_context_create(&options, &all));
     must_fft(clfftInitSetupData(&data), "set up"), must_fft(clfftSetup(&data), "set up");
     setting *s = make_setting();

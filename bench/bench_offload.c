@@ -289,7 +289,7 @@ int main(int argc, char **argv)
                                            { "use", 1, NULL, 'u' },    { "out", 1, NULL, 'o' },
                                            { "sum", 1, NULL, 's' },    { "verbose", 0, NULL, 'v' },
                                            { "help", 0, NULL, 'h' },   { NULL, 0, NULL, 0 } };
-    clv_context_options options = { 0 };
+    clv_context_options options = { .size = sizeof options, .bind_threads = true };
     const char *sum = NULL;
     FILE *to = stdout;
     job j = { .memory = clv_alloc_pages(grid_room() * sizeof *j.memory) };

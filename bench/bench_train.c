@@ -44,7 +44,9 @@ int main(int argc, char **argv)
     clv_context *context;
     clv_model *model;
     clv_trainer *trainer;
-    const clv_context_options rules = { .size = sizeof rules, .trace = trace != NULL };
+    const clv_context_options rules = { .size = sizeof rules,
+                                        .trace = trace != NULL,
+                                        .bind_threads = true };
     const clv_trainer_options options = { .size = sizeof options,
                                           .classes = CLASSES,
                                           .decay = 0.01 };

@@ -24,9 +24,11 @@ static void expose(int number, uint16_t *pixels)
 int main(void)
 {
     static uint16_t pixels[SIDE * SIDE];
-    const clv_blob_frames shape = {
-        .type = CLV_BLOB_U16, .frames = 1, .height = SIDE, .width = SIDE
-    };
+    const clv_blob_frames shape = { .size = sizeof(clv_blob_frames),
+                                    .type = CLV_BLOB_U16,
+                                    .frames = 1,
+                                    .height = SIDE,
+                                    .width = SIDE };
     const clv_blob_options options = { .size = sizeof options,
                                        .threshold_sigma_given = true,
                                        .threshold_sigma = 10 };

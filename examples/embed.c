@@ -12,7 +12,8 @@ enum { WIDTH = 32, TEXTS = 3 };
 
 int main(void)
 {
-    static const clv_model_config config = { .width = WIDTH,
+    static const clv_model_config config = { .size = sizeof(clv_model_config),
+                                             .width = WIDTH,
                                              .heads = 4,
                                              .layers = 2,
                                              .ffn = 64,

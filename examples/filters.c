@@ -14,7 +14,8 @@ int main(void)
     static float image[SIDE * SIDE], soft[SIDE * SIDE], matrices[MATRICES][N][N],
         values[MATRICES][N];
     float kernel[(2 * RADIUS + 1) * (2 * RADIUS + 1)];
-    const clv_convolve_options wrapped = { .edge = CLV_EDGE_WRAP };
+    const clv_convolve_options wrapped = { .size = sizeof(clv_convolve_options),
+                                           .edge = CLV_EDGE_WRAP };
     const uint64_t samples = 20000000;
     uint64_t inside = 0;
     double before = 0, after = 0;

@@ -41,9 +41,11 @@ int main(void)
         { CLV_ITEM_OUTPUT, .bytes = sizeof *out, .result = out },
         { CLV_ITEM_COUNT },
     };
-    const clv_items lengths = {
-        .source = &source, .kernel = "lengths", .items = ITEMS, .reference = plain
-    };
+    const clv_items lengths = { .size = sizeof(clv_items),
+                                .source = &source,
+                                .kernel = "lengths",
+                                .items = ITEMS,
+                                .reference = plain };
     clv_context *context = NULL;
     clv_status status = clv_context_create(NULL, &context);
     if (!status) status = clv_items_run(context, &lengths, args, 4, NULL, NULL);

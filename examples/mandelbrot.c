@@ -36,7 +36,8 @@ static clv_cost cost(size_t first, size_t count, void *user)
 /* On a device's own thread: one launch for the rows [first, first + count). */
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
-    const clv_launch launch = { &source, "rows", { { NULL, 0 } }, { WIDTH, count }, { 30, 1 } };
+    const clv_launch launch = { sizeof(clv_launch), &source,          "rows",
+                                { { NULL, 0 } },    { WIDTH, count }, { 30, 1 } };
     clv_buffer *out;
     const clv_status status = clv_slot_output(slot, PIXELS, count * WIDTH, &out);
     (void)user;
@@ -56,9 +57,12 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 int main(int argc, char **argv)
 {
     static unsigned char image[HEIGHT * WIDTH];
-    const clv_job job = {
-        .name = "mandelbrot", .units = HEIGHT, .cost = cost, .enqueue = enqueue, .commit = commit
-    };
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "mandelbrot",
+                          .units = HEIGHT,
+                          .cost = cost,
+                          .enqueue = enqueue,
+                          .commit = commit };
     clv_context *context = NULL;
     clv_report *report = NULL;
     clv_status status = clv_context_create(NULL, &context);

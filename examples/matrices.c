@@ -18,7 +18,8 @@ int main(void)
     for (int i = 0; i < COUNT * N * N; ++i)
         a[i] = (float)(i * 37 % 101) / 101;
     /* b = a a^T of every matrix of the stack */
-    const clv_matmul_options stack = { .a_row = N,
+    const clv_matmul_options stack = { .size = sizeof(clv_matmul_options),
+                                       .a_row = N,
                                        .a_col = 1,
                                        .b_row = 1,
                                        .b_col = N,

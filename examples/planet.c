@@ -41,7 +41,8 @@ int main(void)
                 cube[t][y][x] = 10 + noise(&state) + 0.4f * star_at(y - y0, x - x0);
     }
 
-    const clv_paco_input input = { .cube = &cube[0][0][0],
+    const clv_paco_input input = { .size = sizeof(clv_paco_input),
+                                   .cube = &cube[0][0][0],
                                    .frames = FRAMES,
                                    .height = SIDE,
                                    .width = SIDE,

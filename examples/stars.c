@@ -61,8 +61,9 @@ int main(void)
         }
         spectra[s] = (clv_spectrum){ 0, PIXELS, wavelength, flux[s], ivar, NULL, NULL, 0 };
     }
-    const clv_spectra_library library = { 1, &arm, TEMPLATES, starts[0] };
-    const clv_spectra_stars stars = { STARS, 1, spectra };
+    const clv_spectra_library library = { sizeof(clv_spectra_library), 1, &arm, TEMPLATES,
+                                          starts[0] };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), STARS, 1, spectra };
     clv_specfit_result fits[STARS] = { 0 };
     clv_context *context = NULL;
     clv_status status = clv_context_create(NULL, &context);

@@ -50,7 +50,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     if (!status) status = clv_worker_buffer(clv_slot_worker(slot), WEIGHTS, 0, &weights);
     if (!status) status = clv_slot_output(slot, SUMS, count * sizeof(float), &sums);
     if (status) return status;
-    const clv_launch launch = { &source, "weigh", { { NULL, 0 } }, { count }, { 1 } };
+    const clv_launch launch = { sizeof(clv_launch), &source,   "weigh",
+                                { { NULL, 0 } },    { count }, { 1 } };
     const clv_arg args[] = { clv_arg_buffer(in.buffer), clv_arg_u64(in.offset),
                              clv_arg_u64(in.stride[1]), clv_arg_buffer(weights),
                              clv_arg_u32(WIDTH),        clv_arg_buffer(sums) };
@@ -82,7 +83,8 @@ int main(void)
     task *t = calloc(1, sizeof *t);
     clv_context *context = NULL;
     clv_report *report = NULL;
-    const clv_job job = { .name = "weights",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "weights",
                           .units = ROWS,
                           .setup = setup,
                           .enqueue = enqueue,

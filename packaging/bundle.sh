@@ -57,7 +57,7 @@ build_it()
 collect()
 {
     local program path name
-    for program in "$folder/bin/cleave" "$folder"/lib/libcleave.so.*.*; do
+    for program in "$folder/bin/cleave" "$folder"/lib/libcleave.so.*.*.*; do
         libraries_of "$program"
     done | sort -u | while read -r path; do take_library "$path"; done
     for name in libclblast.so.1 libclFFT.so.2; do

@@ -35,12 +35,12 @@ static clv_status read_orders(const clv_probe_options *options, clv_orders *orde
         .devices = options->devices,
         .devices_by = options->devices_by ? options->devices_by : "the caller",
     };
-    if (orders->mode == CLV_MODE_AUTO && mode && !(options->given & CLV_GIVEN_MODE)) {
+    if (orders->mode == CLV_MODE_AUTO && mode && !options->mode_given) {
         CLV_TRY(clv_environment_choice("CLEAVE_MODE", CLV_MODES, &index));
         CLV_TRY(clv_mode_parse(mode, &orders->mode));
         orders->mode_by = "CLEAVE_MODE";
     }
-    if (!orders->devices && devices && !(options->given & CLV_GIVEN_DEVICES)) {
+    if (!orders->devices && devices && !options->devices_given) {
         orders->devices = devices;
         orders->devices_by = "CLEAVE_DEVICE";
     }
@@ -116,7 +116,7 @@ clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **repo
     clv_orders orders;
     char now[32];
     *report = NULL;
-    clv_take_options(&options, sizeof options, given);
+    CLV_TRY(clv_take_struct(&options, sizeof options, given, "clv_probe_run", "clv_probe_options"));
     CLV_TRY(read_orders(&options, &orders));
 
     clv_machine *machine = clv_machine_create();
@@ -135,6 +135,26 @@ clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **repo
     else
         *report = &machine->report;
     return status;
+}
+
+const clv_probe_device *clv_probe_report_device(const clv_probe_report *report, size_t index)
+{
+    return report && index < report->device_count ? &report->devices[index] : NULL;
+}
+
+const clv_probe_platform *clv_probe_report_platform(const clv_probe_report *report, size_t index)
+{
+    return report && index < report->platform_count ? &report->platforms[index] : NULL;
+}
+
+const clv_probe_icd *clv_probe_report_icd(const clv_probe_report *report, size_t index)
+{
+    return report && index < report->icd_count ? &report->icds[index] : NULL;
+}
+
+const clv_probe_warning *clv_probe_report_warning(const clv_probe_report *report, size_t index)
+{
+    return report && index < report->warning_count ? &report->warnings[index] : NULL;
 }
 
 void clv_probe_free(clv_probe_report *report)

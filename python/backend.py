@@ -66,7 +66,7 @@ def _carried(bundle):
     for folder in ("bin", "lib", "libexec", "share/licences"):
         for path in sorted((bundle / folder).rglob("*")):
             name = path.relative_to(bundle).as_posix()
-            if folder == "lib" and not re.fullmatch(r"lib/[^/]+\.so\.\d+", name):
+            if folder == "lib" and not re.fullmatch(r"lib/[^/]+\.so(\.0)?\.\d+", name):
                 continue
             if path.is_file():
                 yield f"cleave/bundle/{name}", path

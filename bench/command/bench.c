@@ -188,7 +188,7 @@ static void end_telling(const teller *t)
 
 static clv_status open_party(const bench_party *party, clv_context **context)
 {
-    clv_context_options options = { .size = sizeof options };
+    clv_context_options options = { .size = sizeof options, .bind_threads = true };
     if (party->kind == BENCH_REFERENCE)
         options.mode = CLV_MODE_REFERENCE, options.cache_dir = "";
     else

@@ -181,7 +181,8 @@ static clv_status measure(bench_run *run, size_t case_index)
     CLV_TRY(synthetic_adi_create(c->size[2], c->size[0], c->size[1], SEED, &adi));
     const size_t positions = adi.height * adi.width;
     trial t = { .context = run->context,
-                .input = { .cube = adi.cube,
+                .input = { .size = sizeof t.input,
+                           .cube = adi.cube,
                            .frames = adi.frames,
                            .height = adi.height,
                            .width = adi.width,

@@ -43,9 +43,11 @@ static const clv_cl_source source = { "bench.cl", kernels, sizeof kernels - 1 };
 
 static clv_launch launch_of(const char *kernel, size_t global, size_t local)
 {
-    return (clv_launch){
-        .source = &source, .kernel = kernel, .global = { global }, .local = { local }
-    };
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &source,
+                         .kernel = kernel,
+                         .global = { global },
+                         .local = { local } };
 }
 
 /* ---- one device -------------------------------------------------------------------------------------- */
@@ -171,9 +173,12 @@ static clv_status run_job(clv_context *context, const char *name, size_t units, 
                           double *seconds)
 {
     spinning s = { .turns = turns, .out = clv_alloc(units, sizeof(float)) };
-    const clv_job job = {
-        .name = name, .units = units, .cost = job_cost, .enqueue = job_enqueue, .commit = job_commit
-    };
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = name,
+                          .units = units,
+                          .cost = job_cost,
+                          .enqueue = job_enqueue,
+                          .commit = job_commit };
     if (!s.out) return clv_fail(CLV_E_MEMORY, "no memory for a job");
     const double started = clv_now();
     const clv_status status = clv_job_run(context, &job, &s, NULL);
@@ -189,7 +194,8 @@ static clv_status measure_chunks(bench_run *run)
     const clv_context_options options = { .size = sizeof options,
                                           .devices = party->selection,
                                           .batch = 1,
-                                          .schedule = CLV_SCHEDULE_DYNAMIC };
+                                          .schedule = CLV_SCHEDULE_DYNAMIC,
+                                          .bind_threads = true };
     double values[ROUNDS];
     clv_context *context;
     CLV_TRY(clv_context_create(&options, &context));
@@ -223,7 +229,9 @@ static clv_status open_contest(const bench_run *run, contest *c)
         const clv_probe_report *probe = clv_context_probe(run->context);
         char selection[24];
         snprintf(selection, sizeof selection, "%zu", (size_t)(facts - probe->devices));
-        const clv_context_options options = { .size = sizeof options, .devices = selection };
+        const clv_context_options options = { .size = sizeof options,
+                                              .devices = selection,
+                                              .bind_threads = true };
         CLV_TRY(clv_context_create(&options, &c->alone[c->count]));
         ++c->count;
     }

@@ -77,7 +77,8 @@ static clv_status spectra_of_given(size_t count, bench_stars *out)
                 .mask = b->mask[arm].data ? (const int32_t *)b->mask[arm].data + at : NULL,
             };
         }
-    *out = (bench_stars){ given.library.library, { count, arms, items } };
+    *out =
+        (bench_stars){ given.library.library, { sizeof(clv_spectra_stars), count, arms, items } };
     return CLV_OK;
 }
 

@@ -112,9 +112,12 @@ static clv_status once(void *user, double *seconds)
 {
     const trial *t = user;
     const size_t *s = t->c->size;
-    const clv_attention_shape shape = {
-        .batch = 1, .heads = HEADS, .queries = s[0], .keys = s[0], .width = s[1]
-    };
+    const clv_attention_shape shape = { .size = sizeof(clv_attention_shape),
+                                        .batch = 1,
+                                        .heads = HEADS,
+                                        .queries = s[0],
+                                        .keys = s[0],
+                                        .width = s[1] };
     const double started = clv_now();
     clv_status status;
     if (t->c->variant == MATMUL)

@@ -85,7 +85,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     CLV_TRY(clv_worker_buffer(worker, WEIGHTS, 0, &weights));
     CLV_TRY(clv_slot_input(slot, IMAGE, &box, &in));
     CLV_TRY(clv_slot_output(slot, OUT, count * f->width * sizeof(float), &out));
-    clv_launch launch = { .source = &clv_cl_array_convolve,
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &clv_cl_array_convolve,
                           .kernel = "clv_array_convolve",
                           .defines = { { "LANES", core ? LANES : 1 },
                                        { "KH", (long)f->kernel_height },
@@ -226,6 +227,7 @@ static void describe(task *t, clv_call *c)
     const double reach = (double)CLV_MAX(f->kernel_height, f->kernel_width) / 2 + 1;
     snprintf(t->kind, sizeof t->kind, "convolve %zux%zu", f->kernel_height, f->kernel_width);
     t->job = (clv_job){
+        .size = sizeof(clv_job),
         .name = "convolve",
         .units = f->height,
         .align = ROWS,
@@ -277,7 +279,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double amou
     if (!s) return clv_fail(CLV_E_MEMORY, "convolve: no memory for a trial");
     for (size_t i = 0; i < pixels + elements; ++i)
         s->memory[i] = (float)(i * 37 % 997) * 1e-3f;
-    s->options = (clv_convolve_options){ 0 };
+    s->options = (clv_convolve_options){ .size = sizeof(clv_convolve_options) };
     s->task = (task){ .filter = { .height = height,
                                   .width = width,
                                   .kernel_height = f->kernel_height,
@@ -304,7 +306,7 @@ clv_status clv_convolve_2d(clv_context *context, const float *in, size_t height,
                            const clv_convolve_options *options, float *out, clv_report *report)
 {
     clv_convolve_options o;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_convolve_2d", "clv_convolve_options"));
     if (!context || !in || !kernel || !out)
         return clv_fail(CLV_E_ARGUMENT, "convolve: a NULL context, image, kernel or result");
     task t = { .filter = { .height = height,

@@ -64,7 +64,8 @@ static form form_of(const clv_device *device, size_t count, size_t n)
     form f = { .lanes = core ? LANES : 1 };
     f.items = clv_round_up((count + f.lanes - 1) / f.lanes, core ? 1 : GROUP);
     f.pitch = f.items;
-    f.launch = (clv_launch){ .source = &clv_cl_array_jacobi,
+    f.launch = (clv_launch){ .size = sizeof(clv_launch),
+                             .source = &clv_cl_array_jacobi,
                              .defines = { { "LANES", (long)f.lanes }, { "N", (long)n } },
                              .global = { f.items },
                              .local = { core ? 1 : GROUP } };
@@ -172,6 +173,7 @@ static void describe(batch *b, size_t count, const clv_eigen_options *o, clv_cal
     const double each = (double)n * (double)n, many = (double)count;
     snprintf(b->kind, sizeof b->kind, "eigvalsh N%zu", n);
     b->job = (clv_job){
+        .size = sizeof(clv_job),
         .name = "eigenvalues",
         .signature = b->kind,
         .units = count,
@@ -209,7 +211,7 @@ typedef struct sampled {
 /* About `amount` matrices of the call's size, with a diagonal that stands out as often as not. */
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
-    static const clv_eigen_options none = { 0 };
+    static const clv_eigen_options none = { .size = sizeof(clv_eigen_options) };
     const batch *b = like->user;
     (void)context;
     const size_t count = (size_t)CLV_MAX(lrint(amount), 1L), elements = count * b->n * b->n;
@@ -233,7 +235,7 @@ clv_status clv_eigvalsh(clv_context *context, const float *matrices, size_t coun
                         const clv_eigen_options *options, float *values, clv_report *report)
 {
     clv_eigen_options o;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_eigvalsh", "clv_eigen_options"));
     if (!context || ((!matrices || !values) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
     if (!n || n > LARGEST)

@@ -160,8 +160,8 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                        const clv_eigen_options *options, float *real, float *imaginary,
                        clv_report *report)
 {
-    clv_eigen_options o = { 0 };
-    clv_take_options(&o, sizeof o, options);
+    clv_eigen_options o = { .size = sizeof(clv_eigen_options) };
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_eigvals", "clv_eigen_options"));
     if (!context || ((!matrices || !real || !imaginary) && count))
         return clv_fail(CLV_E_ARGUMENT, "eigenvalues: a NULL context, input or result");
     if (!n || n > LARGEST)
@@ -177,7 +177,7 @@ clv_status clv_eigvals(clv_context *context, const float *matrices, size_t count
                         "eigenvalues: a result shares memory with the matrices, or the other one");
     const clv_lapack *lapack = clv_lapack_get();
     if (!lapack)
-        return clv_fail(CLV_E_NO_DEVICE,
+        return clv_fail(CLV_E_UNSUPPORTED,
                         "eigenvalues of general matrices need LAPACK, and " CLV_LAPACK_WHERE);
     if (!count) return CLV_OK;
     values v = { .context = context,

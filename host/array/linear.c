@@ -42,7 +42,8 @@ static clv_status find_places(clv_engine *engine, const regression *t, places *p
 
 static clv_status parts_by_block(clv_engine *engine, const regression *t, const places *p)
 {
-    const clv_launch launch = { .source = &clv_cl_array_linear,
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_array_linear,
                                 .kernel = "clv_linear_block",
                                 .defines = { { "LANES", LANES } },
                                 .global = { t->blocks },
@@ -59,7 +60,8 @@ static clv_status parts_by_block(clv_engine *engine, const regression *t, const 
 
 static clv_status parts_by_item(clv_engine *engine, const regression *t, const places *p)
 {
-    clv_launch launch = { .source = &clv_cl_array_linear,
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &clv_cl_array_linear,
                           .kernel = "clv_linear_residual",
                           .defines = { { "LANES", 1 } },
                           .global = { clv_round_up(t->rows, GROUP) },
@@ -93,7 +95,8 @@ static clv_status on_device(clv_engine *engine, void *user)
     float high, low;
     CLV_TRY(find_places(engine, t, &p));
     clv_reduce_scale(t->rows, &high, &low);
-    const clv_launch launch = { .source = &clv_cl_array_linear,
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_array_linear,
                                 .kernel = "clv_linear_join",
                                 .defines = { { "LANES", core ? LANES : 1 } },
                                 .global = { clv_round_up(t->width, GROUP) },

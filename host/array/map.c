@@ -105,7 +105,8 @@ static clv_status on_device(clv_engine *engine, void *user)
     const bool by_items = clv_array_lanes(device) == 1;
     size_t cols = by_items ? 1 : CLV_MIN(clv_round_up(n, 16), item_elements);
     const size_t rows = by_items ? 1 : CLV_MAX(item_elements / n, (size_t)1);
-    clv_launch launch = { .source = m->source,
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = m->source,
                           .kernel = "clv_map",
                           .defines = { { "LANES", (long)clv_array_lanes(device) } },
                           .global = { (n + cols - 1) / cols, (outer + rows - 1) / rows },

@@ -47,6 +47,7 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     clv_buffer *counts;
     CLV_TRY(clv_slot_output(slot, COUNTS, count * ITEMS * sizeof(uint32_t), &counts));
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_array_philox,
         .kernel = "clv_array_pi",
         .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(BLOCK / 2 / ITEMS / lanes) } },
@@ -96,6 +97,7 @@ static void describe(experiment *e, const clv_monte_carlo_options *o, clv_call *
 {
     const double samples = (double)e->samples;
     e->job = (clv_job){
+        .size = sizeof(clv_job),
         .name = "monte carlo",
         .units = (size_t)(e->samples / BLOCK),
         .cost = cost,
@@ -129,7 +131,7 @@ typedef struct sampled {
 
 static clv_status sample(clv_context *context, const clv_call *like, double amount, clv_sample *out)
 {
-    static const clv_monte_carlo_options none = { 0 };
+    static const clv_monte_carlo_options none = { .size = sizeof(clv_monte_carlo_options) };
     (void)context, (void)like;
     sampled *s = clv_zalloc(1, sizeof *s);
     if (!s) return clv_fail(CLV_E_MEMORY, "monte carlo: no memory for a trial");
@@ -150,7 +152,8 @@ clv_status clv_monte_carlo_pi(clv_context *context, uint64_t samples,
         return clv_fail(CLV_E_ARGUMENT, "monte carlo: %llu samples, at most 2^63 expected",
                         (unsigned long long)samples);
     clv_monte_carlo_options o;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(
+        clv_take_struct(&o, sizeof o, options, "clv_monte_carlo_pi", "clv_monte_carlo_options"));
     experiment e = { .key = { o.key[0], o.key[1] }, .samples = samples };
     if (!samples) return CLV_OK;
     clv_call call;

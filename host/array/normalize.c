@@ -27,7 +27,8 @@ static clv_status scale(clv_engine *engine, const normalisation *t, const clv_bu
     const size_t rows = t->shape.len, width = t->shape.inner;
     const size_t cols = lanes > 1 ? CLV_MIN(clv_round_up(width, 16), (size_t)4096) : 1;
     const size_t each = lanes > 1 ? CLV_MAX((size_t)4096 / width, (size_t)1) : 1;
-    clv_launch launch = { .source = &clv_cl_array_normalize,
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &clv_cl_array_normalize,
                           .kernel = "clv_normalize",
                           .defines = { { "LANES", (long)lanes } },
                           .global = { (width + cols - 1) / cols, (rows + each - 1) / each },
@@ -71,7 +72,9 @@ static clv_status on_host(void *user)
         for (size_t c = 0; c < width; ++c)
             t->z->host[r * width + c] = (t->x->host[r * width + c] - mean[c]) / std[c];
     if (!status && t->gram) {
-        const clv_matmul_options o = { .b_row = 1, .b_col = width };
+        const clv_matmul_options o = { .size = sizeof(clv_matmul_options),
+                                       .b_row = 1,
+                                       .b_col = width };
         status = clv_matmul_host(rows, rows, width, t->z->host, t->z->host, &o, t->gram->host);
     }
     clv_free(own);

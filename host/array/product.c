@@ -48,7 +48,8 @@ static clv_status on_device(clv_engine *engine, void *user)
 static clv_status on_host(void *user)
 {
     const product *p = user;
-    const clv_matmul_options o = { .a_row = p->ta ? 1 : p->k,
+    const clv_matmul_options o = { .size = sizeof(clv_matmul_options),
+                                   .a_row = p->ta ? 1 : p->k,
                                    .a_col = p->ta ? p->m : 1,
                                    .b_row = p->tb ? 1 : p->n,
                                    .b_col = p->tb ? p->k : 1,
@@ -124,7 +125,9 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     clv_array_sample *made = clv_array_sample_begin(context, p, sizeof *p);
     if (!made) return clv_fail(CLV_E_MEMORY, "product: no memory for a trial");
     product *mine = (product *)made->user;
-    const clv_product_options o = { .a_transposed = p->ta, .b_transposed = p->tb };
+    const clv_product_options o = { .size = sizeof(clv_product_options),
+                                    .a_transposed = p->ta,
+                                    .b_transposed = p->tb };
     clv_status status = clv_array_sample_add(made, 3, a, -0.75f, 1.5e-3f, &mine->a);
     if (!status) status = clv_array_sample_add(made, 3, b, -0.75f, 1.5e-3f, &mine->b);
     if (!status) status = clv_array_sample_add(made, 3, c, 0, 0, &mine->c);
@@ -140,8 +143,8 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
 clv_status clv_product(clv_context *context, clv_array *a, clv_array *b,
                        const clv_product_options *options, clv_array *c)
 {
-    clv_product_options o = { 0 };
-    clv_take_options(&o, sizeof o, options);
+    clv_product_options o = { .size = sizeof(clv_product_options) };
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_product", "clv_product_options"));
     CLV_TRY(clv_array_check("product", context, a));
     CLV_TRY(clv_array_check("product", context, b));
     CLV_TRY(clv_array_check("product", context, c));

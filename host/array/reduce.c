@@ -55,6 +55,7 @@ static clv_status one_pass(clv_engine *engine, unsigned key, clv_reduction what,
     CLV_TRY(clv_engine_scratch(engine, key + P, partial, &p));
     CLV_TRY(clv_engine_scratch(engine, key + Q, partial, &q));
     clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_array_reduce,
         .kernel = "clv_reduce_blocks",
         .defines = { { "LANES", (long)vector }, { "OP", op }, { "DENSE", dense } },

@@ -51,6 +51,7 @@ static clv_status launch(const clv_blob_pass *p, const char *kernel, size_t item
                          const clv_arg *args, size_t count)
 {
     const clv_launch l = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_blob_cosine,
         .kernel = kernel,
         .defines = { { "LANES", (long)p->f->lanes },

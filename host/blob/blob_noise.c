@@ -16,7 +16,8 @@ clv_status clv_blob_noise_medians(const clv_blob_pass *p, size_t at, size_t fram
         clv_arg_u32((uint32_t)(at * plan->scales)),
         clv_arg_u32((uint32_t)(frames * plan->scales)),
     };
-    const clv_launch launch = { .source = &clv_cl_blob_noise,
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_blob_noise,
                                 .kernel = "clv_blob_noise_median",
                                 .global = { frames * plan->scales },
                                 .local = { 1 } };

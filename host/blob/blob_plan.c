@@ -44,28 +44,28 @@ static clv_status check_options(const clv_blob_options *o)
     if (o->threshold_sigma_given && (o->threshold_given || o->threshold_rel_given))
         return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in noise deviations divides the "
                                         "responses: it cannot go with another threshold");
-    if (!(o->overlap > 0 && o->overlap <= 1))
+    if (!(o->overlap >= 0 && o->overlap <= 1))
         return clv_fail(CLV_E_ARGUMENT, "blobs: overlap %g given, expected 0 to 1", o->overlap);
     if ((unsigned)o->taps > CLV_BLOB_TAPS_SCIPY || (unsigned)o->subpixel > CLV_BLOB_SUBPIXEL_NONE)
         return clv_fail(CLV_E_ARGUMENT, "blobs: an unknown set of taps or sub-pixel method");
     return CLV_OK;
 }
 
-static clv_blob_options with_defaults(const clv_blob_options *given)
+static clv_status read_options(const clv_blob_options *given, clv_blob_options *out)
 {
-    clv_blob_options o = { 0 };
-    clv_take_options(&o, sizeof o, given);
-    o.size = sizeof o;
+    clv_blob_options o;
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_blobs", "clv_blob_options"));
     if (o.min_sigma_px == 0) o.min_sigma_px = 1;
     if (o.max_sigma_px == 0) o.max_sigma_px = CLV_MAX(3.0, o.min_sigma_px);
     if (!o.num_sigma) o.num_sigma = 5;
     if (o.sigma_ratio == 0) o.sigma_ratio = 1.6;
-    if (o.overlap == 0) o.overlap = 0.5;
+    if (!o.overlap_given) o.overlap = 0.5;
     if (!o.threshold_given) o.threshold = 0;
     if (!o.threshold_sigma_given) o.threshold_sigma = 0;
     if (!o.threshold_rel_given)
         o.threshold_rel = o.threshold_given || o.threshold_sigma_given ? 0 : 0.2;
-    return o;
+    *out = o;
+    return check_options(out);
 }
 
 static clv_status make_ladder(const clv_blob_options *o, double *sigma, size_t *levels,
@@ -99,8 +99,8 @@ clv_status clv_blobs_ladder(const clv_blob_options *options, double *sigma_px, s
     size_t levels;
     if (!sigma_px || !count) return clv_fail(CLV_E_ARGUMENT, "blobs: an output is NULL");
     *count = 0;
-    const clv_blob_options o = with_defaults(options);
-    CLV_TRY(check_options(&o));
+    clv_blob_options o;
+    CLV_TRY(read_options(options, &o));
     CLV_TRY(make_ladder(&o, sigma, &levels, count));
     memcpy(sigma_px, sigma, *count * sizeof *sigma);
     return CLV_OK;
@@ -189,9 +189,10 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     *out = NULL;
     clv_blob_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "blobs: no memory");
-    plan->options = with_defaults(options);
-    plan->shape = *shape;
-    clv_status status = check_options(&plan->options);
+    clv_status status = read_options(options, &plan->options);
+    if (!status)
+        status = clv_take_struct(&plan->shape, sizeof plan->shape, shape, "clv_blobs_open",
+                                 "clv_blob_frames");
     if (!status) status = check_shape(&plan->shape);
     if (!status) status = make_ladder(&plan->options, plan->sigma, &plan->levels, &plan->scales);
     if (!status) status = make_taps(plan);

@@ -8,6 +8,7 @@
 static clv_launch describe(const clv_blob_pass *p, bool noise, size_t frames)
 {
     return (clv_launch){
+        .size = sizeof(clv_launch),
         .source = &clv_cl_blob_rows,
         .kernel = noise ? "clv_blob_noise_rows" : "clv_blob_rows",
         .defines = { { "LANES", (long)p->f->lanes },

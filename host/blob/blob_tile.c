@@ -45,6 +45,7 @@ static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t f
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch l = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_blob_tile,
         .kernel = "clv_blob_tile",
         .defines = { { "LANES", 1 },

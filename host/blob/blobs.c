@@ -117,6 +117,7 @@ static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *rep
              plan->options.dog ? "dog" : "log", plan->scales, plan->taps, plan->shape.width,
              plan->shape.height, plan->pixel_bytes, plan->by_noise ? " noise" : "");
     const clv_job job = {
+        .size = sizeof(clv_job),
         .name = "blobs",
         .signature = signature,
         .units = units,
@@ -184,7 +185,7 @@ clv_status clv_blobs_open(clv_context *context, const clv_blob_frames *shape,
     *out = NULL;
     if (!context || !shape) return clv_fail(CLV_E_ARGUMENT, "blobs: context or shape is NULL");
     clv_blob_options o;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_blobs_open", "clv_blob_options"));
     if (o.movie_scope)
         return clv_fail(CLV_E_ARGUMENT,
                         "blobs: a stream does not know the movie's largest response beforehand");
@@ -319,17 +320,18 @@ clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames, const 
     if (!frames || !spots || !count)
         return clv_fail(CLV_E_ARGUMENT, "blobs: frames, spots or count is NULL");
     clv_blob_options o, once;
-    clv_take_options(&o, sizeof o, options);
-    if (!o.movie_scope)
-        return whole(context, frames, pixels, options, spots, count, summary, report);
+    clv_blob_frames shape;
+    CLV_TRY(clv_take_struct(&shape, sizeof shape, frames, "clv_blobs", "clv_blob_frames"));
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_blobs", "clv_blob_options"));
+    if (!o.movie_scope) return whole(context, &shape, pixels, &o, spots, count, summary, report);
     clv_blob_summary first;
-    o.movie_scope = false, o.size = sizeof o;
+    o.movie_scope = false;
     once = o;
     once.threshold_rel = 1, once.threshold_rel_given = true; /* the largest is all we want */
     once.threshold_given = once.threshold_sigma_given = false;
-    CLV_TRY(whole(context, frames, pixels, &once, NULL, NULL, &first, report));
+    CLV_TRY(whole(context, &shape, pixels, &once, NULL, NULL, &first, report));
     const double part = o.threshold_rel_given ? o.threshold_rel : 0.2;
     o.threshold = fmax(o.threshold_given ? o.threshold : 0, part * first.max_response);
     o.threshold_given = true, o.threshold_rel_given = false;
-    return whole(context, frames, pixels, &o, spots, count, summary, report);
+    return whole(context, &shape, pixels, &o, spots, count, summary, report);
 }

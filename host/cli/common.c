@@ -76,7 +76,8 @@ static int read_options(const cli_command *command, const cli_common *c,
                                       .devices = c->device,
                                       .helper = "/proc/self/exe",
                                       .trace = c->trace != NULL,
-                                      .event_times = c->report != NULL };
+                                      .event_times = c->report != NULL,
+                                      .bind_threads = true };
     if (c->mode && clv_mode_parse(c->mode, &options->mode))
         return refuse_word(command, "--mode", c->mode, CLV_MODES);
     if (c->mem_limit && !clv_parse_percent(c->mem_limit, &options->memory_fraction) &&

@@ -16,7 +16,9 @@
 
 enum { FRAMES = 40, SIDE = 256, PARTICLES = 40, SEED = 11 };
 
-static const clv_blob_options options = { .threshold_sigma_given = true, .threshold_sigma = 6 };
+static const clv_blob_options options = { .size = sizeof(clv_blob_options),
+                                          .threshold_sigma_given = true,
+                                          .threshold_sigma = 6 };
 
 typedef struct outcome {
     synthetic_movie movie;
@@ -50,7 +52,9 @@ static clv_status link_spots(outcome *o)
     }
     for (size_t i = 0; i < o->count; ++i)
         points[i] = (clv_point){ o->spots[i].frame, (double)o->spots[i].y, (double)o->spots[i].x };
-    const clv_link_options how = { .search_range = 4, .memory = 1, .min_length = FRAMES / 2 };
+    const clv_link_options how = {
+        .size = sizeof(clv_link_options), .search_range = 4, .memory = 1, .min_length = FRAMES / 2
+    };
     const clv_status status = clv_link(points, o->count, &how, o->particle, &o->tracks);
     clv_free(points);
     return status;
@@ -62,7 +66,9 @@ static clv_status check(const outcome *o, demo_row *row)
     clv_context *plain;
     clv_spot *want = NULL;
     size_t count = 0, differ = 0;
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options reference = { .size = sizeof(clv_context_options),
+                                            .mode = CLV_MODE_REFERENCE,
+                                            .cache_dir = "" };
     CLV_TRY(clv_context_create(&reference, &plain));
     const double started = clv_now();
     const clv_status status =

@@ -20,7 +20,8 @@
 /* Of the made-up texts: the second of a pair is the first with one token changed. */
 enum { PAIRS = 128, LENGTH = 24, CHECKED = 12 };
 
-static const clv_model_config small = { .width = 128,
+static const clv_model_config small = { .size = sizeof(clv_model_config),
+                                        .width = 128,
                                         .heads = 4,
                                         .layers = 2,
                                         .ffn = 512,
@@ -96,7 +97,9 @@ static clv_status check(const texts *t, demo_row *row)
 {
     clv_context *context;
     clv_encoder *encoder = NULL;
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .mode = CLV_MODE_REFERENCE,
+                                          .cache_dir = "" };
     const size_t width = clv_model_get_config(t->model)->width;
     float *want = clv_alloc(CHECKED * width, sizeof *want);
     if (!want) return clv_fail(CLV_E_MEMORY, "no memory for vectors");

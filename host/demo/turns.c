@@ -85,7 +85,9 @@ clv_status demo_both_sides(const demo_stage *stage, demo_operation *once, void *
 
 clv_status demo_plain(demo_operation *once, void *user)
 {
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .mode = CLV_MODE_REFERENCE,
+                                          .cache_dir = "" };
     clv_context *context;
     CLV_TRY(clv_context_create(&options, &context));
     const clv_status status = once(context, user);

@@ -5,7 +5,8 @@
 
 #include <cleave/model.h>
 
-static const clv_model_config clv_minilm_config = { .width = 384,
+static const clv_model_config clv_minilm_config = { .size = sizeof(clv_model_config),
+                                                    .width = 384,
                                                     .heads = 12,
                                                     .layers = 6,
                                                     .ffn = 1536,

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/log.h"
 #include "base/folder.h"
 
@@ -159,6 +160,7 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
     size_t total = 0, at = 0;
     m->layers = clv_zalloc(m->config.layers, sizeof *m->layers);
     if (!m->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    m->weights.size = sizeof m->weights;
     m->weights.layer = m->layers;
     const size_t count = clv_weights_count(&m->config);
     for (size_t i = 0; i < count; ++i) { /* first all checks, then the memory */
@@ -278,16 +280,20 @@ clv_status clv_model_create_random(const clv_model_config *config, unsigned seed
 {
     if (!out) return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: out is NULL");
     *out = NULL;
-    const clv_model_config *c = config;
+    if (!config) return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: config is NULL");
+    clv_model_config own;
+    CLV_TRY(
+        clv_take_struct(&own, sizeof own, config, "clv_model_create_random", "clv_model_config"));
+    const clv_model_config *c = &own;
     enum { MOST = 1 << 24 };
-    if (!c || !c->width || !c->heads || c->width % c->heads || !c->layers || !c->ffn ||
-        !c->vocabulary || !c->types || c->max_length < 2 || c->max_length > c->positions ||
-        !(c->eps > 0) || c->width > MOST || c->ffn > MOST || c->vocabulary > MOST ||
-        c->positions > MOST || c->types > MOST || c->layers > 4096)
+    if (!c->width || !c->heads || c->width % c->heads || !c->layers || !c->ffn || !c->vocabulary ||
+        !c->types || c->max_length < 2 || c->max_length > c->positions || !(c->eps > 0) ||
+        c->width > MOST || c->ffn > MOST || c->vocabulary > MOST || c->positions > MOST ||
+        c->types > MOST || c->layers > 4096)
         return clv_fail(CLV_E_ARGUMENT, "clv_model_create_random: sizes that do not fit together");
     clv_model *m = clv_zalloc(1, sizeof *m);
     if (!m) return clv_fail(CLV_E_MEMORY, "no memory for a model");
-    m->config = *config;
+    m->config = own;
     const clv_status status = place(m, NULL, "random model");
     if (status) {
         clv_model_close(m);

@@ -72,7 +72,9 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
                   { "vocab_size", MAX_EXTENT, -1, &out->vocabulary },
                   { "max_position_embeddings", MAX_EXTENT, -1, &out->positions },
                   { "type_vocab_size", MAX_EXTENT, 2, &out->types } };
-    *out = (clv_model_config){ .pooling = CLV_MODEL_MEAN, .normalize = true };
+    *out = (clv_model_config){ .size = sizeof(clv_model_config),
+                               .pooling = CLV_MODEL_MEAN,
+                               .normalize = true };
     if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: no object", what);
     CLV_TRY(expect_word(what, root, "model_type", "bert", true));
     CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));

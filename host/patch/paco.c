@@ -52,6 +52,7 @@ clv_status clv_paco(clv_context *context, const clv_paco_input *input,
     snprintf(signature, sizeof signature, "P%zu Q%zu T%zu W%zu", plan->pixels, plan->basis.vectors,
              plan->in.frames, plan->in.width);
     const clv_job job = {
+        .size = sizeof(clv_job),
         .name = "paco",
         .signature = signature,
         .units = clv_paco_units(plan),

@@ -179,7 +179,9 @@ clv_launch clv_paco_describe(const clv_paco_plan *plan, const clv_paco_family *f
         { TEAMS, { "TEAMS", (long)f->teams } },
         { PATCHES, { "PATCHES", (long)f->project_patches } },
     };
-    clv_launch launch = { .source = kernels[kernel].source, .kernel = kernels[kernel].name };
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = kernels[kernel].source,
+                          .kernel = kernels[kernel].name };
     for (size_t i = 0, n = 0; i < CLV_LEN(all); ++i)
         if (kernels[kernel].reads & all[i].group) launch.defines[n++] = all[i].define;
     return launch;

@@ -205,15 +205,17 @@ clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_opti
 {
     *out = NULL;
     if (!input) return clv_fail(CLV_E_ARGUMENT, "paco: input is NULL");
-    clv_paco_options o = { 0 };
-    clv_take_options(&o, sizeof o, options);
+    clv_paco_options o;
+    clv_paco_input in;
+    CLV_TRY(clv_take_struct(&in, sizeof in, input, "clv_paco", "clv_paco_input"));
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco", "clv_paco_options"));
     const size_t vectors = o.psf_vectors ? o.psf_vectors : 10;
     if (vectors != 5 && vectors != 10 && vectors != 15)
         return clv_fail(CLV_E_ARGUMENT, "paco: %zu PSF vectors; expected 5, 10 or 15", vectors);
 
     clv_paco_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "paco: no memory");
-    clv_status status = resolve(plan, input, &o);
+    clv_status status = resolve(plan, &in, &o);
     if (!status) make_disc(plan);
     if (!status) status = make_lags(plan);
     if (!status) status = make_rotations(plan, o.reverse_angles);

@@ -99,7 +99,7 @@ static clv_status multiply_stack(side *s)
 static clv_status multiply_and_add(side *s)
 {
     const clv_matmul_options turned = {
-        .size = sizeof turned, .a_row = 1, .a_col = WIDTH, .with_scale = true, .alpha = 2
+        .size = sizeof turned, .a_row = 1, .a_col = WIDTH, .scale_given = true, .alpha = 2
     };
     clv_matmul_options more = turned;
     more.alpha = -0.5f, more.beta = 1;
@@ -177,7 +177,9 @@ static void filter(selftest *test, clv_context *plain, const float *x, float *wa
     clv_status status = CLV_OK;
     selftest_begin(test, "convolution 5x3, five edges");
     for (int edge = CLV_EDGE_REFLECT; edge <= CLV_EDGE_WRAP && !status; ++edge) {
-        const clv_convolve_options o = { .edge = (clv_edge)edge, .constant = 0.5f };
+        const clv_convolve_options o = { .size = sizeof(clv_convolve_options),
+                                         .edge = (clv_edge)edge,
+                                         .constant = 0.5f };
         status = clv_convolve_2d(plain, x, ROWS, WIDTH, x, 5, 3, &o, want, NULL);
         const clv_side before = clv_offload_force(CLV_SIDE_DEVICE);
         if (!status)
@@ -252,7 +254,9 @@ static void diagonalise_general(selftest *test)
 void selftest_arrays(selftest *test)
 {
     enum { OUT = ONE + 1 };
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .mode = CLV_MODE_REFERENCE,
+                                          .cache_dir = "" };
     clv_context *plain = NULL;
     float *x = numbers(ROWS * WIDTH + ROWS + WIDTH, 3);
     side sides[2] = { { .out = clv_zalloc(OUT, sizeof *x) },

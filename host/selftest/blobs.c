@@ -46,17 +46,21 @@ static void run_case(selftest *test, size_t index, const synthetic_movie *movie)
     clv_spot *want = NULL, *got = NULL;
     size_t wanted = 0, found = 0;
     double response = 0, error = 0;
+    clv_blob_options options = cases[index].options;
+    options.size = sizeof options;
     clv_context *plain = NULL;
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options reference = { .size = sizeof(clv_context_options),
+                                            .mode = CLV_MODE_REFERENCE,
+                                            .cache_dir = "" };
     clv_status status = clv_context_create(&reference, &plain);
     if (!status)
-        status = clv_blobs(plain, &movie->shape, movie->pixels, &cases[index].options, &want,
-                           &wanted, NULL, NULL);
+        status =
+            clv_blobs(plain, &movie->shape, movie->pixels, &options, &want, &wanted, NULL, NULL);
     clv_context_free(plain);
     selftest_begin(test, "%s: places", cases[index].name);
     if (!status)
-        status = clv_blobs(test->context, &movie->shape, movie->pixels, &cases[index].options, &got,
-                           &found, NULL, NULL);
+        status = clv_blobs(test->context, &movie->shape, movie->pixels, &options, &got, &found,
+                           NULL, NULL);
     if (!status) error = compare(got, found, want, wanted, &response);
     selftest_end(test, status, error, 1e-3);
     if (!status) selftest_also(test, response, 1e-5, "%s: responses", cases[index].name);

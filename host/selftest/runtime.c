@@ -46,7 +46,8 @@ static const clv_cl_source source = { "selftest.cl", kernels, sizeof kernels - 1
 
 static clv_launch launch_of(const char *kernel, size_t global, size_t local)
 {
-    return (clv_launch){ .source = &source,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &source,
                          .kernel = kernel,
                          .defines = { { "TURNS", TURNS } },
                          .global = { global },
@@ -220,7 +221,8 @@ static clv_status run_job(const selftest *test, size_t batch, const char *cache,
     options.batch = batch;
     options.cache_dir = cache;
     CLV_TRY(clv_context_create(&options, &context));
-    const clv_job job = { .name = "selftest",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "selftest",
                           .units = UNITS,
                           .cost = job_cost,
                           .enqueue = job_enqueue,

@@ -72,7 +72,8 @@ static clv_status open_context(const session *s, char *selection, size_t room, s
     snprintf(selection, room, "%zu", s->index);
     test->options = (clv_context_options){ .size = sizeof test->options,
                                            .mode = gpu ? CLV_MODE_GPU : CLV_MODE_CPU,
-                                           .devices = selection };
+                                           .devices = selection,
+                                           .bind_threads = true };
     CLV_TRY(clv_context_create(&test->options, &test->context));
     test->device = clv_context_device(test->context, 0);
     const clv_probe_device *found = clv_device_facts(test->device);

@@ -37,7 +37,9 @@ static clv_status learn(clv_context *context, const clv_model *model, clv_train_
 void selftest_training(selftest *test)
 {
     static const char *const names[] = { "fine-tuning, classes", "fine-tuning, pairs" };
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options reference = { .size = sizeof(clv_context_options),
+                                            .mode = CLV_MODE_REFERENCE,
+                                            .cache_dir = "" };
     clv_context *plain = NULL;
     clv_model *model = NULL;
     clv_status status = clv_context_create(&reference, &plain);

@@ -15,7 +15,8 @@
 
 enum { ROWS = 96, INNER = 320, WIDTH = 130, HEADS = 4, HEAD = 32, TOKENS = 40, TEXTS = 5 };
 
-const clv_model_config selftest_encoder = { .width = 64,
+const clv_model_config selftest_encoder = { .size = sizeof(clv_model_config),
+                                            .width = 64,
                                             .heads = 2,
                                             .layers = 2,
                                             .ffn = 128,
@@ -62,9 +63,13 @@ static clv_status multiply(clv_context *context, const float *x, const float *w,
 
 static clv_status attend(clv_context *context, const float *x, const float *w, results *r)
 {
-    const clv_attention_shape shape = {
-        .batch = 1, .heads = HEADS, .queries = TOKENS, .keys = TOKENS, .width = HEAD, .causal = true
-    };
+    const clv_attention_shape shape = { .size = sizeof(clv_attention_shape),
+                                        .batch = 1,
+                                        .heads = HEADS,
+                                        .queries = TOKENS,
+                                        .keys = TOKENS,
+                                        .width = HEAD,
+                                        .causal = true };
     return clv_attention_f32(context, &shape, x, w, x + TOKENS, NULL, r->seen);
 }
 
@@ -143,7 +148,9 @@ static void run_minilm(selftest *test, clv_context *plain)
 void selftest_transformer(selftest *test)
 {
     clv_context *plain = NULL;
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options reference = { .size = sizeof(clv_context_options),
+                                            .mode = CLV_MODE_REFERENCE,
+                                            .cache_dir = "" };
     float *x = numbers(ROWS * INNER, 1), *w = numbers(INNER * WIDTH, 2);
     results *want = clv_zalloc(1, sizeof *want), *got = clv_zalloc(1, sizeof *got);
     const bool room = x && w && want && got;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -236,18 +237,21 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
                       clv_report *report)
 {
     clv_spectra_plan *plan;
-    if (!context || !stars || (stars->count && !results && !o->scan_values))
-        return clv_fail(CLV_E_ARGUMENT, "specfit: context, stars or results is NULL");
-    if (results) memset(results, 0, stars->count * o->count * sizeof *results);
-    CLV_TRY(clv_spectra_plan_create(library, stars, options, &plan));
+    clv_spectra_stars own;
+    if (!context || !stars) return clv_fail(CLV_E_ARGUMENT, "specfit: context or stars is NULL");
+    CLV_TRY(clv_take_struct(&own, sizeof own, stars, "clv_specfit", "clv_spectra_stars"));
+    if (own.count && !results && !o->scan_values)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: results is NULL");
+    if (results) memset(results, 0, own.count * o->count * sizeof *results);
+    CLV_TRY(clv_spectra_plan_create(library, &own, options, &plan));
     plan->run.results = results;
     plan->wish.threads = clv_context_probe(context)->host.threads_allowed;
     if (o->points) plan->wish.points = o->points, plan->options.starts = (unsigned)o->count;
     plan->wish.scans = !o->points || o->scan_count;
     plan->wish.scan_count = o->scan_count, plan->wish.scan_values = o->scan_values;
     plan->wish.scan_from = (float)o->scan_from, plan->wish.scan_step = (float)o->scan_step;
-    const clv_status status = stars->count ? run_plan(context, plan, o, report) : CLV_OK;
-    if (status) clv_specfit_results_clear(results, stars->count * o->count);
+    const clv_status status = own.count ? run_plan(context, plan, o, report) : CLV_OK;
+    if (status) clv_specfit_results_clear(results, own.count * o->count);
     clv_spectra_plan_free(plan);
     return status;
 }

@@ -396,7 +396,8 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
 
 clv_job clv_spectra_job(const char *name, size_t units)
 {
-    return (clv_job){ .name = name,
+    return (clv_job){ .size = sizeof(clv_job),
+                      .name = name,
                       .units = units,
                       .cost = clv_spectra_cost,
                       .setup = clv_spectra_setup,

@@ -44,7 +44,7 @@ clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const
                            const clv_define *defines, size_t define_count, size_t x, size_t y,
                            size_t z, bool tall, const clv_arg *args, size_t count)
 {
-    clv_launch l = { .source = source, .kernel = kernel };
+    clv_launch l = { .size = sizeof(clv_launch), .source = source, .kernel = kernel };
     for (size_t i = 0; i < define_count; ++i)
         l.defines[i] = defines[i];
     l.local[0] = tall ? 1 : p->f.wg, l.local[1] = tall ? p->f.wg : 1, l.local[2] = 1;

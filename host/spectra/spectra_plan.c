@@ -64,7 +64,7 @@ static clv_status check_arm(const clv_spectra_library *lib, size_t index)
 static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_stars *stars,
                             const clv_specfit_options *o)
 {
-    if (!lib || !stars || !lib->arms || !lib->arm_count || (stars->count && !stars->items))
+    if (!lib->arms || !lib->arm_count || (stars->count && !stars->items))
         return clv_fail(CLV_E_ARGUMENT, "specfit: NULL given");
     if (!stars->spectra || stars->spectra > CLV_SPECTRA_MAX_SPECTRA)
         return clv_fail(CLV_E_SHAPE, "specfit: %zu spectra a star given, expected 1 to %d",
@@ -85,18 +85,19 @@ static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_st
     return CLV_OK;
 }
 
-static clv_specfit_options defaults_of(const clv_specfit_options *given)
+static clv_status read_options(const clv_specfit_options *given, clv_specfit_options *out)
 {
-    clv_specfit_options o = { 0 };
-    clv_take_options(&o, sizeof o, given);
+    clv_specfit_options o;
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_specfit", "clv_specfit_options"));
     if (!o.terms) o.terms = 10;
     if (!o.starts) o.starts = 1;
     if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;
-    if (o.min_velocity_kms == 0) o.min_velocity_kms = -o.max_velocity_kms;
+    if (!o.min_velocity_given) o.min_velocity_kms = -o.max_velocity_kms;
     if (o.velocity_step_kms == 0) o.velocity_step_kms = 5;
     if (o.max_vsini_kms == 0) o.max_vsini_kms = 500;
     if (o.library_sigma == 0) o.library_sigma = 0.5;
-    return o;
+    *out = o;
+    return CLV_OK;
 }
 
 /* ---- grids --------------------------------------------------------------------------------- */
@@ -426,16 +427,24 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
                                    const clv_spectra_stars *stars,
                                    const clv_specfit_options *options, clv_spectra_plan **out)
 {
-    const clv_specfit_options o = defaults_of(options);
+    clv_specfit_options o;
+    clv_spectra_library own;
+    clv_spectra_stars own_stars;
     *out = NULL;
-    CLV_TRY(check_all(library, stars, &o));
+    if (!library || !stars) return clv_fail(CLV_E_ARGUMENT, "specfit: library or stars is NULL");
+    CLV_TRY(read_options(options, &o));
+    CLV_TRY(clv_take_struct(&own, sizeof own, library, "clv_specfit", "clv_spectra_library"));
+    CLV_TRY(
+        clv_take_struct(&own_stars, sizeof own_stars, stars, "clv_specfit", "clv_spectra_stars"));
+    CLV_TRY(check_all(&own, &own_stars, &o));
     clv_spectra_plan *plan = clv_zalloc(1, sizeof *plan);
     if (!plan) return clv_fail(CLV_E_MEMORY, "specfit: no memory");
     if (!clv_mutex_init(&plan->run.lock)) {
         clv_free(plan);
         return clv_fail(CLV_E_MEMORY, "specfit: no lock");
     }
-    plan->library = library, plan->stars = *stars, plan->options = o;
+    plan->own_library = own, plan->library = &plan->own_library;
+    plan->stars = own_stars, plan->options = o;
     const clv_status status = build(plan);
     if (status)
         clv_spectra_plan_free(plan);

@@ -125,7 +125,8 @@ typedef struct clv_spectra_run {
 
 typedef struct clv_spectra_plan {
     /* given */
-    const clv_spectra_library *library;
+    clv_spectra_library own_library;
+    const clv_spectra_library *library; /* that one */
     clv_spectra_stars stars;
     clv_specfit_options options; /* defaults filled in */
     /* known before the first star */

@@ -69,7 +69,7 @@ clv_status synthetic_movie_create(size_t frames, size_t height, size_t width, si
     static const double background = 20, read_noise = 1.6, gain = 2, offset = 100;
     const size_t plane = height * width;
     *m = (synthetic_movie){
-        .shape = { CLV_BLOB_U16, frames, height, width, plane, width },
+        .shape = { sizeof(clv_blob_frames), CLV_BLOB_U16, frames, height, width, plane, width },
         .particles = particles,
     };
     m->pixels = clv_alloc_pages(frames * plane * sizeof *m->pixels);

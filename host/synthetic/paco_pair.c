@@ -13,6 +13,7 @@ clv_status paco_pair_compute(clv_context *context, const synthetic_adi *adi,
                              const clv_paco_options *options, paco_pair *pair, clv_report *report)
 {
     const clv_paco_input input = {
+        .size = sizeof(clv_paco_input),
         .cube = adi->cube,
         .frames = adi->frames,
         .height = adi->height,

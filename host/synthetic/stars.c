@@ -261,9 +261,9 @@ static clv_status make_all(synthetic_stars *s, size_t count, uint64_t state, boo
         for (size_t a = 0; a < m->shape.arms; ++a)
             CLV_TRY(make_star(s, i, a, resolution, &state));
     }
-    s->library =
-        (clv_spectra_library){ m->shape.arms, m->arm, m->shape.templates, m->parameters[0] };
-    s->stars = (clv_spectra_stars){ count, m->shape.arms, m->items };
+    s->library = (clv_spectra_library){ sizeof(clv_spectra_library), m->shape.arms, m->arm,
+                                        m->shape.templates, m->parameters[0] };
+    s->stars = (clv_spectra_stars){ sizeof(clv_spectra_stars), count, m->shape.arms, m->items };
     return CLV_OK;
 }
 

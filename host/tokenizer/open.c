@@ -219,7 +219,7 @@ static clv_status make(const char *path, const clv_gguf *file, const clv_tokeniz
                        clv_tokenizer **out)
 {
     clv_tokenizer_options o;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenizer_open", "clv_tokenizer_options"));
     clv_tokenizer *t = clv_zalloc(1, sizeof *t);
     if (!t) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     const clv_status status = file            ? clv_tokenizer_from_gguf(t, file)

@@ -169,7 +169,7 @@ clv_status clv_tokenize(const clv_tokenizer *t, const char *const *texts, const 
     if (!rows) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: rows is NULL");
     restart(rows);
     if (!t || (!texts && count)) return clv_fail(CLV_E_ARGUMENT, "clv_tokenize: a NULL");
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenize", "clv_tokenize_options"));
     const size_t parts = make_shares(t, texts, lengths, count, &o, shares);
     shares[0].rows = *rows;
     for (size_t i = 1; i < parts; ++i) {
@@ -206,7 +206,7 @@ clv_status clv_tokenize_marked(const clv_tokenizer *t, const char *text, const u
         return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: a NULL");
     if (t->kind == CLV_TOKENIZER_WORDPIECE)
         return clv_fail(CLV_E_ARGUMENT, "clv_tokenize_marked: WordPiece knows no marks");
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_tokenize_marked", "clv_tokenize_options"));
     share s = { .t = t,
                 .texts = &text,
                 .lengths = &length,

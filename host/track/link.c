@@ -370,9 +370,9 @@ static void clear(linker *l)
 clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
                     int64_t *particle, size_t *tracks)
 {
-    clv_link_options o = { 0 };
+    clv_link_options o = { .size = sizeof(clv_link_options) };
     if (tracks) *tracks = 0;
-    clv_take_options(&o, sizeof o, options);
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_link", "clv_link_options"));
     if (!options || (count && (!points || !particle)))
         return clv_fail(CLV_E_ARGUMENT, "link: points, options or particle is NULL");
     if (!(o.search_range >= least && o.search_range <= most))

@@ -116,6 +116,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
 {
     if (f->lanes > 1)
         return (clv_launch){
+            .size = sizeof(clv_launch),
             .source = &clv_cl_transformer_attention_rows,
             .kernel = "clv_attention_rows",
             .defines = { { "LANES", (long)f->lanes },
@@ -126,6 +127,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
             .local = { 1, 1 },
         };
     return (clv_launch){
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_attention,
         .kernel = "clv_attention",
         .defines = { { "LANES", 1 },
@@ -141,6 +143,7 @@ static clv_launch launch_of(const clv_block_form *f, const clv_attention_call *a
 static clv_launch tile_launch_of(const clv_attention_tile *t, const clv_attention_call *a)
 {
     return (clv_launch){
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_attention_tile,
         .kernel = "clv_attention_tile",
         .defines = { { "LANES", 1 },
@@ -184,6 +187,7 @@ static clv_status enqueue_parts(clv_queue *queue, const clv_attention_call *a)
     while (at_once < rows && at_once < 8)
         at_once *= 2;
     clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_attention_split,
         .kernel = "clv_attention_part",
         .defines = { { "LANES", 1 },

@@ -33,6 +33,7 @@ clv_status clv_norm_enqueue(clv_queue *queue, const clv_norm *n)
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!n->rows) return CLV_OK;
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_norm,
         .kernel = "clv_norm",
         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
@@ -65,6 +66,7 @@ clv_status clv_embed_rows_enqueue(clv_queue *queue, const clv_embed_rows *e)
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!e->rows) return CLV_OK;
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_norm,
         .kernel = "clv_embed",
         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
@@ -93,6 +95,7 @@ clv_status clv_pool_enqueue(clv_queue *queue, const clv_pool_call *p)
     const size_t part = f.lanes > 1 ? p->width : CLV_MIN(p->width, POOLED);
     if (!p->sequences) return CLV_OK;
     clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_pool,
         .kernel = "clv_pool",
         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },

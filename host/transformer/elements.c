@@ -25,7 +25,8 @@ double clv_activate(double x, clv_activation kind)
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t rows)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
-    return (clv_launch){ .source = &clv_cl_transformer_elements,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_elements,
                          .kernel = kernel,
                          .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
                          .global = { clv_round_up(rows, f.local) },

@@ -15,20 +15,25 @@ clv_status clv_encoder_open(clv_context *context, const clv_model_config *config
                             const clv_model_weights *weights, const clv_encoder_options *given,
                             clv_encoder **out)
 {
-    clv_encoder_options o = { 0 };
+    clv_encoder_options o;
+    clv_model_config own;
+    clv_model_weights own_weights;
     if (!out) return clv_fail(CLV_E_ARGUMENT, "encoder: nowhere to put it");
     *out = NULL;
     if (!context || !config || !weights)
         return clv_fail(CLV_E_ARGUMENT, "encoder: context, config or weights is NULL");
-    clv_take_options(&o, sizeof o, given);
-    if (!config->heads || !config->width || config->width % config->heads)
-        return clv_fail(CLV_E_SHAPE, "encoder: width %zu is not a multiple of %zu heads",
-                        config->width, config->heads);
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_encoder_open", "clv_encoder_options"));
+    CLV_TRY(clv_take_struct(&own, sizeof own, config, "clv_encoder_open", "clv_model_config"));
+    CLV_TRY(clv_take_struct(&own_weights, sizeof own_weights, weights, "clv_encoder_open",
+                            "clv_model_weights"));
+    if (!own.heads || !own.width || own.width % own.heads)
+        return clv_fail(CLV_E_SHAPE, "encoder: width %zu is not a multiple of %zu heads", own.width,
+                        own.heads);
     clv_encoder *e = clv_zalloc(1, sizeof *e);
     if (!e) return clv_fail(CLV_E_MEMORY, "encoder: no memory");
     e->context = context;
-    e->config = *config;
-    e->weights = *weights;
+    e->config = own;
+    e->weights = own_weights;
     e->batch_tokens = o.batch_tokens ? o.batch_tokens : DEFAULT_BATCH;
     e->hidden = o.hidden;
     e->half = o.half;

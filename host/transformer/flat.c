@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "runtime/offload/call.h"
 
 #include <math.h>
@@ -135,11 +136,14 @@ static clv_status attention_on_device(clv_engine *engine, void *user)
     return clv_attention_enqueue(engine->queue, &a);
 }
 
-clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *s, const float *q,
+clv_status clv_attention_f32(clv_context *context, const clv_attention_shape *shape, const float *q,
                              const float *k, const float *v, const int32_t *mask, float *o)
 {
-    if (!context || !s || !q || !k || !v || !o)
+    if (!context || !shape || !q || !k || !v || !o)
         return clv_fail(CLV_E_ARGUMENT, "attention: context, shape, q, k, v or o is NULL");
+    clv_attention_shape own;
+    CLV_TRY(clv_take_struct(&own, sizeof own, shape, "clv_attention_f32", "clv_attention_shape"));
+    const clv_attention_shape *s = &own;
     attention t = { .shape = s,
                     .kv_heads = s->kv_heads ? s->kv_heads : s->heads,
                     .q = q,

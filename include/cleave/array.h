@@ -16,7 +16,7 @@ CLV_BEGIN_DECLS
 
 /** All-zero: key (0, 0), no progress. */
 typedef struct clv_monte_carlo_options {
-    size_t size;            /**< sizeof(clv_monte_carlo_options), or 0 for version 1 */
+    size_t size;            /**< sizeof(clv_monte_carlo_options) */
     uint32_t key[2];        /**< another key is another, independent, experiment */
     clv_progress *progress; /**< NULL: none; units are blocks of 131,072 samples */
     void *progress_user;
@@ -52,7 +52,7 @@ typedef enum clv_edge {
 
 /** All-zero: reflected borders, no progress. */
 typedef struct clv_convolve_options {
-    size_t size; /**< sizeof(clv_convolve_options), or 0 for version 1 */
+    size_t size; /**< sizeof(clv_convolve_options) */
     clv_edge edge;
     float constant;         /**< k of CLV_EDGE_CONSTANT */
     size_t input_stride;    /**< elements from row to row; 0: width */
@@ -90,7 +90,7 @@ CLV_API clv_status clv_edge_parse(const char *name, clv_edge *edge); /**< CLV_E_
 
 /** All-zero: no progress. */
 typedef struct clv_eigen_options {
-    size_t size;            /**< sizeof(clv_eigen_options), or 0 for version 1 */
+    size_t size;            /**< sizeof(clv_eigen_options) */
     clv_progress *progress; /**< NULL: none; units are matrices; at most 10 calls a second */
     void *progress_user;
 } clv_eigen_options;
@@ -120,7 +120,7 @@ CLV_API clv_status clv_eigvalsh(clv_context *context, const float *matrices, siz
  *
  * liblapack.so.3 (or libopenblas.so.0) is looked for at the first call.
  * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_SHAPE (n is 0 or above 32767); CLV_E_MEMORY; CLV_E_CANCELLED;
- *         CLV_E_NO_DEVICE (there is no LAPACK on this machine: says which package has it);
+ *         CLV_E_UNSUPPORTED (there is no LAPACK on this machine: says which package has it);
  *         CLV_E_INTERNAL (QR did not converge: names the matrix).
  * Threads: any; the number of threads of OpenBLAS is set to 1 meanwhile.
  */

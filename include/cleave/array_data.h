@@ -55,7 +55,7 @@ CLV_API clv_status clv_array_reshape(clv_array *array, size_t rank, const size_t
 CLV_API clv_status clv_array_copy(clv_array *array, size_t rank, const size_t *shape,
                                   clv_array **copy);
 
-/** What arrays and their operations did in a context since it was created. */
+/** What arrays and their operations did in a context since it was created. Frozen. */
 typedef struct clv_array_stats {
     uint64_t calls_host, calls_device; /**< operations by the side that did them */
     uint64_t fallbacks;                /**< that the host did since a device could not */

@@ -20,7 +20,7 @@ CLV_BEGIN_DECLS
 
 enum { CLV_MAP_INPUTS = 12 };
 
-/** A name of an expression: an array, or a number where `array` is NULL. */
+/** A name of an expression: an array, or a number where `array` is NULL. Frozen. */
 typedef struct clv_map_input {
     const char *name; /**< letters, digits, '_'; not a function's */
     clv_array *array;
@@ -91,7 +91,7 @@ CLV_API clv_status clv_reduction_parse(const char *name, clv_reduction *what);
 /* ---- products ------------------------------------------------------------------------------------ */
 
 typedef struct clv_product_options {
-    size_t size;                     /**< sizeof(clv_product_options), or 0 for version 1 */
+    size_t size;                     /**< sizeof(clv_product_options) */
     bool a_transposed, b_transposed; /**< of the last two axes */
 } clv_product_options;
 

@@ -17,14 +17,14 @@ typedef enum clv_activation {
 
 /** Options of clv_matmul; all-zero: C = A B, dense row major. */
 typedef struct clv_matmul_options {
-    size_t size;             /**< sizeof(clv_matmul_options), or 0 for version 1 */
+    size_t size;             /**< sizeof(clv_matmul_options) */
     size_t a_row, a_col;     /**< strides of A in elements; both 0: k, 1 */
     size_t b_row, b_col;     /**< of B; both 0: n, 1. W [n,k] as B: 1, k */
     size_t c_row, c_col;     /**< of C; both 0: n, 1; one of them must be 1 */
     size_t batch;            /**< matrices; 0: one */
     size_t a_batch, b_batch; /**< elements from one to the next; 0: the same one for all */
     size_t c_batch;          /**< 0: m * n */
-    bool with_scale;         /**< alpha and beta count; else C = A B */
+    bool scale_given;        /**< alpha and beta count; else C = A B */
     float alpha, beta;       /**< C = alpha A B + beta C; with beta 0 C is not read */
     clv_progress *progress;  /**< NULL: none; units are rows of C (columns where those are dense) */
     void *progress_user;

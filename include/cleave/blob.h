@@ -30,7 +30,7 @@ enum { CLV_BLOB_MAX_SCALES = 64, CLV_BLOB_MAX_RADIUS = 1024 };
 /** All-zero means default. Thresholds: one given alone rules alone, of threshold and threshold_rel the
  *  stricter one, threshold_sigma goes with no other; with none, threshold_rel is 0.2. */
 typedef struct clv_blob_options {
-    size_t size;         /**< sizeof(clv_blob_options), or 0 for version 1 */
+    size_t size;         /**< sizeof(clv_blob_options) */
     double min_sigma_px; /**< 0: 1 */
     double max_sigma_px; /**< 0: 3 */
     unsigned num_sigma;  /**< of the LoG's ladder, 1 to 64; 0: 5 */
@@ -47,9 +47,9 @@ typedef struct clv_blob_options {
     bool normalize; /**< `threshold` is a part of the integer type's largest value */
     bool invert;    /**< dark spots */
     clv_blob_subpixel subpixel;
-    bool keep_overlapping;  /**< no pruning */
-    double overlap;         /**< pruned above this part of the smaller disc, to 1; 0: 0.5,
-                                 DBL_MIN stands for 0 */
+    bool keep_overlapping; /**< no pruning */
+    bool overlap_given;
+    double overlap; /**< pruned above this part of the smaller disc, 0 to 1; not given: 0.5 */
     size_t exclude_border;  /**< pixels from each edge without spots */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
@@ -63,7 +63,7 @@ enum {
     CLV_SPOT_GAP = 16,       /**< interpolated by the linker */
 };
 
-/** One spot. Position 0 is the centre of the first pixel. */
+/** One spot. Position 0 is the centre of the first pixel. Frozen. */
 typedef struct clv_spot {
     uint32_t frame;   /**< in the order they were pushed, from 0 */
     uint32_t flags;   /**< CLV_SPOT_... */
@@ -77,11 +77,13 @@ typedef struct clv_spot {
 } clv_spot;
 
 typedef struct clv_blob_frames {
+    size_t size; /**< sizeof(clv_blob_frames) */
     clv_blob_pixel type;
     size_t frames, height, width;    /**< height and width at least 1, at most 65535 */
     size_t frame_stride, row_stride; /**< in elements; 0: dense */
 } clv_blob_frames;
 
+/** Frozen. */
 typedef struct clv_blob_summary {
     size_t frames, spots, empty_frames;
     size_t bad_pixels;      /**< NaN and inf */

@@ -12,7 +12,7 @@
 
 CLV_BEGIN_DECLS
 
-/** One turn of a conversation. Declared frozen. */
+/** One turn of a conversation. Frozen. */
 typedef struct clv_chat_message {
     const char *role;    /**< "system", "user", "assistant"; what the template knows */
     const char *content; /**< UTF-8 */

@@ -215,7 +215,7 @@ CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing 
 
 /* ------------------------------------------------------------- one text of a folder, as before -- */
 
-/** Sizes and rules of a decoder. */
+/** Sizes and rules of a decoder. Borrowed from it; may gain fields at its end. */
 typedef struct clv_decoder_config {
     size_t width;    /**< D, hidden_size */
     size_t heads;    /**< H, divides D; D / H is even, at most 256 */
@@ -233,7 +233,7 @@ typedef struct clv_decoder_config {
 typedef struct clv_decoder clv_decoder;
 
 typedef struct clv_generate_options {
-    size_t size;        /**< sizeof(clv_generate_options), or 0 for version 1 */
+    size_t size;        /**< sizeof(clv_generate_options) */
     size_t tokens;      /**< most that are made */
     double temperature; /**< 0: always the token of the highest score; else drawn from
                              softmax(scores / temperature) */

@@ -32,7 +32,7 @@ typedef enum clv_quant {
     CLV_QUANT_BF16 = 30,
 } clv_quant;
 
-/** What a block of a type holds. */
+/** What a block of a type holds. Frozen. */
 typedef struct clv_quant_facts {
     const char *name; /**< "Q4_1" */
     size_t count;     /**< weights in a block */
@@ -60,7 +60,7 @@ typedef enum clv_gguf_type {
     CLV_GGUF_F64 = 12,
 } clv_gguf_type;
 
-/** A value of the metadata, or an element of an array. Declared frozen; texts and arrays are borrowed
+/** A value of the metadata, or an element of an array. Frozen; texts and arrays are borrowed
  *  from the file's handle. */
 typedef struct clv_gguf_value {
     clv_gguf_type type;
@@ -75,7 +75,7 @@ typedef struct clv_gguf_value {
 
 enum { CLV_GGUF_RANK_MAX = 4 };
 
-/** What a file says about one tensor. Declared frozen; borrowed from the file's handle. */
+/** What a file says about one tensor. Frozen; borrowed from the file's handle. */
 typedef struct clv_gguf_tensor {
     const char *name;
     uint32_t type;                      /**< a clv_quant, or another number that the format knows */

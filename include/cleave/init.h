@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * How to start a struct that you fill in for the library.
+ * The structs of these headers: how to start one, how they grow, and how a default is said.
  *
- * Every such struct begins with a field `size`, so that it can gain fields in later releases without
- * breaking programs that were compiled before. Start each one with CLV_INIT, which sets `size` and makes
- * everything else zero, the default:
+ * **Structs that you fill in** (options, descriptions) begin with a field `size`, so that they can gain fields
+ * in later releases without breaking programs that were compiled before. Start each one with CLV_INIT, which
+ * sets `size` and makes everything else zero:
  *
  *     clv_paco_options options = CLV_INIT(clv_paco_options);
  *     options.radius = 5;
  *
- * In C you can also write `{ .size = sizeof(clv_paco_options), .radius = 5 }`. The library refuses a
- * `size` of 0 with CLV_E_ARGUMENT. A struct from a newer header than the library is accepted as long as
- * the fields that the library does not know are zero; otherwise the call returns CLV_E_UNSUPPORTED.
+ * In C you can also write `{ .size = sizeof(clv_paco_options), .radius = 5 }`. The library refuses a `size`
+ * of 0 with CLV_E_ARGUMENT. A struct from a newer header than the library is accepted as long as the fields
+ * that the library does not know are zero; otherwise the call returns CLV_E_UNSUPPORTED.
+ *
+ * **Zero is the default** of every such field (NULL of a pointer, false of a bool); its comment says what that
+ * is. Where zero is a value of its own, a bool NAME_given stands beside the field: set it, and the field counts
+ * as it is.
+ *
+ * **Frozen structs** have no `size`: small values, elements of arrays, and results that are returned by value
+ * or written where you say. Their layout changes with the version of the shared library (the first two numbers
+ * before version 1.0) and never between; what more there is to say comes as another function. Their comments
+ * say "Frozen".
+ *
+ * **Structs that the library owns** and shows through a pointer (clv_tensors_at, clv_model_get_config,
+ * clv_probe_report_device, ...) may gain fields at their end in any release: read them through that pointer,
+ * copy the fields that you need, and do not index an array of them yourself.
  */
 #ifndef CLEAVE_INIT_H
 #define CLEAVE_INIT_H

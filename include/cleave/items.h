@@ -23,7 +23,7 @@ typedef enum clv_item_kind {
 
 /** One argument, in the kernel's order. The memory is the caller's, and stays where it is during the
  *  call. That of an OUTPUT is nobody else's, but for an INPUT that is the same array as a whole. At most
- *  32 INPUT and OUTPUT together, and 32 SHARED. */
+ *  32 INPUT and OUTPUT together, and 32 SHARED. Frozen. */
 typedef struct clv_item_arg {
     clv_item_kind kind;
     size_t bytes;
@@ -40,7 +40,7 @@ typedef clv_status clv_items_reference(void *const *args, size_t first, size_t c
 
 /** All-zero where nothing else is said. */
 typedef struct clv_items {
-    size_t size;                 /**< sizeof(clv_items), or 0 for version 1 */
+    size_t size;                 /**< sizeof(clv_items) */
     const clv_cl_source *source; /**< as in clv_launch: of the caller, for as long as the context */
     const char *kernel;          /**< its name, and that of the job */
     clv_define defines[CLV_MAX_DEFINES];

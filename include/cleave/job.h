@@ -13,7 +13,7 @@ typedef struct clv_report clv_report; /**< what ran where, and why; see below */
 
 enum { CLV_MAX_WORKERS = 17 }; /**< 16 devices and the host */
 
-/** Predicted cost of a range; estimates may be rough, `memory_bytes` should not be low. */
+/** Predicted cost of a range; estimates may be rough, `memory_bytes` should not be low. Frozen. */
 typedef struct clv_cost {
     double flops;          /**< arithmetic */
     double traffic_bytes;  /**< device memory read and written by the kernels */
@@ -27,7 +27,7 @@ typedef struct clv_cost {
  *
  * It has to return: no longjmp, no exception. It may call the library, as may the functions of a job. What
  * would wait there for the call that it belongs to does not: in its context jobs are refused
- * (CLV_E_NO_DEVICE), and flat calls are the host's.
+ * (CLV_E_BUSY), and flat calls are the host's.
  */
 typedef int clv_progress(const char *job, size_t done, size_t total, void *user);
 
@@ -53,7 +53,7 @@ typedef int clv_progress(const char *job, size_t done, size_t total, void *user)
  * Where a unit is an item of some arrays, items.h has the functions ready.
  */
 typedef struct clv_job {
-    size_t size;           /**< sizeof(clv_job), or 0 for version 1 */
+    size_t size;           /**< sizeof(clv_job) */
     const char *name;      /**< "paco" */
     const char *signature; /**< what makes units of two jobs comparable ("P49 Q10 T100 W1024"): the
                                 key of the speed history; NULL: the name alone */
@@ -103,8 +103,8 @@ typedef struct clv_job {
  *
  * @param report  NULL, or what the run is added to.
  * @return CLV_OK; CLV_E_CANCELLED; CLV_E_DEVICE_MEMORY (no device has room for the smallest chunk
- *         and there is no reference; states the bytes); CLV_E_NO_DEVICE (nobody works; called by a function
- *         of another call in this context); whatever the functions returned.
+ *         and there is no reference; states the bytes); CLV_E_NO_DEVICE (nobody works); CLV_E_BUSY (called by a
+ *         function of another call in this context); whatever the functions returned.
  * Threads: one job at a time per context; further callers wait.
  */
 CLV_API clv_status clv_job_run(clv_context *context, const clv_job *job, void *user,
@@ -130,14 +130,14 @@ CLV_API clv_status clv_slot_buffer(clv_slot *slot, unsigned key, size_t bytes, c
 CLV_API clv_worker *clv_slot_worker(const clv_slot *slot);
 CLV_API clv_queue *clv_slot_queue(const clv_slot *slot);
 
-/** Where an input lies for a kernel: elements of `element_bytes`, see clv_slot_input. */
+/** Where an input lies for a kernel: elements of `element_bytes`, see clv_slot_input. Frozen. */
 typedef struct clv_place {
     clv_buffer *buffer;
     size_t offset;    /**< of the box's first element */
     size_t stride[3]; /**< elements between neighbours: planes, rows, columns */
 } clv_place;
 
-/** A box of a host array [n0,n1,n2]; strides in elements. */
+/** A box of a host array [n0,n1,n2]; strides in elements. Frozen. */
 typedef struct clv_box {
     const void *host; /**< element (0,0,0) of the box */
     size_t element_bytes;
@@ -166,6 +166,7 @@ CLV_API clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t b
 
 /* ---- reports ------------------------------------------------------------------------------- */
 
+/** Frozen. */
 typedef struct clv_share {
     const char *device; /**< label, or "host (reference)" */
     size_t units, chunks;

@@ -23,6 +23,7 @@ typedef enum clv_model_pooling {
 
 /** Sizes and rules. */
 typedef struct clv_model_config {
+    size_t size;        /**< sizeof(clv_model_config) */
     size_t width;       /**< D, hidden_size */
     size_t heads;       /**< H, divides D */
     size_t layers;      /**< encoder layers */
@@ -38,7 +39,7 @@ typedef struct clv_model_config {
 } clv_model_config;
 
 /** Weights of one encoder layer, float32, row-major; linear layers are [out, in], y = x W^T + b.
- *  The three of q, k and v lie one after the other: q_weight is also [3 D, D], q_bias [3 D]. */
+ *  The three of q, k and v lie one after the other: q_weight is also [3 D, D], q_bias [3 D]. Frozen. */
 typedef struct clv_model_layer {
     const float *q_weight, *k_weight, *v_weight; /**< [D, D] each */
     const float *q_bias, *k_bias, *v_bias;       /**< [D] each */
@@ -51,6 +52,7 @@ typedef struct clv_model_layer {
 
 /** All weights; the memory belongs to the model. */
 typedef struct clv_model_weights {
+    size_t size;                              /**< sizeof(clv_model_weights) */
     const float *word;                        /**< [V, D] */
     const float *position;                    /**< [positions, D] */
     const float *type;                        /**< [types, D]; row 0 is what embeddings use */

@@ -40,6 +40,8 @@ enum { CLV_OFFLOAD_REASON = 200 };
  * calls and at last every 4 s, as a machine does not stay as it was when it was timed. So a choice may
  * change from call to call; where bits matter, and an operation does not say that both sides give the
  * same, force a side.
+ *
+ * Frozen.
  */
 typedef struct clv_offload {
     clv_side side;         /**< HOST or DEVICE */

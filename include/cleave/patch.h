@@ -26,6 +26,7 @@ typedef enum clv_rounding {
 
 /** A sequence of star-centred frames that were not derotated. Borrowed; nothing is written. */
 typedef struct clv_paco_input {
+    size_t size;                     /**< sizeof(clv_paco_input) */
     const float *cube;               /**< [frames,height,width], any unit; NaN and inf are masks */
     size_t frames, height, width;    /**< frames >= 2; sides at least 2 radius + 1 */
     size_t frame_stride, row_stride; /**< in elements; 0: dense */
@@ -36,7 +37,7 @@ typedef struct clv_paco_input {
 
 /** All-zero means default. */
 typedef struct clv_paco_options {
-    size_t size;     /**< sizeof(clv_paco_options), or 0 for version 1 */
+    size_t size;     /**< sizeof(clv_paco_options) */
     unsigned radius; /**< patch = disc of this radius, 2 to 6; 0: 4 (49 pixels) */
     clv_psf_mode psf_mode;
     clv_paco_convention convention;
@@ -49,7 +50,7 @@ typedef struct clv_paco_options {
     void *progress_user;
 } clv_paco_options;
 
-/** Map positions by what became of them; the five add up to height * width. */
+/** Map positions by what became of them; the five add up to height * width. Frozen. */
 typedef struct clv_paco_counts {
     size_t valid;
     size_t outside;    /**< the arc leaves the frame, or comes closer to its edge than the radius */
@@ -92,7 +93,7 @@ CLV_API clv_status clv_paco(clv_context *context, const clv_paco_input *input,
 CLV_API void clv_paco_maps(const double *a, const double *b, size_t count, float *snr, float *flux,
                            float *sigma);
 
-/** One maximum of the S/N map. */
+/** One maximum of the S/N map. Frozen. */
 typedef struct clv_detection {
     size_t x, y;           /**< column and row */
     double separation_px;  /**< from the centre */

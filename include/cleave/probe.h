@@ -45,7 +45,7 @@ typedef enum clv_mode {
     CLV_MODE_REFERENCE, /**< no OpenCL: the plain C path of every operation */
 } clv_mode;
 
-/** One CPU cache level, as hwloc counts it. */
+/** One CPU cache level, as hwloc counts it. Frozen. */
 typedef struct clv_probe_cache {
     unsigned level;
     char type; /**< 'd' data, 'i' instruction, 'u' unified */
@@ -81,7 +81,7 @@ typedef struct clv_probe_host {
     const char *lapack_library; /**< "liblapack.so.3"; NULL = none, or not looked for */
 } clv_probe_host;
 
-/** A GPU on the PCI bus, whether or not OpenCL sees it. */
+/** A GPU on the PCI bus, whether or not OpenCL sees it. Frozen. */
 typedef struct clv_probe_pci_gpu {
     const char *address; /**< "0000:03:00.0" */
     unsigned vendor_id, device_id, pci_class;
@@ -226,7 +226,8 @@ typedef struct clv_probe_warning {
     const char *code, *message, *hint;
 } clv_probe_warning;
 
-/** Everything; owns all texts and arrays it points to. */
+/** Everything; owns all texts and arrays it points to. It and what it points to may gain fields in any release:
+ *  reach elements of its arrays by the functions below, such as clv_probe_report_device. */
 typedef struct clv_probe_report {
     const char *time_utc;  /**< NULL in a reproducible report */
     const char *simulated; /**< the file that stood in for the machine; NULL = the real one */
@@ -256,20 +257,13 @@ typedef enum clv_bench {
 /** Called some times a second while drivers work; `doing` is a line for people. Non-zero gives up. */
 typedef int clv_probe_progress(const char *doing, void *user);
 
-/** All-zero: enumerate in-process, let the machine and the environment decide the mode. */
-/** Options that hold even where they are zero: the environment variable of such an option is not read.
- *  Without its bit, zero means "the variable, else automatic". */
-enum {
-    CLV_GIVEN_MODE = 1,     /**< $CLEAVE_MODE */
-    CLV_GIVEN_DEVICES = 2,  /**< $CLEAVE_DEVICE */
-    CLV_GIVEN_MEMORY = 4,   /**< $CLEAVE_MEM_LIMIT (contexts) */
-    CLV_GIVEN_SCHEDULE = 8, /**< $CLEAVE_SCHED (contexts) */
-};
-
+/** All-zero but the size: enumerate in-process, let the machine and the environment decide the mode. */
 typedef struct clv_probe_options {
-    size_t size;         /**< sizeof(clv_probe_options), or 0 for version 1 */
+    size_t size;         /**< sizeof(clv_probe_options) */
     clv_mode mode;       /**< an order; CLV_MODE_AUTO: $CLEAVE_MODE, else the rules decide */
     const char *devices; /**< an order ("gpu,!name~Iris"); NULL: $CLEAVE_DEVICE */
+    bool mode_given,
+        devices_given; /**< the field holds even where it is zero: its variable is not read */
     const char *mode_by, *devices_by; /**< who ordered, for messages; NULL: "the caller" */
     bool isolate;      /**< one process for each driver: a crash or a hang stays in it */
     double timeout_s;  /**< for each of them; 0: 10 s, 60 s for checks, 120 s for the bench */
@@ -284,7 +278,6 @@ typedef struct clv_probe_options {
     const char *helper;   /**< the helper program for `isolate`; NULL: where it was installed */
     clv_probe_progress *progress; /**< NULL: none */
     void *progress_user;
-    unsigned given; /**< CLV_GIVEN_...: what the environment cannot change */
 } clv_probe_options;
 
 /**
@@ -306,6 +299,16 @@ CLV_API void clv_probe_free(clv_probe_report *report); /**< accepts NULL */
 CLV_API char *clv_probe_text(const clv_probe_report *report);
 /** The report as JSON, schema "cleave.probe/1"; free with free(). NULL without memory. */
 CLV_API char *clv_probe_json(const clv_probe_report *report);
+
+/** Elements of a report's arrays, borrowed; NULL beyond the last. In these functions alone it is known how
+ *  large an element is in this version of the library. */
+CLV_API const clv_probe_device *clv_probe_report_device(const clv_probe_report *report,
+                                                        size_t index);
+CLV_API const clv_probe_platform *clv_probe_report_platform(const clv_probe_report *report,
+                                                            size_t index);
+CLV_API const clv_probe_icd *clv_probe_report_icd(const clv_probe_report *report, size_t index);
+CLV_API const clv_probe_warning *clv_probe_report_warning(const clv_probe_report *report,
+                                                          size_t index);
 
 CLV_API const char *
 clv_mode_name(clv_mode mode); /**< "auto", "cpu", "gpu", "hybrid", "reference" */

@@ -28,9 +28,9 @@ typedef enum clv_schedule {
     CLV_SCHEDULE_HGUIDED,      /**< shrinking chunks in proportion to speed */
 } clv_schedule;
 
-/** All-zero means: everything from the environment, else automatic. */
+/** All-zero but the size means: everything from the environment, else automatic. */
 typedef struct clv_context_options {
-    size_t size;            /**< sizeof(clv_context_options), or 0 for version 1 */
+    size_t size;            /**< sizeof(clv_context_options) */
     clv_mode mode;          /**< AUTO: $CLEAVE_MODE, else the probe decides; others are orders */
     const char *devices;    /**< "gpu,!name~Iris", "0", "P:D", ...; NULL: $CLEAVE_DEVICE */
     uint64_t memory_bytes;  /**< budget on each device; 0: $CLEAVE_MEM_LIMIT, else a fraction */
@@ -44,14 +44,14 @@ typedef struct clv_context_options {
     bool no_qualification;  /**< let devices work that were never seen to compute right results */
     uint64_t tensor_bytes;  /**< weights kept on each device, at most (those in use come on top);
                                  0: its budget, as far as nothing else needs it */
-    bool no_binding;        /**< leave the threads of CPU drivers where the system puts them. Else,
-                                 where the driver of a whole device has one free thread a core of
-                                 this process, each is bound to one, once a process, for good; and
-                                 where it computes on the caller's thread too, that goes to the
-                                 core that the others leave, free to move on. $CLEAVE_BIND=0:
-                                 neither */
-    unsigned given; /**< CLV_GIVEN_...: fields that hold even where they are zero, so that the
-                                 environment cannot change them */
+    /** Let the library bind threads to cores, which it never does otherwise. Where the driver of a whole
+     *  CPU device has one free thread for each core of this process, each of them is bound to one, once a
+     *  process, for good; where the driver computes on the caller's thread too, that thread moves to the core
+     *  that the others leave, and stays free to move on. Small calls gain most: on a busy machine the system
+     *  may put two threads on one core. The command does so; $CLEAVE_BIND=0 forbids it. */
+    bool bind_threads;
+    /** The field holds even where it is zero: its environment variable is not read. */
+    bool mode_given, devices_given, memory_given, schedule_given;
     /** How many processes compile kernels for CPU devices at once, at most 16; each ends when that is done.
      *  More than one helps because a driver compiles on one core of a process. 0: $CLEAVE_COMPILERS, else
      *  as many as this process has cores; 1: kernels are compiled in this process alone. */
@@ -67,7 +67,7 @@ typedef struct clv_context_options {
 /**
  * Chooses devices; opens none yet (the first use of a device opens it).
  *
- * @param options  NULL means all-zero.
+ * @param options  NULL means the defaults.
  * @return CLV_OK, also when no OpenCL device is usable and none was ordered (jobs then run the
  *         plain C path); CLV_E_NO_DEVICE (ordered but not there; the message lists what is);
  *         CLV_E_ARGUMENT (unreadable selection, fraction outside (0,1], an environment variable with a
@@ -104,6 +104,7 @@ clv_device_label(const clv_device *device); /**< "AMD EPYC [pocl]"; of a part ".
  *  CLV_E_DEVICE, CLV_E_WRONG_RESULT: the device was quarantined and stays so. */
 CLV_API clv_status clv_device_open(clv_device *device);
 
+/** Frozen. */
 typedef struct clv_memory_stats {
     uint64_t budget_bytes; /**< what we allow ourselves */
     uint64_t used_bytes;   /**< in buffers that somebody holds */
@@ -121,7 +122,7 @@ CLV_API void clv_device_trim(clv_device *device); /**< gives cached buffers and 
 /** Room of a device, in bytes: what its driver says it has, what we allow ourselves (the budget), what
  *  of that nobody holds (memory kept for reuse counts as free, and so do weights that no job is using),
  *  and the largest single buffer. A rasteriser on cores may say little and be allowed more: a part of
- *  the machine's memory. */
+ *  the machine's memory. Frozen. */
 typedef struct clv_memory_room {
     uint64_t total_bytes, limit_bytes, free_bytes, largest_bytes;
 } clv_memory_room;
@@ -189,13 +190,13 @@ CLV_API void clv_event_free(clv_event *event);       /**< accepts NULL; waits fo
 
 /* -------------------------------------------------------------------------------- kernels -- */
 
-/** OpenCL C as text; `name` ("cl/patch/centre.cl") is what build logs call it. Static lifetime. */
+/** OpenCL C as text; `name` ("cl/patch/centre.cl") is what build logs call it. Static lifetime. Frozen. */
 typedef struct clv_cl_source {
     const char *name, *text;
     size_t length;
 } clv_cl_source;
 
-/** -D NAME=value. */
+/** -D NAME=value. Frozen. */
 typedef struct clv_define {
     const char *name;
     long value;
@@ -205,6 +206,7 @@ enum { CLV_MAX_DEFINES = 16 };
 
 /** One kernel and its geometry; unused defines have a NULL name, unused dimensions are 0. */
 typedef struct clv_launch {
+    size_t size; /**< sizeof(clv_launch) */
     const clv_cl_source *source;
     const char *kernel;
     clv_define defines[CLV_MAX_DEFINES];
@@ -213,7 +215,7 @@ typedef struct clv_launch {
 
 typedef enum clv_arg_kind { CLV_ARG_BUFFER, CLV_ARG_VALUE, CLV_ARG_LOCAL } clv_arg_kind;
 
-/** One argument, in the kernel's order; made by the functions below. */
+/** One argument, in the kernel's order; made by the functions below. Frozen. */
 typedef struct clv_arg {
     clv_arg_kind kind;
     const clv_buffer *buffer;

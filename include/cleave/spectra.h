@@ -20,6 +20,8 @@ enum {
  * to `last`: a network that makes exp(net(q)), or a regular grid of parameters (`nodes`).
  * q = (log10 teff, logg, feh, alpha); a network's inputs are (q - mean) / std, with SiLU after every
  * layer but the last. All pointers are borrowed.
+ *
+ * Frozen.
  */
 typedef struct clv_spectra_arm {
     const char *name;                            /**< "desi_b" */
@@ -57,13 +59,14 @@ typedef struct clv_spectra_arm {
 
 /** Templates of one instrument. Borrowed; nothing is written. */
 typedef struct clv_spectra_library {
+    size_t size; /**< sizeof(clv_spectra_library) */
     size_t arm_count;
     const clv_spectra_arm *arms;
     size_t ccf_count;             /**< of start templates, the same in all arms */
     const double *ccf_parameters; /**< [ccf_count,4] teff, logg, feh, alpha */
 } clv_spectra_library;
 
-/** One spectrum of a star. Borrowed. */
+/** One spectrum of a star. Borrowed. Frozen. */
 typedef struct clv_spectrum {
     size_t arm;               /**< of the library */
     size_t pixels;            /**< at least 16; 0: the star has none here */
@@ -77,13 +80,14 @@ typedef struct clv_spectrum {
 
 /** Every star has the same number of spectra, with the same wavelengths at the same place. */
 typedef struct clv_spectra_stars {
+    size_t size; /**< sizeof(clv_spectra_stars) */
     size_t count, spectra;
     const clv_spectrum *items; /**< [count,spectra] */
 } clv_spectra_stars;
 
 /** All-zero means default. */
 typedef struct clv_specfit_options {
-    size_t size;              /**< sizeof(clv_specfit_options), or 0 for version 1 */
+    size_t size;              /**< sizeof(clv_specfit_options) */
     unsigned terms;           /**< of the continuum, 1 to 15; 0: 10 */
     unsigned starts;          /**< of each star, 1 to 8; 0: 1 */
     double max_velocity_kms;  /**< 0: 1000 */
@@ -94,7 +98,8 @@ typedef struct clv_specfit_options {
     bool models;            /**< results point to best fits */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
-    double min_velocity_kms; /**< 0: -max_velocity_kms; DBL_MIN stands for 0 */
+    bool min_velocity_given;
+    double min_velocity_kms; /**< not given: -max_velocity_kms */
 } clv_specfit_options;
 
 enum {
@@ -107,7 +112,7 @@ enum {
     CLV_SPECFIT_BAD_HESSIAN = 64,   /**< errors are not to be trusted */
 };
 
-/** The best fit of a star; velocities in km/s, teff in K, the others in dex. */
+/** The best fit of a star; velocities in km/s, teff in K, the others in dex. Frozen. */
 typedef struct clv_specfit_result {
     double velocity, vsini, teff, logg, feh, alpha; /**< NaN when there was nothing to fit */
     double velocity_error; /**< the other parameters fixed: spread of exp(-L2 / 2) along velocity */

@@ -22,7 +22,7 @@ typedef enum clv_status {
     CLV_E_DEVICE_MEMORY = 11, /**< device memory, at whatever call it was noticed */
 
     /* devices */
-    CLV_E_NO_DEVICE = 20,    /**< what was asked for is not on this machine */
+    CLV_E_NO_DEVICE = 20,    /**< no device that was asked for, or that works, is here */
     CLV_E_DEVICE = 21,       /**< an OpenCL call failed, or a command ended with an error */
     CLV_E_BUILD = 22,        /**< a kernel did not compile; the build log is the error detail */
     CLV_E_WRONG_RESULT = 23, /**< a device computed something else than the reference */

@@ -32,7 +32,7 @@ typedef enum clv_tensor_type {
 
 enum { CLV_TENSOR_RANK_MAX = 8 };
 
-/** What a file says about one tensor. Borrowed from the file's handle. */
+/** What a file says about one tensor. Borrowed from the file's handle; may gain fields at its end. */
 typedef struct clv_tensor {
     const char *name;
     const char *type_name; /**< as in the file: "F32" */
@@ -84,7 +84,7 @@ CLV_API clv_status clv_tensors_read(const clv_tensors *tensors, const clv_tensor
 CLV_API clv_status clv_tensors_read_part(const clv_tensors *tensors, const clv_tensor *tensor,
                                          uint64_t first, void *out, size_t bytes);
 
-/** A tensor to be written: `data` holds the elements in this machine's byte order. */
+/** A tensor to be written: `data` holds the elements in this machine's byte order. Frozen. */
 typedef struct clv_tensor_source {
     const char *name; /**< UTF-8, not "__metadata__" */
     clv_tensor_type type;

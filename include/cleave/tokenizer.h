@@ -19,7 +19,7 @@ typedef struct clv_tokenizer clv_tokenizer;
 
 /** All-zero is the default. */
 typedef struct clv_tokenizer_options {
-    size_t size;          /**< sizeof(clv_tokenizer_options), or 0 for version 1 */
+    size_t size;          /**< sizeof(clv_tokenizer_options) */
     size_t max_length;    /**< most tokens of a text, [CLS] and [SEP] included; 0: the folder's */
     bool unlimited;       /**< no limit at all */
     bool replace_invalid; /**< each part that is not UTF-8 becomes U+FFFD, which BERT's rules drop;
@@ -58,7 +58,7 @@ typedef struct clv_tokenizer_info {
 } clv_tokenizer_info;
 
 /** Tokens of many texts without padding: text i has ids[offsets[i]] up to ids[offsets[i + 1] - 1].
- *  Zero-initialise; used again by the next call, so that a loop allocates once. */
+ *  Zero-initialise; used again by the next call, so that a loop allocates once. Frozen. */
 typedef struct clv_token_rows {
     int32_t *ids;
     size_t *offsets; /**< [rows + 1] */
@@ -71,7 +71,7 @@ typedef struct clv_token_rows {
 
 /** All-zero: one thread, texts are counted from 0 in messages. */
 typedef struct clv_tokenize_options {
-    size_t size;      /**< sizeof(clv_tokenize_options), or 0 for version 1 */
+    size_t size;      /**< sizeof(clv_tokenize_options) */
     size_t threads;   /**< share the texts among so many threads; 0: as many as this process may
                            keep busy (affinity, cgroup quota) */
     size_t first;     /**< number of the first text in messages */

@@ -10,7 +10,7 @@
 
 CLV_BEGIN_DECLS
 
-/** A spot as the linker sees it. */
+/** A spot as the linker sees it. Frozen. */
 typedef struct clv_point {
     int64_t frame;
     double y, x;
@@ -18,7 +18,7 @@ typedef struct clv_point {
 
 /** All-zero is not valid: search_range must be positive. */
 typedef struct clv_link_options {
-    size_t size;            /**< sizeof(clv_link_options), or 0 for version 1 */
+    size_t size;            /**< sizeof(clv_link_options) */
     double search_range;    /**< longest link, in the unit of the positions */
     size_t memory;          /**< frames that a particle may stay unseen */
     size_t min_length;      /**< tracks of fewer spots get no identifier; 0: 1 */

@@ -21,7 +21,7 @@ typedef enum clv_optimizer {
 
 /** All-zero where nothing else is said: the value in brackets. */
 typedef struct clv_trainer_options {
-    size_t size; /**< sizeof(clv_trainer_options), or 0 for version 1 */
+    size_t size; /**< sizeof(clv_trainer_options) */
     clv_train_task task;
     size_t classes; /**< of CLV_TRAIN_CLASSES, at least 2 */
     clv_optimizer optimizer;
@@ -38,7 +38,7 @@ typedef struct clv_trainer_options {
     uint64_t seed;         /**< of the first weights of the classes' layer */
 } clv_trainer_options;
 
-/** What a step or an evaluation found. */
+/** What a step or an evaluation found. Frozen. */
 typedef struct clv_train_result {
     double loss;            /**< mean over the texts (or pairs) that counted; 0 when none did */
     double gradient_length; /**< before it was shortened; 0 when clip is 0, or nothing was learnt */

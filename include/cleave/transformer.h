@@ -11,6 +11,7 @@ CLV_BEGIN_DECLS
 
 /** Sizes of clv_attention_f32; zero-initialise. */
 typedef struct clv_attention_shape {
+    size_t size; /**< sizeof(clv_attention_shape) */
     size_t batch, heads;
     size_t kv_heads;      /**< divides heads; 0: heads */
     size_t queries, keys; /**< of each sequence */
@@ -51,7 +52,7 @@ CLV_API clv_status clv_ffn_f32(clv_context *context, size_t rows, size_t width, 
 typedef struct clv_encoder clv_encoder;
 
 typedef struct clv_encoder_options {
-    size_t size;         /**< sizeof(clv_encoder_options), or 0 for version 1 */
+    size_t size;         /**< sizeof(clv_encoder_options) */
     size_t batch_tokens; /**< worked on together, at least one text; 0: 1536 */
     bool hidden;         /**< clv_encode gives the rows of all tokens, not one vector a text */
     bool half; /**< devices keep matrices as fp16, sums stay fp32; cosine to fp32 0.9999 */

@@ -18,7 +18,9 @@ static int done(clv_context *context, clv_queue *queue, clv_buffer *buffer, clv_
 int main(void)
 {
     const clv_cl_source source = { "square.cl", text, sizeof text - 1 };
-    const clv_launch launch = { &source, "square", { { NULL, 0 } }, { 8 }, { 1 } };
+    clv_launch launch = CLV_INIT(clv_launch);
+    launch.source = &source, launch.kernel = "square";
+    launch.global[0] = 8, launch.local[0] = 1;
     float x[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     clv_context *context = NULL;
     clv_queue *queue = NULL;

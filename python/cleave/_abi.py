@@ -25,18 +25,20 @@ def _struct(name: str, fields: list[tuple[str, Any]], header: str) -> Any:
 # ---- probe.h, runtime.h
 
 ProbeOptions = _struct("clv_probe_options", [
-    ("size", size_t), ("mode", enum), ("devices", char_p), ("mode_by", char_p),
+    ("size", size_t), ("mode", enum), ("devices", char_p), ("mode_given", boolean),
+    ("devices_given", boolean), ("mode_by", char_p),
     ("devices_by", char_p), ("isolate", boolean), ("timeout_s", double), ("check", boolean),
     ("bench", enum), ("measure_free", boolean), ("reproducible", boolean), ("forget", boolean),
     ("simulate", char_p), ("scenario", char_p), ("helper", char_p), ("progress", ProbeProgress),
-    ("progress_user", void_p), ("given", uint)], "probe.h")
+    ("progress_user", void_p)], "probe.h")
 ContextOptions = _struct("clv_context_options", [
     ("size", size_t), ("mode", enum), ("devices", char_p), ("memory_bytes", u64),
     ("memory_fraction", double), ("schedule", enum), ("sub_devices", uint), ("batch", size_t),
     ("cache_dir", char_p), ("no_tuning", boolean), ("trace", boolean),
-    ("no_qualification", boolean), ("tensor_bytes", u64), ("no_binding", boolean),
-    ("given", uint), ("compilers", uint), ("helper", char_p), ("event_times", boolean)], "runtime.h")
-GIVEN_MODE, GIVEN_DEVICES, GIVEN_MEMORY, GIVEN_SCHEDULE = 1, 2, 4, 8
+    ("no_qualification", boolean), ("tensor_bytes", u64), ("bind_threads", boolean),
+    ("mode_given", boolean), ("devices_given", boolean), ("memory_given", boolean),
+    ("schedule_given", boolean), ("compilers", uint), ("helper", char_p),
+    ("event_times", boolean)], "runtime.h")
 MemoryStats = _struct("clv_memory_stats", [
     ("budget_bytes", u64), ("used_bytes", u64), ("cached_bytes", u64), ("peak_bytes", u64),
     ("raw_allocations", u64), ("pool_hits", u64), ("failures", u64),
@@ -78,7 +80,7 @@ Items = _struct("clv_items", [                                                  
 # ---- patch.h
 
 PacoInput = _struct("clv_paco_input", [
-    ("cube", void_p), ("frames", size_t), ("height", size_t), ("width", size_t),
+    ("size", size_t), ("cube", void_p), ("frames", size_t), ("height", size_t), ("width", size_t),
     ("frame_stride", size_t), ("row_stride", size_t), ("angles", void_p), ("psf", void_p),
     ("psf_size", size_t)], "patch.h")
 PacoOptions = _struct("clv_paco_options", [
@@ -101,13 +103,14 @@ BlobOptions = _struct("clv_blob_options", [
     ("threshold_given", boolean), ("threshold_rel_given", boolean),
     ("threshold_sigma_given", boolean), ("threshold", double), ("threshold_rel", double),
     ("threshold_sigma", double), ("movie_scope", boolean), ("taps", enum), ("normalize", boolean),
-    ("invert", boolean), ("subpixel", enum), ("keep_overlapping", boolean), ("overlap", double),
+    ("invert", boolean), ("subpixel", enum), ("keep_overlapping", boolean),
+    ("overlap_given", boolean), ("overlap", double),
     ("exclude_border", size_t), ("progress", Progress), ("progress_user", void_p)], "blob.h")
 Spot = _struct("clv_spot", [
     ("frame", u32), ("flags", u32), ("y", f32), ("x", f32), ("sigma", f32), ("response", f32),
     ("mass", f32), ("background", f32), ("snr", f32)], "blob.h")
 BlobFrames = _struct("clv_blob_frames", [
-    ("type", enum), ("frames", size_t), ("height", size_t), ("width", size_t),
+    ("size", size_t), ("type", enum), ("frames", size_t), ("height", size_t), ("width", size_t),
     ("frame_stride", size_t), ("row_stride", size_t)], "blob.h")
 BlobSummary = _struct("clv_blob_summary", [
     ("frames", size_t), ("spots", size_t), ("empty_frames", size_t), ("bad_pixels", size_t),
@@ -130,19 +133,19 @@ SpectraArm = _struct("clv_spectra_arm", [
     ("sigma", double), ("nodes", size_t * 4), ("axis", void_p * 4), ("grid", void_p),
     ("grid_spectra", size_t), ("grid_log_flux", void_p)], "spectra.h")
 SpectraLibrary = _struct("clv_spectra_library", [
-    ("arm_count", size_t), ("arms", c.POINTER(SpectraArm)), ("ccf_count", size_t),
+    ("size", size_t), ("arm_count", size_t), ("arms", c.POINTER(SpectraArm)), ("ccf_count", size_t),
     ("ccf_parameters", void_p)], "spectra.h")
 Spectrum = _struct("clv_spectrum", [
     ("arm", size_t), ("pixels", size_t), ("wavelength", void_p), ("flux", void_p),
     ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t)],
     "spectra.h")
 SpectraStars = _struct("clv_spectra_stars", [
-    ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
+    ("size", size_t), ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
 SpecfitOptions = _struct("clv_specfit_options", [
     ("size", size_t), ("terms", uint), ("starts", uint), ("max_velocity_kms", double),
     ("velocity_step_kms", double), ("max_vsini_kms", double), ("library_sigma", double),
     ("models", boolean), ("progress", Progress), ("progress_user", void_p),
-    ("min_velocity_kms", double)], "spectra.h")
+    ("min_velocity_given", boolean), ("min_velocity_kms", double)], "spectra.h")
 SpecfitResult = _struct("clv_specfit_result", [
     *((name, double) for name in (
         "velocity", "vsini", "teff", "logg", "feh", "alpha", "velocity_error", "skewness",
@@ -158,7 +161,7 @@ SpecfitResult = _struct("clv_specfit_result", [
 MatmulOptions = _struct("clv_matmul_options", [
     ("size", size_t), ("a_row", size_t), ("a_col", size_t), ("b_row", size_t), ("b_col", size_t),
     ("c_row", size_t), ("c_col", size_t), ("batch", size_t), ("a_batch", size_t),
-    ("b_batch", size_t), ("c_batch", size_t), ("with_scale", boolean), ("alpha", f32),
+    ("b_batch", size_t), ("c_batch", size_t), ("scale_given", boolean), ("alpha", f32),
     ("beta", f32), ("progress", Progress), ("progress_user", void_p)], "blas.h")
 
 # ---- array.h
@@ -345,7 +348,7 @@ OPTIONAL = {
     "clv_sequence_write": (status, [void_p, c.POINTER(Writing), c.POINTER(Written)]),
     "clv_model_open": (status, [char_p, _OUT]),
     "clv_model_close": (None, [void_p]),
-    "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its first member is the width
+    "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its size, its width, ...
     "clv_model_get_weights": (void_p, [void_p]),
     "clv_classes_open": (status, [void_p, char_p, _OUT]),
     "clv_classes_close": (None, [void_p]),

@@ -103,7 +103,7 @@ def eigvals(matrices: Any, *, context: Context | None = None, report: Report | N
     """Eigenvalues of general real matrices [count, n, n] or [n, n], by LAPACK on the host, spread
     over its cores: complex64 [count, n] or [n], ascending by real, then imaginary part.
 
-    Raises ShapeError, NoDeviceError (no LAPACK on this machine), CancelledError. Ctrl-C ends the
+    Raises ShapeError, UnsupportedError (no LAPACK on this machine), CancelledError. Ctrl-C ends the
     call.
     """
     _needs("clv_eigvals")

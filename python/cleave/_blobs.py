@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, extents, given_away, is_masked, numbers, with_strides
-from ._check import almost_zero, described, not_zero, whole
+from ._check import described, not_zero, whole
 from ._context import Context, chosen
 from ._library import InThisProcess, check, lib
 from ._probe import choice
@@ -65,7 +65,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         movie_scope=choice("threshold_scope", threshold_scope, {"frame": 0, "movie": 1}) == 1,
         taps=choice("kernel", kernel, _KERNELS), normalize=normalize, invert=invert,
         subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
-        overlap=almost_zero(overlap), exclude_border=exclude_border)
+        overlap_given=True, overlap=overlap, exclude_border=exclude_border)
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
@@ -134,7 +134,7 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
         threshold_sigma=threshold_sigma, threshold_scope=threshold_scope, kernel=kernel,
         normalize=normalize, invert=invert, subpixel=subpixel, prune=prune, overlap=overlap,
         exclude_border=exclude_border)
-    frames = _abi.BlobFrames(_PIXELS[movie.dtype.str], *movie.shape, *strides[:2])
+    frames = _abi.BlobFrames(ctypes.sizeof(_abi.BlobFrames), _PIXELS[movie.dtype.str], *movie.shape, *strides[:2])
     spots, count = ctypes.c_void_p(), ctypes.c_size_t()
     with chosen(context).held() as handle, Watch(progress, "blobs") as watch:
         options.progress = watch.function
@@ -174,7 +174,7 @@ class BlobStream(InThisProcess):
         if self._dtype.str not in _PIXELS:
             raise ShapeError(f"BlobStream: uint8, uint16, int16 or float32 expected, "
                              f"{self._dtype} given")
-        frames = _abi.BlobFrames(_PIXELS[self._dtype.str],
+        frames = _abi.BlobFrames(ctypes.sizeof(_abi.BlobFrames), _PIXELS[self._dtype.str],
                                  whole("BlobStream: capacity", capacity, 1, 1 << 20), *self._shape)
         handle = ctypes.c_void_p()
         context_handle = self._context.acquire()  # given back by close()

@@ -8,7 +8,6 @@ import numbers
 import operator
 import os
 import reprlib
-import sys
 from typing import Any
 
 from .errors import ArgumentError, ArgumentTypeError
@@ -68,11 +67,6 @@ def not_zero(what: str, **values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, numbers.Number) and not value:
             raise ArgumentError(f"{what}: {name}: {given(value)} given, more than 0 expected")
-
-
-def almost_zero(value: Any) -> Any:
-    """The same, but for 0, which would be the library's default: the smallest number in its place."""
-    return sys.float_info.min if isinstance(value, numbers.Number) and not value else value
 
 
 def text(what: str, value: Any) -> str:

@@ -143,7 +143,8 @@ class Context(InThisProcess):
     trace           keep records for write_trace()
     qualification   False: let devices work that were never seen to compute right results
     tensor_bytes    weights kept on each device, at most; 0: its budget
-    binding         False: leave the threads of CPU drivers where the system puts them
+    binding         True: bind the threads of CPU drivers to one core each, once a process, for
+                    good; small calls gain most. CLEAVE_BIND=0 forbids it
     compilers       processes that compile kernels for CPU devices at once; 0: as many as there are
                     cores for this process, 1: kernels are compiled in this process alone
     event_times     have discrete GPUs time their kernels for reports, which costs them some microseconds
@@ -162,7 +163,7 @@ class Context(InThisProcess):
                  sub_devices: int = 0, batch: int = 0,
                  cache_dir: str | os.PathLike[str] | None = None, tuning: bool = True,
                  trace: bool = False, qualification: bool = True, tensor_bytes: int = 0,
-                 binding: bool = True, compilers: int = 0, event_times: bool = False):
+                 binding: bool = False, compilers: int = 0, event_times: bool = False):
         self._handle, self._users, self._lock = None, 0, threading.Lock()
         self._closed, self._pid, self._entries = False, os.getpid(), 0
         budget, fraction = 0, 0.0
@@ -178,10 +179,10 @@ class Context(InThisProcess):
             batch=batch, cache_dir=None if cache_dir is None else
             os.fsencode(file_path("context: cache_dir", cache_dir)), no_tuning=not tuning, trace=trace,
             no_qualification=not qualification, tensor_bytes=tensor_bytes,
-            no_binding=not binding, compilers=compilers, event_times=event_times,
-            given=(mode is not None) * _abi.GIVEN_MODE | (devices is not None) * _abi.GIVEN_DEVICES |
-            (memory is not None) * _abi.GIVEN_MEMORY |
-            (schedule is not None) * _abi.GIVEN_SCHEDULE)
+            bind_threads=binding, compilers=compilers, event_times=event_times,
+            mode_given=mode is not None,
+            devices_given=devices is not None, memory_given=memory is not None,
+            schedule_given=schedule is not None)
         handle = ctypes.c_void_p()
         check(lib.clv_context_create(ctypes.byref(options), ctypes.byref(handle)))
         self._handle = handle.value

@@ -143,7 +143,7 @@ class _Folder(InThisProcess):
     def width(self) -> int:
         """Numbers in a vector."""
         with self._turn:
-            return int(lib.clv_model_get_config(self._weights()).contents.value)
+            return int(lib.clv_model_get_config(self._weights())[1])
 
     def close(self) -> None:
         """Waits for calls of other threads; a second time does nothing."""

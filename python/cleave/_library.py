@@ -13,7 +13,8 @@ from .errors import BY_STATUS, Error, LibraryError
 from .version import __version__
 
 _HERE = Path(__file__).resolve().parent
-_SONAME = "libcleave.so." + __version__.split(".", maxsplit=1)[0]
+_NUMBERS = __version__.split(".")  # the interface: two numbers before 1.0, then one
+_SONAME = "libcleave.so." + ".".join(_NUMBERS[:2] if _NUMBERS[0] == "0" else _NUMBERS[:1])
 
 
 def candidates() -> Iterator[str]:
@@ -63,6 +64,8 @@ def _same_layout(library: ctypes.CDLL, path: str) -> None:
         raise LibraryError(f"{path}: {error}: an older {found}?") from None
     for kind in _abi.structures():
         size = library.clv_size_of(kind.__name__.encode())
+        if kind._fields_[0][0] == "size" and size > ctypes.sizeof(kind):
+            continue  # a later release of the same interface: new fields, which stay zero
         if size != ctypes.sizeof(kind) and not hasattr(kind, "head_of"):
             raise LibraryError(f"{path} is version {found}, but not the one that this package was "
                                f"made for: {kind.__name__} has {size} bytes there, "

@@ -140,6 +140,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     if norm:
         psf = psf_normalize(psf, psf_norm, fwhm)
     given = _abi.PacoInput(
+        size=ctypes.sizeof(_abi.PacoInput),
         cube=address(cube), frames=frames, height=height, width=width, frame_stride=strides[0],
         row_stride=strides[1], angles=address(angles), psf=address(psf), psf_size=psf.shape[0])
     options = described(

@@ -71,7 +71,7 @@ def probe(*, mode: str | None = None, devices: str | None = None, isolate: bool 
         isolate=isolate, timeout_s=timeout, check=check, bench=choice("bench", bench, _BENCH),
         reproducible=reproducible, simulate=said("simulate", simulate, file_path),
         scenario=said("scenario", scenario, text), helper=said("helper", helper, file_path),
-        given=(mode is not None) * _abi.GIVEN_MODE | (devices is not None) * _abi.GIVEN_DEVICES)
+        mode_given=mode is not None, devices_given=devices is not None)
     report = ctypes.c_void_p()
     try:
         with Watch(progress, "probe", of_probe=True) as watch:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, numbers, seen_at
-from ._check import almost_zero, described, given as shown, not_zero
+from ._check import described, given as shown, not_zero
 from ._context import Context, chosen
 from ._library import lib
 from ._report import Report, report_handle
@@ -157,12 +157,13 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
             arm.fill(items[star * len(arms) + j], star)
     not_zero("specfit", terms=terms, starts=starts, max_velocity=max_velocity,
              velocity_step=velocity_step, max_vsini=max_vsini, library_sigma=library_sigma)
-    stars = _abi.SpectraStars(count, len(arms), items)
+    stars = _abi.SpectraStars(ctypes.sizeof(_abi.SpectraStars), count, len(arms), items)
     options = described(
         "specfit", _abi.SpecfitOptions, terms=terms, starts=starts,
         max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,
         library_sigma=library_sigma, models=models,
-        min_velocity_kms=0.0 if min_velocity is None else almost_zero(min_velocity))
+        min_velocity_given=min_velocity is not None,
+        min_velocity_kms=0.0 if min_velocity is None else min_velocity)
     raw = np.zeros(count, _RAW)
     try:
         with chosen(context).held() as handle, Watch(progress, "specfit") as watch:

@@ -2,6 +2,7 @@
 """Templates of stellar spectra: networks, and how they lie on disk."""
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from dataclasses import dataclass
@@ -128,7 +129,8 @@ class SpectraLibrary:
             if np.shape(arm.ccf)[0] != len(parameters):
                 raise ShapeError(f"arm {arm.name}: {np.shape(arm.ccf)[0]} start templates, "
                                  f"{len(parameters)} expected")
-        self.raw = _abi.SpectraLibrary(len(self.arms), self._arms, len(parameters),
+        self.raw = _abi.SpectraLibrary(ctypes.sizeof(_abi.SpectraLibrary), len(self.arms),
+                                       self._arms, len(parameters),
                                        address(parameters))
 
     def index(self, arm: str | int) -> int:

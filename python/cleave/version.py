@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package has the version of the library that it is made for."""
-__version__ = "0.1.0"
+__version__ = "0.2.0"

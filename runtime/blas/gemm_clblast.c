@@ -64,7 +64,8 @@ bool clv_gemm_clblast_can(const clv_gemm *g)
 static clv_status finish(clv_queue *queue, const clv_gemm *g, float beta, clv_event **done)
 {
     const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = { .source = &clv_cl_blas_finish,
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_blas_finish,
                                 .kernel = "clv_gemm_finish",
                                 .defines = { { "LANES", 1 }, { "LOCAL", LOCAL } },
                                 .global = { clv_round_up(g->n, LOCAL), g->m,

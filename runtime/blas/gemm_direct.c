@@ -36,6 +36,7 @@ clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *f, con
     const double terms = (double)g->m * (double)g->n * (double)g->k;
     const size_t worth = 1 + CLV_MIN((size_t)(terms / worth_a_core), f->units);
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_blas_gemm_direct,
         .kernel = "clv_gemm_direct",
         .defines = { { "LANES", (long)f->lanes }, { "MR", (long)f->rows }, { "MORE", more } },

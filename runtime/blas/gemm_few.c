@@ -59,6 +59,7 @@ clv_status clv_gemm_few_enqueue(clv_queue *queue, const clv_gemm_form *form, con
     const size_t side = turned ? COLUMNS : SIDE, local = turned ? SIDE : 4 * SIDE;
     const clv_matrix add = g->add.buffer ? g->add : g->c;
     clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_blas_gemm_few,
         .kernel = turned ? "clv_gemm_few_turned" : "clv_gemm_few",
         .defines = { { "LANES", 1 }, { "MR", (long)rows }, { "B_HALF", g->b_half } },

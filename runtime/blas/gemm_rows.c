@@ -119,7 +119,8 @@ size_t clv_gemm_rows_scratch(const clv_gemm_form *f, const clv_gemm *g)
 static clv_launch describe(const clv_gemm_form *f, const char *kernel, bool half, bool lies,
                            size_t x, size_t y, size_t z)
 {
-    return (clv_launch){ .source = &clv_cl_blas_gemm_rows,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_blas_gemm_rows,
                          .kernel = kernel,
                          .defines = { { "LANES", (long)f->lanes },
                                       { "MR", (long)f->rows },

@@ -25,6 +25,7 @@ static clv_launch launch_of(const clv_gemm *g, const clv_gemm_form *f)
     const bool items = f->provider == CLV_GEMM_ITEMS;
     const size_t tm = f->ty * f->rm, tn = f->tx * f->rn;
     clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = items ? &clv_cl_blas_gemm_items : &clv_cl_blas_gemm_tile,
         .kernel = items ? "clv_gemm_items" : "clv_gemm_tile",
         .defines = { { "LANES", 1 },

@@ -119,8 +119,8 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
 {
     enum { SMALL = 1 << 16 };
     if (!given && m < SMALL && n < SMALL && k < SMALL) return read_dense(m, n, k, a, b, c, out);
-    clv_matmul_options o = { 0 };
-    clv_take_options(&o, sizeof o, given);
+    clv_matmul_options o = { .size = sizeof(clv_matmul_options) };
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_matmul", "clv_matmul_options"));
     if (m > UINT32_MAX || n > UINT32_MAX || k > UINT32_MAX || o.batch > UINT32_MAX)
         return clv_fail(CLV_E_SHAPE, "matmul: %zu x %zu x %zu given, extents end below 2^32", m, n,
                         k);
@@ -139,8 +139,8 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
                       .b_batch = o.b_batch,
                       .c_row = o.c_row || o.c_col ? o.c_row : n,
                       .c_batch = o.c_batch ? o.c_batch : m * n,
-                      .alpha = o.with_scale ? o.alpha : 1,
-                      .beta = o.with_scale ? o.beta : 0,
+                      .alpha = o.scale_given ? o.alpha : 1,
+                      .beta = o.scale_given ? o.beta : 0,
                       .progress = o.progress,
                       .progress_user = o.progress_user };
     size_t c_col = o.c_row || o.c_col ? o.c_col : 1;

@@ -69,7 +69,7 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
                    "cleave: how fast jobs ran on this machine; delete a line to forget it");
     clv_notes_open(&context->tuned, context->cache->directory, "tuning.txt",
                    "cleave: which kernel variant was fastest; edit to force another");
-    context->binding = !options->no_binding && !clv_environment_is_off("CLEAVE_BIND");
+    context->binding = options->bind_threads && !clv_environment_is_off("CLEAVE_BIND");
     context->event_times = options->event_times;
     context->tuning = !options->no_tuning && !clv_environment_is_off("CLEAVE_TUNE");
     if (!fits) return too_long("cache_dir", own);
@@ -120,7 +120,8 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     if (!out) return clv_fail(CLV_E_ARGUMENT, "context: nowhere to put it");
     *out = NULL;
     clv_context_options options;
-    clv_take_options(&options, sizeof options, given);
+    CLV_TRY(clv_take_struct(&options, sizeof options, given, "clv_context_create",
+                            "clv_context_options"));
     clv_wishes wishes;
     clv_context_free(NULL); /* what was left behind and has come back */
     CLV_TRY(clv_wishes_read(&options, &wishes));
@@ -141,7 +142,8 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     if (!status) status = note_helper(context, options.helper, wishes.compilers);
     /* orders are no matter of the probe: it would refuse those of a variable that an option overrules */
     const clv_probe_options look = { .size = sizeof look,
-                                     .given = CLV_GIVEN_MODE | CLV_GIVEN_DEVICES };
+                                     .mode_given = true,
+                                     .devices_given = true };
     if (!status) status = clv_probe_run(&look, &context->probe);
     if (!status) status = choose(context, &wishes, options.sub_devices);
     if (status) {

@@ -19,7 +19,7 @@ static clv_status read_mode(const clv_context_options *options, clv_wishes *w)
     const char *name = clv_environment("CLEAVE_MODE");
     int index;
     w->mode = options->mode;
-    if (w->mode != CLV_MODE_AUTO || options->given & CLV_GIVEN_MODE || !name) return CLV_OK;
+    if (w->mode != CLV_MODE_AUTO || options->mode_given || !name) return CLV_OK;
     CLV_TRY(clv_environment_choice("CLEAVE_MODE", CLV_MODES, &index));
     CLV_TRY(clv_mode_parse(name, &w->mode));
     w->mode_is_set = w->mode != CLV_MODE_AUTO;
@@ -39,7 +39,7 @@ static clv_status read_devices(const clv_context_options *options, clv_wishes *w
 {
     w->devices = options->devices && *options->devices ? options->devices : NULL;
     if (w->devices) return clv_check_selection(w->devices);
-    if (options->devices || options->given & CLV_GIVEN_DEVICES) return CLV_OK;
+    if (options->devices || options->devices_given) return CLV_OK;
     w->devices = clv_environment("CLEAVE_DEVICE");
     if (!w->devices) return CLV_OK;
     w->device_is_set = true;
@@ -53,7 +53,7 @@ static clv_status read_schedule(const clv_context_options *options, clv_wishes *
     w->schedule = options->schedule;
     if ((unsigned)w->schedule > CLV_SCHEDULE_HGUIDED)
         return clv_fail(CLV_E_ARGUMENT, "no schedule %d", (int)w->schedule);
-    if (w->schedule != CLV_SCHEDULE_ADAPTIVE || options->given & CLV_GIVEN_SCHEDULE) return CLV_OK;
+    if (w->schedule != CLV_SCHEDULE_ADAPTIVE || options->schedule_given) return CLV_OK;
     CLV_TRY(clv_environment_choice("CLEAVE_SCHED", CLV_SCHEDULES, &index));
     if (index >= 0) w->schedule = (clv_schedule)index;
     return CLV_OK;
@@ -68,8 +68,7 @@ static clv_status read_memory(const clv_context_options *options, clv_wishes *w)
     if (fraction < 0 || fraction > 1 || fraction != fraction)
         return clv_fail(CLV_E_ARGUMENT, "memory fraction %g; expected more than 0, at most 1",
                         fraction);
-    if (w->memory_bytes || fraction > 0 || options->given & CLV_GIVEN_MEMORY || !text)
-        return CLV_OK;
+    if (w->memory_bytes || fraction > 0 || options->memory_given || !text) return CLV_OK;
     if (clv_parse_percent(text, &w->memory_fraction)) return CLV_OK;
     if (clv_parse_bytes(text, &w->memory_bytes) && w->memory_bytes) return CLV_OK;
     return clv_environment_refuse("CLEAVE_MEM_LIMIT", "a size such as 2G or a part such as 50%");

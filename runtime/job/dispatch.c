@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "runtime/job/balance/balance.h"
 #include "runtime/job/history.h"
 #include "runtime/job/plain.h"
@@ -14,7 +15,6 @@
 #include "runtime/record/context.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +24,7 @@ static clv_status check_job(const clv_context *context, const clv_job *job)
 {
     if (!context || !job || !job->name || !job->enqueue || !job->commit)
         return clv_fail(CLV_E_ARGUMENT, "job: a context, a name, enqueue and commit are needed");
-    if (!job->cost &&
-        ((job->size && job->size < offsetof(clv_job, rehearse)) || !job->unit_cost.memory_bytes))
+    if (!job->cost && !job->unit_cost.memory_bytes)
         return clv_fail(CLV_E_ARGUMENT,
                         "job %s: cost, or the memory_bytes of unit_cost, are needed", job->name);
     if (job->align && job->min_chunk % job->align)
@@ -373,5 +372,8 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
 
 clv_status clv_job_run(clv_context *context, const clv_job *job, void *user, clv_report *report)
 {
-    return clv_job_run_by(context, job, user, CLV_SIDE_AUTO, report, NULL);
+    clv_job own;
+    if (!job) return clv_fail(CLV_E_ARGUMENT, "job: the description is NULL");
+    CLV_TRY(clv_take_struct(&own, sizeof own, job, "clv_job_run", "clv_job"));
+    return clv_job_run_by(context, &own, user, CLV_SIDE_AUTO, report, NULL);
 }

@@ -325,7 +325,9 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     run *r = user;
     clv_arg args[CLV_ITEMS_ARGUMENTS];
     CLV_TRY(fill(r, slot, first, count, args));
-    clv_launch launch = { .source = r->items.source, .kernel = r->items.kernel };
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = r->items.source,
+                          .kernel = r->items.kernel };
     memcpy(launch.defines, r->items.defines, sizeof launch.defines);
     unsigned *halvings = &r->halvings[clv_worker_index(clv_slot_worker(slot))];
     for (;; ++*halvings) {
@@ -375,7 +377,7 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
 {
     if (!context || !items) return clv_fail(CLV_E_ARGUMENT, "items: a NULL context or description");
     run r = { .args = args, .count = count, .user = user };
-    clv_take_options(&r.items, sizeof r.items, items);
+    CLV_TRY(clv_take_struct(&r.items, sizeof r.items, items, "clv_items_run", "clv_items"));
     char signature[96];
     CLV_TRY(check(&r));
     r.vector = odd_inputs(&r) ? largest_vector(r.items.source) : 1;

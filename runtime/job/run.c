@@ -47,8 +47,7 @@ clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user)
     run->committed = run->worker_count = 0;
     run->started = clv_now();
     run->asleep = 0;
-    run->job = (clv_job){ 0 };
-    memcpy(&run->job, job, job->size ? CLV_MIN(job->size, sizeof *job) : sizeof *job);
+    run->job = *job;
     clv_copy_string(run->name, sizeof run->name, job->name);
     return run;
 }

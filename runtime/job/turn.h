@@ -13,7 +13,7 @@ void clv_jobs_unlock(clv_context *context);
 bool clv_jobs_held(clv_context *context);
 /* This thread works for the job at hand from now on; NULL: no more. */
 void clv_jobs_serve(const clv_context *context);
-/* What such a call gets where nobody but a device can do it: CLV_E_NO_DEVICE. */
+/* What such a call gets where nobody but a device can do it: CLV_E_BUSY. */
 clv_status clv_jobs_refuse(const char *what);
 /* Seconds; stands still while this thread waits for its turn, behind jobs of others. */
 double clv_jobs_clock(void);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/pool.h"
 #include "runtime/device/queue.h"
@@ -258,7 +259,12 @@ static clv_status enqueue_and_time(clv_queue *queue, const clv_launch *launch, c
 clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const clv_arg *args,
                               size_t arg_count, clv_event **done)
 {
+    clv_launch own;
     if (done) *done = NULL;
+    if (launch && launch->size != sizeof own) { /* of another version of the library */
+        CLV_TRY(clv_take_struct(&own, sizeof own, launch, "clv_launch_enqueue", "clv_launch"));
+        launch = &own;
+    }
     if (!queue || !launch || !launch->source || !launch->kernel)
         return clv_fail(CLV_E_ARGUMENT, "launch: a NULL queue, source or kernel name");
     if (queue->rehearsing) return clv_ahead_note(queue->device, launch, args, arg_count);

@@ -58,7 +58,8 @@ test_cube test_cube_make(const test_cube_shape *shape)
     }
     clv_free(white);
     make_psf(c.psf, psf_size);
-    c.in = (clv_paco_input){ .cube = c.cube,
+    c.in = (clv_paco_input){ .size = sizeof(clv_paco_input),
+                             .cube = c.cube,
                              .frames = t,
                              .height = h,
                              .width = w,

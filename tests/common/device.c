@@ -45,7 +45,9 @@ void test_isolate(void)
 
 clv_context *test_plain_context(void)
 {
-    const clv_context_options options = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .mode = CLV_MODE_REFERENCE,
+                                          .cache_dir = "" };
     clv_context *context;
     test_isolate();
     EXPECT_OK(clv_context_create(&options, &context));
@@ -83,7 +85,8 @@ size_t test_device_count(void)
     looked = true;
     test_isolate();
     clv_probe_report *report;
-    EXPECT_OK(clv_probe_run(&(clv_probe_options){ .forget = true }, &report));
+    EXPECT_OK(clv_probe_run(
+        &(clv_probe_options){ .size = sizeof(clv_probe_options), .forget = true }, &report));
     for (size_t i = 0; i < report->device_count; ++i) {
         const clv_probe_device *d = &report->devices[i];
         printf("device %zu: %s [%s, %s]%s%s%s\n", i, d->name,
@@ -138,7 +141,7 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
     static unsigned contexts;
     assert_true(nth < test_device_count());
     char index[32];
-    clv_context_options o = { 0 };
+    clv_context_options o = { .size = sizeof(clv_context_options) };
     if (options) o = *options;
     *device = (test_device){ 0 };
     snprintf(index, sizeof index, "%zu", usable[nth]);

@@ -141,7 +141,10 @@ void job_test_expect_released(job_releaser *r)
 
 clv_context *job_test_context(const clv_context_options *options)
 {
-    clv_context_options o = { .cache_dir = "", .no_tuning = true, .no_qualification = true };
+    clv_context_options o = { .size = sizeof(clv_context_options),
+                              .cache_dir = "",
+                              .no_tuning = true,
+                              .no_qualification = true };
     if (options) o = *options;
     clv_context *context;
     EXPECT_OK(clv_context_create(&o, &context));
@@ -157,11 +160,13 @@ void job_test_close(clv_context *context)
 
 clv_context *job_test_two_parts(clv_schedule schedule)
 {
-    clv_context *context = job_test_context(&(clv_context_options){ .cache_dir = "",
-                                                                    .no_tuning = true,
-                                                                    .no_qualification = true,
-                                                                    .schedule = schedule,
-                                                                    .sub_devices = 2 });
+    clv_context *context =
+        job_test_context(&(clv_context_options){ .size = sizeof(clv_context_options),
+                                                 .cache_dir = "",
+                                                 .no_tuning = true,
+                                                 .no_qualification = true,
+                                                 .schedule = schedule,
+                                                 .sub_devices = 2 });
     if (clv_device_facts(clv_context_device(context, 0))->compute_units < 2) {
         clv_context_free(context);
         test_skip_all("one core cannot be split");
@@ -207,7 +212,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     clv_buffer *to;
     CLV_TRY(clv_slot_input(slot, FROM, &box, &from));
     CLV_TRY(clv_slot_output(slot, TO, count * JOB_UNIT * sizeof(uint32_t), &to));
-    const clv_launch launch = { .source = &source,
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &source,
                                 .kernel = "stir",
                                 .defines = { { "TURNS", TURNS } },
                                 .global = { count * JOB_UNIT },
@@ -251,7 +257,8 @@ clv_status job_test_run(clv_context *context, test_job *job, clv_report *report)
     assert_true(job->from && job->to && job->commits);
     for (size_t i = 0; i < numbers; ++i)
         job->from[i] = (uint32_t)i * 2654435761u + 17;
-    const clv_job described = { .name = "stir",
+    const clv_job described = { .size = sizeof(clv_job),
+                                .name = "stir",
                                 .units = job->units,
                                 .min_chunk = job->min_chunk,
                                 .cost = cost,
@@ -294,7 +301,8 @@ const int32_t job_test_ids[] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8,
 
 clv_model *job_test_model(size_t layers)
 {
-    const clv_model_config config = { .width = JOB_WIDTH,
+    const clv_model_config config = { .size = sizeof(clv_model_config),
+                                      .width = JOB_WIDTH,
                                       .heads = 2,
                                       .layers = layers,
                                       .ffn = 48,

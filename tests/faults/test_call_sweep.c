@@ -59,9 +59,12 @@ static clv_status convolve(clv_context *context, float *out, size_t *count)
 
 static clv_status attend(clv_context *context, float *out, size_t *count)
 {
-    const clv_attention_shape shape = {
-        .batch = 2, .heads = 2, .queries = 7, .keys = 9, .width = 16
-    };
+    const clv_attention_shape shape = { .size = sizeof(clv_attention_shape),
+                                        .batch = 2,
+                                        .heads = 2,
+                                        .queries = 7,
+                                        .keys = 9,
+                                        .width = 16 };
     float q[2 * 2 * 7 * 16], k[2 * 2 * 9 * 16], v[2 * 2 * 9 * 16];
     fill(q, CLV_LEN(q), 5);
     fill(k, CLV_LEN(k), 6);

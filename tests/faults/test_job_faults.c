@@ -184,7 +184,9 @@ static void a_refused_binary_is_built_again(void **state)
     char folder[300];
     setenv("POCL_KERNEL_CACHE", "0", 1); /* else PoCL's binaries are not asked for */
     snprintf(folder, sizeof folder, "%s/programs-of-this-test", test_temp_dir());
-    const clv_context_options options = { .cache_dir = folder, .no_qualification = true };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .cache_dir = folder,
+                                          .no_qualification = true };
     clv_cache cache;
     for (int round = 0; round < 2; ++round) {
         outcome o = { 0 };
@@ -210,7 +212,10 @@ static void a_liar_does_not_qualify(void **state)
     char *before = strdup(getenv("CLEAVE_CACHE_DIR"));
     setenv("CLEAVE_CACHE_DIR", folder, 1);
     outcome o = { 0 };
-    run_in(&o, job_test_context(&(clv_context_options){ .cache_dir = "" }), "wrong=0");
+    run_in(&o,
+           job_test_context(
+               &(clv_context_options){ .size = sizeof(clv_context_options), .cache_dir = "" }),
+           "wrong=0");
     EXPECT_OK(o.status);
     assert_true(job_test_stats().injected > 0);
     assert_int_equal(job_test_stats().kernels, 1); /* of the check, none of the job */
@@ -225,7 +230,8 @@ static void a_liar_does_not_qualify(void **state)
 
     setenv("CLEAVE_CACHE_DIR", before, 1); /* where it is not on record: now it tells the truth */
     free(before);
-    clv_context *honest = job_test_context(&(clv_context_options){ .cache_dir = "" });
+    clv_context *honest = job_test_context(
+        &(clv_context_options){ .size = sizeof(clv_context_options), .cache_dir = "" });
     EXPECT_OK(clv_device_open(clv_context_device(honest, 0)));
     job_test_close(honest);
 }
@@ -344,8 +350,12 @@ static void false_times_are_not_reported(void **state)
         char path[300], *text;
         size_t length;
         clv_json *root;
-        clv_context *context = job_test_context(&(clv_context_options){
-            .cache_dir = "", .no_tuning = true, .no_qualification = true, .trace = true });
+        clv_context *context =
+            job_test_context(&(clv_context_options){ .size = sizeof(clv_context_options),
+                                                     .cache_dir = "",
+                                                     .no_tuning = true,
+                                                     .no_qualification = true,
+                                                     .trace = true });
         run_in(&o, context, lies ? "times=1" : "");
         EXPECT_OK(o.status);
         job_test_expect_right(&o.job);

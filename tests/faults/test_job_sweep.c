@@ -76,7 +76,9 @@ static void every_call_of_the_qualification_may_fail(void **state)
 {
     (void)state;
     setenv("CLEAVE_CACHE", "0", 1); /* else it is made only once */
-    go(&(sweep){ .options = &(clv_context_options){ .cache_dir = "", .no_tuning = true },
+    go(&(sweep){ .options = &(clv_context_options){ .size = sizeof(clv_context_options),
+                                                    .cache_dir = "",
+                                                    .no_tuning = true },
                  .code = -5 });
     unsetenv("CLEAVE_CACHE");
 }
@@ -97,7 +99,9 @@ static void every_allocation_of_a_context_may_fail(void **state)
         clv_context *context;
         clv_alloc_fail_at(k);
         const clv_status status = clv_context_create(
-            &(clv_context_options){ .cache_dir = "", .no_qualification = true }, &context);
+            &(clv_context_options){
+                .size = sizeof(clv_context_options), .cache_dir = "", .no_qualification = true },
+            &context);
         const bool met = clv_alloc_calls() >= k;
         clv_alloc_fail_at(0);
         failures += status != CLV_OK;

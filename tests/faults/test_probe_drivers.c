@@ -27,7 +27,7 @@ static void install(const char *name, const char *library)
 
 static clv_status vet_with(const char *helper, char *folder, clv_text *left_out)
 {
-    const clv_probe_options options = { .helper = helper };
+    const clv_probe_options options = { .size = sizeof(clv_probe_options), .helper = helper };
     clv_text_clear(left_out);
     return clv_drivers_vet(&options, folder, 4096, left_out);
 }

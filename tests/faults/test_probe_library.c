@@ -28,7 +28,9 @@ static const char *helper(void)
 
 static clv_probe_report *run(bool isolate)
 {
-    const clv_probe_options options = { .isolate = isolate, .helper = isolate ? helper() : NULL };
+    const clv_probe_options options = { .size = sizeof(clv_probe_options),
+                                        .isolate = isolate,
+                                        .helper = isolate ? helper() : NULL };
     clv_probe_report *report;
     EXPECT_OK(clv_probe_run(&options, &report));
     assert_int_equal(report->isolated, isolate);
@@ -161,7 +163,8 @@ static void the_application_may_give_up(void **state)
     int calls = 0;
     char line[4096];
     clv_probe_report *report = (clv_probe_report *)&line;
-    const clv_probe_options options = { .isolate = true,
+    const clv_probe_options options = { .size = sizeof(clv_probe_options),
+                                        .isolate = true,
                                         .helper = helper(),
                                         .timeout_s = 30,
                                         .progress = give_up,
@@ -185,7 +188,9 @@ static void a_missing_helper_is_named(void **state)
 {
     (void)state;
     clv_probe_report *report;
-    const clv_probe_options options = { .isolate = true, .helper = "/nonexistent/helper" };
+    const clv_probe_options options = { .size = sizeof(clv_probe_options),
+                                        .isolate = true,
+                                        .helper = "/nonexistent/helper" };
     EXPECT_FAIL(CLV_E_IO, "/nonexistent/helper", clv_probe_run(&options, &report));
 }
 

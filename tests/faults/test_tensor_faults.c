@@ -108,9 +108,11 @@ static clv_status copy_one(clv_queue *queue, clv_buffer *buffer)
     static const char text[] = "__kernel void one(__global uint *a) { a[get_global_id(0)] = 1; }\n";
     static const clv_cl_source source = { "one.cl", text, sizeof text - 1 };
     const clv_arg arg = clv_arg_buffer(buffer);
-    const clv_launch launch = {
-        .source = &source, .kernel = "one", .global = { 64 }, .local = { 16 }
-    };
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &source,
+                                .kernel = "one",
+                                .global = { 64 },
+                                .local = { 16 } };
     return clv_launch_enqueue(queue, &launch, &arg, 1, NULL);
 }
 
@@ -203,10 +205,12 @@ static void sweep(const clv_model *model, const float *want, const char *fault, 
     unsigned long k = 1;
     for (bool met = true; met; k += 1 + k / 8) {
         char faults[48];
-        clv_context *context = job_test_context(&(clv_context_options){ .cache_dir = "",
-                                                                        .no_tuning = true,
-                                                                        .no_qualification = true,
-                                                                        .tensor_bytes = tensors });
+        clv_context *context =
+            job_test_context(&(clv_context_options){ .size = sizeof(clv_context_options),
+                                                     .cache_dir = "",
+                                                     .no_tuning = true,
+                                                     .no_qualification = true,
+                                                     .tensor_bytes = tensors });
         job_test_as_cards(context);
         snprintf(faults, sizeof faults, "%s=%lu;code=-4", fault, k);
         job_test_faults(faults);

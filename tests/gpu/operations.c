@@ -62,7 +62,8 @@ static void paco_once(size_t side, size_t frames, unsigned radius, unsigned vect
     }
     for (size_t i = 0; i < frames; ++i)
         angles[i] = (double)i;
-    const clv_paco_input in = { .cube = cube,
+    const clv_paco_input in = { .size = sizeof(clv_paco_input),
+                                .cube = cube,
                                 .frames = frames,
                                 .height = side,
                                 .width = side,
@@ -92,7 +93,11 @@ static void blobs_once(size_t side, clv_blob_pixel type, double most, bool dog, 
     void *pixels = clv_zalloc(frames * side * side, bytes[type]);
     clv_spot *spots = NULL;
     size_t count = 0;
-    const clv_blob_frames shape = { .type = type, .frames = frames, .height = side, .width = side };
+    const clv_blob_frames shape = { .size = sizeof(clv_blob_frames),
+                                    .type = type,
+                                    .frames = frames,
+                                    .height = side,
+                                    .width = side };
     const clv_blob_options options = { .size = sizeof options,
                                        .max_sigma_px = most,
                                        .dog = dog,
@@ -178,7 +183,8 @@ static void products(void)
 
 static void attention_once(size_t width, size_t queries, size_t keys, bool causal, size_t kv_heads)
 {
-    const clv_attention_shape shape = { .batch = 2,
+    const clv_attention_shape shape = { .size = sizeof(clv_attention_shape),
+                                        .batch = 2,
                                         .heads = 8,
                                         .kv_heads = kv_heads,
                                         .queries = queries,
@@ -204,7 +210,8 @@ static void attention(void)
 }
 
 static const clv_model_config models[] = {
-    { .width = 384,
+    { .size = sizeof(clv_model_config),
+      .width = 384,
       .heads = 12,
       .layers = 2,
       .ffn = 1536,
@@ -216,7 +223,8 @@ static const clv_model_config models[] = {
       .pooling = CLV_MODEL_MEAN,
       .normalize = true,
       .max_length = 256 },
-    { .width = 768,
+    { .size = sizeof(clv_model_config),
+      .width = 768,
       .heads = 12,
       .layers = 2,
       .ffn = 3072,
@@ -228,7 +236,8 @@ static const clv_model_config models[] = {
       .pooling = CLV_MODEL_CLS,
       .normalize = true,
       .max_length = 256 },
-    { .width = 1024,
+    { .size = sizeof(clv_model_config),
+      .width = 1024,
       .heads = 8,
       .layers = 1,
       .ffn = 4096,

@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const clv_model_config tiny = { .width = 8,
+static const clv_model_config tiny = { .size = sizeof(clv_model_config),
+                                       .width = 8,
                                        .heads = 2,
                                        .layers = 2,
                                        .ffn = 12,

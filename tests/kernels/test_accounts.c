@@ -72,9 +72,11 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     w->wrong += one != again || clv_buffer_bytes(one) < CHUNK * sizeof *w->in;
     remember(w, slot, one, two);
     clv_buffer *const way[] = { in.buffer, one, two, out };
-    const clv_launch launch = {
-        .source = &source, .kernel = "twice", .global = { count }, .local = { 1 }
-    };
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &source,
+                                .kernel = "twice",
+                                .global = { count },
+                                .local = { 1 } };
     for (uint32_t i = 0; i < 3; ++i) {
         const clv_arg args[] = { clv_arg_buffer(way[i]), clv_arg_u32(i), clv_arg_buffer(way[i + 1]),
                                  clv_arg_u32((uint32_t)count) };
@@ -94,7 +96,8 @@ static void run_job(test_device *device)
 {
     static work w;
     w = (work){ .device = device };
-    const clv_job job = { .name = "accounts",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "accounts",
                           .units = UNITS,
                           .align = CHUNK,
                           .min_chunk = CHUNK,
@@ -114,7 +117,7 @@ static void run_job(test_device *device)
 static void run_on(size_t nth)
 {
     test_device device;
-    const clv_context_options options = { .batch = CHUNK };
+    const clv_context_options options = { .size = sizeof(clv_context_options), .batch = CHUNK };
     test_device_open(nth, &options, &device);
     run_job(&device);
     test_device_close(&device);
@@ -168,10 +171,16 @@ static void limits_are_bytes_or_parts(void **state)
 {
     (void)state;
     if (!test_device_count()) test_skip_without_device();
-    const clv_context_options none = { 0 }, bytes = { .memory_bytes = 48000000 },
-                              quarter = { .memory_fraction = 0.25 },
-                              half = { .memory_fraction = 0.5 },
-                              both = { .memory_bytes = 48000000, .memory_fraction = 0.5 };
+    const clv_context_options none = { .size = sizeof(clv_context_options) },
+                              bytes = { .size = sizeof(clv_context_options),
+                                        .memory_bytes = 48000000 },
+                              quarter = { .size = sizeof(clv_context_options),
+                                          .memory_fraction = 0.25 },
+                              half = { .size = sizeof(clv_context_options),
+                                       .memory_fraction = 0.5 },
+                              both = { .size = sizeof(clv_context_options),
+                                       .memory_bytes = 48000000,
+                                       .memory_fraction = 0.5 };
     assert_int_equal(room_with(&bytes).limit_bytes, 48000000);
     assert_int_equal(room_with(&both).limit_bytes, 48000000);
     const clv_memory_room a = room_with(&quarter), b = room_with(&half);
@@ -188,7 +197,8 @@ static void limits_are_bytes_or_parts(void **state)
     EXPECT_FAIL(CLV_E_ARGUMENT, "CLEAVE_MEM_LIMIT is \"plenty\"",
                 clv_context_create(&none, &context));
     assert_int_equal(unsetenv("CLEAVE_MEM_LIMIT"), 0);
-    const clv_context_options more = { .memory_fraction = 1.5 };
+    const clv_context_options more = { .size = sizeof(clv_context_options),
+                                       .memory_fraction = 1.5 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "memory fraction 1.5", clv_context_create(&more, &context));
     assert_null(context);
 }

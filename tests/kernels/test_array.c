@@ -50,7 +50,8 @@ static void philox_gives_the_known_answers(void **state)
 
 static void count_is_exact(clv_context *context, const test_device *device)
 {
-    const clv_monte_carlo_options o = { .key = { 20240, 7 } };
+    const clv_monte_carlo_options o = { .size = sizeof(clv_monte_carlo_options),
+                                        .key = { 20240, 7 } };
     uint64_t inside;
     EXPECT_OK(clv_monte_carlo_pi(context, 1 << 20, &o, &inside, NULL));
     assert_int_equal(inside, 823178);
@@ -94,7 +95,9 @@ static void edges_are_those_of_scipy(void **state)
     for (int edge = 0; edge < 5; ++edge)
         for (int shift = -4; shift <= 4; ++shift)
             for (int down = 0; down < 2; ++down) {
-                const clv_convolve_options o = { .edge = (clv_edge)edge, .constant = 'k' };
+                const clv_convolve_options o = { .size = sizeof(clv_convolve_options),
+                                                 .edge = (clv_edge)edge,
+                                                 .constant = 'k' };
                 float kernel[9] = { 0 }, out[4];
                 kernel[4 - shift] = 1; /* out[c] = in[c + shift] */
                 EXPECT_OK(clv_convolve_2d(context, in, down ? 4 : 1, down ? 1 : 4, kernel,
@@ -153,7 +156,8 @@ static void filter_once(clv_context *context, const filter_case *c)
         k[i] = (float)test_uniform(&seed, -1, 1);
     for (size_t i = 0; i < c->height * c->out_stride; ++i)
         out[i] = plain[i] = -77;
-    const clv_convolve_options o = { .edge = CLV_EDGE_WRAP,
+    const clv_convolve_options o = { .size = sizeof(clv_convolve_options),
+                                     .edge = CLV_EDGE_WRAP,
                                      .input_stride = c->in_stride,
                                      .output_stride = c->out_stride };
     clv_context *reference = test_plain_context();
@@ -212,8 +216,11 @@ static void nan_spreads_as_far_as_the_kernel(void **state)
 static void bad_filters_are_refused(void **state)
 {
     (void)state;
-    const clv_convolve_options narrow = { .input_stride = 3 }, unknown = { .edge = (clv_edge)9 },
-                               far = { .output_stride = SIZE_MAX };
+    const clv_convolve_options narrow = { .size = sizeof(clv_convolve_options), .input_stride = 3 },
+                               unknown = { .size = sizeof(clv_convolve_options),
+                                           .edge = (clv_edge)9 },
+                               far = { .size = sizeof(clv_convolve_options),
+                                       .output_stride = SIZE_MAX };
     float in[16] = { 0 }, out[16];
     clv_context *context = test_plain_context();
     EXPECT_FAIL(CLV_E_SHAPE, "an extent is 0",

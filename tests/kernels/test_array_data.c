@@ -121,7 +121,8 @@ static void out_of_memory_falls_back(void **state)
     (void)state;
     if (!test_device_count()) test_skip_without_device();
     test_device device;
-    const clv_context_options small = { .memory_bytes = 1 << 20 };
+    const clv_context_options small = { .size = sizeof(clv_context_options),
+                                        .memory_bytes = 1 << 20 };
     test_device_open(0, &small, &device);
     test_device_as_card(&device);
     clv_context *c = device.context;

@@ -20,6 +20,7 @@ static void count_with(test_device *device, size_t lanes)
     const uint32_t key[2] = { 17, 4000000000u };
     const uint64_t first = ((uint64_t)1 << 32) - COUNTERS; /* across the word's end, by items */
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_array_philox,
         .kernel = "clv_array_pi",
         .defines = { { "LANES", (long)lanes }, { "TURNS", (long)(COUNTERS / lanes) } },
@@ -104,6 +105,7 @@ static void convolve_with(test_device *device, size_t lanes, const band *b)
     fence(device, weights, kh * kw, &taps);
     test_array out = test_array_new(device, b->rows * b->width * sizeof *in);
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_array_convolve,
         .kernel = "clv_array_convolve",
         .defines = { { "LANES", (long)lanes }, { "KH", (long)kh }, { "KW", (long)kw } },
@@ -161,7 +163,8 @@ static void diagonalise_with(test_device *device, size_t lanes)
     test_array matrices = test_array_from(device, in, sizeof in);
     test_array scratch = test_array_new(device, items * lanes * ELEMENTS * sizeof *in);
     test_array out = test_array_new(device, COUNT * N * sizeof *in);
-    clv_launch launch = { .source = &clv_cl_array_jacobi,
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &clv_cl_array_jacobi,
                           .defines = { { "LANES", (long)lanes }, { "N", N } },
                           .global = { items },
                           .local = { lanes == 1 ? 8 : 1 } };

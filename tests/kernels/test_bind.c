@@ -88,12 +88,13 @@ static int be_a_claim(char **words)
     snprintf(kept, sizeof kept, "%s", switched ? switched : "");
     const size_t count = test_device_count();
     if (*kept) setenv("CLEAVE_BIND", kept, 1);
-    const clv_context_options options = { .no_binding = strcmp(words[2], "option") == 0,
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .bind_threads = strcmp(words[2], "option") != 0,
                                           .sub_devices = (unsigned)atoi(words[3]) };
     const int cores = cores_of_this_process();
     for (size_t i = 0; i < count; ++i) {
         test_device look;
-        test_device_open(i, &(clv_context_options){ .no_binding = true }, &look);
+        test_device_open(i, NULL, &look);
         const bool here =
             strstr(look.name, "[pocl]") != NULL || look.facts->device_class == CLV_CLASS_CPU;
         test_device_close(&look);

@@ -33,7 +33,8 @@ static movie make_movie(const movie_kind *k)
 {
     static const size_t bytes[] = { 1, 2, 2, 4 };
     const size_t row = k->width + k->padding, count = k->frames * k->height * row;
-    movie m = { .shape = { .type = k->type,
+    movie m = { .shape = { .size = sizeof(clv_blob_frames),
+                           .type = k->type,
                            .frames = k->frames,
                            .height = k->height,
                            .width = k->width,
@@ -128,7 +129,9 @@ static void matches_at_every_size(test_device *device)
 {
     static const size_t sides[][2] = { { 1, 1 },   { 1, 40 },  { 40, 1 },  { 2, 3 },
                                        { 15, 17 }, { 16, 16 }, { 49, 33 }, { 70, 129 } };
-    const clv_blob_options o = { .threshold_given = true, .threshold = 800 };
+    const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                 .threshold_given = true,
+                                 .threshold = 800 };
     for (size_t i = 0; i < CLV_LEN(sides); ++i) {
         const movie_kind kind = { CLV_BLOB_U16, 2, sides[i][0], sides[i][1], i % 3, 3, 10 + i };
         check_case(device, "sizes", &kind, &o, sides[i][0] * sides[i][1] > 100 ? 2 : 0);
@@ -143,7 +146,9 @@ static void matches_in_every_type(test_device *device)
     for (int type = CLV_BLOB_U8; type <= CLV_BLOB_F32; ++type) {
         const movie_kind kind = { (clv_blob_pixel)type, 3, 61, 75, 1, 10, 50 + (uint64_t)type };
         /* one scale: with five, some compilers take seconds for each of the types */
-        const clv_blob_options o = { .num_sigma = 1, .min_sigma_px = 1.7 };
+        const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                     .num_sigma = 1,
+                                     .min_sigma_px = 1.7 };
         check_case(device, "types", &kind, &o, 10);
     }
 }
@@ -152,15 +157,30 @@ static void matches_with_every_option(test_device *device)
 {
     const movie_kind kind = { CLV_BLOB_U16, 3, 64, 72, 0, 12, 77 };
     const clv_blob_options cases[] = {
-        { .dog = true },
-        { .threshold_sigma_given = true, .threshold_sigma = 5 },
-        { .dog = true, .threshold_sigma_given = true, .threshold_sigma = 5 },
-        { .taps = CLV_BLOB_TAPS_SCIPY, .threshold_given = true, .threshold = 500 },
-        { .invert = true, .threshold_given = true, .threshold = 900 },
-        { .num_sigma = 1, .min_sigma_px = 2 },
-        { .num_sigma = 9, .max_sigma_px = 7, .log_scale = true },
-        { .exclude_border = 9, .keep_overlapping = true, .subpixel = CLV_BLOB_SUBPIXEL_NONE },
-        { .movie_scope = true, .threshold_rel_given = true, .threshold_rel = 0.3 },
+        { .size = sizeof(clv_blob_options), .dog = true },
+        { .size = sizeof(clv_blob_options), .threshold_sigma_given = true, .threshold_sigma = 5 },
+        { .size = sizeof(clv_blob_options),
+          .dog = true,
+          .threshold_sigma_given = true,
+          .threshold_sigma = 5 },
+        { .size = sizeof(clv_blob_options),
+          .taps = CLV_BLOB_TAPS_SCIPY,
+          .threshold_given = true,
+          .threshold = 500 },
+        { .size = sizeof(clv_blob_options),
+          .invert = true,
+          .threshold_given = true,
+          .threshold = 900 },
+        { .size = sizeof(clv_blob_options), .num_sigma = 1, .min_sigma_px = 2 },
+        { .size = sizeof(clv_blob_options), .num_sigma = 9, .max_sigma_px = 7, .log_scale = true },
+        { .size = sizeof(clv_blob_options),
+          .exclude_border = 9,
+          .keep_overlapping = true,
+          .subpixel = CLV_BLOB_SUBPIXEL_NONE },
+        { .size = sizeof(clv_blob_options),
+          .movie_scope = true,
+          .threshold_rel_given = true,
+          .threshold_rel = 0.3 },
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         char what[32];
@@ -174,9 +194,16 @@ static void matches_with_large_sigmas(test_device *device)
 {
     static const size_t sides[][2] = { { 96, 128 }, { 90, 125 } };
     const clv_blob_options cases[] = {
-        { .max_sigma_px = 14, .num_sigma = 4 },
-        { .max_sigma_px = 60, .dog = true, .threshold_given = true, .threshold = 500 },
-        { .max_sigma_px = 14, .threshold_sigma_given = true, .threshold_sigma = 4 },
+        { .size = sizeof(clv_blob_options), .max_sigma_px = 14, .num_sigma = 4 },
+        { .size = sizeof(clv_blob_options),
+          .max_sigma_px = 60,
+          .dog = true,
+          .threshold_given = true,
+          .threshold = 500 },
+        { .size = sizeof(clv_blob_options),
+          .max_sigma_px = 14,
+          .threshold_sigma_given = true,
+          .threshold_sigma = 4 },
     };
     if (test_left_out(device, device->slow, "large sigmas: no cosine form there")) return;
     for (size_t i = 0; i < CLV_LEN(cases); ++i)
@@ -185,7 +212,8 @@ static void matches_with_large_sigmas(test_device *device)
             const movie_kind kind = { CLV_BLOB_U16, 2, sides[s][0], sides[s][1], 3, 9, 90 + s };
             snprintf(what, sizeof what, "large sigmas %zu, sides %zu", i, s);
             clv_blob_plan *plan;
-            const clv_blob_frames shape = { .frames = 1,
+            const clv_blob_frames shape = { .size = sizeof(clv_blob_frames),
+                                            .frames = 1,
                                             .height = sides[s][0],
                                             .width = sides[s][1] };
             EXPECT_OK(clv_blob_plan_create(&shape, &cases[i], &plan));
@@ -199,7 +227,9 @@ static void matches_with_large_sigmas(test_device *device)
 static void full_lists_are_done_again(test_device *device)
 {
     const movie_kind kind = { CLV_BLOB_U16, 2, 150, 170, 0, 0, 5 };
-    const clv_blob_options o = { .threshold_given = true, .keep_overlapping = true };
+    const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                 .threshold_given = true,
+                                 .keep_overlapping = true };
     const movie m = make_movie(&kind);
     answer want = find_by_reference(&m, &o), got = find(device->context, &m, &o);
     assert_true(want.count > 2 * 1024);
@@ -217,7 +247,9 @@ static void bad_pixels_spoil_their_neighbours_only(test_device *device)
     v[20 * kind.width + 30] = NAN, v[plane + 5] = INFINITY, v[plane + 700] = -INFINITY;
     for (size_t i = 2 * plane; i < 3 * plane; ++i)
         v[i] = NAN;
-    const clv_blob_options o = { .num_sigma = 1, .min_sigma_px = 1.7 };
+    const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                 .num_sigma = 1,
+                                 .min_sigma_px = 1.7 };
     answer want = find_by_reference(&m, &o), got = find(device->context, &m, &o);
     expect_same(device->name, "bad pixels", &got, &want);
     assert_true(got.summary.bad_pixels == plane + 3 && got.count > 8);
@@ -241,7 +273,8 @@ static void ties_give_one_spot(test_device *device)
     for (size_t y = 0; y < 2; ++y) /* two pixels high and wide: four equal maxima */
         for (size_t x = 0; x < 2; ++x)
             v[3 * SIDE * SIDE + (30 + y) * SIDE + 12 + x] = 40000;
-    const clv_blob_options o = { .keep_overlapping = true,
+    const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                 .keep_overlapping = true,
                                  .subpixel = CLV_BLOB_SUBPIXEL_NONE,
                                  .threshold_given = true,
                                  .threshold = 100 };
@@ -266,7 +299,8 @@ static void a_ridge_is_no_row_of_spots(test_device *device)
     const double largest[] = { 5, 14 }; /* by taps, and where cores take cosine transforms */
     if (test_left_out(device, device->slow, "a ridge: minutes")) return;
     for (size_t i = 0; i < CLV_LEN(largest); ++i) {
-        const clv_blob_options o = { .keep_overlapping = true,
+        const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                     .keep_overlapping = true,
                                      .max_sigma_px = largest[i],
                                      .threshold_rel_given = true,
                                      .threshold_rel = 0.5 };
@@ -291,7 +325,8 @@ static answer find_split(size_t nth, size_t batch, unsigned parts, const movie *
                          const clv_blob_options *o)
 {
     test_device device;
-    const clv_context_options c = { .batch = batch,
+    const clv_context_options c = { .size = sizeof(clv_context_options),
+                                    .batch = batch,
                                     .sub_devices = parts,
                                     .cache_dir = shared_cache("own") };
     test_device_open(nth, &c, &device);
@@ -303,7 +338,8 @@ static answer find_split(size_t nth, size_t batch, unsigned parts, const movie *
 static void check_splits(size_t nth, const movie *m, const clv_blob_options *o)
 {
     test_device device;
-    const clv_context_options whole = { .cache_dir = shared_cache("own") };
+    const clv_context_options whole = { .size = sizeof(clv_context_options),
+                                        .cache_dir = shared_cache("own") };
     test_device_open(nth, &whole, &device);
     const unsigned parts = device.facts->device_class == CLV_CLASS_CPU ? 2 : 0;
     answer want = find(device.context, m, o);
@@ -346,8 +382,10 @@ static void bytes_do_not_depend_on_the_split(void **unused)
     const movie_kind square = { CLV_BLOB_U16, 9, 96, 96, 0, 12, 22 };
     const movie small = make_movie(&kind), large = make_movie(&square);
     for (size_t nth = 0; nth < test_device_count(); ++nth) {
-        check_splits(nth, &small, &(clv_blob_options){ 0 });
-        check_splits(nth, &large, &(clv_blob_options){ .max_sigma_px = 16 }); /* transforms */
+        check_splits(nth, &small, &(clv_blob_options){ .size = sizeof(clv_blob_options) });
+        check_splits(nth, &large,
+                     &(clv_blob_options){ .size = sizeof(clv_blob_options),
+                                          .max_sigma_px = 16 }); /* transforms */
     }
     clv_free(small.pixels), clv_free(large.pixels);
 }
@@ -360,9 +398,11 @@ static void a_push_allocates_nothing(test_device *device)
     enum { FRAMES = 12, PUSHES = 32 };
     const movie_kind kind = { CLV_BLOB_U16, FRAMES, 64, 72, 0, 12, 78 };
     const movie m = make_movie(&kind);
-    const clv_blob_options ways[] = {
-        { 0 }, { .subpixel = CLV_BLOB_SUBPIXEL_FIT, .keep_overlapping = true, .threshold = 0 }
-    };
+    const clv_blob_options ways[] = { { .size = sizeof(clv_blob_options) },
+                                      { .size = sizeof(clv_blob_options),
+                                        .subpixel = CLV_BLOB_SUBPIXEL_FIT,
+                                        .keep_overlapping = true,
+                                        .threshold = 0 } };
     static clv_spot spots[4096];
     for (size_t way = 0; way < CLV_LEN(ways); ++way) {
         clv_blob_frames shape = m.shape;
@@ -399,20 +439,22 @@ static void rejects_what_makes_no_sense(test_device *device)
     uint16_t pixel = 1;
     clv_spot *spots;
     size_t count;
-    const clv_blob_frames one = { CLV_BLOB_U16, 1, 1, 1, 0, 0 },
-                          none = { CLV_BLOB_U16, 1, 0, 1, 0, 0 };
+    const clv_blob_frames one = { sizeof(clv_blob_frames), CLV_BLOB_U16, 1, 1, 1, 0, 0 },
+                          none = { sizeof(clv_blob_frames), CLV_BLOB_U16, 1, 0, 1, 0, 0 };
     clv_context *c = device->context;
     const clv_blob_options bad[] = {
-        { .min_sigma_px = -1 },
-        { .min_sigma_px = 3, .max_sigma_px = 2 },
-        { .num_sigma = 65 },
-        { .dog = true, .sigma_ratio = 1 },
-        { .threshold_given = true, .threshold = -1 },
-        { .threshold_rel_given = true, .threshold_rel = 1.5 },
-        { .overlap = 2 },
-        { .max_sigma_px = 1e6 },
-        { .threshold_given = true, .threshold_sigma_given = true },
-        { .threshold_given = true, .threshold = (double)NAN },
+        { .size = sizeof(clv_blob_options), .min_sigma_px = -1 },
+        { .size = sizeof(clv_blob_options), .min_sigma_px = 3, .max_sigma_px = 2 },
+        { .size = sizeof(clv_blob_options), .num_sigma = 65 },
+        { .size = sizeof(clv_blob_options), .dog = true, .sigma_ratio = 1 },
+        { .size = sizeof(clv_blob_options), .threshold_given = true, .threshold = -1 },
+        { .size = sizeof(clv_blob_options), .threshold_rel_given = true, .threshold_rel = 1.5 },
+        { .size = sizeof(clv_blob_options), .overlap = 2 },
+        { .size = sizeof(clv_blob_options), .max_sigma_px = 1e6 },
+        { .size = sizeof(clv_blob_options),
+          .threshold_given = true,
+          .threshold_sigma_given = true },
+        { .size = sizeof(clv_blob_options), .threshold_given = true, .threshold = (double)NAN },
     };
     for (size_t i = 0; i < CLV_LEN(bad); ++i)
         EXPECT_FAIL(CLV_E_ARGUMENT,
@@ -427,7 +469,8 @@ static void in_both_forms(void (*claim)(test_device *device))
 {
     for (size_t nth = 0; nth < test_device_count(); ++nth) {
         test_device device;
-        clv_context_options options = { .cache_dir = shared_cache("own") };
+        clv_context_options options = { .size = sizeof(clv_context_options),
+                                        .cache_dir = shared_cache("own") };
         test_device_open(nth, &options, &device);
         claim(&device);
         const bool cpu = device.facts->device_class == CLV_CLASS_CPU;

@@ -58,7 +58,9 @@ static void make_frames(bench *b)
 static void open_bench(bench *b, test_device *device, const clv_blob_options *options,
                        const form *how)
 {
-    const clv_blob_frames shape = { CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, HEIGHT * ROW, ROW };
+    const clv_blob_frames shape = {
+        sizeof(clv_blob_frames), CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, HEIGHT * ROW, ROW
+    };
     EXPECT_OK(clv_blob_plan_create(&shape, options, &b->plan));
     make_frames(b);
     clv_blob_plan *plan = b->plan;
@@ -283,22 +285,26 @@ static void check_form(test_device *device, const form *how, const clv_blob_opti
 static void lists_every_maximum(test_device *device)
 {
     const clv_blob_options cases[] = {
-        { .min_sigma_px = 0.8,
+        { .size = sizeof(clv_blob_options),
+          .min_sigma_px = 0.8,
           .max_sigma_px = 1.2,
           .num_sigma = 3,
           .threshold_given = true,
           .threshold = 20 },
-        { .min_sigma_px = 0.8,
+        { .size = sizeof(clv_blob_options),
+          .min_sigma_px = 0.8,
           .max_sigma_px = 1.2,
           .dog = true,
           .threshold_given = true,
           .threshold = 15 },
-        { .min_sigma_px = 0.8,
+        { .size = sizeof(clv_blob_options),
+          .min_sigma_px = 0.8,
           .max_sigma_px = 1,
           .num_sigma = 2,
           .threshold_sigma_given = true,
           .threshold_sigma = 1.5 },
-        { .min_sigma_px = 0.8,
+        { .size = sizeof(clv_blob_options),
+          .min_sigma_px = 0.8,
           .max_sigma_px = 4,
           .num_sigma = 2,
           .threshold_given = true,

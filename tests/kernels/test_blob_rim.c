@@ -60,11 +60,14 @@ static bool has(const clv_spot *spots, size_t count, const clv_spot *like)
 /* The spots that the plain C reference finds, dim ones on both rims among them. */
 static void check(test_device *device)
 {
-    const clv_blob_frames shape = { CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, 0, 0 };
+    const clv_blob_frames shape = {
+        sizeof(clv_blob_frames), CLV_BLOB_U16, FRAMES, HEIGHT, WIDTH, 0, 0
+    };
     const double largest[] = { 6, 14 }; /* by taps; and by cosine transforms on cores */
     clv_context *plain = test_plain_context();
     for (size_t k = 0; k < CLV_LEN(largest); ++k) {
-        const clv_blob_options o = { .max_sigma_px = largest[k],
+        const clv_blob_options o = { .size = sizeof(clv_blob_options),
+                                     .max_sigma_px = largest[k],
                                      .num_sigma = 4,
                                      .threshold_given = true,
                                      .threshold = 500,

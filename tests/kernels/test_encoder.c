@@ -18,7 +18,8 @@
 static const size_t lengths[] = { 1, 17, 0, 40, 5, 16, 33, 2 };
 enum { TEXTS = 8 };
 
-static const clv_model_config small = { .width = 48,
+static const clv_model_config small = { .size = sizeof(clv_model_config),
+                                        .width = 48,
                                         .heads = 3,
                                         .layers = 2,
                                         .ffn = 80,
@@ -92,7 +93,8 @@ static void check_slice(test_device *device, const clv_model *model)
     for (int hidden = 0; hidden < 2; ++hidden) {
         for (size_t i = 0; i < CLV_LEN(got); ++i)
             got[i] = -77;
-        encode(device->context, model, (clv_encoder_options){ .hidden = hidden }, ids,
+        encode(device->context, model,
+               (clv_encoder_options){ .size = sizeof(clv_encoder_options), .hidden = hidden }, ids,
                offsets + first, texts, got);
         expect_near(plain[hidden] + from[hidden] * small.width, got, rows[hidden] * small.width,
                     hidden ? 2e-5 : 2e-6);
@@ -129,7 +131,9 @@ static void check_empty(test_device *device, const clv_model *model)
 static void check_halves(test_device *device, const clv_model *model)
 {
     static float got[160 * 48];
-    encode(device->context, model, (clv_encoder_options){ .half = true }, ids, offsets, TEXTS, got);
+    encode(device->context, model,
+           (clv_encoder_options){ .size = sizeof(clv_encoder_options), .half = true }, ids, offsets,
+           TEXTS, got);
     const double cosine = least_cosine(plain[0], got, TEXTS, small.width);
     if (!(cosine >= 0.9999)) fail_msg("cosine %.7f with matrices in fp16", cosine);
     assert_memory_not_equal(plain[0], got, TEXTS * small.width * sizeof *got);
@@ -140,16 +144,20 @@ static void check_random(test_device *device)
     static float got[160 * 48], alone[48];
     clv_model *model;
     EXPECT_OK(clv_model_create_random(&small, 3, &model));
-    encode(device->context, model, (clv_encoder_options){ 0 }, ids, offsets, TEXTS, got);
+    encode(device->context, model, (clv_encoder_options){ .size = sizeof(clv_encoder_options) },
+           ids, offsets, TEXTS, got);
     expect_near(plain[0], got, TEXTS * small.width, 2e-6);
     for (size_t i = 0; i < TEXTS; i += 3) { /* by itself */
         const size_t own[] = { 0, lengths[i] };
-        encode(device->context, model, (clv_encoder_options){ 0 }, ids + offsets[i], own, 1, alone);
+        encode(device->context, model, (clv_encoder_options){ .size = sizeof(clv_encoder_options) },
+               ids + offsets[i], own, 1, alone);
         if (memcmp(alone, got + i * small.width, sizeof alone) != 0)
             fail_msg("text %zu has other bits by itself", i);
     }
-    encode(device->context, model, (clv_encoder_options){ .batch_tokens = 20, .hidden = true }, ids,
-           offsets, TEXTS, got);
+    encode(device->context, model,
+           (clv_encoder_options){
+               .size = sizeof(clv_encoder_options), .batch_tokens = 20, .hidden = true },
+           ids, offsets, TEXTS, got);
     expect_near(plain[1], got, offsets[TEXTS] * small.width, 2e-5);
     check_empty(device, model);
     check_slice(device, model);
@@ -165,8 +173,11 @@ static void matches_plain_c(void **state)
     make_texts(ids, offsets);
     EXPECT_OK(clv_model_create_random(&small, 3, &model));
     clv_context *context = test_plain_context();
-    encode(context, model, (clv_encoder_options){ 0 }, ids, offsets, TEXTS, plain[0]);
-    encode(context, model, (clv_encoder_options){ .hidden = true }, ids, offsets, TEXTS, plain[1]);
+    encode(context, model, (clv_encoder_options){ .size = sizeof(clv_encoder_options) }, ids,
+           offsets, TEXTS, plain[0]);
+    encode(context, model,
+           (clv_encoder_options){ .size = sizeof(clv_encoder_options), .hidden = true }, ids,
+           offsets, TEXTS, plain[1]);
     clv_context_free(context);
     clv_model_close(model);
     test_each_device(check_random);
@@ -213,7 +224,8 @@ static void check_minilm(test_device *device)
     static float got[SENTENCES * WIDTH];
     if (test_left_out(device, device->slow || device->tiny, "MiniLM: minutes")) return;
     for (int half = 0; half < 2; ++half) {
-        encode(device->context, minilm, (clv_encoder_options){ .half = half }, rows.ids,
+        encode(device->context, minilm,
+               (clv_encoder_options){ .size = sizeof(clv_encoder_options), .half = half }, rows.ids,
                rows.offsets, rows.rows, got);
         const double cosine = least_cosine(want, got, SENTENCES, WIDTH);
         printf("%s: cosine of MiniLM's sentences with matrices in fp%d at least 1 - %.2g\n",

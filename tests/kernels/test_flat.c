@@ -33,7 +33,8 @@ static clv_status feed_forward(clv_context *context, clv_side side, float *y)
 static void check_room(size_t nth)
 {
     test_device device;
-    const clv_context_options small = { .memory_bytes = 1 << 20 };
+    const clv_context_options small = { .size = sizeof(clv_context_options),
+                                        .memory_bytes = 1 << 20 };
     test_device_open(nth, &small, &device);
     EXPECT_OK(feed_forward(device.context, CLV_SIDE_HOST, want));
     assert_true(fabsf(want[0]) > 0);
@@ -53,9 +54,12 @@ static void no_room_is_the_hosts(void **state)
 
 static clv_status attend(clv_context *context, clv_side side, float *o)
 {
-    const clv_attention_shape s = {
-        .batch = 1, .heads = 1, .queries = ROWS, .keys = ROWS, .width = WIDTH
-    };
+    const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                    .batch = 1,
+                                    .heads = 1,
+                                    .queries = ROWS,
+                                    .keys = ROWS,
+                                    .width = WIDTH };
     const clv_side before = clv_offload_force(side);
     const clv_status status = clv_attention_f32(context, &s, x, w1, w2, NULL, o);
     (void)clv_offload_force(before);
@@ -83,9 +87,13 @@ static void check_no_numbers(clv_context *context, clv_side side)
     const float k[KEYS * HEAD] = { 1, 0, 0, 1, NAN, 1, 1, 1 },
                          v[KEYS * HEAD] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const float q[KEYS * HEAD] = { 1, 2, 3, 4, 5, 6, INFINITY, 1 };
-    const clv_attention_shape s = {
-        .batch = 1, .heads = 1, .queries = KEYS, .keys = KEYS, .width = HEAD, .causal = true
-    };
+    const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                    .batch = 1,
+                                    .heads = 1,
+                                    .queries = KEYS,
+                                    .keys = KEYS,
+                                    .width = HEAD,
+                                    .causal = true };
     const int32_t all[KEYS] = { 1, 1, 1, 1 }, later[KEYS] = { 0, 1, 0, 1 };
     float o[KEYS * HEAD];
     const clv_side before = clv_offload_force(side);

@@ -317,7 +317,7 @@ static void check_matmul(test_device *device)
                                              .c_row = calls[i].tc ? 1 : n,
                                              .c_col = calls[i].tc ? m : 1,
                                              .batch = batch,
-                                             .with_scale = true,
+                                             .scale_given = true,
                                              .alpha = calls[i].alpha,
                                              .beta = calls[i].beta };
         EXPECT_OK(clv_matmul(device->context, m, n, k, a, b, &options, c));

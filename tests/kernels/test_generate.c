@@ -104,7 +104,10 @@ static void check_drawing(test_device *device)
     for (size_t i = 0; i < WORDS; ++i)
         sum += exp((double)last[i] / temperature);
     for (uint64_t seed = 0; seed < draws; ++seed) {
-        const clv_generate_options o = { .tokens = 1, .temperature = temperature, .seed = seed };
+        const clv_generate_options o = { .size = sizeof(clv_generate_options),
+                                         .tokens = 1,
+                                         .temperature = temperature,
+                                         .seed = seed };
         int32_t made;
         EXPECT_OK(clv_generate(d, prompt, PROMPT, &o, &made, &count));
         ++often[made];
@@ -168,7 +171,9 @@ static void check_refusals(test_device *device)
     float got[WORDS];
     int32_t made[4], bad[] = { 1, WORDS };
     size_t count;
-    clv_generate_options o = { .tokens = 4, .temperature = -1 };
+    clv_generate_options o = { .size = sizeof(clv_generate_options),
+                               .tokens = 4,
+                               .temperature = -1 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "the model has 64",
                 clv_decoder_open(device->context, test_data("decoder"), 65, &d));
     EXPECT_FAIL(CLV_E_IO, "nothing_here", clv_decoder_open(device->context, "nothing_here", 0, &d));

@@ -129,7 +129,8 @@ static void turn_and_double(test_device *device)
     const clv_item_arg args[] = { { CLV_ITEM_INPUT, .bytes = PIXELS * sizeof(int), .data = images },
                                   { CLV_ITEM_OUTPUT, .bytes = PIXELS * sizeof(int),
                                     .result = turned } };
-    clv_items what = { .source = &source,
+    clv_items what = { .size = sizeof(clv_items),
+                       .source = &source,
                        .kernel = "turn",
                        .defines = { { "WIDTH", WIDTH } },
                        .items = IMAGES,
@@ -147,9 +148,11 @@ static void turn_and_double(test_device *device)
     const clv_item_arg flat[] = { { CLV_ITEM_INPUT, .bytes = sizeof(int), .data = images },
                                   { CLV_ITEM_OUTPUT, .bytes = sizeof(int), .result = turned },
                                   { CLV_ITEM_OUTPUT, .bytes = sizeof(int), .result = extent } };
-    what = (clv_items){
-        .source = &source, .kernel = "double_it", .defines = { { "WIDTH", WIDTH } }, .items = ODD
-    }; /* no COUNT: groups divide the chunk */
+    what = (clv_items){ .size = sizeof(clv_items),
+                        .source = &source,
+                        .kernel = "double_it",
+                        .defines = { { "WIDTH", WIDTH } },
+                        .items = ODD }; /* no COUNT: groups divide the chunk */
     EXPECT_OK(clv_items_run(device->context, &what, flat, 3, NULL, NULL));
     for (int i = 0; i < ODD; ++i) {
         assert_int_equal(turned[i], 2 * i);
@@ -167,7 +170,7 @@ static void an_item_may_be_an_image(void **state)
 static void chunks_do_not_show(void **state)
 {
     (void)state;
-    const clv_context_options options = { .batch = 100 };
+    const clv_context_options options = { .size = sizeof(clv_context_options), .batch = 100 };
     for (size_t i = 0; i < test_device_count(); ++i) {
         test_device device;
         test_device_open(i, &options, &device);
@@ -248,9 +251,11 @@ static void vectors_anywhere(test_device *device)
             { CLV_ITEM_INPUT, .bytes = LANES * sizeof *from, .data = from + off },
             { CLV_ITEM_OUTPUT, .bytes = LANES * sizeof *to, .result = to + off },
         };
-        const clv_items what = {
-            .source = &source, .kernel = "rows_of_16", .defines = { { "WIDTH", 1 } }, .items = ITEMS
-        };
+        const clv_items what = { .size = sizeof(clv_items),
+                                 .source = &source,
+                                 .kernel = "rows_of_16",
+                                 .defines = { { "WIDTH", 1 } },
+                                 .items = ITEMS };
         EXPECT_OK(clv_items_run(device->context, &what, args, CLV_LEN(args), NULL, NULL));
         for (int i = off; i < off + ITEMS * LANES; ++i)
             assert_int_equal(to[i], i * i + i);
@@ -268,7 +273,9 @@ static void wrong_use_says_what_is_wrong(void **state)
     (void)state;
     clv_context *context = test_plain_context();
     const clv_item_arg good = { CLV_ITEM_OUTPUT, .bytes = 4, .result = out };
-    const clv_items fine = { .source = &source, .kernel = "k", .items = 9 };
+    const clv_items fine = {
+        .size = sizeof(clv_items), .source = &source, .kernel = "k", .items = 9
+    };
     const struct {
         clv_items items;
         clv_item_arg arg;

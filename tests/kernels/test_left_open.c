@@ -15,9 +15,11 @@ static void fail_in_the_middle(test_device *device)
     static const char text[] =
         "__kernel void twice(__global float *x) { x[get_global_id(0)] *= 2; }";
     static const clv_cl_source source = { "twice", text, sizeof text - 1 };
-    const clv_launch launch = {
-        .source = &source, .kernel = "twice", .global = { 4 }, .local = { 1 }
-    };
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &source,
+                                .kernel = "twice",
+                                .global = { 4 },
+                                .local = { 1 } };
     const float ones[4] = { 1, 1, 1, 1 };
     test_array x = test_array_from(device, ones, sizeof ones);
     const clv_arg args[] = { clv_arg_buffer(x.buffer) };

@@ -142,7 +142,7 @@ static void check_between(clv_context *context, size_t i)
                              .batch = layouts[i].batch,
                              .a_batch = 1,
                              .c_batch = layouts[i].matrix,
-                             .with_scale = true,
+                             .scale_given = true,
                              .alpha = 1,
                              .beta = layouts[i].beta };
     for (size_t e = 0; e < ROOM; ++e) {

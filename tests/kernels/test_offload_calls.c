@@ -106,7 +106,8 @@ static void learn(clv_context *context, made *m, clv_side side, double seconds)
 static clv_context *tuned(const test_device *device)
 {
     clv_context *context;
-    const clv_context_options options = { .cache_dir = device->cache_dir,
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .cache_dir = device->cache_dir,
                                           .no_qualification = true };
     EXPECT_OK(clv_context_create(&options, &context));
     clv_measure_clock = fake_clock;

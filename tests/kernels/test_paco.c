@@ -196,14 +196,16 @@ static void check_case(test_device *device, const stage_form *form, const test_c
 {
     test_cube cube = test_cube_make(&c->cube);
     char what[160];
+    clv_paco_options options = c->options;
+    options.size = sizeof options;
     snprintf(what, sizeof what, "%s: %s in form %s", device->name, c->name, form->name);
     if (c->spoil) c->spoil(&cube), test_cube_settle(&cube);
-    force(device, form, &c->options);
-    maps want = run_reference(&cube, &c->options);
-    maps got = run(device->context, &cube, &c->options);
+    force(device, form, &options);
+    maps want = run_reference(&cube, &options);
+    maps got = run(device->context, &cube, &options);
     if (!c->spoil && c->cube.width > 7 && !got.counts.valid)
         fail_msg("%s: nothing was compared", what);
-    compare(what, &want, &got, tolerance_of(&c->options));
+    compare(what, &want, &got, tolerance_of(&options));
     free_maps(&want), free_maps(&got);
     test_cube_free(&cube);
 }
@@ -274,7 +276,7 @@ static void check_card(test_device *device)
 static void matches_with_memory_of_its_own(void **state)
 {
     (void)state;
-    const clv_context_options options = { .cache_dir = "" };
+    const clv_context_options options = { .size = sizeof(clv_context_options), .cache_dir = "" };
     for (size_t i = 0; i < test_device_count(); ++i) {
         test_device device;
         test_device_open(i, &options, &device);
@@ -287,7 +289,9 @@ static void matches_with_memory_of_its_own(void **state)
  * launches, and such a device is never given them. */
 static void check_short_loops(test_device *device, const stage_form *form)
 {
-    static const clv_paco_options options = { .radius = 2, .psf_mode = CLV_PSF_FIXED };
+    static const clv_paco_options options = { .size = sizeof(clv_paco_options),
+                                              .radius = 2,
+                                              .psf_mode = CLV_PSF_FIXED };
     static const test_cube_shape shape = { 31, 9, 12, 17 };
     if (is_hopeless(device, form)) return;
     test_cube cube = test_cube_make(&shape);
@@ -318,7 +322,9 @@ static void keep_lanes(clv_log_level level, const char *line, void *user)
 
 static void check_note(test_device *device)
 {
-    static const clv_paco_options options = { .radius = 2, .psf_mode = CLV_PSF_FIXED };
+    static const clv_paco_options options = { .size = sizeof(clv_paco_options),
+                                              .radius = 2,
+                                              .psf_mode = CLV_PSF_FIXED };
     static const test_cube_shape shape = { 32, 3, 9, 16 };
     char path[400], text[400], lanes[24] = "";
     if (strcmp(clv_paco_variants(device->device)[0], "rows16") != 0) return;
@@ -326,7 +332,9 @@ static void check_note(test_device *device)
     snprintf(path, sizeof path, "%s/tuning.txt", device->cache_dir);
     snprintf(text, sizeof text, "# by hand\npaco P13 Q1 on %s = rows8  # because\n",
              device->device->key);
-    clv_context_options again = { .cache_dir = device->cache_dir, .no_tuning = true };
+    clv_context_options again = { .size = sizeof(clv_context_options),
+                                  .cache_dir = device->cache_dir,
+                                  .no_tuning = true };
     char index[32];
     snprintf(index, sizeof index, "%zu", nth);
     again.devices = index;

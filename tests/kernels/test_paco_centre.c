@@ -132,7 +132,8 @@ static void check_form(test_device *device, const stage_form *form)
                                               .frame_padding = cases[i].frame_padding,
                                               .unit = cases[i].unit,
                                               .level = cases[i].level },
-                                    .options = { .psf_mode = CLV_PSF_FIXED } };
+                                    .options = { .size = sizeof(clv_paco_options),
+                                                 .psf_mode = CLV_PSF_FIXED } };
         stage s;
         stage_open(&s, device, form, &shape);
         run_and_check(&s, cases[i].offset);

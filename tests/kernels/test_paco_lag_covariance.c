@@ -111,7 +111,8 @@ static void check_form(test_device *device, const stage_form *form)
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 1, cases[i].frames, cases[i].height, cases[i].width },
-            .options = { .radius = cases[i].radius,
+            .options = { .size = sizeof(clv_paco_options),
+                         .radius = cases[i].radius,
                          .psf_mode = CLV_PSF_FIXED,
                          .convention = cases[i].vip ? CLV_PACO_VIP : CLV_PACO_PAPER },
             .first = cases[i].first,

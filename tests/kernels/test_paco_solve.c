@@ -257,7 +257,8 @@ static void check_form(test_device *device, const stage_form *form)
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 21 + i, cases[i].frames, cases[i].height, cases[i].width },
-            .options = { .radius = cases[i].radius,
+            .options = { .size = sizeof(clv_paco_options),
+                         .radius = cases[i].radius,
                          .psf_mode = cases[i].mode,
                          .psf_vectors = cases[i].vectors,
                          .convention = cases[i].vip ? CLV_PACO_VIP : CLV_PACO_PAPER },

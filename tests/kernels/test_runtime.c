@@ -79,9 +79,11 @@ static void check_arguments(test_device *device)
     const bool doubles = device->facts->fp64;
     int64_t got[6] = { 0 };
     test_array out = test_array_new(device, sizeof got);
-    clv_launch launch = {
-        .source = &source, .kernel = "all_kinds", .global = { 1 }, .local = { 1 }
-    };
+    clv_launch launch = { .size = sizeof(clv_launch),
+                          .source = &source,
+                          .kernel = "all_kinds",
+                          .global = { 1 },
+                          .local = { 1 } };
     if (doubles) launch.defines[0] = (clv_define){ "DOUBLES", 1 };
     const clv_arg args[] = { clv_arg_buffer(out.buffer),     clv_arg_i32(-5),
                              clv_arg_u32(4000000000u),       clv_arg_i64(INT64_MIN + 3),

@@ -145,7 +145,8 @@ static const char *compiled(void)
 
 static void each_device(void (*claim)(test_device *device))
 {
-    const clv_context_options options = { .cache_dir = compiled() };
+    const clv_context_options options = { .size = sizeof(clv_context_options),
+                                          .cache_dir = compiled() };
     for (size_t i = 0; i < test_device_count(); ++i) {
         test_device device;
         test_device_open(i, &options, &device);
@@ -333,9 +334,11 @@ static void bits_do_not_depend_on_the_split(void **state)
 {
     (void)state;
     const char *cache = compiled();
-    const clv_context_options splits[] = { { .cache_dir = cache },
-                                           { .cache_dir = cache, .batch = 1 },
-                                           { .cache_dir = cache, .batch = 4 } };
+    const clv_context_options splits[] = {
+        { .size = sizeof(clv_context_options), .cache_dir = cache },
+        { .size = sizeof(clv_context_options), .cache_dir = cache, .batch = 1 },
+        { .size = sizeof(clv_context_options), .cache_dir = cache, .batch = 4 }
+    };
     synthetic_stars s;
     EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
     for (size_t n = 0; n < test_device_count(); ++n) {

@@ -335,7 +335,7 @@ static void start_values(void **state)
     clv_star_data_clear(&d), clv_spectra_plan_free(plan);
     clv_context *context;
     clv_specfit_result got[64];
-    const clv_context_options o = { .cache_dir = "" };
+    const clv_context_options o = { .size = sizeof(clv_context_options), .cache_dir = "" };
     EXPECT_OK(clv_context_create(&o, &context));
     assert_true(c.stars.count <= 64);
     EXPECT_OK(clv_specfit(context, &golden_library.library, &c.stars, NULL, got, NULL));
@@ -379,14 +379,14 @@ static void sdss_spectrum(void **state)
                                   .ccf_log0 = log(wave[0]),
                                   .ccf_log1 = log(wave[n - 1]),
                                   .ccf_spline_kms = 3000 };
-    const clv_spectra_library one = { 1, &arm, 1, parameters };
+    const clv_spectra_library one = { sizeof(clv_spectra_library), 1, &arm, 1, parameters };
     const clv_spectrum spectrum = { .pixels = n,
                                     .wavelength = wave,
                                     .flux = d.one[0].data,
                                     .ivar = d.one[1].data,
                                     .mask = d.one[2].data };
-    const clv_spectra_stars stars = { 1, 1, &spectrum };
-    const clv_context_options o = { .cache_dir = "" };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &spectrum };
+    const clv_context_options o = { .size = sizeof(clv_context_options), .cache_dir = "" };
     clv_context *context;
     clv_specfit_result got;
     EXPECT_OK(clv_context_create(&o, &context));

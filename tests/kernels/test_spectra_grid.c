@@ -61,7 +61,7 @@ static void open_golden(golden_grid *g)
         g->arm.nodes[k] = g->axis[k].shape[0], g->arm.axis[k] = golden_f64(&g->axis[k]);
         assert_int_equal(g->grid.shape[k], g->arm.nodes[k]);
     }
-    g->library = (clv_spectra_library){ 1, &g->arm, 1, g->parameters };
+    g->library = (clv_spectra_library){ sizeof(clv_spectra_library), 1, &g->arm, 1, g->parameters };
     for (size_t i = 0; i < QUERIES; ++i)
         for (size_t k = 0; k < 4; ++k) {
             const double q = golden_f64(&g->query)[4 * i + k];
@@ -126,7 +126,7 @@ static void interpolation_on(test_device *device)
     for (size_t k = 0; k < 16; ++k)
         wave[k] = 4200 + (double)k, ones[k] = 1;
     const clv_spectrum one = { .pixels = 16, .wavelength = wave, .flux = ones, .ivar = ones };
-    const clv_spectra_stars stars = { 1, 1, &one };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&g.library, &stars, NULL, &plan));
     watch_run(device, plan, g.points, queries, CLV_WATCH_TEMPLATES, queries * pitch * 8);

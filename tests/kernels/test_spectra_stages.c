@@ -47,7 +47,7 @@ static void one_template_create(one_template *o, double first, double last, cons
                                 .ccf_log0 = log(first),
                                 .ccf_log1 = log(first) + CCF_POINTS * 1e-4,
                                 .ccf_spline_kms = 1000 };
-    o->library = (clv_spectra_library){ 1, &o->arm, 1, o->parameters };
+    o->library = (clv_spectra_library){ sizeof(clv_spectra_library), 1, &o->arm, 1, o->parameters };
 }
 
 /* A spectrum of `n` pixels without features, for stages that do not look at it. */
@@ -80,7 +80,7 @@ static void network_on(test_device *device)
             wave[k] = 0.5 * (arm->first + arm->last) + (double)k;
         clv_spectrum one = flat_spectrum(wave, 16, ones);
         one.arm = a;
-        const clv_spectra_stars stars = { 1, 1, &one };
+        const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
         clv_spectra_plan *plan;
         EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &stars, NULL, &plan));
         watch_run(device, plan, points, rows, CLV_WATCH_TEMPLATES, rows * pitch * 8);
@@ -121,7 +121,7 @@ static void rotation_on(test_device *device)
     for (size_t i = 0; i < turns; ++i)
         points[6 * i + 1] = golden_f64(&v)[i], memcpy(points + 6 * i + 2, o.parameters, 32);
     const clv_spectrum one = flat_spectrum(golden_f64(&lam) + EDGE, k, ones);
-    const clv_spectra_stars stars = { 1, 1, &one };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, &options, &plan));
     const size_t all = plan->sizes.all_pixels;
@@ -150,7 +150,7 @@ static void spline_on(test_device *device)
     for (size_t i = 0; i < speeds; ++i)
         points[6 * i] = golden_f64(&v)[i], memcpy(points + 6 * i + 2, o.parameters, 32);
     const clv_spectrum one = flat_spectrum(golden_f64(&w), k, ones);
-    const clv_spectra_stars stars = { 1, 1, &one };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
     const size_t all = plan->sizes.all_pixels;
@@ -203,7 +203,7 @@ static void resolution_on(test_device *device)
     memcpy(point + 2, o.parameters, sizeof o.parameters);
     clv_spectrum one = flat_spectrum(wave, n, ones);
     one.resolution = narrow, one.diagonals = nd;
-    const clv_spectra_stars stars = { 1, 1, &one };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
     clv_spectra_plan *plan;
     EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, NULL, &plan));
     read_points(plan, n, MARGIN);
@@ -240,7 +240,7 @@ static void normal_equations_on(test_device *device)
         one_template_around(&o, golden_f64(&lam), golden_f64(&t) + i / 3 * n, n, MARGIN);
         memcpy(point + 2, o.parameters, sizeof o.parameters);
         const clv_spectrum one = flat_spectrum(golden_f64(&lam), n, ones);
-        const clv_spectra_stars stars = { 1, 1, &one };
+        const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
         clv_spectra_plan *plan;
         EXPECT_OK(clv_spectra_plan_create(&o.library, &stars, &options, &plan));
         read_points(plan, n, MARGIN);
@@ -290,7 +290,7 @@ static void masked_pixels_on(test_device *device)
     one_template_create(&o, 4950, 5260, y, POINTS);
     clv_spectrum one = flat_spectrum(wave, PIXELS, flux);
     one.ivar = ivar, one.mask = mask;
-    const clv_spectra_stars stars = { 1, 1, &one };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &one };
     clv_specfit_result want[1], got[1];
     clv_context *context = test_plain_context();
     EXPECT_OK(clv_specfit_at(context, &o.library, &stars, point, 1, NULL, want, NULL));

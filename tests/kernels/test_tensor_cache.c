@@ -142,7 +142,8 @@ static void memory_that_is_wanted_takes_them(void **state)
 
 /* ---- encoders --------------------------------------------------------------------------------------- */
 
-static const clv_model_config small = { .width = 48,
+static const clv_model_config small = { .size = sizeof(clv_model_config),
+                                        .width = 48,
                                         .heads = 3,
                                         .layers = 2,
                                         .ffn = 80,

@@ -23,7 +23,8 @@ enum {
     STEPS = 12
 };
 
-static const clv_model_config small = { .width = D,
+static const clv_model_config small = { .size = sizeof(clv_model_config),
+                                        .width = D,
                                         .heads = HEADS,
                                         .layers = 1,
                                         .ffn = F,
@@ -262,15 +263,23 @@ static void refuses_what_does_not_fit(void **state)
     EXPECT_OK(clv_model_create_random(&runs_config, 3, &model));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_trainer_open(NULL, model, &o, &t));
     EXPECT_FAIL(CLV_E_ARGUMENT, "1 classes", clv_trainer_open(context, model, &o, &t));
-    o = (clv_trainer_options){ .classes = CLASSES, .frozen_layers = 3 };
+    o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
+                               .classes = CLASSES,
+                               .frozen_layers = 3 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "the model has 2", clv_trainer_open(context, model, &o, &t));
-    o = (clv_trainer_options){ .task = CLV_TRAIN_PAIRS, .frozen_layers = 2 };
+    o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
+                               .task = CLV_TRAIN_PAIRS,
+                               .frozen_layers = 2 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "2 layers stay, the model has 2, and pairs add no layer",
                 clv_trainer_open(context, model, &o, &t));
-    o = (clv_trainer_options){ .classes = CLASSES, .beta1 = 1 };
+    o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
+                               .classes = CLASSES,
+                               .beta1 = 1 };
     EXPECT_FAIL(CLV_E_ARGUMENT, "beta1 1 given, expected 0 to less than 1",
                 clv_trainer_open(context, model, &o, &t));
-    o = (clv_trainer_options){ .classes = CLASSES, .clip = NAN };
+    o = (clv_trainer_options){ .size = sizeof(clv_trainer_options),
+                               .classes = CLASSES,
+                               .clip = NAN };
     EXPECT_FAIL(CLV_E_ARGUMENT, "clip nan given, expected 0 to less than inf",
                 clv_trainer_open(context, model, &o, &t));
     t = runs_open(context, model, CLV_TRAIN_CLASSES, 0);

@@ -306,7 +306,8 @@ static void check_bert_block(ops_bench *b)
     clv_net_trace trace = { 0 };
     clv_batch_rooms rooms = { 0 };
     clv_net net = { .ops = b->ops,
-                    .config = { .width = d,
+                    .config = { .size = sizeof(clv_model_config),
+                                .width = d,
                                 .heads = (size_t)golden_number(name, "H", 0),
                                 .ffn = f,
                                 .eps = (float)golden_number(name, "eps", 0),

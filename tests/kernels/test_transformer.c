@@ -163,7 +163,8 @@ static void check_attentions(test_device *device)
             test_left_out(device, device->tiny && i >= 2 && i <= 5, "%s: large", name))
             continue;
         const golden_array q = golden_get(name, "q"), k = golden_get(name, "k");
-        const clv_attention_shape s = { .batch = q.shape[0],
+        const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                        .batch = q.shape[0],
                                         .heads = q.shape[1],
                                         .kv_heads = k.shape[1],
                                         .queries = q.shape[2],

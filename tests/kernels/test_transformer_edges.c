@@ -18,9 +18,12 @@ static void check_nan(test_device *device)
     static const uint32_t bits[] = { 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7fc00001 };
     enum { NANS = CLV_LEN(bits), QUERIES = 7, WIDTH = 8 };
     uint64_t seed = 3;
-    const clv_attention_shape s = {
-        .batch = 1, .heads = 1, .queries = QUERIES, .keys = QUERIES, .width = WIDTH
-    };
+    const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                    .batch = 1,
+                                    .heads = 1,
+                                    .queries = QUERIES,
+                                    .keys = QUERIES,
+                                    .width = WIDTH };
     float q[QUERIES * WIDTH], k[QUERIES * WIDTH], v[QUERIES * WIDTH], o[QUERIES * WIDTH];
     for (size_t i = 0; i < CLV_LEN(q); ++i) {
         q[i] = (float)test_uniform(&seed, -1, 1);
@@ -218,9 +221,13 @@ enum { QUERIES = 5, KEYS = 2100, WIDEST = 128 };
 
 static clv_status attend(test_device *device, clv_side side, size_t width, const float *x, float *o)
 {
-    const clv_attention_shape s = {
-        .batch = 1, .heads = 1, .kv_heads = 1, .queries = QUERIES, .keys = KEYS, .width = width
-    };
+    const clv_attention_shape s = { .size = sizeof(clv_attention_shape),
+                                    .batch = 1,
+                                    .heads = 1,
+                                    .kv_heads = 1,
+                                    .queries = QUERIES,
+                                    .keys = KEYS,
+                                    .width = width };
     const clv_side was = clv_offload_force(side);
     const clv_status status = clv_attention_f32(device->context, &s, x, x + QUERIES * width,
                                                 x + (QUERIES + KEYS) * width, NULL, o);

@@ -7,7 +7,8 @@
 
 #include "base/alloc.h"
 
-const clv_model_config runs_config = { .width = RUN_D,
+const clv_model_config runs_config = { .size = sizeof(clv_model_config),
+                                       .width = RUN_D,
                                        .heads = RUN_HEADS,
                                        .layers = 2,
                                        .ffn = RUN_F,

@@ -94,7 +94,8 @@ static clv_status run(unsigned threads, size_t batch, task *t)
     clv_context *context = reference_context(threads);
     context->batch = batch;
     t->caller = pthread_self();
-    const clv_job job = { .name = "plain",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "plain",
                           .units = UNITS,
                           .align = 6,
                           .min_chunk = 6,
@@ -161,7 +162,8 @@ static void the_report_says_so(void **state)
     clv_report *report;
     task t = { .seconds = 1e-3, .caller = pthread_self() };
     EXPECT_OK(clv_report_create(&report));
-    const clv_job job = { .name = "plain",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "plain",
                           .units = UNITS,
                           .align = 6,
                           .cost = cost,
@@ -188,7 +190,7 @@ static void paco_has_the_same_bits_on_any_number_of_threads(void **state)
         &(test_cube_shape){ .seed = 5, .frames = 12, .height = 29, .width = 31, .level = 3 });
     const size_t count = cube.in.height * cube.in.width;
     double *a = clv_alloc(2 * count, sizeof *a), *first = clv_alloc(2 * count, sizeof *first);
-    const clv_paco_options options = { .radius = 2 };
+    const clv_paco_options options = { .size = sizeof(clv_paco_options), .radius = 2 };
     const unsigned threads[] = { 1, 2, 5 };
     for (size_t i = 0; i < CLV_LEN(threads); ++i) {
         clv_context *context = reference_context(threads[i]);

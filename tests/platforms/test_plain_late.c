@@ -126,7 +126,8 @@ static void run(clv_context *context, task *t, clv_progress *progress)
 {
     memset(t, 0, sizeof *t);
     t->caller = pthread_self();
-    const clv_job job = { .name = "late",
+    const clv_job job = { .size = sizeof(clv_job),
+                          .name = "late",
                           .units = UNITS,
                           .cost = cost,
                           .enqueue = no_device,

@@ -68,11 +68,11 @@ def test_functions_are_declared_with_as_many_arguments():
 
 @pytest.mark.parametrize("text, why", [
     ("const char *clv_version(void) { return \"7.1.0\"; }", "is version 7.1.0"),
-    ("const char *clv_version(void) { return \"0.1.9\"; }", "an older 0.1.9?"),
+    ("const char *clv_version(void) { return \"0.2.9\"; }", "an older 0.2.9?"),
     ("int nothing;", "is not libcleave"),
 ])
 def test_another_library_is_one_clear_error(tmp_path, text, why):
-    file, library = tmp_path / "other.c", tmp_path / "libcleave.so.0"
+    file, library = tmp_path / "other.c", tmp_path / "libcleave.so.0.2"
     file.write_text(text + "\n")
     subprocess.run([os.environ["CLEAVE_TEST_CC"], "-shared", "-fPIC", str(file), "-o",
                     str(library)], check=True)
@@ -87,7 +87,7 @@ def test_another_layout_is_one_clear_error(monkeypatch):
     other = type("clv_paco_input", (ctypes.Structure,), {"_fields_": [("cube", ctypes.c_void_p)]})
     monkeypatch.setattr(_abi, "structures", lambda: [other])
     with pytest.raises(LibraryError, match=r"clv_paco_input has \d+ bytes there, 8 expected"):
-        _library.load(_library.lib, "libcleave.so.0")
+        _library.load(_library.lib, "libcleave.so.0.2")
 
 
 def test_a_library_that_is_not_there_is_one_clear_error(tmp_path):

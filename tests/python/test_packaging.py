@@ -63,21 +63,21 @@ def test_a_wheel_with_a_bundle_carries_the_library(tmp_path):
     bundle = tmp_path / "bundle"
     (bundle / "lib").mkdir(parents=True), (bundle / "bin").mkdir()
     with open(os.environ["CLEAVE_LIBRARY"], "rb") as file:
-        (bundle / "lib" / "libcleave.so.0.1.0").write_bytes(file.read())
-    (bundle / "lib" / "libcleave.so.0").symlink_to("libcleave.so.0.1.0")
+        (bundle / "lib" / "libcleave.so.0.2.0").write_bytes(file.read())
+    (bundle / "lib" / "libcleave.so.0.2").symlink_to("libcleave.so.0.2.0")
     (bundle / "bin" / "cleave").write_text("#!/bin/sh\necho \"carried: $*\"\n")
     (bundle / "bin" / "cleave").chmod(0o755)
     wheel = make_wheel(tmp_path, CLEAVE_WHEEL_BUNDLE=str(bundle))
     assert "linux" in os.path.basename(wheel)
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
-        assert "cleave/bundle/lib/libcleave.so.0.1.0" not in archive.namelist()
+        assert "cleave/bundle/lib/libcleave.so.0.2.0" not in archive.namelist()
         for info in archive.infolist():
             archive.extract(info, site)
             os.chmod(site / info.filename, info.external_attr >> 16 or 0o644)
     asked = run(sys.executable, "-c", "import cleave; print(cleave.LIBRARY_PATH)",
                 PYTHONPATH=str(site), CLEAVE_LIBRARY=None, CLEAVE_COMMAND=None)
-    assert asked.stdout.strip() == str(site / "cleave/bundle/lib/libcleave.so.0"), asked.stderr
+    assert asked.stdout.strip() == str(site / "cleave/bundle/lib/libcleave.so.0.2"), asked.stderr
     command = run(sys.executable, "-m", "cleave", "one", "two", PYTHONPATH=str(site),
                   CLEAVE_LIBRARY=None, CLEAVE_COMMAND=None)
     assert (command.stdout, command.returncode) == ("carried: one two\n", 0)

@@ -51,7 +51,7 @@ def arrays() -> float:
     general: NDArray[np.complex64] = np.zeros(2, np.complex64)
     try:
         general = cleave.eigvals(np.eye(2))
-    except cleave.NoDeviceError:  # no LAPACK here
+    except cleave.UnsupportedError:  # no LAPACK here
         pass
     inside: int = cleave.monte_carlo_pi(1000, key=(1, 2), progress=True)
     with cleave.offload("host"):

@@ -42,8 +42,10 @@ enum { FRAMES = 16, SIDE = 128 };
 static int threads_of_blobs(void)
 {
     static unsigned short pixels[FRAMES * SIDE * SIDE];
-    const clv_context_options plain = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
-    const clv_blob_frames shape = { CLV_BLOB_U16, FRAMES, SIDE, SIDE };
+    const clv_context_options plain = { .size = sizeof(clv_context_options),
+                                        .mode = CLV_MODE_REFERENCE,
+                                        .cache_dir = "" };
+    const clv_blob_frames shape = { sizeof(clv_blob_frames), CLV_BLOB_U16, FRAMES, SIDE, SIDE };
     const clv_blob_options options = { .size = sizeof options,
                                        .min_sigma_px = 1,
                                        .max_sigma_px = 2,

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-static const clv_job job = { .name = "sum", .signature = "10x10" };
+static const clv_job job = { .size = sizeof(clv_job), .name = "sum", .signature = "10x10" };
 
 static clv_job_speed after(clv_notes *notes, double units_per_s)
 {

@@ -67,20 +67,26 @@ static void the_ladder_is_the_one_of_the_options(void **state)
     assert_int_equal(count, 5);
     for (size_t i = 0; i < 5; ++i)
         assert_true(fabs(sigma[i] - (1 + 0.5 * (double)i)) < 1e-12);
-    const clv_blob_options rising = {
-        .min_sigma_px = 2, .max_sigma_px = 16, .num_sigma = 4, .log_scale = true
-    };
+    const clv_blob_options rising = { .size = sizeof(clv_blob_options),
+                                      .min_sigma_px = 2,
+                                      .max_sigma_px = 16,
+                                      .num_sigma = 4,
+                                      .log_scale = true };
     EXPECT_OK(clv_blobs_ladder(&rising, sigma, &count));
     assert_int_equal(count, 4);
     for (size_t i = 0; i < 4; ++i)
         assert_true(fabs(sigma[i] - (double)(2 << i)) < 1e-12);
-    const clv_blob_options dog = {
-        .min_sigma_px = 1, .max_sigma_px = 9, .dog = true, .sigma_ratio = 2
-    };
+    const clv_blob_options dog = { .size = sizeof(clv_blob_options),
+                                   .min_sigma_px = 1,
+                                   .max_sigma_px = 9,
+                                   .dog = true,
+                                   .sigma_ratio = 2 };
     EXPECT_OK(clv_blobs_ladder(&dog, sigma, &count)); /* 1 2 4 8: as many differences as fit */
     assert_int_equal(count, 4);
     assert_true(sigma[0] == 1 && sigma[3] == 8);
-    const clv_blob_options many = { .min_sigma_px = 1, .max_sigma_px = 9, .num_sigma = 65 };
+    const clv_blob_options many = {
+        .size = sizeof(clv_blob_options), .min_sigma_px = 1, .max_sigma_px = 9, .num_sigma = 65
+    };
     EXPECT_FAIL(CLV_E_ARGUMENT, "65", clv_blobs_ladder(&many, sigma, &count));
     assert_int_equal(count, 0);
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_blobs_ladder(NULL, NULL, &count));

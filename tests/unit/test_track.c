@@ -56,7 +56,10 @@ static void two_frames_have_the_least_cost(void **unused)
             if (coarse) p[i].y = floor(p[i].y), p[i].x = floor(p[i].x);
         }
         const double range = test_uniform(&state, 0.5, 4);
-        EXPECT_OK(clv_link(p, n + m, &(clv_link_options){ .search_range = range }, particle, NULL));
+        EXPECT_OK(
+            clv_link(p, n + m,
+                     &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = range },
+                     particle, NULL));
         const double got = cost_of(p, particle, n, m, range),
                      want = least_cost(p, n, p + n, m, range, 0, 0);
         if (fabs(got - want) > 1e-9)
@@ -83,7 +86,7 @@ static void the_order_of_the_input_does_not_matter(void **unused)
     }
     for (size_t i = 0; i < COUNT; ++i)
         q[i] = p[from[i]];
-    const clv_link_options o = { .search_range = 5, .memory = 1 };
+    const clv_link_options o = { .size = sizeof(clv_link_options), .search_range = 5, .memory = 1 };
     size_t ta, tb;
     EXPECT_OK(clv_link(p, COUNT, &o, a, &ta));
     EXPECT_OK(clv_link(q, COUNT, &o, b, &tb));
@@ -103,25 +106,37 @@ static void memory_bridges_gaps_and_no_more(void **unused)
     const clv_point p[] = { { 0, 5, 5 }, { 1, 5, 6 }, { 4, 5, 7 }, { 0, 50, 5 }, { 9, 50, 5 } };
     int64_t particle[5];
     size_t tracks;
-    EXPECT_OK(
-        clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = 2 }, particle, &tracks));
+    EXPECT_OK(clv_link(
+        p, 5,
+        &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 2, .memory = 2 },
+        particle, &tracks));
     assert_int_equal(particle[0], 0);
     assert_int_equal(particle[1], 0);
     assert_int_equal(particle[2], 0);
     assert_int_equal(particle[3], 1);
     assert_int_equal(particle[4], 2);
-    EXPECT_OK(
-        clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = 1 }, particle, &tracks));
+    EXPECT_OK(clv_link(
+        p, 5,
+        &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 2, .memory = 1 },
+        particle, &tracks));
     assert_int_equal(tracks, 4);
     assert_int_equal(particle[2], 2);
-    EXPECT_OK(clv_link(p, 5, &(clv_link_options){ .search_range = 2, .memory = SIZE_MAX }, particle,
-                       &tracks)); /* for ever */
+    EXPECT_OK(clv_link(p, 5,
+                       &(clv_link_options){ .size = sizeof(clv_link_options),
+                                            .search_range = 2,
+                                            .memory = SIZE_MAX },
+                       particle, &tracks)); /* for ever */
     assert_int_equal(tracks, 2);
     const clv_point ends[] = { { INT64_MIN, 5, 5 }, { INT64_MAX, 5, 6 } };
-    const clv_link_options o = { .search_range = 2, .memory = SIZE_MAX - 1 };
+    const clv_link_options o = { .size = sizeof(clv_link_options),
+                                 .search_range = 2,
+                                 .memory = SIZE_MAX - 1 };
     EXPECT_OK(clv_link(ends, 2, &o, particle, &tracks));
     assert_int_equal(tracks, 1);
-    EXPECT_OK(clv_link(ends, 2, &(clv_link_options){ .search_range = 2, .memory = SIZE_MAX - 2 },
+    EXPECT_OK(clv_link(ends, 2,
+                       &(clv_link_options){ .size = sizeof(clv_link_options),
+                                            .search_range = 2,
+                                            .memory = SIZE_MAX - 2 },
                        particle, &tracks));
     assert_int_equal(tracks, 2);
 }
@@ -132,8 +147,10 @@ static void short_tracks_get_no_number(void **unused)
     const clv_point p[] = { { 0, 0, 0 }, { 0, 9, 9 }, { 1, 9, 9 }, { 2, 9, 9 } };
     int64_t particle[4];
     size_t tracks;
-    EXPECT_OK(clv_link(p, 4, &(clv_link_options){ .search_range = 1, .min_length = 3 }, particle,
-                       &tracks));
+    EXPECT_OK(clv_link(
+        p, 4,
+        &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1, .min_length = 3 },
+        particle, &tracks));
     assert_int_equal(tracks, 1);
     assert_int_equal(particle[0], -1);
     assert_int_equal(particle[1], 0);
@@ -151,7 +168,9 @@ static void a_large_group_is_solved(void **unused)
         p[i] = (clv_point){ 0, (double)(i / SIDE), (double)(i % SIDE) };
         p[SIDE * SIDE + i] = (clv_point){ 1, p[i].y + 0.3, p[i].x + 0.2 };
     }
-    EXPECT_OK(clv_link(p, CLV_LEN(p), &(clv_link_options){ .search_range = 3 }, particle, NULL));
+    EXPECT_OK(clv_link(p, CLV_LEN(p),
+                       &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 3 },
+                       particle, NULL));
     for (size_t i = 0; i < SIDE * SIDE; ++i)
         assert_int_equal(particle[i], particle[SIDE * SIDE + i]);
 }
@@ -162,20 +181,30 @@ static void odd_input_is_an_error_or_nothing(void **unused)
     clv_point p = { 0, (double)NAN, 0 };
     int64_t particle;
     size_t tracks = 9;
-    EXPECT_OK(clv_link(NULL, 0, &(clv_link_options){ .search_range = 1 }, NULL, &tracks));
+    EXPECT_OK(clv_link(NULL, 0,
+                       &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1 },
+                       NULL, &tracks));
     assert_int_equal(tracks, 0);
     EXPECT_FAIL(CLV_E_ARGUMENT, "finite",
-                clv_link(&p, 1, &(clv_link_options){ .search_range = 1 }, &particle, NULL));
+                clv_link(&p, 1,
+                         &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1 },
+                         &particle, NULL));
     p.y = 0;
-    EXPECT_FAIL(CLV_E_ARGUMENT, "search range",
-                clv_link(&p, 1, &(clv_link_options){ 0 }, &particle, NULL));
-    EXPECT_FAIL(CLV_E_ARGUMENT, "search range 1e+200 given",
-                clv_link(&p, 1, &(clv_link_options){ .search_range = 1e200 }, &particle, NULL));
+    EXPECT_FAIL(
+        CLV_E_ARGUMENT, "search range",
+        clv_link(&p, 1, &(clv_link_options){ .size = sizeof(clv_link_options) }, &particle, NULL));
+    EXPECT_FAIL(
+        CLV_E_ARGUMENT, "search range 1e+200 given",
+        clv_link(&p, 1,
+                 &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1e200 },
+                 &particle, NULL));
     const clv_point far[] = { { 0, -1e308, 0 },
                               { 0, 1e308, 1 },
                               { 1, 0, 0 } }; /* no number apart */
     EXPECT_FAIL(CLV_E_ARGUMENT, "spot 0 is not finite (-1e+308, 0)",
-                clv_link(far, 3, &(clv_link_options){ .search_range = 1 }, &particle, NULL));
+                clv_link(far, 3,
+                         &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 1 },
+                         &particle, NULL));
     EXPECT_FAIL(CLV_E_ARGUMENT, "NULL", clv_link(&p, 1, NULL, &particle, NULL));
 }
 
@@ -247,8 +276,9 @@ static void every_allocation_may_fail(void **unused)
     unsigned long k = 1;
     for (; k < 200; ++k) {
         clv_alloc_fail_at(k);
-        const clv_status status =
-            clv_link(p, COUNT, &(clv_link_options){ .search_range = 3 }, particle, NULL);
+        const clv_status status = clv_link(
+            p, COUNT, &(clv_link_options){ .size = sizeof(clv_link_options), .search_range = 3 },
+            particle, NULL);
         clv_alloc_fail_at(0);
         if (!status) break;
         assert_int_equal(status, CLV_E_MEMORY);

@@ -235,7 +235,8 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
                                             [CLV_U16] = CLV_BLOB_U16,
                                             [CLV_I16] = CLV_BLOB_I16,
                                             [CLV_F32] = CLV_BLOB_F32 };
-    const clv_blob_frames shape = { .type = kinds[t->facts->type],
+    const clv_blob_frames shape = { .size = sizeof(clv_blob_frames),
+                                    .type = kinds[t->facts->type],
                                     .frames = frames,
                                     .height = t->facts->height,
                                     .width = t->facts->width };

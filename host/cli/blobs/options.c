@@ -2,8 +2,6 @@
 /* What the options of `cleave blobs` mean to the library. */
 #include "host/cli/blobs/blobs.h"
 
-#include <float.h>
-
 clv_blob_options blobs_options(const blobs_args *a)
 {
     return (clv_blob_options){
@@ -25,7 +23,8 @@ clv_blob_options blobs_options(const blobs_args *a)
         .invert = a->invert,
         .subpixel = (clv_blob_subpixel)a->subpixel,
         .keep_overlapping = a->prune == 1,
-        .overlap = a->overlap > 0 ? a->overlap : DBL_MIN, /* 0: the default */
+        .overlap_given = true,
+        .overlap = a->overlap,
         .exclude_border = (size_t)a->exclude_border,
     };
 }

@@ -172,7 +172,9 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
                                             [CLV_I16] = CLV_BLOB_I16,
                                             [CLV_F32] = CLV_BLOB_F32 };
     const clv_movie_facts *f = clv_movie_look(movie);
-    const clv_blob_frames shape = { kinds[f->type], 1, f->height, f->width, 0, 0 };
+    const clv_blob_frames shape = {
+        sizeof(clv_blob_frames), kinds[f->type], 1, f->height, f->width, 0, 0
+    };
     clv_blob_options o = blobs_options(a);
     clv_spot *spots = NULL;
     size_t count = 0;

@@ -24,7 +24,8 @@ static void make_table(paco_args *a, cli_option *table)
           "move the PSF between pixels, or not [shift]" },
         { "psf-norm", CLI_CHOICE, &a->psf_norm, "none,peak,sum,aperture",
           "scale of the PSF: the flux unit [none]" },
-        { "fwhm", CLI_DOUBLE, &a->fwhm, "PX", "width of the PSF [measured by a Gaussian fit]" },
+        { "fwhm", CLI_DOUBLE, &a->fwhm, "PX", "width of the PSF [measured by a Gaussian fit]",
+          &a->fwhm_given },
         { "conv", CLI_CHOICE, &a->conv, "paper,vip",
           "formulas of the paper, or of vip-hci [paper]" },
         { "rounding", CLI_CHOICE, &a->rounding, "nearest,trunc",
@@ -118,6 +119,7 @@ static int compute(const paco_args *a, const paco_inputs *in, clv_context *conte
     for (size_t c = 0; c < maps->channels; ++c) {
         const size_t source = in->first_channel + c;
         const clv_paco_input input = {
+            .size = sizeof(clv_paco_input),
             .cube = in->cube + source * in->frames * plane,
             .frames = in->frames,
             .height = in->height,
@@ -207,7 +209,6 @@ static int run(int argc, char **argv)
     paco_args a = { .radius = 4, .threshold = 5 };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     make_table(&a, own);
-    own[5].given = &a.fwhm_given;
     cli_common_table(&a.common, common);
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_paco, tables, argc, argv, &operands);

@@ -208,7 +208,7 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         for (size_t k = 0; k < slots; ++k)
             items[i * slots + k] =
                 spectrum_of(&s->desi, &block, s->table.arm_of[k], k, rows[i].row);
-    const clv_spectra_stars stars = { count, slots, items };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), count, slots, items };
     const clv_specfit_options options = {
         .size = sizeof options,
         .terms = (unsigned)a->npoly,

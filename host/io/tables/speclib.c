@@ -275,7 +275,8 @@ static clv_status read_all(const char *folder, const char *path, const clv_json 
         CLV_TRY(
             read_arm(folder, path, clv_json_get(arms, name), templates, &m->of[i], &m->arms[i]));
     }
-    lib->library = (clv_spectra_library){ .arm_count = count,
+    lib->library = (clv_spectra_library){ .size = sizeof(clv_spectra_library),
+                                          .arm_count = count,
                                           .arms = m->arms,
                                           .ccf_count = templates,
                                           .ccf_parameters = m->parameters.data };

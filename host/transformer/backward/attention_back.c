@@ -54,7 +54,8 @@ static size_t add_rest(clv_arg *args, size_t used, const clv_attention_back *b, 
 
 static clv_launch describe(const clv_block_form *f, const clv_attention_call *a)
 {
-    return (clv_launch){ .source = &clv_cl_transformer_attention_back,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_attention_back,
                          .defines = { { "LANES", (long)f->lanes },
                                       { "LOCAL", (long)f->local },
                                       { "DH", (long)a->width },
@@ -83,7 +84,8 @@ static clv_status by_rows(clv_queue *queue, const clv_block_form *f, const clv_a
 
 static clv_launch describe_tile(const clv_attention_tile *t, const clv_attention_call *a)
 {
-    return (clv_launch){ .source = &clv_cl_transformer_attention_back_tile,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_attention_back_tile,
                          .defines = { { "LANES", 1 },
                                       { "ROWS", (long)t->rows },
                                       { "TX", (long)t->tx },

@@ -11,7 +11,8 @@ enum { CORE_VECTORS = 128 }; /* that a core does in one work-item */
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t items, size_t rows)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
-    return (clv_launch){ .source = &clv_cl_transformer_elements_back,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_elements_back,
                          .kernel = kernel,
                          .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
                          .global = { clv_round_up(items, f.local), rows },

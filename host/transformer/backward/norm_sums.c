@@ -18,6 +18,7 @@ clv_status clv_norm_back_enqueue(clv_queue *queue, const clv_norm_back *n)
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
     if (!n->rows) return CLV_OK;
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_transformer_norm_back,
         .kernel = "clv_norm_back",
         .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
@@ -43,7 +44,8 @@ clv_status clv_norm_back_enqueue(clv_queue *queue, const clv_norm_back *n)
 static clv_launch describe(clv_queue *queue, const char *kernel, size_t columns, size_t rows)
 {
     const clv_block_form f = clv_block_form_of(clv_queue_device(queue));
-    return (clv_launch){ .source = &clv_cl_transformer_sums,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_sums,
                          .kernel = kernel,
                          .defines = { { "LANES", (long)f.lanes }, { "LOCAL", (long)f.local } },
                          .global = { clv_round_up(groups(columns, f.lanes), f.local), rows },

@@ -24,7 +24,8 @@ static geometry geometry_of(const clv_device *device, size_t count)
 
 static clv_launch describe(const geometry *g, const char *kernel)
 {
-    return (clv_launch){ .source = &clv_cl_transformer_optimise,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_transformer_optimise,
                          .kernel = kernel,
                          .defines = { { "LANES", (long)g->lanes }, { "LOCAL", (long)g->local } },
                          .global = { clv_round_up(g->items, g->local) },

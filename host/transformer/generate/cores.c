@@ -23,6 +23,7 @@ clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
     const clv_lm_linear *w = &p->word_rows;
     const clv_lm_widths widths = clv_lm_widths_of(&p->model->config);
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_generate_cores,
         .kernel = "clv_cores_embed",
         .defines = { { "LANES", (long)lanes_of(p) }, { "QTYPE", (long)w->type } },
@@ -54,6 +55,7 @@ static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
     const clv_lm_config *config = &p->model->config;
     const size_t groups = w->rows / CLV_LM_LANES;
     const clv_launch launch = {
+        .size = sizeof(clv_launch),
         .source = &clv_cl_generate_cores,
         .kernel = "clv_cores_product",
         .defines = { { "LANES", (long)lanes_of(p) }, { "QTYPE", (long)w->type } },
@@ -164,7 +166,8 @@ size_t clv_lm_cores_splits(const clv_lm_part *p, size_t keys, size_t rows)
 static clv_launch describe(const clv_lm_part *p, const char *kernel, size_t queries)
 {
     const clv_lm_config *c = &p->model->config;
-    return (clv_launch){ .source = &clv_cl_generate_attend_cores,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_generate_attend_cores,
                          .kernel = kernel,
                          .defines = { { "LANES", 16 },
                                       { "DH", (long)c->head },

@@ -75,12 +75,12 @@ clv_status clv_decoder_feed(clv_decoder *d, size_t first, const int32_t *ids, si
 clv_status clv_generate(clv_decoder *d, const int32_t *prompt, size_t prompt_count,
                         const clv_generate_options *given, int32_t *made, size_t *count)
 {
-    clv_generate_options o = { 0 };
+    clv_generate_options o = { .size = sizeof(clv_generate_options) };
     clv_sampling sampling = CLV_INIT(clv_sampling);
     if (!d || !given || !made || !count)
         return clv_fail(CLV_E_ARGUMENT, "generate: decoder, options, made or count is NULL");
     *count = 0;
-    clv_take_options(&o, sizeof o, given);
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_generate", "clv_generate_options"));
     sampling.temperature = o.temperature, sampling.top_k = o.top_k, sampling.seed = o.seed;
     CLV_TRY(clv_sequence_rewind(d->sequence, 0));
     clv_status status = clv_sequence_feed(d->sequence, prompt, prompt_count, NULL);

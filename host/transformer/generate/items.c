@@ -24,6 +24,7 @@ static size_t local_of(const clv_lm_part *p)
 static clv_launch describe(const clv_lm_part *p, const char *kernel, clv_quant type)
 {
     return (clv_launch){
+        .size = sizeof(clv_launch),
         .source = &clv_cl_generate_items,
         .kernel = kernel,
         .defines = { { "LOCAL", (long)local_of(p) }, { "QTYPE", (long)type }, { "TOKENS", 1 } },
@@ -208,7 +209,8 @@ size_t clv_lm_items_splits(const clv_lm_part *p, size_t keys, size_t rows)
 static clv_launch describe_attend(const clv_lm_part *p, const char *kernel)
 {
     const clv_lm_config *c = &p->model->config;
-    return (clv_launch){ .source = &clv_cl_generate_attend_items,
+    return (clv_launch){ .size = sizeof(clv_launch),
+                         .source = &clv_cl_generate_attend_items,
                          .kernel = kernel,
                          .defines = { { "LOCAL", (long)local_of(p) },
                                       { "DH", (long)c->head },

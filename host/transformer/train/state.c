@@ -163,7 +163,8 @@ static void move_weights(const clv_model_weights *from, const float *old, const 
 {
     enum { POINTERS = sizeof(clv_model_layer) / sizeof(const float *) };
     _Static_assert(sizeof(clv_model_layer) == POINTERS * sizeof(const float *), "pointers only");
-    *to = (clv_model_weights){ .word = moved(from->word, old, now),
+    *to = (clv_model_weights){ .size = sizeof(clv_model_weights),
+                               .word = moved(from->word, old, now),
                                .position = moved(from->position, old, now),
                                .type = moved(from->type, old, now),
                                .norm_weight = moved(from->norm_weight, old, now),

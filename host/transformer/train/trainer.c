@@ -33,8 +33,7 @@ static clv_status check_numbers(const clv_trainer_options *o)
 static clv_status read_options(const clv_trainer_options *given, const clv_model_config *c,
                                clv_trainer_options *o)
 {
-    *o = (clv_trainer_options){ 0 };
-    clv_take_options(o, sizeof *o, given);
+    CLV_TRY(clv_take_struct(o, sizeof *o, given, "clv_trainer_open", "clv_trainer_options"));
     if (o->beta1 == 0) o->beta1 = 0.9;
     if (o->beta2 == 0) o->beta2 = 0.999;
     if (o->eps == 0) o->eps = 1e-8;
