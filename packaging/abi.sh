@@ -57,9 +57,12 @@ compare()
 # The library with descriptions of its types, and no more.
 make_library()
 {
-    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DBUILD_SHARED_LIBS=ON -DCLEAVE_TESTS=OFF \
-        -DCLEAVE_BENCH=OFF -DCLEAVE_COMMAND=OFF > "$build.log" 2>&1 &&
-        cmake --build "$build" --target cleave --parallel >> "$build.log" 2>&1 || { tail -n 20 "$build.log"; return 1; }
+    if ! { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DBUILD_SHARED_LIBS=ON -DCLEAVE_TESTS=OFF \
+        -DCLEAVE_BENCH=OFF -DCLEAVE_COMMAND=OFF && cmake --build "$build" --target cleave --parallel; } \
+        > "$build.log" 2>&1; then
+        tail -n 20 "$build.log"
+        return 1
+    fi
     rm -rf "$build/headers"
     mkdir -p "$build/headers"
     cp "$root"/include/cleave/*.h "$build"/include/cleave/*.h "$build/headers"

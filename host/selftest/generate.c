@@ -256,7 +256,9 @@ void selftest_generate(selftest *test)
     static const clv_quant large[] = { CLV_QUANT_Q4_K, CLV_QUANT_Q4_K, CLV_QUANT_Q6_K,
                                        CLV_QUANT_BF16, CLV_QUANT_F32 };
     clv_context *plain = NULL;
-    const clv_context_options reference = { .mode = CLV_MODE_REFERENCE, .cache_dir = "" };
+    const clv_context_options reference = { .size = sizeof(clv_context_options),
+                                            .mode = CLV_MODE_REFERENCE,
+                                            .cache_dir = "" };
     if (clv_context_create(&reference, &plain)) {
         selftest_begin(test, "language models");
         selftest_end(test, CLV_E_INTERNAL, 0, 0);

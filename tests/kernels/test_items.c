@@ -311,8 +311,10 @@ static void wrong_use_says_what_is_wrong(void **state)
     };
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         const clv_item_arg args[] = { good, cases[i].arg };
+        clv_items items = cases[i].items;
+        items.size = sizeof items;
         EXPECT_FAIL(CLV_E_ARGUMENT, cases[i].why,
-                    clv_items_run(context, &cases[i].items, args, 2, NULL, NULL));
+                    clv_items_run(context, &items, args, 2, NULL, NULL));
     }
     EXPECT_FAIL(CLV_E_ARGUMENT, "nothing would come back",
                 clv_items_run(context, &fine, NULL, 0, NULL, NULL));
