@@ -11,11 +11,11 @@ clv_pass_form clv_pass_form_of(const clv_device *device)
     const bool doubles = facts->fp64 && !facts->flags.slow_fp64;
     switch (facts->device_class) {
     case CLV_CLASS_CPU:
-        return (clv_pass_form){ 16, 128, 4, 1, doubles, false, true };
+        return (clv_pass_form){ 16, 128, 4, 1, doubles, false, true, false };
     case CLV_CLASS_SOFTWARE:
-        return (clv_pass_form){ 1, 1, 1, 32, doubles, true, true };
+        return (clv_pass_form){ 1, 1, 1, 32, doubles, true, true, false };
     default:
-        return (clv_pass_form){ 1, 1, 1, 64, doubles, true, false };
+        return (clv_pass_form){ 1, 1, 1, 64, doubles, true, false, facts->max_work_group >= 64 };
     }
 }
 

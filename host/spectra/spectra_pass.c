@@ -244,6 +244,21 @@ static clv_status add_up(const clv_pass *p, size_t columns)
                            p->items, plan->stars.spectra, false, args);
 }
 
+/* A kernel of segments: SPAN of them per work-item, or a group for each. */
+static clv_status over_segments(const clv_pass *p, const char *kernel, const char *in_groups,
+                                const clv_arg *args, size_t count)
+{
+    const size_t segments = p->plan->sizes.all_pixels / CLV_SPECTRA_SEGMENT,
+                 span = (size_t)p->f.span;
+    const clv_define defines[] = { { "NPOLY", (long)p->plan->options.terms },
+                                   { "SPAN", p->f.span } };
+    if (p->f.groups)
+        return clv_pass_launch(p, &clv_cl_spectra_gram_group, in_groups, defines, 1,
+                               segments * CLV_SPECTRA_SEGMENT, p->items, 1, false, args, count);
+    return clv_pass_launch(p, &clv_cl_spectra_gram, kernel, defines, CLV_LEN(defines),
+                           (segments + span - 1) / span, p->items, 1, false, args, count);
+}
+
 /* From pixels to the next point: normal equations, their surroundings, the step. */
 clv_status clv_pass_judge(const clv_pass *p, bool last)
 {
@@ -262,8 +277,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_arg_buffer(p->partial),
         clv_pass_int(plan->sizes.all_pixels),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_gram", spans, (segments + span - 1) / span,
-                            p->items, 1, false, gram));
+    CLV_TRY(over_segments(p, "clv_spectra_gram", "clv_spectra_gram_group", gram, CLV_LEN(gram)));
     CLV_TRY(add_up(p, plan->options.terms * 16));
     const clv_arg solve[] = { clv_arg_buffer(p->totals), clv_arg_buffer(p->list),
                               clv_arg_buffer(p->solved), clv_pass_int(spectra) };
@@ -275,8 +289,8 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_arg_buffer(p->solved), clv_arg_buffer(p->partial), clv_pass_int(plan->sizes.all_pixels),
         clv_pass_int(spectra),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, gram, "clv_spectra_around", spans, (segments + span - 1) / span,
-                            p->items, 1, false, around));
+    CLV_TRY(over_segments(p, "clv_spectra_around", "clv_spectra_around_group", around,
+                          CLV_LEN(around)));
     CLV_TRY(add_up(p, CLV_SPECTRA_AROUND));
     const clv_arg step[] = {
         clv_arg_buffer(p->totals), clv_arg_buffer(p->solved), clv_pass_constant(p, CLV_PASS_BOX),

@@ -31,6 +31,7 @@ typedef struct clv_pass_form {
     size_t wg;
     bool fp64, short_loops; /* a kernel's loops should not be longer than they must */
     bool on_cores;          /* of the host */
+    bool groups;            /* work-groups of 64 share the sums of a segment */
 } clv_pass_form;
 
 /* What the launches of one chunk share. */
