@@ -21,7 +21,8 @@ static size_t state_bytes;
 
 static void begin(void)
 {
-    const clv_model_config config = { .width = 4,
+    const clv_model_config config = { .size = sizeof(clv_model_config),
+                                      .width = 4,
                                       .heads = 1,
                                       .layers = 1,
                                       .ffn = 4,
