@@ -22,7 +22,8 @@
 #include "generate/heads.clh"
 #include "generate/rows.clh"
 
-/* Nobody restricts these pointers: what other work-items write is read behind the counters. */
+/* A product of a phase. Nobody restricts pointers here: what other work-items write is read behind the
+ * counters. */
 typedef struct matrix {
     __global const uchar *w;
     uint groups, columns;
@@ -71,6 +72,14 @@ static void make_plain(__global const float *in, uint columns, uint padded, __gl
         lanes_put(x_at(in, k, columns), x + k);
 }
 
+static void make_joined(__global const float *seen, uint parts, uint heads, uint padded,
+                        __global float *x)
+{
+    make_parts(seen, parts, heads, DH, x);
+    for (uint k = heads * DH; k < padded; ++k)
+        x[k] = 0.0f;
+}
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_cores_layer(__global const uchar *w, ulong qkv_offset, ulong out_offset, ulong gate_offset,
                 ulong second, ulong down_offset, uint qkv_groups, uint width, uint inner,
@@ -87,78 +96,44 @@ clv_cores_layer(__global const uchar *w, ulong qkv_offset, ulong out_offset, ulo
     const uint wide = (width + QBLOCK - 1) / QBLOCK, own = kv_heads * GROUP * DH;
     const uint across_heads = (own + QBLOCK - 1) / QBLOCK, deep = (inner + QBLOCK - 1) / QBLOCK;
     const uint most_tasks = 8 * get_global_size(0);
-    const matrix first_ones = { w + qkv_offset, qkv_groups, width,
-                                { wide, 0, floats + qkv_bias, has_qkv_bias, CLV_LM_PLUS } };
-    const matrix out = { w + out_offset, (width + 15) / 16, own,
-                         { across_heads, 0, floats + out_bias, has_out_bias, CLV_LM_ADDS } };
-    const matrix gates = { w + gate_offset, (inner + 15) / 16, width,
-                           { wide, second, floats, 0, CLV_LM_GATES } };
-    const matrix down = { w + down_offset, (width + 15) / 16, inner,
-                          { deep, 0, floats, 0, CLV_LM_ADDS } };
     const seeing s = { .qkv = qkv, .angles = angles, .weights = floats, .k_at = k_at,
                        .v_at = v_at, .q_norm = q_norm, .k_norm = k_norm, .room = room,
                        .eps = eps, .scale = scale, .first = first, .tokens = 1, .keeps = 1,
                        .parts = parts, .kv_heads = kv_heads };
-    uint task, tasks;
+    const matrix of_phase[CLV_LM_PHASES] = {
+        { w + qkv_offset, qkv_groups, width,
+          { wide, 0, floats + qkv_bias, has_qkv_bias, CLV_LM_PLUS } },
+        { w, kv_heads * parts, 0, { 0, 0, floats, 0, 0 } },
+        { w + out_offset, (width + 15) / 16, own,
+          { across_heads, 0, floats + out_bias, has_out_bias, CLV_LM_ADDS } },
+        { w + gate_offset, (inner + 15) / 16, width, { wide, second, floats, 0, CLV_LM_GATES } },
+        { w + down_offset, (width + 15) / 16, inner, { deep, 0, floats, 0, CLV_LM_ADDS } },
+    };
     turn += turn_offset;
-    bool ready = false;
-
-    tasks = min(most_tasks, first_ones.groups);
-    for (; (task = take(turn)) < tasks; done(turn)) {
-        if (!ready) {
-            make_norm(x, floats + attn_norm, eps, width, wide * QBLOCK, mine);
-            make_sums(mine, wide * QBLOCK, mine + wide * QBLOCK);
-        }
-        ready = true;
-        do_rows(&first_ones, task, tasks, mine, qkv);
-    }
-    wait_for(turn, tasks);
-    turn += 2 * CLV_LM_LINE;
-
-    tasks = kv_heads * parts;
-    for (; (task = take(turn)) < tasks; done(turn))
-        see(&s, task % kv_heads, 0, task / kv_heads, keys, values, seen);
-    wait_for(turn, tasks);
-    turn += 2 * CLV_LM_LINE;
-
-    tasks = min(most_tasks, out.groups), ready = false;
-    for (; (task = take(turn)) < tasks; done(turn)) {
-        const uint padded = across_heads * QBLOCK;
-        if (!ready) {
-            if (parts > 1) {
-                make_parts(seen, parts, kv_heads * GROUP, DH, mine);
-                for (uint k = own; k < padded; ++k)
-                    mine[k] = 0.0f;
-            } else {
-                make_plain(seen, own, padded, mine);
+    for (uint phase = 0; phase < CLV_LM_PHASES; ++phase, turn += 2 * CLV_LM_LINE) {
+        const matrix m = of_phase[phase];
+        const bool attends = phase == 1;
+        const uint tasks = attends ? m.groups : min(most_tasks, m.groups);
+        const uint padded = m.p.blocks * QBLOCK;
+        __global float *y = phase == 0 ? qkv : phase == 3 ? gated : x;
+        bool ready = false;
+        for (uint task; (task = take(turn)) < tasks; done(turn)) {
+            if (attends) {
+                see(&s, task % kv_heads, 0, task / kv_heads, keys, values, seen);
+                continue;
             }
-            make_sums(mine, padded, mine + padded);
+            if (!ready) {
+                if (phase == 0 || phase == 3)
+                    make_norm(x, floats + (phase ? ffn_norm : attn_norm), eps, width, padded, mine);
+                else if (phase == 2 && parts > 1)
+                    make_joined(seen, parts, kv_heads * GROUP, padded, mine);
+                else
+                    make_plain(phase == 2 ? seen : gated, m.columns, padded, mine);
+                make_sums(mine, padded, mine + padded);
+            }
+            ready = true;
+            do_rows(&m, task, tasks, mine, y);
         }
-        ready = true;
-        do_rows(&out, task, tasks, mine, x);
-    }
-    wait_for(turn, tasks);
-    turn += 2 * CLV_LM_LINE;
-
-    tasks = min(most_tasks, gates.groups), ready = false;
-    for (; (task = take(turn)) < tasks; done(turn)) {
-        if (!ready) {
-            make_norm(x, floats + ffn_norm, eps, width, wide * QBLOCK, mine);
-            make_sums(mine, wide * QBLOCK, mine + wide * QBLOCK);
-        }
-        ready = true;
-        do_rows(&gates, task, tasks, mine, gated);
-    }
-    wait_for(turn, tasks);
-    turn += 2 * CLV_LM_LINE;
-
-    tasks = min(most_tasks, down.groups), ready = false;
-    for (; (task = take(turn)) < tasks; done(turn)) {
-        if (!ready) {
-            make_plain(gated, inner, deep * QBLOCK, mine);
-            make_sums(mine, deep * QBLOCK, mine + deep * QBLOCK);
-        }
-        ready = true;
-        do_rows(&down, task, tasks, mine, x);
+        if (phase + 1 < CLV_LM_PHASES) wait_for(turn, tasks);
     }
 }
