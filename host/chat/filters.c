@@ -187,6 +187,16 @@ static chat_value reversed(chat_run *run, chat_value v)
 /* ---- texts --------------------------------------------------------------------------------------- */
 
 /* Lines behind the first begin with spaces; empty ones do not, unless `blank`. */
+static void put_spaces(chat_run *run, chat_out *out, int64_t count)
+{
+    static const char spaces[] = "                                                                ";
+    const int64_t most = sizeof spaces - 1;
+    for (; count > 0 && !run->status; count -= most)
+        chat_put(run, out,
+                 chat_part((chat_string){ spaces, NULL, (size_t)most }, 0,
+                           (size_t)CLV_MIN(count, most)));
+}
+
 static chat_value indent(chat_run *run, chat_string text, const chat_arguments *a)
 {
     const chat_value width = chat_argument(a, 0, "width");
@@ -198,8 +208,7 @@ static chat_value indent(chat_run *run, chat_string text, const chat_arguments *
     for (size_t at = 0; at <= text.length && !run->status;) {
         const char *end = at < text.length ? memchr(text.data + at, '\n', text.length - at) : NULL;
         const size_t to = end ? (size_t)(end - text.data) : text.length;
-        for (int64_t i = 0; begins && (blank || to > at) && i < spaces && !run->status; ++i)
-            chat_put_text(run, &out, " ");
+        if (begins && (blank || to > at)) put_spaces(run, &out, spaces);
         chat_put(run, &out, chat_part(text, at, to + (end != NULL)));
         if (!end) break;
         begins = true;
