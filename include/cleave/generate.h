@@ -57,8 +57,8 @@ typedef struct clv_language_share {
     size_t first, layers;  /**< layers [first, first + layers) */
     uint64_t weight_bytes; /**< of the weights there */
     uint64_t cache_bytes;  /**< of a token's keys and values there */
-    double bytes_s; /**< measured speed of a token's products, in bytes of weights per second; 0:
-                                    it was not measured */
+    double bytes_s; /**< bytes that its memory moves per second; 0: it was not measured, since the
+                                    context has no other device or the split was given */
 } clv_language_share;
 
 /**

@@ -161,6 +161,33 @@ static void pieces_and_halves_say_the_same(void **state)
     test_each_device(check_ways);
 }
 
+/* Layers on two devices: the row of a token goes from one to the other. */
+static void layers_on_two_devices_score_the_same(void **state)
+{
+    (void)state;
+    static const size_t layers[] = { 1, 1 };
+    const clv_context_options options = { .size = sizeof options, .devices = "0,1" };
+    clv_language_options o = usual;
+    clv_language_share share = CLV_INIT(clv_language_share);
+    clv_context *context = NULL;
+    if (clv_context_create(&options, &context) || clv_context_device_count(context) < 2) {
+        clv_context_free(context);
+        test_skip("layers on two devices: there is one");
+        return;
+    }
+    o.split = layers, o.split_count = 2;
+    clv_language *l = open_tiny(context, "tiny-qwen2.gguf", &o);
+    EXPECT_OK(clv_language_get_share(l, 1, &share));
+    assert_int_equal(share.first, 1);
+    assert_int_equal(share.layers, 1);
+    clv_language_close(l);
+    check_model(context, "tiny-qwen2.gguf", "two devices", &o, 1e-4, 8);
+    o.split_count = 1; /* a sum that is not the model's */
+    EXPECT_FAIL(CLV_E_ARGUMENT, "must sum up to the model's 2 layers",
+                clv_language_open(context, test_data("generate/tiny/tiny-qwen2.gguf"), &o, &l));
+    clv_context_free(context);
+}
+
 /* ---- texts ----------------------------------------------------------------------------------------- */
 
 typedef struct told {
@@ -282,6 +309,7 @@ int main(void)
         cmocka_unit_test(kernels_for_gpus_score_as_in_double_precision),
         cmocka_unit_test(plain_c_scores_as_in_double_precision),
         cmocka_unit_test(pieces_and_halves_say_the_same),
+        cmocka_unit_test(layers_on_two_devices_score_the_same),
         cmocka_unit_test(texts_are_told_in_whole_characters_and_stop),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

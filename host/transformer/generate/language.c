@@ -3,6 +3,7 @@
 #include "host/transformer/generate/language.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -60,6 +61,53 @@ static clv_status find_devices(opening *o)
     return CLV_OK;
 }
 
+/* Bytes that the device's memory moves in a second, which decides how fast it makes tokens: the better of two
+ * copies, each reads and writes. A device that cannot do it is the slowest. */
+static double measure_speed(candidate *c)
+{
+    const size_t bytes = CLV_MIN((size_t)32 << 20, (size_t)(c->place.room / 8)) / 64 * 64;
+    clv_buffer *from = NULL, *to = NULL;
+    clv_device *device = clv_queue_device(c->queue);
+    double best = 0;
+    clv_status status =
+        clv_buffer_create(device, CLV_MAX(bytes, (size_t)64), CLV_BUFFER_DEVICE, &from);
+    if (!status)
+        status = clv_buffer_create(device, CLV_MAX(bytes, (size_t)64), CLV_BUFFER_DEVICE, &to);
+    if (!status) status = clv_fill_enqueue(c->queue, from, 0, bytes, 0, NULL);
+    for (int i = 0; i < 3 && !status; ++i) { /* the first one touches the memory */
+        status = clv_queue_finish(c->queue, CLV_OK);
+        const double started = clv_now();
+        if (!status) status = clv_copy_enqueue(c->queue, from, 0, to, 0, bytes, NULL);
+        if (!status) status = clv_queue_finish(c->queue, CLV_OK);
+        const double took = clv_now() - started;
+        if (!status && i && took > 0) best = CLV_MAX(best, 2 * (double)bytes / took);
+    }
+    if (status) clv_queue_drain(c->queue);
+    clv_buffer_free(from), clv_buffer_free(to);
+    return best;
+}
+
+/* What was decided about several devices, and why. */
+static void tell_split(const opening *o)
+{
+    const size_t layers = o->l->model->config.layers;
+    bool alone = false;
+    for (size_t i = 0; i < o->count; ++i)
+        alone = alone || o->all[i].place.layers == layers;
+    for (size_t i = 0; i < o->count && o->count > 1; ++i) {
+        const clv_lm_place *p = &o->all[i].place;
+        clv_log(alone ? CLV_LOG_INFO : CLV_LOG_WARN,
+                "%s: %zu of %zu layers; its memory moves %.1f GB/s, and has room for %.0f MB%s",
+                clv_device_label(clv_queue_device(o->all[i].queue)), p->layers, layers,
+                p->speed * 1e-9, (double)p->room * 1e-6,
+                !alone ? "; the model does not fit on one device"
+                : p->layers
+                    ? "; a token goes through devices one after the other, so that a slower "
+                      "one would only add its time"
+                    : "");
+    }
+}
+
 /* ---- layers to devices ----------------------------------------------------------------------------- */
 
 static clv_status split_as_told(opening *o)
@@ -110,8 +158,11 @@ static clv_status split(opening *o, size_t *context)
 {
     const clv_lm_model *m = o->l->model;
     if (o->options.split) return split_as_told(o);
+    for (size_t i = 0; i < o->count && o->count > 1; ++i)
+        o->all[i].place.speed = measure_speed(&o->all[i]);
     for (;; *context /= 2) {
         const clv_status status = split_by_room(o, *context);
+        if (!status) tell_split(o);
         if (status != CLV_E_DEVICE_MEMORY) return status;
         if (o->options.context || *context < 64) break;
     }
