@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "base/visible.h"
 
@@ -85,11 +86,70 @@ clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size
     return read_file(path, true, limit, data, length);
 }
 
-/* A link stays, and the file that it names is replaced. */
-static const char *followed(const char *path, char real[PATH_MAX])
+/* ---- where a name leads ----------------------------------------------------------------------- */
+
+/* Of /dev/stdout, /dev/fd/3 or /proc/self/fd/3 the number; -1: no descriptor of ours. */
+static int descriptor_of(const char *name)
 {
-    struct stat info;
-    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real) ? real : path;
+    static const char *const folders[] = { "/proc/self/fd/", "/dev/fd/" };
+    if (strcmp(name, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(name, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < CLV_LEN(folders); ++i) {
+        if (!clv_starts_with(name, folders[i])) continue;
+        const char *digits = name + strlen(folders[i]);
+        const size_t length = strspn(digits, "0123456789");
+        if (length && length < 6 && !digits[length]) return atoi(digits);
+    }
+    return -1;
+}
+
+/* One link further; false: `path` is none. */
+static bool follow_one(char path[PATH_MAX])
+{
+    char link[PATH_MAX], whole[2 * PATH_MAX];
+    const ssize_t length = readlink(path, link, sizeof link - 1);
+    if (length <= 0) return false;
+    link[length] = '\0';
+    const char *slash = strrchr(path, '/');
+    const int dir = slash && *link != '/' ? (int)(slash - path) + 1 : 0;
+    const int bytes = snprintf(whole, sizeof whole, "%.*s%s", dir, path, link);
+    if (bytes <= 0 || bytes >= PATH_MAX) return false;
+    memcpy(path, whole, (size_t)bytes + 1);
+    return true;
+}
+
+/* A link stays, and the file that it names is replaced, or made where it is not there yet. Gives the
+ * number of a descriptor of ours that the name leads to, else -1 with the file's name in `real`. */
+static int follow(const char *path, char real[PATH_MAX])
+{
+    enum { MOST_LINKS = 40 };
+    int descriptor = descriptor_of(path);
+    real[0] = '\0';
+    if (strlen(path) >= PATH_MAX) return -1; /* open() will say so */
+    clv_copy_string(real, PATH_MAX, path);
+    for (int i = 0; i < MOST_LINKS && descriptor < 0 && follow_one(real); ++i)
+        descriptor = descriptor_of(real);
+    return descriptor;
+}
+
+int clv_file_descriptor(const char *path)
+{
+    char real[PATH_MAX];
+    return strcmp(path, "-") == 0 ? STDOUT_FILENO : follow(path, real);
+}
+
+/* ---- temporaries ------------------------------------------------------------------------------ */
+
+/* What killed processes left beside it. */
+static void sweep_beside(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? CLV_MAX((size_t)(slash - path), (size_t)1) : 1;
+    if (length >= sizeof folder) return;
+    memcpy(folder, slash ? path : ".", length);
+    folder[length] = '\0';
+    clv_temporaries_sweep(folder, ".", CLV_TEMPORARY_ENDING);
 }
 
 /* Open(2) applies the process's umask to `mode`; mkstemp would not. */
@@ -99,17 +159,16 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     *temporary = NULL;
     const char *slash = strrchr(path, '/');
     const int dir = slash ? (int)(slash - path) + 1 : 0;
+    sweep_beside(path);
     for (int attempt = 0; attempt < 100; ++attempt) {
         clv_text name = { 0 }; /* hidden while it is not finished */
-        clv_text_add(&name, "%.*s.%s.%ld-%u", dir, path, path + dir, (long)getpid(),
-                     atomic_fetch_add(&counter, 1));
+        clv_text_add(&name, "%.*s.%s.%ld-%u" CLV_TEMPORARY_ENDING, dir, path, path + dir,
+                     (long)getpid(), atomic_fetch_add(&counter, 1));
         if (name.failed) {
             clv_text_clear(&name);
             return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
         }
-        const int fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0) {
-            close(fd);
+        if (clv_temporary_file(name.data, mode)) {
             *temporary = name.data;
             return CLV_OK;
         }
@@ -119,25 +178,66 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     return io_error("create a file there", path);
 }
 
+/* A file that others may not read must not be readable while it is written anew. */
+static clv_status begin_at(const char *path, char **temporary)
+{
+    struct stat info;
+    return begin_as(path, stat(path, &info) == 0 ? 0600 : 0666, temporary);
+}
+
 clv_status clv_file_begin(const char *path, char **temporary)
 {
     struct stat info;
     char real[PATH_MAX];
     *temporary = NULL;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    if (follow(path, real) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
         return clv_fail(CLV_E_IO, "%s: is a %s; a file's name is needed", path,
-                        S_ISDIR(info.st_mode) ? "directory" : "pipe or device");
-    return begin_as(followed(path, real), 0666, temporary);
+                        stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "directory"
+                                                                        : "pipe or device");
+    if (lstat(real, &info) == 0 && S_ISLNK(info.st_mode)) {
+        errno = ELOOP;
+        return io_error("create a file there", path);
+    }
+    return begin_at(strlen(path) < PATH_MAX ? real : path, temporary);
 }
 
-static clv_status publish(char *temporary, const char *path)
+clv_status clv_file_check(const char *path)
+{
+    struct stat info;
+    char *temporary;
+    if (clv_file_descriptor(path) >= 0 ||
+        (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
+        return CLV_OK;
+    CLV_TRY(clv_file_begin(path, &temporary));
+    clv_file_abandon(temporary);
+    return CLV_OK;
+}
+
+/* The new file gets the mode and the owner of the one that it replaces. Who may not give a file away keeps
+ * it; a group that it cannot have gives its rights to nobody else. */
+static void keep_attributes(int fd, const char *path)
+{
+    struct stat was, now;
+    if (stat(path, &was) || !S_ISREG(was.st_mode) || fstat(fd, &now)) return;
+    mode_t mode = was.st_mode & 0777;
+    if ((was.st_uid != now.st_uid || was.st_gid != now.st_gid) &&
+        fchown(fd, was.st_uid, was.st_gid) && fchown(fd, (uid_t)-1, was.st_gid))
+        mode &= ~(mode_t)070 | (mode & 07) << 3;
+    (void)fchmod(fd, mode);
+}
+
+static clv_status publish(char *temporary, const char *path, bool keeps)
 {
     clv_status status = CLV_OK;
     const int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && keeps) keep_attributes(fd, path);
     if (fd < 0 || fsync(fd)) status = io_error("finish", path);
     if (fd >= 0) close(fd);
     if (!status && rename(temporary, path)) status = io_error("write", path);
-    if (status) unlink(temporary);
+    if (status)
+        clv_temporary_remove(temporary);
+    else
+        clv_temporary_forget(temporary);
     clv_free(temporary);
     return status;
 }
@@ -145,14 +245,17 @@ static clv_status publish(char *temporary, const char *path)
 clv_status clv_file_publish(char *temporary, const char *path)
 {
     char real[PATH_MAX];
-    return publish(temporary, followed(path, real));
+    (void)follow(path, real);
+    return publish(temporary, real, true);
 }
 
 void clv_file_abandon(char *temporary)
 {
-    if (temporary) unlink(temporary);
+    if (temporary) clv_temporary_remove(temporary);
     clv_free(temporary);
 }
+
+/* ---- writing ---------------------------------------------------------------------------------- */
 
 static clv_status write_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
 {
@@ -195,19 +298,18 @@ static clv_status write_to(const char *opened, const char *path, const clv_part 
 
 clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count)
 {
-    if (strcmp(path, "-") == 0)
-        return (isatty(STDOUT_FILENO) ? show_parts : write_parts)(STDOUT_FILENO, "standard output",
-                                                                  parts, count);
+    const int descriptor = clv_file_descriptor(path);
+    const bool is_output = descriptor == STDOUT_FILENO;
+    if (descriptor >= 0)
+        return (is_output && isatty(descriptor) ? show_parts : write_parts)(
+            descriptor, is_output ? "standard output" : path, parts, count);
 
     struct stat info;
+    char *temporary = NULL;
     const bool there = stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
     if (there && !S_ISREG(info.st_mode)) return write_to(path, path, parts, count);
-
-    /* A link stays, and the file that it names is replaced: /dev/stdout may be one. */
-    char real[PATH_MAX], *temporary = NULL;
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
     CLV_TRY(clv_file_begin(path, &temporary));
     const clv_status status = write_to(temporary, path, parts, count);
     if (status) {
@@ -233,7 +335,7 @@ clv_status clv_file_write_private(const char *path, const void *data, size_t len
         clv_file_abandon(temporary);
         return status;
     }
-    return publish(temporary, path);
+    return publish(temporary, path, false);
 }
 
 static clv_status make_dirs(const char *path, mode_t mode)

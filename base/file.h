@@ -19,13 +19,19 @@ clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *le
  * writes to would stop us for ever. CLV_E_IO for a pipe or device. */
 clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size_t *length);
 
-/* A hidden name beside `path`, or beside the file that it links to, for writers that want a name; the
- * file exists and is empty. CLV_E_IO also where `path` is no regular file: it would be replaced. */
+/* A hidden name beside `path`, or beside the file that it links to (which may have to be made), for writers
+ * that want a name; the file exists and is empty. It belongs to base/temporary.h: what a killed process leaves
+ * is swept later. CLV_E_IO also where `path` is no regular file: it would be replaced. */
 clv_status clv_file_begin(const char *path, char **temporary);
-/* Moves the finished temporary over `path` (fsync, rename) and frees the name. After a failure
- * the temporary is gone too. */
+/* Moves the finished temporary over `path` (fsync, rename), with the mode and owner of a file that was there,
+ * and frees the name. After a failure the temporary is gone too. */
 clv_status clv_file_publish(char *temporary, const char *path);
 void clv_file_abandon(char *temporary); /* removes and frees; accepts NULL */
+/* Whether an output can be made there, said before the work: CLV_E_IO. */
+clv_status clv_file_check(const char *path);
+/* The number of the descriptor of this process that an output's name leads to ("-", /dev/stdout, /dev/fd/3, also
+ * through links): that is written to as it is, so that >> appends. Else -1. */
+int clv_file_descriptor(const char *path);
 
 typedef struct clv_part {
     const void *data;
@@ -33,7 +39,7 @@ typedef struct clv_part {
 } clv_part;
 
 /* The parts one after the other, as a file that is complete or absent. `path` "-" is standard
- * output; a device or pipe (/dev/full, /dev/stdout) is written to, not replaced; through a link
+ * output; a device, a pipe or a descriptor (/dev/full, /dev/stdout) is written to, not replaced; through a link
  * the file behind it is replaced. CLV_E_IO, CLV_E_MEMORY. */
 clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count);
 clv_status clv_file_write(const char *path, const void *data, size_t length); /* one part */

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "probe/judge/decide.h"
 #include "probe/host/host.h"
 #include "probe/opencl/icd.h"
@@ -97,12 +98,10 @@ static void folder_name(const clv_machine *machine, const suspect *suspects, cha
 static clv_status make_folder(const char *name, char *folder, size_t capacity)
 {
     char cache[PATH_MAX - 96];
-    const char *tmp = secure_getenv("TMPDIR");
     clv_cache_dir(cache, sizeof cache);
     snprintf(folder, capacity, "%s/drivers/%s.d", cache, name);
     if (*cache && clv_dir_make_private(folder) == CLV_OK) return CLV_OK;
-    snprintf(folder, capacity, "%s/cleave-vendors-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-    if (mkdtemp(folder)) return CLV_OK;
+    if (clv_temporary_folder("vendors", folder, capacity)) return CLV_OK;
     return clv_fail(CLV_E_IO, "drivers: no place for a folder: %s", strerror(errno));
 }
 

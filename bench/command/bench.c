@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave bench`: options, then party after party, then the results. */
-#define _GNU_SOURCE /* mkdtemp, nftw */
+#define _GNU_SOURCE
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -8,13 +8,14 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "bench/command/parties.h"
 #include "bench/command/specfit_stars.h"
 #include "host/cli/apart.h"
 #include "host/cli/clash.h"
 #include "host/cli/cli.h"
 
-#include <ftw.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -243,20 +244,10 @@ static clv_status measure_party(teller *t)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
 static clv_status make_folder(bench *b)
 {
-    const char *base = secure_getenv("TMPDIR");
-    const int length = snprintf(b->folder, sizeof b->folder, "%s/cleave-bench-XXXXXX",
-                                base && *base ? base : "/tmp");
-    if (length < 4000 && mkdtemp(b->folder)) return CLV_OK;
-    b->folder[0] = '\0';
-    return clv_fail(CLV_E_IO, "%s: no private folder there", base && *base ? base : "/tmp");
+    if (clv_temporary_folder("bench", b->folder, sizeof b->folder)) return CLV_OK;
+    return clv_fail(CLV_E_IO, "no private folder in $TMPDIR or /tmp: %s", strerror(errno));
 }
 
 /* What all cores together have spent since the machine started: with work, and in all. */
@@ -428,7 +419,7 @@ static int run_bench(bench *b, const bench_args *a, const char *scripts, const c
     code = cli_status(&cli_bench, make_folder(b));
     if (!code) code = cli_status(&cli_bench, measure_all(b, a, scripts, environments, &failed));
     if (!code) code = write_results(b, a);
-    if (*b->folder) nftw(b->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (*b->folder) clv_temporary_remove(b->folder);
     return code ? code : failed ? CLI_FAILED : CLI_OK;
 }
 

@@ -21,8 +21,7 @@ static const double mercy_s = 5;
 /* Never returns. _exit, since a driver's exit handlers may hang after all is said. */
 static void be_the_child(const cli_apart *apart, int fd)
 {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    cli_leave_signals();
     dup2(STDERR_FILENO, STDOUT_FILENO);
     FILE *out = fdopen(fd, "w");
     if (!out) _exit(CLI_FAILED);

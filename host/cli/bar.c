@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress bar, and Ctrl-C. */
+/* The progress bar. */
 #define _DEFAULT_SOURCE /* the width of a terminal */
 #include "host/cli/cli.h"
 
 #include "base/clock.h"
 #include "base/text.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t interrupts;
-
-static void on_signal(int number)
-{
-    interrupts = 1;
-    signal(number, SIG_DFL); /* the second one ends the process at once */
-}
-
-void cli_catch_interrupts(void)
-{
-    interrupts = 0;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-}
 
 bool cli_has_status_line(void)
 {
@@ -66,17 +50,12 @@ void cli_bar_start(cli_bar *bar, const cli_common *common, const char *unit)
     cli_catch_interrupts();
 }
 
-bool cli_interrupted(void)
-{
-    return interrupts != 0;
-}
-
 int cli_progress(const char *job, size_t done, size_t total, void *user)
 {
     enum { WIDTH = 24 };
     cli_bar *bar = user;
     const double passed = clv_now() - bar->started;
-    if (!bar->show || passed < 0.3) return interrupts; /* what ends at once needs no bar */
+    if (!bar->show || passed < 0.3) return cli_interrupted(); /* what ends at once needs no bar */
     const int full = total ? (int)((double)WIDTH * (double)done / (double)total) : 0;
     char filled[WIDTH + 1], left[24] = "", line[200];
     memset(filled, '.', WIDTH);
@@ -89,7 +68,7 @@ int cli_progress(const char *job, size_t done, size_t total, void *user)
              done ? " left" : "");
     cli_status_line(line);
     bar->drawn = clv_now();
-    return interrupts;
+    return cli_interrupted();
 }
 
 void cli_bar_end(cli_bar *bar)

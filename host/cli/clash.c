@@ -91,6 +91,12 @@ static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p
     return p->there && S_ISREG(p->file.st_mode);
 }
 
+/* By any of its names. */
+static bool is_standard_output(const char *path)
+{
+    return path && clv_file_descriptor(path) == STDOUT_FILENO;
+}
+
 static int check_streams(const cli_command *command, const cli_file *inputs, size_t count)
 {
     for (size_t i = 0; i < count; ++i)
@@ -186,13 +192,10 @@ static int is_a_folder(const cli_command *command, const char *option, const cha
 static int check_file(const cli_command *command, const char *option, const char *path)
 {
     struct stat info;
-    char *temporary = NULL;
-    if (!path || cli_is_stream(path)) return -1;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return S_ISDIR(info.st_mode) ? is_a_folder(command, option, path) : -1;
-    if (clv_file_begin(path, &temporary))
+    if (!path) return -1;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return is_a_folder(command, option, path);
+    if (clv_file_check(path))
         return cli_error(command, CLI_FAILED, "%s: %s", option, clv_error_message());
-    clv_file_abandon(temporary);
     return -1;
 }
 
@@ -258,8 +261,9 @@ int cli_check_files(const cli_command *command, const cli_common *common, const 
 
 FILE *cli_news(const cli_common *common, const cli_file *outputs, size_t count)
 {
-    bool taken = common && (cli_is_stream(common->report) || cli_is_stream(common->trace));
+    bool taken =
+        common && (is_standard_output(common->report) || is_standard_output(common->trace));
     for (size_t o = 0; o < count; ++o)
-        taken = taken || (!outputs[o].folder && cli_is_stream(outputs[o].path));
+        taken = taken || (!outputs[o].folder && is_standard_output(outputs[o].path));
     return taken ? stderr : stdout;
 }

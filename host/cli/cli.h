@@ -145,10 +145,19 @@ void cli_status_line(const char *text);
 /* What goes on, on a terminal that wants progress: a line that the next message takes the place of.
  * NULL takes it away. */
 void cli_doing(const cli_common *common, const char *what);
-/* For commands without a bar: Ctrl-C is told by cli_interrupted from now on, the second one ends the
- * process. */
+/* signals.c. SIGINT, SIGTERM and SIGHUP leave no temporary file or folder behind; one that the parent ignores
+ * (nohup, &) stays ignored. main() calls this first. */
+void cli_watch_signals(void);
+/* From now on the first signal is told by cli_interrupted, so that the command ends in good order. If it has not
+ * done so 1.5 s later (a driver that does not return), or with the second signal, the process ends at once. For
+ * commands without a bar. */
 void cli_catch_interrupts(void);
+void cli_release_interrupts(void); /* the first signal ends the process again */
 bool cli_interrupted(void);
+/* What was computed is being saved: the 1.5 s begin anew at its end. */
+void cli_saving(bool saving);
+/* In a child of fork: signals do what they do in a new process. */
+void cli_leave_signals(void);
 
 /* Writes --report and --trace when they were asked for. */
 int cli_write_report(const cli_command *command, const cli_common *common, clv_context *context,

@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "host/cli/cli.h"
 #include "host/cli/kernels.h"
@@ -15,7 +16,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,30 +59,18 @@ static const char *const usual_drivers[] = {
 
 /* ---- a folder of our own, for this process when the cache has no room for it ------------------ */
 
-static char temporary[PATH_MAX];
+static char temporary[PATH_MAX - 64];
 static pid_t temporary_owner;
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
 
 static void remove_temporary(void)
 {
-    if (getpid() == temporary_owner) nftw(temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (getpid() == temporary_owner) clv_temporary_remove(temporary);
 }
 
 static const char *temporary_folder(void)
 {
-    const char *base = secure_getenv("TMPDIR");
     if (*temporary) return temporary;
-    snprintf(temporary, sizeof temporary, "%s/cleave-drivers-XXXXXX",
-             base && *base == '/' ? base : "/tmp");
-    if (!mkdtemp(temporary)) {
-        temporary[0] = '\0';
-        return NULL;
-    }
+    if (!clv_temporary_folder("drivers", temporary, sizeof temporary)) return NULL;
     temporary_owner = getpid();
     atexit(remove_temporary);
     return temporary;

@@ -9,7 +9,7 @@
 #include "base/visible.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,8 +25,9 @@ static clv_status io_error(const clv_output *o, const char *doing)
 /* What the bytes end in, where that is no regular file. */
 static FILE *open_stream(const char *path)
 {
-    if (strcmp(path, "-") != 0) return fopen(path, "wbe");
-    const int copy = dup(STDOUT_FILENO);
+    const int descriptor = clv_file_descriptor(path);
+    if (descriptor < 0) return fopen(path, "wbe");
+    const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     FILE *file = copy < 0 ? NULL : fdopen(copy, "wb");
     if (!file && copy >= 0) close(copy);
     return file;
@@ -36,14 +37,12 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
 {
     struct stat info;
     *o = (clv_output){ .path = strcmp(path, "-") == 0 ? "standard output" : path };
-    const bool dash = strcmp(path, "-") == 0, there = !dash && stat(path, &info) == 0;
+    const bool ours = clv_file_descriptor(path) >= 0, there = !ours && stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
         return clv_fail(CLV_E_IO, "%s: is a directory; a file name is needed", path);
-    if (!dash && !(there && !S_ISREG(info.st_mode))) {
-        char real[PATH_MAX]; /* a link stays, and the file that it names is replaced */
-        if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real)) path = real;
-        o->target = clv_strdup(path);
-        if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+    o->target = clv_strdup(path);
+    if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+    if (!ours && !(there && !S_ISREG(info.st_mode))) {
         const clv_status status = clv_file_begin(path, &o->temporary);
         if (status) {
             clv_output_abandon(o);
@@ -51,8 +50,6 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
         }
         o->file = fopen(o->temporary, "wbe");
     } else {
-        o->target = clv_strdup(path);
-        if (!o->target) return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
         o->spooled = rewind;
         o->file = rewind ? tmpfile() : open_stream(path);
         o->shown = dash && !rewind && isatty(STDOUT_FILENO);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime on the device under test: transfers, a caller's kernel, a job, the program cache. */
-#define _GNU_SOURCE /* mkdtemp, nftw */
 #include "host/selftest/selftest.h"
 #include "host/synthetic/worse.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/temporary.h"
 #include "runtime/program/cache.h"
 #include "runtime/program/program.h"
 #include "runtime/record/context.h"
 
 #include <cleave/job.h>
 
-#include <ftw.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,12 +253,6 @@ static double worst_error(const settling *s)
     return worst;
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
 /* In one chunk into an empty cache; then in many chunks, with the program from the cache. */
 static void check_job_in(selftest *test, const char *cache, settling *s)
 {
@@ -298,19 +291,16 @@ static void check_job_in(selftest *test, const char *cache, settling *s)
 static void check_job(selftest *test)
 {
     char cache[4096];
-    const char *base = secure_getenv("TMPDIR");
     settling s = { clv_alloc_pages((size_t)UNITS * UNIT * sizeof(float)),
                    clv_alloc_pages((size_t)UNITS * UNIT * sizeof(float)) };
-    const int length =
-        snprintf(cache, sizeof cache, "%s/cleave-selftest-XXXXXX", base && *base ? base : "/tmp");
-    if (!s.from || !s.to || length >= (int)sizeof cache || !mkdtemp(cache)) {
+    if (!s.from || !s.to || !clv_temporary_folder("selftest", cache, sizeof cache)) {
         selftest_begin(test, "a job");
         selftest_end(test, clv_fail(CLV_E_IO, "no memory or no temporary folder"), 0, 0);
     } else {
         for (size_t i = 0; i < (size_t)UNITS * UNIT; ++i)
             s.from[i] = 0.5f + (float)i / (UNITS * UNIT);
         check_job_in(test, cache, &s);
-        nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        clv_temporary_remove(cache);
     }
     clv_free(s.from), clv_free(s.to);
 }

@@ -6,12 +6,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "probe/opencl/driver_cache.h"
 #include "probe/opencl/icd.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,26 +23,16 @@ extern char **environ;
 clv_status clv_nest_open(clv_nest *nest)
 {
     const char *places[] = { secure_getenv("TMPDIR"), "/tmp", "/dev/shm" };
-    for (size_t i = 0; i < CLV_LEN(places); ++i) {
-        if (!places[i] || *places[i] != '/') continue;
-        const int length =
-            snprintf(nest->base, sizeof nest->base, "%s/cleave-probe-XXXXXX", places[i]);
-        if (length > 0 && (size_t)length < sizeof nest->base && mkdtemp(nest->base)) return CLV_OK;
-    }
-    nest->base[0] = '\0';
+    for (size_t i = 0; i < CLV_LEN(places); ++i)
+        if (places[i] && *places[i] == '/' &&
+            clv_temporary_folder_in(places[i], "probe", nest->base, sizeof nest->base))
+            return CLV_OK;
     return clv_fail(CLV_E_IO, "probe: no place for a temporary folder: %s", strerror(errno));
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    (void)remove(path);
-    return 0; /* goes on with what can be removed */
 }
 
 void clv_nest_close(clv_nest *nest)
 {
-    if (*nest->base) nftw(nest->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (*nest->base) clv_temporary_remove(nest->base);
     nest->base[0] = '\0';
 }
 

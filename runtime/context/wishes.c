@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static clv_status read_mode(const clv_context_options *options, clv_wishes *w)
 {
@@ -90,14 +89,8 @@ static clv_status read_compilers(const clv_context_options *options, clv_wishes 
 static clv_status check_trace(void)
 {
     const char *path = clv_environment("CLEAVE_TRACE");
-    struct stat info;
-    char *temporary, expected[300];
-    if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
-        return CLV_OK;
-    if (strlen(path) < CLV_PATH_MOST && clv_file_begin(path, &temporary) == CLV_OK) {
-        clv_file_abandon(temporary);
-        return CLV_OK;
-    }
+    char expected[300];
+    if (!path || (strlen(path) < CLV_PATH_MOST && clv_file_check(path) == CLV_OK)) return CLV_OK;
     if (strlen(path) < CLV_PATH_MOST)
         snprintf(expected, sizeof expected, "a file that can be written (%.200s)",
                  clv_error_message());

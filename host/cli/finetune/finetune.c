@@ -190,7 +190,9 @@ static clv_status open_trainer(finetune_state *s)
 static clv_status write_model(finetune_state *s, const cli_train_plan *plan)
 {
     clv_error why = { 0 };
+    cli_saving(true);
     clv_status status = cli_folder_write(s->folder, s->args->output, &s->classes, s->trainer);
+    cli_saving(false);
     if (!status) {
         (void)unlink(s->file);
         return CLV_OK;

@@ -106,7 +106,10 @@ clv_status cli_train_save(const cli_train_plan *p, clv_trainer *trainer)
     char run[200];
     describe(p, run);
     const char *const metadata[] = { "cleave.run", run, NULL };
-    return clv_trainer_save(trainer, p->state, metadata);
+    cli_saving(true);
+    const clv_status status = clv_trainer_save(trainer, p->state, metadata);
+    cli_saving(false);
+    return status;
 }
 
 static clv_status resume(const cli_train_plan *p, clv_trainer *trainer)

@@ -156,6 +156,7 @@ static int converse(talk *t)
         code = cli_status(cli_running(), status);
         if (status == CLV_E_SHAPE && t->is_terminal) code = CLI_OK; /* another message may fit */
         if (cli_interrupted() && !t->is_terminal) code = CLI_INTERRUPTED;
+        cli_release_interrupts();
     }
     clv_text_clear(&message);
     return code;

@@ -156,6 +156,7 @@ int main(int argc, char **argv)
     const char *icds[32];
     size_t icd_count = 0;
     occupy_streams();
+    cli_watch_signals();
     setenv("HWLOC_HIDE_ERRORS", "2", 0); /* the probe's report says what is unknown */
     const int code = take_icds(&argc, argv, icds, CLV_LEN(icds), &icd_count);
     if (code >= 0) return code;

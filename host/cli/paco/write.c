@@ -4,8 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "host/io/formats/fits.h"
 #include "host/io/formats/npy.h"
@@ -13,9 +15,11 @@
 #include "host/io/pictures/png.h"
 #include "host/io/tables/csv.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int paco_maps_create(const paco_inputs *in, paco_maps *m)
 {
@@ -79,24 +83,52 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
     clv_fits_card_double(cards, "CENY", cy + 1, "row of the star, 1-based");
 }
 
-static clv_status write_map(const paco_args *a, const paco_inputs *in, const char *name,
-                            clv_type type, void *data, clv_fits_cards *cards)
+/* The files of the folder that are written so far: their digests go into the report, the last file, so that a
+ * set of two runs, or a half one, can be told from a whole one. */
+typedef struct written {
+    const char *folder;
+    clv_json *digests;
+} written;
+
+/* "DIR/NAME"; NULL with the message. Free with clv_free. */
+static char *path_in(const char *folder, const char *name)
 {
+    char *path = clv_folder_path(folder, name);
+    if (!path) (void)clv_fail(CLV_E_MEMORY, "no memory for a path");
+    return path;
+}
+
+/* Of what is on disk now, not of what was meant to be there. */
+static clv_status note_digest(written *w, const char *path, const char *name)
+{
+    char *data, hex[65];
+    size_t length;
+    CLV_TRY(clv_file_read(path, SIZE_MAX / 2, &data, &length));
+    const clv_digest digest = clv_sha256(data, length);
+    clv_free(data);
+    clv_digest_hex(&digest, hex);
+    clv_json_add_string(w->digests, name, hex);
+    return CLV_OK;
+}
+
+static clv_status write_map(written *w, const paco_args *a, const paco_inputs *in,
+                            const char *map_name, clv_type type, void *data, clv_fits_cards *cards)
+{
+    char name[16];
     clv_file_array map = { .type = type, .rank = in->channels_used > 1 ? 3 : 2, .data = data };
     size_t *dims = map.shape + map.rank - 2;
     dims[0] = in->height, dims[1] = in->width;
     if (map.rank == 3) map.shape[0] = in->channels_used;
-    clv_text path = { 0 };
-    clv_text_add(&path, "%s/%s.%s", a->output, name, a->format ? "npy" : "fits");
-    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
-    if (!status)
-        status =
-            a->format ? clv_npy_write(path.data, &map) : clv_fits_write(path.data, &map, cards);
-    clv_text_clear(&path);
+    snprintf(name, sizeof name, "%s.%s", map_name, a->format ? "npy" : "fits");
+    char *path = path_in(w->folder, name);
+    if (!path) return CLV_E_MEMORY;
+    clv_status status = a->format ? clv_npy_write(path, &map) : clv_fits_write(path, &map, cards);
+    if (!status) status = note_digest(w, path, name);
+    clv_free(path);
     return status;
 }
 
-static clv_status write_detections(const paco_args *a, const paco_maps *m)
+static clv_status write_detections(written *w, const paco_maps *m)
 {
     static const char *const names[] = {
         "channel", "x", "y", "separation_px", "position_angle_deg", "snr", "flux", "sigma"
@@ -112,17 +144,16 @@ static clv_status write_detections(const paco_args *a, const paco_maps *m)
         clv_csv_number(&csv, d->snr), clv_csv_number(&csv, d->flux), clv_csv_number(&csv, d->sigma);
         clv_csv_end_row(&csv);
     }
-    clv_text path = { 0 };
-    clv_text_add(&path, "%s/detections.csv", a->output);
-    const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path")
-                                          : clv_csv_write(&csv, path.data);
-    clv_text_clear(&path);
+    char *path = path_in(w->folder, "detections.csv");
+    clv_status status = path ? clv_csv_write(&csv, path) : CLV_E_MEMORY;
+    if (!status) status = note_digest(w, path, "detections.csv");
+    clv_free(path);
     clv_csv_clear(&csv);
     return status;
 }
 
 /* The S/N map (of the channel with the highest peak) with detections circled. */
-static clv_status write_picture(const paco_args *a, const paco_inputs *in, const paco_maps *m)
+static clv_status write_picture(written *w, const paco_inputs *in, const paco_maps *m)
 {
     enum { MOST_MARKS = 100 };
     clv_map_mark marks[MOST_MARKS];
@@ -152,27 +183,42 @@ static clv_status write_picture(const paco_args *a, const paco_inputs *in, const
                                   .marks = marks,
                                   .mark_count = count };
     clv_image image = { 0 };
-    clv_text path = { 0 };
-    clv_text_add(&path, "%s/snr.png", a->output);
-    clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
+    char *path = path_in(w->folder, "snr.png");
+    clv_status status = path ? CLV_OK : CLV_E_MEMORY;
     if (!status)
         status = clv_map_draw(m->snr + channel * plane, in->height, in->width, &style, &image);
-    if (!status) status = clv_png_write(path.data, &image);
+    if (!status) status = clv_png_write(path, &image);
+    if (!status) status = note_digest(w, path, "snr.png");
     clv_image_clear(&image);
-    clv_text_clear(&path);
+    clv_free(path);
     return status;
 }
 
-static clv_status write_report(const paco_args *a, clv_report *report)
+static clv_status write_report(written *w, const clv_report *report)
 {
-    clv_text path = { 0 };
-    char *json = clv_report_json(report);
-    clv_text_add(&path, "%s/report.json", a->output);
-    const clv_status status = !json || path.failed
-                                  ? clv_fail(CLV_E_MEMORY, "no memory for the report")
-                                  : clv_file_write(path.data, json, strlen(json));
-    free(json);
-    clv_text_clear(&path);
+    clv_json *root = NULL;
+    char *text = clv_report_json(report), *path = path_in(w->folder, "report.json");
+    clv_status status = text && path ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the report");
+    if (!status) status = clv_json_parse(path, text, strlen(text), &root);
+    if (!status) {
+        clv_json_add_copy(root, "sha256", w->digests);
+        status = clv_json_write(root, path);
+    }
+    clv_json_free(root);
+    clv_free(path);
+    free(text);
+    return status;
+}
+
+/* The report stands for a whole set: an old one goes before its set does. */
+static clv_status drop_report(const written *w)
+{
+    char *path = path_in(w->folder, "report.json");
+    if (!path) return CLV_E_MEMORY;
+    const bool gone = unlink(path) == 0 || errno == ENOENT;
+    const clv_status status =
+        gone ? CLV_OK : clv_fail(CLV_E_IO, "%s: cannot remove: %s", path, strerror(errno));
+    clv_free(path);
     return status;
 }
 
@@ -183,14 +229,16 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     for (size_t i = 0; i < in->cards.count; ++i)
         clv_fits_card_carry(&own, in->cards.items[i].text);
     add_cards(a, in, &own);
+    written w = { a->output, clv_json_object() };
     clv_status status = clv_dir_make(a->output);
-    if (!status) status = write_map(a, in, "a", CLV_F64, m->a, &own);
-    if (!status) status = write_map(a, in, "b", CLV_F64, m->b, &own);
-    if (!status) status = write_map(a, in, "snr", CLV_F32, m->snr, &own);
-    if (!status) status = write_map(a, in, "flux", CLV_F32, m->flux, &own);
-    if (!status) status = write_map(a, in, "sigma", CLV_F32, m->sigma, &own);
-    if (!status) status = write_detections(a, m);
-    if (!status) status = write_picture(a, in, m);
+    if (!status) status = drop_report(&w);
+    if (!status) status = write_map(&w, a, in, "a", CLV_F64, m->a, &own);
+    if (!status) status = write_map(&w, a, in, "b", CLV_F64, m->b, &own);
+    if (!status) status = write_map(&w, a, in, "snr", CLV_F32, m->snr, &own);
+    if (!status) status = write_map(&w, a, in, "flux", CLV_F32, m->flux, &own);
+    if (!status) status = write_map(&w, a, in, "sigma", CLV_F32, m->sigma, &own);
+    if (!status) status = write_detections(&w, m);
+    if (!status) status = write_picture(&w, in, m);
     clv_fits_cards_clear(&own);
     if (!status) {
         clv_report_note_text(report, "operation", "paco");
@@ -205,7 +253,8 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "threshold", a->threshold);
         clv_report_note(report, "detections", (double)m->detection_count);
         clv_report_note(report, "command_s", clv_now() - started);
-        status = write_report(a, report);
+        status = write_report(&w, report);
     }
+    clv_json_free(w.digests);
     return cli_status(cli_running(), status);
 }

@@ -11,7 +11,6 @@
 #include "probe/report/report_text.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,19 +57,11 @@ static void make_table(probe_args *a, cli_option *table)
 
 enum { OPTION_ROWS = 18 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 static int progress(const char *doing, void *user)
 {
     const probe_args *args = user;
     if (!args->quiet && cli_has_status_line()) cli_status_line(doing);
-    return interrupted;
+    return cli_interrupted();
 }
 
 static void end_progress(const probe_args *args)
@@ -223,8 +214,7 @@ static int run(int argc, char **argv)
     if ((code = cli_check_files(&cli_probe, NULL, &input, 1, &output, 1)) >= 0) return code;
     if (args.check) cli_kernels_forget(); /* what is wrong with a device may lie in them */
 
-    const struct sigaction action = { .sa_handler = on_signal };
-    sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL);
+    cli_catch_interrupts();
     clv_probe_report *report;
     const clv_status status = clv_probe_run(&options, &report);
     end_progress(&args);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Temporary files and folders: locks, removal from a signal's handler, sweeping. */
+#define _GNU_SOURCE
+#include "base/temporary.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MOST = 64,          /* temporaries of a process at one time */
+    MOST_FOLDERS = 64,  /* that were swept; later ones are not */
+    MOST_NAMES = 20000, /* of a folder, that a sweep reads */
+    DEEPEST = 12,       /* folders in folders: ours are three deep */
+    STALE_S = 60,       /* a lock comes a moment after its file: younger files may have a process */
+};
+
+/* A handler reads these while another thread may write: `turn` is odd while the name changes. */
+typedef struct slot {
+    atomic_uint turn;
+    atomic_bool used;
+    int lock;
+    char path[PATH_MAX];
+} slot;
+
+static slot slots[MOST];
+static pid_t owner; /* whose they are: a child of fork has copies, and no right to remove them */
+static clv_mutex guard =
+    PTHREAD_MUTEX_INITIALIZER; /* of both, and of the folders that were swept */
+static uint64_t swept[MOST_FOLDERS];
+static size_t swept_count;
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+/* After fork nothing in the list is ours. */
+static void begin_anew(void)
+{
+    if (owner == getpid()) return;
+    for (size_t i = 0; i < MOST; ++i) {
+        if (atomic_load(&slots[i].used))
+            close(slots[i].lock); /* the parent holds the lock with its own */
+        atomic_store(&slots[i].used, false);
+    }
+    owner = getpid();
+}
+
+static bool note(const char *path, int lock)
+{
+    pthread_mutex_lock(&guard);
+    begin_anew();
+    size_t i = 0;
+    while (i < MOST && atomic_load(&slots[i].used))
+        ++i;
+    const bool fits = i < MOST && strlen(path) < sizeof slots[i].path;
+    if (fits) {
+        atomic_fetch_add(&slots[i].turn, 1);
+        clv_copy_string(slots[i].path, sizeof slots[i].path, path);
+        slots[i].lock = lock;
+        atomic_store(&slots[i].used, true);
+        atomic_fetch_add(&slots[i].turn, 1);
+    }
+    pthread_mutex_unlock(&guard);
+    if (!fits) errno = EMFILE;
+    return fits;
+}
+
+void clv_temporary_forget(const char *path)
+{
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < MOST && owner == getpid(); ++i) {
+        if (!atomic_load(&slots[i].used) || strcmp(slots[i].path, path) != 0) continue;
+        atomic_store(&slots[i].used, false);
+        close(slots[i].lock);
+    }
+    pthread_mutex_unlock(&guard);
+}
+
+/* ---- removal: system calls only, since a handler does it too ---------------------------------- */
+
+struct entry { /* of the kernel */
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static void remove_at(int parent, const char *name, int depth)
+{
+    _Alignas(struct entry) char bytes[2048];
+    if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || depth == DEEPEST)
+        return;
+    const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return;
+    for (long got; (got = syscall(SYS_getdents64, folder, bytes, sizeof bytes)) > 0;) {
+        for (long at = 0; at < got;) {
+            const struct entry *e = (const struct entry *)(const void *)(bytes + at);
+            at += e->length;
+            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+                remove_at(folder, e->name, depth + 1);
+        }
+    }
+    close(folder);
+    (void)unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void clv_temporary_remove(const char *path)
+{
+    const int before = errno;
+    remove_at(AT_FDCWD, path, 0);
+    clv_temporary_forget(path);
+    errno = before;
+}
+
+void clv_temporaries_remove(void)
+{
+    const int before = errno;
+    for (size_t i = 0; i < MOST && owner == getpid(); ++i) {
+        char path[PATH_MAX];
+        const unsigned turn = atomic_load(&slots[i].turn);
+        if (turn & 1 || !atomic_load(&slots[i].used)) continue;
+        memcpy(path, slots[i].path, sizeof path);
+        if (atomic_load(&slots[i].turn) == turn) remove_at(AT_FDCWD, path, 0);
+    }
+    errno = before;
+}
+
+/* ---- making ----------------------------------------------------------------------------------- */
+
+/* On success the list keeps the descriptor. */
+static bool hold(const char *path, int fd)
+{
+    (void)flock(fd,
+                LOCK_EX | LOCK_NB); /* some file systems have no locks: there nothing is swept */
+    if (note(path, fd)) return true;
+    const int why = errno;
+    close(fd);
+    remove_at(AT_FDCWD, path, 0);
+    errno = why;
+    return false;
+}
+
+bool clv_temporary_file(const char *path, mode_t mode)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    return fd >= 0 && hold(path, fd);
+}
+
+bool clv_temporary_folder_in(const char *place, const char *kind, char *path, size_t capacity)
+{
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "cleave-%s-", kind);
+    clv_temporaries_sweep(place, prefix, "");
+    const int length = snprintf(path, capacity, "%s/%sXXXXXX", place, prefix);
+    if (length <= 0 || (size_t)length >= capacity) {
+        errno = ENAMETOOLONG;
+        *path = '\0';
+        return false;
+    }
+    const int fd = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0 && hold(path, fd)) return true;
+    *path = '\0';
+    return false;
+}
+
+bool clv_temporary_folder(const char *kind, char *path, size_t capacity)
+{
+    const char *base = secure_getenv("TMPDIR");
+    return clv_temporary_folder_in(base && *base == '/' ? base : "/tmp", kind, path, capacity);
+}
+
+/* ---- sweeping --------------------------------------------------------------------------------- */
+
+/* Whether nobody has looked there yet. */
+static bool is_first_look(const char *folder, const char *prefix)
+{
+    uint64_t hash = clv_fnv1a(CLV_FNV1A, folder, strlen(folder) + 1);
+    hash = clv_fnv1a(hash, prefix, strlen(prefix));
+    pthread_mutex_lock(&guard);
+    bool first = swept_count < MOST_FOLDERS;
+    for (size_t i = 0; i < swept_count; ++i)
+        if (swept[i] == hash) first = false;
+    if (first) swept[swept_count++] = hash;
+    pthread_mutex_unlock(&guard);
+    return first;
+}
+
+/* Its process has ended: it is ours, is old enough, and nobody holds its lock. */
+static void sweep_one(int parent, const char *name, time_t now)
+{
+    struct stat info, opened;
+    if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) || info.st_uid != geteuid() ||
+        !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) || now - info.st_mtime < STALE_S)
+        return;
+    const int fd = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    if (fstat(fd, &opened) == 0 && opened.st_ino == info.st_ino &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        remove_at(parent, name, 0);
+    close(fd);
+}
+
+void clv_temporaries_sweep(const char *folder, const char *prefix, const char *ending)
+{
+    if (!is_first_look(folder, prefix)) return;
+    const int before = errno;
+    const time_t now = time(NULL);
+    DIR *stream = opendir(folder);
+    const struct dirent *entry;
+    for (size_t i = 0; stream && i < MOST_NAMES && (entry = readdir(stream)); ++i)
+        if (clv_starts_with(entry->d_name, prefix) && clv_ends_with(entry->d_name, ending))
+            sweep_one(dirfd(stream), entry->d_name, now);
+    if (stream) closedir(stream);
+    errno = before;
+}

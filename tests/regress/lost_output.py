@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A standard output that takes nothing is told by exit code 1, in every command that prints.
+
+`--help`, `--version`, `cache`, `blobs --preview` and `finetune` ended with 0 when the disk was full or standard output
+was closed.
+
+usage: lost_output.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
+import subprocess
+import sys
+
+import kit
+
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+
+def lines():
+    help_text = kit.run("--help").stdout.decode()
+    commands = [line.split()[0] for line in help_text.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+    kit.same("commands", len(commands) >= 15, True)
+    yield from (["--help"], ["-V"], ["--version"], ["help"])
+    for name in commands:
+        yield [name, "--help"]
+        yield ["help", name]
+        yield [name, "--version"]
+    yield ["cache"]
+    yield ["cache", "path"]
+    yield ["cache", "stat"]
+    yield ["probe"]
+    yield ["probe", "--json"]
+    yield ["probe", "--print-mode"]
+    yield ["blobs", kit.movie(), "--preview", "0"]
+    yield ["link", kit.write("spots.csv", kit.SPOTS), "--search", "2", "-o", "-"]
+    text_embed.make_model("model")
+    kit.write("texts.txt", "the cats\nunaffable running\n")
+    kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
+    yield ["tokenize", "model", "-i", "texts.txt", "-o", "-"]
+    yield ["embed", "model", "-i", "texts.txt", "-o", "-"]
+    yield ["finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1"]
+    yield ["classify", "classes", "-i", "texts.txt", "-o", "-"]
+    yield ["demo", "-o", "made", "--mode", "reference"]
+
+
+def shell(line, redirection):
+    return subprocess.run(["sh", "-c", '"$@" ' + redirection, "sh", kit.CLEAVE, *line], env=kit.PLAIN,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=300)
+
+
+for each in lines():
+    told = " ".join(each)
+    done = shell(each, "")
+    if done.returncode or not done.stdout:
+        kit.wrong("%s: exit code %d, %d bytes: %r" % (told, done.returncode, len(done.stdout), done.stderr))
+    for where in "> /dev/full", ">&-":
+        done = shell(each, where)
+        if done.returncode != 1 or not done.stderr:
+            kit.wrong("%s %s: exit code %d, %r" % (told, where, done.returncode, done.stderr))
+kit.finish()

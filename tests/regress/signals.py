@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Signals end the command soon, leave no temporary, and stay ignored where the parent ignores them.
+
+SIGINT and SIGHUP that the parent ignores (nohup, a job behind `&`) were caught; SIGHUP left temporary files and
+folders; a cancel could take 9 seconds, and for ever where a kernel does not end (tests/faults/test_job_held.c)."""
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import kit
+
+FRAMES, SIZE = 4000, 64
+BIG = kit.movie("big.npy", frames=FRAMES, size=SIZE)
+LINE = ["blobs", BIG, "--mode", "reference", "-o", "out/spots.csv", "--sigmas", "1", "2", "3"][:6]
+os.mkdir("out")
+os.mkdir("temporary")
+HERE = dict(kit.PLAIN, TMPDIR=os.path.abspath("temporary"))
+
+
+def start(ignored=(), line=None, environment=None):
+    def before():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+    return subprocess.Popen([kit.CLEAVE, *(line or LINE)], env=environment or HERE, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=before)
+
+
+def wait_for_temporary(process, folder="out"):
+    until = time.time() + 60
+    while not any("cleave-" in name for name in os.listdir(folder)):
+        if process.poll() is not None or time.time() > until:
+            kit.wrong("no temporary was seen in %s: %s" % (folder, process.poll()))
+            return
+        time.sleep(0.002)
+
+
+def ends(process, told, code):
+    began = time.time()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        kit.wrong("%s: does not end" % told)
+        process.wait()
+    took = time.time() - began
+    said = process.stderr.read()
+    if process.returncode != code:
+        kit.wrong("%s: exit code %s, expected %s: %r" % (told, process.returncode, code, said))
+    if took > 2:
+        kit.wrong("%s: took %.1f s" % (told, took))
+    for folder in "out", "temporary":
+        kit.same("%s: what stays in %s" % (told, folder), os.listdir(folder), [])
+
+
+def cancelled():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        process = start()
+        wait_for_temporary(process)
+        process.send_signal(number)
+        ends(process, "one %s" % number.name, 130)
+        process = start()
+        wait_for_temporary(process)
+        process.send_signal(number)
+        process.send_signal(signal.SIGINT if number == signal.SIGTERM else signal.SIGTERM)
+        process.wait()
+        if process.returncode not in (130, -signal.SIGINT, -signal.SIGTERM):
+            kit.wrong("two signals: exit code %s" % process.returncode)
+        kit.same("two signals, first %s: what stays" % number.name, os.listdir("out"), [])
+
+
+def ignored():
+    for number in signal.SIGINT, signal.SIGHUP, signal.SIGTERM:
+        process = start([number])
+        wait_for_temporary(process)
+        for _ in range(3):
+            process.send_signal(number)
+            time.sleep(0.02)
+        process.wait(120)
+        kit.same("%s is ignored: exit code" % number.name, process.returncode, 0)
+        kit.same("%s is ignored: output" % number.name, os.listdir("out"), ["spots.csv"])
+        os.remove("out/spots.csv")
+        probe(number, [number], 0)
+
+
+def probe(number, ignores, code):
+    """A helper waits for a driver's library that comes from a pipe and says nothing: for 3 s at most."""
+    environment = dict(kit.ENVIRONMENT, TMPDIR=os.path.abspath("temporary"), CLEAVE_CACHE="0")
+    process = start(ignores, ["--icd", os.path.abspath("slow.so"), "probe", "--list", "--timeout", "3"], environment)
+    wait_for_temporary(process, "temporary")
+    time.sleep(0.3)
+    process.send_signal(number)
+    if code:
+        ends(process, "probe and one %s" % number.name, code)
+        return
+    process.wait(60)
+    kit.same("probe under an ignored %s" % number.name, process.returncode, 0)
+    kit.same("its folders", os.listdir("temporary"), [])
+
+
+def slow_driver():
+    """A library whose constructor sleeps."""
+    kit.write("slow.c", "#include <unistd.h>\n__attribute__((constructor)) static void wait(void) { sleep(60); }\n")
+    return subprocess.run(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c"], check=False).returncode == 0
+
+
+cancelled()
+if slow_driver():
+    ignored()
+    for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        probe(each, [], 130)
+else:
+    kit.wrong("no C compiler for the driver that is slow")
+kit.finish()
