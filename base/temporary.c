@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -53,30 +54,39 @@ static void begin_anew(void)
     if (owner == getpid()) return;
     for (size_t i = 0; i < MOST; ++i) {
         if (atomic_load(&slots[i].used))
-            close(slots[i].lock); /* the parent holds the lock with its own */
+            (void)close(slots[i].lock); /* the parent holds the lock with its own */
         atomic_store(&slots[i].used, false);
     }
     owner = getpid();
 }
 
-static bool note(const char *path, int lock)
+/* Before it is made: a signal may come at any time. Gives its slot, or NULL. */
+static slot *note(const char *path)
 {
+    slot *s = NULL;
     pthread_mutex_lock(&guard);
     begin_anew();
-    size_t i = 0;
-    while (i < MOST && atomic_load(&slots[i].used))
-        ++i;
-    const bool fits = i < MOST && strlen(path) < sizeof slots[i].path;
-    if (fits) {
-        atomic_fetch_add(&slots[i].turn, 1);
-        clv_copy_string(slots[i].path, sizeof slots[i].path, path);
-        slots[i].lock = lock;
-        atomic_store(&slots[i].used, true);
-        atomic_fetch_add(&slots[i].turn, 1);
+    for (size_t i = 0; i < MOST && !s; ++i)
+        if (!atomic_load(&slots[i].used)) s = &slots[i];
+    if (s && strlen(path) < sizeof s->path) {
+        atomic_fetch_add(&s->turn, 1);
+        clv_copy_string(s->path, sizeof s->path, path);
+        s->lock = -1;
+        atomic_store(&s->used, true);
+        atomic_fetch_add(&s->turn, 1);
+    } else {
+        errno = s ? ENAMETOOLONG : EMFILE;
+        s = NULL;
     }
     pthread_mutex_unlock(&guard);
-    if (!fits) errno = EMFILE;
-    return fits;
+    return s;
+}
+
+/* It could not be made: the name is somebody else's. Keeps errno. */
+static bool unnote(slot *s)
+{
+    atomic_store(&s->used, false);
+    return false;
 }
 
 void clv_temporary_forget(const char *path)
@@ -85,7 +95,7 @@ void clv_temporary_forget(const char *path)
     for (size_t i = 0; i < MOST && owner == getpid(); ++i) {
         if (!atomic_load(&slots[i].used) || strcmp(slots[i].path, path) != 0) continue;
         atomic_store(&slots[i].used, false);
-        close(slots[i].lock);
+        if (slots[i].lock >= 0) close(slots[i].lock);
     }
     pthread_mutex_unlock(&guard);
 }
@@ -142,23 +152,50 @@ void clv_temporaries_remove(void)
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
-/* On success the list keeps the descriptor. */
-static bool hold(const char *path, int fd)
+/* Some file systems have no locks: there nothing is swept, since nothing can be locked. */
+static void hold(slot *s, int fd)
 {
-    (void)flock(fd,
-                LOCK_EX | LOCK_NB); /* some file systems have no locks: there nothing is swept */
-    if (note(path, fd)) return true;
-    const int why = errno;
-    close(fd);
-    remove_at(AT_FDCWD, path, 0);
-    errno = why;
-    return false;
+    (void)flock(fd, LOCK_EX | LOCK_NB);
+    s->lock = fd;
 }
 
 bool clv_temporary_file(const char *path, mode_t mode)
 {
+    slot *s = note(path);
+    if (!s) return false;
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    return fd >= 0 && hold(path, fd);
+    if (fd < 0) return unnote(s);
+    hold(s, fd);
+    return true;
+}
+
+/* As mkdtemp, but the name is known before. */
+static bool make_folder(char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    enum { RANDOM = 6, ATTEMPTS = 100 };
+    char *end = path + strlen(path) - RANDOM;
+    for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
+        unsigned char bytes[RANDOM];
+        if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return false;
+        for (size_t i = 0; i < RANDOM; ++i)
+            end[i] = letters[bytes[i] % (sizeof letters - 1)];
+        slot *s = note(path);
+        if (!s) return false;
+        if (mkdir(path, 0700)) {
+            unnote(s);
+            if (errno == EEXIST) continue;
+            return false;
+        }
+        const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0) {
+            hold(s, fd);
+            return true;
+        }
+        (void)rmdir(path);
+        return unnote(s);
+    }
+    return false;
 }
 
 bool clv_temporary_folder_in(const char *place, const char *kind, char *path, size_t capacity)
@@ -167,13 +204,9 @@ bool clv_temporary_folder_in(const char *place, const char *kind, char *path, si
     snprintf(prefix, sizeof prefix, "cleave-%s-", kind);
     clv_temporaries_sweep(place, prefix, "");
     const int length = snprintf(path, capacity, "%s/%sXXXXXX", place, prefix);
-    if (length <= 0 || (size_t)length >= capacity) {
-        errno = ENAMETOOLONG;
-        *path = '\0';
-        return false;
-    }
-    const int fd = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd >= 0 && hold(path, fd)) return true;
+    const bool fits = length > 0 && (size_t)length < capacity;
+    if (fits && make_folder(path)) return true;
+    if (!fits) errno = ENAMETOOLONG;
     *path = '\0';
     return false;
 }

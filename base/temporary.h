@@ -12,7 +12,7 @@
 
 /* Makes the empty file `path`, which must not exist, and locks it. False: errno says why. */
 bool clv_temporary_file(const char *path, mode_t mode);
-/* mkdtemp in $TMPDIR, else /tmp: "cleave-KIND-XXXXXX", locked. Sweeps that folder before. False: errno. */
+/* A folder that only its owner can use in $TMPDIR, else /tmp: "cleave-KIND-" and six letters, locked. Sweeps that folder before. False: errno. */
 bool clv_temporary_folder(const char *kind, char *path, size_t capacity);
 /* The same in the folder `place`. */
 bool clv_temporary_folder_in(const char *place, const char *kind, char *path, size_t capacity);

@@ -56,7 +56,7 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
     for (size_t i = 0; i < machine->report.icd_count; ++i)
         if (unknown[i])
             suspects[i].verdict = clv_verdict_judge(&machine->report, i, suspects[i].reason);
-    clv_verdicts_keep(&machine->report, unknown);
+    clv_verdicts_keep(machine, unknown);
     return CLV_OK;
 }
 

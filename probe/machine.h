@@ -21,7 +21,8 @@ typedef struct clv_machine {
     size_t icd_capacity, pci_gpu_capacity, platform_capacity, device_capacity, warning_capacity,
         cache_capacity;
     struct clv_machine_text *texts;
-    bool failed; /* memory ran out somewhere: check once, at the end */
+    bool hindered; /* a helper was ended, or could not begin, for reasons outside the driver */
+    bool failed;   /* memory ran out somewhere: check once, at the end */
 } clv_machine;
 
 clv_machine *clv_machine_create(void);       /* everything unknown; NULL without memory */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/options.h"
 #include "probe/judge/decide.h"
 #include "probe/memory/free_memory.h"
@@ -60,6 +61,7 @@ static clv_status find_facts(clv_machine *machine, const clv_probe_options *opti
 {
     if (options->simulate) return clv_snapshot_load(machine, options->simulate, options->scenario);
     if (options->isolate) return clv_isolated_enumerate(machine, options);
+    CLV_TRY(clv_fork_check(clv_opencl_born(), "probe"));
     clv_host_facts(machine, "");
     look_in_process(machine);
     return CLV_OK;
@@ -105,7 +107,7 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
     if (!status) status = clv_measure_devices(machine, options, wanted);
     clv_free(wanted);
     if (!status && options->check && options->isolate && !orders->devices)
-        clv_verdicts_keep(&machine->report, NULL);
+        clv_verdicts_keep(machine, NULL);
     return status ? status : clv_decide(machine, orders);
 }
 

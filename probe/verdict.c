@@ -165,16 +165,18 @@ clv_verdict clv_verdict_recall(const clv_probe_report *report, size_t icd,
     return verdict;
 }
 
-static void keep(const clv_probe_report *report, size_t icd)
+static void keep(const clv_machine *machine, size_t icd)
 {
+    const clv_probe_report *report = &machine->report;
     const clv_probe_icd *driver = &report->icds[icd];
     char path[PATH_MAX], reason[CLV_VERDICT_REASON];
+    const bool good = clv_verdict_judge(report, icd, reason) == CLV_VERDICT_GOOD;
+    if (!good && machine->hindered) return; /* passing trouble: the next run looks again */
     char *text = NULL, *key = make_key(report, driver);
     if (!key || !make_path(key, path, sizeof path)) {
         clv_json_text_free(key);
         return;
     }
-    const bool good = clv_verdict_judge(report, icd, reason) == CLV_VERDICT_GOOD;
     clv_json *root = clv_json_object();
     clv_json_add_string(root, "schema", "cleave.driver-verdict/1");
     clv_json_add_string(root, "key", key);
@@ -190,8 +192,9 @@ static void keep(const clv_probe_report *report, size_t icd)
     clv_json_free(root);
 }
 
-void clv_verdicts_keep(const clv_probe_report *report, const bool *wanted)
+void clv_verdicts_keep(const clv_machine *machine, const bool *wanted)
 {
+    const clv_probe_report *report = &machine->report;
     for (size_t i = 0; i < report->icd_count; ++i)
-        if ((!wanted || wanted[i]) && report->icds[i].library) keep(report, i);
+        if ((!wanted || wanted[i]) && report->icds[i].library) keep(machine, i);
 }

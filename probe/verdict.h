@@ -24,8 +24,8 @@ clv_verdict clv_verdict_judge(const clv_probe_report *report, size_t icd,
 clv_verdict clv_verdict_recall(const clv_probe_report *report, size_t icd,
                                char reason[CLV_VERDICT_REASON]);
 
-/* Keeps the verdict of every driver in `wanted` ([icd_count]; NULL: all). Without a cache directory
- * nothing happens. */
-void clv_verdicts_keep(const clv_probe_report *report, const bool *wanted);
+/* Keeps the verdict of every driver in `wanted` ([icd_count]; NULL: all), no bad one when a helper was hindered.
+ * Without a cache directory nothing happens. */
+void clv_verdicts_keep(const clv_machine *machine, const bool *wanted);
 
 #endif

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- the helper's path ----------------------------------------------------------------------- */
@@ -89,6 +90,35 @@ static const char *signal_name(int number)
     default:
         return "signal";
     }
+}
+
+bool clv_has_tight_limits(void)
+{
+    static const struct {
+        int what;
+        rlim_t roomy; /* what no driver has been seen to miss */
+    } limits[] = {
+        { RLIMIT_AS, (rlim_t)1 << 40 }, { RLIMIT_DATA, (rlim_t)1 << 40 },
+        { RLIMIT_CPU, 86400 },          { RLIMIT_FSIZE, (rlim_t)1 << 30 },
+        { RLIMIT_NOFILE, 256 },         { RLIMIT_STACK, 1 << 20 },
+        { RLIMIT_NPROC, 512 },
+    };
+    for (size_t i = 0; i < CLV_LEN(limits); ++i) {
+        struct rlimit limit;
+        if (getrlimit(limits[i].what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+            limit.rlim_cur < limits[i].roomy)
+            return true;
+    }
+    return false;
+}
+
+bool clv_child_was_hindered(const clv_child *child)
+{
+    static const int outside[] = { SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ };
+    if (child->end == CLV_CHILD_NOT_STARTED || clv_has_tight_limits()) return true;
+    for (size_t i = 0; i < CLV_LEN(outside); ++i)
+        if (child->end == CLV_CHILD_SIGNALED && child->code == outside[i]) return true;
+    return false;
 }
 
 const char *clv_child_failure(const clv_child *child, double timeout_s, char *message,
@@ -169,6 +199,7 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
         status = "no_platform";
         clv_copy_string(message, sizeof message, "the driver loads but offers no platform");
     }
+    if (status && clv_child_was_hindered(child)) machine->hindered = true;
     icd->status = status ? status : "ok";
     icd->message = status ? clv_machine_keep(machine, message) : NULL;
 }

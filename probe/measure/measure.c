@@ -214,9 +214,13 @@ static void read_answer(const campaign *c, const clv_task *task, errand job, dou
         failure = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
+    const bool hindered = failure            ? clv_child_was_hindered(&task->child)
+                          : device->check.ok ? false
+                                             : clv_has_tight_limits();
+    if (hindered) c->machine->hindered = true;
     if (failure) note_failure(c, device, job, message);
-    /* of a caller in a hurry nothing is learned but that; what is free now is old a minute later */
-    if (job != TRIAL && !task_was_hurried(task, job, timeout_s)) keep(c, task->about);
+    /* of a caller in a hurry, or whose helpers were ended by others, nothing is learned but that; what is free now is old a minute later */
+    if (job != TRIAL && !hindered && !task_was_hurried(task, job, timeout_s)) keep(c, task->about);
 }
 
 static clv_status prepare(const campaign *c, clv_nest *nest, const char *helper, const char *job,

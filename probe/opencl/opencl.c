@@ -3,8 +3,10 @@
 #include "probe/opencl/opencl.h"
 
 #include "base/alloc.h"
+#include "base/fork.h"
 #include "probe/opencl/query.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* A driver that claims more entries than this is not believed. */
@@ -288,9 +290,17 @@ static void add_platform(clv_machine *machine, unsigned ordinal, cl_platform_id 
     add_devices(machine, machine->report.platform_count - 1, id);
 }
 
+static atomic_uint born;
+
+unsigned clv_opencl_born(void)
+{
+    return atomic_load(&born);
+}
+
 void clv_opencl_enumerate(clv_machine *machine)
 {
     cl_uint count = 0;
+    atomic_store(&born, clv_fork_generation());
     if (clGetPlatformIDs(0, NULL, &count) != CL_SUCCESS || count == 0) return;
     if (count > MOST_PLATFORMS) count = MOST_PLATFORMS;
     cl_platform_id *ids = clv_zalloc(count, sizeof *ids);

@@ -9,6 +9,9 @@
  * that the loader knows. Nothing a driver answers is an error; without memory machine->failed. */
 void clv_opencl_enumerate(clv_machine *machine);
 
+/* In which generation (base/fork.h) drivers were loaded here; 0: in none. */
+unsigned clv_opencl_born(void);
+
 /* The answers that only one vendor gives: PCI address, free memory, integrated or not, ... */
 void clv_opencl_vendor_facts(clv_machine *machine, clv_probe_device *device);
 

@@ -203,7 +203,8 @@ class Context(InThisProcess):
     def check_process(self) -> None:
         """ArgumentError in a child of a fork."""
         if self._pid != os.getpid():
-            raise ArgumentError("context: made before a fork; make one in this process")
+            raise ArgumentError("context: made before a fork, and OpenCL drivers do not work across one: start "
+                                "the process with multiprocessing.get_context(\"spawn\")")
 
     def acquire(self) -> int:
         """The library's pointer; close() waits until release() was called as often."""

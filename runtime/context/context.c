@@ -7,9 +7,11 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "probe/helper/isolate.h"
+#include "probe/opencl/opencl.h"
 #include "runtime/context/wishes.h"
 #include "runtime/job/plain.h"
 #include "runtime/job/run.h"
@@ -123,10 +125,12 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     CLV_TRY(clv_take_struct(&options, sizeof options, given, "clv_context_create",
                             "clv_context_options"));
     clv_wishes wishes;
+    CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
     clv_context_free(NULL); /* what was left behind and has come back */
     CLV_TRY(clv_wishes_read(&options, &wishes));
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
+    context->born = clv_fork_generation();
     clv_mutex_init(&context->job_lock);
     clv_mutex_init(&context->array_lock);
     clv_mutex_init(&context->shelf_lock);

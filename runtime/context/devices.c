@@ -153,6 +153,7 @@ static clv_status make_device(const clv_context *context, clv_device *device)
         device->driver_cache = place.data;
     if (place.failed) return clv_fail(CLV_E_MEMORY, "no memory for a device's name");
     device->helper = context->helper;
+    device->born = context->born;
     device->compilers = compilers_of(context, device);
     device->cache = context->cache;
     device->trace = context->trace;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "runtime/context/devices.h"
 #include "runtime/job/plain.h"
@@ -79,6 +80,8 @@ static void free_what_came_back(void)
 void clv_context_free(clv_context *context)
 {
     static const double patience = 10; /* seconds for what still runs */
+    if (context && clv_is_forked(context->born))
+        return; /* threads and locks are the parent's: all is kept */
     free_what_came_back();
     if (!context) return;
     if (context->trace && *context->trace_path &&

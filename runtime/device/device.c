@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/device/bind.h"
@@ -104,6 +105,7 @@ static clv_status open_now(clv_device *device)
 clv_status clv_device_open(clv_device *device)
 {
     if (!device) return clv_fail(CLV_E_ARGUMENT, "a NULL device");
+    CLV_TRY(clv_fork_check(device->born, device->label));
     pthread_mutex_lock(&device->lock);
     if (device->state == CLV_DEVICE_CLOSED) {
         const clv_status status = open_now(device);

@@ -8,6 +8,7 @@
 #include "runtime/device/pool.h"
 
 #include "base/alloc.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/device/device.h"
@@ -257,6 +258,7 @@ clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind,
     size_t capacity = size_class(bytes);
     clv_buffer *buffer;
     *out = NULL;
+    CLV_TRY(clv_fork_check(device->born, device->label));
     pthread_mutex_lock(&device->lock);
     if (capacity > pool->max_alloc && bytes <= pool->max_alloc) capacity = bytes;
     const clv_status status = create(device, capacity, kind, &buffer);
@@ -298,7 +300,7 @@ clv_status clv_buffer_wrap(clv_device *device, void *host, size_t bytes, clv_buf
 
 void clv_buffer_free(clv_buffer *buffer)
 {
-    if (!buffer) return;
+    if (!buffer || clv_is_forked(buffer->device->born)) return;
     clv_device *device = buffer->device;
     if (!buffer->pooled) {
         hollow(buffer);

@@ -8,8 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "runtime/device/bind.h"
+#include "runtime/device/held.h"
 #include "runtime/device/kernel.h"
 #include "runtime/record/cl_status.h"
 #include "runtime/record/trace.h"
@@ -46,6 +48,7 @@ static clv_status create(clv_device *device, bool timed, clv_queue **out)
         clv_free(queue);
         return clv_cl_fail(device, "clCreateCommandQueue", NULL, code);
     }
+    queue->held = clv_held_create(device->label);
     *out = queue;
     return CLV_OK;
 }
@@ -140,6 +143,7 @@ static clv_status settle(clv_queue *queue, size_t count)
     clv_status status = CLV_OK;
     if (!count) return CLV_OK;
     const clv_bind_stay stay = clv_bind_come(queue->device->home);
+    clv_held_begin(queue->held, queue->pending[0].name);
     const cl_int finished = hand_over(queue, count);
     cl_event last = queue->pending[count - 1].event;
     if (queue->device->nap) spin_then_nap(last);
@@ -164,6 +168,7 @@ static clv_status settle(clv_queue *queue, size_t count)
         status = clv_cl_fail(queue->device, "clWaitForEvents", NULL, waited);
     if (!status && finished != CL_SUCCESS)
         status = clv_cl_fail(queue->device, "clFinish", NULL, finished);
+    clv_held_end(queue->held);
     clv_bind_leave(&stay);
     queue->pending_count -= count;
     memmove(queue->pending, queue->pending + count, queue->pending_count * sizeof *queue->pending);
@@ -173,6 +178,7 @@ static clv_status settle(clv_queue *queue, size_t count)
 clv_status clv_queue_wait(clv_queue *queue)
 {
     if (!queue) return clv_fail(CLV_E_ARGUMENT, "wait: a NULL queue");
+    CLV_TRY(clv_fork_check(queue->device->born, "wait"));
     return settle(queue, queue->pending_count);
 }
 
@@ -241,8 +247,9 @@ static void free_kernels(clv_queue *queue)
 
 void clv_queue_free(clv_queue *queue)
 {
-    if (!queue) return;
+    if (!queue || clv_is_forked(queue->device->born)) return;
     clv_queue_drain(queue);
+    clv_held_free(queue->held);
     free_kernels(queue);
     clReleaseCommandQueue(queue->cl);
     clv_free(queue->pending);

@@ -39,6 +39,7 @@ struct clv_queue {
         rehearsing; /* launches are only noted (program/ahead.h); other commands do nothing, reads give zeros */
     bool timed;     /* its driver notes when commands begin and end */
     unsigned track; /* number of the queue on its device, for traces */
+    struct clv_held *held; /* device/held.h */
     clv_queue_stats stats;
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/device/queue.h"
 
 #include "base/alloc.h"
+#include "base/fork.h"
 #include "runtime/device/pool.h"
 #include "runtime/record/cl_status.h"
 
@@ -12,6 +13,7 @@ static clv_status check_range(const char *what, const clv_queue *queue, const cl
                               size_t offset, size_t bytes)
 {
     if (!queue || !buffer) return clv_fail(CLV_E_ARGUMENT, "%s: a NULL queue or buffer", what);
+    CLV_TRY(clv_fork_check(queue->device->born, what));
     if (buffer->device != queue->device)
         return clv_fail(CLV_E_ARGUMENT, "%s: the buffer is of %s, the queue of %s", what,
                         buffer->device->label, queue->device->label);

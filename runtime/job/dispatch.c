@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "runtime/job/balance/balance.h"
@@ -349,6 +350,7 @@ clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, 
     clv_run *run = NULL;
     if (plain) *plain = false;
     CLV_TRY(check_job(context, job));
+    CLV_TRY(clv_fork_check(context->born, job->name));
     if (!job->units) return CLV_OK;
     if (!clv_jobs_lock(context)) return clv_jobs_refuse(job->name);
     clv_status status = make_run(context, job, user, side, &run);

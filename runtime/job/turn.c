@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/record/caller.h"
 #include "runtime/record/context.h"
 
@@ -21,7 +22,7 @@ bool clv_jobs_held(clv_context *context)
 bool clv_jobs_lock(clv_context *context)
 {
     clv_caller *caller = clv_caller_here();
-    if (clv_jobs_held(context)) return false;
+    if (clv_is_forked(context->born) || clv_jobs_held(context)) return false;
     const double started = clv_now();
     pthread_mutex_lock(&context->job_lock);
     atomic_store(&context->job_owner, (uintptr_t)caller);

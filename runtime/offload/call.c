@@ -3,6 +3,7 @@
 #include "runtime/offload/call.h"
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "runtime/job/turn.h"
 #include "runtime/offload/carry.h"
@@ -70,6 +71,7 @@ static clv_status decide_and_do(clv_context *context, clv_call *call)
 
 clv_status clv_call_run(clv_context *context, clv_call *call)
 {
+    CLV_TRY(clv_fork_check(context->born, call->operation));
     const clv_status status = decide_and_do(context, call);
     if (call->caller && call->told.of.side) call->caller->latest = call->told;
     return status;

@@ -2,6 +2,7 @@
 /* From a launch description to a running kernel: look up, check, set arguments, enqueue. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "runtime/device/kernel.h"
@@ -267,6 +268,7 @@ clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const 
     }
     if (!queue || !launch || !launch->source || !launch->kernel)
         return clv_fail(CLV_E_ARGUMENT, "launch: a NULL queue, source or kernel name");
+    CLV_TRY(clv_fork_check(queue->device->born, launch->kernel));
     if (queue->rehearsing) return clv_ahead_note(queue->device, launch, args, arg_count);
     clv_kernel *kernel = NULL;
     cl_uint dimensions;

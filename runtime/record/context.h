@@ -19,6 +19,7 @@
 struct clv_context {
     /* ---- wishes and choices: constant once the context is made ---- */
     clv_probe_report *probe;
+    unsigned born; /* base/fork.h */
     clv_mode mode;
     char reason[320];
     clv_device *devices; /* candidates for jobs, best first */

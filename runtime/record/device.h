@@ -34,6 +34,7 @@ struct clv_device {
     /* ---- facts and wishes: set before anybody uses the device, and constant from then on ---- */
     const clv_probe_report *probe;
     size_t probe_index; /* of the device in it */
+    unsigned born;      /* base/fork.h */
     const clv_probe_device *facts;
     char *identity;                /* all that a binary for it depends on */
     const struct clv_cache *cache; /* of programs; program/cache.h */

@@ -7,14 +7,13 @@ folders; a cancel could take 9 seconds, and for ever where a kernel does not end
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import kit
 
 FRAMES, SIZE = 4000, 64
 BIG = kit.movie("big.npy", frames=FRAMES, size=SIZE)
-LINE = ["blobs", BIG, "--mode", "reference", "-o", "out/spots.csv", "--sigmas", "1", "2", "3"][:6]
+LINE = ["blobs", BIG, "--mode", "reference", "-o", "out/spots.csv"]
 os.mkdir("out")
 os.mkdir("temporary")
 HERE = dict(kit.PLAIN, TMPDIR=os.path.abspath("temporary"))
@@ -29,6 +28,7 @@ def start(ignored=(), line=None, environment=None):
 
 
 def wait_for_temporary(process, folder="out"):
+    """Also a signal that comes before the command is ready to be cancelled (it ends by the signal) leaves nothing."""
     until = time.time() + 60
     while not any("cleave-" in name for name in os.listdir(folder)):
         if process.poll() is not None or time.time() > until:
@@ -47,7 +47,7 @@ def ends(process, told, code):
         process.wait()
     took = time.time() - began
     said = process.stderr.read()
-    if process.returncode != code:
+    if process.returncode not in code:
         kit.wrong("%s: exit code %s, expected %s: %r" % (told, process.returncode, code, said))
     if took > 2:
         kit.wrong("%s: took %.1f s" % (told, took))
@@ -60,13 +60,13 @@ def cancelled():
         process = start()
         wait_for_temporary(process)
         process.send_signal(number)
-        ends(process, "one %s" % number.name, 130)
+        ends(process, "one %s" % number.name, (130, -number))
         process = start()
         wait_for_temporary(process)
         process.send_signal(number)
         process.send_signal(signal.SIGINT if number == signal.SIGTERM else signal.SIGTERM)
         process.wait()
-        if process.returncode not in (130, -signal.SIGINT, -signal.SIGTERM):
+        if process.returncode not in (130, -signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP):
             kit.wrong("two signals: exit code %s" % process.returncode)
         kit.same("two signals, first %s: what stays" % number.name, os.listdir("out"), [])
 
@@ -82,7 +82,7 @@ def ignored():
         kit.same("%s is ignored: exit code" % number.name, process.returncode, 0)
         kit.same("%s is ignored: output" % number.name, os.listdir("out"), ["spots.csv"])
         os.remove("out/spots.csv")
-        probe(number, [number], 0)
+        probe(number, [number], None)
 
 
 def probe(number, ignores, code):
@@ -110,7 +110,7 @@ cancelled()
 if slow_driver():
     ignored()
     for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-        probe(each, [], 130)
+        probe(each, [], (130, -each))
 else:
     kit.wrong("no C compiler for the driver that is slow")
 kit.finish()
