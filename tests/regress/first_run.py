@@ -42,7 +42,7 @@ def attempt(name, before=None, meanwhile=None):
 
 def devices():
     """Those that did a part."""
-    return [share["device"] for job in kit.report("report.json")["jobs"] for share in job["devices"]
+    return [share["device"] for job in kit.report("report.json")["jobs"] for share in job["shares"]
             if share["units"] and "reference" not in share["device"]]
 
 
