@@ -37,8 +37,8 @@ struct clv_queue {
     size_t pending_count, pending_capacity;
     bool
         rehearsing; /* launches are only noted (program/ahead.h); other commands do nothing, reads give zeros */
-    bool timed;     /* its driver notes when commands begin and end */
-    unsigned track; /* number of the queue on its device, for traces */
+    bool timed;            /* its driver notes when commands begin and end */
+    unsigned track;        /* number of the queue on its device, for traces */
     struct clv_held *held; /* device/held.h */
     clv_queue_stats stats;
 };
