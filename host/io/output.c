@@ -52,7 +52,7 @@ clv_status clv_output_open(clv_output *o, const char *path, bool rewind)
     } else {
         o->spooled = rewind;
         o->file = rewind ? tmpfile() : open_stream(path);
-        o->shown = dash && !rewind && isatty(STDOUT_FILENO);
+        o->shown = clv_file_descriptor(path) == STDOUT_FILENO && !rewind && isatty(STDOUT_FILENO);
     }
     if (o->file) return CLV_OK;
     const clv_status status = io_error(o, "open");
