@@ -341,7 +341,7 @@ KERNELS = [
     ("spectra/gram.cl", "slope = fma((float8)(r), g, slope)",
      "slope = fma((float8)(-r), g, slope)", "spectra"),
     ("spectra/gram_group.cl", "min(i + 1, NPOLY)", "min(i, NPOLY)", "spectra"),
-    ("spectra/gram_group.cl", "change * (2.0f * scaled * length)", "change * (scaled * length)", "spectra"),
+    ("spectra/gram_group.cl", "change * (2.0f * scaled * length)", "change * (9.0f * scaled * length)", "spectra"),
     ("spectra/solve.cl", "a[c] += x[i] * y[i]", "a[c] += x[i]", "spectra_stages"),
     ("spectra/solve.cl", "s[CLV_S_STATUS] < (last ? 3.5f : 1.5f)",
      "s[CLV_S_STATUS] < (last ? 4.5f : 0.5f)", "spectra"),
