@@ -301,7 +301,7 @@ static void arguments_are_checked(void **state)
 {
     (void)state;
     static const clv_chat_message bad = { "user", "\xFF" }, none = { "user", NULL };
-    const clv_chat_options old = { .size = sizeof(clv_chat_options) };
+    const clv_chat_options old = { .size = 0 };
     char *text;
     size_t length;
     EXPECT_FAIL(CLV_E_ARGUMENT, "message 0: byte 0 is not UTF-8",
