@@ -5,7 +5,7 @@
  *                      the same cell. Without such a cell, or with a corner that is missing: the
  *                      nearest node for all five, and its distance in CLV_S_OUTSIDE. Launch x: items;
  *                      local (WG, 1).
- * clv_spectra_blend:   exp(sum over corners of weight * ln flux) as template lanes
+ * clv_spectra_blend:   exp(shift + sum over corners of weight * ln flux) as template lanes
  *                      [item][points][8]. Launch x: items, y: LANES neighbouring points.
  * Table of an arm: for each axis its nodes and 1 / steps (the last one: 1 / its length), axis 0 as
  * teff with steps in ln; then the row of every node, negative where there is none.
@@ -116,14 +116,14 @@ __kernel void clv_spectra_corners(__global float *restrict state, __global const
 __kernel void clv_spectra_blend(__global const float *restrict in, __global float *restrict out,
                                 __global const int *restrict list,
                                 __global const float *restrict grid, ulong grid_at, int pitch,
-                                int width, ulong points)
+                                int width, ulong points, float shift)
 {
     const int at = (int)get_global_id(0), p = LANES * (int)get_global_id(1);
     if (at >= list[0] || p >= pitch) return;
     const int item = list[1 + at];
     __global const float *o = in + (size_t)item * ROWS * width, *share = o + CLV_GRID_CORNERS;
     __global const float *from = grid + grid_at + p;
-    fvec s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f, s4 = 0.0f;
+    fvec s0 = shift, s1 = shift, s2 = shift, s3 = shift, s4 = shift;
     for (int c = 0; c < CLV_GRID_CORNERS; ++c) {
         const fvec f = lanes_load(from + (size_t)o[c] * pitch);
         s0 = fma(f, (fvec)(share[c]), s0);

@@ -8,6 +8,8 @@
  * Defines  FP64 1 where the device has doubles, else sums are compensated float32; NPOLY. */
 #include "spectra/small.clh"
 
+#define LEAST_DAMPING 1e-6f
+
 /* Sum over the segments of a spectrum, column by column: value and what it lost to rounding. */
 __kernel void clv_spectra_total(__global const float *restrict partial,
                                 __global const int *restrict range,
@@ -171,16 +173,46 @@ static bool damped_step(const float *normal, const float *slope, float lambda, i
     return true;
 }
 
-/* The next point from the best one; false when no damping gives a sensible one. */
+/* Gauss and Newton leave out the curvature of the model, which is large at low S/N: the last step shows it
+ * along one direction. An update of Broyden, Fletcher, Goldfarb and Shanno, damped as Powell's. */
+static void bend(float *normal, __global const float *s)
+{
+    float step[CLV_S_UNKNOWNS], hs[CLV_S_UNKNOWNS], y[CLV_S_UNKNOWNS], shs = 0.0f, ys = 0.0f;
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
+        step[a] = s[CLV_S_MOVE + a], hs[a] = 0.0f;
+    for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a)
+        for (int b = 0; b <= a; ++b, ++e) {
+            hs[a] = fma(normal[e], step[b], hs[a]);
+            if (b < a) hs[b] = fma(normal[e], step[a], hs[b]);
+        }
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+        shs = fma(hs[a], step[a], shs);
+        ys = fma(s[CLV_S_CHANGE + a], step[a], ys);
+    }
+    if (!(shs > 1e-4f)) return; /* too short to see more than rounding */
+    const float keep = ys >= 0.2f * shs ? 1.0f : 0.8f * shs / (shs - ys);
+    ys = 0.0f;
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+        y[a] = keep * s[CLV_S_CHANGE + a] + (1.0f - keep) * hs[a];
+        ys = fma(y[a], step[a], ys);
+    }
+    for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a)
+        for (int b = 0; b <= a; ++b, ++e)
+            normal[e] += y[a] / ys * y[b] - hs[a] / shs * hs[b];
+}
+
+/* The next point from the best one; false when a step of Gauss and Newton promises nothing any more, or
+ * no damping gives a sensible one. */
 static bool set_next(__global float *s, __global const float *box)
 {
-    float normal[21], slope[CLV_S_UNKNOWNS], step[CLV_S_UNKNOWNS] = { 0 };
+    float normal[21], plain[21], slope[CLV_S_UNKNOWNS], step[CLV_S_UNKNOWNS] = { 0 };
     const float det = fmax(s[CLV_S_LOGDET], 1.0f);
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
         slope[a] = s[CLV_S_SLOPE + a];
         for (int b = 0; b <= a; ++b, ++e)
-            normal[e] = s[CLV_S_NORMAL + e] + s[CLV_S_DET_SLOPE + a] * s[CLV_S_DET_SLOPE + b] / (4.0f * det);
+            normal[e] = plain[e] = s[CLV_S_NORMAL + e] + s[CLV_S_DET_SLOPE + a] * s[CLV_S_DET_SLOPE + b] / (4.0f * det);
     }
+    bend(normal, s);
     int held = 0;
     for (int turn = 0; turn < CLV_S_UNKNOWNS; ++turn) { /* hold what would leave the box at once */
         while (!damped_step(normal, slope, s[CLV_S_LAMBDA], held, step)) {
@@ -196,17 +228,25 @@ static bool set_next(__global float *s, __global const float *box)
         if (more == held) break;
         held = more;
     }
-    float gain = 0.0f, shrink = 1.0f;
+    float whole[CLV_S_UNKNOWNS], gain = 0.0f, shrink = 1.0f, promise = 0.0f;
+    const bool newton = damped_step(plain, slope, LEAST_DAMPING, held, whole);
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         shrink = fmin(shrink, box[12 + a] / fmax(fabs(step[a]), 1e-20f));
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
-        if (!(held >> a & 1)) gain += slope[a] * step[a];
+        if (!(held >> a & 1)) gain += slope[a] * (newton ? whole[a] : step[a]);
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         const float next = clamp(s[CLV_S_BEST + a] + shrink * step[a], box[a], box[6 + a]);
         s[CLV_S_TRY + a] = next;
+        s[CLV_S_MOVE + a] = next - s[CLV_S_BEST + a];
         s[CLV_S_STEP + a] = next + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
     }
-    return gain > 1e-3f; /* what a full step promises, in chi2 / 2 */
+    for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
+        promise += 2.0f * slope[a] * s[CLV_S_MOVE + a];
+        for (int b = 0; b <= a; ++b, ++e)
+            promise -= (a == b ? 1.0f : 2.0f) * normal[e] * s[CLV_S_MOVE + a] * s[CLV_S_MOVE + b];
+    }
+    s[CLV_S_PROMISE] = promise, s[CLV_S_GAIN] = gain;
+    return gain * CLV_SPECTRA_GAIN > 1.0f;
 }
 
 /* last: the point is the best one again; only its numbers are wanted. */
@@ -235,7 +275,12 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
                                    (s[CLV_S_PENALTY] - penalty);
     s[CLV_S_ROUNDS] += last ? 0.0f : 1.0f;
     s[CLV_S_FLAGS] = now.bad > 0.0f;
-    if (last || (usable && drop >= 0.0f)) {
+    for (int a = 0; a < CLV_S_UNKNOWNS && !last; ++a)
+        s[CLV_S_CHANGE + a] =
+            first ? 0.0f : s[CLV_S_SLOPE + a] - (now.slope[a] - 0.5f * now.det_slope[a]);
+    const bool creeps = !first && s[CLV_S_GAIN] * CLV_SPECTRA_CREEP < 1.0f;
+    s[CLV_S_IDLE] = creeps ? s[CLV_S_IDLE] + 1.0f : 0.0f;
+    if (last || (usable && drop >= (creeps ? -1.0f / CLV_SPECTRA_ROUNDING : 0.0f))) {
         for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
             s[CLV_S_BEST + a] = s[CLV_S_TRY + a];
             s[CLV_S_SLOPE + a] = now.slope[a] - 0.5f * now.det_slope[a];
@@ -249,14 +294,18 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
         s[CLV_S_PENALTY] = penalty;
         s[CLV_S_CHI] = (float)(value - (real)now.log_det);
         if (last) return;
-        s[CLV_S_LAMBDA] = first ? s[CLV_S_LAMBDA] : s[CLV_S_LAMBDA] * 0.1f;
+        const float kept = 2.0f * drop / fmax(s[CLV_S_PROMISE], 1e-30f) - 1.0f;
+        if (!first)
+            s[CLV_S_LAMBDA] = fmax(s[CLV_S_LAMBDA] * clamp(1.0f - kept * kept * kept, 0.1f, 2.0f),
+                                   LEAST_DAMPING);
         if (first) s[CLV_S_STATUS] = 1.0f, s[CLV_S_START_CHI] = (float)value;
     } else {
         s[CLV_S_LAMBDA] = fmax(s[CLV_S_LAMBDA] * 8.0f, 1e-3f);
         if (s[CLV_S_LAMBDA] > 1e6f) s[CLV_S_STATUS] = usable || !first ? 2.0f : 3.0f;
         if (first) s[CLV_S_STATUS] = 3.0f; /* nothing to improve on */
     }
-    if (s[CLV_S_STATUS] == 1.0f && !set_next(s, box)) s[CLV_S_STATUS] = 2.0f;
+    if (s[CLV_S_STATUS] == 1.0f && (s[CLV_S_IDLE] >= 2.0f || !set_next(s, box)))
+        s[CLV_S_STATUS] = 2.0f;
 }
 
 /* last: all items, at their best point. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_specfit: plan, job, and what a fit's end amounts to: errors, warnings. */
 #include "host/spectra/spectra_pass.h"
+#include "host/spectra/spectra_reject.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -12,6 +13,8 @@
 #include <string.h>
 
 enum { N = CLV_SPECTRA_UNKNOWNS };
+
+static const double bad_fit = 3; /* chi-square per degree of freedom */
 
 static double at(const float *normal, size_t a, size_t b)
 {
@@ -73,9 +76,16 @@ static bool near_limit(double x, double low, double high, double by)
 
 static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
 {
-    double chi = 0, continuum = 0;
-    for (size_t i = 0; i < plan->stars.spectra; ++i)
+    const double errors[4] = { r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
+    double chi = 0, continuum = 0, freedom = -N;
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
         chi += r->chisq[i], continuum += r->chisq_continuum[i];
+        if (r->pixels[i]) freedom += (double)r->pixels[i] - plan->options.terms;
+    }
+    if (!(chi <= bad_fit * fmax(freedom, 1))) r->warnings |= CLV_SPECFIT_BAD_FIT;
+    for (size_t k = 0; k < 4; ++k)
+        if (!(errors[k] * sqrt(12) < plan->box.high[2 + k] - plan->box.low[2 + k]))
+            r->warnings |= CLV_SPECFIT_WIDE_ERROR;
     if (!(continuum - chi >= 50)) r->warnings |= CLV_SPECFIT_LOW_CONTRAST;
     if (near_limit(r->velocity, plan->box.low[0], plan->box.high[0], 5))
         r->warnings |= CLV_SPECFIT_VELOCITY_EDGE;
@@ -106,7 +116,9 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
         if (!facts->present[i]) continue;
         r->model[i] = malloc(g->pixels * sizeof(float));
         if (!r->model[i]) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a model");
-        memcpy(r->model[i], models + g->first, g->pixels * sizeof(float));
+        const double scale = facts->scale[i];
+        for (size_t k = 0; k < g->pixels; ++k)
+            r->model[i][k] = (float)((double)models[g->first + k] * scale);
     }
     return CLV_OK;
 }
@@ -231,6 +243,131 @@ static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const o
     return clv_job_run(context, &job, plan, report);
 }
 
+/* Stars that are fitted again are a part of a run whose progress has already been told. */
+typedef struct retold {
+    const clv_specfit_options *options;
+    size_t total;
+} retold;
+
+static int tell_again(const char *job, size_t done, size_t total, void *user)
+{
+    const retold *r = user;
+    (void)done, (void)total;
+    return r->options->progress(job, r->total, r->total, r->options->progress_user);
+}
+
+/* The spectra of the stars number[0..count) with masks of their own, in which outliers are added to what
+ * the caller left out: `own` gets the memory of these. */
+static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number, size_t count,
+                              const clv_star_masks *masks, clv_spectrum *items, clv_star_masks *own)
+{
+    const size_t spectra = all->stars.spectra;
+    for (size_t n = 0; n < count; ++n)
+        for (size_t i = 0; i < spectra; ++i) {
+            clv_spectrum *to = &items[n * spectra + i];
+            const int32_t *mask = masks[number[n]].of[i];
+            *to = all->stars.items[number[n] * spectra + i];
+            if (!mask) continue;
+            int32_t *both = own[n].of[i] = clv_alloc(to->pixels, sizeof *both);
+            if (!both) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a mask");
+            for (size_t k = 0; k < to->pixels; ++k)
+                both[k] = mask[k] || (to->mask && to->mask[k] > 0);
+            to->mask = both;
+        }
+    return CLV_OK;
+}
+
+/* Fits the stars number[0..count) again, without what `masks` leaves out; the results replace those of
+ * before. */
+static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all,
+                             const size_t *number, size_t count, const clv_star_masks *masks,
+                             clv_report *report)
+{
+    const size_t spectra = all->stars.spectra;
+    clv_spectrum *items = clv_alloc(count * spectra, sizeof *items);
+    clv_specfit_result *results = clv_zalloc(count, sizeof *results);
+    clv_star_masks *own = clv_zalloc(count, sizeof *own);
+    clv_specfit_options options = all->options;
+    retold progress = { &all->options, all->stars.count };
+    const order fit = { .name = "specfit", .count = 1 };
+    clv_spectra_plan *plan = NULL;
+    clv_status status = items && results && own
+                            ? mask_listed(all, number, count, masks, items, own)
+                            : clv_fail(CLV_E_MEMORY, "specfit: no memory for a second fit");
+    const clv_spectra_stars stars = { sizeof stars, count, spectra, items };
+    if (options.progress) options.progress = tell_again, options.progress_user = &progress;
+    if (!status) status = clv_spectra_plan_create(all->library, &stars, &options, &plan);
+    if (!status) {
+        plan->run.results = results, plan->wish.threads = all->wish.threads;
+        plan->wish.scans = true;
+        status = run_plan(context, plan, &fit, report);
+    }
+    for (size_t n = 0; !status && n < count; ++n) {
+        clv_specfit_result *to = &all->run.results[number[n]];
+        memcpy(results[n].rejected, to->rejected, sizeof to->rejected);
+        clv_specfit_results_clear(to, 1);
+        *to = results[n];
+        memset(results[n].model, 0, sizeof results[n].model);
+    }
+    if (results) clv_specfit_results_clear(results, count);
+    clv_spectra_plan_free(plan);
+    clv_star_masks_clear(own, count);
+    clv_free(items), clv_free(results), clv_free(own);
+    return status;
+}
+
+/* Keeps those of number[0..*count) that have outliers; they are in `masks` then. */
+static clv_status find_outliers(const clv_spectra_plan *plan, size_t *number, size_t *count,
+                                clv_star_masks *masks)
+{
+    const size_t spectra = plan->stars.spectra,
+                 longest = CLV_MAX(plan->sizes.longest_spectrum, (size_t)1);
+    double *scratch = clv_alloc(4 * longest, sizeof *scratch);
+    unsigned char *flags = clv_alloc(longest, 1);
+    clv_status status = CLV_OK;
+    size_t kept = 0;
+    if (!scratch || !flags) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for residuals");
+    for (size_t n = 0; !status && n < *count; ++n) {
+        bool more = false;
+        status = clv_reject_find(plan->stars.items + number[n] * spectra, spectra, &plan->options,
+                                 plan->sizes.diagonals > 0, &plan->run.results[number[n]],
+                                 &masks[number[n]], scratch, flags, &more);
+        if (more) number[kept++] = number[n];
+    }
+    *count = kept;
+    clv_free(scratch), clv_free(flags);
+    return status;
+}
+
+/* Leaves outliers out and fits their stars again, until there are no more. */
+static clv_status fit_without_outliers(clv_context *context, const clv_spectra_plan *plan,
+                                       clv_report *report)
+{
+    size_t count = plan->stars.count;
+    clv_star_masks *masks = clv_zalloc(count, sizeof *masks);
+    size_t *number = clv_alloc(count, sizeof *number);
+    clv_status status = CLV_OK;
+    if (!masks || !number) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for masks");
+    for (size_t n = 0; !status && n < count; ++n)
+        number[n] = n;
+    for (int round = 0; round < CLV_REJECT_ROUNDS && count && !status; ++round) {
+        status = find_outliers(plan, number, &count, masks);
+        if (!status && count) status = fit_listed(context, plan, number, count, masks, report);
+    }
+    clv_star_masks_clear(masks, plan->stars.count);
+    clv_free(masks), clv_free(number);
+    return status;
+}
+
+static void drop_models(clv_specfit_result *results, size_t count)
+{
+    for (size_t n = 0; n < count; ++n)
+        for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i) {
+            free(results[n].model[i]);
+            results[n].model[i] = NULL;
+        }
+}
+
 static clv_status run(clv_context *context, const clv_spectra_library *library,
                       const clv_spectra_stars *stars, const order *o,
                       const clv_specfit_options *options, clv_specfit_result *results,
@@ -250,7 +387,12 @@ static clv_status run(clv_context *context, const clv_spectra_library *library,
     plan->wish.scans = !o->points || o->scan_count;
     plan->wish.scan_count = o->scan_count, plan->wish.scan_values = o->scan_values;
     plan->wish.scan_from = (float)o->scan_from, plan->wish.scan_step = (float)o->scan_step;
-    const clv_status status = own.count ? run_plan(context, plan, o, report) : CLV_OK;
+    const bool models = plan->options.models,
+               rejects = !o->points && !o->scan_count && isfinite(plan->options.reject_sigma);
+    plan->options.models |= rejects;
+    clv_status status = own.count ? run_plan(context, plan, o, report) : CLV_OK;
+    if (!status && own.count && rejects) status = fit_without_outliers(context, plan, report);
+    if (!status && rejects && !models) drop_models(results, own.count);
     if (status) clv_specfit_results_clear(results, own.count * o->count);
     clv_spectra_plan_free(plan);
     return status;

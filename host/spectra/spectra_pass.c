@@ -139,6 +139,7 @@ static clv_status blend(const clv_pass *p, size_t lead)
         clv_pass_int(arm->points),
         clv_pass_int(plan->sizes.widest),
         clv_arg_u64(pitch_of(plan)),
+        clv_arg_f32((float)-plan->grid[lead].log_scale),
     };
     const size_t vectors = (arm->points + (size_t)p->f.lanes - 1) / (size_t)p->f.lanes;
     return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", lanes, p->items, vectors, 1, true, args);

@@ -19,7 +19,9 @@ enum {
     MIN_POINTS = 64,
     MAX_SIDE = 1 << 24,
     LEAST_START_POINTS = 2048,
-    WIDEST_LAG_KMS = 45
+    WIDEST_LAG_KMS = 45,
+    MOST_IGNORED = 16,
+    SCALE_LIMIT = 10 /* as powers of two */
 };
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -78,6 +80,21 @@ static clv_status check_all(const clv_spectra_library *lib, const clv_spectra_st
         if (!(v[i] > 0) || v[i] > 10000)
             return clv_fail(CLV_E_ARGUMENT, "specfit: velocity range, steps and widths must be "
                                             "positive and at most 10000");
+    if (!(o->reject_sigma >= 3))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: reject_sigma is %g, but it must be at least 3 (or INFINITY, so "
+                        "that no pixel is rejected)",
+                        o->reject_sigma);
+    if (o->ignored_count > MOST_IGNORED || (o->ignored_count && !o->ignored))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: %zu ranges of wavelengths to ignore given, expected at most %d",
+                        o->ignored_count, MOST_IGNORED);
+    for (size_t i = 0; i < o->ignored_count; ++i)
+        if (!(o->ignored[2 * i] < o->ignored[2 * i + 1]))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: the ignored range %zu is %g to %g Angstrom, but the first "
+                            "bound must be below the second",
+                            i, o->ignored[2 * i], o->ignored[2 * i + 1]);
     if (!lib->ccf_count || !lib->ccf_parameters)
         return clv_fail(CLV_E_ARGUMENT, "specfit: the library has no start templates");
     for (size_t i = 0; i < lib->arm_count; ++i)
@@ -96,6 +113,7 @@ static clv_status read_options(const clv_specfit_options *given, clv_specfit_opt
     if (o.velocity_step_kms == 0) o.velocity_step_kms = 5;
     if (o.max_vsini_kms == 0) o.max_vsini_kms = 500;
     if (o.library_sigma == 0) o.library_sigma = 0.5;
+    if (o.reject_sigma == 0) o.reject_sigma = 6;
     *out = o;
     return CLV_OK;
 }
@@ -258,6 +276,47 @@ size_t clv_scan_columns(unsigned terms)
     return ((products + part - 1) / part + 1) * part;
 }
 
+/* ---- scale of the templates ---------------------------------------------------------------- */
+
+/* A typical template of an arm: the network's in the middle of its training points, or a node's. */
+static void typical_template(const clv_spectra_arm *arm, double *work, double *out)
+{
+    if (!clv_is_grid(arm)) {
+        const double middle[4] = { pow(10, arm->mean[0]), arm->mean[1], arm->mean[2],
+                                   arm->mean[3] };
+        clv_spectra_network(arm, middle, work, out);
+        return;
+    }
+    const float *row = arm->grid_log_flux + arm->grid_spectra / 2 * arm->points;
+    for (size_t n = 0; n < arm->points; ++n)
+        out[n] = exp(fmin(fmax((double)row[n], -300), 300));
+}
+
+/* Templates far from 1 (PHOENIX has 1e+14) are divided by a power of two, so that float32 can hold
+ * the sums of their squares. Others stay as they are. */
+static clv_status find_scales(clv_spectra_plan *plan)
+{
+    const size_t most = plan->sizes.longest_template, wide = CLV_MAX(most, plan->sizes.widest);
+    double *work = clv_alloc(2 * CLV_MAX(wide, (size_t)1), sizeof *work);
+    double *out = clv_alloc(CLV_MAX(most, (size_t)1), sizeof *out);
+    for (size_t i = 0; i < plan->stars.spectra && work && out; ++i) {
+        clv_spectra_grid *g = &plan->grid[i];
+        const size_t lead = clv_spectra_lead(plan, i);
+        if (!g->wavelength) continue;
+        if (lead != i) {
+            g->log_scale = plan->grid[lead].log_scale;
+            continue;
+        }
+        const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+        typical_template(arm, work, out);
+        const double power = round(log2(clv_median(out, arm->points)));
+        g->log_scale = isfinite(power) && fabs(power) > SCALE_LIMIT ? power * log(2) : 0;
+    }
+    const bool ok = work && out;
+    clv_free(work), clv_free(out);
+    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory for a template");
+}
+
 /* ---- constants of the devices -------------------------------------------------------------- */
 
 static void lay_out_weights(clv_spectra_plan *plan)
@@ -309,6 +368,9 @@ static void fill_weights(clv_spectra_plan *plan, size_t i)
             const size_t end = CLV_MIN(first + LANES, arm->width[l + 1]);
             memcpy(plan->tables.weights + w->bias[l] + first, arm->bias[l] + first,
                    (end - first) * sizeof(float));
+            for (size_t o = first; o < end && l + 1 == arm->layers; ++o)
+                plan->tables.weights[w->bias[l] + o] =
+                    (float)((double)arm->bias[l][o] - g->log_scale);
             for (size_t in = 0; in < arm->width[l]; ++in)
                 for (size_t o = first; o < end; ++o)
                     plan->tables.weights[w->weight[l] + in * w->pitch[l] + o] =
@@ -405,6 +467,7 @@ static clv_status allocate(clv_spectra_plan *p)
 static clv_status build(clv_spectra_plan *plan)
 {
     CLV_TRY(find_grids(plan));
+    CLV_TRY(find_scales(plan));
     CLV_TRY(allocate(plan));
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         if (!plan->grid[i].wavelength) continue;

@@ -10,7 +10,7 @@
 #include "host/spectra/spectra_math.h"
 
 enum {
-    CLV_SPECTRA_ROUNDS = 24,
+    CLV_SPECTRA_ROUNDS = 48,
     CLV_SPECTRA_MAX_START_LAGS = 2048,
     CLV_SPECTRA_SCAN = 96, /* velocities around the best one */
 };
@@ -49,6 +49,7 @@ typedef struct clv_spectra_grid {
     const double *wavelength;          /* NULL: no star has a spectrum here */
     double dln;                        /* of the arm's template */
     double *basis;                     /* [pixels,terms] */
+    double log_scale; /* the arm's templates are divided by exp(this), a power of two */
     clv_continuum continuum;
     size_t *ccf_left;  /* [ccf_points] pixel to the left; SIZE_MAX: outside */
     float *ccf_right;  /* [ccf_points] weight of the pixel to the right */
@@ -141,7 +142,8 @@ typedef struct clv_spectra_plan {
 
 /* What is known of a star before the fit. */
 typedef struct clv_star_facts {
-    double log_sigmas; /* 2 sum ln s over the fitted pixels */
+    double log_sigmas; /* 2 sum ln s over the fitted pixels, less what scaling does to log det M */
+    double scale[CLV_SPECTRA_MAX_SPECTRA]; /* flux and sigma are in units of it: a power of two */
     double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA], signal_to_noise[CLV_SPECTRA_MAX_SPECTRA];
     size_t good[CLV_SPECTRA_MAX_SPECTRA]; /* unmasked pixels */
     bool present[CLV_SPECTRA_MAX_SPECTRA];
@@ -174,8 +176,8 @@ void clv_star_data_clear(clv_star_data *data);
 clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *data);
 
 /* Flux, sigma and mask of one spectrum as fitted; false: the spectrum is to be left out. */
-bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, double *sigma,
-                          unsigned char *bad, double *scratch);
+bool clv_spectrum_prepare(const clv_spectrum *in, const clv_specfit_options *options, bool edges,
+                          double *flux, double *sigma, unsigned char *bad, double *scratch);
 
 /* Of the table of products: blocks of terms + 1. */
 size_t clv_scan_columns(unsigned terms);

@@ -44,8 +44,16 @@ static void interpolate(double *flux, const unsigned char *gap, size_t n)
     }
 }
 
-bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, double *sigma,
-                          unsigned char *bad, double *scratch)
+static bool is_ignored(const clv_specfit_options *options, double wavelength)
+{
+    for (size_t i = 0; i < options->ignored_count; ++i)
+        if (wavelength > options->ignored[2 * i] && wavelength < options->ignored[2 * i + 1])
+            return true;
+    return false;
+}
+
+bool clv_spectrum_prepare(const clv_spectrum *in, const clv_specfit_options *options, bool edges,
+                          double *flux, double *sigma, unsigned char *bad, double *scratch)
 {
     const size_t n = in->pixels;
     size_t flagged = 0, gaps = 0, good = 0;
@@ -57,12 +65,12 @@ bool clv_spectrum_prepare(const clv_spectrum *in, bool edges, double *flux, doub
     if (!isfinite(middle)) middle = median_where(in, 2, scratch);
     if (flagged == n || !isfinite(middle) || middle == 0) return false;
     for (size_t k = 0; k < n; ++k) {
-        const double f = (double)in->flux[k], v = (double)in->ivar[k], w = in->wavelength[k];
+        const double f = (double)in->flux[k], v = (double)in->ivar[k];
         const bool gap = !isfinite(f + v) || (in->mask && in->mask[k] > 0) || v <= 0;
         const bool edge = edges && (k < 5 || k + 5 >= n);
         flux[k] = f;
         gaps += bad[k] = gap;
-        scratch[k] = gap || edge || (w > 4300 && w < 4450) ? 0 : 1 / sqrt(v);
+        scratch[k] = gap || edge || is_ignored(options, in->wavelength[k]) ? 0 : 1 / sqrt(v);
     }
     if (gaps == n)
         memset(flux, 0, n * sizeof *flux);
@@ -125,6 +133,22 @@ static void continuum_alone(const clv_spectra_plan *plan, size_t i, clv_star_dat
     d->facts.chisq_continuum[i] = chi;
 }
 
+/* Divides flux and errors by a power of two near the median error, so that float32 can hold their
+ * squares and the sums of them in any unit; the bits of a fit do not change by that. */
+static double rescale(double *flux, double *sigma, const unsigned char *bad, size_t n,
+                      double *scratch)
+{
+    size_t good = 0;
+    for (size_t k = 0; k < n; ++k)
+        if (!bad[k]) scratch[good++] = sigma[k];
+    const double middle = good ? clv_median(scratch, good) : 0;
+    if (!(middle > 0) || !isfinite(middle)) return 1;
+    const double scale = exp2(round(log2(middle)));
+    for (size_t k = 0; k < n; ++k)
+        flux[k] /= scale, sigma[k] /= scale;
+    return scale;
+}
+
 static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const clv_spectrum *in,
                                    clv_star_data *d)
 {
@@ -132,22 +156,28 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     double *flux = d->flux + g->first, *sigma = d->sigma + g->first, sum = 0, product = 1;
     unsigned char *bad = d->bad + g->first;
     size_t good = 0;
-    if (!clv_spectrum_prepare(in, plan->sizes.diagonals > 0, flux, sigma, bad, d->scratch)) {
+    d->facts.scale[i] = 1;
+    if (!clv_spectrum_prepare(in, &plan->options, plan->sizes.diagonals > 0, flux, sigma, bad,
+                              d->scratch)) {
         for (size_t k = 0; k < g->pixels; ++k)
             flux[k] = 0, sigma[k] = 1, bad[k] = 1;
         return CLV_OK;
     }
     d->facts.present[i] = true;
+    d->facts.scale[i] = rescale(flux, sigma, bad, g->pixels, d->scratch);
+    const double unit = d->facts.scale[i] * (in->unit > 0 ? in->unit : 1);
     for (size_t k = 0; k < g->pixels; ++k) {
         const double inverse = 1 / sigma[k];
         float *pair = d->pairs + 2 * (g->first + k);
         pair[0] = (float)(bad[k] ? -inverse : inverse);
         pair[1] = (float)(flux[k] * inverse);
-        product *= sigma[k]; /* a logarithm for a few: float32 errors cannot leave the range */
+        product *= sigma[k]; /* a logarithm for a few: errors near 1 cannot leave the range */
         if (k % 4 == 3 || k + 1 == g->pixels) sum += log(product), product = 1;
         if (!bad[k]) d->scratch[good++] = flux[k] * inverse;
     }
-    d->facts.log_sigmas += 2 * sum;
+    /* M = S S' has the squares of 1 / s and of the templates: log det M is put right here, too */
+    d->facts.log_sigmas += 2 * (sum + (double)g->pixels * log(unit)) +
+                           2 * (double)plan->options.terms * (g->log_scale - log(unit));
     d->facts.good[i] = good;
     d->facts.signal_to_noise[i] = good ? clv_median(d->scratch, good) : 0;
     d->facts.usable |= good > 0;

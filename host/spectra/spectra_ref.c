@@ -12,6 +12,8 @@
 
 enum { N = CLV_SPECTRA_UNKNOWNS, TERMS = CLV_SPECTRA_MAX_TERMS };
 
+static const double least_damping = 1e-6;
+
 /* (H + damping diag H) step = slope over the unknowns that are not held. */
 static bool damped_step(double h[N][N], const double *slope, double damping, int held, double *step)
 {
@@ -42,10 +44,41 @@ static bool damped_step(double h[N][N], const double *slope, double damping, int
     return true;
 }
 
-static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
-                       double *damping, double next[N])
+/* A step that was tried, and how the slope changed along it. */
+typedef struct secant {
+    double step[N], change[N]; /* change: slope before less slope behind; 0: no step yet */
+} secant;
+
+/* Gauss and Newton leave out the curvature of the model, which is large at low S/N: the last step shows
+ * it along one direction. An update of Broyden, Fletcher, Goldfarb and Shanno, damped as Powell's. */
+static void bend(double h[N][N], const secant *last)
 {
-    double h[N][N], slope[N], step[N] = { 0 }, gain = 0, shrink = 1;
+    double hs[N], shs = 0, ys = 0, y[N];
+    for (int a = 0; a < N; ++a) {
+        hs[a] = 0;
+        for (int b = 0; b < N; ++b)
+            hs[a] += (a >= b ? h[a][b] : h[b][a]) * last->step[b];
+        shs += hs[a] * last->step[a], ys += last->change[a] * last->step[a];
+    }
+    if (!(shs > 1e-4)) return; /* too short to see more than rounding */
+    const double keep = ys >= 0.2 * shs ? 1 : 0.8 * shs / (shs - ys);
+    ys = 0;
+    for (int a = 0; a < N; ++a) {
+        y[a] = keep * last->change[a] + (1 - keep) * hs[a];
+        ys += y[a] * last->step[a];
+    }
+    for (int a = 0; a < N; ++a)
+        for (int b = 0; b <= a; ++b)
+            h[a][b] += y[a] * y[b] / ys - hs[a] * hs[b] / shs;
+}
+
+/* The next point from `x`; false when a step of Gauss and Newton promises nothing any more. *promise is
+ * what the damped step is to take from L2, *gain what a whole one would, halved. */
+static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
+                       const secant *last, double *damping, double next[N], double *promise,
+                       double *gain)
+{
+    double h[N][N], plain[N][N], slope[N], step[N] = { 0 }, whole[N] = { 0 }, shrink = 1;
     int held = 0;
     for (int a = 0; a < N; ++a) {
         slope[a] = best->slope[a] - 0.5 * best->det[a];
@@ -54,6 +87,8 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
                 best->normal[a][b] + best->det[a] * best->det[b] / (4 * fmax(best->log_det, 1));
         h[a][a] = fmax(h[a][a], 1e-30);
     }
+    memcpy(plain, h, sizeof h);
+    bend(h, last);
     for (int round = 0; round < N; ++round) {
         int more = held;
         while (!damped_step(h, slope, *damping, held, step))
@@ -65,31 +100,50 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
         if (more == held) break;
         held = more;
     }
+    if (!damped_step(plain, slope, least_damping, held, whole)) memcpy(whole, step, sizeof whole);
     for (int a = 0; a < N; ++a)
         shrink = fmin(shrink, plan->box.longest[a] / fmax(fabs(step[a]), 1e-20));
+    *promise = *gain = 0;
     for (int a = 0; a < N; ++a) {
-        if (!(held >> a & 1)) gain += slope[a] * step[a];
+        if (!(held >> a & 1)) *gain += slope[a] * whole[a];
         next[a] = fmin(fmax(x[a] + shrink * step[a], plan->box.low[a]), plan->box.high[a]);
     }
-    return gain > 1e-3;
+    for (int a = 0; a < N; ++a)
+        for (int b = 0; b < N; ++b) {
+            const double da = next[a] - x[a], db = next[b] - x[b];
+            if (a == b) *promise += 2 * slope[a] * da;
+            *promise -= da * db * (a >= b ? h[a][b] : h[b][a]);
+        }
+    return *gain * CLV_SPECTRA_GAIN > 1;
 }
 
 static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double x[N],
                    clv_ref_work *w, clv_ref_judged *best, int *status)
 {
-    double next[N], damping = 1e-3;
-    int rounds = 1;
+    double next[N], damping = 1e-3, promise, gain;
+    int rounds = 1, idle = 0;
     clv_ref_judged now;
+    secant last = { { 0 }, { 0 } };
     clv_ref_judge(plan, d, x, w, best, NULL);
     *status = isfinite(best->value) ? 1 : 3;
-    while (*status == 1 && next_point(plan, best, x, &damping, next) &&
+    while (*status == 1 && idle < 2 &&
+           next_point(plan, best, x, &last, &damping, next, &promise, &gain) &&
            rounds < CLV_SPECTRA_ROUNDS) {
         clv_ref_judge(plan, d, next, w, &now, NULL);
         ++rounds;
-        if (isfinite(now.value) && now.value + now.penalty <= best->value + best->penalty) {
+        for (int a = 0; a < N; ++a) {
+            last.step[a] = next[a] - x[a];
+            last.change[a] =
+                best->slope[a] - 0.5 * best->det[a] - (now.slope[a] - 0.5 * now.det[a]);
+        }
+        const double drop = best->value + best->penalty - now.value - now.penalty;
+        const bool creeps = gain * CLV_SPECTRA_CREEP < 1;
+        idle = creeps ? idle + 1 : 0;
+        if (isfinite(now.value) && drop >= (creeps ? -1.0 / CLV_SPECTRA_ROUNDING : 0)) {
+            const double kept = 2 * drop / fmax(promise, 1e-30) - 1;
             *best = now;
             memcpy(x, next, sizeof now.slope);
-            damping *= 0.1;
+            damping = fmax(damping * fmin(fmax(1 - kept * kept * kept, 0.1), 2), least_damping);
         } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6) {
             break;
         }

@@ -54,6 +54,9 @@ void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[N], 
             (void)clv_grid_template(arm, home + 2, x + 2, w->raw);
         else
             clv_spectra_network(arm, x + 2, w->network, w->raw);
+        const double scale = exp(-g->log_scale);
+        for (size_t n = 0; n < arm->points && g->log_scale != 0; ++n)
+            w->raw[n] *= scale;
         for (size_t n = 0; n < arm->points; ++n)
             w->wave[n] = arm->first * exp(g->dln * (double)n);
         clv_rotate(w->raw, arm->points, x[1] / CLV_LIGHT_KMS / g->dln, w->turned);

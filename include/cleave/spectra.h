@@ -72,10 +72,13 @@ typedef struct clv_spectrum {
     size_t pixels;            /**< at least 16; 0: the star has none here */
     const double *wavelength; /**< [pixels] Angstrom, rising; the same pointer for all stars whose
                                     spectra share the grid (they are then handled together) */
-    const float *flux, *ivar; /**< [pixels], any unit and its inverse square */
+    const float *flux, *ivar; /**< [pixels], in units of `unit` and 1 / `unit`^2 */
     const int32_t *mask;      /**< [pixels], above 0: bad; NULL: none */
     const float *resolution;  /**< [diagonals,pixels] as DESI has it; NULL: not used */
     size_t diagonals;
+    double unit; /**< what flux is to be multiplied by; 0: 1. For fluxes whose inverse squares float
+                      cannot hold (1e-25 has 1e+50). The fit does not depend on it, except that
+                      neg2logl is that of flux * unit; models are in the numbers of flux. */
 } clv_spectrum;
 
 /** Every star has the same number of spectra, with the same wavelengths at the same place. */
@@ -100,6 +103,13 @@ typedef struct clv_specfit_options {
     void *progress_user;
     bool min_velocity_given;
     double min_velocity_kms; /**< not given: -max_velocity_kms */
+    const double *ignored;   /**< [ignored_count,2] ranges of wavelengths in Angstrom, bounds
+                                  excluded, that are left out of every spectrum; NULL: none */
+    size_t ignored_count;    /**< at most 16 */
+    double
+        reject_sigma; /**< A pixel that is further from the best fit than this many times its error
+                              and the local scatter is left out, and the star is fitted again, at
+                              most three times. At least 3; 0: 6; INFINITY: none is left out. */
 } clv_specfit_options;
 
 enum {
@@ -110,6 +120,9 @@ enum {
     CLV_SPECFIT_FAST_ROTATION = 16, /**< vsini above 100 km/s */
     CLV_SPECFIT_BAD_SPECTRUM = 32,  /**< nothing to fit */
     CLV_SPECFIT_BAD_HESSIAN = 64,   /**< errors are not to be trusted */
+    CLV_SPECFIT_BAD_FIT = 128,      /**< chi-square per degree of freedom above 3 */
+    CLV_SPECFIT_WIDE_ERROR = 256,   /**< a parameter's error is as large as the spread of all values
+                                         that the library has, its range / sqrt(12) */
 };
 
 /** The best fit of a star; velocities in km/s, teff in K, the others in dex. Frozen. */
@@ -123,7 +136,8 @@ typedef struct clv_specfit_result {
     double neg2logl;       /**< sum over spectra of log det M + 2 sum ln s + |D - a'S|^2 */
     double chisq[CLV_SPECTRA_MAX_SPECTRA];           /**< unmasked pixels; 0: no spectrum */
     double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA]; /**< of the continuum without a template */
-    size_t pixels[CLV_SPECTRA_MAX_SPECTRA];          /**< unmasked */
+    size_t pixels[CLV_SPECTRA_MAX_SPECTRA];          /**< unmasked, without the rejected ones */
+    size_t rejected[CLV_SPECTRA_MAX_SPECTRA];        /**< see options.reject_sigma */
     double signal_to_noise[CLV_SPECTRA_MAX_SPECTRA]; /**< median of flux / sigma, unmasked */
     float *model[CLV_SPECTRA_MAX_SPECTRA]; /**< [pixels] best fit; NULL without options.models */
     unsigned starts_agreed;                /**< starts that ended within 0.5 of the best value */

@@ -137,22 +137,23 @@ SpectraLibrary = _struct("clv_spectra_library", [
     ("ccf_parameters", void_p)], "spectra.h")
 Spectrum = _struct("clv_spectrum", [
     ("arm", size_t), ("pixels", size_t), ("wavelength", void_p), ("flux", void_p),
-    ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t)],
-    "spectra.h")
+    ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t),
+    ("unit", double)], "spectra.h")
 SpectraStars = _struct("clv_spectra_stars", [
     ("size", size_t), ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
 SpecfitOptions = _struct("clv_specfit_options", [
     ("size", size_t), ("terms", uint), ("starts", uint), ("max_velocity_kms", double),
     ("velocity_step_kms", double), ("max_vsini_kms", double), ("library_sigma", double),
     ("models", boolean), ("progress", Progress), ("progress_user", void_p),
-    ("min_velocity_given", boolean), ("min_velocity_kms", double)], "spectra.h")
+    ("min_velocity_given", boolean), ("min_velocity_kms", double), ("ignored", void_p),
+    ("ignored_count", size_t), ("reject_sigma", double)], "spectra.h")
 SpecfitResult = _struct("clv_specfit_result", [
     *((name, double) for name in (
         "velocity", "vsini", "teff", "logg", "feh", "alpha", "velocity_error", "skewness",
         "kurtosis", "teff_error", "logg_error", "feh_error", "alpha_error")),
     ("covariance", double * 21), ("start_velocity", double), ("neg2logl", double),
     ("chisq", double * MAX_SPECTRA), ("chisq_continuum", double * MAX_SPECTRA),
-    ("pixels", size_t * MAX_SPECTRA), ("signal_to_noise", double * MAX_SPECTRA),
+    ("pixels", size_t * MAX_SPECTRA), ("rejected", size_t * MAX_SPECTRA), ("signal_to_noise", double * MAX_SPECTRA),
     ("model", void_p * MAX_SPECTRA), ("starts_agreed", uint), ("rounds", uint),
     ("warnings", uint)], "spectra.h")
 

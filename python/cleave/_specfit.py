@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -23,7 +24,17 @@ _ROWS, _COLUMNS = np.tril_indices(6)
 #: Bits of `warnings`.
 WARNINGS = {1: "low contrast", 2: "velocity at a limit", 4: "velocity error above 100 km/s",
             8: "parameter at a limit of the library", 16: "vsini above 100 km/s",
-            32: "nothing to fit", 64: "errors are not to be trusted"}
+            32: "nothing to fit", 64: "errors are not to be trusted",
+            128: "chi-square per degree of freedom above 3",
+            256: "an error as large as the spread of the library's values"}
+
+
+def _unit_of(ivar: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median error of each star: what float32 holds of flux / unit does not depend on the unit of flux."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a star without a pixel
+        error = np.nanmedian(np.where(ivar > 0, ivar, np.nan) ** -0.5, axis=1)
+    return np.where((error > 0) & np.isfinite(error), error, 1.0)
 
 
 class _Spectra:
@@ -42,8 +53,13 @@ class _Spectra:
             return np.ascontiguousarray(numbers(f"specfit: {name}", given[name], dtype))
 
         self.wavelength = dense("wavelength", np.float64)
-        self.flux = np.atleast_2d(dense("flux", np.float32))
-        self.ivar = np.atleast_2d(dense("ivar", np.float32))
+        flux = np.atleast_2d(dense("flux", np.float64))
+        ivar = np.atleast_2d(dense("ivar", np.float64))
+        self.unit: NDArray[np.float64] = np.ones(len(flux))
+        if flux.shape == ivar.shape and flux.size:
+            self.unit = _unit_of(ivar)
+            flux, ivar = flux / self.unit[:, None], ivar * self.unit[:, None] ** 2
+        self.flux, self.ivar = flux.astype(np.float32), ivar.astype(np.float32)
         mask, resolution = given.get("mask"), given.get("resolution")
         self.mask = None if mask is None else np.ascontiguousarray(
             np.atleast_2d(mask) > 0, np.int32)  # also bits that an int32 does not have
@@ -66,6 +82,7 @@ class _Spectra:
         item.arm, item.pixels = self.arm, len(self.wavelength)
         item.wavelength = address(self.wavelength)
         item.flux, item.ivar = address(self.flux[star]), address(self.ivar[star])
+        item.unit = self.unit[star]
         item.mask = None if self.mask is None else address(self.mask[star])
         if self.resolution is not None:
             item.resolution = address(self.resolution[star])
@@ -99,7 +116,8 @@ def _models(raw: NDArray[np.void], spectra: Sequence[_Spectra]) -> list[NDArray[
         model = np.full(arm.flux.shape, np.nan, np.float32)
         for star, pointer in enumerate(raw["model"][:, j]):
             if pointer:
-                model[star] = seen_at(int(pointer), arm.flux.shape[1], model.dtype)
+                model[star] = (seen_at(int(pointer), arm.flux.shape[1], model.dtype) *
+                               arm.unit[star])
         models.append(model)
     return models
 
@@ -107,7 +125,8 @@ def _models(raw: NDArray[np.void], spectra: Sequence[_Spectra]) -> list[NDArray[
 def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: SpectraLibrary, *,
             terms: int = 10, starts: int = 1, max_velocity: float = 1000.0,
             velocity_step: float = 5.0, max_vsini: float = 500.0, library_sigma: float = 0.5,
-            min_velocity: float | None = None, models: bool = False,
+            min_velocity: float | None = None, ignored: Sequence[Sequence[float]] = (),
+            reject_sigma: float = 6.0, models: bool = False,
             context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> Any:
     """Fits velocity, vsini, teff, logg, feh and alpha of every star: the minimum of
@@ -126,12 +145,15 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
     terms     of the continuum, 1 to 15;  starts  of each star, 1 to 8
     max_velocity, min_velocity, velocity_step, max_vsini   km/s; min_velocity None: -max_velocity
     library_sigma   Angstrom
+    ignored   ranges (from, to) of wavelengths in Angstrom that are left out of every spectrum
+    reject_sigma   pixels further from the best fit than this many times their error and the local
+              scatter are left out, and the star is fitted again; at least 3, or inf for none
     models    return best fits as well
     context, report, progress   see Context, Report; progress=True shows a bar
 
     Returns a structured array [N]: velocity, vsini (km/s), teff (K), logg, feh, alpha (dex), their
     errors, covariance [6, 6], start_velocity, neg2logl; chisq, chisq_continuum, pixels,
-    signal_to_noise [arms]; starts_agreed, rounds, warnings (see WARNINGS). With models=True a tuple
+    rejected, signal_to_noise [arms]; starts_agreed, rounds, warnings (see WARNINGS). With models=True a tuple
     of it and a list of float32 [N, P], one for each arm. A star without data has NaN and bit 32.
 
     Raises ShapeError (also: the library does not cover a spectrum), ArgumentError, FormatError,
@@ -157,11 +179,15 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
             arm.fill(items[star * len(arms) + j], star)
     not_zero("specfit", terms=terms, starts=starts, max_velocity=max_velocity,
              velocity_step=velocity_step, max_vsini=max_vsini, library_sigma=library_sigma)
+    ranges = np.ascontiguousarray(numbers("specfit: ignored", ignored, np.float64))
+    if ranges.size and (ranges.ndim != 2 or ranges.shape[1] != 2):
+        raise ShapeError(f"specfit: ignored: {ranges.shape} given, pairs (from, to) expected")
     stars = _abi.SpectraStars(ctypes.sizeof(_abi.SpectraStars), count, len(arms), items)
     options = described(
         "specfit", _abi.SpecfitOptions, terms=terms, starts=starts,
         max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,
-        library_sigma=library_sigma, models=models,
+        library_sigma=library_sigma, models=models, reject_sigma=reject_sigma,
+        ignored=address(ranges) if ranges.size else None, ignored_count=len(ranges),
         min_velocity_given=min_velocity is not None,
         min_velocity_kms=0.0 if min_velocity is None else min_velocity)
     raw = np.zeros(count, _RAW)

@@ -177,7 +177,7 @@ def main():
         os.unlink(runs.journal)
         os.unlink(runs.table)
         running = runs.start()
-        told = runs.run(*runs.resume, code=2)
+        told = runs.run(*runs.resume, code=1)
         expect(f"two at once: {told!r}", "another run writes" in told)
         running.send_signal(signal.SIGCONT)
         expect("the first of two", running.wait(timeout=300) == 0)

@@ -7,7 +7,8 @@
 #include "host/io/tables/speclib.h"
 #include "host/spectra/spectra_plan.h"
 
-extern clv_speclib golden_library; /* the small one */
+extern const clv_specfit_options golden_options; /* as the goldens were made */
+extern clv_speclib golden_library;               /* the small one */
 
 /* Around the tests of a group: read the library, and forget it. */
 int golden_begin(void **state);

@@ -184,7 +184,7 @@ static void preparation(void **state)
                            e = golden_load("stages/6_prep/desi_%c_%zu_espec", "brz"[k], i),
                            m = golden_load("stages/6_prep/desi_%c_%zu_badmask", "brz"[k], i);
             assert_int_equal(c.row[i], i);
-            assert_true(clv_spectrum_prepare(s, false, flux, sigma, bad, scratch));
+            assert_true(clv_spectrum_prepare(s, &golden_options, false, flux, sigma, bad, scratch));
             golden_close("flux", golden_f64(&d), flux, s->pixels, 1e-6);
             golden_close("sigma", golden_f64(&e), sigma, s->pixels, 1e-6);
             for (size_t p = 0; p < s->pixels; ++p)
@@ -227,7 +227,7 @@ static void values_of(clv_context *context, bool fp64, const char *tag, size_t m
     double worst = 0;
     c.stars.count = stars;
     EXPECT_OK(clv_specfit_at(context, &golden_library.library, &c.stars, golden_f64(&points), per,
-                             NULL, got, NULL));
+                             &golden_options, got, NULL));
     for (size_t i = 0; i < stars * per; ++i) {
         const double limit = fp64 ? 0.02 + 1e-6 * fabs(golden_f64(&want)[i]) : 0.1;
         const double penalty = penalty_at(golden_f64(&points) + 6 * i, &c);
@@ -312,7 +312,7 @@ static void start_values(void **state)
     clv_file_array want = golden_load("stages/10_ccf/vel_vsini_par");
     clv_spectra_plan *plan;
     clv_star_data d;
-    EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, NULL, &plan));
+    EXPECT_OK(clv_spectra_plan_create(&golden_library.library, &c.stars, &golden_options, &plan));
     EXPECT_OK(clv_star_data_create(plan, &d));
     for (size_t i = 0; i < 4; ++i) {
         EXPECT_OK(clv_star_prepare(plan, i, &d));
@@ -338,7 +338,7 @@ static void start_values(void **state)
     const clv_context_options o = { .size = sizeof(clv_context_options), .cache_dir = "" };
     EXPECT_OK(clv_context_create(&o, &context));
     assert_true(c.stars.count <= 64);
-    EXPECT_OK(clv_specfit(context, &golden_library.library, &c.stars, NULL, got, NULL));
+    EXPECT_OK(clv_specfit(context, &golden_library.library, &c.stars, &golden_options, got, NULL));
     size_t far = 0;
     for (size_t i = 0; i < c.stars.count; ++i)
         far += fabs(got[i].start_velocity - golden_f64(&want)[6 * i]) > 1;

@@ -11,10 +11,12 @@
 #include "host/io/tables/redrock.h"
 #include "host/io/tables/speclib.h"
 
+enum { SPECFIT_IGNORED = 16 };
+
 typedef struct specfit_args {
     const char *spectra; /* the file */
     const char *library, *output, *models, *plots, *config, *gpu_devices, *targets, *targets_file,
-        *redshifts;
+        *redshifts, *ignore;
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
@@ -22,6 +24,9 @@ typedef struct specfit_args {
     bool min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include, zbest_select,
         resume;
     int resolution;
+    double ignored[2 * SPECFIT_IGNORED]; /* Angstrom, of --ignore or of the file's kind */
+    size_t ignored_count;
+    double reject;
     cli_common common;
 } specfit_args;
 

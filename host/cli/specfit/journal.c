@@ -116,6 +116,10 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
                  "%.17g resolution %d models %d plots %d\n",
                  (unsigned)a->npoly, (unsigned)a->starts, a->min_vel, a->max_vel, a->vel_step,
                  a->max_vsini, a->sigma0, a->resolution, a->models != NULL, a->plots != NULL);
+    clv_text_add(out, "pixels reject %.17g ignore", a->reject);
+    for (size_t i = 0; i < 2 * a->ignored_count; ++i)
+        clv_text_add(out, " %.17g", a->ignored[i]);
+    clv_text_add(out, "\n");
     CLV_TRY(add_file(out, "spectra", a->spectra));
     for (size_t i = 0; i < t->slots; ++i)
         add_arm(out, &library->arms[i], library->ccf_count);

@@ -17,7 +17,7 @@
 #include <malloc.h>
 #endif
 
-enum { OWN_OPTIONS = 25, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 27, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -35,6 +35,11 @@ static void make_table(specfit_args *a, cli_option *table)
         { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS", "velocities from KMS [-max-vel]" },
         { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
         { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
+        { "ignore", CLI_TEXT, &a->ignore, "A:B,...",
+          "leave out wavelengths from A to B Angstrom; none: leave out nothing [4300:4450 in DESI "
+          "files, whose dichroic is there; none in others]" },
+        { "reject", CLI_DOUBLE, &a->reject, "SIGMA",
+          "leave out pixels further than SIGMA from the best fit and fit again; 0: none [6]" },
         { "targets", CLI_TEXT, &a->targets, "ID,...", "only these TARGETIDs" },
         { "targets-file", CLI_TEXT, &a->targets_file, "FILE", "only the TARGETIDs in FILE" },
         { "minsn", CLI_DOUBLE, &a->min_sn, "S/N", "only spectra with some arm above it",
@@ -78,6 +83,9 @@ static int check_args(const specfit_args *a)
     if (a->npoly < 1 || a->npoly > CLV_SPECTRA_MAX_TERMS)
         return cli_error(&cli_specfit, CLI_USAGE, "--npoly: %llu given, expected 1 to %d",
                          (unsigned long long)a->npoly, CLV_SPECTRA_MAX_TERMS);
+    if (a->reject != 0 && !(a->reject >= 3))
+        return cli_error(&cli_specfit, CLI_USAGE, "--reject: %g given, expected 0 or at least 3",
+                         a->reject);
     if (a->save_every < 1 || a->save_every > BLOCK_ROWS)
         return cli_error(&cli_specfit, CLI_USAGE, "--save-every: %llu given, expected 1 to %d",
                          (unsigned long long)a->save_every, BLOCK_ROWS);
@@ -100,6 +108,38 @@ static int check_args(const specfit_args *a)
             return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
                              positive[i].name, positive[i].value);
     return -1;
+}
+
+/* --ignore, or what files of this kind have wrong. */
+static int read_ignored(specfit_args *a, const clv_desi *desi)
+{
+    static const double dichroic[2] = { 4300, 4450 }; /* as rvspecfit has it for DESI */
+    if (!a->ignore) {
+        if (!desi->sdss) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
+        a->ignored_count = !desi->sdss;
+        return CLI_OK;
+    }
+    for (const char *at = a->ignore; strcmp(a->ignore, "none") != 0 && at;) {
+        const char *comma = strchr(at, ',');
+        char part[64], *colon;
+        double *range = a->ignored + 2 * a->ignored_count;
+        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        snprintf(part, sizeof part, "%.*s", (int)CLV_MIN(length, sizeof part - 1), at);
+        colon = strchr(part, ':');
+        if (colon) *colon = '\0';
+        if (length >= sizeof part || !colon || !clv_parse_double(part, &range[0]) ||
+            !clv_parse_double(colon + 1, &range[1]) || !(range[0] < range[1]))
+            return cli_error(&cli_specfit, CLI_USAGE,
+                             "--ignore: \"%s\" given, but it must be \"none\" or ranges of "
+                             "wavelengths in Angstrom with the smaller one first, such as "
+                             "4300:4450,7590:7700",
+                             a->ignore);
+        if (++a->ignored_count == SPECFIT_IGNORED && comma)
+            return cli_error(&cli_specfit, CLI_USAGE, "--ignore: more than %d ranges given",
+                             SPECFIT_IGNORED);
+        at = comma ? comma + 1 : NULL;
+    }
+    return CLI_OK;
 }
 
 /* What neither an option nor the settings have said. */
@@ -218,6 +258,9 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         .velocity_step_kms = a->vel_step,
         .max_vsini_kms = a->max_vsini,
         .library_sigma = a->sigma0,
+        .ignored = a->ignored,
+        .ignored_count = a->ignored_count,
+        .reject_sigma = a->reject > 0 ? a->reject : INFINITY,
         .models = a->models || a->plots,
         .progress = show_progress,
         .progress_user = &s->progress,
@@ -342,7 +385,7 @@ static void note(const run_state *s)
 {
     size_t good = 0;
     for (size_t i = 0; i < s->table.count; ++i)
-        good += s->table.rows[i].fit.warnings == 0;
+        good += (s->table.rows[i].fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR) == 0;
     clv_report_note(s->report, "stars", (double)s->table.count);
     clv_report_note(s->report, "without_warnings", (double)good);
 }
@@ -356,6 +399,7 @@ static int run(int argc, char **argv)
                        .vel_step = NAN,
                        .max_vsini = NAN,
                        .sigma0 = NAN,
+                       .reject = 6,
                        .save_every = BLOCK_ROWS,
                        .sigma_of = { NAN, NAN, NAN } };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
@@ -392,6 +436,7 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
     if (!code) code = cli_input_status(&cli_specfit, clv_desi_open(argv[1], &s.desi));
     s.table.desi = &s.desi;
+    if (!code) code = read_ignored(&a, &s.desi);
     if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arms);
     if (!code) code = specfit_select(&a, &s.table);
     if (!code) code = make_context(&a, batch, devices, &s);

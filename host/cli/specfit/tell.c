@@ -19,10 +19,11 @@ static void tell_warnings(const specfit_table *t, FILE *out)
                   { CLV_SPECFIT_PARAMETER_EDGE, "with a parameter at a limit of the library" },
                   { CLV_SPECFIT_FAST_ROTATION, "with vsini above 100 km/s" },
                   { CLV_SPECFIT_BAD_HESSIAN, "whose errors are not to be trusted" },
+                  { CLV_SPECFIT_BAD_FIT, "with chi-square per degree of freedom above 3" },
                   { CLV_SPECFIT_BAD_SPECTRUM, "with nothing to fit" } };
     size_t good = 0;
     for (size_t i = 0; i < t->count; ++i)
-        good += t->rows[i].fit.warnings == 0;
+        good += (t->rows[i].fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR) == 0;
     cli_say(out, "%zu without warnings", good);
     for (size_t k = 0; k < CLV_LEN(kinds); ++k) {
         size_t found = 0;

@@ -139,11 +139,17 @@ static char signal_type(const copies *from, char letter)
     return 'E';
 }
 
+/* Wide errors have a column of their own: many good fits have them, whose RVS_WARN is 0 in rvspecfit. */
+static unsigned rvs_warnings(const specfit_row *r)
+{
+    return r->fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR;
+}
+
 static void add_target(cells *c, const specfit_table *t, const specfit_row *r)
 {
     const clv_desi_row *row = &t->desi->row[r->row];
     add_real(c, "VRAD_CCF", "km s-1", "velocity of the start", r->fit.start_velocity);
-    add_whole(c, "RVS_WARN", 'K', "warning bits", r->fit.warnings);
+    add_whole(c, "RVS_WARN", 'K', "warning bits", rvs_warnings(r));
     add_fibre(c, t, r);
     for (size_t i = 0; i < t->slots; ++i) {
         char name[8];
@@ -153,7 +159,7 @@ static void add_target(cells *c, const specfit_table *t, const specfit_row *r)
         add(c, name, signal_type(c->from, letter), NULL, "median S/N of one arm",
             (clv_fits_value){ .real = isfinite(told) ? told : r->fit.signal_to_noise[i] });
     }
-    add_whole(c, "SUCCESS", 'L', "no warning bit is set", r->fit.warnings == 0);
+    add_whole(c, "SUCCESS", 'L', "no warning bit is set", rvs_warnings(r) == 0);
     const clv_redshift none = { .z = NAN }, *z = t->redshifts ? &t->redshifts[r->row] : &none;
     add_real(c, "RR_Z", NULL, "redshift by redrock", z->z);
     add_text(c, "RR_SPECTYPE", "class by redrock", c->type_width, t->redshifts ? z->type : "");
@@ -164,8 +170,14 @@ static void add_target(cells *c, const specfit_table *t, const specfit_row *r)
 /* What rvspecfit does not tell. */
 static void add_own(cells *c, const clv_specfit_result *f)
 {
+    size_t rejected = 0;
+    for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i)
+        rejected += f->rejected[i];
     static const char *const names[] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
     add_real(c, "NEG2LOGL", NULL, "-2 log L, what was minimised", f->neg2logl);
+    add_whole(c, "NPIX_REJ", 'J', "pixels left out as outliers", (int64_t)rejected);
+    add_whole(c, "WIDE_ERR", 'L', "an error is as large as the library's range / sqrt(12)",
+              (f->warnings & CLV_SPECFIT_WIDE_ERROR) != 0);
     add_whole(c, "STARTS_AGREED", 'J', "starts that ended here", f->starts_agreed);
     add_whole(c, "ROUNDS", 'J', "of the optimiser", f->rounds);
     for (size_t a = 0, e = 0; a < CLV_SPECTRA_UNKNOWNS; ++a)

@@ -10,6 +10,19 @@
 #include <math.h>
 #include <string.h>
 
+/* Bits of SPPIXMASK that stand for pixels without a usable flux, from the bit mask "SPPIXMASK" of SDSS's
+ * sdssMaskbits.par. Others describe how a pixel was made (bit 11 even says that its smear exposure
+ * was good), or concern thousands of good pixels (BADFLAT, LOWFLAT). */
+enum {
+    NOPLUG = 1 << 0,      /* the fibre is not in the plug map */
+    BADTRACE = 1 << 1,    /* the fibre's trace failed */
+    FULLREJECT = 1 << 18, /* rejected in extraction */
+    NOSKY = 1 << 22,      /* no sky level at this wavelength */
+    BRIGHTSKY = 1 << 23,  /* sky far brighter than the object */
+    NODATA = 1 << 24,     /* no data for the combination */
+    BAD_PIXEL = NOPLUG | BADTRACE | FULLREJECT | NOSKY | BRIGHTSKY | NODATA
+};
+
 clv_status clv_sdss_open(const char *path, clv_desi *d, bool *found)
 {
     static const char *const columns[] = { "flux", "ivar", "and_mask" };
@@ -28,11 +41,11 @@ clv_status clv_sdss_open(const char *path, clv_desi *d, bool *found)
         if (!status && i < 2) status = clv_file_array_convert(&d->one[i], path, CLV_F32);
     }
     const size_t n = log_wave.shape[0];
-    if (!status && d->one[2].data) { /* 64 bits to the sign and the rest */
+    if (!status && d->one[2].data) {
         clv_file_array mask = { 0 };
         status = clv_file_array_create(&mask, path, CLV_I32, 1, &n);
         for (size_t i = 0; i < n && !status; ++i)
-            ((int32_t *)mask.data)[i] = ((int64_t *)d->one[2].data)[i] > 0;
+            ((int32_t *)mask.data)[i] = (((int64_t *)d->one[2].data)[i] & BAD_PIXEL) != 0;
         clv_file_array_clear(&d->one[2]);
         d->one[2] = mask;
     }
