@@ -90,6 +90,8 @@ void clv_paco_add(int64_t *high, int64_t *low, double value);
 /* h [pixels]: the PSF moved by (fy, fx), sampled on the patch. Fourier shift of the zero-padded
  * image, as paco_ref states it. */
 void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h);
+/* Moves a PSF image by (fy, fx) pixels, whole and fractional part: Fourier shift, zeros outside. */
+clv_status clv_psf_move(float *psf, size_t size, double fy, double fx);
 /* From an SVD of the shifted PSFs; at most `vectors`, fewer where singular values fall below 1e-5
  * of the first. */
 clv_status clv_psf_basis_create(const clv_paco_plan *plan, size_t vectors, clv_psf_basis *basis);

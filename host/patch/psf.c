@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Width and scale of a PSF. */
+#include "host/patch/paco_plan.h"
+
 #include "base/error.h"
 #include "base/linalg.h"
 
@@ -56,9 +58,9 @@ static bool damped_step(const double *jtj, const double *jtr, double lambda, dou
     return true;
 }
 
-clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px)
+/* Height, row, column, sigma and background of the Gaussian that fits best. */
+static clv_status fit_gaussian(const float *psf, size_t size, double *p)
 {
-    if (!psf || !fwhm_px) return clv_fail(CLV_E_ARGUMENT, "psf: NULL");
     if (size < 5)
         return clv_fail(CLV_E_SHAPE, "psf: %zux%zu is too small to measure its width", size, size);
     const double middle = (double)(size / 2);
@@ -67,8 +69,8 @@ clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px)
         if (!isfinite(psf[i])) return clv_fail(CLV_E_ARGUMENT, "psf: a value is not finite");
         low = fmin(low, psf[i]), high = fmax(high, psf[i]);
     }
-    double p[PARAMETERS] = { high - low, middle, middle, 2, low }, jtj[PARAMETERS * PARAMETERS],
-           jtr[PARAMETERS];
+    double jtj[PARAMETERS * PARAMETERS], jtr[PARAMETERS];
+    p[0] = high - low, p[1] = p[2] = middle, p[3] = 2, p[4] = low;
     double lambda = 1e-3, chi2 = normal_equations(psf, size, p, jtj, jtr);
     for (int iteration = 0; iteration < 200 && lambda < 1e12; ++iteration) {
         double step[PARAMETERS], trial[PARAMETERS], try_jtj[PARAMETERS * PARAMETERS],
@@ -102,8 +104,26 @@ clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px)
             CLV_E_FORMAT,
             "psf: no peak near the centre of the %zux%zu image (fit: height %.3g at (%.1f, %.1f))",
             size, size, p[0], p[2], p[1]);
+    return CLV_OK;
+}
+
+clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px)
+{
+    double p[PARAMETERS];
+    if (!psf || !fwhm_px) return clv_fail(CLV_E_ARGUMENT, "psf: NULL");
+    CLV_TRY(fit_gaussian(psf, size, p));
     *fwhm_px = p[3] * fwhm_per_sigma;
     return CLV_OK;
+}
+
+clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy)
+{
+    double p[PARAMETERS];
+    if (!psf || !dx || !dy) return clv_fail(CLV_E_ARGUMENT, "psf: NULL");
+    CLV_TRY(fit_gaussian(psf, size, p));
+    *dx = p[2] - (double)(size / 2), *dy = p[1] - (double)(size / 2);
+    if (hypot(*dx, *dy) < 0.02) return CLV_OK; /* below the error of the fit */
+    return clv_psf_move(psf, size, -*dy, -*dx);
 }
 
 /* Flux in a disc of diameter `fwhm` about the centre pixel; pixels on its edge count by area. */

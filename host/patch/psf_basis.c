@@ -69,6 +69,48 @@ void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
     }
 }
 
+/* out[k] = sum_j K(k + whole - j - s) in[j], `in` zero outside: a shift by s pixels, the whole part by copying. */
+static void move_line(const double *in, size_t size, size_t step, double s, double *out)
+{
+    const int count = (int)size, whole = (int)lrint(s), n = count + 2 + (count & 1);
+    double re[2 * CLV_PACO_MAX_PSF], im[2 * CLV_PACO_MAX_PSF];
+    shift_kernel(n, s - whole, 1 - count, 2 * count - 1, re, im);
+    for (int k = 0; k < count; ++k) {
+        double sum = 0;
+        for (int j = 0; j < count; ++j) {
+            const int d = k - whole - j + count - 1;
+            if (d >= 0 && d < 2 * count - 1) sum += re[d] * in[(size_t)j * step];
+        }
+        out[k] = sum;
+    }
+}
+
+clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
+{
+    double *work = clv_alloc(size * size + size, sizeof *work), *line;
+    if (size > CLV_PACO_MAX_PSF || !work) {
+        clv_free(work);
+        return work ? clv_fail(CLV_E_SHAPE, "psf: %zux%zu; at most %d pixels a side", size, size,
+                               CLV_PACO_MAX_PSF)
+                    : clv_fail(CLV_E_MEMORY, "psf: no memory");
+    }
+    line = work + size * size;
+    for (size_t i = 0; i < size * size; ++i)
+        work[i] = psf[i];
+    for (size_t x = 0; x < size; ++x) {
+        move_line(work + x, size, size, fy, line);
+        for (size_t y = 0; y < size; ++y)
+            work[y * size + x] = line[y];
+    }
+    for (size_t y = 0; y < size; ++y) {
+        move_line(work + y * size, size, 1, fx, line);
+        for (size_t x = 0; x < size; ++x)
+            psf[y * size + x] = (float)line[x];
+    }
+    clv_free(work);
+    return CLV_OK;
+}
+
 /* Monomials y^j x^k by total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds them. */
 static void monomials(double y, double x, size_t terms, double *phi)
 {

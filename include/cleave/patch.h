@@ -112,6 +112,144 @@ CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const fl
                                    double fwhm_px, double threshold, clv_detection **detections,
                                    size_t *count);
 
+/** A companion: place in the map and flux, with standard errors. */
+typedef struct clv_companion {
+    double x, y; /**< column and row, 0-based, between pixels */
+    double x_err,
+        y_err; /**< 0 where the place was given; NaN where the likelihood has no maximum */
+    double separation_px;  /**< from the centre */
+    double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
+    double flux, flux_err; /**< in units of the PSF; NaN where a patch on the arc cannot be used */
+    double snr,
+        false_alarm; /**< of clv_paco_search: calibrated peak, and the probability that noise alone gives such
+                                  a peak anywhere in the map; left alone by clv_paco_characterize */
+    double recovery; /**< mean flux / true flux of the planets hidden for the errors; NaN: none */
+    size_t ring;     /**< how many those were */
+} clv_companion;
+
+/**
+ * Flux and place of companions whose place is roughly known (Flasseur et al. 2018, algorithm 3).
+ *
+ * The flux of clv_paco's maps is too low, since the planet is part of the statistics that it is compared with. Here,
+ * for a place (x, y), {take flux * h_t out of all frames t of each patch k(l); mean m, covariance C of what is left;
+ * a, b with the untouched pixels; flux = max(b, 0) / a} is repeated until the flux changes by less than 0.1 %. The
+ * place is the maximum of b / sqrt(a) on grids of nine trials, down to a spacing of 0.25 pixels, and a paraboloid
+ * through them. All candidates and trials of a step are one batch on the context's devices.
+ *
+ * Errors: planets of the flux found are hidden at up to 24 other angles of the same separation, in the cube without
+ * all companions of this call; the scatter of their fluxes is flux_err. Errors of the place come from the curvature
+ * of the likelihood, scaled by flux_err times sqrt(a). With fewer than 6 free angles: 1 / sqrt(a), unscaled.
+ *
+ * @param options      as for clv_paco; the PSF always moves between pixels (`psf_mode` does not matter).
+ * @param fwhm_px      of the PSF.
+ * @param keep_places  the places are exact: only the flux is measured.
+ * @param companions   in: x, y; out: everything. [count], which may be 0.
+ * @param report       may be NULL; the runs are added.
+ * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
+ *
+ * Accuracy: flux and error within 1e-3 of the same in float64. Threads: any; one job at a time per context.
+ */
+CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,
+                                         const clv_paco_options *options, double fwhm_px,
+                                         bool keep_places, clv_companion *companions, size_t count,
+                                         clv_report *report);
+
+/**
+ * Takes companions out of a sequence: cube -= flux times the PSF at the companion's place in each frame. A negative
+ * flux adds a planet.
+ *
+ * @param cube  with the strides of `input`; may be input->cube. Changed in place.
+ * @return as clv_paco. Threads: any.
+ */
+CLV_API clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options *options,
+                                     const clv_companion *companions, size_t count, float *cube);
+
+/**
+ * An S/N map whose noise has a standard deviation of 1 at every separation.
+ *
+ * The scale at a separation is the scatter in an annulus as wide as the PSF, without what is masked and without
+ * values more than 5 times 1.4826 MAD away. Close to the star an annulus holds few independent samples, n =
+ * 2 pi r / FWHM, so that large values are less rare than for a normal distribution: a value is replaced by the normal
+ * one that is as rare as it is for Student's t with n - 1 degrees of freedom (Mawet et al. 2014, ApJ 792, 97), and
+ * the noise is scaled to 1 again. The result increases with the value.
+ *
+ * @param noise       the map from which the scale is measured (without planets); NULL: snr itself.
+ * @param masked_xy   [masked_count,2] column and row of places to be left out within one FWHM.
+ * @param calibrated  out, [height,width]; NaN stays NaN.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
+ */
+CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size_t height,
+                                      size_t width, double centre_x, double centre_y,
+                                      double fwhm_px, const double *masked_xy, size_t masked_count,
+                                      float *calibrated);
+
+/**
+ * Finds companions one after the other: the highest peak of the calibrated S/N map is measured (see
+ * clv_paco_characterize) and taken out of the cube, the map is computed again, until no peak exceeds the threshold.
+ * A bright companion thus leaves no ghosts. Peaks within one FWHM of a companion are not looked at; 64 at most.
+ *
+ * @param a, b        maps of clv_paco for this input.
+ * @param snr         out, [height,width]: the calibrated S/N of those maps, by the noise of the cube without companions.
+ * @param rest        out, may be NULL: that cube, with the strides of `input`.
+ * @param companions  out, free with free(); NULL when there is none; highest snr first.
+ * @return as clv_paco_characterize. Threads: any; one job at a time per context.
+ */
+CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
+                                   const clv_paco_options *options, double fwhm_px,
+                                   double threshold, const double *a, const double *b, float *snr,
+                                   float *rest, clv_companion **companions, size_t *count,
+                                   clv_report *report);
+
+/** Where the star of a sequence is. */
+typedef struct clv_star {
+    double x, y;      /**< column and row, 0-based; (width / 2, height / 2) when none was found */
+    double asymmetry; /**< of the mean frame about that point: 0 none, about 1 for pure noise */
+    bool found;       /**< false: nothing symmetric enough (asymmetry above 0.06) within reach */
+} clv_star;
+
+/**
+ * The point about which the mean frame is symmetric, near the middle of the frame.
+ *
+ * It minimises sum_d w(d) (I(c + d) - I(c - d))^2 over a disc of 1.1 FWHM, w = 1 / (1 + |d|), so that stars behind
+ * a coronagraph and saturated ones are found too. Searched within an eighth of the shorter side, 12 pixels at most.
+ *
+ * @param input  cube, sizes and strides matter; NaN is left out.
+ * @return CLV_OK, also when no star was found; CLV_E_ARGUMENT; CLV_E_MEMORY.
+ * Accuracy: 0.05 pixels on a real coronagraphic sequence; static speckles set the limit. Threads: any.
+ */
+CLV_API clv_status clv_paco_star(const clv_paco_input *input, double fwhm_px, clv_star *star);
+
+/** How a frame compares with the others. */
+typedef struct clv_paco_frame {
+    double
+        scale; /**< median over pixels of |value - median over time| / MAD over time: 1 for usual frames */
+    double missing; /**< fraction of its pixels that are NaN or inf */
+    bool rejected;  /**< scale above the limit, or more than half of its pixels missing */
+} clv_paco_frame;
+
+/**
+ * Judges every frame of a sequence, on 4096 pixels of it.
+ *
+ * @param limit   the largest scale of a good frame; infinity: reject for missing pixels only.
+ * @param frames  out, [input->frames].
+ * @param kept    out: frames that are not rejected.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
+ */
+CLV_API clv_status clv_paco_frames(const clv_paco_input *input, double limit,
+                                   clv_paco_frame *frames, size_t *kept);
+
+/**
+ * Replaces pixels that are NaN or inf in some frames by what their neighbours in the same frame suggest: mean over
+ * time plus deviation over time times the neighbours' weighted mean of (value - mean) / deviation. Pixels that are
+ * missing in more than half of the frames stay as they are.
+ *
+ * @param cube    [frames,height,width], dense, changed in place.
+ * @param mended  out: how many were replaced.
+ * @return CLV_OK; CLV_E_ARGUMENT; CLV_E_MEMORY. Threads: any.
+ */
+CLV_API clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width,
+                                 double fwhm_px, size_t *mended);
+
 typedef enum clv_psf_norm {
     CLV_PSF_NORM_NONE = 0, /**< flux in the PSF's own unit */
     CLV_PSF_NORM_PEAK,     /**< highest pixel 1 */
@@ -122,6 +260,10 @@ typedef enum clv_psf_norm {
 /** FWHM in pixels of a round Gaussian with background fitted to the PSF. CLV_E_FORMAT when the fit
  *  finds no peak near the centre. */
 CLV_API clv_status clv_psf_fwhm(const float *psf, size_t size, double *fwhm_px);
+
+/** Moves the PSF so that the Gaussian of clv_psf_fwhm has its centre on pixel size / 2 (Fourier shift, zeros come in
+ *  at the edges; left alone below 0.02 pixels). `dx`, `dy`: where it was, relative to that pixel. */
+CLV_API clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy);
 
 /** Divides by the peak, the sum or the aperture flux; `fwhm_px` matters for APERTURE only.
  *  CLV_E_FORMAT when what it would divide by is not positive. */

@@ -36,6 +36,8 @@ from ._link import link
 from ._map import map_items as map
 from ._matmul import matmul
 from ._offload import Plan, explain, last_plan, offload
+from ._companions import (CompanionResult, calibrate_snr, characterize, companions, frame_quality,
+                         inject, mend, psf_recentre, star_position)
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
@@ -46,12 +48,15 @@ from .log import log_to
 from .version import __version__
 
 __all__ = [
-    "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier", "Context", "Device",
+    "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier",
+    "CompanionResult", "Context", "Device",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
-    "array", "array_stats", "blobs", "classify", "compute", "convolve_2d", "default_context",
-    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "gaussian_2d", "has",
-    "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "monte_carlo_pi",
-    "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "reduce",
-    "specfit", "tokenize", *errors.__all__]
+    "array", "array_stats", "blobs", "calibrate_snr", "characterize",
+    "classify", "companions", "compute", "convolve_2d", "default_context",
+    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "gaussian_2d", "has",
+    "inject",
+    "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
+    "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
+    "reduce", "specfit", "star_position", "tokenize", *errors.__all__]

@@ -94,6 +94,15 @@ PacoCounts = _struct("clv_paco_counts", [
 Detection = _struct("clv_detection", [
     ("x", size_t), ("y", size_t), ("separation_px", double), ("position_angle", double),
     ("snr", double), ("flux", double), ("sigma", double)], "patch.h")
+Companion = _struct("clv_companion", [
+    ("x", double), ("y", double), ("x_err", double), ("y_err", double), ("separation_px", double),
+    ("position_angle", double), ("flux", double), ("flux_err", double), ("snr", double),
+    ("false_alarm", double), ("recovery", double),
+    ("ring", size_t)], "patch.h")
+Star = _struct("clv_star", [
+    ("x", double), ("y", double), ("asymmetry", double), ("found", boolean)], "patch.h")
+PacoFrame = _struct("clv_paco_frame", [
+    ("scale", double), ("missing", double), ("rejected", boolean)], "patch.h")
 
 # ---- blob.h, track.h
 
@@ -280,6 +289,19 @@ FUNCTIONS = {
     "clv_paco_maps": (None, [void_p, void_p, size_t, void_p, void_p, void_p]),
     "clv_paco_detect": (status, [void_p, void_p, void_p, size_t, size_t, double, double, double,
                                  double, _OUT, c.POINTER(size_t)]),
+    "clv_paco_characterize": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
+                                       boolean, void_p, size_t, void_p]),
+    "clv_paco_subtract": (status, [c.POINTER(PacoInput), c.POINTER(PacoOptions), void_p, size_t,
+                                   void_p]),
+    "clv_paco_calibrate": (status, [void_p, void_p, size_t, size_t, double, double, double, void_p,
+                                    size_t, void_p]),
+    "clv_paco_search": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
+                                 double, void_p, void_p, void_p, void_p, _OUT, c.POINTER(size_t),
+                                 void_p]),
+    "clv_paco_star": (status, [c.POINTER(PacoInput), double, c.POINTER(Star)]),
+    "clv_paco_frames": (status, [c.POINTER(PacoInput), double, void_p, c.POINTER(size_t)]),
+    "clv_paco_mend": (status, [void_p, size_t, size_t, size_t, double, c.POINTER(size_t)]),
+    "clv_psf_recentre": (status, [void_p, size_t, c.POINTER(double), c.POINTER(double)]),
     "clv_psf_fwhm": (status, [void_p, size_t, c.POINTER(double)]),
     "clv_psf_normalize": (status, [void_p, size_t, enum, double]),
     "clv_blobs": (status, [void_p, c.POINTER(BlobFrames), void_p, c.POINTER(BlobOptions), _OUT,

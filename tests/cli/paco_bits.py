@@ -26,7 +26,7 @@ SUB_DEVICES = [["--sub-devices", "1"], ["--sub-devices", "2"],
 
 
 def run(command, options, files, out, cache):
-    result = subprocess.run([command, "paco", *files, "-o", out, "--format", "npy", "--radius", "2",
+    result = subprocess.run([command, "paco", *files, "-o", out, "--format", "npy", "--radius", "2", *kit.AS_IT_IS,
                              "-q", *options], env=kit.environment(CLEAVE_CACHE_DIR=cache),
                             capture_output=True, text=True, check=False)
     if result.returncode:

@@ -102,7 +102,7 @@ def run_case(command, selection, case, mode, conv, cache):
         files = [os.path.join(case, f"{name}.npy") for name in ("cube", "angles", "psf")]
         result = subprocess.run(
             [command, "paco", *files, "-o", out, "--format", "npy", "--psf-mode", mode, "--conv",
-             conv, "--radius", str(radius), "-q", *selection],
+             conv, "--radius", str(radius), "-q", *kit.AS_IT_IS, *selection],
             env=kit.environment(CLEAVE_CACHE_DIR=cache), capture_output=True, text=True,
             check=False)
         if result.returncode:

@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,7 @@ import testdata
 
 CLEAVE = sys.argv[1]
 MAPS = ("a", "b", "snr", "flux", "sigma")
-OUTPUTS = {"detections.csv", "snr.png", "report.json"}
+OUTPUTS = {"detections.csv", "frames.csv", "frames.png", "snr.png", "report.json"}
 
 
 class PacoCase(unittest.TestCase):
@@ -45,10 +46,13 @@ class PacoCase(unittest.TestCase):
         kit.npy_write(self.path(name), *args)
         return self.path(name)
 
-    def run_paco(self, cube, angles, psf, *options, code=0, out="out"):
+    def run_paco(self, cube, angles, psf, *options, code=0, out="out", as_it_is=True):
+        own = list(kit.AS_IT_IS) if as_it_is else []
+        if as_it_is and not {"--radius", "--patch-area"} & set(options):
+            own += ["--radius", "4"]
         result = subprocess.run(
             [CLEAVE, "paco", cube, angles, psf, "-o", self.path(out), "--mode", "reference",
-             "--psf-mode", "fixed", "--format", "npy", *options],
+             "--psf-mode", "fixed", "--format", "npy", *own, *options],
             env=kit.environment(), capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
@@ -150,8 +154,8 @@ class Refuses(PacoCase):
 class Warns(PacoCase):
     """It goes on, and says what is suspicious."""
 
-    def warn(self, expected, *arguments):
-        self.assertRegex(self.run_paco(*arguments).stderr, expected)
+    def warn(self, expected, *arguments, **more):
+        self.assertRegex(self.run_paco(*arguments, **more).stderr, expected)
 
     def test_angles_in_radians(self):
         radians = [math.radians(a) for a in self.sequence.angles]
@@ -165,12 +169,13 @@ class Warns(PacoCase):
     def test_nothing_left_of_the_map(self):
         masked = [math.nan if i % 5 == 0 else v for i, v in enumerate(self.sequence.cube)]
         self.warn("no position.*[1-9][0-9]* patches with NaN",
-                  self.npy("m.npy", self.sequence.shape, masked), self.angles, self.psf)
+                  self.npy("m.npy", self.sequence.shape, masked), self.angles, self.psf, code=1)
         same = self.sequence.cube[:504] * 8
         self.warn("no position.*never change", self.npy("c.npy", self.sequence.shape, same),
-                  self.angles, self.psf)
+                  self.angles, self.psf, code=1)
         around = self.npy("around.npy", [8], [40.0 * i for i in range(8)], "<f8")
-        self.warn("no position.*leave the frame", self.cube, around, self.psf, "--center", "0,0")
+        self.warn("no position.*leave the frame", self.cube, around, self.psf, "--center", "0,0", code=1)
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_psfs_that_look_wrong(self):
         shifted = self.sequence.psf[-3:] + self.sequence.psf[:-3]
@@ -402,6 +407,76 @@ class Writes(PacoCase):
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         with open(blocked, encoding="ascii") as file:
             self.assertEqual(file.read(), "in the way")
+
+
+class Prepares(PacoCase):
+    """The star, frames and pixels; companions measured. What the numbers are is tested in Python."""
+
+    def companions(self, *options, **more):
+        case = testdata.path_of("paco/syn50")
+        cube = kit.npy_read(os.path.join(case, "cube.npy"))
+        values = list(cube.values)
+        for i in range(7 * 2500, 8 * 2500):
+            values[i] *= 30
+        values[3 * 2500 + 1250] = math.nan
+        spoilt = self.npy("spoilt.npy", cube.shape, values)
+        self.result = self.run_paco(spoilt, *(os.path.join(case, f"{n}.npy") for n in ("angles", "psf")),
+                                    *options, as_it_is=False, **more)
+        with open(self.path("out/detections.csv"), encoding="ascii") as file:
+            return list(csv.DictReader(file))
+
+    def test_bad_frames_and_pixels_are_told(self):
+        rows = self.companions("--pixel-scale", "10", "--star-flux", "1000", "--true-north", "5", "--at", "10,30",
+                               "--threshold", "3.5", "--psf-mode", "shift")
+        self.assertGreater(len(rows), 1)
+        self.assertIn("1 of 50 frames left out, the first is frame 7", self.result.stderr)
+        self.assertIn("1 pixels that were NaN", self.result.stderr)
+        self.assertIn("patch radius 4", self.result.stderr)
+        self.assertEqual(list(rows[0]), ["x", "y", "x_err", "y_err", "separation_px", "position_angle_deg", "snr",
+                                         "flux", "flux_err", "false_alarm", "separation_mas", "separation_mas_err",
+                                         "delta_mag", "delta_mag_err"])
+        for row in rows:
+            row = {key: float(value) for key, value in row.items()}
+            dx, dy = row["x"] - 25, row["y"] - 25
+            self.assertAlmostEqual(row["separation_mas"], 10 * math.hypot(dx, dy), delta=1e-5)
+            self.assertAlmostEqual(row["position_angle_deg"], (math.degrees(math.atan2(-dx, dy)) + 5) % 360, delta=1e-5)
+            self.assertAlmostEqual(row["delta_mag"], -2.5 * math.log10(row["flux"] / 1000), delta=1e-6)
+            self.assertAlmostEqual(row["delta_mag_err"], 1.0857 * row["flux_err"] / row["flux"], delta=1e-4)
+            self.assertLess(row["false_alarm"], 0.1)
+        with open(self.path("out/frames.csv"), encoding="ascii") as file:
+            frames = list(csv.DictReader(file))
+        self.assertEqual([f["frame"] for f in frames if f["used"] == "0"], ["7"])
+        self.assertEqual(len(frames), 50)
+        with open(self.path("out/at.csv"), encoding="ascii") as file:
+            at = list(csv.DictReader(file))
+        self.assertEqual([(row["x"], row["y"], row["x_err"]) for row in at], [("10", "30", "0")])
+        raw, snr = (kit.npy_read(self.path(f"out/{n}.npy")) for n in ("snr_raw", "snr"))
+        self.assertNotEqual(raw.values, snr.values)
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            operation = json.load(file)["operation"]
+        self.assertEqual((operation["frames"], operation["frames_rejected"], operation["pixels_mended"]), (49, 1, 1))
+
+    def test_frames_are_chosen_by_hand(self):
+        self.companions("--reject-frames", "0,3-5", "--no-subtract")
+        with open(self.path("out/frames.csv"), encoding="ascii") as file:
+            frames = list(csv.DictReader(file))
+        self.assertEqual([f["frame"] for f in frames if f["used"] == "0"], ["0", "3", "4", "5"])
+        for wrong in ("3-", "50", "5-3", "a"):
+            result = self.run_paco(self.cube, self.angles, self.psf, "--reject-frames", wrong, as_it_is=False, code=2)
+            self.assertIn("--reject-frames", result.stderr)
+
+    def test_the_star_is_told(self):
+        case = testdata.path_of("paco/syn50")
+        shape = (20, 50, 50)
+        halo = [100 * math.exp(-math.hypot(y - 27, x - 22) / 6) + random.Random(l * 2500 + y * 50 + x).gauss(0, 1)
+                for l in range(20) for y in range(50) for x in range(50)]
+        angles = self.npy("turning.npy", [20], [2.0 * l for l in range(20)], "<f8")
+        result = self.run_paco(self.npy("off.npy", shape, halo), angles, os.path.join(case, "psf.npy"),
+                               "--no-subtract", as_it_is=False)
+        self.assertRegex(result.stderr, r"the star is at \((21\.9|22\.0)\d*, (26\.9|27\.0)\d*\), not at \(25, 25\)")
+        for option in ("--at=3", "--pixel-scale=0", "--star-flux=-1"):
+            self.assertIn(option.split("=", maxsplit=1)[0],
+                          self.run_paco(self.cube, self.angles, self.psf, option, code=2).stderr)
 
 
 class Stops(PacoCase):

@@ -141,6 +141,10 @@ def options_for(command, platform, cache):
     return testdata.skip(f"no OpenCL device of {platform}")
 
 
+# The maps as they are: no search for the star, no frame left out, nothing filled in, S/N = b / sqrt(a).
+AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--nan", "mask", "--snr", "raw", "--no-subtract"]
+
+
 class Sequence:
     """A halo, noise that neighbours share, a turning field. Not square unless asked for."""
 

@@ -81,6 +81,14 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
                  movie: NDArray[Any]) -> NDArray[np.int64]:
     found: cleave.PacoResult = cleave.paco(cube, angles, psf, fwhm=cleave.psf_fwhm(psf))
     unit: NDArray[np.float32] = cleave.psf_normalize(psf, "peak")
+    moved, (right, up) = cleave.psf_recentre(psf)
+    star: tuple[float, float] | None = cleave.star_position(cube, 4.0)
+    good: NDArray[Any] = cleave.mend(cube, 4.0)[~cleave.frame_quality(cube)["rejected"]]
+    planets: cleave.CompanionResult = cleave.companions(cube, angles, psf, threshold=1e9)
+    fluxes: NDArray[np.void] = cleave.characterize(cleave.inject(cube, angles, psf, [], []), angles, psf, [])
+    flat: NDArray[np.float32] = cleave.calibrate_snr(planets.snr_raw, star or (0.0, 0.0), 4.0)
+    assert len(good) <= len(cube) and len(fluxes) == 0 and right + up < 1 and moved.size == psf.size
+    assert flat.shape == planets.snr.shape
     spots = cleave.blobs(movie, threshold_rel=0.3, table="array")
     with cleave.BlobStream((movie.shape[1], movie.shape[2]), np.float32) as stream:
         one: NDArray[np.void] = stream.push(movie[0])

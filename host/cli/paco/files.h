@@ -9,11 +9,13 @@
 #include <cleave/patch.h>
 
 typedef struct paco_args {
-    const char *output, *centre, *channel;
-    uint64_t radius, patch_area;
-    bool radius_given, rounding_given, fwhm_given;
-    int psf_mode, psf_norm, conv, rounding, angle_sign, format;
-    double fwhm, threshold, centre_x, centre_y;
+    const char *output, *centre, *channel, *reject;
+    cli_list at;
+    uint64_t radius, patch_area; /* radius 0: follows the FWHM */
+    bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;
+    int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;
+    double fwhm, threshold, pixel_scale, true_north, star_flux;
+    double centre_x, centre_y; /* of the star: given or, after paco_prepare, found */
     cli_common common;
 } paco_args;
 
@@ -26,33 +28,47 @@ typedef struct paco_inputs {
     size_t psf_count, psf_size;
     double fwhm;
     clv_fits_cards cards; /* of the cube, for the maps */
+    /* paco_prepare: frames as they were read, of which `frames` are left */
+    size_t frames_read;
+    clv_paco_frame *quality; /* [frames_read] */
+    double *angles_read;
+    size_t mended;
 } paco_inputs;
 
 typedef struct paco_found {
     size_t channel;
-    clv_detection detection;
+    clv_companion companion; /* flux_err and snr of the maps where nothing was subtracted */
 } paco_found;
 
 typedef struct paco_maps {
     size_t channels;
-    double *a, *b; /* [channels,height,width] */
-    float *snr, *flux, *sigma;
-    clv_paco_counts counts; /* of all channels */
+    double *a, *b;                   /* [channels,height,width] */
+    float *snr, *raw, *flux, *sigma; /* raw: S/N before calibration; NULL without */
+    clv_paco_counts counts;          /* of all channels */
     paco_found *detections;
     size_t detection_count, detection_capacity;
+    paco_found *at; /* places that the user asked for */
+    size_t at_count, at_capacity;
 } paco_maps;
 
 /* All three return CLI_OK or the exit code after the message. */
-int paco_read(const paco_args *args, const char *cube, const char *angles, const char *psf,
+int paco_read(paco_args *args, const char *cube, const char *angles, const char *psf,
               paco_inputs *inputs);
-int paco_maps_create(const paco_inputs *inputs, paco_maps *maps);
+int paco_maps_create(const paco_args *args, const paco_inputs *inputs, paco_maps *maps);
+/* Finds the star, leaves out bad frames, mends pixels; tells what was done. */
+int paco_prepare(paco_args *args, const char *cube, paco_inputs *inputs);
+/* "X,Y" as two numbers. */
+bool paco_parse_place(const char *text, double *x, double *y);
 /* Everything into args->output, report.json last. */
 int paco_write(const paco_args *args, const paco_inputs *inputs, const paco_maps *maps,
                clv_report *report, double started);
 
-bool paco_add_detections(paco_maps *maps, size_t channel, const clv_detection *found, size_t count);
-/* Says what a user should know about maps that are empty or suspicious. */
-void paco_warn_about_maps(const paco_args *args, const paco_inputs *inputs, const paco_maps *maps);
+bool paco_add_detections(paco_maps *maps, size_t channel, const clv_companion *found, size_t count);
+/* A map without any value is an error that tells why. */
+int paco_check_maps(const paco_maps *maps);
+/* detections.csv, at.csv and frames.csv with its picture (table.c). */
+clv_status paco_write_tables(const paco_args *args, const paco_inputs *inputs,
+                             const paco_maps *maps);
 void paco_inputs_clear(paco_inputs *inputs);
 void paco_maps_clear(paco_maps *maps);
 

@@ -5,21 +5,23 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 13 };
+enum { OWN_OPTIONS = 21 };
 
 static void make_table(paco_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "o,output", CLI_TEXT, &a->output, "DIR", "where the maps go (made when missing)" },
-        { "radius", CLI_UINT, &a->radius, "PX", "patch radius, 2 to 6 [4]", &a->radius_given },
+        { "radius", CLI_UINT, &a->radius, "PX", "patch radius, 2 to 6 [0.85 FWHM]",
+          &a->radius_given },
         { "patch-area", CLI_UINT, &a->patch_area, "N",
-          "the same as pixels: 13, 29, 49, 81 or 113 [49]" },
+          "the same as pixels: 13, 29, 49, 81 or 113" },
         { "psf-mode", CLI_CHOICE, &a->psf_mode, "shift,fixed",
           "move the PSF between pixels, or not [shift]" },
         { "psf-norm", CLI_CHOICE, &a->psf_norm, "none,peak,sum,aperture",
@@ -31,9 +33,24 @@ static void make_table(paco_args *a, cli_option *table)
         { "rounding", CLI_CHOICE, &a->rounding, "nearest,trunc",
           "patch centres [nearest; vip: trunc]", &a->rounding_given },
         { "angle-sign", CLI_CHOICE, &a->angle_sign, "+,-", "which way the angles turn [+]" },
-        { "center", CLI_TEXT, &a->centre, "X,Y", "column and row of the star, 0-based [W/2,H/2]" },
+        { "center", CLI_TEXT, &a->centre, "X,Y|auto|middle",
+          "star's column and row, 0-based, found, or W/2,H/2 [auto]" },
         { "channel", CLI_TEXT, &a->channel, "K|all", "of a 4-D cube [C,T,H,W] [all]" },
         { "threshold", CLI_DOUBLE, &a->threshold, "S/N", "lowest S/N of a detection [5]" },
+        { "snr", CLI_CHOICE, &a->snr, "calibrated,raw",
+          "noise of 1 at every separation, or b / sqrt(a) [calibrated]" },
+        { "no-subtract", CLI_FLAG, &a->no_subtract, NULL,
+          "list peaks of the map; do not measure them and take them out" },
+        { "at", CLI_TEXTS, &a->at, "X,Y", "measure the flux at this place, too; may be repeated" },
+        { "reject-frames", CLI_TEXT, &a->reject, "auto|none|LIST",
+          "leave out frames: unusual ones, none, or 3,7-9 [auto]" },
+        { "nan", CLI_CHOICE, &a->nan, "mend,mask",
+          "fill in missing pixels, or leave out what they touch [mend]" },
+        { "pixel-scale", CLI_DOUBLE, &a->pixel_scale, "MAS",
+          "milliarcseconds per pixel: separations in mas", &a->scale_given },
+        { "true-north", CLI_DOUBLE, &a->true_north, "DEG", "added to position angles [0]" },
+        { "star-flux", CLI_DOUBLE, &a->star_flux, "F",
+          "the star's flux in the PSF's unit: magnitudes", &a->star_given },
         { "format", CLI_CHOICE, &a->format, "fits,npy", "of the maps [fits]" },
         { NULL },
     };
@@ -76,20 +93,35 @@ static int check_args(paco_args *a)
     if (a->fwhm_given && !(a->fwhm > 0))
         return cli_error(&cli_paco, CLI_USAGE, "--fwhm: %g given, expected a positive number",
                          a->fwhm);
-    if (a->centre) {
-        char x[64];
-        const char *comma = strchr(a->centre, ',');
-        const size_t length = comma ? (size_t)(comma - a->centre) : 0;
-        if (!comma || length >= sizeof x)
-            return cli_error(&cli_paco, CLI_USAGE, "--center: \"%s\" given, expected X,Y",
-                             a->centre);
-        memcpy(x, a->centre, length);
-        x[length] = '\0';
-        if (!clv_parse_double(x, &a->centre_x) || !clv_parse_double(comma + 1, &a->centre_y))
-            return cli_error(&cli_paco, CLI_USAGE,
-                             "--center: \"%s\" given, expected two numbers X,Y", a->centre);
+    if (a->centre && strcmp(a->centre, "auto") != 0 && strcmp(a->centre, "middle") != 0 &&
+        !paco_parse_place(a->centre, &a->centre_x, &a->centre_y))
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "--center: \"%s\" given, expected two numbers X,Y, or auto, or middle",
+                         a->centre);
+    for (size_t i = 0; a->at.items[i]; ++i) {
+        double x, y;
+        if (!paco_parse_place(a->at.items[i], &x, &y))
+            return cli_error(&cli_paco, CLI_USAGE, "--at: \"%s\" given, expected two numbers X,Y",
+                             a->at.items[i]);
     }
+    if (a->scale_given && !(a->pixel_scale > 0))
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "--pixel-scale: %g given, expected a positive number", a->pixel_scale);
+    if (a->star_given && !(a->star_flux > 0))
+        return cli_error(&cli_paco, CLI_USAGE, "--star-flux: %g given, expected a positive number",
+                         a->star_flux);
     return -1;
+}
+
+bool paco_parse_place(const char *text, double *x, double *y)
+{
+    char first[64];
+    const char *comma = strchr(text, ',');
+    const size_t length = comma ? (size_t)(comma - text) : 0;
+    if (!comma || length >= sizeof first) return false;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    return clv_parse_double(first, x) && clv_parse_double(comma + 1, y);
 }
 
 static clv_paco_options options_of(const paco_args *a, cli_bar *bar)
@@ -103,11 +135,26 @@ static clv_paco_options options_of(const paco_args *a, cli_bar *bar)
                     : a->rounding      ? CLV_ROUND_TRUNC
                                        : CLV_ROUND_NEAREST,
         .reverse_angles = a->angle_sign == 1,
-        .centre_given = a->centre != NULL,
+        .centre_given = true,
         .centre_x = a->centre_x,
         .centre_y = a->centre_y,
         .progress = cli_progress,
         .progress_user = bar,
+    };
+}
+
+static clv_paco_input input_of(const paco_inputs *in, size_t channel)
+{
+    const size_t source = in->first_channel + channel;
+    return (clv_paco_input){
+        .size = sizeof(clv_paco_input),
+        .cube = in->cube + source * in->frames * in->height * in->width,
+        .frames = in->frames,
+        .height = in->height,
+        .width = in->width,
+        .angles = in->angles,
+        .psf = in->psf + (in->psf_count > 1 ? source : 0) * in->psf_size * in->psf_size,
+        .psf_size = in->psf_size,
     };
 }
 
@@ -117,17 +164,7 @@ static int compute(const paco_args *a, const paco_inputs *in, clv_context *conte
     const clv_paco_options options = options_of(a, bar);
     const size_t plane = in->height * in->width;
     for (size_t c = 0; c < maps->channels; ++c) {
-        const size_t source = in->first_channel + c;
-        const clv_paco_input input = {
-            .size = sizeof(clv_paco_input),
-            .cube = in->cube + source * in->frames * plane,
-            .frames = in->frames,
-            .height = in->height,
-            .width = in->width,
-            .angles = in->angles,
-            .psf = in->psf + (in->psf_count > 1 ? source : 0) * in->psf_size * in->psf_size,
-            .psf_size = in->psf_size,
-        };
+        const clv_paco_input input = input_of(in, c);
         clv_paco_counts counts;
         const clv_status status = clv_paco(context, &input, &options, maps->a + c * plane,
                                            maps->b + c * plane, &counts, report);
@@ -136,27 +173,124 @@ static int compute(const paco_args *a, const paco_inputs *in, clv_context *conte
         maps->counts.not_finite += counts.not_finite, maps->counts.constant += counts.constant;
         maps->counts.degenerate += counts.degenerate;
     }
-    clv_paco_maps(maps->a, maps->b, maps->channels * plane, maps->snr, maps->flux, maps->sigma);
+    clv_paco_maps(maps->a, maps->b, maps->channels * plane, maps->raw ? maps->raw : maps->snr,
+                  maps->flux, maps->sigma);
     return CLI_OK;
 }
 
-static int find(const paco_args *a, const paco_inputs *in, paco_maps *maps)
+/* Peaks of the map as it is. */
+static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps, size_t c)
 {
     const size_t plane = in->height * in->width;
-    const double cx = a->centre ? a->centre_x : (double)(in->width / 2),
-                 cy = a->centre ? a->centre_y : (double)(in->height / 2);
+    clv_detection *found;
+    size_t count;
+    clv_status status = CLV_OK;
+    if (maps->raw)
+        status = clv_paco_calibrate(maps->raw + c * plane, NULL, in->height, in->width, a->centre_x,
+                                    a->centre_y, in->fwhm, NULL, 0, maps->snr + c * plane);
+    if (!status)
+        status = clv_paco_detect(maps->snr + c * plane, maps->flux + c * plane,
+                                 maps->sigma + c * plane, in->height, in->width, a->centre_x,
+                                 a->centre_y, in->fwhm, a->threshold, &found, &count);
+    if (status) return cli_status(&cli_paco, status);
+    bool kept = true;
+    for (size_t i = 0; i < count && kept; ++i) {
+        const clv_companion companion = { .x = (double)found[i].x,
+                                          .y = (double)found[i].y,
+                                          .separation_px = found[i].separation_px,
+                                          .position_angle = found[i].position_angle,
+                                          .snr = found[i].snr,
+                                          .flux = found[i].flux,
+                                          .flux_err = found[i].sigma };
+        kept = paco_add_detections(maps, c, &companion, 1);
+    }
+    free(found);
+    return kept ? CLI_OK : cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
+}
+
+/* Flux at the places of --at, without the companions that were found elsewhere. */
+static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_context *context,
+                             const clv_paco_options *options, clv_report *report, float *rest,
+                             paco_maps *maps, size_t c, const clv_companion *found, size_t count)
+{
+    clv_paco_input input = input_of(in, c);
+    input.cube = rest;
+    for (size_t i = 0; a->at.items[i]; ++i) {
+        clv_companion at = { 0 };
+        (void)paco_parse_place(a->at.items[i], &at.x, &at.y);
+        for (int back = 1; back >= -1;
+             back -= 2) { /* put in what is found here, measure, take it out */
+            for (size_t k = 0; k < count; ++k) {
+                if (hypot(found[k].x - at.x, found[k].y - at.y) > in->fwhm) continue;
+                clv_companion one = found[k];
+                one.flux *= -back;
+                CLV_TRY(clv_paco_subtract(&input, options, &one, 1, rest));
+            }
+            if (back > 0)
+                CLV_TRY(clv_paco_characterize(context, &input, options, in->fwhm, true, &at, 1,
+                                              report));
+        }
+        const double x = floor(at.x + 0.5), y = floor(at.y + 0.5);
+        const bool inside = x >= 0 && y >= 0 && x < (double)in->width && y < (double)in->height;
+        at.snr =
+            inside ? (double)maps->snr[(c * in->height + (size_t)y) * in->width + (size_t)x] : NAN;
+        at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this place alone */
+        if (!clv_reserve(&maps->at, &maps->at_capacity, maps->at_count + 1, sizeof *maps->at))
+            return clv_fail(CLV_E_MEMORY, "no memory for places");
+        maps->at[maps->at_count++] = (paco_found){ c, at };
+    }
+    return CLV_OK;
+}
+
+static int find(const paco_args *a, const paco_inputs *in, clv_context *context, cli_bar *bar,
+                clv_report *report, paco_maps *maps)
+{
+    const size_t plane = in->height * in->width;
+    const clv_paco_options options = options_of(a, bar);
     for (size_t c = 0; c < maps->channels; ++c) {
-        clv_detection *found;
-        size_t count;
-        const clv_status status =
-            clv_paco_detect(maps->snr + c * plane, maps->flux + c * plane, maps->sigma + c * plane,
-                            in->height, in->width, cx, cy, in->fwhm, a->threshold, &found, &count);
-        if (status) return cli_status(&cli_paco, status);
-        const bool kept = paco_add_detections(maps, c, found, count);
+        if (a->no_subtract) {
+            const int code = list_peaks(a, in, maps, c);
+            if (code) return code;
+            if (!a->at.items[0]) continue;
+        }
+        const clv_paco_input input = input_of(in, c);
+        clv_companion *found = NULL;
+        size_t count = 0;
+        float *rest = NULL, *snr = clv_alloc(plane, sizeof *snr);
+        if (a->at.items[0]) rest = clv_alloc(in->frames * plane, sizeof *rest);
+        clv_status status = snr && (rest || !a->at.items[0])
+                                ? CLV_OK
+                                : clv_fail(CLV_E_MEMORY, "no memory for maps");
+        if (!status)
+            status = clv_paco_search(context, &input, &options, in->fwhm,
+                                     a->no_subtract ? INFINITY : a->threshold, maps->a + c * plane,
+                                     maps->b + c * plane, snr, rest, &found, &count, report);
+        if (!status && maps->raw) memcpy(maps->snr + c * plane, snr, plane * sizeof *snr);
+        bool kept = status || paco_add_detections(maps, c, found, count);
+        if (!status && a->at.items[0])
+            status = measure_at(a, in, context, &options, report, rest, maps, c, found, count);
         free(found);
+        clv_free(rest), clv_free(snr);
+        if (status) return cli_status(&cli_paco, status);
         if (!kept) return cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
     }
     return CLI_OK;
+}
+
+static void show(FILE *out, const paco_args *a, const clv_companion *d)
+{
+    if (a->no_subtract)
+        cli_say(
+            out,
+            "  x %4.0f  y %4.0f  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- %.2g\n",
+            d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->flux_err);
+    else
+        cli_say(out,
+                "  x %7.2f  y %7.2f  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- "
+                "%.2g  false alarm "
+                "%.1g\n",
+                d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->flux_err,
+                d->false_alarm);
 }
 
 static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps *maps,
@@ -175,11 +309,7 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
     cli_say(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
             maps->detection_count == 1 ? "" : "s", a->threshold);
     for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
-        const clv_detection *d = &maps->detections[i].detection;
-        cli_say(
-            out,
-            "  x %4zu  y %4zu  separation %6.2f px  PA %6.2f deg  S/N %6.2f  flux %.4g +- %.2g\n",
-            d->x, d->y, d->separation_px, d->position_angle, d->snr, d->flux, d->sigma);
+        show(out, a, &maps->detections[i].companion);
     }
     if (maps->detection_count > 10)
         cli_say(out, "  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10,
@@ -188,12 +318,18 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
 
 static int check_files(const paco_args *a, char **operands)
 {
-    static const char *const maps[][2] = {
-        { "a.fits", "a.npy" },         { "b.fits", "b.npy" },
-        { "snr.fits", "snr.npy" },     { "flux.fits", "flux.npy" },
-        { "sigma.fits", "sigma.npy" }, { "detections.csv", "detections.csv" },
-        { "snr.png", "snr.png" },      { "report.json", "report.json" }
-    };
+    static const char *const maps[][2] = { { "snr_raw.fits", "snr_raw.npy" },
+                                           { "frames.csv", "frames.csv" },
+                                           { "frames.png", "frames.png" },
+                                           { "at.csv", "at.csv" },
+                                           { "a.fits", "a.npy" },
+                                           { "b.fits", "b.npy" },
+                                           { "snr.fits", "snr.npy" },
+                                           { "flux.fits", "flux.npy" },
+                                           { "sigma.fits", "sigma.npy" },
+                                           { "detections.csv", "detections.csv" },
+                                           { "snr.png", "snr.png" },
+                                           { "report.json", "report.json" } };
     const cli_file inputs[] = { { "CUBE", operands[0], NULL },
                                 { "ANGLES", operands[1], NULL },
                                 { "PSF", operands[2], NULL } };
@@ -206,7 +342,7 @@ static int check_files(const paco_args *a, char **operands)
 
 static int run(int argc, char **argv)
 {
-    paco_args a = { .radius = 4, .threshold = 5 };
+    paco_args a = { .threshold = 5 };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     make_table(&a, own);
     cli_common_table(&a.common, common);
@@ -227,14 +363,19 @@ static int run(int argc, char **argv)
     code = paco_read(&a, argv[1], argv[2], argv[3], &in);
     if (!code && (code = cli_common_context(&cli_paco, &a.common, &context)) < 0) code = CLI_OK;
     if (!code) code = cli_status(&cli_paco, clv_report_create(&report));
-    if (!code) code = paco_maps_create(&in, &maps);
+    if (!code) code = paco_prepare(&a, argv[1], &in);
+    if (!code) code = paco_maps_create(&a, &in, &maps);
     if (!code) {
         cli_bar_start(&bar, &a.common, "rows");
         code = compute(&a, &in, context, &bar, report, &maps);
         cli_bar_end(&bar);
     }
-    if (!code) code = find(&a, &in, &maps);
-    if (!code) paco_warn_about_maps(&a, &in, &maps);
+    if (!code) code = paco_check_maps(&maps);
+    if (!code) {
+        cli_bar_start(&bar, &a.common, "places");
+        code = find(&a, &in, context, &bar, report, &maps);
+        cli_bar_end(&bar);
+    }
     if (!code) code = paco_write(&a, &in, &maps, report, started);
     if (!code) code = cli_write_report(&cli_paco, &a.common, context, report);
     if (!code) summarize(&a, &in, &maps, report, clv_now() - started);
@@ -253,8 +394,10 @@ const cli_command cli_paco = {
         "Searches a sequence of star-centred frames, taken while the field rotates, for faint\n"
         "companions. CUBE is [T,H,W] or [C,T,H,W], ANGLES the T parallactic angles in degrees, "
         "PSF\n"
-        "an off-axis image of the star; each a FITS or NPY file, angles also text. Writes the "
-        "maps\n"
-        "a, b, snr, flux and sigma, detections.csv, snr.png and report.json into DIR.",
+        "an off-axis image of the star; each a FITS or NPY file, angles also text. Finds the "
+        "star,\n"
+        "leaves out bad frames, then measures every companion and takes it out of the data until\n"
+        "none is left above the threshold. Writes the maps a, b, snr, snr_raw, flux and sigma,\n"
+        "detections.csv, frames.csv, pictures and report.json into DIR.",
     .run = run,
 };

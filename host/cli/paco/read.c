@@ -104,17 +104,45 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
             border += psf[i];
     }
     border /= (double)(4 * (size - 1));
-    const double middle = (double)(size / 2);
-    if (fabs((double)(peak / size) - middle) > 1 || fabs((double)(peak % size) - middle) > 1)
-        cli_warn(cli_running(), "%s: the PSF peaks at (%zu, %zu), expected the centre (%zu, %zu)",
-                 path, peak % size, peak / size, size / 2, size / 2);
     if (border > 0.05 * psf[peak])
         cli_warn(cli_running(),
                  "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted?",
                  path, 100 * border / psf[peak]);
 }
 
-static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
+/* The PSF's centre onto its middle pixel; a PSF without a peak is judged later. */
+static void recentre(const char *path, paco_inputs *in, bool quiet)
+{
+    const size_t pixels = in->psf_size * in->psf_size;
+    for (size_t k = 0; k < in->psf_count; ++k) {
+        double dx, dy;
+        if (clv_psf_recentre(in->psf + k * pixels, in->psf_size, &dx, &dy)) continue;
+        if (hypot(dx, dy) < 0.02 || quiet) continue;
+        const double middle = (double)(in->psf_size / 2);
+        if (hypot(dx, dy) > 1)
+            cli_warn(cli_running(),
+                     "%s: the PSF peaks at (%.2f, %.2f), expected the centre (%g, %g): moved there",
+                     path, middle + dx, middle + dy, middle, middle);
+        else
+            cli_say(stderr,
+                    "the PSF's centre was at (%.2f, %.2f); it was moved to pixel (%g, %g)\n",
+                    middle + dx, middle + dy, middle, middle);
+    }
+}
+
+/* The patch should hold the core of the PSF: 0.85 FWHM, as far as frames and PSF are large enough. */
+static void choose_radius(paco_args *a, const paco_inputs *in)
+{
+    if (a->radius) return;
+    const size_t side = CLV_MIN(CLV_MIN(in->height, in->width), in->psf_size),
+                 most = side > 5 ? (side - 1) / 2 : 2;
+    a->radius = (uint64_t)fmin(fmin(fmax(round(0.85 * in->fwhm), 2), 6), (double)most);
+    if (!a->common.quiet)
+        cli_say(stderr, "patch radius %llu for a FWHM of %.2f px (--radius)\n",
+                (unsigned long long)a->radius, in->fwhm);
+}
+
+static int read_psf(paco_args *a, const char *path, paco_inputs *in)
 {
     clv_file_array psf = { 0 };
     char shape[CLV_SHAPE_TEXT];
@@ -163,12 +191,14 @@ static int read_psf(const paco_args *a, const char *path, paco_inputs *in)
         dark = dark && in->psf[i] == 0;
     }
     if (dark) return cli_error(cli_running(), CLI_USAGE, "%s: the PSF is zero everywhere", path);
+    recentre(path, in, a->common.quiet);
     const size_t used = per_channel ? in->first_channel : 0;
     status = a->fwhm > 0 ? CLV_OK : clv_psf_fwhm(in->psf + used * pixels, in->psf_size, &in->fwhm);
     if (status)
         return cli_error(cli_running(), CLI_USAGE, "%s: %s; give --fwhm", path,
                          clv_error_message());
     if (a->fwhm > 0) in->fwhm = a->fwhm;
+    choose_radius(a, in);
     for (size_t k = 0; k < in->psf_count && !status; ++k)
         status = clv_psf_normalize(in->psf + k * pixels, in->psf_size, (clv_psf_norm)a->psf_norm,
                                    in->fwhm);
@@ -188,8 +218,9 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
             cli_running(), CLI_USAGE,
             "%s: frames of %zux%zu are smaller than the patch of %zux%zu (radius %llu)", cube,
             in->width, in->height, patch, patch, (unsigned long long)a->radius);
-    if (a->centre && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
-                       a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
+    const bool numbers = a->centre && strchr(a->centre, ',');
+    if (numbers && !(a->centre_x >= 0 && a->centre_x <= (double)(in->width - 1) &&
+                     a->centre_y >= 0 && a->centre_y <= (double)(in->height - 1)))
         return cli_error(cli_running(), CLI_USAGE,
                          "--center: (%g, %g) is outside frames of %zux%zu", a->centre_x,
                          a->centre_y, in->width, in->height);
@@ -222,8 +253,7 @@ static void tell_rotation(const paco_args *a, const char *angles, const paco_inp
                 turn, in->fwhm, radius);
 }
 
-int paco_read(const paco_args *a, const char *cube, const char *angles, const char *psf,
-              paco_inputs *in)
+int paco_read(paco_args *a, const char *cube, const char *angles, const char *psf, paco_inputs *in)
 {
     int code = read_cube(a, cube, in);
     if (!code) code = check_geometry(a, cube, in);
@@ -236,7 +266,8 @@ int paco_read(const paco_args *a, const char *cube, const char *angles, const ch
 
 void paco_inputs_clear(paco_inputs *in)
 {
-    clv_free(in->cube), clv_free(in->angles), clv_free(in->psf);
+    clv_free(in->cube), clv_free(in->angles), clv_free(in->psf), clv_free(in->quality);
+    clv_free(in->angles_read);
     clv_fits_cards_clear(&in->cards);
     *in = (paco_inputs){ 0 };
 }

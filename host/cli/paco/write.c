@@ -13,7 +13,6 @@
 #include "host/io/formats/npy.h"
 #include "host/io/pictures/map.h"
 #include "host/io/pictures/png.h"
-#include "host/io/tables/csv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,14 +20,15 @@
 #include <string.h>
 #include <unistd.h>
 
-int paco_maps_create(const paco_inputs *in, paco_maps *m)
+int paco_maps_create(const paco_args *a, const paco_inputs *in, paco_maps *m)
 {
     const size_t count = in->channels_used * in->height * in->width;
     m->channels = in->channels_used;
     m->a = clv_alloc(count, sizeof *m->a), m->b = clv_alloc(count, sizeof *m->b);
     m->snr = clv_alloc(count, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
     m->sigma = clv_alloc(count, sizeof *m->sigma);
-    if (!m->a || !m->b || !m->snr || !m->flux || !m->sigma)
+    if (!a->snr) m->raw = clv_alloc(count, sizeof *m->raw);
+    if ((!a->snr && !m->raw) || !m->a || !m->b || !m->snr || !m->flux || !m->sigma)
         return cli_error(cli_running(), CLI_FAILED, "no memory for maps of %zux%zu", in->width,
                          in->height);
     return CLI_OK;
@@ -37,11 +37,11 @@ int paco_maps_create(const paco_inputs *in, paco_maps *m)
 void paco_maps_clear(paco_maps *m)
 {
     clv_free(m->a), clv_free(m->b), clv_free(m->snr), clv_free(m->flux), clv_free(m->sigma),
-        clv_free(m->detections);
+        clv_free(m->detections), clv_free(m->raw), clv_free(m->at);
     *m = (paco_maps){ 0 };
 }
 
-bool paco_add_detections(paco_maps *m, size_t channel, const clv_detection *found, size_t count)
+bool paco_add_detections(paco_maps *m, size_t channel, const clv_companion *found, size_t count)
 {
     if (!clv_reserve(&m->detections, &m->detection_capacity, m->detection_count + count,
                      sizeof *m->detections))
@@ -51,7 +51,7 @@ bool paco_add_detections(paco_maps *m, size_t channel, const clv_detection *foun
     return true;
 }
 
-void paco_warn_about_maps(const paco_args *a, const paco_inputs *in, const paco_maps *m)
+int paco_check_maps(const paco_maps *m)
 {
     const clv_paco_counts *n = &m->counts;
     if (!n->valid) {
@@ -59,25 +59,26 @@ void paco_warn_about_maps(const paco_args *a, const paco_inputs *in, const paco_
                               ? "patches with NaN or inf"
                           : n->constant >= n->outside ? "patches with pixels that never change"
                                                       : "arcs that leave the frame";
-        cli_warn(cli_running(),
-                 "no position of the map has a value: %zu have arcs that leave the frame, %zu "
-                 "patches with NaN or inf, "
-                 "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
-                 n->outside, n->not_finite, n->constant, why);
+        return cli_error(
+            cli_running(), CLI_FAILED,
+            "no position of the map has a value: %zu have arcs that leave the frame, %zu "
+            "patches with NaN or inf, "
+            "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
+            n->outside, n->not_finite, n->constant, why);
     }
-    (void)a, (void)in;
+    return CLI_OK;
 }
 
 static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards *cards)
 {
     static const long areas[] = { 0, 0, 13, 29, 49, 81, 113 };
-    const double cx = a->centre ? a->centre_x : (double)(in->width / 2),
-                 cy = a->centre ? a->centre_y : (double)(in->height / 2);
+    const double cx = a->centre_x, cy = a->centre_y;
     clv_fits_card_int(cards, "PACO_RAD", (int64_t)a->radius, "patch radius [pixel]");
     clv_fits_card_int(cards, "PACO_P", areas[a->radius], "pixels in a patch");
     clv_fits_card_int(cards, "NFRAMES", (int64_t)in->frames, "frames in the sequence");
     clv_fits_card_string(cards, "PSFMODE", a->psf_mode ? "fixed" : "shift", "PSF between pixels");
     clv_fits_card_string(cards, "CONV", a->conv ? "vip" : "paper", "formulas");
+    clv_fits_card_int(cards, "NREJECT", (int64_t)(in->frames_read - in->frames), "frames left out");
     clv_fits_card_double(cards, "FWHM", in->fwhm, "of the PSF [pixel]");
     clv_fits_card_double(cards, "CENX", cx + 1, "column of the star, 1-based");
     clv_fits_card_double(cards, "CENY", cy + 1, "row of the star, 1-based");
@@ -128,27 +129,16 @@ static clv_status write_map(written *w, const paco_args *a, const paco_inputs *i
     return status;
 }
 
-static clv_status write_detections(written *w, const paco_maps *m)
+static clv_status write_tables(written *w, const paco_args *a, const paco_inputs *in,
+                               const paco_maps *m)
 {
-    static const char *const names[] = {
-        "channel", "x", "y", "separation_px", "position_angle_deg", "snr", "flux", "sigma"
-    };
-    const size_t skip = m->channels > 1 ? 0 : 1;
-    clv_csv csv = { 0 };
-    clv_csv_begin(&csv, names + skip, CLV_LEN(names) - skip);
-    for (size_t i = 0; i < m->detection_count; ++i) {
-        const clv_detection *d = &m->detections[i].detection;
-        if (!skip) clv_csv_int(&csv, (int64_t)m->detections[i].channel);
-        clv_csv_int(&csv, (int64_t)d->x), clv_csv_int(&csv, (int64_t)d->y);
-        clv_csv_number(&csv, d->separation_px), clv_csv_number(&csv, d->position_angle);
-        clv_csv_number(&csv, d->snr), clv_csv_number(&csv, d->flux), clv_csv_number(&csv, d->sigma);
-        clv_csv_end_row(&csv);
+    static const char *const names[] = { "detections.csv", "frames.csv", "frames.png", "at.csv" };
+    clv_status status = paco_write_tables(a, in, m);
+    for (size_t i = 0; i < CLV_LEN(names) - (m->at_count ? 0 : 1) && !status; ++i) {
+        char *path = path_in(w->folder, names[i]);
+        status = path ? note_digest(w, path, names[i]) : CLV_E_MEMORY;
+        clv_free(path);
     }
-    char *path = path_in(w->folder, "detections.csv");
-    clv_status status = path ? clv_csv_write(&csv, path) : CLV_E_MEMORY;
-    if (!status) status = note_digest(w, path, "detections.csv");
-    clv_free(path);
-    clv_csv_clear(&csv);
     return status;
 }
 
@@ -164,11 +154,11 @@ static clv_status write_picture(written *w, const paco_inputs *in, const paco_ma
     for (size_t i = 0; i < m->channels * plane; ++i)
         if (m->snr[i] > highest) highest = m->snr[i], channel = i / plane;
     for (size_t i = 0; i < m->detection_count && count < MOST_MARKS; ++i) {
-        const clv_detection *d = &m->detections[i].detection;
+        const clv_companion *d = &m->detections[i].companion;
         if (m->detections[i].channel != channel) continue;
         snprintf(labels[count], sizeof labels[count], "%.1f", d->snr);
         marks[count] = (clv_map_mark){
-            .x = (double)d->x, .y = (double)d->y, .radius = 1.2 * in->fwhm, .label = labels[count]
+            .x = d->x, .y = d->y, .radius = 1.2 * in->fwhm, .label = labels[count]
         };
         ++count;
     }
@@ -235,9 +225,10 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     if (!status) status = write_map(&w, a, in, "a", CLV_F64, m->a, &own);
     if (!status) status = write_map(&w, a, in, "b", CLV_F64, m->b, &own);
     if (!status) status = write_map(&w, a, in, "snr", CLV_F32, m->snr, &own);
+    if (!status && m->raw) status = write_map(&w, a, in, "snr_raw", CLV_F32, m->raw, &own);
     if (!status) status = write_map(&w, a, in, "flux", CLV_F32, m->flux, &own);
     if (!status) status = write_map(&w, a, in, "sigma", CLV_F32, m->sigma, &own);
-    if (!status) status = write_detections(&w, m);
+    if (!status) status = write_tables(&w, a, in, m);
     if (!status) status = write_picture(&w, in, m);
     clv_fits_cards_clear(&own);
     if (!status) {
@@ -250,6 +241,11 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "channels", (double)m->channels);
         clv_report_note(report, "radius", (double)a->radius);
         clv_report_note(report, "fwhm_px", in->fwhm);
+        clv_report_note(report, "centre_x", a->centre_x);
+        clv_report_note(report, "centre_y", a->centre_y);
+        clv_report_note(report, "frames_rejected", (double)(in->frames_read - in->frames));
+        clv_report_note(report, "pixels_mended", (double)in->mended);
+        clv_report_note_text(report, "snr", a->snr ? "raw" : "calibrated");
         clv_report_note(report, "threshold", a->threshold);
         clv_report_note(report, "detections", (double)m->detection_count);
         clv_report_note(report, "command_s", clv_now() - started);

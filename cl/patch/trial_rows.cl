@@ -1,0 +1,154 @@
+/* cl/patch/trial_rows.cl -- trials for CPUs: the patch's pixels lie along vectors, a work-item does one frame of one
+ * trial after another. See trial.clh for the formula.
+ *
+ * The right-hand sides h and q_l - m are two more columns of C: the Cholesky elimination turns them into
+ * y = L^-1 h and z = L^-1 (q_l - m), so that a_l = y'y and c_l = y'z.
+ *
+ * Launch   1-D: global = workers, local (1); a worker takes every workers-th frame of a trial.
+ * Defines  LANES 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
+ * Needs    no barrier, no local memory. `data` readable 16 elements behind its end.
+ * Memory   data and spots from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
+#pragma OPENCL FP_CONTRACT OFF
+
+#include "patch/trial.clh"
+
+#define VECS ((P + 2 + LANES - 1) / LANES)
+#define ROW (VECS * LANES)
+#define SIDE (2 * RADIUS + 1)
+
+/* q_t, its pixels in the order of the disc, zeros behind; returns nothing but the stores. */
+static void take_frame(__global float *q, __global const float *data, uint width, __global const float *spot,
+                       int size, uint stride, __global const int *run, int2 to_spot, float removed)
+{
+    for (int j = 0; j < SIDE; ++j) {
+        const int half_width = run[2 * j], start = run[2 * j + 1];
+        fvec value = lanes_load(data + (int)((j - RADIUS) * (int)width) - half_width);
+        const int row = to_spot.x + j - RADIUS, col = to_spot.y - half_width;
+        if (row >= 0 && row < size && col > -LANES && col < size)
+            value = fma((fvec)(-removed), lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col), value);
+        lanes_store(value, q + start); /* the next row of the disc replaces what is too much */
+    }
+    lanes_store((fvec)0.0f, q + P);
+}
+
+/* Four rows of sum_t q_t q_t', from column block `first` on. */
+#define COVARIANCE(first)                                                                          \
+    for (int i0 = (first)*LANES; i0 < (first)*LANES + LANES && i0 < P; i0 += 4) {                  \
+        fvec acc[4][VECS];                                                                         \
+        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                              \
+            _Pragma("unroll") for (int v = (first); v < VECS; ++v) acc[r][v] = (fvec)0.0f;         \
+        for (uint t = 0; t < frames; ++t) {                                                        \
+            __global const float *row = Q + (size_t)t * ROW;                                       \
+            fvec mine[VECS];                                                                       \
+            _Pragma("unroll") for (int v = (first); v < VECS; ++v) mine[v] = lanes_load(row + v * LANES); \
+            _Pragma("unroll") for (int r = 0; r < 4; ++r)                                          \
+                _Pragma("unroll") for (int v = (first); v < VECS; ++v)                             \
+                    acc[r][v] = fma((fvec)row[i0 + r], mine[v], acc[r][v]);                        \
+        }                                                                                          \
+        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                              \
+            _Pragma("unroll") for (int v = (first); v < VECS; ++v)                                 \
+                lanes_store(acc[r][v] * weight, S + (i0 + r) * ROW + v * LANES);                   \
+    }
+
+__kernel void clv_trial_rows(__global const float *restrict data, __global const float *restrict spots,
+                             __global const trial_place *restrict places, __global const float *restrict removed,
+                             __global const int *restrict run, __global float *restrict out,
+                             __global float *restrict scratch, uint first, uint trials, uint frames, uint height,
+                             uint width, uint size, uint stride, uint workers)
+{
+    places += (size_t)first * frames;
+    const uint worker = get_global_id(0);
+    __global float *Q = scratch + (size_t)worker * ((size_t)frames * ROW + SCRATCH), *S = Q + (size_t)frames * ROW;
+    const float weight = 1.0f / (float)frames;
+    const ivec lane = lanes_iota();
+    for (uint at = worker; at < trials * frames; at += workers) {
+        const uint trial = at / frames, l = at % frames;
+        const trial_place here = places[at];
+        const int middle = (int)size / 2;
+        fvec mean[VECS];
+        _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] = (fvec)0.0f;
+        for (uint t = 0; t < frames; ++t) {
+            const trial_place there = places[trial * frames + t];
+            const int2 to_spot = (int2)(here.row - there.row + middle, here.col - there.col + middle);
+            __global float *q = Q + (size_t)t * ROW;
+            take_frame(q, data + ((size_t)t * height + here.row) * width + here.col, width,
+                       spots + ((size_t)trial * frames + t) * size * stride, size, stride, run, to_spot,
+                       removed[trial]);
+            _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] += lanes_load(q + v * LANES);
+        }
+        _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] *= weight;
+        for (uint t = 0; t < frames; ++t)
+            _Pragma("unroll") for (int v = 0; v < VECS; ++v) {
+                __global float *q = Q + (size_t)t * ROW + v * LANES;
+                lanes_store(lanes_load(q) - mean[v], q);
+            }
+        COVARIANCE(0)
+#if VECS > 1
+        COVARIANCE(1)
+#endif
+#if VECS > 2
+        COVARIANCE(2)
+#endif
+#if VECS > 3
+        COVARIANCE(3)
+#endif
+#if VECS > 4
+        COVARIANCE(4)
+#endif
+#if VECS > 5
+        COVARIANCE(5)
+#endif
+#if VECS > 6
+        COVARIANCE(6)
+#endif
+#if VECS > 7
+        COVARIANCE(7)
+#endif
+        /* rho, as for the maps */
+        fvec above = (fvec)0.0f;
+        float trace = 0.0f, squares = 0.0f;
+        for (int i = 0; i < P; ++i) {
+            for (int v = i / LANES; v < VECS; ++v) {
+                const fvec s = lanes_load(S + i * ROW + v * LANES);
+                above += pick(v * LANES + lane > i, s * s, (fvec)0.0f);
+            }
+            const float s = S[i * ROW + i];
+            trace += s, squares = fma(s, s, squares);
+        }
+        float part[LANES], all = 0.0f;
+        lanes_store(above, part);
+        for (int i = 0; i < LANES; ++i) all += part[i];
+        all *= 2.0f;
+        const float bottom = ((float)frames + 1.0f) * all;
+        const float rho = bottom > 0.0f ? fmin(fmax((all - squares + trace * trace) / bottom, 0.0f), 1.0f) : 1.0f;
+        const float shrink = 1.0f - rho;
+        for (int i = 0; i < P; ++i)
+            for (int v = i / LANES; v < VECS; ++v) {
+                const fvec s = lanes_load(S + i * ROW + v * LANES);
+                lanes_store(pick(v * LANES + lane > i, s * shrink, s), S + i * ROW + v * LANES);
+            }
+        /* the right-hand sides */
+        __global const float *spot = spots + ((size_t)trial * frames + l) * size * stride;
+        for (int j = 0; j < SIDE; ++j)
+            for (int i = -run[2 * j], n = run[2 * j + 1]; i <= run[2 * j]; ++i, ++n) {
+                S[n * ROW + P] = spot[(middle + j - RADIUS) * (int)stride + CLV_TRIAL_PAD + middle + i];
+                S[n * ROW + P + 1] = Q[(size_t)l * ROW + n];
+            }
+        float a = 0.0f, c = 0.0f;
+        for (int k = 0; k < P; ++k) {
+            __global float *mine = S + k * ROW;
+            const float inverse = 1.0f / sqrt(mine[k]);
+            for (int v = k / LANES; v < VECS; ++v)
+                lanes_store(lanes_load(mine + v * LANES) * inverse, mine + v * LANES);
+            a = fma(mine[P], mine[P], a), c = fma(mine[P], mine[P + 1], c);
+            for (int i = k + 1; i < P; ++i) {
+                const fvec factor = (fvec)(-mine[i]);
+                for (int v = i / LANES; v < VECS; ++v) {
+                    __global float *other = S + i * ROW + v * LANES;
+                    lanes_store(fma(factor, lanes_load(mine + v * LANES), lanes_load(other)), other);
+                }
+            }
+        }
+        out[2 * at] = a, out[2 * at + 1] = c;
+    }
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files and the search: where the star is, which frames are used, what is filled in. */
+#include "host/cli/paco/files.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double worst_scale = 4; /* of a frame that is used; 3 is seen in good sequences */
+
+static clv_paco_input channel_of(const paco_inputs *in, size_t channel)
+{
+    return (clv_paco_input){ .size = sizeof(clv_paco_input),
+                             .cube = in->cube + channel * in->frames * in->height * in->width,
+                             .frames = in->frames,
+                             .height = in->height,
+                             .width = in->width };
+}
+
+/* "3,7-9": marks these frames; false where the list is not one. */
+static bool mark_list(const char *list, clv_paco_frame *frames, size_t count)
+{
+    for (const char *at = list;;) {
+        char *end;
+        const unsigned long first = strtoul(at, &end, 10);
+        unsigned long last = first;
+        if (end == at) return false;
+        if (*end == '-') {
+            at = end + 1;
+            last = strtoul(at, &end, 10);
+            if (end == at) return false;
+        }
+        if (last < first || last >= count) return false;
+        for (unsigned long l = first; l <= last; ++l)
+            frames[l].rejected = true;
+        if (!*end) return true;
+        if (*end != ',') return false;
+        at = end + 1;
+    }
+}
+
+/* Judges the frames of all channels that are used: one bad channel spoils a frame. */
+static int judge_frames(const paco_args *a, paco_inputs *in)
+{
+    const bool automatic = !a->reject || strcmp(a->reject, "auto") == 0,
+               none = a->reject && strcmp(a->reject, "none") == 0;
+    clv_paco_frame *one = clv_alloc(in->frames + 1, sizeof *one);
+    in->quality = clv_zalloc(in->frames + 1, sizeof *in->quality);
+    int code = one && in->quality
+                   ? CLI_OK
+                   : cli_error(cli_running(), CLI_FAILED, "no memory for %zu frames", in->frames);
+    for (size_t c = 0; c < in->channels_used && !code; ++c) {
+        size_t kept;
+        const clv_paco_input input = channel_of(in, in->first_channel + c);
+        code = cli_status(cli_running(),
+                          clv_paco_frames(&input, automatic ? worst_scale : INFINITY, one, &kept));
+        for (size_t l = 0; l < in->frames && !code; ++l) {
+            clv_paco_frame *all = &in->quality[l];
+            all->scale = fmax(all->scale, one[l].scale),
+            all->missing = fmax(all->missing, one[l].missing);
+            all->rejected = all->rejected || (automatic && one[l].rejected);
+        }
+    }
+    clv_free(one);
+    if (!code && !automatic && !none && !mark_list(a->reject, in->quality, in->frames))
+        code = cli_error(
+            cli_running(), CLI_USAGE,
+            "--reject-frames: \"%s\" given, expected auto, none, or frames 0 to %zu such as 3,7-9",
+            a->reject, in->frames - 1);
+    return code;
+}
+
+/* Moves the frames that are used together, in all channels. */
+static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
+{
+    const size_t plane = in->height * in->width;
+    size_t kept = 0, first = 0;
+    for (size_t l = in->frames; l-- > 0;) {
+        kept += !in->quality[l].rejected;
+        if (in->quality[l].rejected) first = l;
+    }
+    in->frames_read = in->frames;
+    in->angles_read = clv_alloc(in->frames + 1, sizeof *in->angles_read);
+    if (!in->angles_read)
+        return cli_error(cli_running(), CLI_FAILED, "no memory for %zu angles", in->frames);
+    memcpy(in->angles_read, in->angles, in->frames * sizeof *in->angles);
+    if (kept == in->frames) return CLI_OK;
+    if (kept < 2)
+        return cli_error(cli_running(), CLI_FAILED,
+                         "%s: %zu of %zu frames can be used, but statistics over time need at "
+                         "least 2; the others are "
+                         "mostly NaN or unlike the rest (--reject-frames none keeps them)",
+                         cube, kept, in->frames);
+    if (!a->common.quiet)
+        cli_say(stderr,
+                "%zu of %zu frames left out, the first is frame %zu (%.3g times the usual "
+                "deviation, %.0f %% "
+                "missing); frames.csv lists all\n",
+                in->frames - kept, in->frames, first, in->quality[first].scale,
+                100 * in->quality[first].missing);
+    float *to = in->cube;
+    for (size_t c = 0; c < in->channels; ++c)
+        for (size_t l = 0; l < in->frames; ++l) {
+            if (in->quality[l].rejected) continue;
+            memmove(to, in->cube + (c * in->frames + l) * plane, plane * sizeof *to);
+            to += plane;
+        }
+    for (size_t l = 0, n = 0; l < in->frames; ++l)
+        if (!in->quality[l].rejected) in->angles[n++] = in->angles[l];
+    in->frames = kept;
+    return CLI_OK;
+}
+
+static int mend(const paco_args *a, paco_inputs *in)
+{
+    const size_t plane = in->height * in->width;
+    for (size_t c = 0; c < in->channels_used; ++c) {
+        size_t mended;
+        float *cube = in->cube + (in->first_channel + c) * in->frames * plane;
+        const clv_status status =
+            clv_paco_mend(cube, in->frames, in->height, in->width, in->fwhm, &mended);
+        if (status) return cli_status(cli_running(), status);
+        in->mended += mended;
+    }
+    if (in->mended && !a->common.quiet)
+        cli_say(stderr,
+                "%zu pixels that were NaN or inf filled in from their neighbours (--nan mask "
+                "leaves them out)\n",
+                in->mended);
+    return CLI_OK;
+}
+
+static int find_star(paco_args *a, paco_inputs *in)
+{
+    const double far = 0.3, middle_x = (double)(in->width / 2), middle_y = (double)(in->height / 2);
+    const bool automatic = !a->centre || strcmp(a->centre, "auto") == 0;
+    if (a->centre && strchr(a->centre, ',')) return CLI_OK;
+    a->centre_x = middle_x, a->centre_y = middle_y;
+    if (!automatic) return CLI_OK;
+    clv_star star;
+    const clv_paco_input input = channel_of(in, in->first_channel);
+    const clv_status status = clv_paco_star(&input, in->fwhm, &star);
+    if (status) return cli_status(cli_running(), status);
+    if (!star.found) {
+        if (!a->common.quiet)
+            cli_say(stderr,
+                    "no star that is symmetric enough was found: taking (%g, %g) for its place "
+                    "(--center)\n",
+                    middle_x, middle_y);
+    } else if (hypot(star.x - middle_x, star.y - middle_y) > far) {
+        cli_warn(cli_running(),
+                 "the star is at (%.2f, %.2f), not at (%g, %g): using that place (--center middle "
+                 "does not)",
+                 star.x, star.y, middle_x, middle_y);
+        a->centre_x = star.x, a->centre_y = star.y;
+    }
+    return CLI_OK;
+}
+
+int paco_prepare(paco_args *a, const char *cube, paco_inputs *in)
+{
+    int code = judge_frames(a, in);
+    if (!code) code = drop_frames(a, cube, in);
+    if (!code && !a->nan) code = mend(a, in);
+    if (!code) code = find_star(a, in);
+    return code;
+}

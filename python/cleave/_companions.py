@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Companions in sequences of turning frames: measured, taken out, searched again; what a sequence needs before."""
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _abi
+from ._arrays import address, as_floats, dtype_of, given_away
+from ._check import described, given as shown, not_zero, real
+from ._context import Context, chosen
+from ._library import check, lib
+from ._paco import _psf_of, psf_fwhm
+from ._report import Report, report_handle
+from ._watch import Progress, Watch
+from .errors import ArgumentTypeError, ShapeError
+
+_COMPANION = dtype_of(_abi.Companion)
+_FRAME = dtype_of(_abi.PacoFrame)
+
+
+@dataclass(frozen=True)
+class CompanionResult:
+    """What companions() finds.
+
+    companions  structured array, highest S/N first: x, y, x_err, y_err (column, row, between pixels),
+                separation_px, position_angle (degrees, atan2(-(x-cx), y-cy) in [0,360)), flux, flux_err, snr (the
+                calibrated peak), false_alarm (probability that noise alone gives such a peak anywhere in the map),
+                recovery and ring (mean flux / true flux and number of the planets hidden for the errors)
+    snr         calibrated S/N of the cube as given, float32 [height, width]
+    snr_raw     b / sqrt(a)
+    rest        the cube without the companions
+    fwhm        of the PSF in pixels
+    """
+    companions: NDArray[np.void]
+    snr: NDArray[np.float32]
+    snr_raw: NDArray[np.float32]
+    rest: NDArray[np.float32]
+    fwhm: float
+
+
+def _sequence(cube: Any, angles: Any, psf: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], _abi.PacoInput]:
+    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
+    angles = np.ascontiguousarray(as_floats("angles", angles, 1, np.float64))
+    psf = _psf_of(psf)
+    if len(angles) != len(cube):
+        raise ShapeError(f"angles: {len(angles)} given, the cube has {len(cube)} frames")
+    return cube, angles, psf, _input(cube, angles, psf)
+
+
+def _input(cube: NDArray[Any], angles: NDArray[Any] | None = None, psf: NDArray[Any] | None = None) -> _abi.PacoInput:
+    return _abi.PacoInput(
+        size=ctypes.sizeof(_abi.PacoInput), cube=address(cube), frames=cube.shape[0], height=cube.shape[1],
+        width=cube.shape[2], frame_stride=0,
+        row_stride=0, angles=None if angles is None else address(angles), psf=None if psf is None else address(psf),
+        psf_size=0 if psf is None else psf.shape[0])
+
+
+def _options(radius: int, center: tuple[float, float] | None, reverse_angles: bool) -> Any:
+    not_zero("companions", radius=radius)
+    options = described("companions", _abi.PacoOptions, radius=radius, reverse_angles=reverse_angles,
+                        centre_given=center is not None)
+    if center is not None:
+        if np.ndim(center) != 1 or len(center) != 2:
+            raise ArgumentTypeError(f"companions: center: {shown(center)} given, (column, row) expected")
+        options.centre_x, options.centre_y = real("center", center[0]), real("center", center[1])
+    return options
+
+
+def _places(places: Any) -> NDArray[np.float64]:
+    where = np.asarray(places, np.float64)
+    where = where.reshape(-1, 2) if where.size in (0, 2) else where
+    if where.ndim != 2 or where.shape[1] != 2:
+        raise ShapeError(f"places: shape {where.shape} given, [N, 2] expected")
+    return where
+
+
+def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float | None = None,
+               threshold: float = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
+               context: Context | None = None, report: Report | None = None,
+               progress: Progress = None) -> CompanionResult:
+    """Searches a sequence for companions, one after the other: the highest peak of the calibrated S/N map is
+    measured and taken out of the cube, until none is left above the threshold.
+
+    Parameters are those of paco(); the star is on `center`, or (W // 2, H // 2): see star_position(). Returns a
+    CompanionResult. Raises what paco() raises.
+    """
+    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    options = _options(radius, center, reverse_angles)
+    width = psf_fwhm(psf) if fwhm is None else real("companions: fwhm", fwhm)
+    plane = cube.shape[1:]
+    a, b = np.empty(plane), np.empty(plane)
+    raw, snr = np.empty(plane, np.float32), np.empty(plane, np.float32)
+    rest = np.empty_like(cube)
+    found, count = ctypes.c_void_p(), ctypes.c_size_t()
+    with chosen(context).held() as handle, Watch(progress, "companions") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_paco(handle, ctypes.byref(sequence), ctypes.byref(options), address(a), address(b),
+                                None, report_handle(report)))
+        watch.done(lib.clv_paco_search(
+            handle, ctypes.byref(sequence), ctypes.byref(options), width, real("companions: threshold", threshold),
+            address(a), address(b), address(snr), address(rest), ctypes.byref(found), ctypes.byref(count),
+            report_handle(report)))
+    lib.clv_paco_maps(address(a), address(b), a.size, address(raw), None, None)
+    return CompanionResult(given_away(found, count.value, _COMPANION), snr, raw, rest, width)
+
+
+def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: bool = False, radius: int = 4,
+                 fwhm: float | None = None, center: tuple[float, float] | None = None,
+                 reverse_angles: bool = False, context: Context | None = None, report: Report | None = None,
+                 progress: Progress = None) -> NDArray[np.void]:
+    """Flux and place of companions near `places` [N, 2] (column, row), with errors; with keep_places the places are
+    exact. A structured array in their order, fields as CompanionResult.companions without snr and false_alarm.
+
+    The planet is taken out of its own background statistics until its flux settles (Flasseur et al. 2018, algorithm
+    3); the errors are the scatter of planets hidden elsewhere at the same separation.
+    """
+    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    options = _options(radius, center, reverse_angles)
+    width = psf_fwhm(psf) if fwhm is None else real("characterize: fwhm", fwhm)
+    where = _places(places)
+    found = np.zeros(len(where), _COMPANION)
+    found["x"], found["y"] = where[:, 0], where[:, 1]
+    with chosen(context).held() as handle, Watch(progress, "characterize") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_paco_characterize(handle, ctypes.byref(sequence), ctypes.byref(options), width,
+                                             keep_places, address(found), len(found), report_handle(report)))
+    return found
+
+
+def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center: tuple[float, float] | None = None,
+           reverse_angles: bool = False) -> NDArray[np.float32]:
+    """A copy of the cube with planets of these fluxes (negative: taken out) at places [N, 2] (column, row)."""
+    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    where = _places(places)
+    planets = np.zeros(len(where), _COMPANION)
+    planets["x"], planets["y"], planets["flux"] = where[:, 0], where[:, 1], -np.asarray(fluxes, np.float64)
+    made: NDArray[np.float32] = cube.copy()
+    options = _options(2, center, reverse_angles)
+    check(lib.clv_paco_subtract(ctypes.byref(sequence), ctypes.byref(options), address(planets), len(planets),
+                                address(made)))
+    return made
+
+
+def star_position(cube: Any, fwhm: float) -> tuple[float, float] | None:
+    """(column, row) of the point about which the mean frame of [T, H, W] is symmetric; None: no star is found."""
+    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
+    star = _abi.Star()
+    check(lib.clv_paco_star(ctypes.byref(_input(cube)), real("star_position: fwhm", fwhm), ctypes.byref(star)))
+    return (star.x, star.y) if star.found else None
+
+
+def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
+    """For every frame of [T, H, W]: scale (deviation from the median over time in units of the usual one), missing
+    (fraction of NaN) and rejected (scale above the limit, or more than half missing)."""
+    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
+    frames = np.zeros(len(cube), _FRAME)
+    kept = ctypes.c_size_t()
+    check(lib.clv_paco_frames(ctypes.byref(_input(cube)), real("frame_quality: limit", limit), address(frames),
+                              ctypes.byref(kept)))
+    return frames
+
+
+def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:
+    """A copy of [T, H, W] whose NaN and inf are filled in from their neighbours in the same frame; pixels that are
+    missing in more than half of the frames stay."""
+    made = np.array(as_floats("cube", cube, 3), np.float32, order="C", copy=True)
+    mended = ctypes.c_size_t()
+    check(lib.clv_paco_mend(address(made), *made.shape, real("mend: fwhm", fwhm), ctypes.byref(mended)))
+    return made
+
+
+def calibrate_snr(snr: Any, center: tuple[float, float], fwhm: float, masked: Any = ()) -> NDArray[np.float32]:
+    """The S/N map [H, W] with noise of standard deviation 1 at every separation from `center` (column, row), and
+    Student's correction near it; `masked` [N, 2] are places of planets."""
+    snr = np.ascontiguousarray(as_floats("snr", snr, 2))
+    places = np.ascontiguousarray(np.asarray(masked, np.float64).reshape(-1, 2))
+    made: NDArray[np.float32] = np.empty_like(snr)
+    check(lib.clv_paco_calibrate(address(snr), None, *snr.shape, real("center", center[0]), real("center", center[1]),
+                                 real("fwhm", fwhm), address(places), len(places), address(made)))
+    return made
+
+
+def psf_recentre(psf: Any) -> tuple[NDArray[np.float32], tuple[float, float]]:
+    """A copy of the PSF [S, S] with its centre on pixel S // 2, and where it was relative to that (column, row)."""
+    made, dx, dy = _psf_of(psf).copy(), ctypes.c_double(), ctypes.c_double()
+    check(lib.clv_psf_recentre(address(made), made.shape[0], ctypes.byref(dx), ctypes.byref(dy)))
+    return made, (dx.value, dy.value)
