@@ -419,28 +419,22 @@ clv_blob_columns_from_sums(__global float *memory, ulong halfway_at, ulong respo
     }
 }
 
-/* The sizes of the responses of every `step`-th row, in bins, by one work-item a scale and frame. */
+/* Sizes of responses into bins, by one work-item a scale and frame: see blob.clh. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_sizes(__global const float *restrict memory, ulong responses_at,
-               __global uint *restrict bins, int height, int width, int scales, int step, uint at)
+               __global uint *restrict bins, __global const float *restrict map,
+               __global const float *restrict factor, int height, int width, int scales, int step,
+               int across, int cells, int shift, uint at)
 {
     const size_t plane = get_global_id(0);
     __global const float *responses = memory + responses_at + plane * height * width;
     bins += ((size_t)at * scales + plane) * CLV_BLOB_NOISE_BINS;
+    const int k = plane % scales;
+    map += (at + plane / scales) * cells;
     for (int y = 0; y < height; y += step)
-        for (int x = 0; x < width; ++x) ++bins[noise_bin(responses[(size_t)y * width + x])];
-}
-
-/* Responses are divided by their noise, rows of a scale at a time. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-clv_blob_quiet(__global float *memory, ulong responses_at, __global const float *restrict inverse,
-               int height, int width, int scales, int rows, uint at)
-{
-    const size_t plane = get_global_id(1);
-    const int y0 = get_global_id(0) * rows, y1 = min(y0 + rows, height);
-    const float factor = inverse[(size_t)at * scales + plane];
-    __global float *row = memory + responses_at + plane * height * width;
-    for (size_t i = (size_t)y0 * width; i < (size_t)y1 * width; ++i) row[i] *= factor;
+        for (int x = 0; x < width; x += step)
+            ++bins[noise_bin(responses[(size_t)y * width + x] /
+                             floor_at(map, factor, across, shift, k, y, x))];
 }
 
 /* Maxima of some rows of a scale: most vectors hold nothing above the threshold. */
@@ -452,20 +446,25 @@ static bool any_of(ivec mask)
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_blob_look_along(__global const float *restrict memory, ulong responses_at,
-                    __global uint *restrict peaks, volatile __global uint *counts, int height, int width,
-                    int scales, int rows, uint capacity, float low, float relative, uint at)
+                    __global uint *restrict peaks, volatile __global uint *counts,
+                    __global const float *restrict map, __global const float *restrict factor,
+                    int height, int width, int scales, int rows, uint capacity, float relative,
+                    int across, int cells, int shift, uint at)
 {
     const int k = get_global_id(1) % scales;
     const uint n = get_global_id(1) / scales;
     const size_t plane = (size_t)height * width;
     __global const float *L = memory + responses_at + n * scales * plane;
+    map += (size_t)(at + n) * cells;
     counts += 2 * (at + n), peaks += (size_t)(at + n) * capacity * CLV_BLOB_PEAK_WORDS;
     const int y0 = get_global_id(0) * rows;
     for (int y = y0; y < min(y0 + rows, height); ++y) {
-        const float bound = relative > 0.0f ? fmax(low, relative * largest_of(counts)) : low;
+        const float least = relative > 0.0f ? relative * largest_of(counts) : 0.0f;
         __global const float *row = L + k * plane + (size_t)y * width;
         const bool inner = y > 0 && y + 1 < height;
         for (int x = 0; x < width; x += LANES) {
+            const float bound =
+                fmax(least, floor_at(map, factor, across, shift, k, y, x)); /* one cell a vector */
             int lane[LANES];
             if (x + LANES <= width) {
                 const fvec c = lanes_load(row + x);

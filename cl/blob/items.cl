@@ -99,37 +99,32 @@ clv_blob_down(__global float *planes, __global const float2 *restrict taps, int 
 /* Maxima of one scale. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_look(__global const float *restrict planes, __global uint *restrict peaks,
-              volatile __global uint *counts, int height, int width, int scales, uint capacity,
-              float low, float relative, uint at)
+              volatile __global uint *counts, __global const float *restrict map,
+              __global const float *restrict factor, int height, int width, int scales, uint capacity,
+              float relative, int across, int cells, int shift, uint at)
 {
     const int x = get_global_id(0), y = get_global_id(1);
     const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
     if (x >= width) return;
     __global const float *L = planes + FRAME(n) + 3 * PLANE;
-    if (!(L[k * PLANE + (size_t)y * width + x] > low)) return;
+    if (!(L[k * PLANE + (size_t)y * width + x] >
+          floor_at(map + (size_t)(at + n) * cells, factor, across, shift, k, y, x)))
+        return;
     consider(L, y, x, k, height, width, scales, 0.0f, relative,
              peaks + (size_t)(at + n) * capacity * CLV_BLOB_PEAK_WORDS, counts + 2 * (at + n), capacity);
 }
 
-/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][CLV_BLOB_NOISE_BINS]. */
+/* Sizes of responses into bins: see blob.clh. */
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-clv_blob_count(__global const float *restrict planes, volatile __global uint *bins, int height,
-               int width, int scales, int step, uint at)
+clv_blob_count(__global const float *restrict planes, volatile __global uint *bins,
+               __global const float *restrict map, __global const float *restrict factor, int height,
+               int width, int scales, int step, int across, int cells, int shift, uint at)
 {
     const int x = get_global_id(0), y = get_global_id(1) * step;
     const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
-    if (x >= width || y >= height) return;
+    if (x >= width || y >= height || x % step) return;
     const float value = planes[FRAME(n) + (size_t)(3 + k) * PLANE + (size_t)y * width + x];
-    atomic_inc(bins + ((size_t)(at + n) * scales + k) * CLV_BLOB_NOISE_BINS + noise_bin(value));
-}
-
-/* Responses are divided by their noise: [frame][scale]. */
-__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-clv_blob_divide(__global float *planes, __global const float *restrict inverse, int height,
-                int width, int scales, uint at)
-{
-    const int x = get_global_id(0), y = get_global_id(1);
-    const int n = get_global_id(2) / scales, k = get_global_id(2) % scales;
-    if (x >= width) return;
-    planes[FRAME(n) + (size_t)(3 + k) * PLANE + (size_t)y * width + x] *= inverse[(at + n) * scales + k];
+    const float size =
+        value / floor_at(map + (size_t)(at + n) * cells, factor, across, shift, k, y, x);
+    atomic_inc(bins + ((size_t)(at + n) * scales + k) * CLV_BLOB_NOISE_BINS + noise_bin(size));
 }

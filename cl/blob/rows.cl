@@ -5,9 +5,8 @@
  * maxima in the last eight rows of responses of all scales: what it touches stays in the cache.
  *
  * Launch   3-D: global (tiles in x, bands, frames), local (1, 1, 1).
- * Defines  LANES (8 or 16), PIXEL, DOG, GROUP (levels of one horizontal pass, at most all), NOISE (1:
- *          the kernel that counts sizes of responses, 0: the one that looks for maxima).
- * Scratch  a work-item: ITEM_FLOATS(...) floats.
+ * Defines  LANES (8 or 16), PIXEL, DOG, GROUP (levels of one horizontal pass, at most all).
+ * Scratch  a work-item: ITEM_FLOATS(...) floats, the last ones its own bins.
  * Needs    OpenCL C 1.2; int32 global atomics. Vectors at any float's address.
  * Order    taps from the middle outwards, each by one fma: bits do not depend on bands or tiles. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -47,6 +46,8 @@ typedef struct place_t {
     __global float *G;     /* DoG: [CLV_BLOB_STEP_ROWS][length] */
     __global const int2 *level;
     __global const float2 *taps;
+    __global const float *map, *factor; /* the frame's noise: see blob.clh */
+    int across, shift;
 } place_t;
 
 static __global float *ring_row(const place_t *p, int l, int plane, int y)
@@ -135,7 +136,7 @@ static fvec inside(const place_t *p, int v, fvec value)
 /* The vertical pass of one level for rows [y, y + rows), at most CLV_BLOB_STEP_ROWS, one vector at a time: `up` and
  * `dn` walk away from the middle, and what one row has loaded the next uses in the next turn. */
 static inline __attribute__((always_inline)) void
-down(const place_t *p, int l, int y, const int rows, float bias, float scale, float dog)
+down(const place_t *p, int l, int y, const int rows, float bias, float dog)
 {
     const int radius = p->level[l].x, mask = p->ring - 1, k = max(l - DOG, 0);
     const size_t n = p->length;
@@ -193,7 +194,7 @@ down(const place_t *p, int l, int y, const int rows, float bias, float scale, fl
             lanes_store(sum[r], G);
             if (l == 0) continue;
 #endif
-            value = (value + bias) * scale;
+            value += bias;
             const bool there = y + r >= 0 && y + r < p->height;
             lanes_store(there ? inside(p, v, value) : (fvec)NOTHING,
                         response_row(p, k, y + r) + v * LANES);
@@ -201,7 +202,6 @@ down(const place_t *p, int l, int y, const int rows, float bias, float scale, fl
     }
 }
 
-#if !NOISE
 /* value > the three neighbours of an earlier row, or >= those of a later one. */
 #define beats(c, row) \
     ((c) > lanes_load((row) - 1) && (c) > lanes_load(row) && (c) > lanes_load((row) + 1))
@@ -227,25 +227,31 @@ static void hand_over(const place_t *p, int y, int k, int at, __global uint *pea
 
 /* Maxima of row y in all scales: of equal neighbours the first in (k, y, x) wins. */
 static void look(const place_t *p, int y, __global uint *peaks, volatile __global uint *counts,
-                 uint capacity, float low, float relative)
+                 uint capacity, float relative)
 {
-    const float bound = relative > 0.0f ? fmax(low, relative * largest_of(counts)) : low;
+    const float least = relative > 0.0f ? relative * largest_of(counts) : 0.0f;
     const int end = min(p->tile, p->width - p->x0) + LANES;
+    __global const float *cells = p->map + (size_t)(y >> p->shift) * p->across;
     for (int k = 0; k < p->scales; ++k) {
+        const float factor = p->factor[k];
         __global const float *up = response_row(p, k, y - 1), *here = response_row(p, k, y),
                              *dn = response_row(p, k, y + 1);
         for (int at = LANES; at < end; at += LANES) {
+            const int x = p->x0 + at - LANES; /* a vector lies in one cell, four in three at most */
+            float cell = cells[x >> p->shift];
             if ((at / LANES) % 4 == 1 && at + 3 * LANES < end) { /* four at once, mostly for nothing */
                 const fvec a = fmax(lanes_load(here + at), lanes_load(here + at + LANES));
                 const fvec b =
                     fmax(lanes_load(here + at + 2 * LANES), lanes_load(here + at + 3 * LANES));
-                if (!any_of(fmax(a, b) > bound)) {
+                const float others =
+                    fmin(cells[(x + 2 * LANES) >> p->shift], cells[(x + 3 * LANES) >> p->shift]);
+                if (!any_of(fmax(a, b) > fmax(least, factor * fmin(cell, others)))) {
                     at += 3 * LANES;
                     continue;
                 }
             }
             const fvec c = lanes_load(here + at);
-            ivec top = c > bound;
+            ivec top = c > fmax(least, factor * cell);
             if (!any_of(top)) continue;
             top = top && c > lanes_load(here + at - 1) && c >= lanes_load(here + at + 1) &&
                   beats(c, up + at) && holds(c, dn + at);
@@ -266,7 +272,21 @@ static void look(const place_t *p, int y, __global uint *peaks, volatile __globa
         }
     }
 }
-#endif
+
+/* The sizes of the responses of row y, over what they have to be above, into the work-item's own bins. */
+static void count_sizes(const place_t *p, int y, int step, __global uint *own)
+{
+    const int end = min(p->x0 + p->tile, p->width), cell = 1 << p->shift;
+    __global const float *cells = p->map + (size_t)(y >> p->shift) * p->across;
+    for (int k = 0; k < p->scales; ++k, own += CLV_BLOB_NOISE_BINS) {
+        __global const float *here = response_row(p, k, y) + LANES - p->x0;
+        for (int x = (p->x0 + step - 1) / step * step; x < end;) {
+            const float turned = 1.0f / (p->factor[k] * cells[x >> p->shift]);
+            for (const int last = min(end, (x & ~(cell - 1)) + cell); x < last; x += step)
+                ++own[noise_bin(here[x] * turned)];
+        }
+    }
+}
 
 /* `counters`: words behind a work-item's scratch. */
 static place_t place_of(__global float *scratch, int width, int height, int tile, int pad, int ring,
@@ -307,22 +327,26 @@ static void advance(const place_t *p, int *next, int last, int from, int to,
     }
 }
 
-#if !NOISE
 __kernel void clv_blob_rows(__global const pixel_t *restrict pixels, ulong offset,
                             ulong frame_stride, ulong row_stride,
                             __global const float *restrict pedestals,
                             __global const float2 *restrict taps,
                             __global const int2 *restrict level, __global const float *restrict leak,
-                            __global const float *restrict inverse, __global float *restrict scratch,
-                            __global uint *restrict peaks, volatile __global uint *counts,
+                            __global const float *restrict map, __global const float *restrict factor,
+                            __global float *restrict scratch, __global uint *restrict peaks,
+                            volatile __global uint *counts, volatile __global uint *bins,
                             int height, int width, int tile, int band, int levels, int pad,
-                            int ring, uint capacity, float gain, float dog, float low,
-                            float relative, uint at)
+                            int ring, uint capacity, float gain, float dog, float relative, int step,
+                            int across, int cells, int shift, uint at)
 {
     const uint frame = at + get_global_id(2);
     const int y0 = (int)get_global_id(1) * band, y1 = min(y0 + band, height);
-    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, 0);
+    const int all = step ? (levels - DOG) * CLV_BLOB_NOISE_BINS : 0;
+    place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, all);
     if (p.x0 >= width || y0 >= height) return;
+    p.map = map + (size_t)frame * cells, p.factor = factor, p.across = across, p.shift = shift;
+    __global uint *own = (__global uint *)(p.G + CLV_BLOB_STEP_ROWS * p.length);
+    for (int i = 0; i < all; ++i) own[i] = 0;
 
     pixels += offset + frame * (size_t)frame_stride;
     peaks += (size_t)frame * capacity * CLV_BLOB_PEAK_WORDS;
@@ -338,56 +362,15 @@ __kernel void clv_blob_rows(__global const pixel_t *restrict pixels, ulong offse
     for (int y = y0 - 1; y <= y1; y += CLV_BLOB_STEP_ROWS) {
         advance(&p, &next, y + CLV_BLOB_STEP_ROWS - 1 + reach, y0 - 1, y1, pixels, row_stride, pedestal, gain);
         for (int l = 0; l < levels; ++l) {
-            const int k = max(l - DOG, 0);
-            down(&p, l, y, CLV_BLOB_STEP_ROWS, leak[l] * pedestal * gain, inverse[frame * p.scales + k], dog);
+            down(&p, l, y, CLV_BLOB_STEP_ROWS, leak[l] * pedestal * gain, dog);
         }
+        for (int row = y; step && row < y + CLV_BLOB_STEP_ROWS; ++row)
+            if (row >= y0 && row < y1 && row % step == 0) count_sizes(&p, row, step, own);
         for (int row = y - 1; row < y + CLV_BLOB_STEP_ROWS - 1; ++row)
             if (row >= y0 && row < y1)
-                look(&p, row, peaks, counts, capacity, low, relative);
-    }
-}
-
-#else
-/* The sizes of the responses of every `step`-th row, in bins: [frame][scale][CLV_BLOB_NOISE_BINS]. A work-item
- * counts on its own, behind its scratch, and adds what it has at the end. */
-__kernel void clv_blob_noise_rows(__global const pixel_t *restrict pixels, ulong offset,
-                                  ulong frame_stride, ulong row_stride,
-                                  __global const float *restrict pedestals,
-                                  __global const float2 *restrict taps,
-                                  __global const int2 *restrict level,
-                                  __global const float *restrict leak,
-                                  __global float *restrict scratch, volatile __global uint *bins,
-                                  int height, int width, int tile, int band, int levels, int pad,
-                                  int ring, float gain, float dog, int step, uint at)
-{
-    const uint frame = at + get_global_id(2);
-    const int y0 = (int)get_global_id(1) * band, y1 = min(y0 + band, height);
-    const int all = (levels - DOG) * CLV_BLOB_NOISE_BINS;
-    const place_t p = place_of(scratch, width, height, tile, pad, ring, levels, level, taps, all);
-    if (p.x0 >= width || y0 >= height) return;
-
-    __global uint *own = (__global uint *)(p.G + CLV_BLOB_STEP_ROWS * p.length);
-    for (int i = 0; i < all; ++i) own[i] = 0;
-    pixels += offset + frame * (size_t)frame_stride;
-    const float pedestal = pedestals[frame];
-    int reach = 0;
-    for (int l = 0; l < levels; ++l) reach = max(reach, level[l].x);
-    int next = y0 - reach;
-    for (int y = y0; y < y1; ++y) {
-        if (y % step) continue;
-        next = max(next, y - reach);
-        advance(&p, &next, y + reach, y0, y1 - 1, pixels, row_stride, pedestal, gain);
-        for (int l = 0; l < levels; ++l) {
-            const int k = max(l - DOG, 0);
-            down(&p, l, y, 1, leak[l] * pedestal * gain, 1.0f, dog);
-            if (DOG && l == 0) continue;
-            __global const float *here = response_row(&p, k, y);
-            for (int x = LANES; x < tile + LANES && p.x0 - LANES + x < width; ++x)
-                ++own[k * CLV_BLOB_NOISE_BINS + noise_bin(here[x])];
-        }
+                look(&p, row, peaks, counts, capacity, relative);
     }
     bins += (size_t)frame * all;
     for (int i = 0; i < all; ++i)
         if (own[i]) atomic_add(bins + i, own[i]);
 }
-#endif

@@ -5,7 +5,7 @@
  * brought once. Three planes of responses rotate: while scale k is made, k - 2 and k - 1 are there.
  *
  * Launch   3-D: global (tiles in x * WG, tiles in y, frames), local (WG, 1, 1).
- * Defines  LANES (1), PIXEL, DOG, WG, TX, TY, NOISE (1: sizes of the responses into bins, no maxima).
+ * Defines  LANES (1), PIXEL, DOG, WG, TX, TY.
  * Needs    local memory, given as an argument: what clv_blob_tile_floats says.
  * Order    as rows.cl: the same sums in the same order. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -23,6 +23,8 @@ typedef struct tile_t {
     __local float *A, *B;  /* [RY + 2 reach][RX] */
     __local float *L;      /* [3][RY][RX] */
     __local float *G;      /* DoG: [RY][RX] */
+    __global const float *map, *factor; /* the frame's noise: see blob.clh */
+    int across, shift;
 } tile_t;
 
 static void bring_tile(const tile_t *t, __global const pixel_t *pixels, ulong row_stride,
@@ -53,7 +55,7 @@ static void across(const tile_t *t, __global const float2 *taps, int radius)
 }
 
 static void down(const tile_t *t, __global const float2 *taps, int radius, int l, float bias,
-                 float scale, float dog)
+                 float dog)
 {
     __local float *out = t->L + max(l - DOG, 0) % 3 * RIM;
     for (int i = get_local_id(0); i < RIM; i += WG) {
@@ -78,19 +80,21 @@ static void down(const tile_t *t, __global const float2 *taps, int radius, int l
         }
 #endif
         const bool inside = x >= 0 && y >= 0 && x < t->width && y < t->height;
-        out[i] = inside ? (sum + bias) * scale : NOTHING;
+        out[i] = inside ? sum + bias : NOTHING;
     }
 }
 
 /* Maxima of scale k: of equal neighbours the first in (k, y, x) wins. */
 static void look(const tile_t *t, int k, int scales, __global uint *peaks,
-                 volatile __global uint *counts, uint capacity, float low, float relative)
+                 volatile __global uint *counts, uint capacity, float relative)
 {
     for (int i = get_local_id(0); i < TX * TY; i += WG) {
         const int at = (i / TX + 1) * RX + i % TX + 1;
         const int y = t->y0 + i / TX, x = t->x0 + i % TX;
         const float value = t->L[k % 3 * RIM + at];
-        if (x >= t->width || y >= t->height || !(value > low)) continue;
+        if (x >= t->width || y >= t->height ||
+            !(value > floor_at(t->map, t->factor, t->across, t->shift, k, y, x)))
+            continue;
         bool top = true;
         float around[27];
         for (int j = 0; j < 27; ++j) {
@@ -111,13 +115,14 @@ static void look(const tile_t *t, int k, int scales, __global uint *peaks,
     }
 }
 
-/* The sizes of scale k's responses in every `step`-th row. */
+/* The sizes of scale k's responses into bins. */
 static void count_sizes(const tile_t *t, int k, volatile __global uint *bins, int step)
 {
     for (int i = get_local_id(0); i < TX * TY; i += WG) {
         const int y = t->y0 + i / TX, x = t->x0 + i % TX;
-        if (x >= t->width || y >= t->height || y % step) continue;
-        const float value = t->L[k % 3 * RIM + (i / TX + 1) * RX + i % TX + 1];
+        if (x >= t->width || y >= t->height || y % step || x % step) continue;
+        const float value = t->L[k % 3 * RIM + (i / TX + 1) * RX + i % TX + 1] /
+            floor_at(t->map, t->factor, t->across, t->shift, k, y, x);
         atomic_inc(bins + (size_t)k * CLV_BLOB_NOISE_BINS + noise_bin(value));
     }
 }
@@ -126,10 +131,12 @@ __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 clv_blob_tile(__global const pixel_t *restrict pixels, ulong offset, ulong frame_stride,
               ulong row_stride, __global const float *restrict pedestals,
               __global const float2 *restrict taps, __global const int2 *restrict level,
-              __global const float *restrict leak, __global const float *restrict inverse,
-              __local float *memory, __global uint *restrict peaks,
-              volatile __global uint *counts, int height, int width, int levels, int reach,
-              uint capacity, float gain, float dog, float low, float relative, int step, uint at)
+              __global const float *restrict leak, __global const float *restrict map,
+              __global const float *restrict factor, __local float *memory,
+              __global uint *restrict peaks, volatile __global uint *counts,
+              volatile __global uint *bins, int height, int width, int levels, int reach,
+              uint capacity, float gain, float dog, float relative, int step, int cells_across,
+              int cells, int shift, uint at)
 {
     const uint frame = at + get_global_id(2);
     const int scales = levels - DOG;
@@ -144,25 +151,19 @@ clv_blob_tile(__global const pixel_t *restrict pixels, ulong offset, ulong frame
     t.G = t.L + 3 * RIM;
     pixels += offset + frame * (size_t)frame_stride;
     peaks += (size_t)frame * capacity * CLV_BLOB_PEAK_WORDS;
-#if NOISE
-    counts += (size_t)frame * scales * CLV_BLOB_NOISE_BINS; /* the bins */
-#else
     counts += 2 * frame;
-#endif
+    bins += (size_t)frame * scales * CLV_BLOB_NOISE_BINS;
+    t.map = map + (size_t)frame * cells, t.factor = factor, t.across = cells_across, t.shift = shift;
     bring_tile(&t, pixels, row_stride, pedestal, gain);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int l = 0; l < levels; ++l) {
         const int k = l - DOG, radius = level[l].x;
         across(&t, taps + level[l].y, radius);
         barrier(CLK_LOCAL_MEM_FENCE);
-        down(&t, taps + level[l].y, radius, l, leak[l] * pedestal * gain,
-             NOISE ? 1.0f : inverse[frame * scales + max(k, 0)], dog);
+        down(&t, taps + level[l].y, radius, l, leak[l] * pedestal * gain, dog);
         barrier(CLK_LOCAL_MEM_FENCE);
-#if NOISE
-        if (k >= 0) count_sizes(&t, k, counts, step);
-#else
-        if (k >= 1) look(&t, k - 1, scales, peaks, counts, capacity, low, relative);
-        if (k == scales - 1) look(&t, k, scales, peaks, counts, capacity, low, relative);
-#endif
+        if (k >= 0 && step) count_sizes(&t, k, bins, step);
+        if (k >= 1) look(&t, k - 1, scales, peaks, counts, capacity, relative);
+        if (k == scales - 1) look(&t, k, scales, peaks, counts, capacity, relative);
     }
 }

@@ -146,26 +146,25 @@ static clv_status back(const clv_blob_pass *p, const parts *at, size_t from, siz
     return launch(p, "clv_blob_columns_from_sums", p->f->tiles, 0, columns, CLV_LEN(columns));
 }
 
-static clv_status divide_by_noise(const clv_blob_pass *p, const parts *at, size_t first,
-                                  size_t frames)
+static clv_status count_sizes(const clv_blob_pass *p, const parts *at, size_t first, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
     const clv_arg sizes[] = {
-        clv_arg_buffer(p->scratch),      clv_arg_u64(at->responses),
-        clv_arg_buffer(p->bins),         clv_blob_int(plan->shape.height),
-        clv_blob_int(plan->shape.width), clv_blob_int(plan->scales),
-        clv_blob_int(plan->noise_step),  clv_arg_u32((uint32_t)first),
+        clv_arg_buffer(p->scratch),
+        clv_arg_u64(at->responses),
+        clv_arg_buffer(p->bins),
+        clv_arg_buffer(p->map),
+        clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
+        clv_blob_int(plan->shape.height),
+        clv_blob_int(plan->shape.width),
+        clv_blob_int(plan->scales),
+        clv_blob_int(plan->noise_step),
+        clv_blob_int(plan->cells_across),
+        clv_blob_int(plan->cells),
+        clv_blob_int(plan->cell_shift),
+        clv_arg_u32((uint32_t)first),
     };
-    const clv_arg quiet[] = {
-        clv_arg_buffer(p->scratch),      clv_arg_u64(at->responses),
-        clv_arg_buffer(p->inverse),      clv_blob_int(plan->shape.height),
-        clv_blob_int(plan->shape.width), clv_blob_int(plan->scales),
-        clv_blob_int(LOOK_ROWS),         clv_arg_u32((uint32_t)first),
-    };
-    const size_t bands = (plan->shape.height + LOOK_ROWS - 1) / LOOK_ROWS;
-    CLV_TRY(launch(p, "clv_blob_sizes", frames * plan->scales, 0, sizes, CLV_LEN(sizes)));
-    CLV_TRY(clv_blob_noise_medians(p, first, frames));
-    return launch(p, "clv_blob_quiet", bands, frames * plan->scales, quiet, CLV_LEN(quiet));
+    return launch(p, "clv_blob_sizes", frames * plan->scales, 0, sizes, CLV_LEN(sizes));
 }
 
 clv_status clv_blob_look_cosine(const clv_blob_pass *p, size_t first, size_t frames)
@@ -175,19 +174,23 @@ clv_status clv_blob_look_cosine(const clv_blob_pass *p, size_t first, size_t fra
     CLV_TRY(there(p, &at, first, frames));
     for (size_t from = 0; from < plan->scales; from += p->f->level_group)
         CLV_TRY(back(p, &at, from, CLV_MIN(p->f->level_group, plan->scales - from), first, frames));
-    if (plan->by_noise) CLV_TRY(divide_by_noise(p, &at, first, frames));
+    if (plan->by_noise) CLV_TRY(count_sizes(p, &at, first, frames));
     const clv_arg look[] = {
         clv_arg_buffer(p->scratch),
         clv_arg_u64(at.responses),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(p->counts),
+        clv_arg_buffer(p->map),
+        clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
         clv_blob_int(plan->shape.height),
         clv_blob_int(plan->shape.width),
         clv_blob_int(plan->scales),
         clv_blob_int(LOOK_ROWS),
         clv_arg_u32((uint32_t)plan->capacity),
-        clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),
+        clv_blob_int(plan->cells_across),
+        clv_blob_int(plan->cells),
+        clv_blob_int(plan->cell_shift),
         clv_arg_u32((uint32_t)first),
     };
     const size_t bands = (plan->shape.height + LOOK_ROWS - 1) / LOOK_ROWS;

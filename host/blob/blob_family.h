@@ -44,6 +44,7 @@ enum {
     CLV_BLOB_TAPS,
     CLV_BLOB_LEVEL,
     CLV_BLOB_LEAK,
+    CLV_BLOB_FACTOR,
     CLV_BLOB_WAVES_Y, /* these and those that follow: where plan->waves.used */
     CLV_BLOB_WAVES_X,
     CLV_BLOB_QUARTERS_Y,
@@ -59,7 +60,7 @@ typedef struct clv_blob_pass {
     clv_queue *queue;
     clv_place pixels;
     clv_buffer *table[CLV_BLOB_TABLES];
-    clv_buffer *pedestal, *counts, *peaks, *inverse, *bins, *scratch;
+    clv_buffer *pedestal, *map, *counts, *peaks, *bins, *scratch;
 } clv_blob_pass;
 
 /* An int of a kernel, from a size that is known to fit. */
@@ -74,13 +75,16 @@ static inline float clv_blob_dog_factor(const clv_blob_plan *plan)
     return (float)(1 / (plan->options.sigma_ratio - 1));
 }
 
+/* Pixels between those whose responses are counted for the noise; 0: none. */
+static inline size_t clv_blob_step(const clv_blob_plan *plan)
+{
+    return plan->by_noise ? plan->noise_step : 0;
+}
+
 /* Each enqueues what `frames` frames of the chunk need, from frame `at` on. */
 clv_status clv_blob_look_rows(const clv_blob_pass *pass, size_t at, size_t frames);
-clv_status clv_blob_noise_rows(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_items(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_cosine(const clv_blob_pass *pass, size_t at, size_t frames);
 clv_status clv_blob_look_tile(const clv_blob_pass *pass, size_t at, size_t frames);
-clv_status clv_blob_noise_tile(const clv_blob_pass *pass, size_t at, size_t frames);
-clv_status clv_blob_noise_medians(const clv_blob_pass *pass, size_t at, size_t frames);
 
 #endif

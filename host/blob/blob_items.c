@@ -64,41 +64,42 @@ static clv_status respond(const clv_blob_pass *p, size_t at, size_t frames)
     return CLV_OK;
 }
 
-/* Responses, their noise in bins, its median: the responses stay for clv_blob_look_items. */
-static clv_status divide_by_noise(const clv_blob_pass *p, size_t at, size_t frames)
+/* The sizes of the responses, for their noise. */
+static clv_status count_sizes(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
     const clv_blob_frames *s = &plan->shape;
     const size_t rows = (s->height + plan->noise_step - 1) / plan->noise_step;
     const clv_arg count[] = {
-        clv_arg_buffer(p->scratch), clv_arg_buffer(p->bins),    clv_blob_int(s->height),
-        clv_blob_int(s->width),     clv_blob_int(plan->scales), clv_blob_int(plan->noise_step),
-        clv_arg_u32((uint32_t)at),
+        clv_arg_buffer(p->scratch),       clv_arg_buffer(p->bins),
+        clv_arg_buffer(p->map),           clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
+        clv_blob_int(s->height),          clv_blob_int(s->width),
+        clv_blob_int(plan->scales),       clv_blob_int(plan->noise_step),
+        clv_blob_int(plan->cells_across), clv_blob_int(plan->cells),
+        clv_blob_int(plan->cell_shift),   clv_arg_u32((uint32_t)at),
     };
-    CLV_TRY(launch(p, "clv_blob_count", rows, frames * plan->scales, count, CLV_LEN(count)));
-    CLV_TRY(clv_blob_noise_medians(p, at, frames));
-    const clv_arg divide[] = {
-        clv_arg_buffer(p->scratch), clv_arg_buffer(p->inverse), clv_blob_int(s->height),
-        clv_blob_int(s->width),     clv_blob_int(plan->scales), clv_arg_u32((uint32_t)at),
-    };
-    return launch(p, "clv_blob_divide", s->height, frames * plan->scales, divide, CLV_LEN(divide));
+    return launch(p, "clv_blob_count", rows, frames * plan->scales, count, CLV_LEN(count));
 }
 
 clv_status clv_blob_look_items(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
     CLV_TRY(respond(p, at, frames));
-    if (plan->by_noise) CLV_TRY(divide_by_noise(p, at, frames));
+    if (plan->by_noise) CLV_TRY(count_sizes(p, at, frames));
     const clv_arg args[] = {
         clv_arg_buffer(p->scratch),
         clv_arg_buffer(p->peaks),
         clv_arg_buffer(p->counts),
+        clv_arg_buffer(p->map),
+        clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
         clv_blob_int(plan->shape.height),
         clv_blob_int(plan->shape.width),
         clv_blob_int(plan->scales),
         clv_arg_u32((uint32_t)plan->capacity),
-        clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),
+        clv_blob_int(plan->cells_across),
+        clv_blob_int(plan->cells),
+        clv_blob_int(plan->cell_shift),
         clv_arg_u32((uint32_t)at),
     };
     return launch(p, "clv_blob_look", plan->shape.height, frames * plan->scales, args,

@@ -3,6 +3,8 @@
  * lie. */
 #include "host/blob/blob_family.h"
 
+#include "host/blob/blob_noise.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 /* Memory of a chunk in flight beside its results. */
-enum { PIXELS = CLV_BLOB_RESULTS, PEDESTAL, ONES, BINS, SCRATCH };
+enum { PIXELS = CLV_BLOB_RESULTS, PEDESTAL, MAP, SCRATCH };
 
 clv_cost clv_blob_cost(size_t first, size_t count, void *user)
 {
@@ -27,7 +29,7 @@ clv_cost clv_blob_cost(size_t first, size_t count, void *user)
     const size_t scratch = clv_blob_scratch_estimate(plan);
     const double n = (double)count;
     return (clv_cost){
-        .flops = n * pixels * operations * (plan->by_noise ? 1.6 : 1),
+        .flops = n * pixels * operations,
         .traffic_bytes = n * pixels * ((double)plan->pixel_bytes + 4 * (double)plan->levels),
         .transfer_bytes = n * ((double)bytes + (double)list),
         .memory_bytes = count * (bytes + list + CLV_BLOB_NOISE_BINS * 4 * plan->scales) + scratch,
@@ -50,6 +52,7 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     CLV_TRY(upload(worker, CLV_BLOB_TAPS, plan->tap_f32, plan->taps * 2 * sizeof(float)));
     CLV_TRY(upload(worker, CLV_BLOB_LEVEL, level, plan->levels * 2 * sizeof *level));
     CLV_TRY(upload(worker, CLV_BLOB_LEAK, plan->leak, plan->levels * sizeof *plan->leak));
+    CLV_TRY(upload(worker, CLV_BLOB_FACTOR, plan->factor, plan->scales * sizeof *plan->factor));
     if (!plan->waves.used) return CLV_OK;
     const clv_blob_waves *w = &plan->waves;
     for (unsigned axis = 0; axis < 2; ++axis) {
@@ -89,13 +92,13 @@ static size_t room_of(const clv_blob_plan *plan, clv_device *device, size_t coun
 static clv_status make_room(clv_slot *slot, const clv_blob_plan *plan, size_t room)
 {
     const clv_worker *worker = clv_slot_worker(slot);
-    const size_t levels = room * plan->scales * sizeof(float);
+    const size_t bins = clv_blob_bins(plan, room) * sizeof(uint32_t);
     const size_t wanted[][2] = {
         { PEDESTAL, room * sizeof(float) },
         { CLV_BLOB_COUNTS, room * 2 * sizeof(uint32_t) },
         { CLV_BLOB_PEAKS, room * plan->capacity * sizeof(clv_blob_peak) },
-        { plan->by_noise ? CLV_BLOB_INVERSE : ONES, levels },
-        { BINS, plan->by_noise ? levels * CLV_BLOB_NOISE_BINS : 0 },
+        { MAP, room * plan->cells * sizeof(float) },
+        { CLV_BLOB_BINS, bins },
         { PIXELS,
           clv_device_facts(clv_worker_device(worker))->device_class == CLV_CLASS_DISCRETE_GPU
               ? room * plan->shape.height * plan->shape.width * plan->pixel_bytes
@@ -137,14 +140,11 @@ static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, s
     CLV_TRY(clv_slot_output(slot, CLV_BLOB_PEAKS, count * plan->capacity * sizeof(clv_blob_peak),
                             &p->peaks));
     CLV_TRY(clv_slot_buffer(slot, SCRATCH, p->f->scratch_floats * sizeof(float), &p->scratch));
-    const size_t levels = count * plan->scales;
-    if (!plan->by_noise) {
-        CLV_TRY(clv_slot_buffer(slot, ONES, levels * sizeof(float), &p->inverse));
-        return clv_fill_enqueue(p->queue, p->inverse, 0, levels * sizeof(float), 0x3F800000, NULL);
-    }
-    const size_t bytes = levels * CLV_BLOB_NOISE_BINS * sizeof(uint32_t);
-    CLV_TRY(clv_slot_output(slot, CLV_BLOB_INVERSE, levels * sizeof(float), &p->inverse));
-    CLV_TRY(clv_slot_buffer(slot, BINS, bytes, &p->bins));
+    CLV_TRY(clv_slot_buffer(slot, MAP, count * plan->cells * sizeof(float), &p->map));
+    CLV_TRY(clv_write_enqueue(p->queue, p->map, 0, plan->map + frame * plan->cells,
+                              count * plan->cells * sizeof(float), NULL));
+    const size_t bytes = clv_blob_bins(plan, count) * sizeof(uint32_t);
+    CLV_TRY(clv_slot_output(slot, CLV_BLOB_BINS, bytes, &p->bins));
     return clv_fill_enqueue(p->queue, p->bins, 0, bytes, 0, NULL);
 }
 
@@ -156,12 +156,7 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
     CLV_TRY(make_buffers(&p, slot, first, count));
     if (f.form == CLV_BLOB_ITEMS) return in_groups(&p, count, clv_blob_look_items);
     if (f.form == CLV_BLOB_COSINE) return in_groups(&p, count, clv_blob_look_cosine);
-    const bool tile = f.form == CLV_BLOB_TILE;
-    if (plan->by_noise) {
-        CLV_TRY(in_groups(&p, count, tile ? clv_blob_noise_tile : clv_blob_noise_rows));
-        CLV_TRY(clv_blob_noise_medians(&p, 0, count));
-    }
-    return in_groups(&p, count, tile ? clv_blob_look_tile : clv_blob_look_rows);
+    return in_groups(&p, count, f.form == CLV_BLOB_TILE ? clv_blob_look_tile : clv_blob_look_rows);
 }
 
 /* A form on the first frames of the push itself. */
@@ -200,7 +195,7 @@ clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, voi
     clv_blob_plan *plan = user;
     const uint32_t *counts = clv_slot_result(slot, CLV_BLOB_COUNTS);
     const clv_blob_peak *peaks = clv_slot_result(slot, CLV_BLOB_PEAKS);
-    const float *inverse = plan->by_noise ? clv_slot_result(slot, CLV_BLOB_INVERSE) : NULL;
+    const uint32_t *bins = clv_slot_result(slot, CLV_BLOB_BINS);
     for (size_t i = 0; i < count; ++i) {
         const size_t frame = plan->base + first + i;
         const size_t kept = CLV_MIN((size_t)counts[2 * i], plan->capacity);
@@ -210,9 +205,9 @@ clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, voi
             memcpy(plan->peaks[frame], peaks + i * plan->capacity, kept * sizeof **plan->peaks);
         plan->found[frame] = counts[2 * i];
         memcpy(&plan->max_response[frame], &counts[2 * i + 1], sizeof(float));
-        for (size_t k = 0; k < plan->scales; ++k)
-            plan->inverse_noise[frame * plan->scales + k] =
-                inverse ? inverse[i * plan->scales + k] : 1;
+        for (size_t k = 0; k < plan->scales && plan->by_noise; ++k)
+            plan->spread[frame * plan->scales + k] =
+                clv_blob_spread(bins + (i * plan->scales + k) * CLV_BLOB_NOISE_BINS);
     }
     return CLV_OK;
 }

@@ -7,9 +7,9 @@
 
 /* Result memory of a chunk. */
 enum {
-    CLV_BLOB_COUNTS,  /* uint32 [frames][2]: maxima found, bits of the largest response */
-    CLV_BLOB_PEAKS,   /* clv_blob_peak [frames][capacity] */
-    CLV_BLOB_INVERSE, /* float [frames][scales]: 1 / noise; with by_noise only */
+    CLV_BLOB_COUNTS, /* uint32 [frames][2]: maxima found, bits of the largest response */
+    CLV_BLOB_PEAKS,  /* clv_blob_peak [frames][capacity] */
+    CLV_BLOB_BINS,   /* uint32 [frames][scales][CLV_BLOB_NOISE_BINS]; with by_noise only */
     CLV_BLOB_RESULTS
 };
 
@@ -35,6 +35,9 @@ typedef struct clv_blob_finisher {
     int32_t *head; /* the last spot of each cell; -1: empty */
     int32_t *next; /* of each spot: the one before it in its cell */
     size_t next_room;
+    uint8_t *mask; /* bright spots, for clv_blob_find_skew */
+    /* of the last frame */
+    size_t dropped_bad, hot;
 } clv_blob_finisher;
 
 clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *finisher);
@@ -42,13 +45,28 @@ void clv_blob_finisher_clear(clv_blob_finisher *finisher);
 /* The frame's spots from its peaks: filtered, pruned, refined, measured, sorted.
  * Any thread, different frames at once, each with a finisher. */
 clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
-                           size_t *count, size_t *dropped_bad);
+                           size_t *count);
+
+/* ---- blob_prune.c ---- */
+
+/* Drops peaks that overlap others: see there. Kept ones come first. */
+clv_status clv_blob_prune(const clv_blob_plan *plan, clv_blob_finisher *finisher,
+                          clv_blob_peak *peaks, size_t *count);
+
+/* ---- blob_judge.c ---- */
+
+/* Peaks that are above the threshold, not beside bad pixels, not single hot pixels. Kept ones come
+ * first. */
+size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
+                      clv_blob_peak *peaks, size_t count);
+/* Whether a pixel within `radius` of the peak is not finite. */
+bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
+                         double radius);
 
 /* ---- blob_measure.c ---- */
 
 /* Sub-pixel place and sigma by quadratics through the responses. */
-void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, const float *inverse,
-                     clv_spot *spot);
+void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_spot *spot);
 /* Background, mass, S/N and flags. */
 void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                       clv_spot *spot);

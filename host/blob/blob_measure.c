@@ -42,29 +42,14 @@ static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double
     if (fabs(y) <= 1 && fabs(x) <= 1) *oy = y, *ox = x;
 }
 
-void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, const float *inverse,
-                     clv_spot *spot)
+void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_spot *spot)
 {
-    const double own = inverse[peak->k] > 0 ? (double)inverse[peak->k] : 1;
-    const double value = (double)peak->around[4] / own;
+    const double value = (double)peak->own;
     spot->response = (float)value;
     double oy = 0, ox = 0, sigma = plan->sigma[peak->k];
     if (plan->options.subpixel != CLV_BLOB_SUBPIXEL_NONE) {
         place_quad(plan, peak, &oy, &ox);
-        if (peak->k > 0 && peak->k + 1u < plan->scales) {
-            const double below = inverse[peak->k - 1] > 0
-                                     ? (double)peak->below / (double)inverse[peak->k - 1]
-                                     : value;
-            const double above = inverse[peak->k + 1] > 0
-                                     ? (double)peak->above / (double)inverse[peak->k + 1]
-                                     : value;
-            const double step = top_of(below, value, above);
-            const double last = plan->sigma[peak->k - 1], next = plan->sigma[peak->k + 1];
-            if (plan->options.dog || plan->options.log_scale)
-                sigma *= pow(next / sigma, step);
-            else
-                sigma += step * (next - last) / 2;
-        }
+        sigma = clv_blob_width(plan, peak->k, (double)peak->below, value, (double)peak->above);
     }
     spot->y = (float)(peak->y + oy), spot->x = (float)(peak->x + ox);
     spot->sigma = (float)sigma;

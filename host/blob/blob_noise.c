@@ -1,25 +1,354 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch of cl/blob/noise.cl: the noise of each scale, as the median of its bins. */
-#include "host/blob/blob_family.h"
+/* Noise for each scale and place. Differences of neighbouring pixels give a map of the pixels' noise, in cells,
+ * which shows where there is more of it (shot noise under uneven light, a camera's halves); what the
+ * responses of a scale scatter by in the whole frame, relative to that map, gives its level, also where the
+ * noise of neighbours is correlated. */
+#include "host/blob/blob_noise.h"
 
-#include "base/alloc.h"
-#include "cl_embedded.h"
+#include "base/sort.h"
 
-clv_status clv_blob_noise_medians(const clv_blob_pass *p, size_t at, size_t frames)
+#include <math.h>
+#include <string.h>
+
+/* Rows of a cell that are looked at: so many differences in a frame at least, where it has them. */
+enum { ROWS = 4, MOST_CELL = 32, DIFFERENCES = 16384 };
+
+/* Maxima are listed above this part of the threshold for white noise: see blob_judge.c. */
+static const double listed = 0.5;
+static const double rounding = 0.2887; /* deviation of what integers round away */
+/* Second differences of white noise have six times its variance; beyond three times their mean size
+ * they are left out, which makes the mean of Gaussian noise 0.776 deviations. */
+static const double deviation_of_mean = 1 / (0.776 * 2.449489742783178), clip = 3.2;
+
+/* ---- the plan ------------------------------------------------------------------------------------ */
+
+typedef struct kernel_sums {
+    double gg, qq, gq, ggg, qqq, qqg, ggq;
+} kernel_sums;
+
+/* Sums of products of two kernels' values, over both halves. `q` begins one value behind `g`. */
+static kernel_sums sums_of(const double *g, size_t g_radius, const double *q, size_t q_radius)
 {
-    const clv_blob_plan *plan = p->plan;
-    const size_t rows = (plan->shape.height + plan->noise_step - 1) / plan->noise_step;
-    const clv_arg args[] = {
-        clv_arg_buffer(p->bins),
-        clv_arg_buffer(p->inverse),
-        clv_arg_u32((uint32_t)(rows * plan->shape.width)),
-        clv_arg_u32((uint32_t)(at * plan->scales)),
-        clv_arg_u32((uint32_t)(frames * plan->scales)),
-    };
-    const clv_launch launch = { .size = sizeof(clv_launch),
-                                .source = &clv_cl_blob_noise,
-                                .kernel = "clv_blob_noise_median",
-                                .global = { frames * plan->scales },
-                                .local = { 1 } };
-    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
+    kernel_sums s = { 0 };
+    for (size_t j = 0; j <= CLV_MAX(g_radius, q_radius); ++j) {
+        const double n = j ? 2 : 1, a = j <= g_radius ? g[2 * j] : 0,
+                     b = j <= q_radius ? q[2 * j] : 0;
+        s.gg += n * a * a, s.qq += n * b * b, s.gq += n * a * b;
+        s.ggg += n * a * a * a, s.qqq += n * b * b * b;
+        s.qqg += n * b * b * a, s.ggq += n * a * a * b;
+    }
+    return s;
+}
+
+/* What independent pixels of deviation 1 do to the responses of scale k. */
+static void norm_of(clv_blob_plan *plan, size_t k)
+{
+    const double *first = plan->tap + 2 * plan->first_tap[k];
+    if (plan->options.dog) {
+        const double c = 1 / (plan->options.sigma_ratio - 1);
+        const kernel_sums s = sums_of(first, plan->radius[k],
+                                      plan->tap + 2 * plan->first_tap[k + 1], plan->radius[k + 1]);
+        plan->norm[k] = c * sqrt(s.gg * s.gg - 2 * s.gq * s.gq + s.qq * s.qq);
+        plan->cubes[k] =
+            c * c * c * (s.ggg * s.ggg - 3 * s.ggq * s.ggq + 3 * s.qqg * s.qqg - s.qqq * s.qqq);
+    } else {
+        const kernel_sums s = sums_of(first, plan->radius[k], first + 1, plan->radius[k]);
+        plan->norm[k] = sqrt(2 * (s.qq * s.gg + s.gq * s.gq));
+        plan->cubes[k] = 2 * s.qqq * s.ggg + 6 * s.qqg * s.ggq;
+    }
+}
+
+void clv_blob_noise_plan(clv_blob_plan *plan)
+{
+    enum { SAMPLES = 16384 };
+    const size_t height = plan->shape.height, width = plan->shape.width;
+    const double sigmas = plan->options.threshold_sigma;
+    plan->cell_shift = plan->by_noise ? CLV_BLOB_CELL_SHIFT : 16;
+    const size_t cell = (size_t)1 << plan->cell_shift;
+    plan->cells_down = (height + cell - 1) >> plan->cell_shift;
+    plan->cells_across = (width + cell - 1) >> plan->cell_shift;
+    plan->cells = plan->cells_down * plan->cells_across;
+    plan->noise_step = CLV_MAX((size_t)sqrt((double)height * (double)width / SAMPLES), (size_t)1);
+    for (size_t k = 0; k < plan->scales; ++k) {
+        norm_of(plan, k);
+        plan->factor[k] = plan->by_noise ? (float)(listed * sigmas * plan->norm[k]) : plan->floor;
+    }
+    if (!plan->by_noise) return;
+    /* all Laplacians of Gaussians have the same tail for a skewness: that of a scale of two pixels */
+    enum { SCALE = 2, RADIUS = 8 };
+    double tap[2 * (RADIUS + 1)];
+    for (int j = 0; j <= RADIUS; ++j) {
+        const double r2 = (double)(j * j) / (SCALE * SCALE);
+        tap[2 * j] = exp(-r2 / 2), tap[2 * j + 1] = tap[2 * j] * (1 - r2);
+    }
+    clv_blob_tail_make(tap, RADIUS, sigmas, &plan->tail);
+}
+
+/* ---- before the responses: the map ------------------------------------------------------------------ */
+
+/* Second differences along x around the pixels [x, x + count) of row y; 0 for those at the ends. */
+static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
+                        float *out)
+{
+    const size_t row = frame * plan->shape.frame_stride + y * plan->shape.row_stride,
+                 width = plan->shape.width, first = x ? x : 1;
+    const size_t last = CLV_MIN(x + count, width - 1); /* of those that have neighbours */
+    memset(out, 0, count * sizeof *out);
+    out += first - x;
+    switch (plan->shape.type) {
+    case CLV_BLOB_U8: {
+        const uint8_t *p = (const uint8_t *)plan->pixels + row;
+        for (size_t i = first; i < last; ++i)
+            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
+        break;
+    }
+    case CLV_BLOB_U16: {
+        const uint16_t *p = (const uint16_t *)plan->pixels + row;
+        for (size_t i = first; i < last; ++i)
+            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
+        break;
+    }
+    case CLV_BLOB_I16: {
+        const int16_t *p = (const int16_t *)plan->pixels + row;
+        for (size_t i = first; i < last; ++i)
+            *out++ = (float)(p[i - 1] + p[i + 1] - 2 * p[i]);
+        break;
+    }
+    default: {
+        const float *p = (const float *)plan->pixels + row;
+        for (size_t i = first; i < last; ++i)
+            *out++ = p[i - 1] + p[i + 1] - 2 * p[i];
+    }
+    }
+}
+
+/* A cell's pixels [x, x + columns) in some rows. */
+typedef struct cell_rows {
+    size_t x, columns, y, height, rows;
+} cell_rows;
+
+static cell_rows rows_of(const clv_blob_plan *plan, size_t cy, size_t cx)
+{
+    const size_t side = (size_t)1 << plan->cell_shift, y = cy * side, x = cx * side;
+    cell_rows c = { .x = x, .y = y };
+    c.columns = CLV_MIN(side, plan->shape.width - x);
+    c.height = CLV_MIN(side, plan->shape.height - y);
+    const size_t wanted = DIFFERENCES / (plan->cells * side) + 1;
+    c.rows = CLV_MIN(CLV_MAX((size_t)ROWS, wanted), c.height);
+    return c;
+}
+
+static size_t row_of(const cell_rows *c, size_t i)
+{
+    return c->y + (2 * i + 1) * c->height / (2 * c->rows);
+}
+
+/* Mean size of the differences, outliers left out; how many there are. */
+static double usual_size(float *size, size_t count, size_t *used)
+{
+    double mean = 0;
+    float limit = INFINITY;
+    for (int round = 0; round < 6; ++round) {
+        float sum = 0;
+        uint32_t n = 0;
+        for (size_t i = 0; i < count; ++i) {
+            const bool in = size[i] <= limit; /* false for NaN */
+            sum += in ? size[i] : 0, n += in;
+        }
+        *used = n;
+        if (!n || !isfinite(sum)) return 0;
+        mean = (double)sum / n;
+        const float next = (float)(clip * mean);
+        if (next == limit) break;
+        limit = next;
+    }
+    return mean;
+}
+
+static void smooth(const clv_blob_plan *plan, const float *raw, const float *weight, float *map)
+{
+    static const float part[3] = { 1, 2, 1 };
+    const int64_t down = (int64_t)plan->cells_down, across = (int64_t)plan->cells_across;
+    for (int64_t y = 0; y < down; ++y)
+        for (int64_t x = 0; x < across; ++x) {
+            float sum = 0, all = 0;
+            for (int64_t i = 0; i < 9; ++i) {
+                const int64_t yy = y + i / 3 - 1, xx = x + i % 3 - 1;
+                if (yy < 0 || xx < 0 || yy >= down || xx >= across) continue;
+                const float w = part[i / 3] * part[i % 3] * weight[yy * across + xx];
+                sum += w * raw[yy * across + xx], all += w;
+            }
+            map[y * across + x] = all > 0 ? sum / all : 0;
+        }
+}
+
+void clv_blob_noise_map(clv_blob_plan *plan, size_t frame, float *work)
+{
+    float *map = plan->map + frame * plan->cells, *raw = work, *weight = raw + plan->cells;
+    float size[MOST_CELL * MOST_CELL];
+    float largest = 0;
+    if (!plan->by_noise) return;
+    for (size_t cy = 0; cy < plan->cells_down; ++cy)
+        for (size_t cx = 0; cx < plan->cells_across; ++cx) {
+            const cell_rows c = rows_of(plan, cy, cx);
+            size_t count = 0, used = 0;
+            const size_t from = cx ? 0 : 1, to = c.x + c.columns == plan->shape.width;
+            for (size_t i = 0; i < c.rows && c.columns > from + to; ++i) {
+                float line[MOST_CELL];
+                differences(plan, frame, row_of(&c, i), c.x, c.columns, line);
+                for (size_t j = from; j + to < c.columns; ++j)
+                    size[count++] = fabsf(line[j]);
+            }
+            const double mean = usual_size(size, count, &used);
+            raw[cy * plan->cells_across + cx] = (float)(mean * deviation_of_mean);
+            weight[cy * plan->cells_across + cx] = (float)used;
+            for (size_t i = 0; i < count; ++i)
+                if (size[i] > largest && size[i] < INFINITY) largest = size[i];
+        }
+    smooth(plan, raw, weight, map);
+    memcpy(raw, map, plan->cells * sizeof *raw);
+    const float usual = clv_nth_float(raw, plan->cells, plan->cells / 2);
+    const bool whole = plan->shape.type != CLV_BLOB_F32;
+    /* 0: floats without noise. The smallest number that thresholds can be a multiple of */
+    const float least = whole ? (float)rounding : fmaxf(1e-6f * largest, 1e-30f);
+    for (size_t i = 0; i < plan->cells; ++i)
+        map[i] = fmaxf(map[i], fmaxf(usual / 16, least));
+    plan->noiseless[frame] = !whole && !(usual > 1e-5f * largest);
+}
+
+/* ---- after the responses ----------------------------------------------------------------------------- */
+
+float clv_blob_spread(const uint32_t *bins)
+{
+    double samples = 0, before = 0;
+    for (size_t i = 0; i < CLV_BLOB_NOISE_BINS; ++i)
+        samples += bins[i];
+    size_t bin = 0;
+    while (bin + 1 < CLV_BLOB_NOISE_BINS && before + bins[bin] < 0.5 * samples)
+        before += bins[bin++];
+    if (!bin) return 0;
+    const uint32_t edges[2] = { (uint32_t)(bin + CLV_BLOB_NOISE_FIRST) << CLV_BLOB_NOISE_SHIFT,
+                                (uint32_t)(bin + 1 + CLV_BLOB_NOISE_FIRST)
+                                    << CLV_BLOB_NOISE_SHIFT };
+    float low, high;
+    memcpy(&low, &edges[0], sizeof low), memcpy(&high, &edges[1], sizeof high);
+    const double part = (0.5 * samples - before) / (bins[bin] ? bins[bin] : 1);
+    return (float)(1.4826 * (low + (high - low) * part));
+}
+
+/* Between the middles of two cells, and beyond the outermost ones straight on. */
+static void between(double at, unsigned shift, size_t cells, size_t *first, size_t *second,
+                    double *part)
+{
+    const double place = (at + 0.5) / (double)((size_t)1 << shift) - 0.5;
+    *first = *second = 0, *part = 0;
+    if (cells < 2) return;
+    *first = (size_t)fmin(fmax(floor(place), 0), (double)(cells - 2));
+    *second = *first + 1;
+    *part = fmin(fmax(place - (double)*first, -0.5), 1.5);
+}
+
+double clv_blob_pixel_noise(const clv_blob_plan *plan, size_t frame, double y, double x)
+{
+    const float *map = plan->map + frame * plan->cells;
+    size_t y0, y1, x0, x1;
+    double fy, fx;
+    between(y, plan->cell_shift, plan->cells_down, &y0, &y1, &fy);
+    between(x, plan->cell_shift, plan->cells_across, &x0, &x1, &fx);
+    const double a = (double)map[y0 * plan->cells_across + x0],
+                 b = (double)map[y0 * plan->cells_across + x1],
+                 c = (double)map[y1 * plan->cells_across + x0],
+                 d = (double)map[y1 * plan->cells_across + x1];
+    const double here = (double)
+        map[((size_t)y >> plan->cell_shift) * plan->cells_across + ((size_t)x >> plan->cell_shift)];
+    const double up = a + fx * (b - a), low = c + fx * (d - c);
+    return fmax(up + fy * (low - up), here / 2);
+}
+
+double clv_blob_noise(const clv_blob_plan *plan, size_t frame, size_t k, double pixel)
+{
+    const double spread = (double)plan->spread[frame * plan->scales + k];
+    const double noise = spread * (double)plan->factor[k] * pixel;
+    const double least = plan->shape.type == CLV_BLOB_F32 ? 0 : rounding * plan->norm[k];
+    return fmax(noise, least);
+}
+
+bool clv_blob_noiseless(const clv_blob_plan *plan, size_t frame)
+{
+    return plan->noiseless[frame];
+}
+
+clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const uint8_t *mask)
+{
+    const size_t across = (plan->shape.width >> CLV_BLOB_MASK_SHIFT) + 1;
+    const float *map = plan->map + frame * plan->cells;
+    double squares = 0, cubes = 0, model = 0, count = 0;
+    for (size_t cy = 0; cy < plan->cells_down; ++cy)
+        for (size_t cx = 0; cx < plan->cells_across; ++cx) {
+            const cell_rows c = rows_of(plan, cy, cx);
+            const float noise = map[cy * plan->cells_across + cx];
+            const size_t from = cx ? 0 : 1, to = c.x + c.columns == plan->shape.width;
+            for (size_t i = 0; i < c.rows && c.columns > from + to; ++i) {
+                float line[MOST_CELL];
+                const size_t y = row_of(&c, i);
+                const uint8_t *seen = mask + (y >> CLV_BLOB_MASK_SHIFT) * across;
+                differences(plan, frame, y, c.x, c.columns, line);
+                float two = 0, three = 0, used = 0;
+                for (size_t j = from; j + to < c.columns; ++j) {
+                    const bool in = !seen[(c.x + j) >> CLV_BLOB_MASK_SHIFT] && isfinite(line[j]);
+                    const float d = in ? line[j] : 0;
+                    two += d * d, three += d * d * d, used += in;
+                }
+                squares += (double)two, cubes += (double)three, count += (double)used;
+                model += (double)(used * noise * noise);
+            }
+        }
+    clv_blob_skew skew = { 0, 1 };
+    if (!(squares > 0) || !(model > 0)) return skew;
+    /* less two deviations of what Gaussian noise gives by chance: skewness 9.5 / sqrt(count) */
+    const double pixel = sqrt(squares / 6 / count);
+    const double third = -(double)plan->gain * cubes / squares - 2 * 9.5 / sqrt(count) * pixel;
+    skew.third = fmax(third, 0), skew.variance = squares / 6 / model;
+    return skew;
+}
+
+double clv_blob_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double pixel,
+                          const clv_blob_skew *skew)
+{
+    const double noise = clv_blob_noise(plan, frame, k, pixel);
+    const double third = skew->third * skew->variance * pixel * pixel * plan->cubes[k];
+    return clv_blob_tail_at(&plan->tail, third / (noise * noise * noise));
+}
+
+double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x)
+{
+    const bool dog = plan->options.dog;
+    const size_t level = dog ? k + 1 : k; /* the larger one of the DoG */
+    const int64_t radius = plan->radius[level];
+    const double *first = plan->tap + 2 * plan->first_tap[k],
+                 *second = dog ? plan->tap + 2 * plan->first_tap[level] : first + 1;
+    double sum = 0, other = 0;
+    for (int64_t dy = -radius; dy <= radius; ++dy) {
+        const size_t row = clv_blob_mirror((int64_t)y + dy, plan->shape.height);
+        double a = 0, b = 0;
+        for (int64_t dx = -radius; dx <= radius; ++dx) {
+            const size_t column = clv_blob_mirror((int64_t)x + dx, plan->shape.width);
+            const double v =
+                clv_blob_pixel_at(plan, frame, row, column) - (double)plan->pedestal[frame];
+            if (!isfinite(v)) continue;
+            const size_t at = (size_t)(dx < 0 ? -dx : dx);
+            if (at <= plan->radius[k]) a += first[2 * at] * v;
+            b += second[2 * at] * v;
+        }
+        const size_t at = (size_t)(dy < 0 ? -dy : dy);
+        if (dog) {
+            if (at <= plan->radius[k]) sum += first[2 * at] * a;
+            other += second[2 * at] * b;
+        } else {
+            sum += first[2 * at] * b + second[2 * at] * a;
+        }
+    }
+    const double leak = dog ? 0 : (double)(plan->leak[k] * plan->pedestal[frame]);
+    return (double)plan->gain *
+           (dog ? (sum - other) / (plan->options.sigma_ratio - 1) : sum + leak);
 }

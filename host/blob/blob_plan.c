@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options to ladder, taps and thresholds. */
 #include "host/blob/blob_plan.h"
+#include "host/blob/blob_noise.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -36,14 +37,16 @@ static clv_status check_options(const clv_blob_options *o)
     if (!(o->threshold_rel >= 0 && o->threshold_rel <= 1))
         return clv_fail(CLV_E_ARGUMENT, "blobs: relative threshold %g given, expected 0 to 1",
                         o->threshold_rel);
-    if (!(o->threshold_sigma >= 0) || !isfinite(o->threshold_sigma))
-        return clv_fail(CLV_E_ARGUMENT,
-                        "blobs: threshold of %g noise deviations given, expected "
-                        "0 or more",
-                        o->threshold_sigma);
+    if (!(o->threshold_sigma >= 0) || !isfinite(o->threshold_sigma) ||
+        (o->threshold_sigma_given && o->threshold_sigma == 0))
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "blobs: the threshold is %g deviations of the noise, but it must be more than 0 "
+            "(typical: 5)",
+            o->threshold_sigma);
     if (o->threshold_sigma_given && (o->threshold_given || o->threshold_rel_given))
-        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in noise deviations divides the "
-                                        "responses: it cannot go with another threshold");
+        return clv_fail(CLV_E_ARGUMENT, "blobs: a threshold in deviations of the noise "
+                                        "cannot go with another threshold");
     if (!(o->overlap >= 0 && o->overlap <= 1))
         return clv_fail(CLV_E_ARGUMENT, "blobs: overlap %g given, expected 0 to 1", o->overlap);
     if ((unsigned)o->taps > CLV_BLOB_TAPS_SCIPY || (unsigned)o->subpixel > CLV_BLOB_SUBPIXEL_NONE)
@@ -61,9 +64,10 @@ static clv_status read_options(const clv_blob_options *given, clv_blob_options *
     if (o.sigma_ratio == 0) o.sigma_ratio = 1.6;
     if (!o.overlap_given) o.overlap = 0.5;
     if (!o.threshold_given) o.threshold = 0;
+    if (!o.threshold_rel_given) o.threshold_rel = 0;
     if (!o.threshold_sigma_given) o.threshold_sigma = 0;
-    if (!o.threshold_rel_given)
-        o.threshold_rel = o.threshold_given || o.threshold_sigma_given ? 0 : 0.2;
+    if (!o.threshold_given && !o.threshold_rel_given && !o.threshold_sigma_given)
+        o.threshold_sigma = CLV_BLOB_USUAL_SIGMAS, o.threshold_sigma_given = true;
     *out = o;
     return check_options(out);
 }
@@ -169,11 +173,15 @@ static clv_status make_results(clv_blob_plan *plan)
     plan->room = clv_zalloc(n, sizeof *plan->room);
     plan->found = clv_zalloc(n, sizeof *plan->found);
     plan->max_response = clv_zalloc(n, sizeof *plan->max_response);
-    plan->inverse_noise = clv_zalloc(n, plan->scales * sizeof *plan->inverse_noise);
+    plan->spread = clv_zalloc(n, plan->scales * sizeof *plan->spread);
+    plan->map = clv_alloc(n, plan->cells * sizeof *plan->map);
+    plan->noiseless = clv_zalloc(n, sizeof *plan->noiseless);
     plan->seed = clv_zalloc(n, 2 * sizeof *plan->seed);
     if (!plan->seed || !plan->pedestal || !plan->bad_pixels || !plan->peaks || !plan->room ||
-        !plan->found || !plan->max_response || !plan->inverse_noise)
+        !plan->found || !plan->max_response || !plan->spread || !plan->map || !plan->noiseless)
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu frames", n);
+    for (size_t i = 0; i < n * plan->cells; ++i)
+        plan->map[i] = 1;
     for (size_t i = 0; i < CLV_MIN(n, (size_t)CLV_BLOB_USUAL_FRAMES); ++i)
         if (!clv_reserve(&plan->peaks[i], &plan->room[i], CLV_BLOB_USUAL_SPOTS,
                          sizeof **plan->peaks))
@@ -196,7 +204,7 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     if (!status) status = check_shape(&plan->shape);
     if (!status) status = make_ladder(&plan->options, plan->sigma, &plan->levels, &plan->scales);
     if (!status) status = make_taps(plan);
-    if (!status) status = make_results(plan);
+    if (!status) status = clv_blob_sizes_create(plan, &plan->sizes);
     if (status) {
         clv_blob_plan_free(plan);
         return status;
@@ -207,14 +215,14 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     if (plan->options.normalize && plan->shape.type != CLV_BLOB_F32)
         plan->options.threshold *= plan->largest;
     plan->by_noise = plan->options.threshold_sigma_given;
-    plan->floor = (float)(plan->by_noise ? plan->options.threshold_sigma : plan->options.threshold);
+    plan->floor = (float)(plan->by_noise ? 0 : plan->options.threshold);
     plan->relative = plan->by_noise ? 0 : (float)plan->options.threshold_rel;
-    const size_t rows = CLV_MAX((size_t)65536 / plan->shape.width, (size_t)1);
-    plan->noise_step = (plan->shape.height + rows - 1) / rows;
-    if (clv_blob_waves_pay(plan)) {
+    clv_blob_noise_plan(plan);
+    status = make_results(plan);
+    if (!status && clv_blob_waves_pay(plan)) {
         status = clv_blob_waves_create(plan, &plan->waves);
         /* where nothing is, sums of cosines leave rounding: no maxima there */
-        if (!plan->by_noise) plan->relative = fmaxf(plan->relative, 1e-6f);
+        plan->relative = fmaxf(plan->relative, 1e-6f);
     }
     if (status) {
         clv_blob_plan_free(plan);
@@ -235,7 +243,9 @@ void clv_blob_plan_free(clv_blob_plan *plan)
     clv_blob_waves_clear(&plan->waves);
     clv_free(plan->tap), clv_free(plan->tap_f32), clv_free(plan->pedestal);
     clv_free(plan->seed), clv_free(plan->bad_pixels), clv_free(plan->peaks), clv_free(plan->room);
-    clv_free(plan->found), clv_free(plan->max_response), clv_free(plan->inverse_noise);
+    clv_free(plan->found), clv_free(plan->max_response), clv_free(plan->spread);
+    clv_free(plan->map), clv_free(plan->noiseless);
+    clv_blob_sizes_clear(&plan->sizes);
     clv_free(plan);
 }
 

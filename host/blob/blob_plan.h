@@ -4,6 +4,8 @@
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 
 #include "cl/blob/shared.clh"
+#include "host/blob/blob_sizes.h"
+#include "host/blob/blob_tail.h"
 #include "host/blob/blob_waves.h"
 
 #include <cleave/blob.h>
@@ -17,10 +19,10 @@ enum {
 
 /* A maximum as kernels and reference hand it over; cl/blob/blob.clh tells how it lies. */
 typedef struct clv_blob_peak {
-    uint32_t y, x, k, reserved;
-    float around[9];    /* responses of its scale, rows y-1 to y+1 */
-    float below, above; /* of the neighbouring scales; -inf where there is none */
-    float reserved2;
+    uint32_t y, x, k, state; /* state: 0 from the kernels; the host's own */
+    float around[9];         /* responses of its scale, rows y-1 to y+1 */
+    float below, above;      /* of the neighbouring scales; -inf where there is none */
+    float own;               /* 0 from the kernels; around[4] at first: see blob_judge.c */
 } clv_blob_peak;
 
 typedef struct clv_blob_plan {
@@ -40,11 +42,20 @@ typedef struct clv_blob_plan {
     float leak[CLV_BLOB_MAX_LEVELS]; /* response to a constant 1 */
     clv_blob_waves waves;            /* for large sigmas */
 
-    float gain;        /* of the pixels: 1, or -1 for dark spots */
-    bool by_noise;     /* threshold_sigma */
-    float floor;       /* responses at or below never count (divided by the noise where by_noise) */
-    float relative;    /* to the frame's largest; 0: not used */
-    size_t noise_step; /* every so many rows are looked at for the noise */
+    float gain;          /* of the pixels: 1, or -1 for dark spots */
+    bool by_noise;       /* threshold_sigma */
+    float floor;         /* responses at or below never count; 0 with by_noise */
+    float relative;      /* to the frame's largest; 0: not used */
+    size_t noise_step;   /* pixels between those that are looked at for the noise */
+    unsigned cell_shift; /* noise is estimated in cells of 2^shift pixels a side */
+    size_t cells_down, cells_across, cells;
+    float factor
+        [CLV_BLOB_MAX_SCALES]; /* maxima are listed above factor * map: less than a spot needs */
+    double norm
+        [CLV_BLOB_MAX_SCALES]; /* deviation of the response to independent pixels of deviation 1 */
+    double cubes[CLV_BLOB_MAX_SCALES]; /* sum of the third powers of its weights */
+    clv_blob_tail tail;                /* thresholds where counts are skewed */
+    clv_blob_sizes sizes;              /* widths of spots from responses of neighbouring scales */
 
     /* ---- of one push ---- */
     const void *pixels;
@@ -52,6 +63,8 @@ typedef struct clv_blob_plan {
     size_t base;        /* the frame that unit 0 stands for */
     size_t capacity;    /* peaks that a frame's list has room for */
     float *pedestal;    /* [frames] what is taken off before filtering */
+    float *map;         /* [frames][cells] noise of the pixels; 1 without by_noise */
+    bool *noiseless;    /* [frames] floats without noise */
     size_t *bad_pixels; /* [frames] */
     uint32_t *seed;     /* [frames][2] 0, and the bits of the largest response known so far */
     /* results */
@@ -59,7 +72,7 @@ typedef struct clv_blob_plan {
     size_t *room;          /* [frames] of `peaks` */
     uint32_t *found;       /* [frames] */
     float *max_response;   /* [frames] */
-    float *inverse_noise;  /* [frames][scales]; 1 without by_noise */
+    float *spread;         /* [frames][scales]: deviation of response / (factor * map); by_noise */
 } clv_blob_plan;
 
 /* Checks everything, makes the tables. Free with clv_blob_plan_free. */

@@ -2,6 +2,7 @@
 /* Responses and their maxima in plain C and float64: what the kernels are held against, and the
  * way out where no device works. */
 #include "host/blob/blob_job.h"
+#include "host/blob/blob_noise.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -57,33 +58,32 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
     }
 }
 
-/* As cl/blob/noise.cl: the median of |L|, interpolated in bins of 1/16 of a factor of 2. */
-static double inverse_noise(const clv_blob_plan *plan, const double *response, uint32_t *bins)
+/* What maxima of scale k have to be above at (y, x). */
+static double floor_at(const clv_blob_plan *plan, const float *map, size_t k, size_t y, size_t x)
 {
-    memset(bins, 0, CLV_BLOB_NOISE_BINS * sizeof *bins);
-    size_t samples = 0, bin = 0;
+    const size_t cell = (y >> plan->cell_shift) * plan->cells_across + (x >> plan->cell_shift);
+    return (double)(plan->factor[k] * map[cell]);
+}
+
+/* Sizes of the responses, over what they have to be above: 16 bins for every factor of 2. */
+static void count_sizes(const clv_blob_plan *plan, const float *map, size_t k,
+                        const double *response, uint32_t *bins)
+{
     for (size_t y = 0; y < plan->shape.height; y += plan->noise_step)
-        for (size_t x = 0; x < plan->shape.width; ++x, ++samples) {
-            const float size = fabsf((float)response[y * plan->shape.width + x]);
+        for (size_t x = 0; x < plan->shape.width; x += plan->noise_step) {
+            const float size =
+                fabsf((float)(response[y * plan->shape.width + x] / floor_at(plan, map, k, y, x)));
             uint32_t bits;
             memcpy(&bits, &size, sizeof bits);
-            ++bins[bits >> 19];
+            const int64_t bin = (int64_t)(bits >> CLV_BLOB_NOISE_SHIFT) - CLV_BLOB_NOISE_FIRST;
+            ++bins[bin < 0 ? 0 : CLV_MIN(bin, (int64_t)CLV_BLOB_NOISE_BINS - 1)];
         }
-    double before = 0;
-    while (bin < CLV_BLOB_NOISE_BINS - 1 && before + bins[bin] < 0.5 * (double)samples)
-        before += bins[bin++];
-    if (!bin) return 0;
-    const uint32_t edges[2] = { (uint32_t)bin << 19, (uint32_t)(bin + 1) << 19 };
-    float low, high;
-    memcpy(&low, &edges[0], sizeof low), memcpy(&high, &edges[1], sizeof high);
-    const double part = (0.5 * (double)samples - before) / (bins[bin] ? bins[bin] : 1);
-    const double median = low + (high - low) * part;
-    return median > 0 && isfinite(median) ? 1 / (1.4826 * median) : 0;
 }
 
 /* One frame's volume, and where its maxima go. */
 typedef struct volume {
     const clv_blob_plan *plan;
+    const float *map;
     const double *L; /* [scales][height][width] */
     uint32_t *counts;
     clv_blob_peak *peaks;
@@ -135,14 +135,15 @@ static void look(const volume *v)
                 float largest;
                 memcpy(&largest, &v->counts[1], sizeof largest);
                 const float value = (float)at_place(v, (int64_t)k, (int64_t)y, (int64_t)x);
-                if (value > plan->floor && value > plan->relative * largest &&
+                if (value > (float)floor_at(plan, v->map, k, y, x) &&
+                    value > plan->relative * largest &&
                     is_maximum(v, (int64_t)k, (int64_t)y, (int64_t)x))
                     hand_over(v, (int64_t)k, (int64_t)y, (int64_t)x);
             }
 }
 
-static void one_frame(const clv_blob_plan *plan, size_t frame, double *memory, uint32_t *bins,
-                      uint32_t *counts, clv_blob_peak *peaks, float *inverse)
+static void one_frame(const clv_blob_plan *plan, size_t frame, double *memory, uint32_t *counts,
+                      clv_blob_peak *peaks, uint32_t *bins)
 {
     const size_t height = plan->shape.height, width = plan->shape.width, plane = height * width;
     double *pixels = memory, *scratch = pixels + plane, *L = scratch + 4 * plane;
@@ -153,33 +154,31 @@ static void one_frame(const clv_blob_plan *plan, size_t frame, double *memory, u
             pixels[y * width + x] = isfinite(v) ? (v - pedestal) * plan->gain : 0;
         }
     clv_blob_responses(plan, pixels, pedestal * plan->gain, scratch, L);
-    for (size_t k = 0; k < plan->scales && plan->by_noise; ++k) {
-        const double factor = inverse_noise(plan, L + k * plane, bins);
-        inverse[k] = (float)factor;
-        for (size_t i = 0; i < plane; ++i)
-            L[k * plane + i] *= factor;
-    }
-    look(&(volume){ plan, L, counts, peaks });
+    const float *map = plan->map + frame * plan->cells;
+    for (size_t k = 0; k < plan->scales && plan->by_noise; ++k)
+        count_sizes(plan, map, k, L + k * plane, bins + k * CLV_BLOB_NOISE_BINS);
+    look(&(volume){ plan, map, L, counts, peaks });
 }
 
 clv_status clv_blob_reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_blob_plan *plan = user;
     const size_t plane = plan->shape.height * plan->shape.width;
-    void *counts, *peaks, *inverse;
+    void *counts, *peaks, *bins;
     CLV_TRY(clv_slot_result_create(slot, CLV_BLOB_COUNTS, count * 2 * sizeof(uint32_t), &counts));
     CLV_TRY(clv_slot_result_create(slot, CLV_BLOB_PEAKS,
                                    count * plan->capacity * sizeof(clv_blob_peak), &peaks));
-    CLV_TRY(clv_slot_result_create(slot, CLV_BLOB_INVERSE, count * plan->scales * sizeof(float),
-                                   &inverse));
+    const size_t size = clv_blob_bins(plan, count) * sizeof(uint32_t);
+    CLV_TRY(clv_slot_result_create(slot, CLV_BLOB_BINS, size, &bins));
+    memset(bins, 0, size);
     memcpy(counts, plan->seed + 2 * (plan->base + first), count * 2 * sizeof(uint32_t));
     double *memory = clv_alloc(plane * (plan->scales + 5), sizeof *memory);
-    uint32_t *bins = clv_alloc(CLV_BLOB_NOISE_BINS, sizeof *bins);
     clv_status status = CLV_OK;
-    if (!memory || !bins) status = clv_fail(CLV_E_MEMORY, "blobs: no memory for a frame");
+    if (!memory) status = clv_fail(CLV_E_MEMORY, "blobs: no memory for a frame");
     for (size_t i = 0; i < count && !status; ++i)
-        one_frame(plan, plan->base + first + i, memory, bins, (uint32_t *)counts + 2 * i,
-                  (clv_blob_peak *)peaks + i * plan->capacity, (float *)inverse + i * plan->scales);
-    clv_free(memory), clv_free(bins);
+        one_frame(plan, plan->base + first + i, memory, (uint32_t *)counts + 2 * i,
+                  (clv_blob_peak *)peaks + i * plan->capacity,
+                  (uint32_t *)bins + clv_blob_bins(plan, i));
+    clv_free(memory);
     return status;
 }

@@ -15,7 +15,7 @@ size_t clv_blob_tile_floats(const clv_blob_plan *plan)
            (plan->options.dog ? 4 : 3) * rim;
 }
 
-static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t frames)
+clv_status clv_blob_look_tile(const clv_blob_pass *p, size_t at, size_t frames)
 {
     const clv_blob_plan *plan = p->plan;
     const clv_blob_frames *s = &plan->shape;
@@ -28,10 +28,12 @@ static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t f
         clv_arg_buffer(p->table[CLV_BLOB_TAPS]),
         clv_arg_buffer(p->table[CLV_BLOB_LEVEL]),
         clv_arg_buffer(p->table[CLV_BLOB_LEAK]),
-        clv_arg_buffer(p->inverse),
+        clv_arg_buffer(p->map),
+        clv_arg_buffer(p->table[CLV_BLOB_FACTOR]),
         clv_arg_local(clv_blob_tile_floats(plan) * sizeof(float)),
         clv_arg_buffer(p->peaks),
-        clv_arg_buffer(noise ? p->bins : p->counts),
+        clv_arg_buffer(p->counts),
+        clv_arg_buffer(p->bins),
         clv_blob_int(s->height),
         clv_blob_int(s->width),
         clv_blob_int(plan->levels),
@@ -39,9 +41,11 @@ static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t f
         clv_arg_u32((uint32_t)plan->capacity),
         clv_arg_f32(plan->gain),
         clv_arg_f32(clv_blob_dog_factor(plan)),
-        clv_arg_f32(plan->floor),
         clv_arg_f32(plan->relative),
-        clv_blob_int(plan->noise_step),
+        clv_blob_int(clv_blob_step(plan)),
+        clv_blob_int(plan->cells_across),
+        clv_blob_int(plan->cells),
+        clv_blob_int(plan->cell_shift),
         clv_arg_u32((uint32_t)at),
     };
     const clv_launch l = {
@@ -53,20 +57,9 @@ static clv_status launch(const clv_blob_pass *p, bool noise, size_t at, size_t f
                      { "DOG", plan->options.dog },
                      { "WG", (long)p->f->local },
                      { "TX", TX },
-                     { "TY", TY },
-                     { "NOISE", noise } },
+                     { "TY", TY } },
         .global = { (s->width + TX - 1) / TX * p->f->local, (s->height + TY - 1) / TY, frames },
         .local = { p->f->local, 1, 1 },
     };
     return clv_launch_enqueue(p->queue, &l, args, CLV_LEN(args), NULL);
-}
-
-clv_status clv_blob_look_tile(const clv_blob_pass *p, size_t at, size_t frames)
-{
-    return launch(p, false, at, frames);
-}
-
-clv_status clv_blob_noise_tile(const clv_blob_pass *p, size_t at, size_t frames)
-{
-    return launch(p, true, at, frames);
 }

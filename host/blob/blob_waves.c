@@ -52,7 +52,6 @@ bool clv_blob_waves_pay(const clv_blob_plan *plan)
     double sums = 0;
     for (size_t l = 0; l < plan->levels; ++l)
         sums += scale_ns + (plan->options.dog ? 0.5 : 1) * tap * plan->radius[l];
-    if (plan->by_noise) sums *= 1.6; /* made twice */
     const double waves =
         look_ns + planes * (plane_ns + doubling_ns * log2(padded)) * padded / pixels;
     return waves < worth_it * sums && 4 * (planes + 2) * padded < most_bytes;

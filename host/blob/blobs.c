@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clv_blobs and the stream: pushes become jobs, full lists are done again, spots wait in order. */
 #include "host/blob/blob_job.h"
+#include "host/blob/blob_noise.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -12,15 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400 }; /* fewer are not worth a thread */
+enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400, PIXELS_A_HELPER = 2 << 20 }; /* fewer: no thread */
 
 /* What one thread finishes: frames [first, last) of a push. */
 typedef struct helper {
-    const clv_blob_plan *plan;
+    clv_blob_plan *plan;
     size_t first, last;
     clv_blob_finisher finisher;
+    float *work;     /* for the map of a frame's noise */
     clv_spot *spots; /* of all its frames */
-    size_t count, room, dropped, empty;
+    size_t count, room, dropped, hot, empty, bad;
     clv_error error;
 } helper;
 
@@ -37,12 +39,13 @@ struct clv_blob_stream {
 static clv_status finish_frames(helper *h)
 {
     for (size_t frame = h->first; frame < h->last; ++frame) {
-        size_t count, dropped;
-        CLV_TRY(clv_blob_finish(h->plan, frame, &h->finisher, &count, &dropped));
+        size_t count;
+        CLV_TRY(clv_blob_finish(h->plan, frame, &h->finisher, &count));
         if (!clv_reserve(&h->spots, &h->room, h->count + count, sizeof *h->spots))
             return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", h->count + count);
         if (count) memcpy(h->spots + h->count, h->finisher.spots, count * sizeof *h->spots);
-        h->count += count, h->dropped += dropped, h->empty += count == 0;
+        h->count += count, h->dropped += h->finisher.dropped_bad;
+        h->hot += h->finisher.hot, h->empty += count == 0;
     }
     return CLV_OK;
 }
@@ -75,33 +78,65 @@ static clv_status append(clv_blob_stream *stream, size_t used)
             stream->spots[stream->count++].frame += (uint32_t)stream->summary.frames;
         }
         stream->summary.dropped_bad += h->dropped, stream->summary.empty_frames += h->empty;
+        stream->summary.hot_pixels += h->hot;
     }
     stream->summary.spots += total;
     return CLV_OK;
 }
 
-static clv_status finish(clv_blob_stream *stream, size_t frames)
+static void *prepare_frames(void *argument)
+{
+    helper *h = argument;
+    for (size_t frame = h->first; frame < h->last; ++frame) {
+        h->plan->pedestal[frame] = clv_blob_median(h->plan, frame, &h->plan->bad_pixels[frame]);
+        h->bad += h->plan->bad_pixels[frame];
+        clv_blob_noise_map(h->plan, frame, h->work);
+    }
+    return NULL;
+}
+
+/* Has `used` helpers share the frames of the push. */
+static void share_frames(clv_blob_stream *stream, size_t frames, size_t used, void *(*work)(void *))
 {
     clv_thread threads[MOST_HELPERS];
     bool running[MOST_HELPERS] = { false };
+    for (size_t i = 0; i < used; ++i) {
+        helper *h = &stream->helpers[i];
+        h->plan = stream->plan;
+        h->first = frames * i / used, h->last = frames * (i + 1) / used;
+        h->count = h->dropped = h->hot = h->empty = h->bad = 0;
+        if (i) running[i] = clv_thread_start(&threads[i], "cleave-blobs", work, h);
+    }
+    for (size_t i = 0; i < used; ++i)
+        if (!running[i]) work(&stream->helpers[i]);
+    for (size_t i = 0; i < used; ++i)
+        if (running[i]) pthread_join(threads[i], NULL);
+}
+
+/* Pedestals and maps of the noise; how many pixels are bad. */
+static size_t prepare(clv_blob_stream *stream, size_t frames)
+{
+    const size_t pixels = stream->plan->shape.height * stream->plan->shape.width;
+    const size_t used =
+        CLV_MIN(CLV_MIN(stream->helper_count, frames), frames * pixels / PIXELS_A_HELPER + 1);
+    size_t bad = 0;
+    share_frames(stream, frames, used, prepare_frames);
+    for (size_t i = 0; i < used; ++i)
+        bad += stream->helpers[i].bad;
+    return bad;
+}
+
+static clv_status finish(clv_blob_stream *stream, size_t frames)
+{
     size_t maxima = 0;
     for (size_t i = 0; i < frames; ++i)
         maxima += stream->plan->found[i];
     const size_t used =
         CLV_MIN(CLV_MIN(stream->helper_count, frames), maxima / MAXIMA_A_HELPER + 1);
-    for (size_t i = 0; i < used; ++i) {
-        helper *h = &stream->helpers[i];
-        h->plan = stream->plan;
-        h->first = frames * i / used, h->last = frames * (i + 1) / used;
-        h->count = h->dropped = h->empty = 0;
-        if (i) running[i] = clv_thread_start(&threads[i], "cleave-blobs", run_helper, h);
-    }
-    for (size_t i = 0; i < used; ++i)
-        if (!running[i]) run_helper(&stream->helpers[i]);
+    share_frames(stream, frames, used, run_helper);
     clv_status status = CLV_OK;
     for (size_t i = 0; i < used; ++i) {
         helper *h = &stream->helpers[i];
-        if (running[i]) pthread_join(threads[i], NULL);
         if (h->error.status && !status) status = clv_error_give(&h->error);
         clv_error_clear(&h->error);
         h->error = (clv_error){ 0 };
@@ -170,7 +205,9 @@ static clv_status make_room(clv_blob_stream *stream)
     for (size_t i = 0; i < stream->helper_count; ++i) {
         helper *h = &stream->helpers[i];
         CLV_TRY(clv_blob_finisher_create(stream->plan, &h->finisher));
-        if (!clv_reserve(&h->spots, &h->room, usual / stream->helper_count + 1, sizeof *h->spots))
+        h->work = clv_alloc(2 * stream->plan->cells, sizeof *h->work);
+        if (!h->work ||
+            !clv_reserve(&h->spots, &h->room, usual / stream->helper_count + 1, sizeof *h->spots))
             return clv_fail(CLV_E_MEMORY, "blobs: no memory for spots");
     }
     if (!clv_reserve(&stream->spots, &stream->room, usual, sizeof *stream->spots))
@@ -216,11 +253,7 @@ clv_status clv_blobs_push(clv_blob_stream *stream, const void *pixels, size_t co
         return clv_fail(CLV_E_SHAPE, "blobs: more frames than a spot can number");
     const double started = clv_now();
     plan->pixels = pixels, plan->frames = count;
-    size_t bad = 0;
-    for (size_t i = 0; i < count; ++i) {
-        plan->pedestal[i] = clv_blob_median(plan, i, &plan->bad_pixels[i]);
-        bad += plan->bad_pixels[i];
-    }
+    const size_t bad = prepare(stream, count);
     const clv_blob_summary before = stream->summary;
     clv_status status = run_job(stream, count, report);
     if (!status) status = run_again(stream, count, report);
@@ -284,7 +317,8 @@ void clv_blobs_close(clv_blob_stream *stream)
 {
     if (!stream) return;
     for (size_t i = 0; i < MOST_HELPERS; ++i)
-        clv_free(stream->helpers[i].spots), clv_blob_finisher_clear(&stream->helpers[i].finisher);
+        clv_free(stream->helpers[i].work), clv_free(stream->helpers[i].spots),
+            clv_blob_finisher_clear(&stream->helpers[i].finisher);
     clv_free(stream->spots);
     clv_blob_plan_free(stream->plan);
     clv_free(stream);

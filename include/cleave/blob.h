@@ -28,7 +28,8 @@ typedef enum clv_blob_subpixel {
 enum { CLV_BLOB_MAX_SCALES = 64, CLV_BLOB_MAX_RADIUS = 1024 };
 
 /** All-zero means default. Thresholds: one given alone rules alone, of threshold and threshold_rel the
- *  stricter one, threshold_sigma goes with no other; with none, threshold_rel is 0.2. */
+ *  stricter one, threshold_sigma goes with no other; with none, threshold_sigma is 5 (with
+ *  movie_scope, threshold_rel is 0.2). */
 typedef struct clv_blob_options {
     size_t size;         /**< sizeof(clv_blob_options) */
     double min_sigma_px; /**< 0: 1 */
@@ -40,8 +41,9 @@ typedef struct clv_blob_options {
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     double threshold;       /**< responses above this, in units of the pixels (>= 0) */
     double threshold_rel;   /**< above this part of the frame's largest response, 0 to 1 */
-    double threshold_sigma; /**< each scale is divided by its noise in that frame
-                                 (1.4826 * median |L|); maxima of that volume above this */
+    double threshold_sigma; /**< above this many deviations of the noise of the responses of that scale
+                                 at that place; where the noise is skewed (few photons), above what is
+                                 as rare. More than 0 */
     bool movie_scope;       /**< clv_blobs: threshold_rel of the movie's largest response */
     clv_blob_taps taps;
     bool normalize; /**< `threshold` is a part of the integer type's largest value */
@@ -53,6 +55,8 @@ typedef struct clv_blob_options {
     size_t exclude_border;  /**< pixels from each edge without spots */
     clv_progress *progress; /**< NULL: none; a non-zero return cancels */
     void *progress_user;
+    bool keep_hot_pixels; /**< threshold_sigma drops single pixels that are brighter than a spot of
+                               min_sigma_px can make them; this keeps them */
 } clv_blob_options;
 
 enum {
@@ -91,6 +95,7 @@ typedef struct clv_blob_summary {
     double max_response;    /**< of all frames */
     size_t reruns;          /**< frames done again, because their list of maxima was full */
     double job_s, finish_s; /**< on devices; refining and measuring on the host */
+    size_t hot_pixels;      /**< maxima that were dropped as such */
 } clv_blob_summary;
 
 /**

@@ -114,7 +114,8 @@ BlobOptions = _struct("clv_blob_options", [
     ("threshold_sigma", double), ("movie_scope", boolean), ("taps", enum), ("normalize", boolean),
     ("invert", boolean), ("subpixel", enum), ("keep_overlapping", boolean),
     ("overlap_given", boolean), ("overlap", double),
-    ("exclude_border", size_t), ("progress", Progress), ("progress_user", void_p)], "blob.h")
+    ("exclude_border", size_t), ("progress", Progress), ("progress_user", void_p),
+    ("keep_hot_pixels", boolean)], "blob.h")
 Spot = _struct("clv_spot", [
     ("frame", u32), ("flags", u32), ("y", f32), ("x", f32), ("sigma", f32), ("response", f32),
     ("mass", f32), ("background", f32), ("snr", f32)], "blob.h")
@@ -124,7 +125,7 @@ BlobFrames = _struct("clv_blob_frames", [
 BlobSummary = _struct("clv_blob_summary", [
     ("frames", size_t), ("spots", size_t), ("empty_frames", size_t), ("bad_pixels", size_t),
     ("dropped_bad", size_t), ("max_response", double), ("reruns", size_t), ("job_s", double),
-    ("finish_s", double)], "blob.h")
+    ("finish_s", double), ("hot_pixels", size_t)], "blob.h")
 Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
 LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),

@@ -52,7 +52,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
                 sigma_ratio: float, threshold: float | None, threshold_rel: float | None,
                 threshold_sigma: float | None, threshold_scope: str, kernel: str,
                 normalize: bool, invert: bool, subpixel: str | None, prune: bool, overlap: float,
-                exclude_border: int) -> _abi.BlobOptions:
+                exclude_border: int, hot_pixels: str) -> _abi.BlobOptions:
     not_zero("blobs", min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma,
              sigma_ratio=sigma_ratio)
     return described(
@@ -65,7 +65,8 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         movie_scope=choice("threshold_scope", threshold_scope, {"frame": 0, "movie": 1}) == 1,
         taps=choice("kernel", kernel, _KERNELS), normalize=normalize, invert=invert,
         subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
-        overlap_given=True, overlap=overlap, exclude_border=exclude_border)
+        overlap_given=True, overlap=overlap, exclude_border=exclude_border,
+        keep_hot_pixels=choice("hot_pixels", hot_pixels, {"reject": 0, "keep": 1}) == 1)
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
@@ -88,13 +89,16 @@ def _spot_options(function: _F) -> _F:
     num_sigma   rungs of the ladder between them, 1 to 64; log_scale: geometric
     dog         differences of Gaussians, on a ladder min_sigma * sigma_ratio^i
     threshold, threshold_rel, threshold_sigma
-                in pixel units; as a part of the frame's largest response; in units of the noise
-                of each scale (the one to start with: 4 to 6). None given: threshold_rel = 0.2
+                in pixel units; as a part of the frame's largest response; in deviations of the
+                noise of the responses of that scale at that place. None given:
+                threshold_sigma = 5 (with threshold_scope "movie": threshold_rel = 0.2)
     kernel      "zero-sum", or "scipy" for scikit-image's taps (then normalize=True as well)
     invert      dark spots
     subpixel    "quad", "fit" (weighted Gaussian fit) or "none"
     prune       drop spots that overlap a larger one by more than `overlap`
-    exclude_border  pixels from each edge without spots""")
+    exclude_border  pixels from each edge without spots
+    hot_pixels  "reject": threshold_sigma drops single pixels that are brighter than a spot of
+                min_sigma can make them; "keep" keeps them""")
     return function
 
 
@@ -105,7 +109,7 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
           threshold_sigma: float | None = None, threshold_scope: str = "frame",
           kernel: str = "zero-sum", normalize: bool = False, invert: bool = False,
           subpixel: str | None = "quad", prune: bool = True, overlap: float = 0.5,
-          exclude_border: int = 0, table: str = "auto", context: Context | None = None,
+          exclude_border: int = 0, hot_pixels: str = "reject", table: str = "auto", context: Context | None = None,
           report: Report | None = None, progress: Progress = None) -> Any:
     """Finds bright spots: maxima in y, x and sigma of L = -sigma^2 (d2/dx2 + d2/dy2) of the
     smoothed frame, pruned by overlap, refined below the pixel, measured.
@@ -133,7 +137,7 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
         dog=dog, sigma_ratio=sigma_ratio, threshold=threshold, threshold_rel=threshold_rel,
         threshold_sigma=threshold_sigma, threshold_scope=threshold_scope, kernel=kernel,
         normalize=normalize, invert=invert, subpixel=subpixel, prune=prune, overlap=overlap,
-        exclude_border=exclude_border)
+        exclude_border=exclude_border, hot_pixels=hot_pixels)
     frames = _abi.BlobFrames(ctypes.sizeof(_abi.BlobFrames), _PIXELS[movie.dtype.str], *movie.shape, *strides[:2])
     spots, count = ctypes.c_void_p(), ctypes.c_size_t()
     with chosen(context).held() as handle, Watch(progress, "blobs") as watch:
@@ -212,7 +216,7 @@ class BlobStream(InThisProcess):
     @property
     def summary(self) -> dict[str, Any]:
         """Counts so far: frames, spots, empty_frames, bad_pixels, dropped_bad, max_response,
-        reruns; seconds on devices (job_s) and on the host (finish_s)."""
+        reruns, hot_pixels; seconds on devices (job_s) and on the host (finish_s)."""
         if not self._handle:
             raise ArgumentError("BlobStream: it is closed")
         summary = lib.clv_blobs_summary(self._handle)

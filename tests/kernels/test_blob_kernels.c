@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "host/blob/blob_family.h"
+#include "host/blob/blob_noise.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ enum { CAPACITY = 64 };
 typedef struct bench {
     clv_blob_plan *plan;
     uint16_t pixels[OFFSET + FRAMES * HEIGHT * ROW];
-    test_array on_device, taps, level, leak, pedestal, counts, peaks, inverse, bins, scratch;
+    test_array on_device, taps, level, leak, pedestal, counts, peaks, map, factor, bins, scratch;
     test_array waves[2], quarters[2], filters; /* cosine */
     clv_blob_pass pass;
     clv_blob_family f;
@@ -80,15 +81,28 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
         b->f.scratch_floats = each * b->f.bands * b->f.tiles * FRAMES;
     }
     int32_t level[2 * CLV_BLOB_MAX_LEVELS];
-    float pedestal[FRAMES], ones[FRAMES * CLV_BLOB_MAX_SCALES];
+    float pedestal[FRAMES];
     for (size_t l = 0; l < plan->levels; ++l)
         level[2 * l] = (int32_t)plan->radius[l], level[2 * l + 1] = (int32_t)plan->first_tap[l];
     for (size_t i = 0; i < FRAMES; ++i)
         pedestal[i] = plan->pedestal[i] = clv_blob_median(plan, i, &plan->bad_pixels[i]);
-    for (size_t i = 0; i < CLV_LEN(ones); ++i)
-        ones[i] = 1;
+    /* cells of 4x4 pixels with noises of their own */
+    if (plan->by_noise) {
+        clv_free(plan->map);
+        plan->cell_shift = 2, plan->cells_down = (HEIGHT + 3) / 4,
+        plan->cells_across = (WIDTH + 3) / 4;
+        if (how->form == CLV_BLOB_ROWS ||
+            how->form == CLV_BLOB_COSINE) /* a vector lies in one cell */
+            plan->cell_shift = 4, plan->cells_down = 1, plan->cells_across = 2;
+        plan->cells = plan->cells_down * plan->cells_across;
+        plan->map = clv_alloc(FRAMES * plan->cells, sizeof *plan->map);
+        assert_non_null(plan->map);
+        for (size_t i = 0; i < FRAMES * plan->cells; ++i)
+            plan->map[i] = (float)(6 + i % 5);
+        plan->noise_step = 2;
+    }
     const uint32_t zero[2 * FRAMES] = { 0 };
-    const size_t bins = FRAMES * plan->scales * CLV_BLOB_NOISE_BINS;
+    const size_t bins = clv_blob_bins(plan, FRAMES);
     uint32_t *none = clv_zalloc(bins, sizeof *none);
     assert_non_null(none);
     b->on_device = test_array_from(device, b->pixels, sizeof b->pixels);
@@ -97,7 +111,8 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
     b->leak = test_array_from(device, plan->leak, plan->levels * sizeof(float));
     b->pedestal = test_array_from(device, pedestal, sizeof pedestal);
     b->counts = test_array_from(device, zero, sizeof zero);
-    b->inverse = test_array_from(device, ones, FRAMES * plan->scales * sizeof(float));
+    b->map = test_array_from(device, plan->map, FRAMES * plan->cells * sizeof(float));
+    b->factor = test_array_from(device, plan->factor, plan->scales * sizeof(float));
     b->bins = test_array_from(device, none, bins * sizeof *none);
     b->peaks = test_array_new(device, FRAMES * CAPACITY * sizeof(clv_blob_peak));
     b->scratch = test_array_new(device, b->f.scratch_floats * sizeof(float));
@@ -107,11 +122,11 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
         .f = &b->f,
         .queue = device->queue,
         .pixels = { b->on_device.buffer, OFFSET, { HEIGHT * ROW, ROW, 1 } },
-        .table = { b->taps.buffer, b->level.buffer, b->leak.buffer },
+        .table = { b->taps.buffer, b->level.buffer, b->leak.buffer, b->factor.buffer },
         .pedestal = b->pedestal.buffer,
         .counts = b->counts.buffer,
         .peaks = b->peaks.buffer,
-        .inverse = b->inverse.buffer,
+        .map = b->map.buffer,
         .bins = b->bins.buffer,
         .scratch = b->scratch.buffer,
     };
@@ -131,8 +146,9 @@ static void open_bench(bench *b, test_device *device, const clv_blob_options *op
 
 static void close_bench(bench *b)
 {
-    test_array *const all[] = { &b->on_device, &b->taps,    &b->level, &b->leak,  &b->pedestal,
-                                &b->counts,    &b->inverse, &b->bins,  &b->peaks, &b->scratch };
+    test_array *const all[] = { &b->on_device, &b->taps,   &b->level,  &b->leak,
+                                &b->pedestal,  &b->counts, &b->map,    &b->factor,
+                                &b->bins,      &b->peaks,  &b->scratch };
     for (size_t i = 0; i < CLV_LEN(all); ++i) {
         test_array_read(all[i]); /* checks the guard */
         test_array_free(all[i]);
@@ -175,30 +191,44 @@ static const clv_blob_peak *listed(const clv_blob_peak *peaks, size_t count, int
     return NULL;
 }
 
-static int by_size(const void *a, const void *b)
+static double floor_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const size_t cell = (y >> plan->cell_shift) * plan->cells_across + (x >> plan->cell_shift);
+    return (double)(plan->factor[k] * plan->map[frame * plan->cells + cell]);
 }
 
-/* A scale's noise is 1.4826 times the median size of its responses, to a part of a bin. */
-static void check_noise(const double *L, size_t scales, const float *inverse, const char *what)
+/* Sizes of every other response of every other row, over what maxima have to be above, are counted in the
+ * bin of their size, or in the next one where rounding may have done that. */
+static void check_bins(const bench *b, size_t frame, const double *L, const char *what)
 {
-    enum { PLANE = HEIGHT * WIDTH };
-    static double size[PLANE];
-    for (size_t k = 0; k < scales; ++k) {
-        for (size_t i = 0; i < PLANE; ++i)
-            size[i] = fabs(L[k * PLANE + i]);
-        qsort(size, PLANE, sizeof *size, by_size);
-        const double want = 1 / (1.4826 * size[PLANE / 2]);
-        if (!(fabs((double)inverse[k] - want) < 0.04 * want))
-            fail_msg("%s: scale %zu is multiplied by %g, expected %g", what, k, (double)inverse[k],
-                     want);
+    const clv_blob_plan *plan = b->plan;
+    for (size_t k = 0; k < plan->scales; ++k) {
+        static int32_t left[CLV_BLOB_NOISE_BINS];
+        const uint32_t *bins = (const uint32_t *)(void *)b->bins.host + clv_blob_bins(plan, frame) +
+                               k * CLV_BLOB_NOISE_BINS;
+        int32_t missing = 0;
+        for (size_t i = 0; i < CLV_BLOB_NOISE_BINS; ++i)
+            left[i] = (int32_t)bins[i];
+        for (size_t y = 0; y < HEIGHT; y += 2)
+            for (size_t x = 0; x < WIDTH; x += 2) {
+                const double size =
+                    fabs(L[(k * HEIGHT + y) * WIDTH + x]) / floor_at(plan, frame, k, y, x);
+                /* powers of 2, and 16 equal steps in each */
+                const double octave = floor(log2(size)), part = size / exp2(octave) - 1;
+                --left[(int)fmin(fmax(16 * (octave + 16) + floor(16 * part), 0), 511)];
+            }
+        for (size_t i = 0; i + 1 < CLV_BLOB_NOISE_BINS; ++i) {
+            left[i + 1] += left[i];
+            missing += abs(left[i]);
+        }
+        if (left[CLV_BLOB_NOISE_BINS - 1] || missing > 2)
+            fail_msg("%s: scale %zu: %d sizes are in other bins, %d are missing", what, k, missing,
+                     -left[CLV_BLOB_NOISE_BINS - 1]);
     }
 }
 
 /* Every maximum of the frame is in the list, once, with its neighbourhood. */
-static void check_frame(const bench *b, size_t frame, const float *inverse, const char *what)
+static void check_frame(const bench *b, size_t frame, const char *what)
 {
     const clv_blob_plan *plan = b->plan;
     static double pixels[HEIGHT * WIDTH], scratch[4 * HEIGHT * WIDTH];
@@ -209,16 +239,16 @@ static void check_frame(const bench *b, size_t frame, const float *inverse, cons
     for (size_t i = 0; i < HEIGHT * WIDTH; ++i)
         pixels[i] = clv_blob_pixel_at(plan, frame, i / WIDTH, i % WIDTH) - pedestal;
     clv_blob_responses(plan, pixels, pedestal, scratch, L);
-    if (plan->by_noise) check_noise(L, plan->scales, inverse, what);
-    for (size_t i = 0; i < plan->scales * HEIGHT * WIDTH; ++i)
-        L[i] *= (double)inverse[i / (HEIGHT * WIDTH)];
+    if (plan->by_noise) check_bins(b, frame, L, what);
     const volume v = { L, plan->scales };
     size_t tops = 0;
     double largest = 0;
     for (int k = 0; k < (int)plan->scales; ++k)
         for (int y = 0; y < HEIGHT; ++y)
             for (int x = 0; x < WIDTH; ++x) {
-                if (!(at(&v, k, y, x) > (double)plan->floor) || !is_top(&v, k, y, x)) continue;
+                if (!(at(&v, k, y, x) > floor_at(plan, frame, (size_t)k, (size_t)y, (size_t)x)) ||
+                    !is_top(&v, k, y, x))
+                    continue;
                 const clv_blob_peak *p =
                     listed(peaks, CLV_MIN(counts[0], (uint32_t)CAPACITY), k, y, x);
                 if (!p) fail_msg("%s: maximum k %d y %d x %d is missing", what, k, y, x);
@@ -249,20 +279,14 @@ static void check_frame(const bench *b, size_t frame, const float *inverse, cons
 static void check_form(test_device *device, const form *how, const clv_blob_options *options)
 {
     static bench b;
-    float inverse[FRAMES * CLV_BLOB_MAX_SCALES];
     open_bench(&b, device, options, how);
     if (how->form == CLV_BLOB_TILE &&
         clv_blob_tile_floats(b.plan) * sizeof(float) > device->facts->local_bytes) {
         close_bench(&b); /* the operation takes another form here */
         return;
     }
-    const size_t levels = FRAMES * b.plan->scales;
     const bool tile = how->form == CLV_BLOB_TILE, cosine = how->form == CLV_BLOB_COSINE,
                items = how->form == CLV_BLOB_ITEMS;
-    if (!items && !cosine && b.plan->by_noise) {
-        EXPECT_OK((tile ? clv_blob_noise_tile : clv_blob_noise_rows)(&b.pass, 0, FRAMES));
-        EXPECT_OK(clv_blob_noise_medians(&b.pass, 0, FRAMES));
-    }
     EXPECT_OK((tile     ? clv_blob_look_tile
                : items  ? clv_blob_look_items
                : cosine ? clv_blob_look_cosine
@@ -270,14 +294,11 @@ static void check_form(test_device *device, const form *how, const clv_blob_opti
     EXPECT_OK(clv_queue_wait(device->queue));
     test_array_read(&b.counts);
     test_array_read(&b.peaks);
-    test_array_read(&b.inverse);
-    memcpy(inverse, b.inverse.host, levels * sizeof *inverse);
-    for (size_t i = 0; i < levels; ++i)
-        assert_true(b.plan->by_noise ? inverse[i] > 0.001f && inverse[i] < 1 : inverse[i] == 1);
+    test_array_read(&b.bins);
     char what[100];
     for (size_t frame = 0; frame < FRAMES; ++frame) {
         snprintf(what, sizeof what, "%s: %s: frame %zu", device->name, how->name, frame);
-        check_frame(&b, frame, inverse + frame * b.plan->scales, what);
+        check_frame(&b, frame, what);
     }
     close_bench(&b);
 }

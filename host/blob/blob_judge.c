@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which maxima are spots: thresholds, borders, bad pixels, hot pixels. */
+#include "host/blob/blob_job.h"
+#include "host/blob/blob_noise.h"
+
+#include "base/alloc.h"
+#include "base/sort.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double bright = 1.5; /* times the threshold: a spot, and no part of the noise's tail */
+
+/* Part of the threshold that a response has at least where a larger scale's is above it. */
+static const double promising = 0.65;
+/* The same where the maximum of that scale may be a pixel off. */
+static const double close_by = 0.8;
+
+/* Whether a pixel within `radius` of (y, x) is not finite. */
+bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
+                         double radius)
+{
+    const int64_t reach = (int64_t)ceil(radius);
+    for (int64_t dy = -reach; dy <= reach; ++dy)
+        for (int64_t dx = -reach; dx <= reach; ++dx) {
+            const int64_t y = (int64_t)peak->y + dy, x = (int64_t)peak->x + dx;
+            if (y < 0 || x < 0 || y >= (int64_t)plan->shape.height ||
+                x >= (int64_t)plan->shape.width || (double)(dy * dy + dx * dx) > radius * radius)
+                continue;
+            if (!isfinite(clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x))) return true;
+        }
+    return false;
+}
+
+static bool outside(const clv_blob_plan *plan, const clv_blob_peak *p)
+{
+    const size_t border = plan->options.exclude_border;
+    return p->y < border || p->x < border || p->y + border >= plan->shape.height ||
+           p->x + border >= plan->shape.width;
+}
+
+/* A pixel around the peak; the frame ends where it ends. */
+static bool pixel_beside(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
+                         int64_t dy, int64_t dx, double *value)
+{
+    const int64_t y = (int64_t)p->y + dy, x = (int64_t)p->x + dx;
+    if (y < 0 || x < 0 || y >= (int64_t)plan->shape.height || x >= (int64_t)plan->shape.width)
+        return false;
+    *value = (double)plan->gain * clv_blob_pixel_at(plan, frame, (size_t)y, (size_t)x);
+    return isfinite(*value);
+}
+
+/* A single pixel that is brighter than optics allow: of a spot of the smallest sigma the four
+ * neighbours have a known part of the middle's light; half of it is asked for, less one deviation of
+ * their noise. `gain`: variance of the light over its mean. */
+static bool is_hot(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double noise,
+                   double gain)
+{
+    enum { REACH = 3, MOST = 8 * REACH };
+    const double sigma = plan->sigma[0] * sqrt(2);
+    const double asked = 0.5 * (erf(1.5 / sigma) - erf(0.5 / sigma)) / 2 / erf(0.5 / sigma);
+    float ring[MOST];
+    double v, middle, sum = 0;
+    size_t count = 0, beside = 0;
+    if (!pixel_beside(plan, frame, p, 0, 0, &middle)) return false;
+    for (int64_t dy = -REACH; dy <= REACH; ++dy)
+        for (int64_t dx = -REACH; dx <= REACH; ++dx) {
+            const bool near = llabs(dy) + llabs(dx) == 1,
+                       rim = llabs(dy) == REACH || llabs(dx) == REACH;
+            if (!(near || rim) || !pixel_beside(plan, frame, p, dy, dx, &v)) continue;
+            if (near)
+                sum += v, ++beside;
+            else
+                ring[count++] = (float)v;
+        }
+    if (!count || !beside) return false;
+    const double ground = (double)clv_nth_float(ring, count, count / 2);
+    const double light = middle - ground, neighbours = sum / (double)beside - ground;
+    const double own = noise * noise + gain * fmax(light, 0),
+                 others = (noise * noise + gain * fmax(neighbours, 0)) / (double)beside;
+    const double doubt = sqrt(others + asked * asked * own);
+    return neighbours + doubt < asked * light;
+}
+
+static void mask_peak(const clv_blob_plan *plan, uint8_t *mask, const clv_blob_peak *p)
+{
+    const size_t across = (plan->shape.width >> CLV_BLOB_MASK_SHIFT) + 1,
+                 reach = (size_t)ceil(3 * plan->sigma[p->k]) + 1;
+    const size_t y0 = (p->y > reach ? p->y - reach : 0) >> CLV_BLOB_MASK_SHIFT,
+                 x0 = (p->x > reach ? p->x - reach : 0) >> CLV_BLOB_MASK_SHIFT;
+    const size_t y1 = CLV_MIN(p->y + reach, plan->shape.height - 1) >> CLV_BLOB_MASK_SHIFT,
+                 x1 = CLV_MIN(p->x + reach, plan->shape.width - 1) >> CLV_BLOB_MASK_SHIFT;
+    for (size_t y = y0; y <= y1; ++y)
+        memset(mask + y * across + x0, 1, x1 - x0 + 1);
+}
+
+/* How many times its threshold a response of scale k is. */
+static double times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
+                              double pixel, const clv_blob_skew *skew)
+{
+    return response / (clv_blob_noise(plan, frame, k, pixel) *
+                       clv_blob_threshold(plan, frame, k, pixel, skew));
+}
+
+/* To the maximum of scale k next to the peak, at most two pixels off; its neighbourhood there. */
+static void climb(const clv_blob_plan *plan, size_t frame, size_t k, clv_blob_peak *p)
+{
+    enum { STEPS = 3 };
+    for (int step = 0; step < STEPS; ++step) {
+        size_t best = 4;
+        for (size_t i = 0; i < 9; ++i) {
+            const int64_t y = (int64_t)(p->y + i / 3) - 1, x = (int64_t)(p->x + i % 3) - 1;
+            const bool there = y >= 0 && x >= 0 && y < (int64_t)plan->shape.height &&
+                               x < (int64_t)plan->shape.width;
+            p->around[i] = there ? (float)clv_blob_response_at(plan, frame, k, (size_t)y, (size_t)x)
+                                 : -INFINITY;
+        }
+        for (size_t i = 0; i < 9; ++i)
+            if (p->around[i] > p->around[best]) best = i;
+        if (best == 4 || step + 1 == STEPS) return;
+        p->y = (uint32_t)(p->y + best / 3 - 1), p->x = (uint32_t)(p->x + best % 3 - 1);
+    }
+}
+
+/* Whether the next scale is less certain than the peak's own: never so for a spot, whose light it gathers. */
+static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double pixel)
+{
+    return !(p->above > 0) || (double)p->above / clv_blob_noise(plan, frame, p->k + 1, pixel) <
+                                  (double)p->own / clv_blob_noise(plan, frame, p->k, pixel);
+}
+
+/* A spot's scale is that of its largest response, but larger scales have less noise: a faint spot is most
+ * certain there, and its place is known best. So a peak counts when its response, or that of a larger
+ * scale beside it, is above the threshold, unless that larger scale answers more strongly: then it is
+ * another spot's. */
+static bool is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p, double pixel,
+                       const clv_blob_skew *skew, bool *by_own)
+{
+    enum { MOST_LARGER = 4, MOST_RADIUS = 48 };
+    *by_own = times_threshold(plan, frame, p->k, (double)p->own, pixel, skew) > 1;
+    if (*by_own) return true;
+    const size_t last = CLV_MIN(p->k + (size_t)MOST_LARGER, plan->scales - 1);
+    size_t best_k = p->k;
+    double best = 0;
+    for (size_t k = p->k + 1; k <= last && plan->radius[k] <= MOST_RADIUS; ++k) {
+        const double response =
+            k == p->k + 1u ? (double)p->above : clv_blob_response_at(plan, frame, k, p->y, p->x);
+        const double times = times_threshold(plan, frame, k, response, pixel, skew);
+        if (times < promising || response > (double)p->own) break;
+        if (times > best) best = times, best_k = k;
+    }
+    if (best < close_by) return false;
+    climb(plan, frame, best_k, p);
+    return times_threshold(plan, frame, best_k, (double)p->around[4], pixel, skew) > 1;
+}
+
+/* Those above the noise of their place; where counts are skewed, far enough above it. */
+static size_t above_noise(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *f,
+                          clv_blob_peak *peaks, size_t count)
+{
+    static const clv_blob_skew none = { 0, 1 };
+    size_t kept = 0;
+    memset(f->mask, 0,
+           ((plan->shape.height >> CLV_BLOB_MASK_SHIFT) + 1) *
+               ((plan->shape.width >> CLV_BLOB_MASK_SHIFT) + 1));
+    for (size_t i = 0; i < count; ++i) {
+        const clv_blob_peak *p = &peaks[i];
+        const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
+        double times = times_threshold(plan, frame, p->k, (double)p->around[4], pixel, &none);
+        if (p->above > 0)
+            times =
+                fmax(times, times_threshold(plan, frame, p->k + 1, (double)p->above, pixel, &none));
+        if (times < promising) continue;
+        if (times > bright) mask_peak(plan, f->mask, p);
+        peaks[kept++] = *p;
+    }
+    if (!kept) return 0;
+    const clv_blob_skew skew = clv_blob_find_skew(plan, frame, f->mask);
+    count = kept, kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+        clv_blob_peak *p = &peaks[i];
+        const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
+        bool by_own; /* else by a larger scale: no single pixel makes that */
+        if (!is_certain(plan, frame, p, pixel, &skew, &by_own)) continue;
+        if (p->k == 0 && by_own && !plan->options.keep_hot_pixels &&
+            narrows(plan, frame, p, pixel) &&
+            is_hot(plan, frame, p, pixel * sqrt(skew.variance), skew.third)) {
+            ++f->hot;
+            continue;
+        }
+        peaks[kept++] = *p;
+    }
+    return kept;
+}
+
+size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *f,
+                      clv_blob_peak *peaks, size_t count)
+{
+    static const float usual_part =
+        0.2f; /* of the largest response, where there is no noise at all */
+    const bool noise = plan->by_noise && !clv_blob_noiseless(plan, frame);
+    const float part = plan->by_noise && !noise ? usual_part : plan->relative;
+    const float low = fmaxf(plan->floor, part * plan->max_response[frame]);
+    size_t kept = 0;
+    f->dropped_bad = f->hot = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const clv_blob_peak *p = &peaks[i];
+        if (!(p->around[4] > low) || outside(plan, p)) continue;
+        if (plan->bad_pixels[frame] && clv_blob_bad_within(plan, frame, p, 2 * plan->sigma[p->k])) {
+            ++f->dropped_bad;
+            continue;
+        }
+        peaks[kept] = *p;
+        peaks[kept].own = p->around[4];
+        ++kept;
+    }
+    return noise ? above_noise(plan, frame, f, peaks, kept) : kept;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Thresholds for responses to noise that is not Gaussian. */
+#ifndef CLEAVE_HOST_BLOB_BLOB_TAIL_H
+#define CLEAVE_HOST_BLOB_BLOB_TAIL_H
+
+#include <stddef.h>
+
+enum { CLV_BLOB_TAIL_STEPS = 25 };
+
+/* Deviations that a response is above as rarely as Gaussian noise is above `sigmas`, for skewness
+ * 0, 1/8, 2/8, ... */
+typedef struct clv_blob_tail {
+    double at[CLV_BLOB_TAIL_STEPS];
+} clv_blob_tail;
+
+/* `half` and `curve`: half kernels of `radius` + 1 values, as clv_blob_plan.tap has them in pairs. */
+void clv_blob_tail_make(const double *tap, size_t radius, double sigmas, clv_blob_tail *tail);
+
+double clv_blob_tail_at(const clv_blob_tail *tail, double skewness);
+
+#endif
