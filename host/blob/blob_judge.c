@@ -134,12 +134,10 @@ static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak
  * certain there, and its place is known best. So a peak counts when its response, or that of a larger
  * scale beside it, is above the threshold, unless that larger scale answers more strongly: then it is
  * another spot's. */
-static bool is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p, double pixel,
-                       const clv_blob_skew *skew, bool *by_own)
+static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
+                              double pixel, const clv_blob_skew *skew, double least)
 {
     enum { MOST_LARGER = 4, MOST_RADIUS = 48 };
-    *by_own = times_threshold(plan, frame, p->k, (double)p->own, pixel, skew) > 1;
-    if (*by_own) return true;
     const size_t last = CLV_MIN(p->k + (size_t)MOST_LARGER, plan->scales - 1);
     size_t best_k = p->k;
     double best = 0;
@@ -151,8 +149,27 @@ static bool is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p
         if (times > best) best = times, best_k = k;
     }
     if (best < close_by) return false;
-    climb(plan, frame, best_k, p);
-    return times_threshold(plan, frame, best_k, (double)p->around[4], pixel, skew) > 1;
+    clv_blob_peak moved = *p;
+    climb(plan, frame, best_k, &moved);
+    if (!(times_threshold(plan, frame, best_k, (double)moved.around[4], pixel, skew) > least))
+        return false;
+    *p = moved;
+    return true;
+}
+
+/* A spot by its own scale or by a larger one; *hot: it would be one, but is a single pixel. */
+static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
+                    const clv_blob_skew *skew, bool *hot)
+{
+    const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
+    const double own = times_threshold(plan, frame, p->k, (double)p->own, pixel, skew);
+    const bool narrow = p->k == 0 && own > 1 && !plan->options.keep_hot_pixels &&
+                        narrows(plan, frame, p, pixel) &&
+                        is_hot(plan, frame, p, pixel * sqrt(skew->variance), skew->third);
+    if (own > 1 && !narrow) return true;
+    if (larger_is_certain(plan, frame, p, pixel, skew, fmax(own, 1))) return true;
+    *hot = narrow;
+    return false;
 }
 
 /* Those above the noise of their place; where counts are skewed, far enough above it. */
@@ -180,16 +197,11 @@ static size_t above_noise(const clv_blob_plan *plan, size_t frame, clv_blob_fini
     count = kept, kept = 0;
     for (size_t i = 0; i < count; ++i) {
         clv_blob_peak *p = &peaks[i];
-        const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
-        bool by_own; /* else by a larger scale: no single pixel makes that */
-        if (!is_certain(plan, frame, p, pixel, &skew, &by_own)) continue;
-        if (p->k == 0 && by_own && !plan->options.keep_hot_pixels &&
-            narrows(plan, frame, p, pixel) &&
-            is_hot(plan, frame, p, pixel * sqrt(skew.variance), skew.third)) {
-            ++f->hot;
-            continue;
-        }
-        peaks[kept++] = *p;
+        bool hot = false;
+        if (is_spot(plan, frame, p, &skew, &hot))
+            peaks[kept++] = *p;
+        else
+            f->hot += hot;
     }
     return kept;
 }

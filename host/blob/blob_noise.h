@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { CLV_BLOB_USUAL_SIGMAS = 5 }; /* the threshold where none is given */
+enum { CLV_BLOB_USUAL_SIGMAS = 6 }; /* the threshold where none is given */
 
 /* Cells, steps and factors of a plan whose ladder, taps and thresholds are there. */
 void clv_blob_noise_plan(clv_blob_plan *plan);

@@ -28,7 +28,7 @@ typedef enum clv_blob_subpixel {
 enum { CLV_BLOB_MAX_SCALES = 64, CLV_BLOB_MAX_RADIUS = 1024 };
 
 /** All-zero means default. Thresholds: one given alone rules alone, of threshold and threshold_rel the
- *  stricter one, threshold_sigma goes with no other; with none, threshold_sigma is 5 (with
+ *  stricter one, threshold_sigma goes with no other; with none, threshold_sigma is 6 (with
  *  movie_scope, threshold_rel is 0.2). */
 typedef struct clv_blob_options {
     size_t size;         /**< sizeof(clv_blob_options) */

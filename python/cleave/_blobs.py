@@ -91,7 +91,7 @@ def _spot_options(function: _F) -> _F:
     threshold, threshold_rel, threshold_sigma
                 in pixel units; as a part of the frame's largest response; in deviations of the
                 noise of the responses of that scale at that place. None given:
-                threshold_sigma = 5 (with threshold_scope "movie": threshold_rel = 0.2)
+                threshold_sigma = 6 (with threshold_scope "movie": threshold_rel = 0.2)
     kernel      "zero-sum", or "scipy" for scikit-image's taps (then normalize=True as well)
     invert      dark spots
     subpixel    "quad", "fit" (weighted Gaussian fit) or "none"

@@ -157,8 +157,11 @@ def outputs(run, folder, work):
     say(preview.count("--threshold-sigma") == 6 and preview.count("--threshold-rel") == 6, "--preview")
     weak = os.path.join(folder, "g_weak_u16.npy")
     scope = run(weak, "-o", "-", "--threshold-scope", "movie", "-q").stdout
-    frame = run(weak, "-o", "-", "-q").stdout
+    frame = run(weak, "-o", "-", "-q", "--threshold-rel", "0.2").stdout
     say(scope != frame and scope.count("\n") > 20, "--threshold-scope movie")
+    usual, told = run(weak, "-o", "-"), run(weak, "-o", "-", "--threshold-sigma", "6")
+    say(usual.stdout == told.stdout and "--threshold-sigma 6" in usual.stderr and
+        "no threshold" not in told.stderr, "the default threshold, which is told")
     fixed = run(movie, "-o", "/nonexistent/spots.csv")
     say(fixed.returncode in (1, 2) and "/nonexistent" in fixed.stderr, "an output that cannot be")
 

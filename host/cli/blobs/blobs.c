@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 37 };
+enum { OWN_OPTIONS = 38 };
 
 static void make_table(blobs_args *a, cli_option *table)
 {
@@ -28,9 +28,11 @@ static void make_table(blobs_args *a, cli_option *table)
         { "threshold", CLI_DOUBLE, &a->threshold, "T", "responses above T, in pixel units",
           &a->threshold_given },
         { "threshold-rel", CLI_DOUBLE, &a->threshold_rel, "R",
-          "above R times the largest response of the frame [0.2]", &a->threshold_rel_given },
+          "above R times the largest response of the frame", &a->threshold_rel_given },
         { "threshold-sigma", CLI_DOUBLE, &a->threshold_sigma, "Z",
-          "above Z times the noise of each scale: try 4.5", &a->threshold_sigma_given },
+          "above Z times the noise of that scale and place [6]", &a->threshold_sigma_given },
+        { "hot-pixels", CLI_CHOICE, &a->hot_pixels, "reject,keep",
+          "with --threshold-sigma: single pixels, too narrow for --min-sigma [reject]" },
         { "threshold-scope", CLI_CHOICE, &a->scope, "frame,movie",
           "what --threshold-rel is relative to [frame]" },
         { "kernel", CLI_CHOICE, &a->taps, "zero-sum,scipy",
@@ -327,6 +329,12 @@ static void announce(const task *t)
                 clv_device_label(clv_context_device(t->context, i)));
     if (!clv_context_device_count(t->context)) cli_say(stderr, "; in plain C");
     cli_say(stderr, "; blocks of %zu frames\n", blobs_block(t->facts));
+    if (!t->a->threshold_given && !t->a->threshold_rel_given && !t->a->threshold_sigma_given)
+        cli_say(stderr, t->a->scope == 1
+                            ? "no threshold given: using 0.2 times the largest response of the "
+                              "movie (--threshold-rel 0.2)\n"
+                            : "no threshold given: using 6 times the local noise "
+                              "(--threshold-sigma 6)\n");
     for (const char *line = t->facts->notices; *line;) {
         const size_t length = strcspn(line, "\n");
         cli_warn(&cli_blobs, "%.*s", (int)length, line);
@@ -350,6 +358,12 @@ static void summarize(const task *t, double seconds)
     if (s->bad_pixels)
         cli_warn(&cli_blobs, "%zu pixels are NaN or inf; %zu spots beside them are left out",
                  s->bad_pixels, s->dropped_bad);
+    if (s->hot_pixels)
+        cli_warn(&cli_blobs,
+                 "%zu single bright pixels (hot pixels, cosmics) are narrower than a spot of "
+                 "--min-sigma "
+                 "%g and are left out; --hot-pixels keep takes them as spots",
+                 s->hot_pixels, t->a->min_sigma);
     if (t->watch.jumps)
         cli_warn(&cli_blobs,
                  "the number of spots jumps: frame %zu has %.0f, those before it about %.0f "

@@ -15,7 +15,7 @@ typedef struct blobs_args {
     const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *raw;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
-    int scope, taps, normalize, subpixel, prune, format;
+    int hot_pixels, scope, taps, normalize, subpixel, prune, format;
     double link, interval;
     bool dog, log_scale, invert, partial, fill_gaps;
     bool threshold_given, threshold_rel_given, threshold_sigma_given;

@@ -18,6 +18,7 @@ clv_blob_options blobs_options(const blobs_args *a)
         .threshold = a->threshold,
         .threshold_rel = a->threshold_rel,
         .threshold_sigma = a->threshold_sigma,
+        .keep_hot_pixels = a->hot_pixels == 1,
         .taps = (clv_blob_taps)a->taps,
         .normalize = a->normalize == 1,
         .invert = a->invert,
