@@ -77,7 +77,7 @@ def formats(run, folder, work):
     arrays = {}
     for name in sorted(os.listdir(os.path.join(folder, "formats"))):
         path = os.path.join(folder, "formats", name)
-        done = run(path, "-o", out)
+        done = run(path, "-o", out, "--threshold-rel", "0.2")
         if name.startswith("fmt_"):
             say(done.returncode == 0, f"{name} is read")
             with open(out, encoding="ascii") as file:
@@ -209,7 +209,7 @@ def jumps(run, work):
     path = os.path.join(work, "jump.bin")
     with open(path, "wb") as file:
         file.write(frames)
-    done = run(path, "-o", os.path.join(work, "jump.csv"), "--raw", f"0,{side},{side},u8")
+    done = run(path, "-o", os.path.join(work, "jump.csv"), "--raw", f"0,{side},{side},u8", "--threshold-rel", "0.2")
     say(done.returncode == 0 and "jumps: frame 5" in done.stderr, "a jump of the spots is told")
     done = run(path, "-o", os.path.join(work, "jump.csv"), "--raw", f"5,{side},{side},u8")
     say(done.returncode == 0 and "jumps" not in done.stderr, "no jump, no word")
