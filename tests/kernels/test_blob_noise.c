@@ -67,8 +67,10 @@ static void add_spot(double cy, double cx, double peak, double sigma)
 
 static size_t find(test_device *device, double sigmas, clv_spot **spots, clv_blob_summary *summary)
 {
-    const clv_blob_frames shape = { CLV_BLOB_U16, 1, SIDE, SIDE, 0, 0 };
-    const clv_blob_options o = { .threshold_sigma_given = sigmas > 0, .threshold_sigma = sigmas };
+    const clv_blob_frames shape = { sizeof shape, CLV_BLOB_U16, 1, SIDE, SIDE, 0, 0 };
+    const clv_blob_options o = { .size = sizeof o,
+                                 .threshold_sigma_given = sigmas > 0,
+                                 .threshold_sigma = sigmas };
     size_t count;
     EXPECT_OK(clv_blobs(device->context, &shape, frame, &o, spots, &count, summary, NULL));
     return count;
