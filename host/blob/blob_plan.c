@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/sort.h"
 
 #include <math.h>
 #include <string.h>
@@ -247,47 +246,4 @@ void clv_blob_plan_free(clv_blob_plan *plan)
     clv_free(plan->map), clv_free(plan->noiseless);
     clv_blob_sizes_clear(&plan->sizes);
     clv_free(plan);
-}
-
-double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x)
-{
-    const size_t at = frame * plan->shape.frame_stride + y * plan->shape.row_stride + x;
-    switch (plan->shape.type) {
-    case CLV_BLOB_U8:
-        return ((const uint8_t *)plan->pixels)[at];
-    case CLV_BLOB_U16:
-        return ((const uint16_t *)plan->pixels)[at];
-    case CLV_BLOB_I16:
-        return ((const int16_t *)plan->pixels)[at];
-    default:
-        return (double)((const float *)plan->pixels)[at];
-    }
-}
-
-float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
-{
-    enum { MOST = 1024 };
-    float sample[MOST];
-    const size_t height = plan->shape.height, width = plan->shape.width;
-    const size_t pixels = height * width;
-    *bad = 0;
-    if (plan->shape.type == CLV_BLOB_F32) {
-        const float *row = (const float *)plan->pixels + frame * plan->shape.frame_stride;
-        for (size_t y = 0; y < height; ++y, row += plan->shape.row_stride)
-            for (size_t x = 0; x < width; ++x)
-                *bad += !(fabsf(row[x]) <= 3.402823466e38f);
-    }
-    size_t taken = 0;
-    /* places spread over the frame; where bad pixels hide them all, every pixel is asked */
-    for (size_t i = 0; i < MOST && i < pixels; ++i) {
-        const size_t at = pixels <= MOST ? i : (size_t)((double)i * (double)pixels / MOST);
-        const float v = (float)clv_blob_pixel_at(plan, frame, at / width, at % width);
-        if (isfinite(v)) sample[taken++] = v;
-    }
-    for (size_t at = 0; !taken && at < pixels; ++at) {
-        const float v = (float)clv_blob_pixel_at(plan, frame, at / width, at % width);
-        if (isfinite(v)) sample[taken++] = v;
-    }
-    if (!taken) return 0;
-    return clv_nth_float(sample, taken, taken / 2);
 }

@@ -39,12 +39,13 @@ typedef struct clv_blob_options {
     bool dog;            /**< differences of Gaussians; their ladder is min * ratio^i */
     double sigma_ratio;  /**< of the DoG's ladder; 0: 1.6 */
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
-    double threshold;       /**< responses above this, in units of the pixels (>= 0) */
-    double threshold_rel;   /**< above this part of the frame's largest response, 0 to 1 */
-    double threshold_sigma; /**< above this many deviations of the noise of the responses of that scale
+    double threshold;     /**< responses above this, in units of the pixels (>= 0) */
+    double threshold_rel; /**< above this part of the frame's largest response, 0 to 1 */
+    double
+        threshold_sigma; /**< above this many deviations of the noise of the responses of that scale
                                  at that place; where the noise is skewed (few photons), above what is
                                  as rare. More than 0 */
-    bool movie_scope;       /**< clv_blobs: threshold_rel of the movie's largest response */
+    bool movie_scope;    /**< clv_blobs: threshold_rel of the movie's largest response */
     clv_blob_taps taps;
     bool normalize; /**< `threshold` is a part of the integer type's largest value */
     bool invert;    /**< dark spots */
