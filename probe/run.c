@@ -61,6 +61,11 @@ static clv_status find_facts(clv_machine *machine, const clv_probe_options *opti
 {
     if (options->simulate) return clv_snapshot_load(machine, options->simulate, options->scenario);
     if (options->isolate) return clv_isolated_enumerate(machine, options);
+    const bool plain = options->mode_given && options->mode == CLV_MODE_REFERENCE;
+    if (plain && clv_is_forked(clv_opencl_born())) { /* plain C works where drivers do not */
+        clv_host_facts(machine, "");
+        return CLV_OK;
+    }
     CLV_TRY(clv_fork_check(clv_opencl_born(), "probe"));
     clv_host_facts(machine, "");
     look_in_process(machine);

@@ -125,9 +125,10 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     CLV_TRY(clv_take_struct(&options, sizeof options, given, "clv_context_create",
                             "clv_context_options"));
     clv_wishes wishes;
-    CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
-    clv_context_free(NULL); /* what was left behind and has come back */
     CLV_TRY(clv_wishes_read(&options, &wishes));
+    const bool plain = wishes.mode == CLV_MODE_REFERENCE;
+    if (!plain) CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
+    clv_context_free(NULL); /* what was left behind and has come back */
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
     context->born = clv_fork_generation();
@@ -147,6 +148,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     /* orders are no matter of the probe: it would refuse those of a variable that an option overrules */
     const clv_probe_options look = { .size = sizeof look,
                                      .mode_given = true,
+                                     .mode = plain ? CLV_MODE_REFERENCE : CLV_MODE_AUTO,
                                      .devices_given = true };
     if (!status) status = clv_probe_run(&look, &context->probe);
     if (!status) status = choose(context, &wishes, options.sub_devices);

@@ -92,7 +92,7 @@ golden_coadd golden_open(const char *tag, bool with_resolution)
         }
         c.row[c.stars.count++] = i;
     }
-    c.stars.spectra = 3, c.stars.items = c.items;
+    c.stars.size = sizeof c.stars, c.stars.spectra = 3, c.stars.items = c.items;
     return c;
 }
 

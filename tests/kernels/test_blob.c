@@ -266,7 +266,13 @@ static void ties_give_one_spot(test_device *device)
 {
     enum { SIDE = 48 };
     static uint16_t v[4 * SIDE * SIDE];
-    const movie m = { { .type = CLV_BLOB_U16, .frames = 4, .height = SIDE, .width = SIDE }, v, 0 };
+    const movie m = { { .size = sizeof(clv_blob_frames),
+                        .type = CLV_BLOB_U16,
+                        .frames = 4,
+                        .height = SIDE,
+                        .width = SIDE },
+                      v,
+                      0 };
     for (size_t i = 0; i < SIDE * SIDE; ++i)
         v[SIDE * SIDE + i] = 60000; /* frame 0 is zero, frame 1 constant */
     v[2 * SIDE * SIDE + 20 * SIDE + 17] = 50000;
@@ -293,7 +299,13 @@ static void a_ridge_is_no_row_of_spots(test_device *device)
 {
     enum { SIDE = 128, HALF = 6 };
     static uint16_t v[SIDE * SIDE];
-    const movie m = { { .type = CLV_BLOB_U16, .frames = 1, .height = SIDE, .width = SIDE }, v, 0 };
+    const movie m = { { .size = sizeof(clv_blob_frames),
+                        .type = CLV_BLOB_U16,
+                        .frames = 1,
+                        .height = SIDE,
+                        .width = SIDE },
+                      v,
+                      0 };
     for (size_t i = 0; i < SIDE * SIDE; ++i)
         v[i] = labs((long)(i / SIDE) - (long)(i % SIDE)) < HALF ? 40000 : 1000;
     const double largest[] = { 5, 14 }; /* by taps, and where cores take cosine transforms */
@@ -449,7 +461,7 @@ static void rejects_what_makes_no_sense(test_device *device)
         { .size = sizeof(clv_blob_options), .dog = true, .sigma_ratio = 1 },
         { .size = sizeof(clv_blob_options), .threshold_given = true, .threshold = -1 },
         { .size = sizeof(clv_blob_options), .threshold_rel_given = true, .threshold_rel = 1.5 },
-        { .size = sizeof(clv_blob_options), .overlap = 2 },
+        { .size = sizeof(clv_blob_options), .overlap_given = true, .overlap = 2 },
         { .size = sizeof(clv_blob_options), .max_sigma_px = 1e6 },
         { .size = sizeof(clv_blob_options),
           .threshold_given = true,

@@ -115,9 +115,9 @@ def paco_set():
     good("demo", "-q", "-o", "made", "--mode", "reference")
     line = ["paco", *("made/paco-%s.npy" % name for name in ("cube", "angles", "psf")), "-q"]
     good(*line, "-o", "maps")
-    check_set("maps", 7)
+    check_set("maps", 10)
     good(*line, "-o", "maps", "--format", "npy")
-    check_set("maps", 7)
+    check_set("maps", 10)
 
 
 def check_set(folder, count):
