@@ -107,7 +107,7 @@ typedef struct maker {
 static void put(maker *m, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; ++i)
-        m->bytes[m->used++] = (unsigned char)(value >> 8 * i);
+        m->bytes[m->used++] = i < 8 ? (unsigned char)(value >> 8 * i) : 0;
 }
 
 static void put_text(maker *m, const char *text, size_t length)
