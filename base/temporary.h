@@ -12,7 +12,8 @@
 
 /* Makes the empty file `path`, which must not exist, and locks it. False: errno says why. */
 bool clv_temporary_file(const char *path, mode_t mode);
-/* A folder that only its owner can use in $TMPDIR, else /tmp: "cleave-KIND-" and six letters, locked. Sweeps that folder before. False: errno. */
+/* Makes a locked folder that only its owner can use, "cleave-KIND-" and six letters, in $TMPDIR or else in
+ * /tmp, and removes what ended processes left there. False: errno tells why. */
 bool clv_temporary_folder(const char *kind, char *path, size_t capacity);
 /* The same in the folder `place`. */
 bool clv_temporary_folder_in(const char *place, const char *kind, char *path, size_t capacity);

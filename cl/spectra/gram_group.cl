@@ -67,7 +67,9 @@ clv_spectra_gram_group(__global const float *restrict pixels, __global const flo
     __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND + i * 16 + j;
     const float2 beyond = (float2)(j <= NPOLY ? 1.0f : 0.0f, j + 1 <= NPOLY ? 1.0f : 0.0f);
     if (i < NPOLY) vstore2(beyond.x > 0.0f ? (float2)(sum.x, beyond.y > 0.0f ? sum.y : 0.0f) : (float2)(0.0f), 0, o);
-    if (i + 1 < NPOLY) vstore2(beyond.x > 0.0f ? (float2)(sum.z, beyond.y > 0.0f ? sum.w : 0.0f) : (float2)(0.0f), 0, o + 16);
+    if (i + 1 < NPOLY)
+        vstore2(beyond.x > 0.0f ? (float2)(sum.z, beyond.y > 0.0f ? sum.w : 0.0f) : (float2)(0.0f), 0,
+                o + 16);
 }
 
 /* Where the sum of row `a` (g, S, r) with column `b` (g, r) goes; -1: nowhere. */
