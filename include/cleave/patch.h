@@ -189,7 +189,8 @@ CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size
  * A bright companion thus leaves no ghosts. Peaks within one FWHM of a companion are not looked at; 64 at most.
  *
  * @param a, b        maps of clv_paco for this input.
- * @param snr         out, [height,width]: the calibrated S/N of those maps, by the noise of the cube without companions.
+ * @param snr         out, [height,width]: the calibrated S/N of those maps, by the noise of the cube
+ *                    without companions.
  * @param rest        out, may be NULL: that cube, with the strides of `input`.
  * @param companions  out, free with free(); NULL when there is none; highest snr first.
  * @return as clv_paco_characterize. Threads: any; one job at a time per context.

@@ -219,7 +219,7 @@ static void read_answer(const campaign *c, const clv_task *task, errand job, dou
                                              : clv_has_tight_limits();
     if (hindered) c->machine->hindered = true;
     if (failure) note_failure(c, device, job, message);
-    /* of a caller in a hurry, or whose helpers were ended by others, nothing is learned but that; what is free now is old a minute later */
+    /* A caller in a hurry, or whose helpers were ended by others, has learned nothing about the driver. */
     if (job != TRIAL && !hindered && !task_was_hurried(task, job, timeout_s)) keep(c, task->about);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child of fork of a process that used OpenCL hung for ever in its first call that needed a device, in the context
- * of its parent as in one of its own, and at the end of either. Now each call says at once what is wrong and what to do. */
+ * of its parent as in one of its own, and at the end of either. Now each call says at once
+ * what is wrong and what to do. */
 #include "test.h"
 
 #include <cleave/probe.h>
