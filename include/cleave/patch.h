@@ -133,7 +133,7 @@ typedef struct clv_companion {
  * The flux of clv_paco's maps is too low, since the planet is part of the statistics that it is compared with. Here,
  * for a place (x, y), {take flux * h_t out of all frames t of each patch k(l); mean m, covariance C of what is left;
  * a, b with the untouched pixels; flux = max(b, 0) / a} is repeated until the flux changes by less than 0.1 %. The
- * place is the maximum of b / sqrt(a) on grids of nine trials, down to a spacing of 0.25 pixels, and a paraboloid
+ * place is the maximum of b / sqrt(a) on grids of nine trials, down to a spacing of 0.05 pixels, and a paraboloid
  * through them. All candidates and trials of a step are one batch on the context's devices.
  *
  * Errors: planets of the flux found are hidden at up to 24 other angles of the same separation, in the cube without
@@ -147,7 +147,9 @@ typedef struct clv_companion {
  * @param report       may be NULL; the runs are added.
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
  *
- * Accuracy: flux and error within 1e-3 of the same in float64. Threads: any; one job at a time per context.
+ * Accuracy: flux and error within 1e-3 of the same in float64. Positions of companions with an S/N of 9 scattered by
+ *           0.26 to 0.34 pixels (rms of 24 injections into a real sequence), 2.3 times what their errors say.
+ * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,
                                          const clv_paco_options *options, double fwhm_px,
