@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +252,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         .size = sizeof options,
         .terms = (unsigned)a->npoly,
         .starts = (unsigned)a->starts,
-        .min_velocity_kms = a->min_vel != 0 ? a->min_vel : DBL_MIN, /* 0: the default */
+        .min_velocity_given = true,
+        .min_velocity_kms = a->min_vel,
         .max_velocity_kms = a->max_vel,
         .velocity_step_kms = a->vel_step,
         .max_vsini_kms = a->max_vsini,
