@@ -13,14 +13,18 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const double mercy_s = 5;
 
-/* Never returns. _exit, since a driver's exit handlers may hang after all is said. */
-static void be_the_child(const cli_apart *apart, int fd)
+/* Never returns. _exit, since a driver's exit handlers may hang after all is said. A child whose parent was killed has
+ * nobody to report to, and would go on holding the lock of the compiled kernels. */
+static void be_the_child(const cli_apart *apart, int fd, pid_t parent)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(CLI_FAILED);
     cli_leave_signals();
     dup2(STDERR_FILENO, STDOUT_FILENO);
     FILE *out = fdopen(fd, "w");
@@ -112,10 +116,10 @@ clv_status cli_apart_run(const cli_apart *apart)
     int ends[2];
     if (pipe(ends)) return clv_fail(CLV_E_IO, "no pipe to a process: %s", strerror(errno));
     fflush(NULL);
-    const pid_t pid = fork();
+    const pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        be_the_child(apart, ends[1]);
+        be_the_child(apart, ends[1], parent);
     }
     close(ends[1]);
     clv_status status = pid < 0 ? clv_fail(CLV_E_IO, "no new process: %s", strerror(errno))

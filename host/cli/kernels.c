@@ -11,6 +11,7 @@
 #include "host/cli/kernels.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -41,7 +42,11 @@ typedef struct list {
     size_t count, room, length; /* `length`: of the folder's path, for nftw's visitors */
     char *bad[4096];            /* programs to be removed: "XX/PROGRAM" */
     size_t bad_count;
-    bool add; /* what is not in the list is added, not bad */
+    bool changed; /* a sum, with `add` */
+    bool add;     /* what is not in the list is added, not bad */
+    struct timespec
+        since; /* with `add`: what was written since then is summed again, since runs may compile the same
+                            * kernel at once, and the last one's file stays */
 } list;
 
 static char folder[PATH_MAX - 64], mark_path[PATH_MAX];
@@ -143,12 +148,16 @@ static void note_bad(list *l, const char *path)
     l->bad[l->bad_count++] = copy;
 }
 
+static bool earlier(struct timespec a, struct timespec b)
+{
+    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     list *l = visiting;
     const char *name = path + l->length + 1;
     char sum[HEX + 1] = "";
-    (void)info;
     if (kind == FTW_D || walk->level == 0 || clv_starts_with(name, "tempfile_")) return 0;
     entry *e = find(l, name);
     if (kind != FTW_F || strchr(name, '\n')) {
@@ -156,6 +165,11 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     } else if (e) {
         e->there = true;
         if (!l->add && (!sum_file(path, sum) || strcmp(sum, e->sum) != 0)) note_bad(l, name);
+        if (l->add && !earlier(info->st_mtim, l->since) && sum_file(path, sum) &&
+            strcmp(sum, e->sum) != 0) {
+            memcpy(e->sum, sum, HEX);
+            l->changed = true;
+        }
     } else if (!l->add) {
         note_bad(l, name);
     } else if (sum_file(path, sum)) {
@@ -247,15 +261,20 @@ static bool check_all(bool alone)
 
 /* ---- processes -------------------------------------------------------------------------------- */
 
-/* Whether one of the runs that are no more died inside the driver; their marks are removed. Only when alone. */
-static bool one_died(void)
+/* What the marks of runs say. */
+typedef struct marks {
+    bool died; /* one died inside the driver */
+    bool left; /* one is of a process that is gone */
+} marks;
+
+static marks read_marks(bool remove_them)
 {
     char parent[PATH_MAX], path[PATH_MAX];
     const char *slash = strrchr(folder, '/');
-    bool died = false;
+    marks found = { 0 };
     snprintf(parent, sizeof parent, "%.*s", (int)(slash - folder), folder);
     DIR *directory = opendir(parent);
-    if (!directory) return false;
+    if (!directory) return found;
     for (struct dirent *d; (d = readdir(directory));) {
         struct stat info;
         const size_t name = strlen(slash + 1);
@@ -263,11 +282,25 @@ static bool one_died(void)
             !clv_starts_with(d->d_name + name, ".run-") ||
             (size_t)snprintf(path, sizeof path, "%s/%s", parent, d->d_name) >= sizeof path)
             continue;
-        died = died || (lstat(path, &info) == 0 && info.st_size > 0);
-        unlink(path);
+        const long pid = strtol(d->d_name + name + strlen(".run-"), NULL, 10);
+        found.died = found.died || (lstat(path, &info) == 0 && info.st_size > 0);
+        found.left = found.left || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH);
+        if (remove_them) unlink(path);
     }
     closedir(directory);
-    return died;
+    return found;
+}
+
+/* Whether no other process uses the folder. What a killed run started may take a moment to die after it, and holds the
+ * lock until then. */
+static bool lock_alone(void)
+{
+    static const double patience_s = 0.5;
+    if (lock_fd < 0) return false;
+    for (const double end = clv_now() + patience_s; flock(lock_fd, LOCK_EX | LOCK_NB);
+         clv_sleep(0.01))
+        if (clv_now() > end || !read_marks(false).left) return false;
+    return true;
 }
 
 static void note_death(void)
@@ -312,8 +345,8 @@ void cli_kernels_guard(const char *place)
     clv_copy_string(folder, sizeof folder, place);
     beside(".lock", path, sizeof path);
     lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const bool alone = lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0;
-    if (alone && one_died()) {
+    const bool alone = lock_alone();
+    if (alone && read_marks(true).died) {
         cli_say(stderr,
                 "cleave: the last run died inside an OpenCL driver; the kernels that it had "
                 "compiled are removed, and compiled again\n");
@@ -341,12 +374,14 @@ void cli_kernels_seal(bool good)
     if (l) {
         read_list(l);
         l->add = true;
+        struct stat mark;
+        if (fstat(mark_fd, &mark) == 0) l->since = mark.st_mtim;
         const size_t known = l->count;
         walk(l);
         size_t there = 0;
         for (size_t i = 0; i < known; ++i)
             there += l->items[i].there;
-        if (l->count > known || there < known) write_list(l);
+        if (l->changed || l->count > known || there < known) write_list(l);
         clear_list(l);
     }
     clv_free(l);
