@@ -48,6 +48,8 @@ typedef struct clv_language_info {
     size_t end_count;
     size_t device_count; /**< devices that have layers; 0: plain C computes */
     bool tied;           /**< scores are made by the table of words */
+    const char
+        *types; /**< tensors of each type: "210 Q4_1, 1 Q8_0, 61 F32", that of most bytes first */
 } clv_language_info;
 
 /** A device's share of a model. Start with CLV_INIT. */
@@ -94,8 +96,7 @@ CLV_API const clv_tokenizer *clv_language_tokenizer(const clv_language *language
  * @param family  NULL or "auto": the model's own template, or a family's by the tokens in it where the
  *                template is not understood; else one of clv_chat_template.
  * @param rows    out: one row.
- * @param note    out, may be NULL: what was chosen for the caller, in words; "" for nothing. Borrowed; until
- *                the next call on this thread.
+ * @param note    out, may be NULL: what was chosen for the caller, in words; "" for nothing. Static.
  * @return as clv_chat_render; CLV_E_UNSUPPORTED (the model has no template, or one that is not understood and
  *         of no known family).
  */

@@ -224,7 +224,8 @@ LanguageInfo = _struct("clv_language_info", [
     ("layers", size_t), ("width", size_t), ("heads", size_t), ("kv_heads", size_t),
     ("head_width", size_t), ("ffn", size_t), ("vocabulary", size_t), ("context", size_t),
     ("room", size_t), ("parameters", u64), ("bytes", u64), ("ends", c.POINTER(i32)),
-    ("end_count", size_t), ("device_count", size_t), ("tied", boolean)], "generate.h")
+    ("end_count", size_t), ("device_count", size_t), ("tied", boolean), ("types", char_p)],
+    "generate.h")
 Sampling = _struct("clv_sampling", [
     ("size", size_t), ("penalty", double), ("penalty_last", size_t), ("top_k", size_t),
     ("top_p", double), ("min_p", double), ("temperature", double), ("seed", u64)], "generate.h")

@@ -159,6 +159,7 @@ static void add_model(clv_json *root, const generate_state *s)
     clv_json_add_int(m, "layers", (int64_t)info.layers);
     clv_json_add_bytes(m, "parameters", info.parameters);
     clv_json_add_bytes(m, "bytes", info.bytes);
+    clv_json_add_string(m, "types", info.types);
     clv_json_add_int(m, "context", (int64_t)info.room);
     clv_json *devices = clv_json_add_array(root, "devices");
     for (size_t i = 0; clv_language_get_share(s->language, i, &share) == CLV_OK; ++i) {
@@ -207,6 +208,7 @@ clv_status generate_print_info(const generate_state *s)
     cli_say(stdout, "Model         %s%s%s\n", i.architecture, *i.name ? ", " : "", i.name);
     cli_say(stdout, "Parameters    %.1f million, %.1f MB of weights\n", (double)i.parameters * 1e-6,
             (double)i.bytes * 1e-6);
+    cli_say(stdout, "Tensors       %s\n", i.types);
     cli_say(stdout, "Layers        %zu of width %zu; feed-forward %zu\n", i.layers, i.width, i.ffn);
     cli_say(stdout, "Heads         %zu of width %zu; %zu of keys and values\n", i.heads,
             i.head_width, i.kv_heads);

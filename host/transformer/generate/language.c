@@ -339,7 +339,8 @@ clv_status clv_language_get_info(const clv_language *l, clv_language_info *info)
                                     .ends = m->ends,
                                     .end_count = m->end_count,
                                     .device_count = l->part_count,
-                                    .tied = c->tied };
+                                    .tied = c->tied,
+                                    .types = m->types };
     return give("clv_language_get_info", &all, sizeof all, info);
 }
 

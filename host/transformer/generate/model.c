@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -81,6 +82,32 @@ static clv_status read_factors(clv_lm_model *m)
     return CLV_OK;
 }
 
+/* Tensors of each type: the type of most bytes first. */
+static void name_types(clv_lm_model *m)
+{
+    enum { TYPES = 64 };
+    size_t tensors[TYPES] = { 0 }, length = 0;
+    uint64_t bytes[TYPES] = { 0 };
+    for (size_t l = 0; l <= m->config.layers; ++l)
+        for (size_t i = l ? CLV_LM_MODEL_ROLES : 0; i < (l ? CLV_LM_ROLES : CLV_LM_MODEL_ROLES);
+             ++i) {
+            const clv_lm_tensor *t = l ? &m->layers[l - 1][i] : &m->top[i];
+            if (!t->name || (unsigned)t->type >= TYPES) continue;
+            ++tensors[t->type];
+            bytes[t->type] += t->bytes;
+        }
+    for (;;) {
+        size_t most = 0;
+        for (size_t i = 1; i < TYPES; ++i)
+            if (bytes[i] > bytes[most]) most = i;
+        if (!bytes[most] || length + 40 > sizeof m->types) return;
+        length += (size_t)snprintf(m->types + length, sizeof m->types - length, "%s%zu %s",
+                                   length ? ", " : "", tensors[most],
+                                   clv_quant_get_facts((clv_quant)most)->name);
+        bytes[most] = 0;
+    }
+}
+
 static void count_weights(clv_lm_model *m)
 {
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i) {
@@ -108,6 +135,7 @@ static clv_status open_all(const char *path, clv_lm_model *m)
     if (m->texts) CLV_TRY(add_known_ends(m));
     CLV_TRY(read_factors(m));
     count_weights(m);
+    name_types(m);
     return CLV_OK;
 }
 

@@ -85,6 +85,7 @@ typedef struct clv_lm_model {
     char *chat_template; /* NULL: none */
     bool texts;          /* tokenizer and template are wanted */
     uint64_t bytes, parameters;
+    char types[256]; /* "210 Q4_1, 1 Q8_0, 61 F32" */
 } clv_lm_model;
 
 /* `texts`: with its tokenizer and template, which must be there. CLV_OK; CLV_E_IO; CLV_E_FORMAT and

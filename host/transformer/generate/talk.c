@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/unicode.h"
 
@@ -12,7 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char last_note[600];
+static const char merged[] =
+    "the chat template has no system role: the system text is put in front of the first "
+    "message";
+#define TAKEN_AS(family)                                                                  \
+    {                                                                                     \
+        family, "the chat template is not understood; taken as one of the family " family \
+    }
+static const char *const taken_as[][2] = { TAKEN_AS("chatml"), TAKEN_AS("llama2"),
+                                           TAKEN_AS("llama3"), TAKEN_AS("mistral"),
+                                           TAKEN_AS("gemma"),  TAKEN_AS("phi3"),
+                                           TAKEN_AS("zephyr") };
 
 /* Messages whose texts are UTF-8 for sure; texts that were not are copies. */
 typedef struct talk {
@@ -74,7 +85,8 @@ typedef struct rendered {
     size_t length;
 } rendered;
 
-static clv_status render(const clv_lm_model *m, const char *source, talk *t, rendered *out)
+static clv_status render(const clv_lm_model *m, const char *source, talk *t, rendered *out,
+                         const char **note)
 {
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
     clv_chat_options options = CLV_INIT(clv_chat_options);
@@ -91,18 +103,16 @@ static clv_status render(const clv_lm_model *m, const char *source, talk *t, ren
     status = clv_chat_render(source, t->messages + 1, t->count - 1, &options, &out->text,
                              &out->marks, &out->length);
     if (status) return clv_fail(CLV_E_ARGUMENT, "%s", why);
-    snprintf(last_note, sizeof last_note,
-             "the chat template has no system role: the system text is put in front of the first "
-             "message");
+    *note = merged;
     return CLV_OK;
 }
 
-static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out)
+static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out, const char **note)
 {
     static const char hint[] = "try --template chatml, or a plain prompt without --chat";
     if (!m->chat_template)
         return clv_fail(CLV_E_UNSUPPORTED, "%s: the model has no chat template; %s", m->path, hint);
-    const clv_status status = render(m, m->chat_template, t, out);
+    const clv_status status = render(m, m->chat_template, t, out, note);
     if (status != CLV_E_UNSUPPORTED && status != CLV_E_FORMAT && status != CLV_E_SHAPE)
         return status;
     char why[300];
@@ -111,10 +121,10 @@ static clv_status render_auto(const clv_lm_model *m, talk *t, rendered *out)
     if (!family)
         return clv_fail(CLV_E_UNSUPPORTED, "%s: the chat template is not understood (%s); %s",
                         m->path, why, hint);
-    CLV_TRY(render(m, clv_chat_template(family), t, out));
-    snprintf(last_note, sizeof last_note,
-             "the chat template is not understood (%s); taken as one of the family %s", why,
-             family);
+    CLV_TRY(render(m, clv_chat_template(family), t, out, note));
+    clv_log(CLV_LOG_INFO, "%s: the chat template is not understood: %s", m->path, why);
+    for (size_t i = 0; i < CLV_LEN(taken_as); ++i)
+        if (strcmp(taken_as[i][0], family) == 0) *note = taken_as[i][1];
     return CLV_OK;
 }
 
@@ -133,8 +143,9 @@ clv_status clv_language_chat(const clv_language *l, const clv_chat_message *mess
 {
     talk t = { 0 };
     rendered r = { 0 };
-    last_note[0] = '\0';
-    if (note) *note = last_note;
+    const char *ignored;
+    if (!note) note = &ignored;
+    *note = "";
     if (!l || !messages || !rows || !l->model->tokenizer)
         return clv_fail(CLV_E_ARGUMENT, "clv_language_chat: a NULL");
     const bool own = !family || strcmp(family, "auto") == 0;
@@ -145,7 +156,8 @@ clv_status clv_language_chat(const clv_language *l, const clv_chat_message *mess
                         "mistral, gemma, phi3 and zephyr",
                         family);
     clv_status status = take(messages, count, &t);
-    if (!status) status = own ? render_auto(l->model, &t, &r) : render(l->model, source, &t, &r);
+    if (!status)
+        status = own ? render_auto(l->model, &t, &r, note) : render(l->model, source, &t, &r, note);
     if (!status) {
         const clv_tokenize_options options = { .size = sizeof options,
                                                .bare = has_bos(l->model, &r) };
