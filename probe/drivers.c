@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/temporary.h"
 #include "probe/judge/decide.h"
 #include "probe/host/host.h"
@@ -27,6 +28,8 @@
 typedef struct suspect {
     clv_verdict verdict;
     char reason[CLV_VERDICT_REASON];
+    char repeats[CLV_VERDICT_LIBRARY]; /* "": it has devices of its own */
+    bool idle;                         /* not needed, by those */
 } suspect;
 
 /* Nothing can be left out of a loader that is a driver itself, or that finds drivers on its own. */
@@ -53,14 +56,19 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
     CLV_TRY(clv_isolated_ask(machine, &check, unknown));
     CLV_TRY(clv_decide(machine, &none));
     CLV_TRY(clv_measure_devices(machine, &check, NULL));
-    for (size_t i = 0; i < machine->report.icd_count; ++i)
-        if (unknown[i])
-            suspects[i].verdict = clv_verdict_judge(&machine->report, i, suspects[i].reason);
+    CLV_TRY(clv_decide(machine, &none)); /* again: now it is known which of them work */
+    for (size_t i = 0; i < machine->report.icd_count; ++i) {
+        if (!unknown[i]) continue;
+        const char *repeats = clv_verdict_repeats(&machine->report, i);
+        suspects[i].verdict = clv_verdict_judge(&machine->report, i, suspects[i].reason);
+        clv_copy_string(suspects[i].repeats, sizeof suspects[i].repeats, repeats ? repeats : "");
+    }
     clv_verdicts_keep(machine, unknown);
     return CLV_OK;
 }
 
-static clv_status judge_all(clv_machine *machine, const clv_probe_options *options,
+/* Whether one driver makes another superfluous is only known when both are asked: `lean` asks all of them or none. */
+static clv_status judge_all(clv_machine *machine, const clv_probe_options *options, bool lean,
                             suspect *suspects)
 {
     bool any = false;
@@ -69,13 +77,41 @@ static clv_status judge_all(clv_machine *machine, const clv_probe_options *optio
     if (!unknown) return clv_fail(CLV_E_MEMORY, "drivers: no memory");
     for (size_t i = 0; i < count; ++i) {
         if (!can_be_left_out(&machine->icds[i])) continue;
-        suspects[i].verdict = clv_verdict_recall(&machine->report, i, suspects[i].reason);
+        suspects[i].verdict =
+            clv_verdict_recall(&machine->report, i, suspects[i].reason, suspects[i].repeats);
         unknown[i] = suspects[i].verdict == CLV_VERDICT_NONE;
         any = any || unknown[i];
     }
+    for (size_t i = 0; i < count && any && lean; ++i)
+        unknown[i] = can_be_left_out(&machine->icds[i]);
     const clv_status status = any ? find_out(machine, options, unknown, suspects) : CLV_OK;
     clv_free(unknown);
     return status;
+}
+
+/* Drivers that repeat one which stays. */
+static size_t find_idle(const clv_machine *machine, suspect *suspects)
+{
+    size_t idle = 0;
+    for (size_t i = 0; i < machine->report.icd_count; ++i)
+        for (size_t j = 0; j < machine->report.icd_count && *suspects[i].repeats; ++j) {
+            const char *library = machine->icds[j].library;
+            if (suspects[i].verdict != CLV_VERDICT_GOOD ||
+                suspects[j].verdict != CLV_VERDICT_GOOD || *suspects[j].repeats || !library ||
+                strcmp(library, suspects[i].repeats) != 0)
+                continue;
+            clv_log(CLV_LOG_INFO, "%s is not loaded: it only has the cores that %s has, too",
+                    machine->icds[i].library, library);
+            suspects[i].idle = true;
+            ++idle;
+            break;
+        }
+    return idle;
+}
+
+static bool stays(const clv_machine *machine, const suspect *suspects, size_t i)
+{
+    return suspects[i].verdict != CLV_VERDICT_BAD && !suspects[i].idle && machine->icds[i].library;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -87,8 +123,7 @@ static void folder_name(const clv_machine *machine, const suspect *suspects, cha
     char hex[65];
     clv_text all = { 0 };
     for (size_t i = 0; i < machine->report.icd_count; ++i)
-        if (suspects[i].verdict != CLV_VERDICT_BAD && machine->icds[i].library)
-            clv_text_add(&all, "%s\n", machine->icds[i].library);
+        if (stays(machine, suspects, i)) clv_text_add(&all, "%s\n", machine->icds[i].library);
     const clv_digest digest = clv_sha256(clv_text_get(&all), all.length);
     clv_text_clear(&all);
     clv_digest_hex(&digest, hex);
@@ -112,7 +147,7 @@ static clv_status write_good(const clv_machine *machine, const suspect *suspects
     for (size_t i = 0; i < machine->report.icd_count; ++i) {
         const clv_probe_icd *icd = &machine->icds[i];
         char path[PATH_MAX], line[CLV_ICD_NAME + 2];
-        if (suspects[i].verdict == CLV_VERDICT_BAD || !icd->library) continue;
+        if (!stays(machine, suspects, i)) continue;
         const char *from = icd->file ? icd->file : icd->library, *slash = strrchr(from, '/');
         const int length = snprintf(line, sizeof line, "%s\n", icd->library);
         snprintf(path, sizeof path, "%s/%03zu-%.200s%s", folder, i, slash ? slash + 1 : from,
@@ -130,8 +165,8 @@ static const char *name_of(const clv_probe_icd *icd)
     return icd->file && !(*cache && clv_starts_with(icd->file, cache)) ? icd->file : icd->library;
 }
 
-clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_t capacity,
-                           clv_text *left_out)
+clv_status clv_drivers_vet(const clv_probe_options *options, bool lean, char *folder,
+                           size_t capacity, clv_text *left_out)
 {
     char name[32];
     folder[0] = '\0';
@@ -140,7 +175,7 @@ clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_
     clv_isolated_list(machine);
     const size_t count = machine->report.icd_count;
     suspect *suspects = clv_zalloc(count, sizeof *suspects);
-    clv_status status = suspects ? judge_all(machine, options, suspects)
+    clv_status status = suspects ? judge_all(machine, options, lean, suspects)
                                  : clv_fail(CLV_E_MEMORY, "drivers: no memory");
     size_t bad = 0;
     for (size_t i = 0; !status && i < count; ++i) {
@@ -148,6 +183,7 @@ clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_
             clv_text_add(left_out, "%s%s: %s", bad++ ? "\n" : "", name_of(&machine->icds[i]),
                          suspects[i].reason);
     }
+    if (!status && lean) bad += find_idle(machine, suspects);
     if (bad) {
         folder_name(machine, suspects, name, sizeof name);
         status = make_folder(name, folder, capacity);

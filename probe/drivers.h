@@ -15,15 +15,17 @@
  * so that clv_qualify_device has its answers.
  *
  * @param options   helper, timeout and progress are used.
+ * @param lean      leaves out drivers, too, of which every device is cores of this machine that a better
+ *                  driver offers as well: nobody uses them, and each costs some 100 MB and 0.1 s.
  * @param folder    out; "" when nothing needs to be left out. It lies in the cache directory, or
  *                  without one in the temporary directory, where the caller removes it at the end
  *                  (clv_drivers_forget).
- * @param left_out  appended: one line for each driver left out, and why.
+ * @param left_out  appended: one line for each bad driver left out, and why. Lean ones are logged.
  * @return CLV_OK; CLV_E_IO (no helper, no place for folders); CLV_E_CANCELLED; CLV_E_MEMORY.
  * Some milliseconds when everything is on record, else as long as the slowest driver's check.
  */
-clv_status clv_drivers_vet(const clv_probe_options *options, char *folder, size_t capacity,
-                           clv_text *left_out);
+clv_status clv_drivers_vet(const clv_probe_options *options, bool lean, char *folder,
+                           size_t capacity, clv_text *left_out);
 
 /* Removes a folder that is not in the cache directory. */
 void clv_drivers_forget(const char *folder);

@@ -111,9 +111,10 @@ static clv_status measure(clv_machine *machine, const clv_probe_options *options
     }
     if (!status) status = clv_measure_devices(machine, options, wanted);
     clv_free(wanted);
+    if (!status) status = clv_decide(machine, orders);
     if (!status && options->check && options->isolate && !orders->devices)
         clv_verdicts_keep(machine, NULL);
-    return status ? status : clv_decide(machine, orders);
+    return status;
 }
 
 clv_status clv_probe_run(const clv_probe_options *given, clv_probe_report **report)

@@ -72,6 +72,29 @@ clv_verdict clv_verdict_judge(const clv_probe_report *report, size_t icd,
     return CLV_VERDICT_BAD;
 }
 
+static bool is_cores(const clv_probe_device *device)
+{
+    return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
+}
+
+const char *clv_verdict_repeats(const clv_probe_report *report, size_t icd)
+{
+    const char *library = NULL;
+    for (size_t i = 0; i < report->device_count; ++i) {
+        const clv_probe_device *device = &report->devices[i], *first;
+        if (report->platforms[device->platform].icd != icd) continue;
+        if (!is_cores(device) || device->duplicate_of >= report->device_count) return NULL;
+        first = &report->devices[device->duplicate_of];
+        const size_t other = report->platforms[first->platform].icd;
+        if (!first->usable || !first->check.ok || other == icd || other >= report->icd_count)
+            return NULL;
+        const char *name = report->icds[other].library;
+        if (!name || (library && strcmp(library, name) != 0)) return NULL;
+        library = name;
+    }
+    return library && strlen(library) < CLV_VERDICT_LIBRARY ? library : NULL;
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 /* Which file it is now: [path, bytes, seconds, nanoseconds]; only the path when it is not there. */
@@ -93,7 +116,7 @@ static char *make_key(const clv_probe_report *report, const clv_probe_icd *drive
     clv_json *key = clv_json_array();
     uname(&name);
     clv_small_read("", boot, sizeof boot, "/proc/sys/kernel/random/boot_id");
-    clv_json_add_string(key, NULL, "2"); /* of this key's own form, and of what a check is */
+    clv_json_add_string(key, NULL, "3"); /* of this key's own form, and of what a check is */
     clv_json_add_string(key, NULL, name.release);
     clv_json_add_string(key, NULL, boot);
     add_file(key, NULL, report->loader_path);
@@ -132,7 +155,7 @@ static bool is_the_same_file(const clv_json *recorded)
     return same;
 }
 
-static clv_verdict read_verdict(const clv_json *root, const char *key, char *reason)
+static clv_verdict read_verdict(const clv_json *root, const char *key, char *reason, char *repeats)
 {
     const bool good = clv_json_bool(clv_json_get(root, "good"), false);
     const bool for_good = clv_json_bool(clv_json_get(root, "for_good"), false);
@@ -144,21 +167,23 @@ static clv_verdict read_verdict(const clv_json *root, const char *key, char *rea
     if (!good)
         clv_copy_string(reason, CLV_VERDICT_REASON,
                         clv_json_string(clv_json_get(root, "reason"), "broken"));
+    clv_copy_string(repeats, CLV_VERDICT_LIBRARY,
+                    clv_json_string(clv_json_get(root, "repeats"), ""));
     return good ? CLV_VERDICT_GOOD : CLV_VERDICT_BAD;
 }
 
 clv_verdict clv_verdict_recall(const clv_probe_report *report, size_t icd,
-                               char reason[CLV_VERDICT_REASON])
+                               char reason[CLV_VERDICT_REASON], char repeats[CLV_VERDICT_LIBRARY])
 {
     char path[PATH_MAX], *text = NULL, *key = make_key(report, &report->icds[icd]);
     clv_verdict verdict = CLV_VERDICT_NONE;
     clv_json *root = NULL;
     size_t length;
-    reason[0] = '\0';
+    reason[0] = repeats[0] = '\0';
     if (key && make_path(key, path, sizeof path) && access(path, R_OK) == 0 &&
         clv_file_read_plain(path, VERDICT_LIMIT, &text, &length) == CLV_OK &&
         clv_json_parse(path, text, length, &root) == CLV_OK)
-        verdict = read_verdict(root, key, reason);
+        verdict = read_verdict(root, key, reason, repeats);
     clv_json_free(root);
     clv_free(text);
     clv_json_text_free(key);
@@ -185,6 +210,7 @@ static void keep(const clv_machine *machine, size_t icd)
     /* a library that is missing may come at any time */
     clv_json_add_bool(root, "for_good", good && strcmp(driver->status, "missing") != 0);
     clv_json_add_string(root, "reason", reason);
+    clv_json_add_string(root, "repeats", clv_verdict_repeats(report, icd));
     clv_json_add_int(root, "time", (int64_t)time(NULL));
     text = clv_json_text(root, false);
     if (text && clv_file_write_private(path, text, strlen(text))) clv_cache_lost();

@@ -32,7 +32,7 @@ static clv_status probe(const char *selection, clv_bench level, bool *show,
                                         .helper = "/proc/self/exe",
                                         .progress = progress,
                                         .progress_user = show };
-    cli_vet_drivers(cli_running());
+    cli_vet_drivers(cli_running(), false);
     const clv_status status = clv_probe_run(&options, report);
     if (*show) cli_status_line(NULL);
     return status;

@@ -114,6 +114,9 @@ typedef struct cli_common {
     const char *mode, *device, *mem_limit, *batch, *sched, *report, *trace;
     uint64_t sub_devices;
     bool quiet, verbose, no_progress;
+    bool
+        lean; /* no option: drivers that only repeat the cores of a better one are not loaded, unless devices or a
+                  mode are chosen */
 } cli_common;
 
 enum { CLI_COMMON_OPTIONS = 11 };

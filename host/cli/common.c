@@ -126,7 +126,9 @@ int cli_common_context(const cli_command *command, const cli_common *c, clv_cont
     cli_listen(c->quiet, c->verbose);
     const int code = read_options(command, c, &options);
     if (code >= 0) return code;
-    if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command);
+    const bool chosen =
+        c->device || c->mode || clv_environment("CLEAVE_DEVICE") || clv_environment("CLEAVE_MODE");
+    if (options.mode != CLV_MODE_REFERENCE) cli_vet_drivers(command, c->lean && !chosen);
     const clv_status status = clv_context_create(&options, context);
     return status ? cli_status(command, status) : -1;
 }

@@ -61,7 +61,7 @@ static void warn_of_little_space(const cli_command *command)
         clv_format_bytes(limit.rlim_cur, bytes), LEAST_SPACE_MB);
 }
 
-void cli_vet_drivers(const cli_command *command)
+void cli_vet_drivers(const cli_command *command, bool lean)
 {
     static bool done;
     bool shown = false;
@@ -73,7 +73,7 @@ void cli_vet_drivers(const cli_command *command)
     if (done || getauxval(AT_SECURE)) return; /* then the environment is not ours to shape */
     done = true;
     warn_of_little_space(command);
-    const clv_status status = clv_drivers_vet(&options, folder, sizeof folder, &left_out);
+    const clv_status status = clv_drivers_vet(&options, lean, folder, sizeof folder, &left_out);
     if (shown) cli_status_line(NULL);
     if (status && status != CLV_E_CANCELLED)
         cli_warn(command, "drivers are loaded without a test: %s", clv_error_message());

@@ -305,7 +305,7 @@ static int run(int argc, char **argv)
                                         .isolate = true,
                                         .helper = "/proc/self/exe" };
     clv_probe_report *report;
-    cli_vet_drivers(&cli_selftest);
+    cli_vet_drivers(&cli_selftest, false);
     const clv_status status = clv_probe_run(&options, &report);
     if (status) return cli_status(&cli_selftest, status);
     session s = { .args = &args,

@@ -7,6 +7,7 @@ usage: text_generate.py CLEAVE pocl|intel|mesa|reference     reference: also cho
 The goldens are greedy tokens and highest scores of small random models in float64 (tests/data/generate)."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,21 @@ def check_choices():
     expect("standard input", one, piped.stdout)
     info = run(model, "--info")
     expect("--info", (0, True), (info.returncode, b"llama" in info.stdout))
+    expect("--info: types", True, re.search(rb"Tensors +\d+ Q\S+, .*\d+ F32", info.stdout) is not None)
+
+
+def check_drivers():
+    """Of drivers that have the same cores only the best one is loaded, unless devices are chosen."""
+    model = os.path.join(TINY, "tiny-qwen2.gguf")
+    ask = ["--ids", "5,6", "-n", "1", "-v"]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o700)
+        first, second, chosen = (subprocess.run(
+            [CLEAVE, "generate", model, *ask, *more], capture_output=True, timeout=600, check=False,
+            env=dict(os.environ, CLEAVE_CACHE_DIR=folder)) for more in ([], [], ["--device", "all"]))
+    for what, done in (("first", first), ("second", second)):
+        expect("%s run with all drivers" % what, (0, True), (done.returncode, b"is not loaded" in done.stderr))
+    expect("devices chosen", (0, False), (chosen.returncode, b"is not loaded" in chosen.stderr))
 
 
 def check_refusals(folder):
@@ -134,6 +150,8 @@ with tempfile.TemporaryDirectory() as empty:
     place = kit.options_for(CLEAVE, PLATFORM, cache)
     for model_name, model_cases in GOLDENS.items():
         check_goldens(model_name, model_cases, place)
+if PLATFORM == "pocl" and len(os.listdir(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"))) > 1:
+    check_drivers()
 if PLATFORM == "reference":
     check_choices()
     check_round_trip()

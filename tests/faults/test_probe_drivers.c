@@ -29,7 +29,7 @@ static clv_status vet_with(const char *helper, char *folder, clv_text *left_out)
 {
     const clv_probe_options options = { .size = sizeof(clv_probe_options), .helper = helper };
     clv_text_clear(left_out);
-    return clv_drivers_vet(&options, folder, 4096, left_out);
+    return clv_drivers_vet(&options, false, folder, 4096, left_out);
 }
 
 static clv_status vet(char *folder, clv_text *left_out)
@@ -193,6 +193,42 @@ static void one_working_device_keeps_its_driver(void **state)
     assert_int_equal(clv_verdict_judge(&report, 0, reason), CLV_VERDICT_GOOD);
 }
 
+/* Cores that two drivers offer: the better one makes the other superfluous, unless that has more to offer. */
+static void a_driver_of_the_same_cores_is_superfluous(void **state)
+{
+    (void)state;
+    const clv_probe_icd icds[] = { { .status = "ok", .library = "libbest.so" },
+                                   { .status = "ok", .library = "libother.so" } };
+    const clv_probe_platform platforms[] = { { .icd = 0 }, { .icd = 1 } };
+    clv_probe_device devices[] = {
+        { .device_class = CLV_CLASS_CPU,
+          .duplicate_of = SIZE_MAX,
+          .primary = true,
+          .usable = true,
+          .check = { .done = true, .ok = true } },
+        { .platform = 1, .device_class = CLV_CLASS_SOFTWARE, .duplicate_of = 0, .usable = true },
+        { .platform = 1, .device_class = CLV_CLASS_DISCRETE_GPU, .duplicate_of = SIZE_MAX },
+    };
+    clv_probe_report report = { .icds = icds,
+                                .icd_count = 2,
+                                .platforms = platforms,
+                                .platform_count = 2,
+                                .devices = devices,
+                                .device_count = 2 };
+    assert_null(clv_verdict_repeats(&report, 0));
+    assert_string_equal(clv_verdict_repeats(&report, 1), "libbest.so");
+    report.device_count = 3; /* a card, too */
+    assert_null(clv_verdict_repeats(&report, 1));
+    report.device_count = 2;
+    devices[0].check.ok = false; /* the better one computes nonsense */
+    assert_null(clv_verdict_repeats(&report, 1));
+    devices[0].check.ok = true;
+    devices[0].usable = false;
+    assert_null(clv_verdict_repeats(&report, 1));
+    report.device_count = 0; /* no device at all may change at any time */
+    assert_null(clv_verdict_repeats(&report, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +238,7 @@ int main(void)
         cmocka_unit_test(without_a_cache_the_folder_is_temporary),
         cmocka_unit_test(a_job_goes_on_without_them),
         cmocka_unit_test(one_working_device_keeps_its_driver),
+        cmocka_unit_test(a_driver_of_the_same_cores_is_superfluous),
     };
     char path[4096];
     snprintf(path, sizeof path, "%s/vendors", test_temp_dir());

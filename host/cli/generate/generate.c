@@ -202,6 +202,7 @@ static int run(int argc, char **argv)
     generate_args a = { .sampling = CLV_SAMPLING_INIT,
                         .tokens = 256,
                         .family = "auto",
+                        .common = { .lean = true },
                         .repeat_last = 64,
                         .top_k = 40 };
     clv_sampling *p = &a.sampling;
