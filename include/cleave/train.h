@@ -36,6 +36,8 @@ typedef struct clv_trainer_options {
                                 with CLV_TRAIN_CLASSES, whose layer learns */
     bool frozen_embedding; /**< the embeddings stay */
     uint64_t seed;         /**< of the first weights of the classes' layer */
+    uint64_t check_every;  /**< steps from check to check; 0 with check_every_given: none [200] */
+    bool check_every_given;
 } clv_trainer_options;
 
 /** What a step or an evaluation found. Frozen. */
@@ -74,7 +76,14 @@ CLV_API void clv_trainer_close(clv_trainer *trainer); /**< before its context an
  *         (not by a text with more tokens than a device sees that ends long loops: it is refused
  *         before anything changes).
  *
- * The same calls give the same bits on one device. Threads: one call at a time.
+ * On a device, what it brings back is read twice and compared, and the first step and every
+ * `check_every`th one behind it are compared with plain C: loss, gradient (to 1e-3 of the largest value
+ * nearby) and new weights. A step that differs is taken again, which the log tells; one that differs
+ * again is CLV_E_DEVICE, and the weights are those before it. A check takes the time of some ten
+ * steps and 16 bytes of the host's memory a parameter that learns; where there is no memory for it,
+ * the log tells that there are no checks.
+ *
+ * The same calls give the same bits on one device, with and without checks. Threads: one call at a time.
  */
 CLV_API clv_status clv_trainer_step(clv_trainer *trainer, const int32_t *ids, const size_t *offsets,
                                     size_t texts, const int32_t *labels, double rate,
@@ -87,6 +96,10 @@ CLV_API clv_status clv_trainer_evaluate(clv_trainer *trainer, const int32_t *ids
 
 CLV_API uint64_t clv_trainer_steps(const clv_trainer *trainer);     /**< taken so far */
 CLV_API const char *clv_trainer_device(const clv_trainer *trainer); /**< its label, or "host" */
+
+/** Steps that were compared with plain C so far; `repeated` (may be NULL): those of them that were taken
+ *  again. 0 where the host computes. */
+CLV_API uint64_t clv_trainer_checked(const clv_trainer *trainer, uint64_t *repeated);
 
 /**
  * Writes all that the next step depends on: weights that learn, moments, number of steps. A

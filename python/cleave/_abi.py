@@ -244,7 +244,8 @@ TrainerOptions = _struct("clv_trainer_options", [
     ("size", size_t), ("task", enum), ("classes", size_t), ("optimizer", enum), ("beta1", double),
     ("beta2", double), ("eps", double), ("momentum", double), ("decay", double),
     ("decay_all", boolean), ("clip", double), ("scale", double), ("frozen_layers", size_t),
-    ("frozen_embedding", boolean), ("seed", u64)], "train.h")
+    ("frozen_embedding", boolean), ("seed", u64), ("check_every", u64),
+    ("check_every_given", boolean)], "train.h")
 TrainResult = _struct("clv_train_result", [
     ("loss", double), ("gradient_length", double), ("counted", size_t), ("right", size_t)],
     "train.h")
@@ -394,6 +395,7 @@ OPTIONAL = {
                                       c.POINTER(TrainResult)]),
     "clv_trainer_steps": (u64, [void_p]),
     "clv_trainer_device": (char_p, [void_p]),
+    "clv_trainer_checked": (u64, [void_p, c.POINTER(u64)]),
     "clv_trainer_save": (status, [void_p, char_p, void_p]),
     "clv_trainer_restore": (status, [void_p, char_p]),
     "clv_trainer_write": (status, [void_p, char_p, void_p]),

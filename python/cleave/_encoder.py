@@ -320,6 +320,13 @@ class Trainer(_Folder):
         with self._turn:
             return take_word(lib.clv_trainer_device(self._open()))
 
+    @property
+    def checked(self) -> tuple[int, int]:
+        """Steps that were compared with plain C, and those of them that were taken again."""
+        repeated = ctypes.c_uint64()
+        with self._turn:
+            return int(lib.clv_trainer_checked(self._open(), ctypes.byref(repeated))), repeated.value
+
     def _open(self) -> int:
         if not self._trainer:
             raise ArgumentError("Trainer: it is closed")

@@ -20,9 +20,9 @@ typedef struct finetune_args {
     cli_common common;
     cli_texts texts;
     int task, optimizer, schedule;
-    uint64_t epochs, batch_size, seed, freeze, save_every;
+    uint64_t epochs, batch_size, seed, freeze, save_every, check;
     double rate, warmup, decay, clip, momentum, scale;
-    bool resume;
+    bool resume, check_given;
 } finetune_args;
 
 typedef struct finetune_state {
@@ -182,7 +182,9 @@ static clv_status open_trainer(finetune_state *s)
                                           .clip = a->clip,
                                           .scale = a->scale,
                                           .frozen_layers = (size_t)a->freeze,
-                                          .seed = a->seed };
+                                          .seed = a->seed,
+                                          .check_every = a->check,
+                                          .check_every_given = a->check_given };
     return clv_trainer_open(s->context, s->model, &options, &s->trainer);
 }
 
@@ -235,6 +237,8 @@ static clv_status learn(finetune_state *s)
 static void note(const finetune_state *s)
 {
     const cli_train_facts *f = &s->facts;
+    uint64_t repeated;
+    const uint64_t checked = clv_trainer_checked(s->trainer, &repeated);
     const struct {
         const char *key;
         double value;
@@ -247,7 +251,9 @@ static void note(const finetune_state *s)
                   { "tokens", (double)f->tokens },
                   { "seconds", f->seconds },
                   { "first_loss", f->first_loss },
-                  { "last_loss", f->last_loss } };
+                  { "last_loss", f->last_loss },
+                  { "checked", (double)checked },
+                  { "repeated", (double)repeated } };
     for (size_t i = 0; i < CLV_LEN(notes); ++i)
         clv_report_note(s->report, notes[i].key, notes[i].value);
     clv_report_note_text(s->report, "device", clv_trainer_device(s->trainer));
@@ -271,6 +277,12 @@ static void summarize(const finetune_state *s)
             clv_format_seconds(f->seconds, took),
             (double)f->tokens / (f->seconds > 1e-6 ? f->seconds : 1e-6),
             clv_trainer_device(s->trainer), s->args->output);
+    uint64_t repeated;
+    const uint64_t checked = clv_trainer_checked(s->trainer, &repeated);
+    if (checked)
+        cli_say(stderr, "%llu step%s compared with plain C, %llu taken again\n",
+                (unsigned long long)checked, checked == 1 ? " was" : "s were",
+                (unsigned long long)repeated);
 }
 
 static int finetune(finetune_state *s)
@@ -327,6 +339,9 @@ static int run(int argc, char **argv)
           NULL },
         { "checkpoint", CLI_UINT, &a.save_every, "N",
           "steps from state to state on disk [0: an epoch]", NULL },
+        { "check", CLI_UINT, &a.check, "N",
+          "steps from one that is compared with plain C to the next; 0: none is [200]",
+          &a.check_given },
         { "resume", CLI_FLAG, &a.resume, NULL, "go on from the state in FOLDER", NULL },
         { "max-length", CLI_UINT, &a.texts.max_length, "N",
           "most tokens of a text, [CLS] and [SEP] included [the model's]",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of training on one device. */
 #include "host/transformer/train/ops.h"
+#include "host/transformer/train/verified.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -65,12 +66,12 @@ static void drop(clv_train_ops *ops, void *memory)
 
 static clv_status put(clv_train_ops *ops, clv_mem to, const void *from, size_t count)
 {
-    return count ? clv_write(queue_of(ops), to.memory, to.at * 4, from, count * 4) : CLV_OK;
+    return clv_write_verified(queue_of(ops), to.memory, to.at * 4, from, count * 4);
 }
 
 static clv_status get(clv_train_ops *ops, clv_mem from, void *to, size_t count)
 {
-    return count ? clv_read(queue_of(ops), from.memory, from.at * 4, to, count * 4) : CLV_OK;
+    return clv_read_verified(queue_of(ops), from.memory, from.at * 4, to, count * 4);
 }
 
 static clv_status clear(clv_train_ops *ops, clv_mem what, size_t count)
@@ -366,7 +367,7 @@ static clv_status squares(clv_train_ops *ops, clv_mem x, size_t count, double *s
     float *host = clv_alloc(items, sizeof *host);
     if (!host) return clv_fail(CLV_E_MEMORY, "training: no memory for %zu sums", items);
     clv_status status = clv_squares_enqueue(d->queue, x.memory, x.at, count, parts, 0);
-    if (!status) status = clv_read(d->queue, parts, 0, host, items * sizeof *host);
+    if (!status) status = clv_read_verified(d->queue, parts, 0, host, items * sizeof *host);
     for (size_t i = 0; i < items && !status; ++i)
         *sum += (double)host[i];
     clv_free(host);

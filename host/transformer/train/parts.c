@@ -59,10 +59,11 @@ clv_status clv_trainer_choose_parts(clv_trainer *t)
     return CLV_OK;
 }
 
-/* The factor that shortens the gradient to `clip`. */
-static clv_status shorten(clv_trainer *t, clv_train_result *result, float *scale)
+clv_status clv_trainer_shorten(clv_trainer *t, clv_train_result *result, float *scale)
 {
     double squares = 0;
+    *scale = 1;
+    if (!(t->options.clip > 0)) return CLV_OK;
     for (size_t i = 0; i < t->part_count; ++i) {
         double sum;
         CLV_TRY(t->ops->squares(t->ops, (clv_mem){ t->net.gradient, t->parts[i].at },
@@ -75,24 +76,35 @@ static clv_status shorten(clv_trainer *t, clv_train_result *result, float *scale
     return CLV_OK;
 }
 
-clv_status clv_trainer_update(clv_trainer *t, double rate, clv_train_result *result)
+clv_train_rule clv_trainer_rule(const clv_trainer *t)
 {
     const clv_trainer_options *o = &t->options;
-    const clv_train_rule rule = { o->optimizer, o->beta1, o->beta2, o->eps, o->momentum };
-    float scale = 1;
-    if (o->clip > 0) CLV_TRY(shorten(t, result, &scale));
+    return (clv_train_rule){ o->optimizer, o->beta1, o->beta2, o->eps, o->momentum };
+}
+
+clv_train_update clv_trainer_update_of(const clv_trainer *t, const clv_trainable *part, float scale,
+                                       double rate)
+{
+    return (clv_train_update){ .weights = t->net.weights,
+                               .gradient = t->net.gradient,
+                               .first = t->first,
+                               .second = t->second,
+                               .at = part->at,
+                               .count = part->count,
+                               .scale = scale,
+                               .rate = rate,
+                               .decay = part->decays ? t->options.decay : 0,
+                               .step = t->steps };
+}
+
+clv_status clv_trainer_update(clv_trainer *t, double rate, clv_train_result *result)
+{
+    const clv_train_rule rule = clv_trainer_rule(t);
+    float scale;
+    CLV_TRY(clv_trainer_shorten(t, result, &scale));
     ++t->steps;
     for (size_t i = 0; i < t->part_count; ++i) {
-        const clv_train_update u = { .weights = t->net.weights,
-                                     .gradient = t->net.gradient,
-                                     .first = t->first,
-                                     .second = t->second,
-                                     .at = t->parts[i].at,
-                                     .count = t->parts[i].count,
-                                     .scale = scale,
-                                     .rate = rate,
-                                     .decay = t->parts[i].decays ? o->decay : 0,
-                                     .step = t->steps };
+        const clv_train_update u = clv_trainer_update_of(t, &t->parts[i], scale, rate);
         CLV_TRY(t->ops->update(t->ops, &rule, &u));
     }
     return CLV_OK;

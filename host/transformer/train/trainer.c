@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_trainer: opened, a step, an evaluation, closed. */
+/* clv_trainer: opened, closed, asked. */
 #include "host/transformer/train/trainer.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "host/transformer/encoder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +37,7 @@ static clv_status read_options(const clv_trainer_options *given, const clv_model
     if (o->beta2 == 0) o->beta2 = 0.999;
     if (o->eps == 0) o->eps = 1e-8;
     if (o->scale == 0) o->scale = 20;
+    if (!o->check_every && !o->check_every_given) o->check_every = CLV_TRAINER_CHECK_EVERY;
     if (o->task > CLV_TRAIN_PAIRS || o->optimizer > CLV_OPTIMIZER_SGD)
         return clv_fail(CLV_E_ARGUMENT, "trainer: task %d, optimizer %d are not known",
                         (int)o->task, (int)o->optimizer);
@@ -110,32 +110,64 @@ static clv_status bring(clv_trainer *t)
     return clv_trainer_choose_parts(t);
 }
 
+/* Options that nothing is left open in; the ops become the trainer's. */
+static clv_status open_on(const clv_model *model, const clv_trainer_options *options,
+                          clv_train_ops *ops, clv_trainer **out)
+{
+    clv_trainer *t = clv_zalloc(1, sizeof *t);
+    *out = t;
+    if (!t) {
+        ops->close(ops);
+        return clv_fail(CLV_E_MEMORY, "trainer: no memory");
+    }
+    t->model = model;
+    t->options = *options;
+    t->ops = ops;
+    CLV_TRY(clv_net_open(ops, model, options->frozen_layers, options->frozen_embedding, &t->net));
+    return bring(t);
+}
+
 clv_status clv_trainer_open(clv_context *context, const clv_model *model,
                             const clv_trainer_options *options, clv_trainer **out)
 {
+    clv_trainer_options all;
+    clv_train_ops *ops;
+    char device[sizeof(((clv_trainer *)0)->device)];
     if (!out) return clv_fail(CLV_E_ARGUMENT, "trainer: nowhere to put it");
     *out = NULL;
     if (!context || !model) return clv_fail(CLV_E_ARGUMENT, "trainer: context or model is NULL");
-    clv_trainer *t = clv_zalloc(1, sizeof *t);
-    if (!t) return clv_fail(CLV_E_MEMORY, "trainer: no memory");
-    t->model = model;
-    const clv_model_config *config = clv_model_get_config(model);
-    clv_status status = read_options(options, config, &t->options);
-    if (!status) status = clv_train_ops_open(context, t->device, sizeof t->device, &t->ops);
-    if (!status)
-        status = clv_net_open(t->ops, model, t->options.frozen_layers, t->options.frozen_embedding,
-                              &t->net);
-    if (!status) status = bring(t);
-    if (status)
-        clv_trainer_close(t);
-    else
-        *out = t;
+    CLV_TRY(read_options(options, clv_model_get_config(model), &all));
+    CLV_TRY(clv_train_ops_open(context, device, sizeof device, &ops));
+    const clv_status status = open_on(model, &all, ops, out);
+    if (status) {
+        clv_trainer_close(*out);
+        *out = NULL;
+        return status;
+    }
+    memcpy((*out)->device, device, sizeof device);
+    (*out)->is_reference = strcmp(device, "host") == 0;
+    return CLV_OK;
+}
+
+clv_status clv_trainer_open_twin(clv_trainer *t)
+{
+    clv_train_ops *ops;
+    CLV_TRY(clv_train_ops_plain(&ops));
+    clv_status status = open_on(t->model, &t->options, ops, &t->twin);
+    if (!status && t->net.bare_embed) { /* chosen behind the opening */
+        t->twin->net.bare_embed = true;
+        status = clv_trainer_choose_parts(t->twin);
+    }
+    if (!status) return CLV_OK;
+    clv_trainer_close(t->twin);
+    t->twin = NULL;
     return status;
 }
 
 void clv_trainer_close(clv_trainer *t)
 {
     if (!t) return;
+    clv_trainer_close(t->twin);
     if (t->ops) {
         void *const blocks[] = { t->net.weights, t->net.gradient, t->first, t->second };
         clv_room *const rooms[] = { &t->pooled,   &t->unit,   &t->g_pooled, &t->scores,
@@ -162,96 +194,8 @@ const char *clv_trainer_device(const clv_trainer *t)
     return t->device;
 }
 
-/* Pairs with all firsts before all seconds, so that both are matrices. */
-static clv_status arrange(clv_trainer *t, const int32_t **ids, const size_t **offsets, size_t texts)
+uint64_t clv_trainer_checked(const clv_trainer *t, uint64_t *repeated)
 {
-    const size_t tokens = (*offsets)[texts] - (*offsets)[0];
-    size_t used = 0;
-    if (!clv_reserve(&t->ids, &t->id_room, tokens + 1, sizeof *t->ids) ||
-        !clv_reserve(&t->offsets, &t->offset_room, texts + 1, sizeof *t->offsets))
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu tokens", tokens);
-    for (size_t i = 0; i < texts; ++i) {
-        const size_t from = i < texts / 2 ? 2 * i : 2 * (i - texts / 2) + 1;
-        const size_t count = (*offsets)[from + 1] - (*offsets)[from];
-        t->offsets[i] = used;
-        if (count) memcpy(t->ids + used, *ids + (*offsets)[from], count * sizeof *t->ids);
-        used += count;
-    }
-    t->offsets[texts] = used;
-    *ids = t->ids;
-    *offsets = t->offsets;
-    return CLV_OK;
-}
-
-static clv_status read_labels(clv_trainer *t, const int32_t *labels, size_t texts)
-{
-    const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
-    const size_t count = pairs ? texts / 2 : texts;
-    if (!clv_reserve(&t->label_list, &t->label_room, count + 1, sizeof *t->label_list))
-        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu labels", count);
-    for (size_t i = 0; i < count; ++i) {
-        t->label_list[i] = pairs ? (int32_t)i : labels[i];
-        if (!pairs && labels[i] != CLV_LABEL_IGNORED &&
-            (labels[i] < 0 || (size_t)labels[i] >= t->options.classes))
-            return clv_fail(CLV_E_ARGUMENT, "training: label %zu is %d, expected 0 to %zu or %d", i,
-                            (int)labels[i], t->options.classes - 1, CLV_LABEL_IGNORED);
-    }
-    return CLV_OK;
-}
-
-/* A batch on its way: checked, brought, through the net and its head. */
-static clv_status run(clv_trainer *t, const int32_t *ids, const size_t *offsets, size_t texts,
-                      const int32_t *labels, bool learns, clv_train_result *result)
-{
-    *result = (clv_train_result){ 0 };
-    const bool pairs = t && t->options.task == CLV_TRAIN_PAIRS;
-    if (!t || !offsets || !texts || (!labels && !pairs) || (offsets[texts] > offsets[0] && !ids))
-        return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
-    if (pairs && texts % 2)
-        return clv_fail(CLV_E_SHAPE, "training: %zu texts given, pairs are even", texts);
-    CLV_TRY(clv_texts_check("training", &t->net.config, ids, offsets, texts));
-    if (offsets[texts] == offsets[0])
-        return clv_fail(CLV_E_ARGUMENT, "training: a batch without tokens");
-    CLV_TRY(read_labels(t, labels, texts));
-    if (pairs) CLV_TRY(arrange(t, &ids, &offsets, texts));
-    CLV_TRY(clv_batch_fill(t->ops, &t->batch, ids, offsets, texts, NULL));
-    return clv_head_run(t, t->label_list, learns, result);
-}
-
-/* Slopes of words are 0 but for those of a step's texts; after one that failed they may not be. */
-static clv_status forget_all(clv_trainer *t)
-{
-    if (!t || !t->stale) return CLV_OK;
-    CLV_TRY(t->ops->clear(t->ops, (clv_mem){ t->net.gradient, 0 }, t->count));
-    t->stale = false;
-    return CLV_OK;
-}
-
-clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *offsets, size_t texts,
-                            const int32_t *labels, double rate, clv_train_result *result)
-{
-    clv_train_result found;
-    if (result) *result = (clv_train_result){ 0 };
-    if (!(rate >= 0) || isinf(rate))
-        return clv_fail(CLV_E_ARGUMENT, "training: a rate of %g, expected 0 or more", rate);
-    clv_status status = forget_all(t);
-    if (!status) status = run(t, ids, offsets, texts, labels, true, &found);
-    if (!status) status = clv_trainer_update(t, rate, &found);
-    if (!status) status = clv_net_forget(&t->net, &t->batch.batch);
-    if (status && t) {
-        t->stale = true;
-        return t->ops->fail(t->ops, status);
-    }
-    if (status) return status;
-    if (result) *result = found;
-    return CLV_OK;
-}
-
-clv_status clv_trainer_evaluate(clv_trainer *t, const int32_t *ids, const size_t *offsets,
-                                size_t texts, const int32_t *labels, clv_train_result *result)
-{
-    clv_train_result found;
-    const clv_status status = run(t, ids, offsets, texts, labels, false, &found);
-    if (result) *result = found;
-    return status && t ? t->ops->fail(t->ops, status) : status;
+    if (repeated) *repeated = t->repeated;
+    return t->checked;
 }

@@ -7,6 +7,8 @@
 
 #include <cleave/train.h>
 
+enum { CLV_TRAINER_CHECK_EVERY = 200 }; /* steps from check to check, unless told otherwise */
+
 /* Parameters that are changed together: next to each other, with or without decay. */
 typedef struct clv_trainable {
     size_t at, count;
@@ -26,7 +28,11 @@ struct clv_trainer {
     clv_trainable *parts;
     size_t part_count;
     uint64_t steps;
-    char frozen[65]; /* digest of the parameters that stay; "": not taken yet */
+    bool is_reference;          /* plain C itself */
+    clv_trainer *twin;          /* the same in plain C, which checks compare with; NULL: none yet */
+    bool looked;                /* a step was checked since the weights came */
+    uint64_t checked, repeated; /* steps */
+    char frozen[65];            /* digest of the parameters that stay; "": not taken yet */
     clv_batch_rooms batch;
     clv_room pooled, unit, g_pooled, scores, g_scores, labels, losses, g;
     int32_t *ids, *label_list; /* of pairs: firsts, then seconds */
@@ -40,5 +46,14 @@ clv_status clv_head_run(clv_trainer *trainer, const int32_t *labels, bool learns
 /* Which parameters are changed. */
 clv_status clv_trainer_choose_parts(clv_trainer *trainer);
 clv_status clv_trainer_update(clv_trainer *trainer, double rate, clv_train_result *result);
+/* The factor that shortens the gradient to `clip`; its length goes to the result. */
+clv_status clv_trainer_shorten(clv_trainer *trainer, clv_train_result *result, float *scale);
+/* What a step does to parameters [at, at + count) of a part. */
+clv_train_update clv_trainer_update_of(const clv_trainer *trainer, const clv_trainable *part,
+                                       float scale, double rate);
+clv_train_rule clv_trainer_rule(const clv_trainer *trainer);
+
+/* trainer->twin, with its own memory. */
+clv_status clv_trainer_open_twin(clv_trainer *trainer);
 
 #endif

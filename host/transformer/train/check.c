@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step on a device against the same step in plain C, from the same weights. */
+#include "host/transformer/train/check.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Numbers that are brought and compared at a time; the largest of them is what differences are
+ * measured by. */
+enum { CHUNK = 1 << 16, BLOCKS = 3 };
+static const double part_of_each = 1e-3, part_of_most = 1e-3, part_of_all = 1e-5;
+/* Where a rounding error decides which way a slope goes (the largest of a column). */
+static const double part_of_length = 0.02;
+
+typedef struct blocks {
+    void *all[BLOCKS]; /* weights, moments; NULL: the rule has none */
+} blocks;
+
+static blocks blocks_of(const clv_trainer *t)
+{
+    return (blocks){ { t->net.weights, t->first, t->second } };
+}
+
+bool clv_check_due(const clv_trainer *t)
+{
+    if (t->is_reference || !t->options.check_every) return false;
+    return !t->looked || t->steps % t->options.check_every == 0;
+}
+
+clv_status clv_check_begin(clv_trainer *t, bool *due)
+{
+    const clv_status status = t->twin ? CLV_OK : clv_trainer_open_twin(t);
+    if (status == CLV_E_MEMORY) {
+        clv_log(CLV_LOG_WARN, "no step is checked against plain C: %s", clv_error_message());
+        t->options.check_every = 0;
+        *due = false;
+        return CLV_OK;
+    }
+    CLV_TRY(status);
+    const blocks here = blocks_of(t), there = blocks_of(t->twin);
+    for (size_t i = 0; i < BLOCKS; ++i)
+        if (here.all[i])
+            CLV_TRY(t->ops->get(t->ops, (clv_mem){ here.all[i], 0 }, there.all[i], t->count));
+    t->twin->steps = t->steps;
+    t->looked = true;
+    return CLV_OK;
+}
+
+void clv_check_end(clv_trainer *t)
+{
+    clv_trainer_close(t->twin);
+    t->twin = NULL;
+    t->looked = false;
+}
+
+clv_status clv_check_undo(clv_trainer *t)
+{
+    const blocks here = blocks_of(t), there = blocks_of(t->twin);
+    for (size_t i = 0; i < BLOCKS; ++i)
+        if (here.all[i])
+            CLV_TRY(t->ops->put(t->ops, (clv_mem){ here.all[i], 0 }, there.all[i], t->count));
+    t->steps = t->twin->steps;
+    return CLV_OK;
+}
+
+/* ---- gradients ----------------------------------------------------------------------------------- */
+
+static double largest(const float *values, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; ++i)
+        if (fabs((double)values[i]) > most) most = fabs((double)values[i]);
+    return most;
+}
+
+/* NaN and infinity of plain C are the caller's to find: a rate that is too high makes them. */
+static bool slopes_same(const float *got, const float *want, size_t count, double room, bool jumps)
+{
+    const double most = largest(want, count);
+    double apart = 0, length = 0;
+    bool same = true;
+    for (size_t i = 0; i < count; ++i) {
+        if (!isfinite(want[i])) continue;
+        const double away = fabs((double)got[i] - (double)want[i]);
+        if (!(away <= part_of_each * fabs((double)want[i]) + part_of_most * most + room))
+            same = false;
+        apart += away * away;
+        length += (double)want[i] * (double)want[i];
+    }
+    return same || (jumps && sqrt(apart) <= part_of_length * sqrt(length));
+}
+
+static bool losses_same(double got, double want)
+{
+    return !isfinite(want) || fabs(got - want) <= 1e-4 * fabs(want) + 1e-5;
+}
+
+static clv_status compare_gradient(clv_trainer *t, float *got, bool *same)
+{
+    const bool jumps = t->net.config.pooling == CLV_MODEL_MAX;
+    float *want = t->twin->net.gradient;
+    const double room = part_of_all * largest(want, t->count);
+    for (size_t i = 0; i < t->part_count && *same; ++i)
+        for (size_t done = 0; done < t->parts[i].count && *same; done += CHUNK) {
+            const size_t at = t->parts[i].at + done;
+            const size_t count = CLV_MIN((size_t)CHUNK, t->parts[i].count - done);
+            CLV_TRY(t->ops->get(t->ops, (clv_mem){ t->net.gradient, at }, got, count));
+            *same = slopes_same(got, want + at, count, room, jumps);
+            if (*same) memcpy(want + at, got, count * sizeof *got);
+        }
+    return CLV_OK;
+}
+
+clv_status clv_check_gradient(clv_trainer *t, const clv_train_result *found,
+                              const clv_train_result *expected, bool *same)
+{
+    *same = found->counted == expected->counted && losses_same(found->loss, expected->loss);
+    if (!*same) return CLV_OK;
+    float *got = clv_alloc(CHUNK, sizeof *got);
+    if (!got) return clv_fail(CLV_E_MEMORY, "training: no memory for %d slopes", CHUNK);
+    const clv_status status = compare_gradient(t, got, same);
+    clv_free(got);
+    return status;
+}
+
+/* ---- new weights --------------------------------------------------------------------------------- */
+
+typedef struct chunk {
+    float *old[BLOCKS], *want[BLOCKS], *got[BLOCKS], *slopes;
+    size_t count;
+    double scale, rate;
+    bool adamw;
+} chunk;
+
+/* How far a result in single precision may be from plain C's: a few units of the largest number that
+ * went into it. */
+static bool numbers_same(const chunk *c, size_t which)
+{
+    for (size_t i = 0; i < c->count; ++i) {
+        const double want = (double)c->want[which][i], old = (double)c->old[which][i];
+        const double slope = fabs((double)c->slopes[i] * c->scale);
+        const double drive = c->old[1] ? fabs((double)c->old[1][i]) + slope : slope;
+        double room =
+            1e-5 * (fabs(want) + fabs(old) + (which == 2 ? slope * slope : slope)) + 1e-37;
+        if (which == 0)
+            room = 1e-6 * fabs(want) + 1e-3 * fabs(want - old) +
+                   c->rate * (c->adamw ? 1e-4 : 1e-5 * drive);
+        if (isfinite(want) && !(fabs((double)c->got[which][i] - want) <= room)) return false;
+    }
+    return true;
+}
+
+static clv_status compare_chunk(clv_trainer *t, const clv_train_update *update, chunk *c,
+                                bool *same)
+{
+    const blocks here = blocks_of(t), there = blocks_of(t->twin);
+    const clv_train_rule rule = clv_trainer_rule(t);
+    clv_train_update u = *update;
+    void **const places[BLOCKS] = { &u.weights, &u.first, &u.second };
+    c->count = u.count;
+    c->slopes = (float *)t->twin->net.gradient + u.at;
+    for (size_t i = 0; i < BLOCKS; ++i) {
+        c->old[i] = here.all[i] ? (float *)there.all[i] + u.at : NULL;
+        if (!here.all[i]) continue;
+        memcpy(c->want[i], c->old[i], u.count * sizeof(float));
+        CLV_TRY(t->ops->get(t->ops, (clv_mem){ here.all[i], u.at }, c->got[i], u.count));
+        *places[i] = c->want[i];
+    }
+    u.gradient = c->slopes;
+    u.at = 0;
+    CLV_TRY(t->twin->ops->update(t->twin->ops, &rule, &u));
+    for (size_t i = 0; i < BLOCKS && *same; ++i)
+        if (here.all[i]) *same = numbers_same(c, i);
+    return CLV_OK;
+}
+
+static clv_status compare_update(clv_trainer *t, double rate, chunk *c, bool *same)
+{
+    clv_train_result unused = { 0 };
+    float scale;
+    CLV_TRY(clv_trainer_shorten(t->twin, &unused, &scale));
+    c->scale = (double)scale;
+    c->rate = rate;
+    c->adamw = t->options.optimizer == CLV_OPTIMIZER_ADAMW;
+    for (size_t i = 0; i < t->part_count && *same; ++i)
+        for (size_t done = 0; done < t->parts[i].count && *same; done += CHUNK) {
+            clv_train_update u = clv_trainer_update_of(t, &t->parts[i], scale, rate);
+            u.at += done;
+            u.count = CLV_MIN((size_t)CHUNK, t->parts[i].count - done);
+            CLV_TRY(compare_chunk(t, &u, c, same));
+        }
+    return CLV_OK;
+}
+
+clv_status clv_check_update(clv_trainer *t, double rate, bool *same)
+{
+    chunk c = { 0 };
+    float *room = clv_alloc((size_t)2 * BLOCKS * CHUNK, sizeof *room);
+    *same = true;
+    if (!room) return clv_fail(CLV_E_MEMORY, "training: no memory for %d weights", CHUNK);
+    for (size_t i = 0; i < BLOCKS; ++i) {
+        c.want[i] = room + 2 * i * CHUNK;
+        c.got[i] = c.want[i] + CHUNK;
+    }
+    const clv_status status = compare_update(t, rate, &c, same);
+    clv_free(room);
+    return status;
+}

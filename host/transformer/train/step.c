@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps and evaluations of a trainer; a step that a check finds wrong is taken again. */
+#include "host/transformer/train/check.h"
+#include "host/transformer/train/trainer.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "host/transformer/encoder.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* As the caller gave it. */
+typedef struct batch {
+    const int32_t *ids, *labels;
+    const size_t *offsets;
+    size_t texts;
+} batch;
+
+/* Pairs with all firsts before all seconds, so that both are matrices. */
+static clv_status arrange(clv_trainer *t, const int32_t **ids, const size_t **offsets, size_t texts)
+{
+    const size_t tokens = (*offsets)[texts] - (*offsets)[0];
+    size_t used = 0;
+    if (!clv_reserve(&t->ids, &t->id_room, tokens + 1, sizeof *t->ids) ||
+        !clv_reserve(&t->offsets, &t->offset_room, texts + 1, sizeof *t->offsets))
+        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu tokens", tokens);
+    for (size_t i = 0; i < texts; ++i) {
+        const size_t from = i < texts / 2 ? 2 * i : 2 * (i - texts / 2) + 1;
+        const size_t count = (*offsets)[from + 1] - (*offsets)[from];
+        t->offsets[i] = used;
+        if (count) memcpy(t->ids + used, *ids + (*offsets)[from], count * sizeof *t->ids);
+        used += count;
+    }
+    t->offsets[texts] = used;
+    *ids = t->ids;
+    *offsets = t->offsets;
+    return CLV_OK;
+}
+
+static clv_status read_labels(clv_trainer *t, const int32_t *labels, size_t texts)
+{
+    const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
+    const size_t count = pairs ? texts / 2 : texts;
+    if (!clv_reserve(&t->label_list, &t->label_room, count + 1, sizeof *t->label_list))
+        return clv_fail(CLV_E_MEMORY, "training: no memory for %zu labels", count);
+    for (size_t i = 0; i < count; ++i) {
+        t->label_list[i] = pairs ? (int32_t)i : labels[i];
+        if (!pairs && labels[i] != CLV_LABEL_IGNORED &&
+            (labels[i] < 0 || (size_t)labels[i] >= t->options.classes))
+            return clv_fail(CLV_E_ARGUMENT, "training: label %zu is %d, expected 0 to %zu or %d", i,
+                            (int)labels[i], t->options.classes - 1, CLV_LABEL_IGNORED);
+    }
+    return CLV_OK;
+}
+
+/* All that is to be said against it, before anything is touched. */
+static clv_status check_batch(clv_trainer *t, const batch *b)
+{
+    const bool pairs = t->options.task == CLV_TRAIN_PAIRS;
+    if (!b->offsets || !b->texts || (!b->labels && !pairs) ||
+        (b->offsets[b->texts] > b->offsets[0] && !b->ids))
+        return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+    if (pairs && b->texts % 2)
+        return clv_fail(CLV_E_SHAPE, "training: %zu texts given, pairs are even", b->texts);
+    CLV_TRY(clv_texts_check("training", &t->net.config, b->ids, b->offsets, b->texts));
+    if (b->offsets[b->texts] == b->offsets[0])
+        return clv_fail(CLV_E_ARGUMENT, "training: a batch without tokens");
+    return CLV_OK;
+}
+
+/* A batch on its way: brought, through the net and its head. */
+static clv_status run(clv_trainer *t, const batch *b, bool learns, clv_train_result *result)
+{
+    const int32_t *ids = b->ids;
+    const size_t *offsets = b->offsets;
+    *result = (clv_train_result){ 0 };
+    CLV_TRY(read_labels(t, b->labels, b->texts));
+    if (t->options.task == CLV_TRAIN_PAIRS) CLV_TRY(arrange(t, &ids, &offsets, b->texts));
+    CLV_TRY(clv_batch_fill(t->ops, &t->batch, ids, offsets, b->texts, NULL));
+    return clv_head_run(t, t->label_list, learns, result);
+}
+
+/* Slopes of words are 0 but for those of a step's texts; after one that failed they may not be. */
+static clv_status forget_all(clv_trainer *t)
+{
+    if (!t || !t->stale) return CLV_OK;
+    CLV_TRY(t->ops->clear(t->ops, (clv_mem){ t->net.gradient, 0 }, t->count));
+    t->stale = false;
+    return CLV_OK;
+}
+
+static void tell_repeat(clv_trainer *t, const char *what)
+{
+    ++t->repeated;
+    clv_log(CLV_LOG_WARN,
+            "%s: the %s of step %" PRIu64 " differ from those of plain C; the step is taken again",
+            t->device, what, t->steps + 1);
+}
+
+static clv_status give_up(const clv_trainer *t, const char *what)
+{
+    return clv_fail(CLV_E_DEVICE,
+                    "%s: the %s of step %" PRIu64
+                    " differ from those of plain C, and do so when the step is "
+                    "taken again; the weights are those of the step before. Check the device with "
+                    "`cleave probe "
+                    "--check`, or compute without it (--mode=reference)",
+                    t->device, what, t->steps + 1);
+}
+
+/* The gradient, and that of plain C from the same weights. */
+static clv_status checked_gradient(clv_trainer *t, const batch *b, clv_train_result *found)
+{
+    clv_train_result expected;
+    bool same;
+    CLV_TRY(run(t->twin, b, true, &expected));
+    CLV_TRY(clv_check_gradient(t, found, &expected, &same));
+    if (same) return CLV_OK;
+    tell_repeat(t, "gradients");
+    CLV_TRY(t->ops->clear(t->ops, (clv_mem){ t->net.gradient, 0 }, t->count));
+    CLV_TRY(run(t, b, true, found));
+    CLV_TRY(clv_check_gradient(t, found, &expected, &same));
+    return same ? CLV_OK : give_up(t, "gradients");
+}
+
+/* The new weights, and those that plain C makes of the same gradient. */
+static clv_status checked_update(clv_trainer *t, double rate, clv_train_result *found)
+{
+    bool same;
+    CLV_TRY(clv_trainer_update(t, rate, found));
+    CLV_TRY(clv_check_update(t, rate, &same));
+    if (same) return CLV_OK;
+    CLV_TRY(clv_check_undo(t));
+    tell_repeat(t, "new weights");
+    CLV_TRY(clv_trainer_update(t, rate, found));
+    CLV_TRY(clv_check_update(t, rate, &same));
+    if (same) return CLV_OK;
+    CLV_TRY(clv_check_undo(t));
+    return give_up(t, "new weights");
+}
+
+static clv_status learn(clv_trainer *t, const batch *b, double rate, clv_train_result *found)
+{
+    bool due = clv_check_due(t);
+    if (due) CLV_TRY(clv_check_begin(t, &due));
+    CLV_TRY(run(t, b, true, found));
+    if (!due) {
+        CLV_TRY(clv_trainer_update(t, rate, found));
+        return clv_net_forget(&t->net, &t->batch.batch);
+    }
+    CLV_TRY(checked_gradient(t, b, found));
+    CLV_TRY(checked_update(t, rate, found));
+    ++t->checked;
+    CLV_TRY(clv_net_forget(&t->twin->net, &t->twin->batch.batch));
+    return clv_net_forget(&t->net, &t->batch.batch);
+}
+
+clv_status clv_trainer_step(clv_trainer *t, const int32_t *ids, const size_t *offsets, size_t texts,
+                            const int32_t *labels, double rate, clv_train_result *result)
+{
+    clv_train_result found;
+    const batch b = { ids, labels, offsets, texts };
+    if (result) *result = (clv_train_result){ 0 };
+    if (!(rate >= 0) || isinf(rate))
+        return clv_fail(CLV_E_ARGUMENT, "training: a rate of %g, expected 0 or more", rate);
+    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+    clv_status status = check_batch(t, &b);
+    if (!status) status = forget_all(t);
+    if (!status) status = learn(t, &b, rate, &found);
+    if (status) {
+        t->stale = true;
+        clv_check_end(t);
+        return t->ops->fail(t->ops, status);
+    }
+    if (result) *result = found;
+    return CLV_OK;
+}
+
+clv_status clv_trainer_evaluate(clv_trainer *t, const int32_t *ids, const size_t *offsets,
+                                size_t texts, const int32_t *labels, clv_train_result *result)
+{
+    clv_train_result found = { 0 };
+    const batch b = { ids, labels, offsets, texts };
+    if (result) *result = found;
+    if (!t) return clv_fail(CLV_E_ARGUMENT, "training: a NULL, or no text");
+    clv_status status = check_batch(t, &b);
+    if (!status) status = run(t, &b, false, &found);
+    if (status) return t->ops->fail(t->ops, status);
+    if (result) *result = found;
+    return CLV_OK;
+}

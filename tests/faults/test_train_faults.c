@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training on a device that brings or holds wrong bits: the weights are those of a run without faults,
+ * or the step fails and they are those before it. */
+#include "job_test.h"
+
+#include "base/alloc.h"
+#include "host/transformer/train/trainer.h"
+
+#include <cleave/log.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLASSES = 3, STEPS = 4, MOST = 64 * 1024 };
+static const int32_t labels[JOB_TEXTS] = { 0, 2, 1 };
+
+typedef struct learnt {
+    float weights[MOST];
+    uint64_t checked, repeated;
+} learnt;
+
+static size_t warnings;
+
+static void count_warning(clv_log_level level, const char *text, void *user)
+{
+    (void)user;
+    warnings += level == CLV_LOG_WARN && strstr(text, "again") != NULL;
+}
+
+static clv_context *context_of_device(void)
+{
+    return job_test_context(&(clv_context_options){ .size = sizeof(clv_context_options),
+                                                    .cache_dir = "",
+                                                    .no_tuning = true,
+                                                    .no_qualification = true });
+}
+
+static clv_trainer *trainer_of(clv_context *context, const clv_model *model, uint64_t every)
+{
+    clv_trainer *t;
+    const clv_trainer_options options = { .size = sizeof options,
+                                          .classes = CLASSES,
+                                          .decay = 0.01,
+                                          .clip = 0.5,
+                                          .seed = 4,
+                                          .check_every = every,
+                                          .check_every_given = true };
+    EXPECT_OK(clv_trainer_open(context, model, &options, &t));
+    return t;
+}
+
+static clv_status step(clv_trainer *t)
+{
+    return clv_trainer_step(t, job_test_ids, job_test_offsets, JOB_TEXTS, labels, 1e-2, NULL);
+}
+
+static void take_weights(clv_trainer *t, learnt *out)
+{
+    assert_true(t->count <= MOST);
+    EXPECT_OK(t->ops->get(t->ops, (clv_mem){ t->net.weights, 0 }, out->weights, t->count));
+    out->checked = clv_trainer_checked(t, &out->repeated);
+}
+
+static void train(const clv_model *model, uint64_t every, const char *faults, learnt *out)
+{
+    clv_context *context = context_of_device();
+    job_test_faults(faults);
+    clv_trainer *t = trainer_of(context, model, every);
+    for (int i = 0; i < STEPS; ++i)
+        EXPECT_OK(step(t));
+    memset(out, 0, sizeof *out);
+    take_weights(t, out);
+    const unsigned long reads = job_test_stats().injected;
+    job_test_faults("");
+    clv_trainer_close(t);
+    job_test_close(context);
+    if (reads) out->repeated += MOST; /* a fault happened */
+}
+
+static void checks_change_no_bit(void **state)
+{
+    (void)state;
+    static learnt with, without;
+    clv_model *model = job_test_model(2);
+    train(model, 0, "", &without);
+    train(model, 2, "", &with);
+    assert_int_equal(without.checked, 0);
+    assert_int_equal(with.checked, 2);
+    assert_int_equal(with.repeated, 0);
+    assert_memory_equal(with.weights, without.weights, sizeof with.weights);
+    clv_model_close(model);
+}
+
+/* Whatever read is wrong, of a step with or without a check, or of the weights. */
+static void a_wrong_read_changes_no_weight(void **state)
+{
+    (void)state;
+    static learnt want, got;
+    unsigned long k = 1, runs = 0, untold = 0;
+    clv_model *model = job_test_model(1);
+    train(model, 3, "", &want);
+    clv_log_set(CLV_LOG_WARN, count_warning, NULL);
+    for (bool met = true; met; k += 1 + k / 12, ++runs) {
+        char faults[32];
+        snprintf(faults, sizeof faults, "wrong=%lu", k);
+        warnings = 0;
+        train(model, 3, faults, &got);
+        untold += !warnings;
+        if (!warnings) printf("%s: not told\n", faults);
+        met = got.repeated >= MOST;
+        if (memcmp(got.weights, want.weights, sizeof got.weights) != 0)
+            fail_msg("%s: other weights", faults);
+    }
+    clv_log_set(CLV_LOG_NONE, NULL, NULL);
+    printf("%lu runs, reads up to %lu\n", runs, k);
+    assert_true(runs > 40);
+    assert_true(untold <= 4); /* three of the choice of kernels; the last run met none */
+    clv_model_close(model);
+}
+
+/* ---- what a device computes wrong: the ops lie in the place of a kernel -------------------------- */
+
+static struct {
+    clv_status (*linear_back)(clv_train_ops *ops, const clv_train_linear *call);
+    clv_status (*update)(clv_train_ops *ops, const clv_train_rule *rule,
+                         const clv_train_update *update);
+    size_t calls, wrong_from, wrong_to;
+} lie;
+
+/* Flips the highest bit of an exponent: the number becomes much larger. */
+static clv_status flip(clv_train_ops *ops, void *memory, size_t at)
+{
+    uint32_t bits;
+    CLV_TRY(ops->get(ops, (clv_mem){ memory, at }, &bits, 1));
+    bits ^= 1u << 30;
+    return ops->put(ops, (clv_mem){ memory, at }, &bits, 1);
+}
+
+static bool lies(void)
+{
+    ++lie.calls;
+    return lie.calls >= lie.wrong_from && lie.calls < lie.wrong_to;
+}
+
+static clv_status lying_linear_back(clv_train_ops *ops, const clv_train_linear *call)
+{
+    CLV_TRY(lie.linear_back(ops, call));
+    return call->dw.memory && lies() ? flip(ops, call->dw.memory, call->dw.at + 5) : CLV_OK;
+}
+
+static clv_status lying_update(clv_train_ops *ops, const clv_train_rule *rule,
+                               const clv_train_update *update)
+{
+    CLV_TRY(lie.update(ops, rule, update));
+    return lies() ? flip(ops, update->weights, update->at + update->count / 2) : CLV_OK;
+}
+
+static void lie_from(clv_trainer *t, bool updates, size_t from, size_t to)
+{
+    lie.linear_back = t->ops->linear_back;
+    lie.update = t->ops->update;
+    lie.calls = 0, lie.wrong_from = from, lie.wrong_to = to;
+    if (updates)
+        t->ops->update = lying_update;
+    else
+        t->ops->linear_back = lying_linear_back;
+}
+
+static void tell_truth(clv_trainer *t)
+{
+    t->ops->linear_back = lie.linear_back;
+    t->ops->update = lie.update;
+}
+
+static void a_wrong_sum_is_computed_again(bool updates)
+{
+    static learnt want, got;
+    clv_model *model = job_test_model(1);
+    size_t repeated = 0, k = 1;
+    for (bool met = true; met; ++k) {
+        clv_context *context = context_of_device();
+        clv_trainer *t = trainer_of(context, model, 1);
+        lie_from(t, updates, k, k + 1);
+        EXPECT_OK(step(t));
+        met = lie.calls >= k;
+        take_weights(t, &got);
+        if (met) {
+            assert_int_equal(got.repeated, 1);
+            ++repeated;
+        }
+        tell_truth(t);
+        clv_trainer_close(t);
+        clv_trainer *honest = trainer_of(context, model, 0);
+        EXPECT_OK(step(honest));
+        take_weights(honest, &want);
+        assert_memory_equal(got.weights, want.weights, sizeof got.weights);
+        clv_trainer_close(honest);
+        job_test_close(context);
+    }
+    printf("%zu wrong results, each noticed\n", repeated);
+    assert_true(repeated >= (updates ? 10 : 5));
+    clv_model_close(model);
+}
+
+static void a_wrong_gradient_is_computed_again(void **state)
+{
+    (void)state;
+    a_wrong_sum_is_computed_again(false);
+}
+
+static void a_wrong_update_is_computed_again(void **state)
+{
+    (void)state;
+    a_wrong_sum_is_computed_again(true);
+}
+
+static void a_device_that_stays_wrong_is_refused(void **state)
+{
+    (void)state;
+    static learnt before, after;
+    for (int updates = 0; updates < 2; ++updates) {
+        clv_model *model = job_test_model(1);
+        clv_context *context = context_of_device();
+        clv_trainer *t = trainer_of(context, model, 1);
+        EXPECT_OK(step(t));
+        take_weights(t, &before);
+        lie_from(t, updates, 1, SIZE_MAX);
+        EXPECT_FAIL(CLV_E_DEVICE, "step 2 differ from those of plain C", step(t));
+        tell_truth(t);
+        take_weights(t, &after);
+        assert_memory_equal(before.weights, after.weights, sizeof before.weights);
+        assert_int_equal(clv_trainer_steps(t), 1);
+        EXPECT_OK(step(t)); /* and goes on where it was */
+        assert_int_equal(clv_trainer_steps(t), 2);
+        clv_trainer_close(t);
+        job_test_close(context);
+        clv_model_close(model);
+    }
+}
+
+static void all_reads_wrong_are_refused(void **state)
+{
+    (void)state;
+    clv_model *model = job_test_model(1);
+    clv_context *context = context_of_device();
+    clv_trainer *t = trainer_of(context, model, 0);
+    job_test_faults("wrong=0");
+    EXPECT_FAIL(
+        CLV_E_DEVICE, "each time",
+        t->ops->put(t->ops, (clv_mem){ t->net.weights, 0 }, (const float[4]){ 1, 2, 3, 4 }, 4));
+    job_test_faults("");
+    clv_trainer_close(t);
+    job_test_close(context);
+    clv_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checks_change_no_bit),
+        cmocka_unit_test(a_wrong_read_changes_no_weight),
+        cmocka_unit_test(a_wrong_gradient_is_computed_again),
+        cmocka_unit_test(a_wrong_update_is_computed_again),
+        cmocka_unit_test(a_device_that_stays_wrong_is_refused),
+        cmocka_unit_test(all_reads_wrong_are_refused),
+    };
+    job_test_begin();
+    return cmocka_run_group_tests_name("train_faults", tests, NULL, NULL);
+}
