@@ -56,7 +56,7 @@ static clv_status spectra_of_given(size_t count, bench_stars *out)
         place[arms] = clv_speclib_arm(&given.library, name);
         if (desi->present[k] && place[arms] < given.library.library.arm_count) arm_of[arms++] = k;
     }
-    if (!arms || desi->sdss) return clv_fail(CLV_E_SHAPE, "library and coadd share no arm");
+    if (!arms) return clv_fail(CLV_E_SHAPE, "library and coadd share no arm");
     if (room < count) {
         clv_free(items);
         items = clv_zalloc(count * arms, sizeof *items);

@@ -57,7 +57,7 @@ clv_status clv_resolution_rows(const float *raw, size_t nd, size_t pixels, doubl
     double *g = clv_alloc(nd * nd, sizeof *g), *sums = clv_alloc(pixels, sizeof *sums);
     size_t *swap = clv_alloc(nd, sizeof *swap);
     clv_status status = g && sums && swap ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory");
-    if (!status) {
+    if (!status && sigma_px > 0) {
         for (size_t i = 0; i < nd * nd; ++i) {
             const double u = ((double)(i / nd) - (double)(i % nd)) / sigma_px;
             g[i] = exp(-0.5 * u * u) / (sqrt(2 * 3.14159265358979323846) * sigma_px);
@@ -73,7 +73,7 @@ clv_status clv_resolution_rows(const float *raw, size_t nd, size_t pixels, doubl
             row[m] = inside ? (double)raw[(nd - 1 - m) * pixels + at - half] : 0;
             if (!isfinite(row[m])) row[m] = 0;
         }
-        solve_factored(g, swap, nd, row);
+        if (sigma_px > 0) solve_factored(g, swap, nd, row);
         for (size_t m = 0; m < nd; ++m)
             sums[k] += row[m];
     }

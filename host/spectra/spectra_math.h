@@ -29,7 +29,7 @@ void clv_spectra_basis(double x, unsigned terms, double *out);
 
 /* Rows of the resolution matrix made to act on a template that is smoothed by sigma_px already:
  * raw [diagonals,pixels] as DESI stores it, out [pixels,diagonals] with out[k][m] = R[k, k+m-half].
- * Rows that are all zero stay zero. CLV_E_MEMORY. */
+ * With sigma_px 0 they act on it as they are. Rows that are all zero stay zero. CLV_E_MEMORY. */
 clv_status clv_resolution_rows(const float *raw, size_t diagonals, size_t pixels, double sigma_px,
                                double *out);
 void clv_resolution_apply(const double *rows, size_t diagonals, size_t pixels, const double *in,

@@ -190,8 +190,8 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
     const double pixel = g->wavelength[1] - g->wavelength[0];
     const double of_arm = plan->library->arms[g->arm].sigma;
     const double width = of_arm > 0 ? of_arm : plan->options.library_sigma;
-    CLV_TRY(clv_resolution_rows(in->resolution, plan->sizes.diagonals, g->pixels, width / pixel,
-                                d->resolution64));
+    CLV_TRY(clv_resolution_rows(in->resolution, plan->sizes.diagonals, g->pixels,
+                                in->resolution_is_final ? 0 : width / pixel, d->resolution64));
     for (size_t k = 0; k < g->pixels * plan->sizes.diagonals; ++k)
         d->resolution[g->first * plan->sizes.diagonals + k] = (float)d->resolution64[k];
     return CLV_OK;

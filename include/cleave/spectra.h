@@ -9,7 +9,7 @@ CLV_BEGIN_DECLS
 
 enum {
     CLV_SPECTRA_MAX_LAYERS = 8,   /**< of a network */
-    CLV_SPECTRA_MAX_SPECTRA = 12, /**< of one star */
+    CLV_SPECTRA_MAX_SPECTRA = 36, /**< of one star */
     CLV_SPECTRA_MAX_TERMS = 15,   /**< of the continuum */
     CLV_SPECTRA_PARAMETERS = 4,   /**< teff, logg, feh, alpha */
     CLV_SPECTRA_UNKNOWNS = 6,     /**< velocity and vsini before them */
@@ -79,6 +79,9 @@ typedef struct clv_spectrum {
     double unit; /**< what flux is to be multiplied by; 0: 1. For fluxes whose inverse squares float
                       cannot hold (1e-25 has 1e+50). The fit does not depend on it, except that
                       neg2logl is that of flux * unit; models are in the numbers of flux. */
+    bool
+        resolution_is_final; /**< resolution acts on the library's templates as they are; false: their
+                                   own Gaussian is taken out of it first, as DESI's matrices need it */
 } clv_spectrum;
 
 /** Every star has the same number of spectra, with the same wavelengths at the same place. */

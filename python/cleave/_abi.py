@@ -133,7 +133,7 @@ LinkOptions = _struct("clv_link_options", [
 
 # ---- spectra.h
 
-MAX_LAYERS, MAX_SPECTRA = 8, 12
+MAX_LAYERS, MAX_SPECTRA = 8, 36
 SpectraArm = _struct("clv_spectra_arm", [
     ("name", char_p), ("points", size_t), ("first", double), ("last", double),
     ("layers", size_t), ("width", size_t * (MAX_LAYERS + 1)), ("weight", void_p * MAX_LAYERS),
@@ -148,7 +148,7 @@ SpectraLibrary = _struct("clv_spectra_library", [
 Spectrum = _struct("clv_spectrum", [
     ("arm", size_t), ("pixels", size_t), ("wavelength", void_p), ("flux", void_p),
     ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t),
-    ("unit", double)], "spectra.h")
+    ("unit", double), ("resolution_is_final", boolean)], "spectra.h")
 SpectraStars = _struct("clv_spectra_stars", [
     ("size", size_t), ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
 SpecfitOptions = _struct("clv_specfit_options", [

@@ -62,7 +62,7 @@ def without_files(cleave, folder):
     wrong += refuses(cleave, "--save-every", text, "--library", folder, "-o", out, "--save-every", "0")
     wrong += refuses(cleave, "--npoly", text, "--library", folder, "-o", out, "--npoly", "16")
     wrong += refuses(cleave, "lib.json", text, "--library", folder, "-o", out)
-    wrong += refuses(cleave, "COADD", "--library", folder, "-o", out)
+    wrong += refuses(cleave, "SPECTRA", "--library", folder, "-o", out)
     if os.path.exists(out):
         wrong.append("a failed run left its output")
     return wrong

@@ -53,13 +53,22 @@ static size_t true_record(const uint8_t *data, size_t size, uint8_t *out)
 
 static void try_journal(const char *path, bool models)
 {
-    clv_desi desi = { .rows = STARS };
+    specfit_input input = { .desi.rows = STARS, .column = { 0, SIZE_MAX, SIZE_MAX } };
+    specfit_place places[STARS];
     specfit_row rows[STARS] = { { 0 } };
-    const specfit_table table = { .desi = &desi, .count = STARS, .rows = rows, .slots = 1 };
+    const specfit_table table = { .input_count = 1,
+                                  .inputs = &input,
+                                  .columns = 1,
+                                  .count = STARS,
+                                  .rows = rows,
+                                  .place_count = STARS,
+                                  .places = places };
+    for (size_t i = 0; i < STARS; ++i)
+        places[i] = (specfit_place){ 0, i }, rows[i].first = i, rows[i].count = 1;
     clv_fits_rows file = { .file = -1 };
     specfit_journal journal;
     size_t done;
-    desi.wavelength[0].shape[0] = PIXELS;
+    input.desi.wavelength[0].shape[0] = PIXELS;
     if (specfit_journal_open(path, identity, models, &table, models ? &file : NULL, &journal,
                              &done)) {
         FUZZ_CHECK(journal.file < 0 && !journal.path);

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "host/io/tables/spectrum.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -353,14 +354,24 @@ static void sdss_spectrum(void **state)
 {
     (void)state;
     enum { POINTS = 2600 };
-    clv_desi d;
-    EXPECT_OK(clv_desi_open(test_data("specfit/real/spec-0266-51602-0031.fits"), &d));
-    assert_true(d.sdss && d.rows == 1 && d.present[0]);
-    const size_t n = d.wavelength[0].shape[0];
-    const double *wave = d.wavelength[0].data;
+    clv_one_spectrum d;
+    EXPECT_OK(clv_one_spectrum_read(test_data("specfit/real/spec-0266-51602-0031.fits"), &d));
+    assert_string_equal(d.kind, "SDSS table");
+    assert_true(d.plate == 266 && d.mjd == 51602 && d.fiber == 31 && d.medium == CLV_MEDIUM_VACUUM);
+    assert_true(fabs(d.ra - 147.32107) < 1e-6 && fabs(d.dec + 0.0065757249) < 1e-9);
+    const size_t n = d.pixels;
+    const double *wave = d.wavelength;
+    size_t good = 0;
+    for (size_t k = 0; k < n; ++k)
+        good += d.error[k] > 0, assert_true(d.lsf[k] > 0.5 && d.lsf[k] < 2);
     assert_true(n > 3500 && wave[0] > 3700 && wave[0] < 3900 && wave[n - 1] > 9000);
     assert_true(fabs(log10(wave[1] / wave[0]) - 1e-4) < 1e-6); /* told in float32 */
-    static float weight[4 * POINTS], bias[POINTS], ccf[2048];
+    static float weight[4 * POINTS], bias[POINTS], ccf[2048], flux[4000], ivar[4000];
+    assert_true(n <= 4000 && good > 3500);
+    for (size_t k = 0; k < n; ++k) {
+        flux[k] = (float)d.flux[k];
+        ivar[k] = d.error[k] > 0 ? (float)(1 / (d.error[k] * d.error[k])) : 0;
+    }
     for (size_t i = 0; i < POINTS; ++i)
         weight[4 * i] = 0.01f * (float)(i % 7), bias[i] = 0.1f * sinf(0.03f * (float)i);
     const double parameters[4] = { 6000, 4, -1, 0 };
@@ -380,11 +391,7 @@ static void sdss_spectrum(void **state)
                                   .ccf_log1 = log(wave[n - 1]),
                                   .ccf_spline_kms = 3000 };
     const clv_spectra_library one = { sizeof(clv_spectra_library), 1, &arm, 1, parameters };
-    const clv_spectrum spectrum = { .pixels = n,
-                                    .wavelength = wave,
-                                    .flux = d.one[0].data,
-                                    .ivar = d.one[1].data,
-                                    .mask = d.one[2].data };
+    const clv_spectrum spectrum = { .pixels = n, .wavelength = wave, .flux = flux, .ivar = ivar };
     const clv_spectra_stars stars = { sizeof(clv_spectra_stars), 1, 1, &spectrum };
     const clv_context_options o = { .size = sizeof(clv_context_options), .cache_dir = "" };
     clv_context *context;
@@ -396,7 +403,7 @@ static void sdss_spectrum(void **state)
     assert_true(isfinite(got.neg2logl) && got.chisq[0] > 0 && got.pixels[0] > 3000);
     assert_true(got.signal_to_noise[0] > 1 && !(got.warnings & CLV_SPECFIT_BAD_SPECTRUM));
     clv_context_free(context);
-    clv_desi_clear(&d);
+    clv_one_spectrum_clear(&d);
 }
 
 int main(int argc, char **argv)

@@ -10,41 +10,79 @@
 #include "host/io/tables/desi.h"
 #include "host/io/tables/redrock.h"
 #include "host/io/tables/speclib.h"
+#include "host/io/tables/spectrum.h"
 
-enum { SPECFIT_IGNORED = 16 };
+enum {
+    SPECFIT_IGNORED = 16,
+    SPECFIT_COLUMNS = 12, /* arms of the library that a run may use */
+    SPECFIT_MOST_FILES = 100000
+};
+
+/* What --combine says. */
+enum { SPECFIT_ALONE, SPECFIT_BY_TARGET, SPECFIT_ALL_ONE };
 
 typedef struct specfit_args {
-    const char *spectra; /* the file */
+    const char *spectra; /* the first file, as the user named it */
     const char *library, *output, *models, *plots, *config, *gpu_devices, *targets, *targets_file,
-        *redshifts, *ignore;
+        *redshifts, *ignore, *arm, *barycentric;
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
     double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom; of an arm: 0, when it is sigma0 */
     bool min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include, zbest_select,
         resume;
-    int resolution;
+    int resolution, combine, medium;
+    double resolving_power;              /* 0: not given */
+    double velocity_added;               /* km/s, of --barycentric; NaN: what headers say */
     double ignored[2 * SPECFIT_IGNORED]; /* Angstrom, of --ignore or of the file's kind */
     size_t ignored_count;
     double reject;
     cli_common common;
 } specfit_args;
 
-/* One row of the output: which spectrum of the file, and its fit. */
+/* A file. A single spectrum is one row, cut into pieces for the arms of the library; its numbers are read again when
+ * it is fitted. */
+typedef struct specfit_input {
+    char *path;
+    clv_desi desi;
+    bool single;
+    size_t column[CLV_DESI_ARMS]; /* of the table: the library's arm; SIZE_MAX: left out */
+    size_t from[CLV_DESI_ARMS];   /* single: first pixel of the piece */
+    size_t diagonals;             /* single: of its resolution matrix; 0: none */
+    clv_redshift *redshifts;      /* [desi.rows]; NULL: no such file */
+} specfit_input;
+
+/* One spectrum of a file, with all its arms. */
+typedef struct specfit_place {
+    size_t input, row;
+} specfit_place;
+
+/* One row of the output: which spectra belong to the star, and its fit. */
 typedef struct specfit_row {
-    size_t row;
+    size_t first, count; /* in table->places */
     clv_specfit_result fit;
 } specfit_row;
 
 typedef struct specfit_table {
-    clv_desi *desi;
-    size_t count;
+    size_t input_count;
+    specfit_input *inputs;
+    bool plain;     /* one DESI file, every spectrum a star of its own: rvspecfit's table */
+    size_t columns; /* arms that are used */
+    clv_spectra_arm arms[SPECFIT_COLUMNS];
+    char suffix[SPECFIT_COLUMNS][24]; /* of column names: B, R, Z, or the arm's name */
+    size_t count, place_count;
     specfit_row *rows;
-    size_t slots;                 /* spectra a star */
-    size_t arm_of[CLV_DESI_ARMS]; /* arm of the file, by slot */
-    clv_redshift *redshifts;      /* [desi->rows]; NULL: no such file */
+    specfit_place *places;
     char *redshift_file;
 } specfit_table;
+
+/* A spectrum of a star: results have them by this order. */
+typedef struct specfit_slot {
+    const specfit_input *input;
+    size_t row, arm, column;
+    size_t pixels;
+    const double *wavelength;
+} specfit_slot;
 
 /* ---- settings.c ---- */
 /* --config: what an option has set stays. CLI_OK or the exit code. */
@@ -56,6 +94,46 @@ typedef struct specfit_ids {
 /* --targets and --targets-file. CLI_OK or the exit code. */
 int specfit_read_ids(const specfit_args *args, specfit_ids *list);
 
+/* ---- inputs.c ---- */
+/* The files that the operands name: paths, patterns, @FILE with a path on each line. */
+int specfit_open_inputs(const specfit_args *args, char *const *operands, int count,
+                        specfit_table *table);
+/* Which arms of the library take which wavelengths, and in which columns they are told. */
+int specfit_match(const specfit_args *args, const clv_speclib *library, specfit_table *table);
+/* A single spectrum as this run wants it: in vacuum, at rest in the barycentre. */
+clv_status specfit_read_single(const specfit_args *args, const char *path,
+                               clv_one_spectrum *spectrum);
+void specfit_table_clear(specfit_table *table);
+
+/* ---- slots.c ---- */
+/* The spectra of a star; their number. */
+size_t specfit_slots(const specfit_table *table, const specfit_row *row,
+                     specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA]);
+/* What the file says of the star's first spectrum. */
+const clv_desi_row *specfit_about(const specfit_table *table, const specfit_row *row);
+
+/* ---- batch.c ---- */
+/* Spectra of neighbouring stars of the table in memory. Zero-initialise; read, clear. */
+typedef struct specfit_piece {
+    size_t input;
+    clv_desi_block block; /* rows of a DESI file, or the pieces of a single spectrum */
+    double unit[CLV_DESI_ARMS];
+} specfit_piece;
+
+typedef struct specfit_batch {
+    size_t count;
+    specfit_piece *pieces;
+} specfit_batch;
+
+/* How many stars from `from` on, at most `most`, can be fitted in one job: they have the same wavelengths. */
+size_t specfit_batch_length(const specfit_table *table, size_t from, size_t most);
+clv_status specfit_batch_read(const specfit_args *args, const specfit_table *table, size_t from,
+                              size_t count, specfit_batch *batch);
+/* What the fit is given of a slot. */
+clv_spectrum specfit_batch_spectrum(const specfit_table *table, const specfit_batch *batch,
+                                    const specfit_slot *slot);
+void specfit_batch_clear(specfit_batch *batch);
+
 /* ---- select.c ---- */
 /* Whether a comma list of numbers holds `id`. */
 bool specfit_is_listed(const char *list, int64_t id);
@@ -65,6 +143,11 @@ int specfit_select(const specfit_args *args, specfit_table *table);
 /* ---- write.c ---- */
 /* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */
 int specfit_write(const specfit_args *args, const specfit_table *table);
+/* HDUs before and behind those of the models. */
+clv_status specfit_head_of_models(const specfit_table *table, clv_fits_table *head);
+clv_status specfit_tail_of_models(const specfit_table *table, clv_fits_table *tail);
+
+/* ---- models.c ---- */
 /* Models go to their file block by block: a coadd of thousands of stars is never in memory. */
 int specfit_models_begin(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
 int specfit_models_put(const specfit_table *table, size_t from, size_t count, clv_fits_rows *file);
@@ -76,9 +159,9 @@ void specfit_tell(const specfit_args *args, const specfit_table *table, const cl
                   double seconds);
 
 /* ---- plot.c ---- */
-/* A picture of one star; block holds its spectra. */
+/* A picture of one star; the batch holds its spectra. */
 int specfit_plot(const specfit_args *args, const specfit_table *table, const specfit_row *row,
-                 const clv_desi_block *block);
+                 const specfit_batch *batch);
 int specfit_plot_summary(const specfit_args *args, const specfit_table *table);
 
 /* ---- journal.c: finished stars of a run that may be killed ---- */

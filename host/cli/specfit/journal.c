@@ -96,6 +96,20 @@ static void add_arm(clv_text *text, const clv_spectra_arm *arm, size_t templates
     clv_text_clear(&all);
 }
 
+/* One digest of all files, so that a long list does not make a long identity. */
+static clv_status add_spectra(clv_text *out, const specfit_table *t)
+{
+    clv_text all = { 0 };
+    clv_status status = CLV_OK;
+    if (t->input_count == 1) return add_file(out, "spectra", t->inputs[0].path);
+    for (size_t i = 0; i < t->input_count && !status; ++i)
+        status = add_file(&all, "file", t->inputs[i].path);
+    if (!status) add_digest(out, "spectra", clv_text_get(&all), all.length);
+    out->failed |= all.failed;
+    clv_text_clear(&all);
+    return status;
+}
+
 clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
                             const clv_spectra_library *library, const clv_context *context,
                             clv_text *out)
@@ -120,15 +134,20 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
     for (size_t i = 0; i < 2 * a->ignored_count; ++i)
         clv_text_add(out, " %.17g", a->ignored[i]);
     clv_text_add(out, "\n");
-    CLV_TRY(add_file(out, "spectra", a->spectra));
-    for (size_t i = 0; i < t->slots; ++i)
+    clv_text_add(out, "spectra_options combine %d medium %d velocity %.17g power %.17g\n",
+                 a->combine, a->medium, a->velocity_added, a->resolving_power);
+    CLV_TRY(add_spectra(out, t));
+    for (size_t i = 0; i < t->columns; ++i)
         add_arm(out, &library->arms[i], library->ccf_count);
     add_digest(out, "starts", library->ccf_parameters, library->ccf_count * 4 * sizeof(double));
-    uint64_t *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
+    uint64_t *rows = clv_alloc(CLV_MAX(2 * t->place_count + t->count, (size_t)1), sizeof *rows);
     if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal");
+    size_t n = 0;
     for (size_t i = 0; i < t->count; ++i)
-        rows[i] = t->rows[i].row;
-    add_digest(out, "selection", rows, t->count * sizeof *rows);
+        rows[n++] = t->rows[i].count;
+    for (size_t i = 0; i < t->place_count; ++i)
+        rows[n++] = t->places[i].input, rows[n++] = t->places[i].row;
+    add_digest(out, "selection", rows, n * sizeof *rows);
     clv_free(rows);
     return out->failed ? clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal") : CLV_OK;
 }
@@ -171,12 +190,14 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
 }
 
 /* Bytes of the models behind the results of a record; SIZE_MAX: they do not fit. */
-static size_t models_at(const specfit_table *t, const unsigned char *bytes, size_t left,
-                        const float *model[CLV_DESI_ARMS])
+static size_t models_at(const specfit_table *t, const specfit_row *row, const unsigned char *bytes,
+                        size_t left, const float *model[CLV_SPECTRA_MAX_SPECTRA])
 {
+    specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
+    const size_t spectra = specfit_slots(t, row, slots);
     size_t at = 0;
-    for (size_t s = 0; s < t->slots; ++s) {
-        const size_t length = t->desi->wavelength[t->arm_of[s]].shape[0] * sizeof(float);
+    for (size_t s = 0; s < spectra; ++s) {
+        const size_t length = slots[s].pixels * sizeof(float);
         model[s] = NULL;
         if (at >= left || bytes[at] > 1) return SIZE_MAX;
         if (!bytes[at++]) continue;
@@ -191,11 +212,12 @@ static size_t models_at(const specfit_table *t, const unsigned char *bytes, size
 static bool is_sound(const specfit_table *t, const record *r, const unsigned char *bytes)
 {
     const size_t fits = (size_t)r->count * sizeof(clv_specfit_result);
-    const float *model[CLV_DESI_ARMS];
+    const float *model[CLV_SPECTRA_MAX_SPECTRA];
     size_t at = fits;
     if (r->bytes < fits || (!r->models && r->bytes != fits)) return false;
     for (size_t i = 0; r->models && i < r->count; ++i) {
-        const size_t used = models_at(t, bytes + at, (size_t)r->bytes - at, model);
+        const size_t used =
+            models_at(t, &t->rows[r->from + i], bytes + at, (size_t)r->bytes - at, model);
         if (used == SIZE_MAX) return false;
         at += used;
     }
@@ -206,31 +228,29 @@ static clv_status keep_record(const specfit_table *t, const record *r, const uns
                               clv_fits_rows *models)
 {
     size_t at = (size_t)r->count * sizeof(clv_specfit_result);
-    float *room[CLV_DESI_ARMS] = { NULL }; /* aligned */
     clv_status status = CLV_OK;
-    for (size_t s = 0; s < t->slots; ++s) {
-        const size_t n = t->desi->wavelength[t->arm_of[s]].shape[0];
-        if (r->models && !(room[s] = clv_alloc(n, sizeof(float))))
-            status = clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal");
-    }
     for (size_t i = 0; i < r->count && !status; ++i) {
-        clv_specfit_result *fit = &t->rows[r->from + i].fit;
-        const float *model[CLV_DESI_ARMS] = { NULL };
-        memcpy(fit, bytes + i * sizeof *fit, sizeof *fit);
-        memset(fit->model, 0, sizeof fit->model);
+        specfit_row *row = &t->rows[r->from + i];
+        specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
+        const size_t spectra = specfit_slots(t, row, slots);
+        const float *model[CLV_SPECTRA_MAX_SPECTRA] = { NULL };
+        memcpy(&row->fit, bytes + i * sizeof row->fit, sizeof row->fit);
+        memset(row->fit.model, 0, sizeof row->fit.model);
         if (!r->models) continue;
-        at += models_at(t, bytes + at, (size_t)r->bytes - at, model);
-        for (size_t s = 0; s < t->slots; ++s) {
+        at += models_at(t, row, bytes + at, (size_t)r->bytes - at, model);
+        for (size_t s = 0; s < spectra && !status; ++s) {
             if (!model[s]) continue;
-            const size_t n = t->desi->wavelength[t->arm_of[s]].shape[0];
-            memcpy(room[s], model[s], n * sizeof(float));
-            fit->model[s] = room[s];
+            float *aligned = clv_alloc(slots[s].pixels, sizeof *aligned);
+            if (!aligned) status = clv_fail(CLV_E_MEMORY, "specfit: no memory for the journal");
+            if (aligned) memcpy(aligned, model[s], slots[s].pixels * sizeof *aligned);
+            row->fit.model[s] = aligned;
         }
-        if (models && specfit_models_put(t, (size_t)r->from + i, 1, models)) status = CLV_E_IO;
-        memset(fit->model, 0, sizeof fit->model);
+        if (!status && models && specfit_models_put(t, (size_t)r->from + i, 1, models))
+            status = CLV_E_IO;
+        for (size_t s = 0; s < spectra; ++s)
+            clv_free(row->fit.model[s]);
+        memset(row->fit.model, 0, sizeof row->fit.model);
     }
-    for (size_t s = 0; s < t->slots; ++s)
-        clv_free(room[s]);
     return status;
 }
 
@@ -321,6 +341,18 @@ clv_status specfit_journal_open(const char *path, const char *identity, bool wit
     return status;
 }
 
+static void add_models(const specfit_table *t, const specfit_row *row, clv_text *payload)
+{
+    specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
+    const size_t spectra = specfit_slots(t, row, slots);
+    for (size_t s = 0; s < spectra; ++s) {
+        const float *model = row->fit.model[s];
+        const unsigned char is = model != NULL;
+        clv_text_bytes(payload, &is, 1);
+        if (is) clv_text_bytes(payload, model, slots[s].pixels * sizeof *model);
+    }
+}
+
 clv_status specfit_journal_put(specfit_journal *j, const specfit_table *t, size_t from,
                                size_t count)
 {
@@ -331,14 +363,7 @@ clv_status specfit_journal_put(specfit_journal *j, const specfit_table *t, size_
         clv_text_bytes(&payload, &fit, sizeof fit);
     }
     for (size_t i = from; j->with_models && i < from + count; ++i)
-        for (size_t s = 0; s < t->slots; ++s) {
-            const float *model = t->rows[i].fit.model[s];
-            const unsigned char is = model != NULL;
-            clv_text_bytes(&payload, &is, 1);
-            if (is)
-                clv_text_bytes(&payload, model,
-                               t->desi->wavelength[t->arm_of[s]].shape[0] * sizeof *model);
-        }
+        add_models(t, &t->rows[i], &payload);
     clv_status status = payload.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", j->path) : CLV_OK;
     if (!status) {
         record r = { .mark = mark,

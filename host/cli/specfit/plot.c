@@ -108,19 +108,28 @@ static void name_x(clv_image *image, const frame *f, const char *name, double le
                    NULL);
 }
 
-static void draw_arm(clv_image *image, const specfit_table *t, size_t slot, const float *flux,
-                     const float *ivar, const float *model, long y)
+static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model, long y)
 {
-    const size_t arm = t->arm_of[slot], n = t->desi->wavelength[arm].shape[0];
-    const double *wave = t->desi->wavelength[arm].data;
+    const size_t n = s->pixels;
+    const double *wave = s->wavelength, unit = s->unit;
+    const float *ivar = s->ivar;
     frame f = { LEFT, y, WIDTH - LEFT - RIGHT, PANEL - RESIDUAL, 0, 1 };
     frame r = { LEFT, y + f.height, f.width, RESIDUAL, -5, 5 };
-    float *residual = clv_alloc(n, sizeof *residual);
+    float *residual = clv_alloc(n, sizeof *residual), *flux = clv_alloc(n, sizeof *flux);
+    for (size_t k = 0; flux && k < n; ++k)
+        flux[k] = (float)((double)s->flux[k] * unit);
+    if (!flux) {
+        clv_free(residual);
+        return;
+    }
     range_of(flux, n, &f.low, &f.high);
     line(image, &f, flux, n, data_colour);
     if (model) line(image, &f, model, n, model_colour);
     for (size_t k = 0; residual && k < n; ++k)
-        residual[k] = model && ivar[k] > 0 ? (flux[k] - model[k]) * sqrtf(ivar[k]) : NAN;
+        residual[k] =
+            model && ivar[k] > 0
+                ? (float)(((double)flux[k] - (double)model[k]) / unit * sqrt((double)ivar[k]))
+                : NAN;
     if (residual) line(image, &r, residual, n, good_colour);
     border(image, &f), border(image, &r);
     number(image, f.x - 4, y + 2, f.high, 1);
@@ -130,7 +139,7 @@ static void draw_arm(clv_image *image, const specfit_table *t, size_t slot, cons
     name_of_y(image, f.x + 6, y + 6, "flux (1e-17 erg / s / cm2 / Angstrom)");
     name_of_y(image, r.x + 6, r.y + 4, "(flux - model) / error");
     name_x(image, &r, "wavelength (Angstrom)", wave[0], wave[n - 1]);
-    clv_free(residual);
+    clv_free(residual), clv_free(flux);
 }
 
 static clv_status save(const specfit_args *a, const char *name, const clv_image *image)
@@ -143,32 +152,31 @@ static clv_status save(const specfit_args *a, const char *name, const clv_image 
 }
 
 int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_row *row,
-                 const clv_desi_block *b)
+                 const specfit_batch *b)
 {
     clv_image image = { 0 };
+    specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
     char text[256], name[48];
     const clv_specfit_result *f = &row->fit;
-    const size_t height = TOP + t->slots * (PANEL + GAP) + 4;
+    const size_t spectra = specfit_slots(t, row, slots), height = TOP + spectra * (PANEL + GAP) + 4;
+    const clv_desi_row *about = specfit_about(t, row);
+    const specfit_place *place = &t->places[row->first];
     clv_status status = clv_image_create(&image, WIDTH, height, white);
     if (status) return cli_status(cli_running(), status);
     snprintf(text, sizeof text,
              "%lld  v %.2f +- %.2f km/s  vsini %.1f  teff %.0f  logg %.2f  [Fe/H] %.2f  "
              "[a/Fe] %.2f  RVS_WARN %u",
-             (long long)t->desi->row[row->row].target, f->velocity, f->velocity_error, f->vsini,
-             f->teff, f->logg, f->feh, f->alpha, f->warnings);
+             (long long)about->target, f->velocity, f->velocity_error, f->vsini, f->teff, f->logg,
+             f->feh, f->alpha, f->warnings);
     clv_image_text(&image, LEFT, 8, 1, text, ink, NULL);
-    for (size_t k = 0; k < t->slots; ++k) {
-        const size_t arm = t->arm_of[k], n = t->desi->wavelength[arm].shape[0];
-        const size_t at = (row->row - b->first) * n;
-        const bool one = t->desi->sdss;
-        const float *flux =
-            one ? (const float *)t->desi->one[0].data : (const float *)b->flux[arm].data + at;
-        const float *ivar =
-            one ? (const float *)t->desi->one[1].data : (const float *)b->ivar[arm].data + at;
-        draw_arm(&image, t, k, flux, ivar, f->model[k], TOP + (long)(k * (PANEL + GAP)));
+    for (size_t k = 0; k < spectra; ++k) {
+        const clv_spectrum s = specfit_batch_spectrum(t, b, &slots[k]);
+        draw_arm(&image, &s, f->model[k], TOP + (long)(k * (PANEL + GAP)));
     }
-    snprintf(name, sizeof name, "%lld_row%zu.png", (long long)t->desi->row[row->row].target,
-             row->row);
+    if (t->input_count > 1)
+        snprintf(name, sizeof name, "star%zu.png", (size_t)(row - t->rows));
+    else
+        snprintf(name, sizeof name, "%lld_row%zu.png", (long long)about->target, place->row);
     status = save(a, name, &image);
     clv_image_clear(&image);
     return cli_status(cli_running(), status);

@@ -16,7 +16,7 @@
 #include <malloc.h>
 #endif
 
-enum { OWN_OPTIONS = 27, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 32, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -26,6 +26,17 @@ static void make_table(specfit_args *a, cli_option *table)
         { "config", CLI_TEXT, &a->config, "FILE", "rvspecfit's settings (key: value lines)" },
         { "resolution", CLI_CHOICE, &a->resolution, "off,on",
           "use the resolution matrices of the file [off]" },
+        { "resolving-power", CLI_DOUBLE, &a->resolving_power, "R",
+          "templates are convolved to wavelength / FWHM = R; not for DESI files" },
+        { "combine", CLI_CHOICE, &a->combine, "none,target,all",
+          "fit spectra together: those of a TARGETID or OBJECT, or all of them [none]" },
+        { "arm", CLI_TEXT, &a->arm, "NAME,...",
+          "arms of the library that single spectra belong to [those that cover them]" },
+        { "wavelengths", CLI_CHOICE, &a->medium, "auto,vacuum,air",
+          "of single spectra; auto: as the file says, else vacuum [auto]" },
+        { "barycentric", CLI_TEXT, &a->barycentric, "KMS|header",
+          "velocity to be added to those of single spectra, or the header's (VHELIO, BARYCORR, "
+          "BERV, ...) [0]" },
         { "starts", CLI_UINT, &a->starts, "N", "starts for each star, 1 to 8 [1]" },
         { "models", CLI_TEXT, &a->models, "FILE", "write the best fits as FITS" },
         { "plot", CLI_TEXT, &a->plots, "DIR", "write a picture of each star, and a summary" },
@@ -91,6 +102,9 @@ static int check_args(const specfit_args *a)
     if (a->resume && cli_is_stream(a->output))
         return cli_error(&cli_specfit, CLI_USAGE,
                          "--resume needs -o FILE: the journal is beside it");
+    if (!(a->resolving_power >= 0) || (a->resolving_power > 0 && a->resolving_power < 10))
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "--resolving-power: %g given, expected at least 10", a->resolving_power);
     if (!(a->max_vel > a->min_vel))
         return cli_error(
             &cli_specfit, CLI_USAGE,
@@ -110,12 +124,15 @@ static int check_args(const specfit_args *a)
 }
 
 /* --ignore, or what files of this kind have wrong. */
-static int read_ignored(specfit_args *a, const clv_desi *desi)
+static int read_ignored(specfit_args *a, const specfit_table *t)
 {
+    bool desi = false;
+    for (size_t i = 0; i < t->input_count; ++i)
+        desi |= !t->inputs[i].single;
     static const double dichroic[2] = { 4300, 4450 }; /* as rvspecfit has it for DESI */
     if (!a->ignore) {
-        if (!desi->sdss) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
-        a->ignored_count = !desi->sdss;
+        if (desi) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
+        a->ignored_count = desi;
         return CLI_OK;
     }
     for (const char *at = a->ignore; strcmp(a->ignore, "none") != 0 && at;) {
@@ -141,6 +158,36 @@ static int read_ignored(specfit_args *a, const clv_desi *desi)
     return CLI_OK;
 }
 
+/* --barycentric: a velocity, or NaN for the header's. */
+static int read_barycentric(specfit_args *a)
+{
+    a->velocity_added = 0;
+    if (!a->barycentric) return -1;
+    if (strcmp(a->barycentric, "header") == 0)
+        a->velocity_added = NAN;
+    else if (!clv_parse_double(a->barycentric, &a->velocity_added) ||
+             fabs(a->velocity_added) > 1000)
+        return cli_error(
+            &cli_specfit, CLI_USAGE,
+            "--barycentric: \"%s\" given, expected a velocity of at most 1000 km/s, or \"header\"",
+            a->barycentric);
+    return -1;
+}
+
+/* No output may be one of the files that patterns and lists have brought. */
+static int check_outputs(const specfit_args *a, const specfit_table *t)
+{
+    const char *const outputs[] = { a->output, a->models };
+    for (size_t i = 0; i < t->input_count; ++i)
+        for (size_t k = 0; k < CLV_LEN(outputs); ++k)
+            if (outputs[k] && !cli_is_stream(outputs[k]) &&
+                cli_same_file(outputs[k], t->inputs[i].path))
+                return cli_error(&cli_specfit, CLI_USAGE,
+                                 "%s is both an input and an output; give the output another name",
+                                 outputs[k]);
+    return CLI_OK;
+}
+
 /* What neither an option nor the settings have said. */
 static void set_defaults(specfit_args *a)
 {
@@ -151,51 +198,6 @@ static void set_defaults(specfit_args *a)
     if (isnan(a->sigma0)) a->sigma0 = 0.5;
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
         if (isnan(a->sigma_of[k])) a->sigma_of[k] = a->sigma0;
-}
-
-/* Which arms of the file the library has. */
-static int match_arms(const specfit_args *a, const clv_desi *desi, const clv_speclib *lib,
-                      specfit_table *t, clv_spectra_arm arms[CLV_DESI_ARMS])
-{
-    for (size_t k = 0; k < CLV_DESI_ARMS; ++k) {
-        char name[16];
-        if (!desi->present[k]) continue;
-        snprintf(name, sizeof name, desi->sdss ? "sdss1" : "desi_%c",
-                 clv_desi_arm_letters[k] - 'A' + 'a');
-        size_t arm = clv_speclib_arm(lib, name);
-        if (arm == lib->library.arm_count && desi->sdss) arm = clv_speclib_arm(lib, "sdss");
-        if (arm == lib->library.arm_count) {
-            cli_warn(&cli_specfit, "%s has no arm %s: these spectra are left out", a->library,
-                     name);
-            continue;
-        }
-        arms[t->slots] = lib->library.arms[arm];
-        arms[t->slots].sigma = a->sigma_of[k];
-        t->arm_of[t->slots++] = k;
-    }
-    if (!t->slots)
-        return cli_error(&cli_specfit, CLI_USAGE, "%s has none of the arms of the spectra",
-                         a->library);
-    return CLI_OK;
-}
-
-static clv_spectrum spectrum_of(const clv_desi *desi, const clv_desi_block *b, size_t arm,
-                                size_t library_arm, size_t row)
-{
-    const size_t n = desi->wavelength[arm].shape[0], i = row - b->first;
-    clv_spectrum s = { .arm = library_arm, .pixels = n, .wavelength = desi->wavelength[arm].data };
-    if (desi->sdss) {
-        s.flux = desi->one[0].data, s.ivar = desi->one[1].data, s.mask = desi->one[2].data;
-        return s;
-    }
-    s.flux = (const float *)b->flux[arm].data + i * n;
-    s.ivar = (const float *)b->ivar[arm].data + i * n;
-    if (b->mask[arm].data) s.mask = (const int32_t *)b->mask[arm].data + i * n;
-    if (b->resolution[arm].data) {
-        s.diagonals = b->resolution[arm].shape[1];
-        s.resolution = (const float *)b->resolution[arm].data + i * n * s.diagonals;
-    }
-    return s;
 }
 
 /* Progress over all blocks. */
@@ -213,12 +215,10 @@ static int show_progress(const char *job, size_t done, size_t total, void *user)
 
 /* Everything that a run holds. */
 typedef struct run_state {
-    clv_desi desi;
     clv_speclib library;
     clv_context *context;
     clv_report *report;
     specfit_table table;
-    clv_spectra_arm arms[CLV_DESI_ARMS]; /* by slot: those of the library that the file has */
     progress progress;
     clv_fits_rows models; /* file < 0: none, or finished */
     specfit_journal journal;
@@ -231,23 +231,34 @@ static int cancelled(const run_state *s, size_t done)
                      s->table.count);
 }
 
+/* The fit, with models in the unit of the file. */
+static void keep_fit(const clv_spectrum *items, size_t spectra, const clv_specfit_result *result,
+                     clv_specfit_result *fit)
+{
+    *fit = *result;
+    for (size_t s = 0; s < spectra; ++s)
+        for (size_t k = 0; fit->model[s] && items[s].unit != 1 && k < items[s].pixels; ++k)
+            fit->model[s][k] = (float)((double)fit->model[s][k] * items[s].unit);
+}
+
 static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to)
 {
-    const size_t count = to - from, slots = s->table.slots;
+    specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
     specfit_row *rows = s->table.rows + from;
-    clv_desi_block block;
-    const size_t first = rows[0].row, last = rows[count - 1].row;
-    int code = cli_input_status(
-        &cli_specfit, clv_desi_read(&s->desi, first, last - first + 1, a->resolution == 1, &block));
+    const size_t count = to - from, spectra = specfit_slots(&s->table, rows, slots);
+    specfit_batch batch;
+    int code =
+        cli_input_status(&cli_specfit, specfit_batch_read(a, &s->table, from, count, &batch));
     if (code) return code;
-    clv_spectrum *items = clv_zalloc(count * slots, sizeof *items);
+    clv_spectrum *items = clv_zalloc(CLV_MAX(count * spectra, (size_t)1), sizeof *items);
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
     if (!items || !results) code = cli_error(&cli_specfit, CLI_FAILED, "no memory for a block");
-    for (size_t i = 0; !code && i < count; ++i)
-        for (size_t k = 0; k < slots; ++k)
-            items[i * slots + k] =
-                spectrum_of(&s->desi, &block, s->table.arm_of[k], k, rows[i].row);
-    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), count, slots, items };
+    for (size_t i = 0; !code && i < count; ++i) {
+        specfit_slots(&s->table, &rows[i], slots);
+        for (size_t k = 0; k < spectra; ++k)
+            items[i * spectra + k] = specfit_batch_spectrum(&s->table, &batch, &slots[k]);
+    }
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), count, spectra, items };
     const clv_specfit_options options = {
         .size = sizeof options,
         .terms = (unsigned)a->npoly,
@@ -267,15 +278,15 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     };
     s->progress.before = from;
     clv_spectra_library library = s->library.library;
-    library.arms = s->arms, library.arm_count = slots;
+    library.arms = s->table.arms, library.arm_count = s->table.columns;
     if (!code)
         code = cli_status(&cli_specfit,
                           clv_specfit(s->context, &library, &stars, &options, results, s->report));
     for (size_t i = 0; !code && i < count; ++i)
-        rows[i].fit = results[i];
+        keep_fit(&items[i * spectra], spectra, &results[i], &rows[i].fit);
     for (size_t i = 0; !code && a->plots && i < count; ++i)
         code =
-            cli_interrupted() ? cancelled(s, from) : specfit_plot(a, &s->table, &rows[i], &block);
+            cli_interrupted() ? cancelled(s, from) : specfit_plot(a, &s->table, &rows[i], &batch);
     if (!code && a->models) code = specfit_models_put(&s->table, from, count, &s->models);
     if (!code && s->journal.file >= 0)
         code = cli_status(&cli_specfit, specfit_journal_put(&s->journal, &s->table, from, count));
@@ -283,7 +294,7 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     for (size_t i = 0; i < count; ++i)
         memset(rows[i].fit.model, 0, sizeof rows[i].fit.model);
     clv_free(items), clv_free(results);
-    clv_desi_block_clear(&block);
+    specfit_batch_clear(&batch);
     return code;
 }
 
@@ -292,7 +303,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
 {
     clv_text path = { 0 }, identity = { 0 };
     clv_spectra_library library = s->library.library;
-    library.arms = s->arms, library.arm_count = s->table.slots;
+    library.arms = s->table.arms, library.arm_count = s->table.columns;
     clv_text_add(&path, "%s.journal", a->output);
     clv_status status = specfit_identity(a, &s->table, &library, s->context, &identity);
     if (!status && path.failed) status = clv_fail(CLV_E_MEMORY, "specfit: no memory");
@@ -324,10 +335,7 @@ static int fit_all(const specfit_args *a, run_state *s)
     cli_bar_start(&s->progress.bar, &a->common, "stars");
     const size_t most = a->resume ? (size_t)a->save_every : BLOCK_ROWS;
     while (from < s->table.count && !code) {
-        size_t to = from + 1;
-        while (to < s->table.count && to - from < most &&
-               s->table.rows[to].row < s->table.rows[from].row + BLOCK_ROWS)
-            ++to;
+        const size_t to = from + specfit_batch_length(&s->table, from, most);
         code = cli_interrupted() ? cancelled(s, from) : fit_block(a, s, from, to);
         if (!code) from = to;
     }
@@ -409,15 +417,17 @@ static int run(int argc, char **argv)
     const cli_option *const tables[] = { own, common, NULL };
     int operands, code = cli_parse(&cli_specfit, tables, argc, argv, &operands);
     if (code >= 0) return code;
-    if ((code = cli_check_operands(&cli_specfit, "COADD.fits", operands, argv + 1)) >= 0)
-        return code;
+    if (operands < 1)
+        return cli_error(&cli_specfit, CLI_USAGE,
+                         "SPECTRA is missing: files of spectra, a pattern in quotes, or @FILE with "
+                         "a path on each line");
     if (a.config && (code = specfit_read_config(&a))) return code;
     set_defaults(&a);
-    if ((code = check_args(&a)) >= 0) return code;
+    if ((code = check_args(&a)) >= 0 || (code = read_barycentric(&a)) >= 0) return code;
 
-    a.spectra = argv[1];
+    a.spectra = argv[1][0] == '@' ? argv[1] + 1 : argv[1];
     char *beside = a.zbest_include || a.zbest_select ? clv_redshifts_beside(a.spectra) : NULL;
-    const cli_file inputs[] = { { "COADD", a.spectra, NULL },
+    const cli_file inputs[] = { { "SPECTRA", a.spectra, NULL },
                                 { "--config", a.config, NULL },
                                 { "--targets-file", a.targets_file, NULL },
                                 { "--redshifts", a.redshifts, NULL },
@@ -434,10 +444,10 @@ static int run(int argc, char **argv)
     const double started = clv_now();
     give_memory_back();
     code = cli_input_status(&cli_specfit, clv_speclib_read(a.library, &s.library));
-    if (!code) code = cli_input_status(&cli_specfit, clv_desi_open(argv[1], &s.desi));
-    s.table.desi = &s.desi;
-    if (!code) code = read_ignored(&a, &s.desi);
-    if (!code) code = match_arms(&a, &s.desi, &s.library, &s.table, s.arms);
+    if (!code) code = specfit_open_inputs(&a, argv + 1, operands, &s.table);
+    if (!code) code = check_outputs(&a, &s.table);
+    if (!code) code = read_ignored(&a, &s.table);
+    if (!code) code = specfit_match(&a, &s.library, &s.table);
     if (!code) code = specfit_select(&a, &s.table);
     if (!code) code = make_context(&a, batch, devices, &s);
     if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
@@ -451,8 +461,7 @@ static int run(int argc, char **argv)
     if (!code) specfit_tell(&a, &s.table, s.report, clv_now() - started);
     specfit_journal_close(&s.journal, !code);
     clv_fits_rows_abandon(&s.models);
-    clv_free(s.table.rows), clv_free(s.table.redshifts), clv_free(s.table.redshift_file);
-    clv_desi_clear(&s.desi), clv_speclib_clear(&s.library);
+    specfit_table_clear(&s.table), clv_speclib_clear(&s.library);
     clv_report_free(s.report), clv_context_free(s.context);
     return code;
 }
@@ -460,11 +469,13 @@ static int run(int argc, char **argv)
 const cli_command cli_specfit = {
     .name = "specfit",
     .summary = "velocities and parameters of stars from their spectra",
-    .operands = "COADD.fits --library DIR -o FILE [OPTION...]",
+    .operands = "SPECTRA... --library DIR -o FILE [OPTION...]",
     .description =
-        "Fits velocity, rotation, temperature, gravity and abundances of every star in a DESI\n"
-        "coadd- or spectra- file (or one SDSS spectrum) by a library of templates, and writes\n"
+        "Fits velocity, rotation, temperature, gravity and abundances of every star in DESI's\n"
+        "coadd- or spectra- files, or of single spectra (SDSS, JWST, specutils and other FITS\n"
+        "tables, IRAF and log-lambda images, text), by a library of templates, and writes\n"
         "rvspecfit's columns with the value of the likelihood and all covariances added.\n"
+        "SPECTRA are files, patterns in quotes, or @FILE with a path on each line.\n"
         "Spectra that cannot be fitted keep their row, with RVS_WARN = 32.",
     .run = run,
 };

@@ -42,10 +42,13 @@ void specfit_tell(const specfit_args *a, const specfit_table *t, const clv_repor
     FILE *out = cli_news(&a->common, &table, 1);
     if (a->common.quiet) return;
     if (!t->count) {
+        size_t spectra = 0;
+        for (size_t i = 0; i < t->input_count; ++i)
+            spectra += t->inputs[i].desi.rows;
         cli_say(
             out,
             "none of the file's %zu spectra is a star that was asked for: the table has no rows\n",
-            t->desi->rows);
+            spectra);
         return;
     }
     cli_say(out, "%zu stars in %s (%.1f stars/s) on", t->count, clv_format_seconds(seconds, took),

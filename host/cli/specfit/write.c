@@ -29,7 +29,7 @@ typedef struct cells {
     clv_fits_value value[MAX_COLUMNS];
     size_t count;
     const copies *from; /* columns that are copied keep their type */
-    unsigned type_width, subtype_width;
+    unsigned type_width, subtype_width, file_width;
 } cells;
 
 static void add(cells *c, const char *name, char type, const char *unit, const char *comment,
@@ -77,22 +77,47 @@ static void add_fit(cells *c, const clv_specfit_result *f)
     add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE", f->alpha_error);
 }
 
-static void add_chisq(cells *c, const specfit_table *t, const clv_specfit_result *f)
+/* What the spectra of one arm have together. */
+typedef struct arm_sums {
+    double chi, continuum, signal;
+    size_t pixels;
+} arm_sums;
+
+static size_t sum_arms(const specfit_table *t, const specfit_row *r, arm_sums sums[SPECFIT_COLUMNS])
+{
+    specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
+    const size_t spectra = r->count ? specfit_slots(t, r, slots) : 0;
+    const clv_specfit_result *f = &r->fit;
+    for (size_t c = 0; c < SPECFIT_COLUMNS; ++c)
+        sums[c] = (arm_sums){ .signal = t->plain ? NAN : 0 };
+    for (size_t i = 0; i < spectra; ++i) {
+        arm_sums *s = &sums[slots[i].column];
+        s->chi += f->chisq[i], s->continuum += f->chisq_continuum[i], s->pixels += f->pixels[i];
+        const double told = slots[i].input->desi.row[slots[i].row].snr[slots[i].arm];
+        const double signal =
+            !slots[i].input->single && isfinite(told) ? told : f->signal_to_noise[i];
+        /* exposures together: as of their sum */
+        s->signal =
+            t->plain ? signal : sqrt(s->signal * s->signal + fmax(signal, 0) * fmax(signal, 0));
+    }
+    return spectra;
+}
+
+static void add_chisq(cells *c, const specfit_table *t, const arm_sums sums[SPECFIT_COLUMNS])
 {
     double chi = 0, continuum = 0;
     size_t pixels = 0;
-    char name[32];
-    for (size_t i = 0; i < t->slots; ++i)
-        chi += f->chisq[i], continuum += f->chisq_continuum[i], pixels += f->pixels[i];
+    char name[40];
+    for (size_t i = 0; i < t->columns; ++i)
+        chi += sums[i].chi, continuum += sums[i].continuum, pixels += sums[i].pixels;
     add_real(c, "CHISQ_TOT", NULL, "chi2 of unmasked pixels", chi);
     add_real(c, "CHISQ_C_TOT", NULL, "the same of a continuum alone", continuum);
     add_whole(c, "NPIX_TOT", 'K', "unmasked pixels", (int64_t)pixels);
-    for (size_t i = 0; i < t->slots; ++i) {
-        const char letter = clv_desi_arm_letters[t->arm_of[i]];
-        snprintf(name, sizeof name, "CHISQ_%c", letter);
-        add_real(c, name, NULL, "chi2 of one arm", f->chisq[i]);
-        snprintf(name, sizeof name, "CHISQ_C_%c", letter);
-        add_real(c, name, NULL, "continuum alone, of one arm", f->chisq_continuum[i]);
+    for (size_t i = 0; i < t->columns; ++i) {
+        snprintf(name, sizeof name, "CHISQ_%s", t->suffix[i]);
+        add_real(c, name, NULL, "chi2 of one arm", sums[i].chi);
+        snprintf(name, sizeof name, "CHISQ_C_%s", t->suffix[i]);
+        add_real(c, name, NULL, "continuum alone, of one arm", sums[i].continuum);
     }
 }
 
@@ -109,9 +134,8 @@ static void add_copied(cells *c, const char *name, const char *comment, int64_t 
     add(c, name, type, NULL, comment, value);
 }
 
-static void add_fibre(cells *c, const specfit_table *t, const specfit_row *r)
+static void add_fibre(cells *c, const clv_desi_row *row)
 {
-    const clv_desi_row *row = &t->desi->row[r->row];
     char type;
     unsigned width;
     add_copied(c, "FIBER", "fibre", row->fiber, row->fiber);
@@ -125,15 +149,33 @@ static void add_fibre(cells *c, const specfit_table *t, const specfit_row *r)
     add_copied(c, "EXPID", "exposure", row->expid, (double)row->expid);
 }
 
+/* What other files than one of DESI tell of a star; -1 and NaN: not told. */
+static void add_identity(cells *c, const specfit_table *t, const specfit_row *r,
+                         const clv_desi_row *row)
+{
+    const char *path = r->count ? t->inputs[t->places[r->first].input].path : "";
+    const char *slash = strrchr(path, '/');
+    add_text(c, "FILE", "of the first spectrum", c->file_width, slash ? slash + 1 : path);
+    add_whole(c, "EXPOSURES", 'J', "spectra that were fitted together", (int64_t)r->count);
+    add_text(c, "OBJECT", "by the header", CLV_DESI_OBJECT, row->object);
+    add_whole(c, "PLATE", 'K', "SDSS plate", row->plate);
+    add_whole(c, "MJD", 'K', "modified Julian day", row->mjd);
+    add_whole(c, "FIBERID", 'J', "fibre", row->fiber);
+    add_real(c, "RA", "deg", "right ascension", row->ra);
+    add_real(c, "DEC", "deg", "declination", row->dec);
+    add_whole(c, "TARGETID", 'K', "target", row->target);
+    add_whole(c, "EXPID", 'K', "exposure", row->expid);
+}
+
 /* The type that SCORES has S/N in. */
-static char signal_type(const copies *from, char letter)
+static char signal_type(const copies *from, const char *suffix)
 {
     static const char *const forms[] = { "MEDIAN_CALIB_SNR_", "MEDIAN_COADD_SNR_",
                                          "MEDIAN_COADD_FLUX_SNR_" };
     for (size_t i = 0; from->has_scores && i < CLV_LEN(forms); ++i) {
         char name[40], type;
         unsigned repeat;
-        snprintf(name, sizeof name, "%s%c", forms[i], letter);
+        snprintf(name, sizeof name, "%s%.16s", forms[i], suffix);
         if (clv_fits_raw_column(&from->scores, name, &type, &repeat) && type == 'D') return 'D';
     }
     return 'E';
@@ -145,26 +187,29 @@ static unsigned rvs_warnings(const specfit_row *r)
     return r->fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR;
 }
 
-static void add_target(cells *c, const specfit_table *t, const specfit_row *r)
+static void add_target(cells *c, const specfit_table *t, const specfit_row *r,
+                       const clv_desi_row *row, const arm_sums sums[SPECFIT_COLUMNS])
 {
-    const clv_desi_row *row = &t->desi->row[r->row];
     add_real(c, "VRAD_CCF", "km s-1", "velocity of the start", r->fit.start_velocity);
     add_whole(c, "RVS_WARN", 'K', "warning bits", rvs_warnings(r));
-    add_fibre(c, t, r);
-    for (size_t i = 0; i < t->slots; ++i) {
-        char name[8];
-        const char letter = clv_desi_arm_letters[t->arm_of[i]];
-        snprintf(name, sizeof name, "SN_%c", letter);
-        const double told = row->snr[t->arm_of[i]];
-        add(c, name, signal_type(c->from, letter), NULL, "median S/N of one arm",
-            (clv_fits_value){ .real = isfinite(told) ? told : r->fit.signal_to_noise[i] });
+    if (t->plain)
+        add_fibre(c, row);
+    else
+        add_identity(c, t, r, row);
+    for (size_t i = 0; i < t->columns; ++i) {
+        char name[40];
+        snprintf(name, sizeof name, "SN_%s", t->suffix[i]);
+        add(c, name, signal_type(c->from, t->suffix[i]), NULL, "median S/N of one arm",
+            (clv_fits_value){ .real = sums[i].signal });
     }
     add_whole(c, "SUCCESS", 'L', "no warning bit is set", rvs_warnings(r) == 0);
-    const clv_redshift none = { .z = NAN }, *z = t->redshifts ? &t->redshifts[r->row] : &none;
+    if (!t->plain) return;
+    static const clv_redshift none = { .z = NAN };
+    const clv_redshift *all = t->inputs[0].redshifts;
+    const clv_redshift *z = all && r->count ? &all[t->places[r->first].row] : &none;
     add_real(c, "RR_Z", NULL, "redshift by redrock", z->z);
-    add_text(c, "RR_SPECTYPE", "class by redrock", c->type_width, t->redshifts ? z->type : "");
-    add_text(c, "RR_SUBTYPE", "subclass by redrock", c->subtype_width,
-             t->redshifts ? z->subtype : "");
+    add_text(c, "RR_SPECTYPE", "class by redrock", c->type_width, z->type);
+    add_text(c, "RR_SUBTYPE", "subclass by redrock", c->subtype_width, z->subtype);
 }
 
 /* What rvspecfit does not tell. */
@@ -190,10 +235,13 @@ static void add_own(cells *c, const clv_specfit_result *f)
 
 static void make_row(const specfit_table *t, const specfit_row *r, cells *c)
 {
+    static const clv_desi_row nowhere;
+    arm_sums sums[SPECFIT_COLUMNS];
     c->count = 0;
+    sum_arms(t, r, sums);
     add_fit(c, &r->fit);
-    add_chisq(c, t, &r->fit);
-    add_target(c, t, r);
+    add_chisq(c, t, sums);
+    add_target(c, t, r, r->count ? specfit_about(t, r) : &nowhere, sums);
     add_own(c, &r->fit);
 }
 
@@ -201,8 +249,13 @@ static void make_row(const specfit_table *t, const specfit_row *r, cells *c)
 static void begin_row(const specfit_table *t, const copies *from, cells *c)
 {
     *c = (cells){ .from = from };
-    for (size_t i = 0; i < t->count && t->redshifts; ++i) {
-        const clv_redshift *z = &t->redshifts[t->rows[i].row];
+    const clv_redshift *all = t->inputs[0].redshifts;
+    for (size_t i = 0; i < t->input_count; ++i) {
+        const char *path = t->inputs[i].path, *slash = strrchr(path, '/');
+        c->file_width = CLV_MAX(c->file_width, (unsigned)strlen(slash ? slash + 1 : path));
+    }
+    for (size_t i = 0; i < t->count && all; ++i) {
+        const clv_redshift *z = &all[t->places[t->rows[i].first].row];
         c->type_width = CLV_MAX(c->type_width, (unsigned)strlen(z->type));
         c->subtype_width = CLV_MAX(c->subtype_width, (unsigned)strlen(z->subtype));
     }
@@ -212,11 +265,7 @@ static void begin_row(const specfit_table *t, const copies *from, cells *c)
 static void make_empty_row(const specfit_table *t, cells *c)
 {
     static const specfit_row nothing;
-    clv_desi_row nowhere = { 0 };
-    clv_desi empty = { .row = &nowhere };
-    specfit_table no_rows = *t;
-    no_rows.desi = &empty, no_rows.redshifts = NULL;
-    make_row(&no_rows, &nothing, c);
+    make_row(t, &nothing, c);
 }
 
 static clv_status write_csv(const char *path, const specfit_table *t, const copies *from)
@@ -255,11 +304,13 @@ static void copies_clear(copies *c)
     *c = (copies){ 0 };
 }
 
-static clv_status copies_read(const char *path, copies *c)
+static clv_status copies_read(const specfit_table *t, copies *c)
 {
     static const char *const keys[] = { "SPGRP", "SPGRPVAL", "TILEID",   "SPECTRO",  "PETAL",
                                         "NIGHT", "EXPID",    "HPXPIXEL", "HPXNSIDE", "HPXNEST" };
     *c = (copies){ 0 };
+    if (!t->plain) return CLV_OK;
+    const char *path = t->inputs[0].path;
     clv_status status = clv_fits_raw_primary(path, keys, CLV_LEN(keys), &c->primary);
     if (!status) status = clv_fits_raw_read(path, "FIBERMAP", &c->fibermap, &c->has_fibermap);
     if (!status) status = clv_fits_raw_read(path, "SCORES", &c->scores, &c->has_scores);
@@ -306,10 +357,10 @@ static clv_status add_exposures(const specfit_table *t, const copies *c, clv_fit
     size_t *rows = clv_alloc(CLV_MAX(c->exposures.rows, (size_t)1), sizeof *rows), count = 0;
     clv_status status = wanted && rows ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory");
     if (!status)
-        status = clv_fits_read_column(t->desi->path, "EXP_FIBERMAP", "TARGETID", CLV_I64, &targets,
-                                      &found);
+        status = clv_fits_read_column(t->inputs[0].path, "EXP_FIBERMAP", "TARGETID", CLV_I64,
+                                      &targets, &found);
     for (size_t i = 0; i < t->count && !status; ++i)
-        wanted[i] = t->desi->row[t->rows[i].row].target;
+        wanted[i] = specfit_about(t, &t->rows[i])->target;
     if (!status && t->count) qsort(wanted, t->count, sizeof *wanted, by_target);
     for (size_t i = 0; !status && found && t->count && i < targets.shape[0]; ++i)
         if (bsearch((const int64_t *)targets.data + i, wanted, t->count, sizeof *wanted, by_target))
@@ -326,9 +377,9 @@ static clv_status add_copies(const specfit_table *t, const copies *c, bool all,
     size_t *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
     if (!rows) return clv_fail(CLV_E_MEMORY, "specfit: no memory for the fibre map");
     for (size_t i = 0; i < t->count; ++i)
-        rows[i] = t->rows[i].row;
+        rows[i] = t->places[t->rows[i].first].row;
     if (c->has_fibermap) clv_fits_raw_write(&c->fibermap, "FIBERMAP", rows, t->count, table);
-    if (all && c->has_scores && c->scores.rows == t->desi->rows)
+    if (all && c->has_scores && c->scores.rows == t->inputs[0].desi.rows)
         clv_fits_raw_write(&c->scores, "SCORES", rows, t->count, table);
     clv_free(rows);
     return all && c->has_exposures ? add_exposures(t, c, table) : CLV_OK;
@@ -355,7 +406,7 @@ static clv_status write_fits(const char *path, const specfit_table *t, const cop
 int specfit_write(const specfit_args *a, const specfit_table *t)
 {
     copies from;
-    clv_status status = copies_read(t->desi->path, &from);
+    clv_status status = copies_read(t, &from);
     if (!status)
         status = cli_formats_of(a->output) == CLI_FITS ? write_fits(a->output, t, &from)
                                                        : write_csv(a->output, t, &from);
@@ -363,56 +414,22 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
     return cli_status(cli_running(), status);
 }
 
-/* ---- models ---------------------------------------------------------------------------------- */
+/* ---- what files of models have too ----------------------------------------------------------- */
 
-int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
+clv_status specfit_head_of_models(const specfit_table *t, clv_fits_table *head)
 {
-    clv_fits_image images[2 * CLV_DESI_ARMS];
-    clv_fits_table head = { 0 };
     copies from;
-    clv_status status = copies_read(t->desi->path, &from);
-    if (!status) status = begin_file(t, &from, &head);
+    clv_status status = copies_read(t, &from);
+    if (!status) status = begin_file(t, &from, head);
     copies_clear(&from);
-    for (size_t s = 0; s < t->slots; ++s) {
-        const size_t arm = t->arm_of[s], n = t->desi->wavelength[arm].shape[0];
-        clv_fits_image *i = &images[2 * s];
-        i[0] = (clv_fits_image){ .bitpix = -64, .rank = 1, .shape = { n } };
-        i[1] = (clv_fits_image){ .bitpix = -32, .rank = 2, .shape = { t->count, n } };
-        snprintf(i[0].name, sizeof i[0].name, "%c_WAVELENGTH", clv_desi_arm_letters[arm]);
-        snprintf(i[1].name, sizeof i[1].name, "%c_MODEL", clv_desi_arm_letters[arm]);
-    }
-    if (!status) status = clv_fits_rows_begin(a->models, &head, images, 2 * t->slots, file);
-    clv_fits_table_clear(&head);
-    for (size_t s = 0; s < t->slots && !status; ++s)
-        status = clv_fits_rows_put(file, 2 * s, 0, t->desi->wavelength[t->arm_of[s]].data);
-    return cli_status(cli_running(), status);
+    return status;
 }
 
-int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fits_rows *file)
+clv_status specfit_tail_of_models(const specfit_table *t, clv_fits_table *tail)
 {
-    clv_status status = CLV_OK;
-    for (size_t s = 0; s < t->slots && !status; ++s) {
-        const size_t n = t->desi->wavelength[t->arm_of[s]].shape[0];
-        float *nothing = clv_alloc(n, sizeof *nothing);
-        if (!nothing) return cli_error(cli_running(), CLI_FAILED, "no memory for models");
-        for (size_t k = 0; k < n; ++k)
-            nothing[k] = NAN;
-        for (size_t i = from; i < from + count && !status; ++i) {
-            const float *model = t->rows[i].fit.model[s];
-            status = clv_fits_rows_put(file, 2 * s + 1, i, model ? model : nothing);
-        }
-        clv_free(nothing);
-    }
-    return cli_status(cli_running(), status);
-}
-
-int specfit_models_end(const specfit_args *a, const specfit_table *t, clv_fits_rows *file)
-{
-    clv_fits_table tail = { 0 };
     copies from;
-    clv_status status = copies_read(t->desi->path, &from);
-    if (!status) status = add_copies(t, &from, false, &tail);
-    if (!status && tail.bytes.length) status = clv_fits_rows_append(file, &tail);
-    clv_fits_table_clear(&tail), copies_clear(&from);
-    return cli_status(cli_running(), status ? status : clv_fits_rows_end(file, a->models));
+    clv_status status = copies_read(t, &from);
+    if (!status) status = add_copies(t, &from, false, tail);
+    copies_clear(&from);
+    return status;
 }

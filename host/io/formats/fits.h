@@ -44,6 +44,11 @@ clv_status clv_fits_read_named(const char *path, const char *name, size_t first,
 clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
                                 clv_type type, clv_file_array *array, bool *found);
 
+/* The numbers of a column of HDU `hdu` as CLV_F64 [cells]: one in each row, or all in the only row. Logical values
+ * are 0 and 1, blank ones NaN. Without such a table or column *found is false. */
+clv_status clv_fits_read_cells(const char *path, int hdu, const char *column, clv_file_array *array,
+                               bool *found);
+
 /* float32 or float64, rank 1 to 4, into the primary HDU; NaN stays NaN; the same input gives the
  * same bytes. `cards` may be NULL. Complete or absent, see clv_parts_write. CLV_E_IO,
  * CLV_E_MEMORY, CLV_E_ARGUMENT (type, rank). */

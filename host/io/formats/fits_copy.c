@@ -75,3 +75,45 @@ void clv_fits_raw_write(const clv_fits_raw *raw, const char *name, const size_t 
     for (size_t i = 0; i < count; ++i)
         clv_text_bytes(&table->bytes, raw->bytes + rows[i] * raw->width, raw->width);
 }
+
+/* ---- cards ------------------------------------------------------------------------------------- */
+
+void clv_fits_hdus_clear(clv_fits_hdus *hdus)
+{
+    for (size_t i = 0; i < hdus->count; ++i)
+        clv_text_clear(&hdus->item[i].cards);
+    *hdus = (clv_fits_hdus){ 0 };
+}
+
+bool clv_fits_hdu_text(const clv_fits_hdu *hdu, const char *key, char *out, size_t capacity)
+{
+    char padded[9], value[CARD];
+    snprintf(padded, sizeof padded, "%-8.8s", key);
+    for (size_t at = 0; at + CARD <= hdu->cards.length; at += CARD) {
+        const char *card = hdu->cards.data + at;
+        if (memcmp(card, padded, 8) != 0 || card[8] != '=') continue;
+        size_t n = 0;
+        if (card[VALUE - 1] == '\'') {
+            value_of(card, value);
+        } else {
+            const char *c = card + 9, *const end = card + CARD;
+            while (c < end && *c == ' ')
+                ++c;
+            while (c < end && *c != ' ' && *c != '/')
+                value[n++] = *c++;
+            value[n] = '\0';
+        }
+        clv_copy_string(out, capacity, value);
+        return value[0] != '\0';
+    }
+    return false;
+}
+
+bool clv_fits_hdu_number(const clv_fits_hdu *hdu, const char *key, double *out)
+{
+    char text[CARD];
+    if (!clv_fits_hdu_text(hdu, key, text, sizeof text)) return false;
+    for (char *c = text; *c; ++c)
+        if (*c == 'D' || *c == 'd') *c = 'E'; /* as Fortran writes doubles */
+    return clv_parse_double(text, out);
+}

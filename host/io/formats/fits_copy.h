@@ -25,6 +25,28 @@ void clv_fits_raw_clear(clv_fits_raw *raw);
 /* The TFORM of a column: its letter and repeat count; false without such a column. */
 bool clv_fits_raw_column(const clv_fits_raw *raw, const char *name, char *type, unsigned *repeat);
 
+/* What a file has: every HDU's kind, name, and cards without those that tell sizes. Zero-initialise; describe,
+ * clear. HDUs behind the first CLV_FITS_MOST_HDUS are not looked at. */
+enum { CLV_FITS_MOST_HDUS = 32 };
+
+typedef struct clv_fits_hdu {
+    char name[72]; /* EXTNAME; "" without */
+    bool has_image, is_table;
+    clv_text cards; /* of 80 characters */
+} clv_fits_hdu;
+
+typedef struct clv_fits_hdus {
+    size_t count;
+    clv_fits_hdu item[CLV_FITS_MOST_HDUS];
+} clv_fits_hdus;
+
+/* CLV_E_IO; CLV_E_FORMAT; CLV_E_MEMORY. */
+clv_status clv_fits_describe(const char *path, clv_fits_hdus *hdus);
+void clv_fits_hdus_clear(clv_fits_hdus *hdus);
+/* The value of a card, text without its quotes; false without such a card or value. */
+bool clv_fits_hdu_text(const clv_fits_hdu *hdu, const char *key, char *out, size_t capacity);
+bool clv_fits_hdu_number(const clv_fits_hdu *hdu, const char *key, double *out);
+
 /* Appends a table of the rows `rows` [count]: names, units and numbers are those of `raw`. */
 void clv_fits_raw_write(const clv_fits_raw *raw, const char *name, const size_t *rows, size_t count,
                         clv_fits_table *table);

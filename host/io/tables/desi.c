@@ -75,6 +75,8 @@ static clv_status read_fibermap(clv_desi *d)
                              .brick = -1,
                              .expid = -1,
                              .fiber = -1,
+                             .plate = -1,
+                             .mjd = -1,
                              .ra = NAN,
                              .dec = NAN };
         for (int k = 0; k < CLV_DESI_ARMS; ++k)
@@ -136,13 +138,10 @@ static clv_status read_scores(clv_desi *d)
 
 clv_status clv_desi_open(const char *path, clv_desi *d)
 {
-    bool sdss = false, any = false;
+    bool any = false;
     *d = (clv_desi){ 0 };
-    clv_status status = clv_sdss_open(path, d, &sdss);
-    if (status) clv_desi_clear(d);
-    if (status || sdss) return status;
     if (!(d->path = clv_strdup(path))) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    status = read_fibermap(d);
+    clv_status status = read_fibermap(d);
     if (!status) status = read_scores(d);
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
         char name[32];
@@ -166,8 +165,6 @@ void clv_desi_clear(clv_desi *d)
     clv_free(d->path), clv_free(d->row);
     for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
         clv_file_array_clear(&d->wavelength[k]);
-    for (size_t k = 0; k < 3; ++k)
-        clv_file_array_clear(&d->one[k]);
     *d = (clv_desi){ 0 };
 }
 
@@ -201,7 +198,7 @@ clv_status clv_desi_read(const clv_desi *d, size_t first, size_t count, bool res
                          clv_desi_block *b)
 {
     *b = (clv_desi_block){ .first = first, .count = count };
-    if (d->sdss || !count) return CLV_OK;
+    if (!count) return CLV_OK;
     clv_status status = CLV_OK;
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
         if (!d->present[k]) continue;

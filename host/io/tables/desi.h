@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectra of stars from files: DESI coadds and spectra files, and single SDSS spectra. */
+/* Spectra of stars from DESI's coadds and spectra files. */
 #ifndef CLEAVE_HOST_IO_TABLES_DESI_H
 #define CLEAVE_HOST_IO_TABLES_DESI_H
 
 #include "host/io/array.h"
 
-enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16 };
+enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16, CLV_DESI_OBJECT = 40 };
 
 /* What a row of the file is. */
 typedef struct clv_desi_row {
@@ -13,6 +13,8 @@ typedef struct clv_desi_row {
     int32_t fiber, status;
     double ra, dec, snr[CLV_DESI_ARMS]; /* NaN: not told */
     char catalogue[CLV_DESI_CATALOGUE];
+    char object[CLV_DESI_OBJECT]; /* "": not told; DESI's files have none, nor a plate and a day */
+    int64_t plate, mjd;
     bool is_star; /* not SKY or BAD, and its fibre was usable */
 } clv_desi_row;
 
@@ -23,8 +25,6 @@ typedef struct clv_desi {
     clv_desi_row *row;
     bool present[CLV_DESI_ARMS];              /* b, r, z */
     clv_file_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
-    bool sdss;                                /* one spectrum, in the place of arm b */
-    clv_file_array one[3];                    /* its flux, ivar and mask */
 } clv_desi;
 
 /* Rows [first, first + count) of the arms that are present. */
@@ -46,9 +46,5 @@ void clv_desi_clear(clv_desi *desi);
 clv_status clv_desi_read(const clv_desi *desi, size_t first, size_t count, bool resolution,
                          clv_desi_block *block);
 void clv_desi_block_clear(clv_desi_block *block);
-
-/* sdss.c: a file with a table COADD (flux, loglam, ivar, and_mask); *found says if it is one. After
- * a failure `desi` is to be cleared. */
-clv_status clv_sdss_open(const char *path, clv_desi *desi, bool *found);
 
 #endif

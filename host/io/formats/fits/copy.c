@@ -101,3 +101,34 @@ clv_status clv_fits_raw_primary(const char *path, const char *const *keys, size_
     clv_fits_close(&source);
     return status;
 }
+
+/* ---- what a file has ------------------------------------------------------------------------- */
+
+static clv_status describe(clv_fits_source *source, clv_fits_hdu *out)
+{
+    int error = 0, kind = ANY_HDU, unnamed = 0;
+    char name[FLEN_VALUE] = "";
+    out->has_image = clv_fits_has_image(source);
+    fits_get_hdu_type(source->file, &kind, &error);
+    if (error) return clv_fits_error(source->path, "read a header", error);
+    out->is_table = !out->has_image && kind != IMAGE_HDU;
+    fits_read_key(source->file, TSTRING, "EXTNAME", name, NULL, &unnamed);
+    fits_clear_errmsg();
+    clv_copy_string(out->name, sizeof out->name, name);
+    return keep_cards(source, NULL, 0, &out->cards);
+}
+
+clv_status clv_fits_describe(const char *path, clv_fits_hdus *hdus)
+{
+    clv_fits_source source = { 0 };
+    *hdus = (clv_fits_hdus){ 0 };
+    clv_status status = clv_fits_open(&source, path);
+    for (bool more = true; more && !status && hdus->count < CLV_FITS_MOST_HDUS;) {
+        status = describe(&source, &hdus->item[hdus->count]);
+        ++hdus->count;
+        if (!status) status = clv_fits_next(&source, &more);
+    }
+    if (status) clv_fits_hdus_clear(hdus);
+    clv_fits_close(&source);
+    return status;
+}

@@ -64,3 +64,17 @@ clv_status clv_fits_raw_primary(const char *path, const char *const *keys, size_
     *raw = (clv_fits_raw){ 0 };
     return missing(path);
 }
+
+clv_status clv_fits_describe(const char *path, clv_fits_hdus *hdus)
+{
+    *hdus = (clv_fits_hdus){ 0 };
+    return missing(path);
+}
+
+clv_status clv_fits_read_cells(const char *path, int hdu, const char *column, clv_file_array *array,
+                               bool *found)
+{
+    (void)hdu, (void)column;
+    *array = (clv_file_array){ 0 }, *found = false;
+    return missing(path);
+}

@@ -210,6 +210,71 @@ static clv_status read_column(clv_fits_source *source, const char *column, clv_t
                           : read_numbers(source, number, type, (size_t)rows, array);
 }
 
+/* ---- cells of any table ---------------------------------------------------------------------- */
+
+/* `count` cells of logical values as 0 and 1. */
+static clv_status read_logicals(clv_fits_source *source, int column, size_t count, double *out)
+{
+    int error = 0, any;
+    char *read = clv_zalloc(CLV_MAX(count, (size_t)1), 1), nothing = 0;
+    if (!read) return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu cells", source->path, count);
+    if (count)
+        fits_read_col(source->file, TLOGICAL, column, 1, 1, (LONGLONG)count, &nothing, read, &any,
+                      &error);
+    for (size_t i = 0; i < count; ++i)
+        out[i] = read[i] != 0;
+    clv_free(read);
+    return error ? clv_fits_error(source->path, "read a column", error) : CLV_OK;
+}
+
+static clv_status read_cells(clv_fits_source *source, const char *column, clv_file_array *array,
+                             bool *found)
+{
+    int error = 0, number = 0, kind = ANY_HDU, of = 0, any;
+    LONGLONG rows = 0, repeat = 0;
+    char name[FLEN_VALUE];
+    double nan64 = NAN;
+    *found = false;
+    clv_copy_string(name, sizeof name, column);
+    fits_get_hdu_type(source->file, &kind, &error);
+    if (kind == IMAGE_HDU || fits_get_colnum(source->file, CASEINSEN, name, &number, &error)) {
+        fits_clear_errmsg();
+        return CLV_OK;
+    }
+    CLV_TRY(clv_fits_count_rows(source, &rows));
+    fits_get_coltypell(source->file, number, &of, &repeat, NULL, &error);
+    if (error) return clv_fits_error(source->path, "read the table's header", error);
+    if ((of != TLOGICAL && !numbers_in(source->file, number)) || repeat < 1 ||
+        (repeat > 1 && rows != 1))
+        return CLV_OK;
+    const size_t count = (size_t)(rows > 1 ? rows : rows * repeat);
+    if (count > (uint64_t)source->file->Fptr->filesize)
+        return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
+                        count);
+    CLV_TRY(clv_file_array_create(array, source->path, CLV_F64, 1, &count));
+    *found = true;
+    if (of == TLOGICAL) return read_logicals(source, number, count, array->data);
+    if (count)
+        fits_read_col(source->file, TDOUBLE, number, 1, 1, (LONGLONG)count, &nan64, array->data,
+                      &any, &error);
+    return error ? clv_fits_error(source->path, "read a column", error) : CLV_OK;
+}
+
+clv_status clv_fits_read_cells(const char *path, int hdu, const char *column, clv_file_array *array,
+                               bool *found)
+{
+    clv_fits_source source = { 0 };
+    *array = (clv_file_array){ 0 };
+    *found = false;
+    clv_status status = clv_fits_open(&source, path);
+    if (!status) status = clv_fits_goto(&source, hdu, found);
+    if (!status && *found) status = read_cells(&source, column, array, found);
+    if (status) clv_file_array_clear(array);
+    if (status) *found = false;
+    clv_fits_close(&source);
+    return status;
+}
+
 clv_status clv_fits_read_column(const char *path, const char *table, const char *column,
                                 clv_type type, clv_file_array *array, bool *found)
 {

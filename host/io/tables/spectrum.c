@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kind of file a spectrum is in. */
+#include "host/io/tables/spectrum.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void clv_one_spectrum_clear(clv_one_spectrum *s)
+{
+    clv_free(s->wavelength), clv_free(s->flux), clv_free(s->error), clv_free(s->lsf);
+    *s = (clv_one_spectrum){ 0 };
+}
+
+double clv_vacuum_of_air(double air)
+{
+    double vacuum = air;
+    if (air < 2000) return air;
+    for (int turn = 0; turn < 4; ++turn) {
+        const double s = 1e4 / vacuum, s2 = s * s;
+        vacuum = air * (1 + 8.34254e-5 + 2.406147e-2 / (130 - s2) + 1.5998e-4 / (38.9 - s2));
+    }
+    return vacuum;
+}
+
+/* What headers call the velocity that is to be added to reach the Sun's or the barycentre's frame. SDSS's HELIO_RV has
+ * been added already, and is not among them. */
+static const char *const barycentric_keys[] = { "VHELIO",  "BARYCORR", "BERV",   "VBARY",
+                                                "BARYVEL", "VCORR",    "HELCORR" };
+
+static int64_t whole(double value)
+{
+    return value >= 0 && value < 9e18 ? (int64_t)value : -1;
+}
+
+/* What the headers tell of the star; the primary one's word counts most. */
+static void identify(const clv_fits_hdus *hdus, clv_one_spectrum *out)
+{
+    for (size_t i = hdus->count; i-- > 0;) {
+        const clv_fits_hdu *h = &hdus->item[i];
+        char text[40];
+        double v;
+        if (clv_fits_hdu_number(h, "RA", &v)) out->ra = v;
+        if (clv_fits_hdu_number(h, "DEC", &v)) out->dec = v;
+        if (clv_fits_hdu_number(h, "RA_TARG", &v)) out->ra = v;
+        if (clv_fits_hdu_number(h, "DEC_TARG", &v)) out->dec = v;
+        if (clv_fits_hdu_number(h, "TARG_RA", &v)) out->ra = v;
+        if (clv_fits_hdu_number(h, "TARG_DEC", &v)) out->dec = v;
+        if (clv_fits_hdu_number(h, "PLUG_RA", &v)) out->ra = v;
+        if (clv_fits_hdu_number(h, "PLUG_DEC", &v)) out->dec = v;
+        if (clv_fits_hdu_number(h, "PLATE", &v)) out->plate = whole(v);
+        if (clv_fits_hdu_number(h, "PLATEID", &v)) out->plate = whole(v);
+        if (clv_fits_hdu_number(h, "MJD", &v)) out->mjd = whole(v);
+        if (clv_fits_hdu_number(h, "FIBERID", &v)) out->fiber = whole(v);
+        if (clv_fits_hdu_number(h, "TARGETID", &v)) out->target = whole(v);
+        for (size_t k = 0; k < CLV_LEN(barycentric_keys); ++k)
+            if (clv_fits_hdu_number(h, barycentric_keys[k], &v)) out->barycentric = v;
+        if (clv_fits_hdu_text(h, "TARGNAME", text, sizeof text) ||
+            clv_fits_hdu_text(h, "OBJECT", text, sizeof text))
+            clv_copy_string(out->object, sizeof out->object, text);
+        if (clv_fits_hdu_text(h, "VACUUM", text, sizeof text))
+            out->medium = strcmp(text, "T") == 0 ? CLV_MEDIUM_VACUUM : CLV_MEDIUM_AIR;
+        if (clv_fits_hdu_text(h, "AIRORVAC", text, sizeof text))
+            out->medium = strncasecmp(text, "vac", 3) == 0 ? CLV_MEDIUM_VACUUM : CLV_MEDIUM_AIR;
+    }
+}
+
+static clv_status read_fits(const char *path, clv_one_spectrum *out)
+{
+    clv_fits_hdus hdus = { 0 };
+    bool found = false;
+    CLV_TRY(clv_fits_describe(path, &hdus));
+    clv_status status = clv_spectrum_read_table(path, &hdus, out, &found);
+    if (!status && !found) status = clv_spectrum_read_image(path, &hdus, out, &found);
+    if (!status && !found)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: no spectrum found. Looked for a DESI file (FIBERMAP and B_, R_ or "
+                          "Z_WAVELENGTH), a table with columns "
+                          "for wavelength (WAVELENGTH, WAVE, LOGLAM, ...) and flux (FLUX, ...), "
+                          "and an image with CRVAL1 and CDELT1, "
+                          "or COEFF0 and COEFF1",
+                          path);
+    if (!status) identify(&hdus, out);
+    clv_fits_hdus_clear(&hdus);
+    return status;
+}
+
+/* 1: FITS, perhaps compressed by gzip; 0: something else; negative: cannot be read. */
+static int is_fits(const char *path)
+{
+    unsigned char head[6] = { 0 };
+    FILE *file = fopen(path, "rbe");
+    if (!file) return -1;
+    const size_t n = fread(head, 1, sizeof head, file);
+    fclose(file);
+    return (n == sizeof head && memcmp(head, "SIMPLE", 6) == 0) ||
+           (head[0] == 0x1F && head[1] == 0x8B);
+}
+
+clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out)
+{
+    const int fits = is_fits(path);
+    *out = (clv_one_spectrum){
+        .barycentric = NAN, .ra = NAN, .dec = NAN, .target = -1, .plate = -1, .mjd = -1, .fiber = -1
+    };
+    if (fits < 0) {
+        *out = (clv_one_spectrum){ 0 };
+        return clv_fail(CLV_E_IO, "%s: %s", path, strerror(errno));
+    }
+    const clv_status status = fits ? read_fits(path, out) : clv_spectrum_read_text(path, out);
+    if (status) clv_one_spectrum_clear(out);
+    return status;
+}

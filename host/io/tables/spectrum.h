@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One spectrum of one star, from a file of any usual kind: text, FITS tables, FITS images. */
+#ifndef CLEAVE_HOST_IO_TABLES_SPECTRUM_H
+#define CLEAVE_HOST_IO_TABLES_SPECTRUM_H
+
+#include "host/io/formats/fits_copy.h"
+
+#include <cleave/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum clv_medium { CLV_MEDIUM_UNTOLD, CLV_MEDIUM_VACUUM, CLV_MEDIUM_AIR } clv_medium;
+
+/* Zero-initialise; read, clear. */
+typedef struct clv_one_spectrum {
+    const char *kind;          /* "SDSS table", "text", ...; static */
+    size_t pixels;             /* at least 16 */
+    double *wavelength, *flux; /* Angstrom, rising; flux per Angstrom, in any unit */
+    double *error;             /* of flux; 0: the pixel is bad */
+    double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: not told */
+    bool estimated;  /* the errors come from the scatter, as the file has none */
+    bool guessed_um; /* the wavelengths were taken for micrometres, as none is above 100 */
+    clv_medium medium;
+    double barycentric; /* km/s to be added to velocities, from the header; NaN: not told */
+    double ra, dec;     /* degrees; NaN: not told */
+    int64_t target, plate, mjd, fiber; /* -1: not told */
+    char object[40];                   /* "": not told */
+} clv_one_spectrum;
+
+/* FITS by its first bytes, else text of two to four columns. CLV_E_IO; CLV_E_FORMAT (no spectrum in it: the message
+ * says what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. Zero after a failure. */
+clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out);
+void clv_one_spectrum_clear(clv_one_spectrum *spectrum);
+
+/* Vacuum wavelength of a wavelength in air, both in Angstrom; below 2000 the same. Formula: Morton (2000), the
+ * one of the IAU; to 1e-9 of the wavelength its inverse. */
+double clv_vacuum_of_air(double air);
+
+/* ---- spectrum_parts.c: what the readers share ---- */
+typedef enum clv_spectrum_role {
+    CLV_ROLE_NONE,
+    CLV_ROLE_WAVE,
+    CLV_ROLE_LOG_WAVE, /* log10 of Angstrom */
+    CLV_ROLE_FLUX,
+    CLV_ROLE_ERROR,
+    CLV_ROLE_IVAR,
+    CLV_ROLE_VARIANCE,
+    CLV_ROLE_MASK,
+    CLV_ROLE_LSF,
+    CLV_ROLES
+} clv_spectrum_role;
+
+/* What a column or image of that name holds. */
+clv_spectrum_role clv_spectrum_role_of(const char *name);
+/* Angstrom in a unit of length; 0: not a unit that is known. */
+double clv_angstrom_in(const char *unit);
+/* Bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
+int64_t clv_spectrum_mask_bits(const char *name);
+/* Columns of one length to a spectrum: wavelength and flux are there, others may be NULL. */
+typedef struct clv_spectrum_columns {
+    size_t count;
+    const double *value[CLV_ROLES];
+    double angstrom;  /* in the unit of wavelengths; 0: not told */
+    bool per_hertz;   /* flux is per Hz */
+    int64_t bad_bits; /* of the mask */
+} clv_spectrum_columns;
+clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *columns,
+                                 clv_one_spectrum *out);
+
+/* ---- the kinds; *found is false where the file is not of that kind ---- */
+clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out);
+clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
+                                   clv_one_spectrum *out, bool *found);
+clv_status clv_spectrum_read_image(const char *path, const clv_fits_hdus *hdus,
+                                   clv_one_spectrum *out, bool *found);
+
+#endif

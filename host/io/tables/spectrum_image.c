@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A spectrum as a FITS image whose header has the wavelengths: IRAF's, linear or logarithmic, SDSS's spSpec-, and what
+ * specutils writes with a world coordinate system. */
+#include "host/io/tables/spectrum.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/formats/fits.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3 };
+
+/* The wavelengths that a header describes. */
+typedef struct axis {
+    double first, step, pixel; /* value at `pixel`, counted from 1 */
+    bool log10, log_e;         /* of the value */
+    double angstrom;
+    clv_medium medium;
+} axis;
+
+static bool find_axis(const clv_fits_hdu *h, axis *a)
+{
+    char text[72];
+    double flag = 0;
+    *a = (axis){ .pixel = 1, .angstrom = 1 };
+    if (clv_fits_hdu_number(h, "COEFF0", &a->first) && clv_fits_hdu_number(h, "COEFF1", &a->step)) {
+        a->log10 = true, a->medium = CLV_MEDIUM_VACUUM;
+        return true;
+    }
+    if (!clv_fits_hdu_number(h, "CRVAL1", &a->first)) return false;
+    if (!clv_fits_hdu_number(h, "CDELT1", &a->step) && !clv_fits_hdu_number(h, "CD1_1", &a->step))
+        return false;
+    double matrix; /* CD1_1 counts where both are there, as in IRAF */
+    if (clv_fits_hdu_number(h, "CD1_1", &matrix) && matrix != 0) a->step = matrix;
+    (void)clv_fits_hdu_number(h, "CRPIX1", &a->pixel);
+    if (clv_fits_hdu_number(h, "DC-FLAG", &flag)) a->log10 = flag == 1;
+    if (clv_fits_hdu_text(h, "CTYPE1", text, sizeof text)) {
+        if (strncasecmp(text, "AWAV", 4) == 0) a->medium = CLV_MEDIUM_AIR;
+        if (strncasecmp(text, "WAVE", 4) == 0 && text[4] != 'L') a->medium = CLV_MEDIUM_VACUUM;
+        if (strncasecmp(text, "WAVE-LOG", 8) == 0 || strncasecmp(text, "AWAV-LOG", 8) == 0)
+            a->log_e = true;
+        if (clv_contains_nocase(text, "log") && !a->log_e && strncasecmp(text, "WAVE", 4) != 0)
+            a->log10 = true;
+    }
+    if (clv_fits_hdu_text(h, "CUNIT1", text, sizeof text)) {
+        const double unit = clv_angstrom_in(text);
+        if (unit > 0) a->angstrom = unit;
+    }
+    /* a logarithm without a word: 3.0 to 4.6 are 1000 to 40000 Angstrom */
+    if (!a->log10 && !a->log_e && a->angstrom == 1 && a->first > 2.5 && a->first < 5 &&
+        fabs(a->step) < 0.01)
+        a->log10 = true;
+    return a->step != 0 && isfinite(a->step) && isfinite(a->first);
+}
+
+static double wavelength_at(const axis *a, size_t k)
+{
+    const double by = (double)k + 1 - a->pixel;
+    if (a->log_e) return a->first * exp(a->step * by / a->first) * a->angstrom;
+    const double value = a->first + a->step * by;
+    return a->log10 ? pow(10, value) : value * a->angstrom;
+}
+
+/* Images of the same length beside the flux. */
+static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux,
+                              clv_file_array beside[CLV_ROLES], clv_spectrum_columns *c)
+{
+    for (size_t i = 0; i < hdus->count; ++i) {
+        const clv_fits_hdu *h = &hdus->item[i];
+        const clv_spectrum_role role = clv_spectrum_role_of(h->name);
+        if (i == flux || !h->has_image || role < CLV_ROLE_ERROR || c->value[role]) continue;
+        CLV_TRY(clv_fits_read(path, (int)i, &beside[role], NULL));
+        CLV_TRY(clv_file_array_convert(&beside[role], path, CLV_F64));
+        if (clv_file_array_count(&beside[role]) != c->count) {
+            clv_file_array_clear(&beside[role]);
+            continue;
+        }
+        c->value[role] = beside[role].data;
+        if (role == CLV_ROLE_MASK) c->bad_bits = clv_spectrum_mask_bits(h->name);
+    }
+    return CLV_OK;
+}
+
+/* The flux of the image, and what stands in its other rows. */
+static clv_status take_rows(const char *path, const clv_file_array *image, const axis *a,
+                            clv_spectrum_columns *c)
+{
+    const size_t rank = image->rank, n = image->shape[rank - 1];
+    const double *all = image->data;
+    c->count = n, c->value[CLV_ROLE_FLUX] = all;
+    size_t rows = 1;
+    for (size_t i = 0; i + 1 < rank; ++i)
+        rows *= image->shape[i];
+    if (rank == 2 && a->log10 && a->medium == CLV_MEDIUM_VACUUM && rows >= SPSPEC_ROWS) {
+        c->value[CLV_ROLE_ERROR] = all + 2 * n; /* spSpec-: flux, without continuum, error, mask */
+        if (rows > SPSPEC_ROWS) c->value[CLV_ROLE_MASK] = all + 3 * n;
+        c->bad_bits = clv_spectrum_mask_bits("and_mask");
+    } else if (rank == 3 && image->shape[0] == IRAF_BANDS && image->shape[1] == 1) {
+        c->value[CLV_ROLE_ERROR] = all + 3 * n; /* IRAF: optimal, plain, sky, error */
+    } else if (rows != 1) {
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: an image with %zu rows; expected one spectrum, or one spectrum with four bands as "
+            "IRAF writes it. Give each spectrum a file of its own",
+            path, rows);
+    }
+    return CLV_OK;
+}
+
+static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t number,
+                           const axis *a, clv_one_spectrum *out)
+{
+    clv_file_array image = { 0 }, beside[CLV_ROLES] = { { 0 } };
+    clv_spectrum_columns c = { .angstrom = 1, .bad_bits = -1 };
+    clv_status status = clv_fits_read(path, (int)number, &image, NULL);
+    if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
+    if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: an image without axes", path);
+    if (!status) status = take_rows(path, &image, a, &c);
+    if (!status) status = read_beside(path, hdus, number, beside, &c);
+    double *wave = status ? NULL : clv_alloc(CLV_MAX(c.count, (size_t)1), sizeof *wave);
+    if (!status && !wave) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    for (size_t k = 0; !status && k < c.count; ++k)
+        wave[k] = wavelength_at(a, k);
+    c.value[CLV_ROLE_WAVE] = wave;
+    if (!status) status = clv_spectrum_assemble(path, &c, out);
+    out->kind = "FITS image", out->medium = a->medium;
+    clv_free(wave);
+    clv_file_array_clear(&image);
+    for (size_t role = 0; role < CLV_ROLES; ++role)
+        clv_file_array_clear(&beside[role]);
+    return status;
+}
+
+clv_status clv_spectrum_read_image(const char *path, const clv_fits_hdus *hdus,
+                                   clv_one_spectrum *out, bool *found)
+{
+    *found = false;
+    for (size_t i = 0; i < hdus->count; ++i) {
+        const clv_fits_hdu *h = &hdus->item[i];
+        char type[72] = "";
+        axis a;
+        if (!h->has_image) continue;
+        if (clv_fits_hdu_text(h, "CTYPE1", type, sizeof type) &&
+            strncasecmp(type, "MULTISPE", 8) == 0)
+            return clv_fail(CLV_E_UNSUPPORTED,
+                            "%s: IRAF's multispec coordinates are not read; make a file with one "
+                            "dispersion for all "
+                            "pixels, or a table with columns WAVELENGTH, FLUX and ERROR",
+                            path);
+        if (!find_axis(h, &a)) continue;
+        *found = true;
+        return read_one(path, hdus, i, &a, out);
+    }
+    return CLV_OK;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names, units and masks of spectra, and columns put together to a spectrum. */
+#include "host/io/tables/spectrum.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LEAST_PIXELS = 16, MOST_PIXELS = 1 << 24, BLOCK = 200 };
+
+/* Bits of SPPIXMASK that stand for pixels without a usable flux, from the bit mask "SPPIXMASK" of SDSS's
+ * sdssMaskbits.par. Others describe how a pixel was made (bit 11 even says that its smear exposure
+ * was good), or concern thousands of good pixels (BADFLAT, LOWFLAT). */
+enum {
+    NOPLUG = 1 << 0,      /* the fibre is not in the plug map */
+    BADTRACE = 1 << 1,    /* the fibre's trace failed */
+    FULLREJECT = 1 << 18, /* rejected in extraction */
+    NOSKY = 1 << 22,      /* no sky level at this wavelength */
+    BRIGHTSKY = 1 << 23,  /* sky far brighter than the object */
+    NODATA = 1 << 24,     /* no data for the combination */
+    SDSS_BAD = NOPLUG | BADTRACE | FULLREJECT | NOSKY | BRIGHTSKY | NODATA,
+    DO_NOT_USE = 1 /* JWST */
+};
+
+clv_spectrum_role clv_spectrum_role_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        clv_spectrum_role role;
+    } known[] = {
+        { "wavelength", CLV_ROLE_WAVE },   { "wave", CLV_ROLE_WAVE },
+        { "lambda", CLV_ROLE_WAVE },       { "lam", CLV_ROLE_WAVE },
+        { "wl", CLV_ROLE_WAVE },           { "spectral_axis", CLV_ROLE_WAVE },
+        { "wave_air", CLV_ROLE_WAVE },     { "wavelength_air", CLV_ROLE_WAVE },
+        { "loglam", CLV_ROLE_LOG_WAVE },   { "loglambda", CLV_ROLE_LOG_WAVE },
+        { "logwave", CLV_ROLE_LOG_WAVE },  { "flux", CLV_ROLE_FLUX },
+        { "spec", CLV_ROLE_FLUX },         { "spectrum", CLV_ROLE_FLUX },
+        { "flux_density", CLV_ROLE_FLUX }, { "flux_lambda", CLV_ROLE_FLUX },
+        { "intensity", CLV_ROLE_FLUX },    { "flux_reduced", CLV_ROLE_FLUX },
+        { "flux_error", CLV_ROLE_ERROR },  { "flux_err", CLV_ROLE_ERROR },
+        { "fluxerr", CLV_ROLE_ERROR },     { "error", CLV_ROLE_ERROR },
+        { "err", CLV_ROLE_ERROR },         { "sigma", CLV_ROLE_ERROR },
+        { "sig", CLV_ROLE_ERROR },         { "uncertainty", CLV_ROLE_ERROR },
+        { "uncert", CLV_ROLE_ERROR },      { "unc", CLV_ROLE_ERROR },
+        { "stddev", CLV_ROLE_ERROR },      { "std", CLV_ROLE_ERROR },
+        { "e_flux", CLV_ROLE_ERROR },      { "noise", CLV_ROLE_ERROR },
+        { "err_reduced", CLV_ROLE_ERROR }, { "errs", CLV_ROLE_ERROR },
+        { "ivar", CLV_ROLE_IVAR },         { "invvar", CLV_ROLE_IVAR },
+        { "flux_ivar", CLV_ROLE_IVAR },    { "var", CLV_ROLE_VARIANCE },
+        { "variance", CLV_ROLE_VARIANCE }, { "and_mask", CLV_ROLE_MASK },
+        { "mask", CLV_ROLE_MASK },         { "dq", CLV_ROLE_MASK },
+        { "qual", CLV_ROLE_MASK },         { "quality", CLV_ROLE_MASK },
+        { "flag", CLV_ROLE_MASK },         { "bad", CLV_ROLE_MASK },
+        { "wdisp", CLV_ROLE_LSF },         { "lsf_sigma_pix", CLV_ROLE_LSF },
+    };
+    for (size_t i = 0; i < CLV_LEN(known); ++i)
+        if (strcasecmp(name, known[i].name) == 0) return known[i].role;
+    return CLV_ROLE_NONE;
+}
+
+double clv_angstrom_in(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double angstrom;
+    } known[] = { { "angstrom", 1 },     { "angstroms", 1 }, { "ang", 1 },      { "a", 1 },
+                  { "0.1 nm", 1 },       { "0.1nm", 1 },     { "nm", 10 },      { "nanometer", 10 },
+                  { "nanometers", 10 },  { "um", 1e4 },      { "micron", 1e4 }, { "microns", 1e4 },
+                  { "micrometer", 1e4 }, { "mum", 1e4 },     { "m", 1e10 } };
+    for (size_t i = 0; i < CLV_LEN(known); ++i)
+        if (strcasecmp(unit, known[i].unit) == 0) return known[i].angstrom;
+    return 0;
+}
+
+int64_t clv_spectrum_mask_bits(const char *name)
+{
+    if (strcasecmp(name, "and_mask") == 0) return SDSS_BAD;
+    return strcasecmp(name, "dq") == 0 ? DO_NOT_USE : -1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Errors from how much each pixel differs from the mean of its neighbours: 1.4826 times the median over blocks. */
+static clv_status estimate_errors(const char *path, clv_one_spectrum *s)
+{
+    const size_t n = s->pixels;
+    double *room = clv_alloc(BLOCK, sizeof *room);
+    if (!room) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    for (size_t from = 0; from < n; from += BLOCK) {
+        const size_t end = CLV_MIN(from + BLOCK, n);
+        /* the last block looks back, so that it is never short of pixels */
+        const size_t first = end - from < BLOCK && n >= BLOCK ? end - BLOCK : from;
+        size_t count = 0;
+        for (size_t k = CLV_MAX(first, (size_t)1); k < end && k + 1 < n; ++k) {
+            const double d = s->flux[k] - 0.5 * (s->flux[k - 1] + s->flux[k + 1]);
+            if (isfinite(d)) room[count++] = fabs(d);
+        }
+        if (count) qsort(room, count, sizeof *room, by_value);
+        const double error = count ? 1.4826 * room[count / 2] / sqrt(1.5) : 0;
+        for (size_t k = from; k < end; ++k)
+            s->error[k] = isfinite(s->flux[k]) ? error : 0;
+    }
+    s->estimated = true;
+    clv_free(room);
+    return CLV_OK;
+}
+
+/* Error of a pixel, 0 where it is bad. */
+static double error_of(const clv_spectrum_columns *c, size_t k)
+{
+    double error = 0;
+    if (c->value[CLV_ROLE_IVAR]) {
+        const double v = c->value[CLV_ROLE_IVAR][k];
+        error = v > 0 ? 1 / sqrt(v) : 0;
+    } else if (c->value[CLV_ROLE_ERROR]) {
+        error = c->value[CLV_ROLE_ERROR][k];
+    } else if (c->value[CLV_ROLE_VARIANCE]) {
+        const double v = c->value[CLV_ROLE_VARIANCE][k];
+        error = v > 0 ? sqrt(v) : 0;
+    }
+    return error > 0 && isfinite(error) ? error : 0;
+}
+
+static bool is_masked(const clv_spectrum_columns *c, size_t k)
+{
+    if (!c->value[CLV_ROLE_MASK]) return false;
+    const double v = c->value[CLV_ROLE_MASK][k];
+    if (!(fabs(v) < 9e18)) return true;
+    return ((int64_t)v & c->bad_bits) != 0;
+}
+
+/* Bad pixels tell nothing of the line-spread function: they get that of their neighbours' median. */
+static clv_status fill_lsf(const char *path, const double *from, clv_one_spectrum *s)
+{
+    size_t count = 0;
+    double *room = clv_alloc(s->pixels, sizeof *room);
+    s->lsf = clv_alloc(s->pixels, sizeof *s->lsf);
+    if (!room || !s->lsf) {
+        clv_free(room);
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    }
+    for (size_t k = 0; k < s->pixels; ++k)
+        if (from[k] > 0 && from[k] < 100) room[count++] = from[k];
+    if (count) qsort(room, count, sizeof *room, by_value);
+    for (size_t k = 0; k < s->pixels; ++k)
+        s->lsf[k] = from[k] > 0 && from[k] < 100 ? from[k] : count ? room[count / 2] : 0;
+    if (!count) clv_free(s->lsf), s->lsf = NULL;
+    clv_free(room);
+    return CLV_OK;
+}
+
+static void swap(double *a, double *b)
+{
+    const double c = *a;
+    *a = *b, *b = c;
+}
+
+static clv_status order(const char *path, clv_one_spectrum *s)
+{
+    const size_t n = s->pixels;
+    if (s->wavelength[0] > s->wavelength[n - 1])
+        for (size_t k = 0; k < n / 2; ++k) {
+            swap(&s->wavelength[k], &s->wavelength[n - 1 - k]);
+            swap(&s->flux[k], &s->flux[n - 1 - k]);
+            swap(&s->error[k], &s->error[n - 1 - k]);
+            if (s->lsf) swap(&s->lsf[k], &s->lsf[n - 1 - k]);
+        }
+    for (size_t k = 0; k < n; ++k)
+        if (!isfinite(s->wavelength[k]) || !(s->wavelength[k] > 0) ||
+            (k && !(s->wavelength[k] > s->wavelength[k - 1])))
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the wavelengths neither rise nor fall throughout: pixel %zu has %g "
+                "Angstrom behind %g",
+                path, k, s->wavelength[k], k ? s->wavelength[k - 1] : 0.0);
+    return CLV_OK;
+}
+
+clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *c,
+                                 clv_one_spectrum *s)
+{
+    const size_t n = c->count;
+    const double *log_wave = c->value[CLV_ROLE_LOG_WAVE], *wave = c->value[CLV_ROLE_WAVE];
+    if (n < LEAST_PIXELS || n > MOST_PIXELS)
+        return clv_fail(CLV_E_FORMAT, "%s: a spectrum of %zu pixels, expected %d to %d", path, n,
+                        LEAST_PIXELS, MOST_PIXELS);
+    s->pixels = n;
+    s->wavelength = clv_alloc(n, sizeof(double)), s->flux = clv_alloc(n, sizeof(double));
+    s->error = clv_alloc(n, sizeof(double));
+    if (!s->wavelength || !s->flux || !s->error)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    double scale = c->angstrom, highest = 0;
+    for (size_t k = 0; k < n && !log_wave; ++k)
+        highest = fmax(highest, wave[k]);
+    if (scale == 0) s->guessed_um = !log_wave && highest < 100, scale = s->guessed_um ? 1e4 : 1;
+    for (size_t k = 0; k < n; ++k) {
+        s->wavelength[k] = log_wave ? pow(10, log_wave[k]) : wave[k] * scale;
+        s->flux[k] = c->value[CLV_ROLE_FLUX][k];
+        s->error[k] = error_of(c, k);
+    }
+    if (!c->value[CLV_ROLE_IVAR] && !c->value[CLV_ROLE_ERROR] && !c->value[CLV_ROLE_VARIANCE])
+        CLV_TRY(estimate_errors(path, s));
+    if (c->per_hertz) {
+        const double middle = s->wavelength[n / 2];
+        for (size_t k = 0; k < n; ++k) {
+            const double by = middle / s->wavelength[k];
+            s->flux[k] *= by * by, s->error[k] *= by * by;
+        }
+    }
+    for (size_t k = 0; k < n; ++k)
+        if (is_masked(c, k) || !isfinite(s->flux[k])) s->error[k] = 0;
+    if (c->value[CLV_ROLE_LSF]) CLV_TRY(fill_lsf(path, c->value[CLV_ROLE_LSF], s));
+    return order(path, s);
+}

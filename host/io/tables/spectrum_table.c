@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A spectrum as a FITS table: SDSS (spec-, lite), JWST (x1d), specutils, and any with named columns; a pixel a row,
+ * or all pixels in one row. */
+#include "host/io/tables/spectrum.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "host/io/formats/fits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_COLUMNS = 1000, NAME = 72 };
+
+typedef struct table {
+    char name[CLV_ROLES][NAME]; /* of the column in each role */
+    char unit[CLV_ROLES][NAME];
+} table;
+
+/* Rank of a name in its role: where a table has several, the first in this list is taken. */
+static bool is_better(const char *name, const char *old)
+{
+    return !*old || strcasecmp(name, "flux_error") == 0 || strcasecmp(name, "and_mask") == 0;
+}
+
+static void find_columns(const clv_fits_hdu *hdu, table *t)
+{
+    char key[16], name[NAME];
+    *t = (table){ 0 };
+    for (int i = 1; i <= MOST_COLUMNS; ++i) {
+        snprintf(key, sizeof key, "TTYPE%d", i);
+        if (!clv_fits_hdu_text(hdu, key, name, sizeof name)) continue;
+        const clv_spectrum_role role = clv_spectrum_role_of(name);
+        if (!role || !is_better(name, t->name[role])) continue;
+        clv_copy_string(t->name[role], NAME, name);
+        snprintf(key, sizeof key, "TUNIT%d", i);
+        t->unit[role][0] = '\0';
+        clv_fits_hdu_text(hdu, key, t->unit[role], NAME);
+    }
+}
+
+static const char *kind_of(const clv_fits_hdu *hdu, const table *t)
+{
+    if (strcasecmp(hdu->name, "COADD") == 0 && *t->name[CLV_ROLE_LOG_WAVE]) return "SDSS table";
+    if (strcasecmp(hdu->name, "EXTRACT1D") == 0) return "JWST table";
+    return "FITS table";
+}
+
+static clv_status read_columns(const char *path, int number, const table *t,
+                               clv_file_array cells[CLV_ROLES], clv_spectrum_columns *c)
+{
+    for (int role = 1; role < CLV_ROLES; ++role) {
+        bool found = false;
+        if (!*t->name[role]) continue;
+        CLV_TRY(clv_fits_read_cells(path, number, t->name[role], &cells[role], &found));
+        if (!found) continue;
+        const size_t n = cells[role].shape[0];
+        if (!c->count) c->count = n;
+        if (n != c->count)
+            return clv_fail(CLV_E_FORMAT, "%s: column %s has %zu values, others have %zu", path,
+                            t->name[role], n, c->count);
+        c->value[role] = cells[role].data;
+    }
+    return CLV_OK;
+}
+
+clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
+                                   clv_one_spectrum *out, bool *found)
+{
+    table t;
+    *found = false;
+    for (size_t i = 0; i < hdus->count && !*found; ++i) {
+        const clv_fits_hdu *hdu = &hdus->item[i];
+        if (!hdu->is_table) continue;
+        find_columns(hdu, &t);
+        if (!*t.name[CLV_ROLE_FLUX] || (!*t.name[CLV_ROLE_WAVE] && !*t.name[CLV_ROLE_LOG_WAVE]))
+            continue;
+        clv_file_array cells[CLV_ROLES] = { { 0 } };
+        clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
+                                   .per_hertz = strstr(t.unit[CLV_ROLE_FLUX], "Jy") != NULL,
+                                   .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
+        clv_status status = CLV_OK;
+        if (*t.unit[CLV_ROLE_WAVE] && c.angstrom == 0)
+            status = clv_fail(CLV_E_FORMAT,
+                              "%s: the unit of column %s is \"%s\", expected Angstrom, nm, um or m",
+                              path, t.name[CLV_ROLE_WAVE], t.unit[CLV_ROLE_WAVE]);
+        if (!status) status = read_columns(path, (int)i, &t, cells, &c);
+        *found = !status && c.value[CLV_ROLE_FLUX] &&
+                 (c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE]);
+        if (*found) status = clv_spectrum_assemble(path, &c, out);
+        for (size_t role = 0; role < CLV_ROLES; ++role)
+            clv_file_array_clear(&cells[role]);
+        CLV_TRY(status);
+        out->kind = kind_of(hdu, &t);
+        const char *wave = t.name[CLV_ROLE_WAVE];
+        if (strcmp(out->kind, "FITS table") != 0) out->medium = CLV_MEDIUM_VACUUM;
+        if (clv_contains_nocase(wave, "_air")) out->medium = CLV_MEDIUM_AIR;
+        bool there = false;
+        clv_file_array helio = { 0 };
+        CLV_TRY(clv_fits_read_cells(path, (int)i, "VHELIO", &helio, &there));
+        if (there && helio.shape[0]) out->barycentric = ((double *)helio.data)[0];
+        clv_file_array_clear(&helio);
+    }
+    return CLV_OK;
+}

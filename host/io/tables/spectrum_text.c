@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A spectrum as text: lines of two to four numbers, with or without a line of names before them. */
+#include "host/io/lines.h"
+#include "host/io/tables/spectrum.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 16, WORD = 64, MOST_LINES = 1 << 24, CHUNK = 4096, CHUNK_BYTES = 1 << 20 };
+
+typedef struct reader {
+    const char *path;
+    double *value[MOST_COLUMNS];
+    size_t capacity[MOST_COLUMNS], rows, columns;
+    clv_spectrum_role role[MOST_COLUMNS]; /* by the line of names */
+    int64_t bits;
+    double angstrom;
+    bool named;
+} reader;
+
+static bool is_between(char c)
+{
+    return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' || c == '|';
+}
+
+/* The next word of [*at, end); false at the end. */
+static bool next_word(const char **at, const char *end, char out[WORD])
+{
+    size_t n = 0;
+    while (*at < end && is_between(**at))
+        ++*at;
+    while (*at < end && !is_between(**at)) {
+        if (n + 1 < WORD) out[n++] = **at;
+        ++*at;
+    }
+    out[n] = '\0';
+    return n > 0;
+}
+
+/* A line of names, such as "# wave flux err" or "wavelength[nm],flux": those that are known. */
+static void take_names(reader *r, const char *at, const char *end)
+{
+    clv_spectrum_role role[MOST_COLUMNS] = { CLV_ROLE_NONE };
+    char word[WORD];
+    size_t n = 0;
+    bool wave = false, flux = false;
+    double angstrom = 0;
+    int64_t bits = -1;
+    while (at < end && (*at == '#' || *at == '%' || is_between(*at)))
+        ++at;
+    while (n < MOST_COLUMNS && next_word(&at, end, word)) {
+        char *open = strpbrk(word, "[("), *close;
+        if (open && (close = strpbrk(open, "])"))) {
+            *close = *open = '\0';
+            if (open == word) { /* a unit of its own, behind the name before it */
+                if (n && (role[n - 1] == CLV_ROLE_WAVE)) angstrom = clv_angstrom_in(open + 1);
+                continue;
+            }
+        }
+        role[n] = clv_spectrum_role_of(word);
+        wave |= role[n] == CLV_ROLE_WAVE || role[n] == CLV_ROLE_LOG_WAVE;
+        flux |= role[n] == CLV_ROLE_FLUX;
+        if (role[n] == CLV_ROLE_MASK) bits = clv_spectrum_mask_bits(word);
+        if (role[n] == CLV_ROLE_WAVE && open) angstrom = clv_angstrom_in(open + 1);
+        ++n;
+    }
+    if (!wave || !flux) return;
+    memcpy(r->role, role, sizeof role);
+    r->named = true, r->angstrom = angstrom, r->bits = bits;
+}
+
+static double number_in(const char *word, bool *ok)
+{
+    double value = NAN;
+    *ok = clv_parse_double(word, &value);
+    if (!*ok && (strcmp(word, "nan") == 0 || strcmp(word, "NaN") == 0 || strcmp(word, "NAN") == 0 ||
+                 strcmp(word, "inf") == 0 || strcmp(word, "-nan") == 0))
+        *ok = true;
+    return value;
+}
+
+static clv_status take_line(reader *r, const char *at, size_t length, uint64_t line)
+{
+    const char *const end = at + length, *begin = at;
+    char word[WORD];
+    double row[MOST_COLUMNS];
+    size_t n = 0;
+    while (at < end && is_between(*at))
+        ++at;
+    if (at == end) return CLV_OK;
+    if (*at == '#' || *at == '%') {
+        if (!r->rows) take_names(r, at, end);
+        return CLV_OK;
+    }
+    while (n < MOST_COLUMNS && next_word(&at, end, word)) {
+        bool ok;
+        row[n] = number_in(word, &ok);
+        if (ok) {
+            ++n;
+            continue;
+        }
+        if (!r->rows && !n) {
+            take_names(r, begin, end);
+            return CLV_OK;
+        }
+        return clv_fail(CLV_E_FORMAT, "%s: line %llu: \"%s\" is not a number", r->path,
+                        (unsigned long long)line, word);
+    }
+    if (!r->rows) r->columns = n;
+    if (n != r->columns || n < 2)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: line %llu has %zu numbers, expected %zu: wavelength, flux, and "
+                        "perhaps its error and a "
+                        "mask",
+                        r->path, (unsigned long long)line, n, CLV_MAX(r->columns, (size_t)2));
+    for (size_t c = 0; c < n; ++c) {
+        if (!clv_reserve(&r->value[c], &r->capacity[c], r->rows + 1, sizeof(double)))
+            return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
+        r->value[c][r->rows] = row[c];
+    }
+    return ++r->rows > MOST_LINES
+               ? clv_fail(CLV_E_FORMAT, "%s: more than %d lines", r->path, MOST_LINES)
+               : CLV_OK;
+}
+
+static clv_status assemble(const reader *r, clv_one_spectrum *out)
+{
+    static const clv_spectrum_role usual[] = { CLV_ROLE_WAVE, CLV_ROLE_FLUX, CLV_ROLE_ERROR,
+                                               CLV_ROLE_MASK };
+    clv_spectrum_columns c = { .count = r->rows, .angstrom = r->angstrom, .bad_bits = r->bits };
+    if (!r->rows)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: neither FITS nor text with lines of numbers (wavelength, flux, and "
+                        "perhaps its error and "
+                        "a mask)",
+                        r->path);
+    if (!r->named && r->columns > CLV_LEN(usual))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: %zu columns without a line of names before them; expected 2 to 4 "
+                        "(wavelength, flux, "
+                        "error, mask), or names such as \"wavelength flux error\"",
+                        r->path, r->columns);
+    for (size_t k = 0; k < r->columns; ++k) {
+        const clv_spectrum_role role = r->named ? r->role[k] : usual[k];
+        if (role && !c.value[role]) c.value[role] = r->value[k];
+    }
+    if (!c.value[CLV_ROLE_FLUX] || (!c.value[CLV_ROLE_WAVE] && !c.value[CLV_ROLE_LOG_WAVE]))
+        return clv_fail(CLV_E_FORMAT, "%s: its lines have fewer numbers than names", r->path);
+    return clv_spectrum_assemble(r->path, &c, out);
+}
+
+clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out)
+{
+    reader r = { .path = path, .bits = -1 };
+    clv_lines lines;
+    CLV_TRY(clv_lines_open(&lines, path));
+    clv_status status = clv_lines_next(&lines, CHUNK, CHUNK_BYTES);
+    while (!status && lines.count) {
+        for (size_t i = 0; i < lines.count && !status; ++i)
+            status = take_line(&r, lines.texts[i], lines.lengths[i], lines.first + i);
+        if (!status) status = clv_lines_next(&lines, CHUNK, CHUNK_BYTES);
+    }
+    clv_lines_close(&lines);
+    out->kind = "text";
+    if (!status) status = assemble(&r, out);
+    for (size_t c = 0; c < MOST_COLUMNS; ++c)
+        clv_free(r.value[c]);
+    return status;
+}
