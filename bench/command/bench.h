@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave bench`: what is measured, by whom, and where the figures go.
  *
- * A case (a row of founding tables: an input of some size) is measured by every party: a device
+ * A case (an input of some size) is measured by every party: a device
  * alone, the devices of a mode together, the plain C reference, an outside program. Each party
  * works in a process of its own and sends lines of JSON (bench/lines.c). A workload adds itself as
  * one file with one `bench_workload`, and one row to the table in bench.c. */

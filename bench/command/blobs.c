@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blob detection in `cleave bench`: the founding movie by batches, and larger frames. */
+/* Blob detection in `cleave bench`: a movie of 512 x 512 by batches, and larger frames. */
 #include "bench/command/bench.h"
 #include "host/synthetic/movie.h"
 
@@ -47,7 +47,7 @@ static double effort(const bench_case *c)
     return (double)c->size[0] * (double)c->size[1] * (double)c->size[2];
 }
 
-/* Particles of the founding movie, as dense in other sizes. */
+/* As dense with particles in other sizes as at 512 x 512. */
 static clv_status make_movie(const bench_case *c, synthetic_movie *movie)
 {
     const size_t particles = CLV_MAX(PARTICLES * c->size[0] * c->size[1] / (512 * 512), (size_t)1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in `cleave bench`: the rows of the founding table, and growth with image and sequence. */
+/* PACO in `cleave bench`: four small sizes that peers can do as well, and growth with image and sequence. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 enum { SEED = 1, PATCH_SIDE = 9, RADIUS = 4 };
 
 /* height, width, frames */
-static const size_t founding[][3] = {
+static const size_t small[][3] = {
     { 50, 50, 50 }, { 50, 50, 100 }, { 100, 100, 50 }, { 100, 100, 100 }
 };
 static const size_t growth[][3] = { { 100, 100, 25 }, { 100, 100, 200 }, { 200, 200, 100 } };
@@ -56,7 +56,7 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
     const size_t side = 10 + PATCH_SIDE - 1;
     add_case(side, side, 50, 1, cases, room, &count);
     snprintf(cases[0].name, sizeof cases[0].name, "100 patches, T=50, fixed");
-    add_both(founding, CLV_LEN(founding), cases, room, &count);
+    add_both(small, CLV_LEN(small), cases, room, &count);
     add_both(growth, CLV_LEN(growth), cases, room, &count);
     if (sizes->full) add_both(more, CLV_LEN(more), cases, room, &count);
     return count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices, blocks of transformers and whole inference in `cleave bench`: the founding
- * table, from memory to memory. */
+/* Products of matrices, blocks of transformers and whole inference in `cleave bench`, from memory
+ * to memory. */
 #include "bench/command/bench.h"
 
 #include "base/alloc.h"

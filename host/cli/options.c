@@ -175,6 +175,18 @@ static void describe_all(const cli_command *command, const cli_option *const tab
     describe(command, all);
 }
 
+/* Words that an earlier release took for a choice are still understood, and no longer shown. */
+static const char *word_of_today(const cli_option *option, const char *text)
+{
+    static const struct {
+        const char *option, *earlier, *today;
+    } renamed[] = { { "format", "seed", "xy" } };
+    for (size_t i = 0; i < CLV_LEN(renamed); ++i)
+        if (strcmp(option->name, renamed[i].option) == 0 && strcmp(text, renamed[i].earlier) == 0)
+            return renamed[i].today;
+    return text;
+}
+
 /* NULL when the value is good, else what it must be. */
 static const char *take(const cli_option *option, const char *text, char *words, size_t room)
 {
@@ -204,7 +216,7 @@ static const char *take(const cli_option *option, const char *text, char *words,
     case CLI_BYTES:
         return clv_parse_bytes(text, option->target) ? NULL : "a size such as 256M or 2GiB";
     case CLI_CHOICE: {
-        const int place = clv_find_word(option->value, text);
+        const int place = clv_find_word(option->value, word_of_today(option, text));
         if (place < 0) return clv_list_words(option->value, "or", words, room);
         *(int *)option->target = place;
         return NULL;

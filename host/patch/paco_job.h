@@ -10,7 +10,6 @@ enum {
     CLV_PACO_SUMS,  /* int64 [4][map rows][map pitch] */
     CLV_PACO_FOUND, /* uint32 [map rows][map pitch] */
     CLV_PACO_STATE, /* uint8 [band rows][pitch] */
-    CLV_PACO_SHAPE, /* clv_paco_chunk: what the three above cover */
     CLV_PACO_RESULTS
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up movie: the scene of founding document 1's benchmark. */
+/* A made-up movie: particles of one size that drift over noise. */
 #include "host/synthetic/movie.h"
 
 #include "base/alloc.h"

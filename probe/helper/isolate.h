@@ -30,7 +30,8 @@ void clv_task_clear(clv_task *task);
 clv_status clv_tasks_run(clv_task *tasks, size_t count, const clv_patience *patience);
 
 /* Whether a helper's failure may come from outside the driver: it could not be started,
- * somebody ended it (the kernel for want of memory, a limit of CPU time), or this process has limits that a driver may not get along with. */
+ * somebody ended it (the kernel for want of memory, a limit of CPU time), or this process has limits that a driver may
+ * not get along with. */
 bool clv_child_was_hindered(const clv_child *child);
 /* The last of these alone: limits of the address space, CPU time, file size or number of descriptors. */
 bool clv_has_tight_limits(void);

@@ -141,8 +141,10 @@ def outputs(run, folder, work):
     say(mate[:4] == TRACKMATE, "TrackMate's header")
     first = mate[4].split(",")
     say(abs(float(first[4]) - float(rows[0]["x"]) / 2) < 1e-5, "TrackMate's positions in units")
-    seed = run(movie, "-o", "-", "--threshold", "60", "--format", "seed", "-q").stdout.splitlines()
-    say(seed[0] == "frame,x,y,intensity,sigma,snr,id" and len(seed) == len(rows) + 1, "--format seed")
+    few = run(movie, "-o", "-", "--threshold", "60", "--format", "xy", "-q").stdout
+    say(few.startswith("frame,x,y,intensity,sigma,snr,id\n") and few.count("\n") == len(rows) + 1, "--format xy")
+    earlier = run(movie, "-o", "-", "--threshold", "60", "--format", "seed", "-q").stdout
+    say(earlier == few, "--format seed, xy's earlier name")
     records(run, movie, rows, work)
     picture = os.path.join(work, "overlay.png")
     done = run(movie, "-o", os.path.join(work, "a.csv"), "--overlay", picture, "--link", "4", "-T",

@@ -80,7 +80,8 @@ class Demo(unittest.TestCase):
             place = os.path.join(cls.folder, name)
             os.makedirs(place, mode=0o700, exist_ok=True)
             environment[name] = place
-        for name in ("CLEAVE_MINILM_DIR", "CLEAVE_MODEL", "CLEAVE_SMOLLM2", "CLEAVE_COMPILERS", "POCL_KERNEL_CACHE", "CLEAVE_CACHE"):
+        for name in ("CLEAVE_MINILM_DIR", "CLEAVE_MODEL", "CLEAVE_SMOLLM2", "CLEAVE_COMPILERS",
+                     "POCL_KERNEL_CACHE", "CLEAVE_CACHE"):
             environment.pop(name, None)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([CLEAVE, "demo", "--device", "0"], cwd=cls.folder, env=environment,

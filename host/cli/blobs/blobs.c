@@ -60,7 +60,7 @@ static void make_table(blobs_args *a, cli_option *table)
         { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots as CSV" },
         { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
           "picture: brightest values, circles, tracks" },
-        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,seed", "columns [cleave]" },
+        { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
         { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
           "of a pixel, for TrackMate [from the file]" },
         { "interval", CLI_DOUBLE, &a->interval, "SEC", "between frames, for TrackMate",

@@ -43,7 +43,7 @@ size_t blobs_block(const clv_movie_facts *facts);  /* frames of a block: bounded
 
 /* ---- blobs/write.c --------------------------------------------------------------------------- */
 
-enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_SEED };
+enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_XY };
 
 /* Scale of the positions that TrackMate gets; zero: pixels and frames. */
 typedef struct blobs_units {

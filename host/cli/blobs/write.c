@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots as CSV: Cleave's own columns, TrackMate's, and those of founding document 1's package; or as
- * NumPy records. */
+/* Spots as CSV: Cleave's own columns, TrackMate's, or few with x before y; or as NumPy records. */
 #include "host/cli/blobs/blobs.h"
 #include "host/cli/endings.h"
 
@@ -17,7 +16,7 @@ enum { FLUSH_BYTES = 1 << 20 };
 
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
                                            "mass",  "background", "snr", "flags", "particle" };
-static const char *const seed_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
+static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
                                                  "POSITION_Z", "POSITION_T", "FRAME",
@@ -88,8 +87,8 @@ static void begin(blobs_writer *w)
         clv_csv_begin(&w->csv, trackmate_columns, CLV_LEN(trackmate_columns));
         trackmate_header(w);
         break;
-    case BLOBS_SEED:
-        clv_csv_begin(&w->csv, seed_columns, CLV_LEN(seed_columns));
+    case BLOBS_XY:
+        clv_csv_begin(&w->csv, xy_columns, CLV_LEN(xy_columns));
         break;
     default:
         clv_csv_begin(&w->csv, own_columns, CLV_LEN(own_columns) - (w->tracks ? 0 : 1));
@@ -162,7 +161,7 @@ static void add_trackmate(blobs_writer *w, const clv_spot *s, const int64_t *par
     clv_csv_int(c, 1);
 }
 
-static void add_seed(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+static void add_xy(blobs_writer *w, const clv_spot *s, const int64_t *particle)
 {
     clv_csv *c = &w->csv;
     clv_csv_int(c, s->frame);
@@ -180,8 +179,8 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
             add_record(w, &spots[i], p);
         else if (w->format == BLOBS_TRACKMATE)
             add_trackmate(w, &spots[i], p);
-        else if (w->format == BLOBS_SEED)
-            add_seed(w, &spots[i], p);
+        else if (w->format == BLOBS_XY)
+            add_xy(w, &spots[i], p);
         else
             add_own(w, &spots[i], p);
         if (!w->npy) clv_csv_end_row(&w->csv);
