@@ -21,7 +21,7 @@ struct clv_held {
     atomic_uint_fast64_t since; /* nanoseconds of the clock; 0: nobody waits */
 };
 
-double clv_held_patience_s = 30;
+_Atomic double clv_held_patience_s = 30;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static clv_mutex lock;

@@ -7,7 +7,7 @@
 typedef struct clv_held clv_held;
 
 /* Seconds of one wait before the first warning; then after twice as long, and so on. Tests shorten it. */
-extern double clv_held_patience_s;
+extern _Atomic double clv_held_patience_s;
 
 /* For one queue, whose waits come one after the other; NULL without memory or a thread, which the others accept.
  * `label` stays valid until the end. */
