@@ -34,7 +34,8 @@ extern const cli_exit_code cli_exit_codes[]; /* for the help; ends with a NULL t
 
 typedef enum cli_kind {
     CLI_FLAG,     /* bool: --dog */
-    CLI_TEXT,     /* const char *: any text */
+    CLI_TEXT,     /* const char *: any text but the empty one */
+    CLI_ANY_TEXT, /* const char *: any text */
     CLI_UINT,     /* uint64_t */
     CLI_INT,      /* int64_t */
     CLI_DOUBLE,   /* double, finite */

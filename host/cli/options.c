@@ -197,6 +197,9 @@ static const char *take(const cli_option *option, const char *text, char *words,
     case CLI_TEXT:
         *(const char **)option->target = text;
         return *text ? NULL : "a text that is not empty";
+    case CLI_ANY_TEXT:
+        *(const char **)option->target = text;
+        return NULL;
     case CLI_TEXTS:
         for (size_t i = 0; i < CLI_LIST_MOST; ++i)
             if (!((cli_list *)option->target)->items[i]) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -12,9 +13,17 @@
 void cli_texts_table(cli_texts *t, cli_option *table)
 {
     const cli_option rows[] = {
-        { "i,input", CLI_TEXT, &t->input, "FILE", "texts, one a line; - is standard input [-]",
+        { "i,input", CLI_TEXT, &t->input, "FILE",
+          "texts: lines, or a table or JSON lines (.csv, .tsv, .jsonl); - is standard input [-]",
           NULL },
-        { "column", CLI_UINT, &t->column, "N", "the N-th field between tabs of every line", NULL },
+        { "input-format", CLI_CHOICE, &t->format, "auto,lines,csv,tsv,jsonl", "[by the name's end]",
+          NULL },
+        { "column", CLI_TEXT, &t->column, "NAME|N",
+          "of tables, the column of that name; the N-th field of every row, or between tabs of "
+          "every line",
+          NULL },
+        { "field", CLI_TEXT, &t->field, "NAME", "of JSON lines, the member that holds the text",
+          NULL },
         { "max-length", CLI_UINT, &t->max_length, "N",
           "most tokens of a text, [CLS] and [SEP] included [the model's]", &t->max_length_given },
         { "invalid", CLI_CHOICE, &t->invalid, "error,drop,replace",
@@ -29,15 +38,101 @@ void cli_texts_table(cli_texts *t, cli_option *table)
 
 int cli_texts_check(const cli_command *command, const cli_texts *t)
 {
-    if (t->column > 100000)
-        return cli_error(command, CLI_USAGE, "--column: %llu given, expected at most 100000",
-                         (unsigned long long)t->column);
+    uint64_t column = 1;
+    if (t->column && clv_parse_u64(t->column, &column) && (!column || column > 100000))
+        return cli_error(command, CLI_USAGE, "--column: %s given, expected 1 to 100000, or a name",
+                         t->column);
     if (t->max_length_given && !t->max_length)
         return cli_error(command, CLI_USAGE, "--max-length: 0 given, expected 2 or more");
     if (t->threads > 64)
         return cli_error(command, CLI_USAGE, "--threads: %llu given, expected at most 64",
                          (unsigned long long)t->threads);
     return -1;
+}
+
+/* What no text reader takes, by its ending, and what to write instead. */
+static const char *const refused[] = { ".parquet", ".arrow",       ".feather", ".json", ".npy",
+                                       ".npz",     ".safetensors", ".xlsx",    ".xls",  ".ods",
+                                       ".pdf",     ".docx",        ".gz",      ".bz2",  ".xz",
+                                       ".zst",     ".zip" };
+
+static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kind *kind)
+{
+    static const struct {
+        const char *ending;
+        clv_lines_kind kind;
+    } endings[] = { { ".csv", CLV_LINES_CSV },
+                    { ".tsv", CLV_LINES_TSV },
+                    { ".jsonl", CLV_LINES_JSON },
+                    { ".ndjson", CLV_LINES_JSON } };
+    static const clv_lines_kind said[] = { [CLI_TEXTS_LINES] = CLV_LINES_PLAIN,
+                                           [CLI_TEXTS_CSV] = CLV_LINES_CSV,
+                                           [CLI_TEXTS_TSV] = CLV_LINES_TSV,
+                                           [CLI_TEXTS_JSONL] = CLV_LINES_JSON };
+    *kind = t->format == CLI_TEXTS_AUTO ? CLV_LINES_PLAIN : said[t->format];
+    for (size_t i = 0; i < CLV_LEN(endings) && t->format == CLI_TEXTS_AUTO; ++i)
+        if (clv_ends_with(t->input, endings[i].ending)) *kind = endings[i].kind;
+    for (size_t i = 0; i < CLV_LEN(refused) && t->format == CLI_TEXTS_AUTO; ++i)
+        if (clv_ends_with(t->input, refused[i]))
+            return cli_error(
+                command, CLI_USAGE,
+                "-i %s: texts are not read from %s files. Expected lines (.txt), a table with a "
+                "header "
+                "(.csv, .tsv) or JSON lines (.jsonl); pandas writes these with to_csv and "
+                "to_json(orient=\"records\", lines=True). If it holds plain lines, say "
+                "--input-format "
+                "lines",
+                t->input, refused[i]);
+    return -1;
+}
+
+/* Names that a header has, and texts hardly are. */
+static bool looks_like_header(const char *text)
+{
+    return clv_find_word(
+               "text,sentence,content,document,passage,query,title,label,id,name,body,abstract",
+               text) >= 0;
+}
+
+int cli_texts_open(const cli_command *command, const cli_texts *t, bool quiet, clv_lines *lines)
+{
+    clv_lines_kind kind;
+    uint64_t column = 0;
+    const char *name = t->column, *chosen;
+    *lines = (clv_lines){ .descriptor = -1 };
+    int code = kind_of(command, t, &kind);
+    if (code >= 0) return code;
+    if (name && clv_parse_u64(name, &column)) name = NULL;
+    if (kind == CLV_LINES_JSON && t->column)
+        return cli_error(command, CLI_USAGE,
+                         "--column is for tables; the texts of JSON lines are chosen with --field");
+    if (kind != CLV_LINES_JSON && t->field)
+        return cli_error(
+            command, CLI_USAGE,
+            "--field is for JSON lines (.jsonl, or --input-format jsonl); tables have --column");
+    if (kind == CLV_LINES_PLAIN && name)
+        return cli_error(command, CLI_USAGE,
+                         "--column %s: lines have no header, so that columns have no names; "
+                         "expected a number, or a "
+                         "table (.csv, .tsv, or --input-format csv or tsv)",
+                         name);
+    code = cli_input_status(command, clv_lines_open(lines, t->input));
+    if (code) return code;
+    lines->prefix = t->prefix && *t->prefix ? t->prefix : NULL;
+    code = cli_input_status(command, clv_lines_choose(lines, kind, t->field ? t->field : name,
+                                                      (size_t)column, &chosen));
+    if (code || quiet || kind == CLV_LINES_PLAIN || !*chosen) return code;
+    if (column && looks_like_header(chosen))
+        cli_warn(command,
+                 "%s: the first row, \"%s\", looks like a header and is taken for a text; --column "
+                 "%s takes "
+                 "the column by its name, without it",
+                 lines->path, chosen, chosen);
+    else if (!column && !t->column && !t->field)
+        cli_say(stderr, "%s: the texts are the %s \"%s\"; --%s NAME chooses another\n", lines->path,
+                kind == CLV_LINES_JSON ? "member" : "column", chosen,
+                kind == CLV_LINES_JSON ? "field" : "column");
+    return 0;
 }
 
 void cli_texts_await(const cli_texts *t, bool quiet)
@@ -93,7 +188,8 @@ clv_status cli_texts_tokenize(const cli_texts *t, const clv_tokenizer *tokenizer
                               const clv_lines *lines, clv_token_rows *rows)
 {
     char what[300];
-    snprintf(what, sizeof what, "%.280s: line", lines->path);
+    const bool table = lines->kind == CLV_LINES_CSV || lines->kind == CLV_LINES_TSV;
+    snprintf(what, sizeof what, "%.280s: %s", lines->path, table ? "row" : "line");
     const clv_tokenize_options options = { .size = sizeof options,
                                            .threads = (size_t)t->threads,
                                            .first = (size_t)lines->first,

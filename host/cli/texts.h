@@ -9,21 +9,30 @@
 #include <cleave/tokenizer.h>
 
 typedef struct cli_texts {
-    const char *input;   /* "-": standard input */
-    uint64_t column;     /* 0: whole lines */
-    uint64_t max_length; /* 0: as the model says */
+    const char *input;          /* "-": standard input */
+    int format;                 /* CLI_TEXTS_... */
+    const char *column, *field; /* of tables and JSON; NULL: chosen */
+    const char *prefix;         /* in front of every text; may be NULL */
+    uint64_t max_length;        /* 0: as the model says */
     bool max_length_given;
     int invalid;      /* 0: an error, 1: left out, 2: replaced */
     bool bare;        /* nothing around a text that the model would put there */
     uint64_t threads; /* 0: all cores that we may use */
 } cli_texts;
 
-enum { CLI_TEXT_OPTIONS = 5 };
+/* As --input-format lists them. */
+enum { CLI_TEXTS_AUTO, CLI_TEXTS_LINES, CLI_TEXTS_CSV, CLI_TEXTS_TSV, CLI_TEXTS_JSONL };
+
+enum { CLI_TEXT_OPTIONS = 7 };
 /* Fills `table` (CLI_TEXT_OPTIONS + 1 rows) with options that write into `texts`. */
 void cli_texts_table(cli_texts *texts, cli_option *table);
 
 /* Checks the options. Returns -1 to go on, else the exit code. */
 int cli_texts_check(const cli_command *command, const cli_texts *texts);
+/* Opens the input by the name's ending or as --input-format says, finds the field that holds the texts, and says
+ * which one that is unless `quiet`. 0, else the exit code; clv_lines_close in any case. */
+int cli_texts_open(const cli_command *command, const cli_texts *texts, bool quiet,
+                   clv_lines *lines);
 /* Who waits at a terminal for a command that reads from it should know. */
 void cli_texts_await(const cli_texts *texts, bool quiet);
 /* The tokenizer of a model folder, with these options. */

@@ -2,6 +2,7 @@
 /* Texts in: the lines of a file or stream, a chunk at a time, in bounded memory. */
 #define _GNU_SOURCE
 #include "host/io/lines.h"
+#include "host/io/records.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +40,7 @@ void clv_lines_close(clv_lines *l)
     clv_free(l->buffer);
     clv_free(l->texts);
     clv_free(l->lengths);
+    clv_text_clear(&l->field), clv_text_clear(&l->decoded);
     *l = (clv_lines){ .descriptor = -1 };
 }
 
@@ -86,43 +89,161 @@ static bool pick(size_t column, const char **text, size_t *length)
     return true;
 }
 
+static bool is_table(const clv_lines *l)
+{
+    return l->kind == CLV_LINES_CSV || l->kind == CLV_LINES_TSV;
+}
+
+static char between(const clv_lines *l)
+{
+    return l->kind == CLV_LINES_CSV ? ',' : '\t';
+}
+
+static void name_record(const clv_lines *l, char what[320])
+{
+    snprintf(what, 320, "%.280s: %s %llu", l->path, is_table(l) ? "row" : "line",
+             (unsigned long long)(l->first + l->count));
+}
+
+/* Appends the text of a record to `decoded`, behind the prefix. */
+static clv_status decode(clv_lines *l, const char *text, size_t length)
+{
+    char what[320];
+    name_record(l, what);
+    if (l->prefix) clv_text_bytes(&l->decoded, l->prefix, strlen(l->prefix));
+    if (l->kind == CLV_LINES_JSON)
+        CLV_TRY(clv_record_json(what, text, length, l->field.data, &l->decoded));
+    else if (!is_table(l))
+        clv_text_bytes(&l->decoded, text, length);
+    else if (!clv_record_field(between(l), text, length, l->column - 1, &l->decoded))
+        return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, l->column);
+    return l->decoded.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory", what) : CLV_OK;
+}
+
 static clv_status add(clv_lines *l, const char *text, size_t length)
 {
-    if (!pick(l->column, &text, &length))
+    if (l->kind != CLV_LINES_PLAIN && clv_record_blank(text, length)) return CLV_OK;
+    if (l->kind == CLV_LINES_PLAIN && !pick(l->column, &text, &length))
         return clv_fail(CLV_E_FORMAT, "%s: line %llu has no column %zu", l->path,
                         (unsigned long long)(l->first + l->count), l->column);
     if (!clv_reserve(&l->texts, &l->text_room, l->count + 1, sizeof *l->texts) ||
         !clv_reserve(&l->lengths, &l->length_room, l->count + 1, sizeof *l->lengths))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu lines", l->path, l->count);
+    if (l->kind != CLV_LINES_PLAIN || l->prefix) {
+        const size_t before = l->decoded.length;
+        CLV_TRY(decode(l, text, length));
+        length = l->decoded.length - before;
+    }
     l->texts[l->count] = text;
     l->lengths[l->count++] = length;
     return CLV_OK;
 }
 
-clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
+/* The end of the record at `text`, NULL when it is not among the bytes. */
+static const char *end_of(const clv_lines *l, const char *text, size_t length, bool *quoted)
 {
-    l->first += l->count;
-    l->count = 0;
-    size_t wanted = CLV_MAX(most_bytes, (size_t)1);
-    for (;;) { /* until a whole line is there */
+    *quoted = false;
+    if (is_table(l)) return clv_record_end(between(l), text, length, quoted);
+    return length ? memchr(text, l->end, length) : NULL;
+}
+
+/* Reads until a whole record lies in the buffer, or what is left of the input. */
+static clv_status whole_record(clv_lines *l, size_t wanted)
+{
+    for (;;) {
+        bool quoted;
         CLV_TRY(fill(l, wanted));
         const size_t there = l->used - l->start;
-        const bool whole = there && memchr(l->buffer + l->start, l->end, there);
+        const bool whole = there && end_of(l, l->buffer + l->start, there, &quoted);
         if (!whole && there > CLV_LINE_MAX)
             return clv_fail(CLV_E_FORMAT, "%s: line %llu is longer than %d bytes", l->path,
                             (unsigned long long)l->first, CLV_LINE_MAX);
-        if (whole || l->ended) break;
+        if (whole || l->ended) return CLV_OK;
         wanted = CLV_MIN(2 * there, (size_t)CLV_LINE_MAX + 1);
     }
+}
+
+/* The next record, as it lies there; *text is NULL at the end of what is in the buffer. */
+static clv_status next_record(clv_lines *l, const char **text, size_t *length)
+{
+    const size_t there = l->used - l->start;
+    bool quoted = false;
+    const char *start = l->buffer + l->start,
+               *end = there ? end_of(l, start, there, &quoted) : NULL;
+    *text = NULL;
+    if (!there || (!end && !l->ended)) return CLV_OK;
+    if (!end && quoted) {
+        char what[320];
+        name_record(l, what);
+        return clv_fail(CLV_E_FORMAT, "%s: a quoted field has no end", what);
+    }
+    *text = start;
+    *length = end ? (size_t)(end - start) : there;
+    l->start += *length + (end != NULL);
+    return CLV_OK;
+}
+
+clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name, size_t column,
+                            const char **chosen)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    const char *text = NULL;
+    size_t length = 0;
+    l->kind = kind;
+    l->column = column;
+    *chosen = "";
+    if (kind == CLV_LINES_PLAIN) return CLV_OK;
+    CLV_TRY(whole_record(l, 1));
+    if (l->used - l->start >= 3 && memcmp(l->buffer + l->start, mark, 3) == 0) l->start += 3;
+    size_t first = l->start;
+    do {
+        CLV_TRY(whole_record(l, 1));
+        first = l->start;
+        CLV_TRY(next_record(l, &text, &length));
+        if (!text) return CLV_OK;
+    } while (clv_record_blank(text, length));
+    const bool header = is_table(l) && !column;
+    char what[320];
+    name_record(l, what);
+    if (kind == CLV_LINES_JSON)
+        CLV_TRY(clv_record_find_json(what, text, length, name, &l->field));
+    else if (header)
+        CLV_TRY(clv_record_find(l->path, between(l), text, length, name, &l->column, &l->field));
+    else if (!clv_record_field(between(l), text, length, column - 1, &l->field))
+        return clv_fail(CLV_E_FORMAT, "%s has no column %zu", what, column);
+    if (l->field.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    if (header)
+        ++l->column, ++l->first;
+    else
+        l->start = first;
+    *chosen = clv_text_get(&l->field);
+    return CLV_OK;
+}
+
+clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
+{
     size_t taken = 0;
-    while (l->start < l->used && l->count < most_lines && (!l->count || taken < most_bytes)) {
-        const char *text = l->buffer + l->start;
-        const char *end = memchr(text, l->end, l->used - l->start);
-        if (!end && !l->ended) break;
-        const size_t length = end ? (size_t)(end - text) : l->used - l->start;
-        CLV_TRY(add(l, text, length));
-        l->start += length + (end != NULL);
-        taken += length + 1;
+    l->first += l->count;
+    l->count = 0;
+    clv_text_restart(&l->decoded);
+    CLV_TRY(whole_record(l, CLV_MAX(most_bytes, (size_t)1)));
+    while (l->count < most_lines && (!l->count || taken < most_bytes)) {
+        const char *text;
+        size_t length = 0;
+        CLV_TRY(next_record(l, &text, &length));
+        if (text) {
+            CLV_TRY(add(l, text, length));
+            taken += length + 1;
+        } else if (l->count || l->ended) {
+            break;
+        } else { /* all that was there is blank */
+            CLV_TRY(whole_record(l, CLV_MAX(most_bytes, (size_t)1)));
+        }
+    }
+    if (l->decoded.length) { /* now it moves no more */
+        const char *at = l->decoded.data;
+        for (size_t i = 0; i < l->count; at += l->lengths[i++])
+            l->texts[i] = at;
     }
     return CLV_OK;
 }

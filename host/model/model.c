@@ -195,10 +195,13 @@ static clv_status read_weights(clv_model *m, const char *folder, const char *pat
                             ", expected one model.safetensors",
                             folder);
         if (clv_folder_has(folder, "pytorch_model.bin"))
-            return clv_fail(CLV_E_FORMAT,
-                            "%s: pytorch_model.bin is a pickle, which is not read; "
-                            "expected model.safetensors",
-                            folder);
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: pytorch_model.bin is a pickle, which is not read; expected model.safetensors. "
+                "This "
+                "converts it: python3 -c 'import sys, transformers as t; "
+                "t.AutoModel.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[1])' %s",
+                folder, folder);
     }
     clv_status status = clv_tensors_open(path, &file);
     if (!status) status = place(m, file, path);
@@ -227,6 +230,7 @@ clv_status clv_model_open(const char *folder, clv_model **out)
     if (!status) status = clv_folder_json(folder, "config.json", true, &root);
     if (!status) status = clv_model_config_parse(config, root, &m->config);
     if (!status) status = clv_model_modules(folder, &m->config);
+    if (!status) status = clv_model_prompts(folder, &m->sentence);
     if (!status) status = read_weights(m, folder, weights);
     clv_json_free(root);
     clv_free(config), clv_free(weights);
@@ -242,6 +246,7 @@ void clv_model_close(clv_model *m)
     if (!m) return;
     clv_free(m->layers);
     clv_free(m->block);
+    clv_json_free(m->sentence);
     clv_free(m);
 }
 

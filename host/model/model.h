@@ -13,6 +13,7 @@ struct clv_model {
     clv_model_layer *layers;
     float *block; /* all weights, from clv_alloc_pages */
     size_t block_count;
+    clv_json *sentence; /* config_sentence_transformers.json; NULL: none */
 };
 
 /* One weight: what transformers call it, and where its pointer lies. */
@@ -37,6 +38,8 @@ void clv_weights_warn(const char *path, const char *name, const float *values, s
 
 /* config.json's object; `what` names the file. Pooling, normalize and max_length get defaults. */
 clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_model_config *out);
+/* config_sentence_transformers.json: its prompts are texts, the default one is there. NULL: no such file. */
+clv_status clv_model_prompts(const char *folder, clv_json **root);
 /* The rest: modules.json and what it names. */
 clv_status clv_model_modules(const char *folder, clv_model_config *config);
 

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/folder.h"
 
 #include <math.h>
@@ -72,9 +71,7 @@ clv_status clv_model_config_parse(const char *what, const clv_json *root, clv_mo
                   { "vocab_size", MAX_EXTENT, -1, &out->vocabulary },
                   { "max_position_embeddings", MAX_EXTENT, -1, &out->positions },
                   { "type_vocab_size", MAX_EXTENT, 2, &out->types } };
-    *out = (clv_model_config){ .size = sizeof(clv_model_config),
-                               .pooling = CLV_MODEL_MEAN,
-                               .normalize = true };
+    *out = (clv_model_config){ .size = sizeof(clv_model_config), .pooling = CLV_MODEL_MEAN };
     if (!clv_json_is_object(root)) return clv_fail(CLV_E_FORMAT, "%s: no object", what);
     CLV_TRY(expect_word(what, root, "model_type", "bert", true));
     CLV_TRY(expect_word(what, root, "position_embedding_type", "absolute", false));
@@ -128,6 +125,7 @@ static clv_status take_pooling(const char *what, const clv_json *root, clv_model
         return clv_fail(CLV_E_FORMAT, "%s: %s, expected the pooling mean, cls or max", what,
                         modes[chosen].flag);
     config->pooling = (clv_model_pooling)modes[chosen].pooling;
+    config->skips_prompt = !clv_json_bool(clv_json_get(root, "include_prompt"), true);
     const int64_t expected = (int64_t)config->width;
     CLV_TRY(
         clv_folder_int(what, root, "embedding_dimension", expected, expected, expected, &width));
@@ -177,7 +175,6 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
     size_t poolings = 0;
     if (!clv_json_is_array(list) || !clv_json_count(list))
         return clv_fail(CLV_E_FORMAT, "%s/modules.json: no list of modules", folder);
-    config->normalize = false;
     for (size_t i = 0; i < clv_json_count(list); ++i) {
         const clv_json *module = clv_json_at(list, i);
         const char *type = clv_json_string(clv_json_get(module, "type"), "");
@@ -190,30 +187,11 @@ static clv_status take_modules(const char *folder, const clv_json *list, clv_mod
     return CLV_OK;
 }
 
-/* sentence-transformers puts it before every text unless it is told another one; a caller's texts are
- * taken as they are. */
-static clv_status look_for_prompt(const char *folder)
-{
-    static const char name[] = "config_sentence_transformers.json";
-    clv_json *root;
-    CLV_TRY(clv_folder_json(folder, name, false, &root));
-    const char *which = clv_json_string(clv_json_get(root, "default_prompt_name"), NULL);
-    const clv_json *prompt = which ? clv_json_get(clv_json_get(root, "prompts"), which) : NULL;
-    if (*clv_json_string(prompt, ""))
-        clv_log(CLV_LOG_WARN,
-                "%s/%s: sentence-transformers puts the prompt \"%.60s\" before every text; here "
-                "texts are taken as they are",
-                folder, name, clv_json_string(prompt, ""));
-    clv_json_free(root);
-    return CLV_OK;
-}
-
 clv_status clv_model_modules(const char *folder, clv_model_config *config)
 {
     clv_json *modules = NULL, *sentence = NULL;
     clv_status status = clv_folder_json(folder, "modules.json", false, &modules);
     if (!status && modules) status = take_modules(folder, modules, config);
-    if (!status) status = look_for_prompt(folder);
     if (!status) status = clv_folder_json(folder, "sentence_bert_config.json", false, &sentence);
     if (!status) {
         int64_t length;

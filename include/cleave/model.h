@@ -36,6 +36,9 @@ typedef struct clv_model_config {
     clv_model_pooling pooling;
     bool normalize;    /**< pooled vectors are divided by their length */
     size_t max_length; /**< most tokens of a text, at most `positions` */
+    /** The pooling leaves a prompt's tokens out (include_prompt: false), which is not supported here: such a model is
+     *  for texts without prompts. */
+    bool skips_prompt;
 } clv_model_config;
 
 /** Weights of one encoder layer, float32, row-major; linear layers are [out, in], y = x W^T + b.
@@ -72,17 +75,26 @@ typedef struct clv_model clv_model;
  * (the narrow ones widen exactly); names may begin with "bert." or "0.auto_model.", layer norms may
  * be called gamma and beta; tensors that are not needed are ignored. Of sentence-transformers'
  * files: modules.json (Transformer, Pooling, Normalize), the pooling's config.json,
- * sentence_bert_config.json. Without modules.json: the mean, normalised.
+ * sentence_bert_config.json, config_sentence_transformers.json (prompts). Without modules.json: the mean, not
+ * normalised, as sentence-transformers does.
  *
- * A weight that is not finite is warned about by name, and so is a default prompt
- * (config_sentence_transformers.json), which sentence-transformers puts before every text: here texts
- * are taken as they are.
+ * A weight that is not finite is warned about by name.
  *
  * @return CLV_OK; CLV_E_IO; CLV_E_FORMAT names file and member, or the tensor, what was found and
  *         what was expected; CLV_E_MEMORY. *out is NULL then.
  */
 CLV_API clv_status clv_model_open(const char *folder, clv_model **out);
 CLV_API void clv_model_close(clv_model *model); /**< accepts NULL */
+
+/**
+ * A prompt of the model: what sentence-transformers puts before every text. clv_tokenize takes texts as they are; put
+ * the prompt in front of them yourself.
+ * @param name    of a prompt in config_sentence_transformers.json; NULL: the default prompt.
+ * @param prompt  out: borrowed from the model; "" where name is NULL and the model has no default prompt; NULL where it
+ *                has no prompt of that name.
+ * @return CLV_OK; CLV_E_ARGUMENT (a NULL); CLV_E_UNSUPPORTED (there is one, and `skips_prompt`).
+ */
+CLV_API clv_status clv_model_prompt(const clv_model *model, const char *name, const char **prompt);
 
 CLV_API const clv_model_config *clv_model_get_config(const clv_model *model);
 CLV_API const clv_model_weights *clv_model_get_weights(const clv_model *model);

@@ -205,6 +205,10 @@ ProductOptions = _struct("clv_product_options", [
 
 # ---- tokenizer.h, transformer.h, train.h
 
+ModelConfig = _struct("clv_model_config", [
+    ("size", size_t), ("width", size_t), ("heads", size_t), ("layers", size_t), ("ffn", size_t),
+    ("vocabulary", size_t), ("positions", size_t), ("types", size_t), ("eps", f32), ("act", enum),
+    ("pooling", enum), ("normalize", boolean), ("max_length", size_t), ("skips_prompt", boolean)], "model.h")
 TokenizerOptions = _struct("clv_tokenizer_options", [
     ("size", size_t), ("max_length", size_t), ("unlimited", boolean),
     ("replace_invalid", boolean), ("drop_invalid", boolean)], "tokenizer.h")
@@ -374,15 +378,16 @@ OPTIONAL = {
     "clv_sequence_write": (status, [void_p, c.POINTER(Writing), c.POINTER(Written)]),
     "clv_model_open": (status, [char_p, _OUT]),
     "clv_model_close": (None, [void_p]),
-    "clv_model_get_config": (c.POINTER(size_t), [void_p]),  # its size, its width, ...
+    "clv_model_get_config": (c.POINTER(ModelConfig), [void_p]),
+    "clv_model_prompt": (status, [void_p, char_p, c.POINTER(char_p)]),
     "clv_model_get_weights": (void_p, [void_p]),
     "clv_classes_open": (status, [void_p, char_p, _OUT]),
     "clv_classes_close": (None, [void_p]),
     "clv_classes_count": (size_t, [void_p]),
     "clv_classes_name": (char_p, [void_p, size_t]),
-    "clv_classes_get_config": (c.POINTER(size_t), [void_p]),
+    "clv_classes_get_config": (c.POINTER(ModelConfig), [void_p]),
     "clv_classes_probabilities": (status, [void_p, void_p, size_t, void_p]),
-    "clv_encoder_open": (status, [void_p, c.POINTER(size_t), void_p, c.POINTER(EncoderOptions),
+    "clv_encoder_open": (status, [void_p, c.POINTER(ModelConfig), void_p, c.POINTER(EncoderOptions),
                                   _OUT]),
     "clv_encoder_close": (None, [void_p]),
     "clv_encoder_watch": (None, [void_p, Progress, void_p]),

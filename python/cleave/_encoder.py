@@ -8,6 +8,7 @@ import ctypes
 import os
 import reprlib
 import threading
+import warnings
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence, TypeVar
 
 import numpy as np
@@ -60,8 +61,8 @@ def encoded(what: str, texts: list[str]) -> list[bytes]:
 
 
 def _tokens(tokenizer: int, texts: list[str],
-            threads: int) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
-    """(ids, offsets): text i has ids[offsets[i]:offsets[i + 1]]."""
+            threads: int) -> tuple[NDArray[np.int32], NDArray[np.uintp], int]:
+    """(ids, offsets, number of texts that were cut): text i has ids[offsets[i]:offsets[i + 1]]."""
     raw = encoded("texts", texts)
     pointers = (ctypes.c_char_p * max(len(raw), 1))(*raw)
     lengths = (ctypes.c_size_t * max(len(raw), 1))(*(len(text) for text in raw))
@@ -76,9 +77,10 @@ def _tokens(tokenizer: int, texts: list[str],
             ids = np.ctypeslib.as_array(rows.ids, (rows.tokens,)).astype(np.int32)
         if raw:
             offsets = np.ctypeslib.as_array(rows.offsets, (len(raw) + 1,)).astype(np.uintp)
+        cut = int(rows.truncated)
     finally:
         lib.clv_token_rows_clear(ctypes.byref(rows))
-    return ids, offsets
+    return ids, offsets, cut
 
 
 def _int32(what: str, values: Any) -> NDArray[np.int32]:
@@ -124,7 +126,7 @@ class _Folder(InThisProcess):
         texts = texts_of("texts", texts)
         with self._turn:
             self._check_open()
-            ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+            ids, offsets, _ = _tokens(self._tokenizer, texts, self.threads)
         return np.split(ids, offsets[1:-1].astype(np.intp)) if len(offsets) > 1 else []
 
     def _check_open(self) -> None:
@@ -143,7 +145,7 @@ class _Folder(InThisProcess):
     def width(self) -> int:
         """Numbers in a vector."""
         with self._turn:
-            return int(lib.clv_model_get_config(self._weights())[1])
+            return int(lib.clv_model_get_config(self._weights()).contents.width)
 
     def close(self) -> None:
         """Waits for calls of other threads; a second time does nothing."""
@@ -207,8 +209,11 @@ class Encoding(_Folder):
         if not self._encoder:
             raise ArgumentError(f"{type(self).__name__}: it is closed")
         self.context.check_process()
-        ids, offsets = _tokens(self._tokenizer, texts, self.threads)
+        ids, offsets, cut = _tokens(self._tokenizer, texts, self.threads)
         count = len(offsets) - 1
+        if cut:
+            warnings.warn(f"{what}: {cut} of {count} texts were cut at the model's limit of tokens (max_length)",
+                          stacklevel=4)
         out = np.empty((count, self.width), np.float32)
         if count:
             with Watch(progress, what) as watch:
@@ -249,21 +254,74 @@ class Encoder(Encoding):
                  half: bool = False, threads: int = 0, context: Context | None = None):
         super().__init__(folder, max_length, batch_tokens, half, threads, context)
 
-    def embed(self, texts: Sequence[str] | str, *, report: Report | None = None,
+    def embed(self, texts: Sequence[str] | str, *, prompt_name: str | None = None,
+              prompt: str | None = None, report: Report | None = None,
               progress: Progress = None) -> NDArray[np.float32]:
         """A vector a text: float32 [texts, width]; of one str: [width]. Texts are not padded; a text's
-        vector does not depend on its neighbours. Raises DeviceError, CancelledError. Ctrl-C ends the
+        vector does not depend on its neighbours. Before every text stands `prompt`, or the model's
+        prompt of the name `prompt_name`, or else its default prompt if it has one. Warns where texts
+        are longer than max_length and are cut. Raises DeviceError, CancelledError. Ctrl-C ends the
         call."""
         one = isinstance(texts, str)
-        texts = texts_of("texts", [texts] if one else texts)
+        found = texts_of("texts", [texts] if one else texts)
         with self._call():
-            out = self._vectors("embed", texts, report, progress)
+            before = self._prompt(prompt_name, prompt)
+            out = self._vectors("embed", [before + each for each in found] if before else found, report, progress)
         return out[0] if one else out
 
-    def encode(self, sentences: Sequence[str] | str, *,
-               show_progress_bar: bool | None = None) -> NDArray[np.float32]:
-        """embed() by the name that sentence-transformers has for it."""
-        return self.embed(sentences, progress=bool(show_progress_bar))
+    def _prompt(self, name: str | None, prompt: str | None) -> str:
+        if name is not None and prompt is not None:
+            raise ArgumentError("encode: prompt and prompt_name exclude each other")
+        found = ctypes.c_char_p()
+        model = self._weights()
+        if prompt is None:
+            key = None if name is None else text("prompt_name", name).encode()
+            check(lib.clv_model_prompt(model, key, ctypes.byref(found)))
+            if found.value is None:
+                raise ArgumentError(f"encode: prompt_name: the model has no prompt {name!r}; "
+                                    "config_sentence_transformers.json lists them, and prompt= takes any text")
+            return found.value.decode()
+        if text("prompt", prompt) and lib.clv_model_get_config(model).contents.skips_prompt:
+            raise ArgumentError("encode: prompt: the pooling of this model leaves a prompt's tokens out "
+                                "(include_prompt is false), which is not supported")
+        return prompt
+
+    def encode(self, sentences: Sequence[str] | str, prompt_name: str | None = None, prompt: str | None = None,
+               batch_size: int = 32, show_progress_bar: bool | None = None,
+               output_value: str = "sentence_embedding", precision: str = "float32",
+               convert_to_numpy: bool = True, convert_to_tensor: bool = False, device: Any = None,
+               normalize_embeddings: bool = False, truncate_dim: int | None = None) -> NDArray[np.float32]:
+        """embed() with the arguments of SentenceTransformer.encode. `batch_size` is taken and not
+        needed: texts of equal length share a batch of `batch_tokens`. What would give another result
+        than asked for is refused: tensors, other precisions, token embeddings, devices (give a
+        context to Encoder). `truncate_dim` keeps the first numbers of each vector;
+        `normalize_embeddings` then makes its length 1."""
+        whole("encode: batch_size", batch_size, 1, 1 << 31)
+        for name, value, taken in (("convert_to_tensor", convert_to_tensor, False),
+                                   ("convert_to_numpy", convert_to_numpy, True),
+                                   ("output_value", output_value, "sentence_embedding"),
+                                   ("precision", precision, "float32"), ("device", device, None)):
+            if value != taken:
+                advice = {"convert_to_tensor": "; torch.from_numpy(...) makes a tensor of the result",
+                          "device": "; Encoder(context=...) chooses devices"}.get(name, "")
+                raise ArgumentError(f"encode: {name}: {value!r} given, only {taken!r} is supported{advice}")
+        out = self.embed(sentences, prompt_name=prompt_name, prompt=prompt, progress=bool(show_progress_bar))
+        if truncate_dim is not None:
+            out = np.ascontiguousarray(out[..., :whole("encode: truncate_dim", truncate_dim, 1, self.width)])
+        if normalize_embeddings:
+            out = out / np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), np.float32(1e-12))
+        return out
+
+    @staticmethod
+    def similarity(embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:
+        """Cosines of all pairs of two lists of vectors, [n, m], as SentenceTransformer.similarity
+        gives them."""
+        pair = [np.atleast_2d(np.asarray(e, np.float32)) for e in (embeddings1, embeddings2)]
+        if any(e.ndim != 2 for e in pair) or pair[0].shape[1] != pair[1].shape[1]:
+            raise ArgumentError(f"similarity: vectors of shapes {pair[0].shape} and {pair[1].shape} given, [n, width] "
+                                "and [m, width] expected")
+        a, b = (e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), np.float32(1e-12)) for e in pair)
+        return np.asarray(a @ b.T, np.float32)
 
 
 def embed(folder: str | os.PathLike[str], texts: Sequence[str] | str, *, report: Report | None = None,

@@ -282,10 +282,115 @@ static void a_failing_allocation_is_reported(void **state)
     assert_true(io_without_memory(read_and_write, nothing_left) >= 4);
 }
 
+/* Texts of `path` read as `kind` in chunks of so many lines, each followed by '|'. */
+static char *texts_as(const char *path, clv_lines_kind kind, const char *name, size_t column,
+                      size_t lines, size_t bytes, const char *chosen)
+{
+    static char all[4096];
+    size_t used = 0;
+    const char *found;
+    clv_lines l;
+    EXPECT_OK(clv_lines_open(&l, path));
+    l.prefix = lines % 2 ? "> " : NULL;
+    EXPECT_OK(clv_lines_choose(&l, kind, name, column, &found));
+    assert_string_equal(found, chosen);
+    for (;;) {
+        EXPECT_OK(clv_lines_next(&l, lines, bytes));
+        if (!l.count) break;
+        for (size_t i = 0; i < l.count; ++i) {
+            const size_t skip = lines % 2 ? 2 : 0;
+            if (skip) assert_memory_equal(l.texts[i], "> ", 2);
+            assert_true(used + l.lengths[i] + 2 < sizeof all);
+            memcpy(all + used, l.texts[i] + skip, l.lengths[i] - skip);
+            used += l.lengths[i] - skip;
+            all[used++] = '|';
+        }
+    }
+    all[used] = '\0';
+    clv_lines_close(&l);
+    return all;
+}
+
+static void tables_and_json_lines(void **state)
+{
+    static const char table[] =
+        "\xEF\xBB\xBFid,\"the \"\"name\"\"\",text\r\n"
+        "1,a,\"one, \"\"two\"\"\nthree\"\r\n\r\n2,5\" pipe,\"\"\n3,\"c\nd\"e\"f,last";
+    static const char json[] =
+        "\n{\"id\": 1, \"title\": \"a\", \"text\": \"one\\n\\u00e9\"}\n  \n"
+        "{\"text\": \"\", \"title\": \"b\"}\r\n{\"title\": \"c\", \"text\": \"last\"}";
+    (void)state;
+    char tabs[sizeof table];
+    memcpy(tabs, table, sizeof table);
+    for (size_t i = 0; i < sizeof tabs; ++i)
+        if (tabs[i] == ',') tabs[i] = '\t';
+    const char *csv = io_make("table.csv", table, sizeof table - 1),
+               *lines = io_temp("lines.jsonl");
+    const char *tsv = io_temp("table.tsv");
+    io_make("lines.jsonl", json, sizeof json - 1);
+    io_make("table.tsv", tabs, sizeof tabs - 1);
+    for (size_t most = 1; most < 5; ++most)
+        for (size_t bytes = 1; bytes < 90; bytes += 7) {
+            assert_string_equal(texts_as(csv, CLV_LINES_CSV, NULL, 0, most, bytes, "text"),
+                                "one, \"two\"\nthree||last|");
+            assert_string_equal(
+                texts_as(csv, CLV_LINES_CSV, "the \"name\"", 0, most, bytes, "the \"name\""),
+                "a|5\" pipe|c\nde\"f|");
+            assert_string_equal(texts_as(csv, CLV_LINES_CSV, NULL, 1, most, bytes, "id"),
+                                "id|1|2|3|");
+            assert_string_equal(texts_as(tsv, CLV_LINES_TSV, NULL, 0, most, bytes, "text"),
+                                "one\t \"two\"\nthree||last|");
+            assert_string_equal(texts_as(lines, CLV_LINES_JSON, NULL, 0, most, bytes, "text"),
+                                "one\n\xC3\xA9||last|");
+            assert_string_equal(texts_as(lines, CLV_LINES_JSON, "title", 0, most, bytes, "title"),
+                                "a|b|c|");
+        }
+}
+
+static void broken_tables_and_json_lines(void **state)
+{
+    static const struct {
+        clv_lines_kind kind;
+        const char *text, *name;
+        size_t column;
+        const char *why;
+    } cases[] = {
+        { CLV_LINES_CSV, "a,b\n1,2\n", NULL, 0,
+          "which column holds the texts? It has \"a\", \"b\"" },
+        { CLV_LINES_CSV, "a,b\n1,2\n", "c", 0, "column \"c\" is missing; there are \"a\", \"b\"" },
+        { CLV_LINES_CSV, "a,a\n1,2\n", "a", 0, "there more than once" },
+        { CLV_LINES_CSV, "a,text\n1,2\n3\n", NULL, 0, "row 3 has no column 2" },
+        { CLV_LINES_CSV, "a,text\n1,2\n3,\"4\n", NULL, 0, "row 3: a quoted field has no end" },
+        { CLV_LINES_CSV, "a\n", NULL, 2, "row 1 has no column 2" },
+        { CLV_LINES_JSON, "{\"a\": \"x\", \"b\": \"y\"}\n", NULL, 0,
+          "which member holds the texts?" },
+        { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"a\": \"y\"}\n", NULL, 0,
+          "line 2: the member \"text\" is missing" },
+        { CLV_LINES_JSON, "{\"text\": \"x\"}\n{\"text\": 4}\n", NULL, 0,
+          "is something else, expected a string" },
+        { CLV_LINES_JSON, "{\"text\": \"x\"}\nplain\n", NULL, 0, "line 2: not JSON" },
+        { CLV_LINES_JSON, "[1]\n", NULL, 0, "line 1: no object" },
+    };
+    (void)state;
+    for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        const char *found;
+        clv_lines l;
+        EXPECT_OK(clv_lines_open(&l, io_make("broken.txt", cases[i].text, strlen(cases[i].text))));
+        clv_status status =
+            clv_lines_choose(&l, cases[i].kind, cases[i].name, cases[i].column, &found);
+        while (!status && !(status = clv_lines_next(&l, 10, 100)))
+            if (!l.count) fail_msg("case %zu: nothing is wrong with it", i);
+        EXPECT_FAIL(CLV_E_FORMAT, cases[i].why, status);
+        clv_lines_close(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_do_not_depend_on_the_chunk),
+        cmocka_unit_test(tables_and_json_lines),
+        cmocka_unit_test(broken_tables_and_json_lines),
         cmocka_unit_test(many_lines_are_whole),
         cmocka_unit_test(columns_are_picked),
         cmocka_unit_test(nothing_and_what_is_no_file),

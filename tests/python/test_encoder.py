@@ -2,6 +2,7 @@
 """Texts: tokens, vectors, a few steps of learning, on a small random model."""
 import json
 import os
+import shutil
 import struct
 import threading
 import time
@@ -76,13 +77,44 @@ def test_vectors(folder, reference, context):
     encoder = cleave.Encoder(folder, context=reference)
     vectors = encoder.embed(texts)
     assert vectors.shape == (4, WIDTH) and encoder.width == WIDTH
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert np.array_equal(vectors[0], vectors[2]) and vectors[0] @ vectors[1] < 0.999
+    unit = encoder.encode(texts, normalize_embeddings=True)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-5)
+    assert np.array_equal(vectors[0], vectors[2]) and unit[0] @ unit[1] < 0.999
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1  # no modules.json: as sentence-transformers
     assert encoder.embed([]).shape == (0, WIDTH)
     encoder.close()
     with pytest.raises(cleave.ArgumentError, match="closed"):
         encoder.embed(texts)
     np.testing.assert_allclose(cleave.embed(folder, texts, context=context), vectors, atol=1e-5)
+
+
+def test_arguments_of_sentence_transformers(folder, reference, tmp_path):
+    mine = tmp_path / "prompts"
+    shutil.copytree(folder, mine)
+    about = mine / "config_sentence_transformers.json"
+    about.write_text(json.dumps({"prompts": {"query": "the red ", "none": ""}, "default_prompt_name": "query"}))
+    texts = ["apple", "stone is green"]
+    with cleave.Encoder(folder, context=reference) as plain, cleave.Encoder(mine, context=reference) as encoder:
+        wanted = plain.encode(["the red " + each for each in texts])
+        assert np.array_equal(encoder.encode(texts), wanted)
+        assert np.array_equal(encoder.embed(texts, prompt_name="none"), plain.embed(texts))
+        assert np.array_equal(encoder.encode(texts, prompt=""), plain.embed(texts))
+        assert np.array_equal(plain.encode(texts, None, "the red ", 8), wanted)
+        assert not np.array_equal(plain.encode(texts), wanted)
+        short = encoder.encode(texts, truncate_dim=5, normalize_embeddings=True)
+        np.testing.assert_allclose(short, wanted[:, :5] / np.linalg.norm(wanted[:, :5], axis=1, keepdims=True), atol=1e-6)
+        cosines = encoder.similarity(wanted, short.repeat(4, 1)[:, :WIDTH])
+        assert cosines.shape == (2, 2) and abs(encoder.similarity(wanted, wanted)[0, 0] - 1) < 1e-6
+        for named, why in (({"prompt_name": "passage"}, "no prompt 'passage'"), ({"convert_to_tensor": True}, "torch.from_numpy"),
+                           ({"precision": "int8"}, "precision: 'int8'"), ({"device": "cuda"}, "Encoder\\(context"),
+                           ({"prompt": "a", "prompt_name": "none"}, "exclude"), ({"truncate_dim": 99}, "truncate_dim")):
+            with pytest.raises(cleave.ArgumentError, match=why):
+                encoder.encode(texts, **named)
+        with pytest.warns(UserWarning, match="1 of 2 texts were cut"):
+            plain.encode(["apple " * 99, "stone"])
+    about.write_text(json.dumps({"prompts": {}, "default_prompt_name": "query"}))
+    with pytest.raises(cleave.FormatError, match="default_prompt_name is .query."):
+        cleave.Encoder(mine, context=reference)
 
 
 def test_how_far_it_is_is_told(folder, reference):

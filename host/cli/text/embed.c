@@ -13,6 +13,7 @@
 typedef struct embed_args {
     cli_encode_args encode;
     const char *output, *tokens_output;
+    bool normalize;
     int format;
 } embed_args;
 
@@ -61,7 +62,11 @@ static int embed(embed_state *s)
     const cli_file outputs[] = { { "-o", a->output, NULL, formats[a->format] },
                                  { "--tokens-out", a->tokens_output, NULL, CLI_JSON } };
     int code = cli_encode_open(&s->encode, outputs, CLV_LEN(outputs));
-    if (!code) code = cli_encode_start(&s->encode, clv_model_get_config(s->encode.model));
+    if (!code) {
+        clv_model_config config = *clv_model_get_config(s->encode.model);
+        config.normalize = config.normalize || a->normalize;
+        code = cli_encode_start(&s->encode, &config);
+    }
     if (!code) code = cli_status(&cli_embed, encode_all(s));
     return code
                ? code
@@ -70,11 +75,17 @@ static int embed(embed_state *s)
 
 static int run(int argc, char **argv)
 {
-    embed_args a = { .encode.texts.input = "-" };
+    embed_args a = { .encode = { .texts.input = "-", .prompts = true } };
     const cli_option own[] = {
         { "o,output", CLI_TEXT, &a.output, "FILE", "the vectors; - is standard output", NULL },
         { "format", CLI_CHOICE, &a.format, "auto,npy,csv,tsv", "[by the name's end, else npy]",
           NULL },
+        { "prompt", CLI_ANY_TEXT, &a.encode.prompt, "NAME|TEXT",
+          "put this prompt of the model, or this text, before every text; \"\": nothing [the "
+          "model's default]",
+          NULL },
+        { "normalize", CLI_FLAG, &a.normalize, NULL,
+          "vectors of length 1, also where the model does not say so", NULL },
         { "tokens-out", CLI_TEXT, &a.tokens_output, "FILE", "write the token numbers as JSON",
           NULL },
         { NULL },
@@ -103,8 +114,10 @@ const cli_command cli_embed = {
     .summary = "texts to vectors by a BERT model",
     .operands = "MODEL_DIR [-i TEXTS] -o VECTORS.npy [OPTION...]",
     .description =
-        "Every line of the input becomes one row of float32: the pooled output of the encoder, of\n"
-        "length 1 where the model says so. MODEL_DIR is a folder as sentence-transformers writes\n"
+        "Every text of the input becomes one row of float32: the pooled output of the encoder, of\n"
+        "length 1 where the model says so. Texts are lines, or a column of a table (.csv, .tsv), "
+        "or\n"
+        "a member of JSON lines (.jsonl). MODEL_DIR is a folder as sentence-transformers writes\n"
         "it: config.json, model.safetensors, tokenizer.json or vocab.txt. The next lines are\n"
         "tokenized while devices work, results are written as they come: memory does not grow "
         "with\n"

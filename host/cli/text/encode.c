@@ -54,9 +54,31 @@ static clv_status check_fit(const cli_encode *e)
                     e->folder, info.vocabulary - 1, config->vocabulary);
 }
 
+/* What stands before every text, and says so. */
+static int choose_prompt(cli_encode *e, cli_texts *texts)
+{
+    const cli_encode_args *a = e->args;
+    const char *prompt = NULL;
+    if (!a->prompts) return 0;
+    clv_status status = clv_model_prompt(e->model, a->prompt, &prompt);
+    if (!status && !prompt && clv_model_get_config(e->model)->skips_prompt)
+        status = clv_fail(CLV_E_UNSUPPORTED,
+                          "%s: the pooling leaves the prompt's tokens out (include_prompt is "
+                          "false), which is not "
+                          "supported; leave --prompt out",
+                          e->folder);
+    if (!status) texts->prefix = prompt ? prompt : a->prompt;
+    if (!status && *texts->prefix && !a->common.quiet)
+        cli_say(stderr, "the prompt \"%.200s\" stands before every text%s\n", texts->prefix,
+                a->prompt ? "" : " (the model's default; --prompt \"\" leaves it out)");
+    if (status == CLV_E_UNSUPPORTED) return cli_error(e->command, CLI_USAGE, "%s", clv_error_message());
+    return cli_input_status(e->command, status);
+}
+
 int cli_encode_open(cli_encode *e, const cli_file *outputs, size_t output_count)
 {
     const cli_encode_args *a = e->args;
+    cli_texts texts = a->texts;
     cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "-i", a->texts.input, NULL,
                                                                    CLI_STREAM } };
     cli_model_files("MODEL_DIR", e->folder, inputs);
@@ -64,13 +86,12 @@ int cli_encode_open(cli_encode *e, const cli_file *outputs, size_t output_count)
         cli_check_files(e->command, &a->common, inputs, CLV_LEN(inputs), outputs, output_count);
     if (code >= 0) return code;
     cli_listen(a->common.quiet, a->common.verbose);
-    code = cli_input_status(e->command, clv_lines_open(&e->lines, a->texts.input));
-    e->lines.column = (size_t)a->texts.column;
-    if (!code)
-        code = cli_input_status(e->command,
-                                cli_texts_tokenizer(&a->texts, e->folder, false, &e->tokenizer));
+    code = cli_input_status(e->command,
+                            cli_texts_tokenizer(&a->texts, e->folder, false, &e->tokenizer));
     if (!code) code = cli_input_status(e->command, clv_model_open(e->folder, &e->model));
     if (!code) code = cli_input_status(e->command, check_fit(e));
+    if (!code) code = choose_prompt(e, &texts);
+    if (!code) code = cli_texts_open(e->command, &texts, a->common.quiet, &e->lines);
     return code;
 }
 

@@ -11,7 +11,9 @@
 typedef struct cli_encode_args {
     cli_texts texts;
     cli_common common;
-    int precision; /* 1: fp16 */
+    int precision;      /* 1: fp16 */
+    bool prompts;       /* the model's default prompt stands before every text, or `prompt` */
+    const char *prompt; /* its name or the text itself; NULL: the default one */
     uint64_t batch_tokens;
 } cli_encode_args;
 

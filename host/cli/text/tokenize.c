@@ -89,8 +89,7 @@ static int run(int argc, char **argv)
     code = cli_input_status(&cli_tokenize, cli_texts_tokenizer(&a.texts, argv[1], a.no_limit, &t));
     if (code) return code;
     clv_lines lines;
-    code = cli_input_status(&cli_tokenize, clv_lines_open(&lines, a.texts.input));
-    lines.column = (size_t)a.texts.column;
+    code = cli_texts_open(&cli_tokenize, &a.texts, a.quiet, &lines);
     if (a.null) lines.end = '\0';
     if (!code) cli_texts_await(&a.texts, a.quiet);
     if (!code) code = cli_status(&cli_tokenize, convert(&a, t, &lines, &counts));

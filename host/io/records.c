@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One record of a table (RFC 4180, with commas or tabs) or of JSON lines: where it ends, what its fields say. */
+#include "host/io/records.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A field's name, when none was given: the first of these that is there. */
+static const char *const usual[] = { "text",    "sentence", "content", "document",
+                                     "passage", "query",    "title" };
+
+enum { SHOWN = 300, MOST_FIELDS = 4096 };
+
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+const char *clv_record_end(char between, const char *text, size_t length, bool *quoted)
+{
+    bool begins = true; /* a field does; quotes elsewhere are ordinary characters */
+    *quoted = false;
+    for (size_t i = 0; i < length; ++i) {
+        const char c = text[i];
+        if (*quoted) {
+            *quoted = c != '"'; /* a doubled quote opens it again */
+            begins = !*quoted && i + 1 < length && text[i + 1] == '"';
+        } else if (c == '\n') {
+            return text + i;
+        } else {
+            *quoted = c == '"' && begins;
+            begins = c == between;
+        }
+    }
+    return NULL;
+}
+
+/* Reads one field from *at on and leaves *at behind its separator. False: it was the last one. */
+static bool next_field(char between, const char *text, size_t length, size_t *at, clv_text *out)
+{
+    size_t i = *at;
+    bool quoted = i < length && text[i] == '"';
+    for (i += quoted; i < length; ++i) {
+        if (quoted && text[i] == '"') {
+            quoted = i + 1 < length && text[i + 1] == '"';
+            if (!quoted) continue;
+            ++i;
+        } else if (!quoted && text[i] == between) {
+            *at = i + 1;
+            return true;
+        }
+        if (out) clv_text_bytes(out, text + i, 1);
+    }
+    *at = length;
+    return false;
+}
+
+static size_t without_return(const char *text, size_t length)
+{
+    return length - (length && text[length - 1] == '\r');
+}
+
+bool clv_record_field(char between, const char *text, size_t length, size_t column, clv_text *out)
+{
+    size_t at = 0;
+    length = without_return(text, length);
+    for (size_t i = 0; i < column; ++i)
+        if (!next_field(between, text, length, &at, NULL)) return false;
+    next_field(between, text, length, &at, out);
+    return true;
+}
+
+size_t clv_record_fields(char between, const char *text, size_t length)
+{
+    size_t at = 0, count = 1;
+    length = without_return(text, length);
+    while (next_field(between, text, length, &at, NULL))
+        ++count;
+    return count;
+}
+
+bool clv_record_blank(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; ++i)
+        if (!memchr(" \t\r", text[i], 3)) return false;
+    return true;
+}
+
+/* ---- which field ------------------------------------------------------------------------------- */
+
+/* Names that a record has. `get` gives name `i`, NULL behind the last. */
+typedef const char *name_of(const void *record, size_t i);
+
+static clv_status choose(const char *what, const char *kind, const char *option, name_of *get,
+                         const void *record, const char *name, size_t *place)
+{
+    size_t count = 0, same = 0;
+    for (const char *n; (n = get(record, count)); ++count)
+        if (name && strcmp(n, name) == 0) {
+            if (!same++) *place = count;
+        }
+    if (same == 1) return CLV_OK;
+    if (!name && count == 1) {
+        *place = 0;
+        return CLV_OK;
+    }
+    for (size_t u = 0; !name && u < CLV_LEN(usual); ++u)
+        for (size_t i = 0; i < count; ++i)
+            if (strcmp(get(record, i), usual[u]) == 0) {
+                *place = i;
+                return CLV_OK;
+            }
+    char list[SHOWN] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof list; ++i)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.60s\"", i ? ", " : "",
+                                 get(record, i));
+    if (!name)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: which %s holds the texts? It has %s; choose with %s NAME", what, kind,
+                        count ? list : "none", option);
+    return clv_fail(CLV_E_FORMAT, "%s: %s \"%.100s\" is %s; there are %s", what, kind, name,
+                    same ? "there more than once" : "missing", count ? list : "none");
+}
+
+typedef struct names {
+    char **items;
+    size_t count, room;
+} names;
+
+static const char *name_in_list(const void *record, size_t i)
+{
+    const names *n = record;
+    return i < n->count ? n->items[i] : NULL;
+}
+
+clv_status clv_record_find(const char *what, char between, const char *text, size_t length,
+                           const char *name, size_t *column, clv_text *found)
+{
+    names n = { 0 };
+    clv_status status = CLV_OK;
+    const size_t count = clv_record_fields(between, text, length);
+    if (count > MOST_FIELDS)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu columns, expected at most %d", what, count,
+                        MOST_FIELDS);
+    for (size_t i = 0; i < count && !status; ++i) {
+        clv_text one = { 0 };
+        clv_record_field(between, text, length, i, &one);
+        char *copy = clv_strdup(clv_text_get(&one));
+        if (one.failed || !copy || !clv_reserve(&n.items, &n.room, n.count + 1, sizeof *n.items)) {
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory for its header", what);
+            clv_free(copy);
+        } else {
+            n.items[n.count++] = copy;
+        }
+        clv_text_clear(&one);
+    }
+    if (!status) status = choose(what, "column", "--column", name_in_list, &n, name, column);
+    if (!status) clv_text_add(found, "%s", n.items[*column]);
+    for (size_t i = 0; i < n.count; ++i)
+        clv_free(n.items[i]);
+    clv_free(n.items);
+    return status;
+}
+
+/* ---- JSON lines -------------------------------------------------------------------------------- */
+
+/* Of an object: the members that are strings. */
+static const char *name_of_member(const void *record, size_t i)
+{
+    const char *key = NULL;
+    size_t at = 0;
+    while ((key = clv_json_next_key(record, key)))
+        if (clv_json_is_string(clv_json_get(record, key)) && at++ == i) return key;
+    return NULL;
+}
+
+clv_status clv_record_find_json(const char *what, const char *text, size_t length, const char *name,
+                                clv_text *found)
+{
+    clv_json *root = NULL;
+    size_t place = 0;
+    CLV_TRY(clv_json_parse(what, text, length, &root));
+    clv_status status =
+        clv_json_is_object(root)
+            ? choose(what, "member", "--field", name_of_member, root, name, &place)
+            : clv_fail(CLV_E_FORMAT, "%s: no object; expected {\"text\": \"...\"} in every line",
+                       what);
+    if (!status) clv_text_add(found, "%s", name_of_member(root, place));
+    if (!status && found->failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    clv_json_free(root);
+    return status;
+}
+
+clv_status clv_record_json(const char *what, const char *text, size_t length, const char *name,
+                           clv_text *out)
+{
+    clv_json *root = NULL;
+    CLV_TRY(clv_json_parse(what, text, length, &root));
+    const clv_json *value = clv_json_get(root, name);
+    const char *string = clv_json_string(value, NULL);
+    clv_status status = CLV_OK;
+    if (string)
+        clv_text_bytes(out, string, strlen(string));
+    else
+        status = clv_fail(CLV_E_FORMAT, "%s: the member \"%.100s\" is %s, expected a string", what,
+                          name, value ? "something else" : "missing");
+    clv_json_free(root);
+    return status;
+}
