@@ -71,7 +71,8 @@ static int choose_prompt(cli_encode *e, cli_texts *texts)
     if (!status && *texts->prefix && !a->common.quiet)
         cli_say(stderr, "the prompt \"%.200s\" stands before every text%s\n", texts->prefix,
                 a->prompt ? "" : " (the model's default; --prompt \"\" leaves it out)");
-    if (status == CLV_E_UNSUPPORTED) return cli_error(e->command, CLI_USAGE, "%s", clv_error_message());
+    if (status == CLV_E_UNSUPPORTED)
+        return cli_error(e->command, CLI_USAGE, "%s", clv_error_message());
     return cli_input_status(e->command, status);
 }
 
