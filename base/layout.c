@@ -70,6 +70,7 @@ static const struct {
     { SIZE_OF(clv_spectra_stars) },
     { SIZE_OF(clv_spectrum) },
     { SIZE_OF(clv_spot) },
+    { SIZE_OF(clv_star_prior) },
     { SIZE_OF(clv_token_rows) },
     { SIZE_OF(clv_tokenize_options) },
     { SIZE_OF(clv_tokenizer_options) },

@@ -88,6 +88,7 @@ __kernel void clv_spectra_start(__global const float *restrict best,
                                 __global const float *restrict points,
                                 __global const float *restrict box,
                                 __global const float *restrict usable,
+                                __global const float *restrict priors,
                                 __global float *restrict state, __global float *restrict found,
                                 int count, int starts, int items)
 {
@@ -109,9 +110,16 @@ __kernel void clv_spectra_start(__global const float *restrict best,
                           points[model * 4], points[model * 4 + 1], points[model * 4 + 2],
                           alpha[start & 3] };
     if (start & 4) x[2] *= 1.05f, x[3] += 0.5f;
+    __global const float *prior = priors + (size_t)star * CLV_SPECTRA_PRIOR;
+    const int fixed = (int)prior[12];
+    for (int i = 0; i < 12; ++i)
+        s[CLV_S_PRIOR + i] = prior[i];
+    s[CLV_S_FIXED] = prior[12];
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
-        const float margin = 1e-3f * (box[6 + a] - box[a]);
-        s[CLV_S_TRY + a] = s[CLV_S_BEST + a] = clamp(x[a], box[a] + margin, box[6 + a] - margin);
+        const bool held = fixed >> a & 1, far = fabs(x[a] - prior[a]) * sqrt(prior[6 + a]) > 3.0f;
+        const float margin = held ? 0.0f : 1e-3f * (box[6 + a] - box[a]);
+        const float from = held || far ? prior[a] : x[a];
+        s[CLV_S_TRY + a] = s[CLV_S_BEST + a] = clamp(from, box[a] + margin, box[6 + a] - margin);
         s[CLV_S_STEP + a] = s[CLV_S_TRY + a] + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
     }
     s[CLV_S_LAMBDA] = 1e-3f;

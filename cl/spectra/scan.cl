@@ -54,7 +54,7 @@ __kernel void clv_spectra_best(__global const float *restrict state, __global in
         float least = INFINITY;
         for (int i = star * starts; i < (star + 1) * starts; ++i) {
             __global const float *s = state + (size_t)i * CLV_SPECTRA_STATE;
-            const float value = s[CLV_S_VALUE] + s[CLV_S_LOST];
+            const float value = s[CLV_S_VALUE] + s[CLV_S_LOST] + s[CLV_S_PRIOR_VALUE];
             const bool good = s[CLV_S_STATUS] > 0.5f && s[CLV_S_STATUS] < 2.5f;
             if (good && (value < least || best < 0)) best = i, least = value;
         }
@@ -285,6 +285,15 @@ __kernel void clv_spectra_residual(__global const float *restrict in,
     lanes_store(lost, value + velocities);
 }
 
+/* How far the value at one velocity is above that at another, the prior of velocity included. */
+static float rise(__global const float *restrict s, __global const float *restrict p, int velocities, int i, int low)
+{
+    __global const float *q = p + velocities;
+    const float step = s[CLV_S_SCAN_STEP], up = step * (i - low);
+    const float twice = fma(step, (float)(i + low), 2.0f * (s[CLV_S_SCAN_FROM] - s[CLV_S_PRIOR]));
+    return fma(s[CLV_S_PRIOR + 6] * up, twice, (p[i] - p[low]) + (q[i] - q[low]));
+}
+
 /* Only velocities inside the limits count. Another turn is wanted when the error is less than four
  * steps, or when one end is not far out. */
 __kernel void clv_spectra_moments(__global float *restrict state, __global const int *restrict list,
@@ -295,22 +304,21 @@ __kernel void clv_spectra_moments(__global float *restrict state, __global const
     if (at >= list[0]) return;
     const int item = list[1 + at];
     __global float *s = state + (size_t)item * CLV_SPECTRA_STATE;
-    __global const float *p = values + (size_t)item * 2 * velocities, *q = p + velocities;
+    __global const float *p = values + (size_t)item * 2 * velocities;
     const float from = s[CLV_S_SCAN_FROM], step = s[CLV_S_SCAN_STEP];
     const int first = clamp((int)ceil((box[0] - from) / step), 0, velocities - 1),
               last = clamp((int)floor((box[6] - from) / step), first, velocities - 1);
     int low = first;
     for (int i = first + 1; i <= last; ++i)
-        if ((p[i] - p[low]) + (q[i] - q[low]) < 0.0f) low = i;
+        if (rise(s, p, velocities, i, low) < 0.0f) low = i;
     float peak = low;
     if (low > first && low < last) {
-        const float l = (p[low - 1] - p[low]) + (q[low - 1] - q[low]),
-                    r = (p[low + 1] - p[low]) + (q[low + 1] - q[low]);
+        const float l = rise(s, p, velocities, low - 1, low), r = rise(s, p, velocities, low + 1, low);
         if (l + r > 0.0f) peak += 0.5f * (l - r) / (l + r);
     }
     float sum = 0.0f, second = 0.0f, third = 0.0f, fourth = 0.0f, ends = 0.0f;
     for (int i = first; i <= last; ++i) {
-        const float w = exp(-0.5f * ((p[i] - p[low]) + (q[i] - q[low]))), u = i - peak;
+        const float w = exp(-0.5f * rise(s, p, velocities, i, low)), u = i - peak;
         sum += w;
         second = fma(w * u, u, second), third = fma(w * u * u, u, third);
         fourth = fma(w * u * u * u, u, fourth);

@@ -213,7 +213,7 @@ static bool set_next(__global float *s, __global const float *box)
             normal[e] = plain[e] = s[CLV_S_NORMAL + e] + s[CLV_S_DET_SLOPE + a] * s[CLV_S_DET_SLOPE + b] / (4.0f * det);
     }
     bend(normal, s);
-    int held = 0;
+    int held = (int)s[CLV_S_FIXED];
     for (int turn = 0; turn < CLV_S_UNKNOWNS; ++turn) { /* hold what would leave the box at once */
         while (!damped_step(normal, slope, s[CLV_S_LAMBDA], held, step)) {
             s[CLV_S_LAMBDA] = fmax(s[CLV_S_LAMBDA] * 10.0f, 1e-4f);
@@ -269,10 +269,17 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
     float penalty = 0.0f; /* of points that a grid of templates does not have */
     for (int i = 0; i < spectra; ++i)
         penalty = fma(s[CLV_S_OUTSIDE + i], box[24], penalty);
+    float prior = 0.0f; /* (x - centre)^2 / sigma^2, and what it does to slope and curvature */
+    for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
+        const float weight = s[CLV_S_PRIOR + 6 + a], off = s[CLV_S_TRY + a] - s[CLV_S_PRIOR + a];
+        prior = fma(weight * off, off, prior);
+        now.slope[a] = fma(-weight, off, now.slope[a]);
+        now.normal[a * (a + 1) / 2 + a] += weight;
+    }
     const float drop = first ? 1e30f
                              : (float)(((real)s[CLV_S_VALUE] - now.chi.value) +
                                        ((real)s[CLV_S_LOST] - now.chi.lost)) +
-                                   (s[CLV_S_PENALTY] - penalty);
+                                   (s[CLV_S_PENALTY] - penalty) + (s[CLV_S_PRIOR_VALUE] - prior);
     s[CLV_S_ROUNDS] += last ? 0.0f : 1.0f;
     s[CLV_S_FLAGS] = now.bad > 0.0f;
     for (int a = 0; a < CLV_S_UNKNOWNS && !last; ++a)
@@ -292,6 +299,7 @@ __kernel void clv_spectra_step(__global const float *restrict totals,
         s[CLV_S_LOST] = (float)((now.chi.value - (real)s[CLV_S_VALUE]) + now.chi.lost);
         s[CLV_S_LOGDET] = now.log_det;
         s[CLV_S_PENALTY] = penalty;
+        s[CLV_S_PRIOR_VALUE] = prior;
         s[CLV_S_CHI] = (float)(value - (real)now.log_det);
         if (last) return;
         const float kept = 2.0f * drop / fmax(s[CLV_S_PROMISE], 1e-30f) - 1.0f;

@@ -21,15 +21,15 @@ static double at(const float *normal, size_t a, size_t b)
     return (double)(a >= b ? normal[a * (a + 1) / 2 + b] : normal[b * (b + 1) / 2 + a]);
 }
 
-/* Inverse of the block of unknowns [from, from + n), scaled to a unit diagonal before. */
-static bool invert(const float *normal, size_t from, size_t n, double *out)
+/* Inverse of the block of the unknowns which[0..n), scaled to a unit diagonal before. */
+static bool invert(const float *normal, const size_t *which, size_t n, double *out)
 {
     double l[N][N], x[N];
     for (size_t a = 0; a < n; ++a)
         for (size_t b = 0; b <= a; ++b) {
             const double scale =
-                sqrt(at(normal, from + a, from + a) * at(normal, from + b, from + b));
-            double v = scale > 0 ? at(normal, from + a, from + b) / scale : 0;
+                sqrt(at(normal, which[a], which[a]) * at(normal, which[b], which[b]));
+            double v = scale > 0 ? at(normal, which[a], which[b]) / scale : 0;
             for (size_t k = 0; k < b; ++k)
                 v -= l[a][k] * l[b][k];
             if (a == b && !(v > 1e-9)) return false;
@@ -47,25 +47,38 @@ static bool invert(const float *normal, size_t from, size_t n, double *out)
                 x[a] -= l[k][a] * x[k];
             x[a] /= l[a][a];
             out[a * n + c] =
-                x[a] / sqrt(at(normal, from + a, from + a) * at(normal, from + c, from + c));
+                x[a] / sqrt(at(normal, which[a], which[a]) * at(normal, which[c], which[c]));
         }
     }
     return true;
 }
 
-static void set_errors(const float *normal, clv_specfit_result *r)
+/* What is fixed has no error, and the others' are those without it. */
+static void set_errors(const float *normal, unsigned fixed, clv_specfit_result *r)
 {
-    double all[N * N], four[16];
+    double all[N * N], four[16], whole_of[N][N] = { { 0 } };
     double *const error[4] = { &r->teff_error, &r->logg_error, &r->feh_error, &r->alpha_error };
-    r->velocity_error = 1 / sqrt(at(normal, 0, 0));
+    size_t unknown[N], free_all = 0, parameter[4], free_four = 0;
+    for (size_t a = 0; a < N; ++a) {
+        if (fixed >> a & 1) continue;
+        unknown[free_all++] = a;
+        if (a >= 2) parameter[free_four++] = a;
+    }
+    r->velocity_error = fixed & 1 ? 0 : 1 / sqrt(at(normal, 0, 0));
     if (!isfinite(r->velocity_error))
         r->velocity_error = NAN, r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
-    const bool whole = invert(normal, 0, N, all), part = invert(normal, 2, 4, four);
+    const bool whole = invert(normal, unknown, free_all, all),
+               part = invert(normal, parameter, free_four, four);
+    for (size_t a = 0; a < free_all; ++a)
+        for (size_t b = 0; b < free_all; ++b)
+            whole_of[unknown[a]][unknown[b]] = whole ? all[a * free_all + b] : NAN;
     for (size_t a = 0, e = 0; a < N; ++a)
         for (size_t b = 0; b <= a; ++b, ++e)
-            r->covariance[e] = whole ? all[a * N + b] : NAN;
-    for (size_t k = 0; k < 4; ++k)
-        *error[k] = part ? sqrt(four[5 * k]) : 1 / sqrt(at(normal, 2 + k, 2 + k));
+            r->covariance[e] = whole_of[a][b];
+    for (size_t k = 0; k < free_four; ++k) {
+        const size_t a = parameter[k];
+        *error[a - 2] = part ? sqrt(four[k * (free_four + 1)]) : 1 / sqrt(at(normal, a, a));
+    }
     if (!part) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
 }
 
@@ -74,8 +87,9 @@ static bool near_limit(double x, double low, double high, double by)
     return x < low + by || x > high - by;
 }
 
-static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
+static void set_warnings(const clv_spectra_plan *plan, unsigned fixed, clv_specfit_result *r)
 {
+    const bool given[3] = { fixed >> 2 & 1, fixed >> 3 & 1, fixed >> 4 & 1 };
     const double errors[4] = { r->teff_error, r->logg_error, r->feh_error, r->alpha_error };
     double chi = 0, continuum = 0, freedom = -N;
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
@@ -87,12 +101,12 @@ static void set_warnings(const clv_spectra_plan *plan, clv_specfit_result *r)
         if (!(errors[k] * sqrt(12) < plan->box.high[2 + k] - plan->box.low[2 + k]))
             r->warnings |= CLV_SPECFIT_WIDE_ERROR;
     if (!(continuum - chi >= 50)) r->warnings |= CLV_SPECFIT_LOW_CONTRAST;
-    if (near_limit(r->velocity, plan->box.low[0], plan->box.high[0], 5))
+    if (!(fixed & 1) && near_limit(r->velocity, plan->box.low[0], plan->box.high[0], 5))
         r->warnings |= CLV_SPECFIT_VELOCITY_EDGE;
     if (!(r->velocity_error <= 100)) r->warnings |= CLV_SPECFIT_VELOCITY_ERROR;
-    if (near_limit(r->teff, plan->box.low[2], plan->box.high[2], 10) ||
-        near_limit(r->logg, plan->box.low[3], plan->box.high[3], 0.01) ||
-        near_limit(r->feh, plan->box.low[4], plan->box.high[4], 0.01))
+    if ((!given[0] && near_limit(r->teff, plan->box.low[2], plan->box.high[2], 10)) ||
+        (!given[1] && near_limit(r->logg, plan->box.low[3], plan->box.high[3], 0.01)) ||
+        (!given[2] && near_limit(r->feh, plan->box.low[4], plan->box.high[4], 0.01)))
         r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     if (r->vsini > 100) r->warnings |= CLV_SPECFIT_FAST_ROTATION;
 }
@@ -123,6 +137,12 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
     return CLV_OK;
 }
 
+/* What was minimised, without what a grid of templates adds outside of it. */
+static double height_of(const float *s)
+{
+    return (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] + (double)s[CLV_S_PRIOR_VALUE];
+}
+
 static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts *facts,
                               unsigned starts, const float *states, const float *found,
                               const float *models, clv_specfit_result *r)
@@ -138,7 +158,7 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     }
     for (unsigned k = 0; k < starts; ++k) {
         const float *s = states + (size_t)k * CLV_SPECTRA_STATE;
-        const double value = (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST];
+        const double value = height_of(s);
         if (s[CLV_S_STATUS] >= 0.5f && s[CLV_S_STATUS] < 2.5f && isfinite(value) && value < lowest)
             lowest = value, best = s, which = k;
     }
@@ -148,24 +168,25 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     }
     for (unsigned k = 0; k < starts; ++k) {
         const float *s = states + (size_t)k * CLV_SPECTRA_STATE;
-        r->starts_agreed += (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] <= lowest + 0.5;
+        r->starts_agreed += height_of(s) <= lowest + 0.5;
     }
     const float *x = best + CLV_S_BEST;
     r->velocity = (double)x[0], r->vsini = (double)x[1], r->teff = (double)x[2];
     r->logg = (double)x[3], r->feh = (double)x[4], r->alpha = (double)x[5];
     r->start_velocity = (double)found[0];
     r->skewness = r->kurtosis = NAN;
-    r->neg2logl = lowest + facts->log_sigmas;
+    r->neg2logl = (double)best[CLV_S_VALUE] + (double)best[CLV_S_LOST] + facts->log_sigmas;
     r->rounds = (unsigned)best[CLV_S_ROUNDS];
     for (size_t i = 0; i < plan->stars.spectra; ++i)
         r->chisq[i] = facts->present[i] ? (double)best[CLV_S_CHI_OF + i] : 0;
     if (best[CLV_S_FLAGS] > 0) r->warnings |= CLV_SPECFIT_BAD_HESSIAN;
-    set_errors(best + CLV_S_NORMAL, r);
-    if (best[CLV_S_SCAN_TURN] != 0 && isfinite(best[CLV_S_SCAN + 1])) {
+    const unsigned fixed = (unsigned)best[CLV_S_FIXED];
+    set_errors(best + CLV_S_NORMAL, fixed, r);
+    if (!(fixed & 1) && best[CLV_S_SCAN_TURN] != 0 && isfinite(best[CLV_S_SCAN + 1])) {
         r->velocity_error = (double)best[CLV_S_SCAN + 1];
         r->skewness = (double)best[CLV_S_SCAN + 2], r->kurtosis = (double)best[CLV_S_SCAN + 3];
     }
-    set_warnings(plan, r);
+    set_warnings(plan, fixed, r);
     if (best[CLV_S_PENALTY] > 0) r->warnings |= CLV_SPECFIT_PARAMETER_EDGE;
     return models ? keep_models(plan, facts, models + which * plan->sizes.all_pixels, r) : CLV_OK;
 }
@@ -287,14 +308,17 @@ static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all,
     clv_spectrum *items = clv_alloc(count * spectra, sizeof *items);
     clv_specfit_result *results = clv_zalloc(count, sizeof *results);
     clv_star_masks *own = clv_zalloc(count, sizeof *own);
+    clv_star_prior *priors = all->stars.priors ? clv_alloc(count, sizeof *priors) : NULL;
     clv_specfit_options options = all->options;
     retold progress = { &all->options, all->stars.count };
     const order fit = { .name = "specfit", .count = 1 };
     clv_spectra_plan *plan = NULL;
-    clv_status status = items && results && own
+    clv_status status = items && results && own && (priors || !all->stars.priors)
                             ? mask_listed(all, number, count, masks, items, own)
                             : clv_fail(CLV_E_MEMORY, "specfit: no memory for a second fit");
-    const clv_spectra_stars stars = { sizeof stars, count, spectra, items };
+    const clv_spectra_stars stars = { sizeof stars, count, spectra, items, priors };
+    for (size_t n = 0; priors && n < count; ++n)
+        priors[n] = all->stars.priors[number[n]];
     if (options.progress) options.progress = tell_again, options.progress_user = &progress;
     if (!status) status = clv_spectra_plan_create(all->library, &stars, &options, &plan);
     if (!status) {
@@ -312,7 +336,7 @@ static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all,
     if (results) clv_specfit_results_clear(results, count);
     clv_spectra_plan_free(plan);
     clv_star_masks_clear(own, count);
-    clv_free(items), clv_free(results), clv_free(own);
+    clv_free(items), clv_free(results), clv_free(own), clv_free(priors);
     return status;
 }
 

@@ -28,6 +28,7 @@ enum {
     START_DATA,
     START_CHI,
     START_BEST,
+    PRIORS,
     CURVE,
     SHIFTED,
     BLURRED,
@@ -242,6 +243,19 @@ static clv_status bring_stars(const clv_pass *p, size_t first)
     return status;
 }
 
+static clv_status bring_priors(const clv_pass *p, size_t first)
+{
+    const size_t bytes = CLV_SPECTRA_PRIOR * sizeof(float);
+    float *numbers = clv_alloc(p->stars, bytes);
+    if (!numbers) return clv_fail(CLV_E_MEMORY, "specfit: no memory for priors");
+    for (size_t i = 0; i < p->stars; ++i)
+        clv_star_prior_numbers(p->plan, first + i, numbers + i * CLV_SPECTRA_PRIOR);
+    const clv_status status =
+        clv_write(clv_slot_queue(p->slot), p->priors, 0, numbers, p->stars * bytes);
+    clv_free(numbers);
+    return status;
+}
+
 /* States that stand at the points to be judged, in place of a fit. */
 static clv_status give_points(const clv_pass *p, size_t first)
 {
@@ -301,6 +315,7 @@ static clv_status make_buffers(clv_pass *p)
         { START_DATA, n * s.start, &p->start_data },
         { START_CHI, n * s.start_chi, &p->start_chi },
         { START_BEST, n * templates * 2 * sizeof(float), &p->start_best },
+        { PRIORS, n * CLV_SPECTRA_PRIOR * sizeof(float), &p->priors },
         { CURVE, CLV_MAX(n * s.curve, (size_t)64), &p->curve },
         { SHIFTED, CLV_MAX(batch * s.scratch, (size_t)64), &p->shifted },
         { BLURRED, plan->sizes.diagonals && plan->wish.scans ? batch * s.scratch : 64,
@@ -381,6 +396,7 @@ clv_status clv_spectra_enqueue(clv_slot *slot, size_t first, size_t count, void 
     const size_t pixels = count * sizes_of(plan).pixels;
     CLV_TRY(make_buffers(&p));
     CLV_TRY(bring_stars(&p, first));
+    CLV_TRY(bring_priors(&p, first));
     CLV_TRY(clv_fill_enqueue(queue, p.pixels, 0, pixels, 0, NULL));
     if (plan->sizes.diagonals) CLV_TRY(clv_fill_enqueue(queue, p.resolved, 0, pixels, 0, NULL));
     if (plan->options.models)

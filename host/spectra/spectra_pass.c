@@ -57,6 +57,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
         clv_pass_constant(p, CLV_PASS_POINTS),
         clv_pass_constant(p, CLV_PASS_BOX),
         clv_arg_buffer(p->usable),
+        clv_arg_buffer(p->priors),
         clv_arg_buffer(p->state),
         clv_arg_buffer(p->found),
         clv_pass_int(templates),

@@ -43,7 +43,7 @@ typedef struct clv_pass {
     unsigned stages;            /* of those that make templates */
     clv_buffer *data, *resolution, *usable, *hidden[2], *templates, *spline, *taps, *pixels,
         *resolved, *partial, *totals, *solved, *list, *state, *start_data, *start_chi, *start_best,
-        *found, *models;
+        *priors, *found, *models;
     clv_buffer *curve, *shifted, *blurred, *sums, *along, *values; /* of a scan */
 } clv_pass;
 

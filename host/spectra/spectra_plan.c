@@ -440,6 +440,44 @@ static void make_box(clv_spectra_plan *plan)
     plan->box.numbers[24] = 10 * (float)pixels;
 }
 
+static clv_status check_priors(const clv_spectra_plan *plan)
+{
+    static const char *const names[] = { "velocity", "vsini", "teff", "logg", "feh", "alpha" };
+    for (size_t i = 0; plan->stars.priors && i < plan->stars.count; ++i) {
+        const clv_star_prior *p = &plan->stars.priors[i];
+        for (int k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
+            const double x = p->value[k], sigma = p->sigma[k];
+            if (!isfinite(x) || !(sigma >= 0) || !isfinite(sigma) || (sigma > 0 && sigma < 1e-6))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: star %zu: the prior of %s is %g +- %g; finite numbers "
+                                "with a sigma of 0 (no "
+                                "prior) or at least 1e-6 expected",
+                                i, names[k], x, sigma);
+            if (p->fixed[k] && !(x >= plan->box.low[k] && x <= plan->box.high[k]))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: star %zu: %s is to be fixed at %g, outside of %g to %g, "
+                                "which the library and "
+                                "the limits allow",
+                                i, names[k], x, plan->box.low[k], plan->box.high[k]);
+        }
+    }
+    return CLV_OK;
+}
+
+void clv_star_prior_numbers(const clv_spectra_plan *plan, size_t star, float out[CLV_SPECTRA_PRIOR])
+{
+    unsigned fixed = 0;
+    memset(out, 0, CLV_SPECTRA_PRIOR * sizeof *out);
+    if (!plan->stars.priors) return;
+    const clv_star_prior *p = &plan->stars.priors[star];
+    for (unsigned k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
+        if (p->fixed[k] || p->sigma[k] > 0) out[k] = (float)p->value[k];
+        if (!p->fixed[k] && p->sigma[k] > 0) out[6 + k] = (float)(1 / (p->sigma[k] * p->sigma[k]));
+        fixed |= (unsigned)p->fixed[k] << k;
+    }
+    out[12] = (float)fixed;
+}
+
 static clv_status allocate(clv_spectra_plan *p)
 {
     const size_t n = CLV_MAX(p->sizes.all_pixels, (size_t)CLV_SPECTRA_SEGMENT),
@@ -478,6 +516,7 @@ static clv_status build(clv_spectra_plan *plan)
         plan->tables.ccf_points[i] = (float)plan->library->ccf_parameters[i];
     fill_table(plan);
     make_box(plan);
+    CLV_TRY(check_priors(plan));
     const clv_specfit_options *o = &plan->options;
     plan->sizes.velocities =
         (size_t)((o->max_velocity_kms - o->min_velocity_kms) / o->velocity_step_kms) + 1;

@@ -175,6 +175,10 @@ void clv_star_data_clear(clv_star_data *data);
 /* Masks, errors, interpolation, start arrays of a star. */
 clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *data);
 
+/* As kernels have a star's priors: centres, weights, bits of what is fixed. */
+void clv_star_prior_numbers(const clv_spectra_plan *plan, size_t star,
+                            float out[CLV_SPECTRA_PRIOR]);
+
 /* Flux, sigma and mask of one spectrum as fitted; false: the spectrum is to be left out. */
 bool clv_spectrum_prepare(const clv_spectrum *in, const clv_specfit_options *options, bool edges,
                           double *flux, double *sigma, unsigned char *bad, double *scratch);

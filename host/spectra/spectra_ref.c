@@ -75,11 +75,11 @@ static void bend(double h[N][N], const secant *last)
 /* The next point from `x`; false when a step of Gauss and Newton promises nothing any more. *promise is
  * what the damped step is to take from L2, *gain what a whole one would, halved. */
 static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
-                       const secant *last, double *damping, double next[N], double *promise,
-                       double *gain)
+                       const secant *last, int fixed, double *damping, double next[N],
+                       double *promise, double *gain)
 {
     double h[N][N], plain[N][N], slope[N], step[N] = { 0 }, whole[N] = { 0 }, shrink = 1;
-    int held = 0;
+    int held = fixed;
     for (int a = 0; a < N; ++a) {
         slope[a] = best->slope[a] - 0.5 * best->det[a];
         for (int b = 0; b <= a; ++b)
@@ -117,26 +117,30 @@ static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best,
     return *gain * CLV_SPECTRA_GAIN > 1;
 }
 
-static int descend(const clv_spectra_plan *plan, const clv_star_data *d, double x[N],
-                   clv_ref_work *w, clv_ref_judged *best, int *status)
+static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
+                   const float prior[CLV_SPECTRA_PRIOR], double x[N], clv_ref_work *w,
+                   clv_ref_judged *best, int *status)
 {
     double next[N], damping = 1e-3, promise, gain;
     int rounds = 1, idle = 0;
     clv_ref_judged now;
     secant last = { { 0 }, { 0 } };
     clv_ref_judge(plan, d, x, w, best, NULL);
+    clv_ref_add_prior(prior, x, best);
     *status = isfinite(best->value) ? 1 : 3;
     while (*status == 1 && idle < 2 &&
-           next_point(plan, best, x, &last, &damping, next, &promise, &gain) &&
+           next_point(plan, best, x, &last, (int)prior[12], &damping, next, &promise, &gain) &&
            rounds < CLV_SPECTRA_ROUNDS) {
         clv_ref_judge(plan, d, next, w, &now, NULL);
+        clv_ref_add_prior(prior, next, &now);
         ++rounds;
         for (int a = 0; a < N; ++a) {
             last.step[a] = next[a] - x[a];
             last.change[a] =
                 best->slope[a] - 0.5 * best->det[a] - (now.slope[a] - 0.5 * now.det[a]);
         }
-        const double drop = best->value + best->penalty - now.value - now.penalty;
+        const double drop =
+            best->value + best->penalty + best->prior - now.value - now.penalty - now.prior;
         const bool creeps = gain * CLV_SPECTRA_CREEP < 1;
         idle = creeps ? idle + 1 : 0;
         if (isfinite(now.value) && drop >= (creeps ? -1.0 / CLV_SPECTRA_ROUNDING : 0)) {
@@ -233,6 +237,10 @@ static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, co
         while (last > first && speeds[last] > plan->box.high[0])
             --last;
         scan_values(plan, d, x, w, from, step, COUNT, values);
+        for (size_t k = 0; k < COUNT; ++k) {
+            const double off = from + step * (double)k - (double)s[CLV_S_PRIOR];
+            values[k] += (double)s[CLV_S_PRIOR + 6] * off * off;
+        }
         clv_velocity_moments(speeds + first, values + first, last - first + 1, moments);
         for (size_t k = low = first; k <= last; ++k)
             if (values[k] < values[low]) low = k;
@@ -258,7 +266,7 @@ static void write_state(const clv_ref_judged *j, const double x[N], int status, 
     s[CLV_S_VALUE] = (float)j->value;
     s[CLV_S_LOST] = (float)(j->value - (double)s[CLV_S_VALUE]);
     s[CLV_S_STATUS] = (float)status, s[CLV_S_ROUNDS] = (float)rounds;
-    s[CLV_S_PENALTY] = (float)j->penalty;
+    s[CLV_S_PENALTY] = (float)j->penalty, s[CLV_S_PRIOR_VALUE] = (float)j->prior;
     s[CLV_S_LOGDET] = (float)j->log_det, s[CLV_S_FLAGS] = (float)j->bad;
     for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i)
         s[CLV_S_CHI_OF + i] = (float)j->chi[i];
@@ -272,7 +280,8 @@ static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_
     for (size_t k = 0; k < plan->options.starts; ++k) {
         float *s = states + k * CLV_SPECTRA_STATE;
         const bool good = s[CLV_S_STATUS] > 0.5f && s[CLV_S_STATUS] < 2.5f;
-        if (good && (!best || s[CLV_S_VALUE] < best[CLV_S_VALUE])) best = s;
+        const float height = s[CLV_S_VALUE] + s[CLV_S_PRIOR_VALUE];
+        if (good && (!best || height < best[CLV_S_VALUE] + best[CLV_S_PRIOR_VALUE])) best = s;
     }
     if (!best) return;
     double x[N];
@@ -305,7 +314,10 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
     double velocity;
     size_t model;
     const double *points = plan->wish.points;
+    float prior[CLV_SPECTRA_PRIOR] = { 0 };
     if (points) points += (size_t)(star * plan->options.starts) * N;
+    if (!points) clv_star_prior_numbers(plan, star, prior);
+    const int fixed = (int)prior[12];
     velocity = 0, model = 0;
     if (!points) find_start(plan, d, chi, &velocity, &model);
     found[0] = (float)velocity, found[1] = (float)model;
@@ -316,15 +328,23 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
         int status = 2, rounds = 0;
         if (start & 4) x[2] *= 1.05, x[3] += 0.5;
         for (int a = 0; a < N; ++a) {
-            const double margin = 1e-3 * (plan->box.high[a] - plan->box.low[a]);
+            const bool held = fixed >> a & 1;
+            const double margin = held ? 0 : 1e-3 * (plan->box.high[a] - plan->box.low[a]);
+            if (held || fabs(x[a] - (double)prior[a]) * sqrt((double)prior[6 + a]) > 3)
+                x[a] = (double)prior[a];
             x[a] = fmin(fmax(x[a], plan->box.low[a] + margin), plan->box.high[a] - margin);
         }
         if (points)
             memcpy(x, points + start * N, sizeof x);
         else
-            rounds = descend(plan, d, x, w, &best, &status);
+            rounds = descend(plan, d, prior, x, w, &best, &status);
         if (points && !models) clv_ref_judge(plan, d, x, w, &best, NULL);
-        if (models) clv_ref_judge(plan, d, x, w, &best, models + start * plan->sizes.all_pixels);
+        if (models) {
+            clv_ref_judge(plan, d, x, w, &best, models + start * plan->sizes.all_pixels);
+            clv_ref_add_prior(prior, x, &best);
+        }
+        memcpy(states + start * CLV_SPECTRA_STATE + CLV_S_PRIOR, prior, 12 * sizeof *prior);
+        states[start * CLV_SPECTRA_STATE + CLV_S_FIXED] = prior[12];
         write_state(&best, x, status, rounds, states + start * CLV_SPECTRA_STATE);
     }
     if (plan->wish.scans) scan_best(plan, d, w, states);

@@ -18,6 +18,7 @@ typedef struct clv_ref_work {
 /* A point and what it amounts to. */
 typedef struct clv_ref_judged {
     double value, log_det, chi[CLV_SPECTRA_MAX_SPECTRA];
+    double prior;   /* what the priors add; in slope and normal too, not in value */
     double penalty; /* of a point that a grid of templates does not have; not in value */
     double normal[CLV_SPECTRA_UNKNOWNS][CLV_SPECTRA_UNKNOWNS], slope[CLV_SPECTRA_UNKNOWNS],
         det[CLV_SPECTRA_UNKNOWNS];
@@ -31,6 +32,9 @@ void clv_ref_work_clear(clv_ref_work *w);
  * the point whose neighbour this is. */
 void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[CLV_SPECTRA_UNKNOWNS],
                   const double x[CLV_SPECTRA_UNKNOWNS], bool same, clv_ref_work *w, double *out);
+/* Adds what the star's priors say of the point. */
+void clv_ref_add_prior(const float prior[CLV_SPECTRA_PRIOR], const double x[CLV_SPECTRA_UNKNOWNS],
+                       clv_ref_judged *now);
 /* The point `x` of a star; `model`, unless NULL, gets the best fit. */
 void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d,
                    const double x[CLV_SPECTRA_UNKNOWNS], clv_ref_work *w, clv_ref_judged *now,

@@ -163,6 +163,16 @@ static void judge_spectrum(const clv_spectra_plan *plan, size_t i, const clv_sta
     now->value += chi;
 }
 
+void clv_ref_add_prior(const float prior[CLV_SPECTRA_PRIOR], const double x[N], clv_ref_judged *now)
+{
+    for (int a = 0; a < N; ++a) {
+        const double weight = (double)prior[6 + a], off = x[a] - (double)prior[a];
+        now->prior += weight * off * off;
+        now->slope[a] -= weight * off;
+        now->normal[a][a] += weight;
+    }
+}
+
 void clv_ref_judge(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                    clv_ref_work *w, clv_ref_judged *now, float *model)
 {

@@ -84,11 +84,23 @@ typedef struct clv_spectrum {
                                    own Gaussian is taken out of it first, as DESI's matrices need it */
 } clv_spectrum;
 
+/**
+ * What is known of a star beforehand, for velocity, vsini, teff, logg, feh and alpha. A prior adds
+ * ((x - value) / sigma)^2 to what is minimised, never to neg2logl; errors and covariance include it.
+ * What is fixed stays at its value, and has errors of 0. All-zero: nothing is known. Frozen.
+ */
+typedef struct clv_star_prior {
+    double value[CLV_SPECTRA_UNKNOWNS];
+    double sigma[CLV_SPECTRA_UNKNOWNS]; /**< of a Gaussian around value; 0: no prior */
+    bool fixed[CLV_SPECTRA_UNKNOWNS];   /**< sigma is not looked at then */
+} clv_star_prior;
+
 /** Every star has the same number of spectra, with the same wavelengths at the same place. */
 typedef struct clv_spectra_stars {
     size_t size; /**< sizeof(clv_spectra_stars) */
     size_t count, spectra;
-    const clv_spectrum *items; /**< [count,spectra] */
+    const clv_spectrum *items;    /**< [count,spectra] */
+    const clv_star_prior *priors; /**< [count]; NULL: nothing is known of any; fits only */
 } clv_spectra_stars;
 
 /** All-zero means default. */

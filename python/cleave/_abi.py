@@ -149,8 +149,11 @@ Spectrum = _struct("clv_spectrum", [
     ("arm", size_t), ("pixels", size_t), ("wavelength", void_p), ("flux", void_p),
     ("ivar", void_p), ("mask", void_p), ("resolution", void_p), ("diagonals", size_t),
     ("unit", double), ("resolution_is_final", boolean)], "spectra.h")
+StarPrior = _struct("clv_star_prior", [
+    ("value", double * 6), ("sigma", double * 6), ("fixed", boolean * 6)], "spectra.h")
 SpectraStars = _struct("clv_spectra_stars", [
-    ("size", size_t), ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum))], "spectra.h")
+    ("size", size_t), ("count", size_t), ("spectra", size_t), ("items", c.POINTER(Spectrum)),
+    ("priors", c.POINTER(StarPrior))], "spectra.h")
 SpecfitOptions = _struct("clv_specfit_options", [
     ("size", size_t), ("terms", uint), ("starts", uint), ("max_velocity_kms", double),
     ("velocity_step_kms", double), ("max_vsini_kms", double), ("library_sigma", double),

@@ -122,11 +122,36 @@ def _models(raw: NDArray[np.void], spectra: Sequence[_Spectra]) -> list[NDArray[
     return models
 
 
+_UNKNOWNS = ("velocity", "vsini", "teff", "logg", "feh", "alpha")
+
+
+def _priors_of(priors: Mapping[str, Any] | None, fixed: Mapping[str, Any] | None, count: int) -> Any:
+    """The C structs of all stars; None where nothing is known."""
+    if not priors and not fixed:
+        return None
+    rows = (_abi.StarPrior * max(count, 1))()
+    for what, given_, parts in (("priors", priors, 2), ("fixed", fixed, 1)):
+        for name, value in (given_ or {}).items():
+            if name not in _UNKNOWNS:
+                raise ArgumentError(f"specfit: {what}: {name!r} given, one of {', '.join(_UNKNOWNS)} expected")
+            table = np.asarray(value, np.float64)
+            shape = (2,) if parts == 2 else ()
+            if table.shape not in (shape, (count, *shape)):
+                raise ShapeError(f"specfit: {what}: {name}: {table.shape} given, {shape} or {(count, *shape)} expected")
+            numbers_ = np.broadcast_to(table, (count, *shape)).reshape(count, parts)
+            at = _UNKNOWNS.index(name)
+            for row, one in zip(rows, numbers_.tolist()):
+                row.value[at], row.fixed[at] = one[0], parts == 1
+                row.sigma[at] = one[1] if parts == 2 else 0.0
+    return rows
+
+
 def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: SpectraLibrary, *,
             terms: int = 10, starts: int = 1, max_velocity: float = 1000.0,
             velocity_step: float = 5.0, max_vsini: float = 500.0, library_sigma: float = 0.5,
             min_velocity: float | None = None, ignored: Sequence[Sequence[float]] = (),
-            reject_sigma: float = 6.0, models: bool = False,
+            reject_sigma: float = 6.0, priors: Mapping[str, Any] | None = None,
+            fixed: Mapping[str, Any] | None = None, models: bool = False,
             context: Context | None = None, report: Report | None = None,
             progress: Progress = None) -> Any:
     """Fits velocity, vsini, teff, logg, feh and alpha of every star: the minimum of
@@ -148,6 +173,8 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
     ignored   ranges (from, to) of wavelengths in Angstrom that are left out of every spectrum
     reject_sigma   pixels further from the best fit than this many times their error and the local
               scatter are left out, and the star is fitted again; at least 3, or inf for none
+    priors    {name: (mean, sigma)} or {name: [N, 2]}, names as in the result: ((x - mean) / sigma)^2 is added to L2
+    fixed     {name: value} or {name: [N]}: held there, with errors of 0
     models    return best fits as well
     context, report, progress   see Context, Report; progress=True shows a bar
 
@@ -182,7 +209,8 @@ def specfit(spectra: Mapping[str, Any] | Sequence[Mapping[str, Any]], library: S
     ranges = np.ascontiguousarray(numbers("specfit: ignored", ignored, np.float64))
     if ranges.size and (ranges.ndim != 2 or ranges.shape[1] != 2):
         raise ShapeError(f"specfit: ignored: {ranges.shape} given, pairs (from, to) expected")
-    stars = _abi.SpectraStars(ctypes.sizeof(_abi.SpectraStars), count, len(arms), items)
+    known = _priors_of(priors, fixed, count)
+    stars = _abi.SpectraStars(ctypes.sizeof(_abi.SpectraStars), count, len(arms), items, known)
     options = described(
         "specfit", _abi.SpecfitOptions, terms=terms, starts=starts,
         max_velocity_kms=max_velocity, velocity_step_kms=velocity_step, max_vsini_kms=max_vsini,

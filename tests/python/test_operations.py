@@ -292,6 +292,16 @@ def test_specfit_finds_the_velocity(reference):
                           terms=3, context=reference)
     np.testing.assert_array_equal(got, [want["velocity"]] * 2)
     assert (got[0][:3] != rows["velocity"][:3]).any()
+    known = cleave.specfit(stars, library, max_velocity=500, terms=3, context=reference,
+                           fixed={"vsini": 3.0, "logg": [3.0, 2.9, 3.1, 3.0]}, priors={"velocity": (0.0, 0.1)})
+    np.testing.assert_allclose(known["logg"][:3], [3.0, 2.9, 3.1], atol=1e-6)
+    assert (known["vsini"][:3] == 3).all() and (known["logg_error"][:3] == 0).all()
+    assert (np.abs(known["velocity"][:3]) < np.abs(rows["velocity"][:3]) + 0.1).all()
+    assert (known["velocity_error"][:3] <= 0.1001).all()
+    with pytest.raises(cleave.ArgumentError, match="priors: 'mass' given"):
+        cleave.specfit(stars, library, priors={"mass": (1.0, 0.1)}, context=reference)
+    with pytest.raises(cleave.ShapeError, match="fixed: logg"):
+        cleave.specfit(stars, library, fixed={"logg": [3.0, 2.0]}, context=reference)
 
 
 def test_zero_is_a_number_and_no_default(reference):

@@ -24,7 +24,7 @@ enum { SPECFIT_ALONE, SPECFIT_BY_TARGET, SPECFIT_ALL_ONE };
 typedef struct specfit_args {
     const char *spectra; /* the first file, as the user named it */
     const char *library, *output, *models, *plots, *config, *gpu_devices, *targets, *targets_file,
-        *redshifts, *ignore, *arm, *barycentric;
+        *redshifts, *ignore, *arm, *barycentric, *prior, *fix, *priors;
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
@@ -73,6 +73,7 @@ typedef struct specfit_table {
     size_t count, place_count;
     specfit_row *rows;
     specfit_place *places;
+    clv_star_prior *priors; /* [count]; NULL: nothing is known */
     char *redshift_file;
 } specfit_table;
 
@@ -139,6 +140,9 @@ void specfit_batch_clear(specfit_batch *batch);
 bool specfit_is_listed(const char *list, int64_t id);
 /* The rows to fit, and the redshifts; CLI_OK or the exit code. */
 int specfit_select(const specfit_args *args, specfit_table *table);
+
+/* ---- priors.c ---- */
+int specfit_read_priors(const specfit_args *args, specfit_table *table);
 
 /* ---- write.c ---- */
 /* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */

@@ -209,7 +209,8 @@ void specfit_table_clear(specfit_table *t)
         clv_free(t->inputs[i].path), clv_free(t->inputs[i].redshifts);
         clv_desi_clear(&t->inputs[i].desi);
     }
-    clv_free(t->inputs), clv_free(t->rows), clv_free(t->places), clv_free(t->redshift_file);
+    clv_free(t->inputs), clv_free(t->rows), clv_free(t->places), clv_free(t->priors),
+        clv_free(t->redshift_file);
     *t = (specfit_table){ 0 };
 }
 

@@ -136,6 +136,16 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
     clv_text_add(out, "\n");
     clv_text_add(out, "spectra_options combine %d medium %d velocity %.17g power %.17g\n",
                  a->combine, a->medium, a->velocity_added, a->resolving_power);
+    if (t->priors) {
+        clv_text known = { 0 };
+        for (size_t i = 0; i < t->count; ++i)
+            for (size_t k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k)
+                clv_text_add(&known, "%.17g %.17g %d\n", t->priors[i].value[k],
+                             t->priors[i].sigma[k], t->priors[i].fixed[k]);
+        add_digest(out, "priors", clv_text_get(&known), known.length);
+        out->failed |= known.failed;
+        clv_text_clear(&known);
+    }
     CLV_TRY(add_spectra(out, t));
     for (size_t i = 0; i < t->columns; ++i)
         add_arm(out, &library->arms[i], library->ccf_count);

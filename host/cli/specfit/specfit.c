@@ -16,7 +16,7 @@
 #include <malloc.h>
 #endif
 
-enum { OWN_OPTIONS = 32, BLOCK_ROWS = 512 };
+enum { OWN_OPTIONS = 35, BLOCK_ROWS = 512 };
 
 static void make_table(specfit_args *a, cli_option *table)
 {
@@ -45,6 +45,13 @@ static void make_table(specfit_args *a, cli_option *table)
         { "min-vel", CLI_DOUBLE, &a->min_vel, "KMS", "velocities from KMS [-max-vel]" },
         { "vel-step", CLI_DOUBLE, &a->vel_step, "KMS", "of the start's grid [5]" },
         { "max-vsini", CLI_DOUBLE, &a->max_vsini, "KMS", "fastest rotation [500]" },
+        { "prior", CLI_TEXT, &a->prior, "NAME=X:S,...",
+          "normal priors X with standard deviation S, such as teff=5800:100; vrad, vsini, teff, "
+          "logg, feh, alpha" },
+        { "fix", CLI_TEXT, &a->fix, "NAME=X,...", "hold at X, such as vsini=0,alpha=0.2" },
+        { "priors", CLI_TEXT, &a->priors, "FILE",
+          "the same of each star: CSV with TARGETID or FILE, TEFF, TEFF_SIGMA, ...; a sigma of 0 "
+          "holds" },
         { "ignore", CLI_TEXT, &a->ignore, "A:B,...",
           "leave out wavelengths from A to B Angstrom; none: leave out nothing [4300:4450 in DESI "
           "files, whose dichroic is there; none in others]" },
@@ -258,7 +265,8 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         for (size_t k = 0; k < spectra; ++k)
             items[i * spectra + k] = specfit_batch_spectrum(&s->table, &batch, &slots[k]);
     }
-    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), count, spectra, items };
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), count, spectra, items,
+                                      s->table.priors ? s->table.priors + from : NULL };
     const clv_specfit_options options = {
         .size = sizeof options,
         .terms = (unsigned)a->npoly,
@@ -427,12 +435,12 @@ static int run(int argc, char **argv)
 
     a.spectra = argv[1][0] == '@' ? argv[1] + 1 : argv[1];
     char *beside = a.zbest_include || a.zbest_select ? clv_redshifts_beside(a.spectra) : NULL;
-    const cli_file inputs[] = { { "SPECTRA", a.spectra, NULL },
-                                { "--config", a.config, NULL },
-                                { "--targets-file", a.targets_file, NULL },
-                                { "--redshifts", a.redshifts, NULL },
-                                { "--zbest_include", beside, NULL },
-                                { "--library", "lib.json", a.library } };
+    const cli_file inputs[] = {
+        { "SPECTRA", a.spectra, NULL },        { "--config", a.config, NULL },
+        { "--priors", a.priors, NULL },        { "--targets-file", a.targets_file, NULL },
+        { "--redshifts", a.redshifts, NULL },  { "--zbest_include", beside, NULL },
+        { "--library", "lib.json", a.library }
+    };
     const cli_file outputs[] = { { "-o", a.output, NULL, CLI_FITS | CLI_CSV },
                                  { "--models", a.models, NULL, CLI_FITS | CLI_NO_STREAM },
                                  { "--plot", a.plots ? "summary.png" : NULL, a.plots, 0 } };
@@ -449,6 +457,7 @@ static int run(int argc, char **argv)
     if (!code) code = read_ignored(&a, &s.table);
     if (!code) code = specfit_match(&a, &s.library, &s.table);
     if (!code) code = specfit_select(&a, &s.table);
+    if (!code) code = specfit_read_priors(&a, &s.table);
     if (!code) code = make_context(&a, batch, devices, &s);
     if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
     if (!code && a.plots) code = cli_status(&cli_specfit, clv_dir_make(a.plots));

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --prior, --fix and --priors: what is known of stars before the fit. */
+#include "host/cli/specfit/files.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/io/tables/csv.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { WORD = 80, UNKNOWNS = CLV_SPECTRA_UNKNOWNS };
+
+static const char *const names[UNKNOWNS] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
+/* Columns of --priors, as tables of results call them. */
+static const char *const columns[UNKNOWNS] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
+
+static int find_name(const char *word)
+{
+    for (int k = 0; k < UNKNOWNS; ++k)
+        if (strcasecmp(word, names[k]) == 0 || strcasecmp(word, columns[k]) == 0) return k;
+    return -1;
+}
+
+/* One "teff=5800:100" or "vsini=0". */
+static bool take_word(char *word, bool fix, clv_star_prior *p)
+{
+    char *equals = strchr(word, '='), *colon;
+    double value, sigma = 0;
+    if (!equals) return false;
+    *equals = '\0';
+    const int k = find_name(word);
+    if ((colon = strchr(equals + 1, ':'))) *colon = '\0';
+    if (k < 0 || (colon != NULL) == fix || !clv_parse_double(equals + 1, &value)) return false;
+    if (colon && (!clv_parse_double(colon + 1, &sigma) || !(sigma >= 1e-6))) return false;
+    p->value[k] = value, p->sigma[k] = sigma, p->fixed[k] = fix;
+    return true;
+}
+
+static int take_list(const char *option, const char *list, bool fix, clv_star_prior *p)
+{
+    for (const char *at = list; at && *at;) {
+        const char *comma = strchr(at, ',');
+        char word[WORD];
+        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        snprintf(word, sizeof word, "%.*s", (int)CLV_MIN(length, sizeof word - 1), at);
+        if (length >= sizeof word || !take_word(word, fix, p))
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "%s: \"%s\" given, expected %s; the names are vrad, vsini, teff, logg, feh and "
+                "alpha",
+                option, list,
+                fix ? "values such as vsini=0,alpha=0.2"
+                    : "values with their standard deviations such as teff=5800:100,logg=4.4:0.1");
+        at = comma ? comma + 1 : NULL;
+    }
+    return CLI_OK;
+}
+
+/* ---- a table of stars -------------------------------------------------------------------------- */
+
+/* Field `column` of a row, without quotes. */
+static void field_of(const char *row, size_t length, size_t column, char out[WORD])
+{
+    size_t n = 0, at = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length && at <= column; ++i) {
+        if (row[i] == '"') {
+            quoted = !quoted;
+        } else if (row[i] == ',' && !quoted) {
+            ++at;
+        } else if (at == column && n + 1 < WORD) {
+            out[n++] = row[i];
+        }
+    }
+    while (n && (out[n - 1] == ' ' || out[n - 1] == '\r'))
+        --n;
+    out[n] = '\0';
+}
+
+typedef struct star_line {
+    char key[WORD];
+    clv_star_prior prior;
+    bool given[UNKNOWNS];
+} star_line;
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const star_line *)a)->key, ((const star_line *)b)->key);
+}
+
+static bool find_column(const clv_csv_table *csv, const char *name, size_t *column)
+{
+    for (*column = 0; *column < clv_csv_columns(csv); ++*column)
+        if (strcasecmp(clv_csv_name(csv, *column), name) == 0) return true;
+    return false;
+}
+
+/* Values, and sigmas where there is such a column: 0 or none fixes, below 0 or an empty field leaves free. */
+static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, star_line *lines)
+{
+    size_t used = 0;
+    for (int k = 0; k < UNKNOWNS; ++k) {
+        char name[32];
+        size_t value, sigma;
+        if (!find_column(csv, columns[k], &value)) continue;
+        snprintf(name, sizeof name, "%s_SIGMA", columns[k]);
+        const bool has_sigma = find_column(csv, name, &sigma);
+        ++used;
+        for (size_t r = 0; r < clv_csv_rows(csv); ++r) {
+            size_t length;
+            const char *row = clv_csv_row(csv, r, &length);
+            char word[WORD], width[WORD] = "0";
+            double x, s = 0;
+            field_of(row, length, key, lines[r].key);
+            field_of(row, length, value, word);
+            if (has_sigma) field_of(row, length, sigma, width);
+            if (!*word || !*width) continue;
+            if (!clv_parse_double(word, &x) || !clv_parse_double(width, &s))
+                return cli_error(cli_running(), CLI_USAGE,
+                                 "%s: row %zu: %s is \"%s\" +- \"%s\", expected numbers", path,
+                                 r + 1, columns[k], word, width);
+            if (s < 0) continue;
+            lines[r].given[k] = true, lines[r].prior.value[k] = x;
+            lines[r].prior.fixed[k] = s == 0, lines[r].prior.sigma[k] = s;
+        }
+    }
+    if (!used)
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s: none of the columns VRAD, VSINI, TEFF, LOGG, FEH and ALPHAFE (with "
+                         "VRAD_SIGMA, ... for priors; "
+                         "without them values are fixed)",
+                         path);
+    return CLI_OK;
+}
+
+static int read_table(const specfit_args *a, specfit_table *t)
+{
+    clv_csv_table *csv = NULL;
+    size_t key = 0, found = 0;
+    int code = cli_input_status(cli_running(), clv_csv_read(a->priors, &csv));
+    if (code) return code;
+    const size_t rows = clv_csv_rows(csv);
+    const bool by_target = find_column(csv, "TARGETID", &key),
+               by_file = !by_target && find_column(csv, "FILE", &key);
+    star_line *lines = clv_zalloc(CLV_MAX(rows, (size_t)1), sizeof *lines);
+    if (!by_target && !by_file)
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "%s: no column TARGETID or FILE that names the stars", a->priors);
+    else if (!lines)
+        code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    if (!code) code = fill_lines(a->priors, csv, key, lines);
+    if (!code && rows) qsort(lines, rows, sizeof *lines, by_key);
+    for (size_t i = 0; i < t->count && !code; ++i) {
+        star_line wanted = { .key = "" };
+        const char *path = t->inputs[t->places[t->rows[i].first].input].path,
+                   *slash = strrchr(path, '/');
+        if (by_target)
+            snprintf(wanted.key, WORD, "%" PRId64, specfit_about(t, &t->rows[i])->target);
+        else
+            snprintf(wanted.key, WORD, "%s", slash ? slash + 1 : path);
+        const star_line *line = rows ? bsearch(&wanted, lines, rows, sizeof *lines, by_key) : NULL;
+        if (!line) continue;
+        ++found;
+        for (int k = 0; k < UNKNOWNS; ++k) {
+            if (!line->given[k]) continue;
+            t->priors[i].value[k] = line->prior.value[k],
+            t->priors[i].sigma[k] = line->prior.sigma[k];
+            t->priors[i].fixed[k] = line->prior.fixed[k];
+        }
+    }
+    if (!code && !found && t->count)
+        code = cli_error(cli_running(), CLI_USAGE,
+                         "%s: none of its %zu rows names one of the %zu stars by %s", a->priors,
+                         rows, t->count, by_target ? "TARGETID" : "FILE");
+    else if (!code && found < t->count && !a->common.quiet)
+        cli_warn(cli_running(), "%s: %zu of %zu stars are in it", a->priors, found, t->count);
+    clv_free(lines), clv_csv_free(csv);
+    return code;
+}
+
+int specfit_read_priors(const specfit_args *a, specfit_table *t)
+{
+    clv_star_prior all = { { 0 } };
+    if (!a->prior && !a->fix && !a->priors) return CLI_OK;
+    int code = take_list("--prior", a->prior, false, &all);
+    if (!code) code = take_list("--fix", a->fix, true, &all);
+    t->priors = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *t->priors);
+    if (!code && !t->priors) code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
+    for (size_t i = 0; i < t->count && !code; ++i)
+        t->priors[i] = all;
+    return !code && a->priors ? read_table(a, t) : code;
+}
