@@ -297,7 +297,7 @@ def test_specfit_finds_the_velocity(reference):
     np.testing.assert_allclose(known["logg"][:3], [3.0, 2.9, 3.1], atol=1e-6)
     assert (known["vsini"][:3] == 3).all() and (known["logg_error"][:3] == 0).all()
     assert (np.abs(known["velocity"][:3]) < np.abs(rows["velocity"][:3]) + 0.1).all()
-    assert (known["velocity_error"][:3] <= 0.1001).all()
+    np.testing.assert_allclose(known["velocity_error"][:3], 0.1, rtol=0.02)  # the likelihood is nearly flat there
     with pytest.raises(cleave.ArgumentError, match="priors: 'mass' given"):
         cleave.specfit(stars, library, priors={"mass": (1.0, 0.1)}, context=reference)
     with pytest.raises(cleave.ShapeError, match="fixed: logg"):
