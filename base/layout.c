@@ -54,6 +54,8 @@ static const struct {
     { SIZE_OF(clv_companion) },
     { SIZE_OF(clv_star) },
     { SIZE_OF(clv_paco_frame) },
+    { SIZE_OF(clv_contrast_options) },
+    { SIZE_OF(clv_contrast_point) },
     { SIZE_OF(clv_paco_input) },
     { SIZE_OF(clv_paco_options) },
     { SIZE_OF(clv_place) },

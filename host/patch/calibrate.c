@@ -173,8 +173,10 @@ static void fill(double *values, size_t count)
         }
 }
 
-clv_status clv_calibration_create(const float *noise, size_t height, size_t width, double cx,
-                                  double cy, double fwhm, const bool *masked, clv_calibration *out)
+/* The annuli [first, last) only; the others take the values of their neighbours. */
+static clv_status create(const float *noise, size_t height, size_t width, double cx, double cy,
+                         double fwhm, const bool *masked, double from, double to,
+                         clv_calibration *out)
 {
     const double far = hypot(fmax(cx, (double)width - cx), fmax(cy, (double)height - cy));
     clv_calibration *c = out;
@@ -189,23 +191,52 @@ clv_status clv_calibration_create(const float *noise, size_t height, size_t widt
             : clv_fail(CLV_E_MEMORY, "calibrate: no memory for maps of %zux%zu", width, height);
     if (!status) status = make_bins(noise, height, width, masked, c, &b);
     if (!status) {
+        const size_t first = (size_t)fmin(fmax(from / c->step, 0), (double)c->count),
+                     last = (size_t)fmin(ceil(to / c->step) + 1, (double)c->count);
         c->samples = c->scale + c->count, c->after = c->samples + c->count,
         c->table = c->after + c->count;
         for (size_t i = 0; i < c->count; ++i) {
+            const bool wanted = i >= first && i < last;
             c->samples[i] = fmax(2 * PI * (double)i * c->step / fwhm, 3);
-            for (int k = 0; k < TABLE; ++k)
+            for (int k = 0; k < TABLE && wanted; ++k)
                 c->table[i * TABLE + (size_t)k] = as_normal(k / 16.0, c->samples[i]);
-            c->scale[i] = scatter(noise, c, &b, i, false, work);
+            c->scale[i] = wanted ? scatter(noise, c, &b, i, false, work) : NAN;
         }
         fill(c->scale, c->count);
         for (size_t i = 0; i < c->count; ++i)
-            c->after[i] = scatter(noise, c, &b, i, true, work);
+            c->after[i] = i >= first && i < last ? scatter(noise, c, &b, i, true, work) : NAN;
         fill(c->after, c->count);
     } else {
         clv_calibration_clear(c);
     }
     clv_free(work), clv_free(b.first), clv_free(b.pixel);
     return status;
+}
+
+clv_status clv_calibration_create(const float *noise, size_t height, size_t width, double cx,
+                                  double cy, double fwhm, const bool *masked, clv_calibration *out)
+{
+    return create(noise, height, width, cx, cy, fwhm, masked, 0, INFINITY, out);
+}
+
+clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, double cx, double cy,
+                                double fwhm, const bool *masked, size_t place, double *value)
+{
+    const size_t plane = height * width;
+    const double x = (double)(place % width), y = (double)(place / width),
+                 r = hypot(x - cx, y - cy);
+    bool *without = clv_alloc(plane, sizeof *without);
+    if (!without) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");
+    for (size_t p = 0; p < plane; ++p)
+        without[p] = masked[p] || hypot((double)(p % width) - x, (double)(p / width) - y) <= fwhm;
+    clv_calibration c;
+    const clv_status status =
+        create(snr, height, width, cx, cy, fwhm, without, r - fwhm, r + fwhm, &c);
+    clv_free(without);
+    if (status) return status;
+    *value = clv_calibrated(&c, snr[place], x, y);
+    clv_calibration_clear(&c);
+    return CLV_OK;
 }
 
 void clv_calibration_clear(clv_calibration *c)

@@ -16,6 +16,10 @@ typedef struct clv_calibration {
 
 clv_status clv_calibration_create(const float *noise, size_t height, size_t width, double cx,
                                   double cy, double fwhm, const bool *masked, clv_calibration *out);
+/* What the value at pixel `place` of a map is worth by the noise without what is within one FWHM of it: a peak near the
+ * star would otherwise be a large part of the noise that it is compared with. */
+clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, double cx, double cy,
+                                double fwhm, const bool *masked, size_t place, double *value);
 void clv_calibration_clear(clv_calibration *c);
 double clv_calibrated(const clv_calibration *c, double snr, double x, double y);
 double clv_uncalibrated(const clv_calibration *c, double calibrated, double x, double y);

@@ -203,6 +203,65 @@ CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *i
                                    float *rest, clv_companion **companions, size_t *count,
                                    clv_report *report);
 
+/** Which planets clv_paco_contrast hides. All-zero means default. */
+typedef struct clv_contrast_options {
+    size_t size; /**< sizeof(clv_contrast_options) */
+    double snr;  /**< of a detection; 0: 5 */
+    size_t
+        injections; /**< for each separation; 0: two for each FWHM of the circle, 24 at least, 200 at most */
+    bool raw; /**< b / sqrt(a) as it is; false: calibrated, see clv_paco_calibrate */
+    const double *
+        known_xy; /**< [known_count,2] column and row of companions that were in the cube: nothing is
+                                 hidden within one FWHM, and they are no noise. Borrowed; may be NULL */
+    size_t known_count;
+} clv_contrast_options;
+
+/** What can be detected at one separation; fluxes in units of the PSF. Frozen. */
+typedef struct clv_contrast_point {
+    double separation_px; /**< in */
+    double
+        flux; /**< half of the planets of this flux reach the S/N; NaN where half do not at any flux */
+    double flux_low, flux_high; /**< 16 % and 84 % of the planets reach it */
+    double flux_normal;         /**< as `flux`, without Student's correction for small samples */
+    double
+        throughput; /**< median of (b / a with the planet - without it) / flux of those planets */
+    double noise;   /**< standard deviation of b / a without planets */
+    double
+        threshold; /**< the S/N in standard deviations of the noise there, Student's correction included */
+    size_t injections; /**< planets that were hidden */
+} clv_contrast_point;
+
+/**
+ * The faintest planets that clv_paco and clv_paco_search detect, by injection and recovery.
+ *
+ * At each separation planets are hidden at equal distances on a circle, one at a time. Each gets its own flux, so that
+ * the S/N at its place, computed with the planet among its own statistics as in a search, is just the one asked for.
+ * The median over the circle is the flux of which half of the planets are detected. All planets of a step are one
+ * batch on the context's devices.
+ *
+ * The map has the same for every pixel, without the noise that happens to be there: planets of positive and of
+ * negative flux are hidden at up to 500 places, and flux * sqrt(a) / S/N is interpolated between them.
+ *
+ * @param input    without companions (`rest` of clv_paco_search).
+ * @param options  as for clv_paco; its progress counts planets. The PSF always moves between pixels, the formulas are
+ *                 the paper's.
+ * @param fwhm_px  of the PSF.
+ * @param wanted   NULL means all defaults.
+ * @param points   in: separation_px; out: everything. [count].
+ * @param map      out, [height,width]: flux at which a planet reaches the S/N; NaN where that cannot be judged.
+ *                 May be NULL.
+ * @param report   may be NULL; the runs are added.
+ * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
+ *
+ * Accuracy: at `flux`, 50 % of other planets in the same sequence reach the S/N to within the scatter of their number;
+ *           each planet's own flux is found within 0.5 %.
+ * Threads:  any; one job at a time per context.
+ */
+CLV_API clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
+                                     const clv_paco_options *options, double fwhm_px,
+                                     const clv_contrast_options *wanted, clv_contrast_point *points,
+                                     size_t count, float *map, clv_report *report);
+
 /** Where the star of a sequence is. */
 typedef struct clv_star {
     double x, y;      /**< column and row, 0-based; (width / 2, height / 2) when none was found */

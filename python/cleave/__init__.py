@@ -38,6 +38,7 @@ from ._matmul import matmul
 from ._offload import Plan, explain, last_plan, offload
 from ._companions import (CompanionResult, calibrate_snr, characterize, companions, frame_quality,
                          inject, mend, psf_recentre, star_position)
+from ._contrast import ContrastResult, contrast
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
 from ._probe import probe
 from ._report import Report, Share
@@ -49,12 +50,12 @@ from .version import __version__
 
 __all__ = [
     "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier",
-    "CompanionResult", "Context", "Device",
+    "CompanionResult", "Context", "ContrastResult", "Device",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
     "array", "array_stats", "blobs", "calibrate_snr", "characterize",
-    "classify", "companions", "compute", "convolve_2d", "default_context",
+    "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "gaussian_2d", "has",
     "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",

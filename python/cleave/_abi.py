@@ -103,6 +103,13 @@ Star = _struct("clv_star", [
     ("x", double), ("y", double), ("asymmetry", double), ("found", boolean)], "patch.h")
 PacoFrame = _struct("clv_paco_frame", [
     ("scale", double), ("missing", double), ("rejected", boolean)], "patch.h")
+ContrastOptions = _struct("clv_contrast_options", [
+    ("size", size_t), ("snr", double), ("injections", size_t), ("raw", boolean), ("known_xy", void_p),
+    ("known_count", size_t)], "patch.h")
+ContrastPoint = _struct("clv_contrast_point", [
+    ("separation_px", double), ("flux", double), ("flux_low", double), ("flux_high", double),
+    ("flux_normal", double), ("throughput", double), ("noise", double), ("threshold", double),
+    ("injections", size_t)], "patch.h")
 
 # ---- blob.h, track.h
 
@@ -308,6 +315,8 @@ FUNCTIONS = {
     "clv_paco_search": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
                                  double, void_p, void_p, void_p, void_p, _OUT, c.POINTER(size_t),
                                  void_p]),
+    "clv_paco_contrast": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
+                                   c.POINTER(ContrastOptions), void_p, size_t, void_p, void_p]),
     "clv_paco_star": (status, [c.POINTER(PacoInput), double, c.POINTER(Star)]),
     "clv_paco_frames": (status, [c.POINTER(PacoInput), double, void_p, c.POINTER(size_t)]),
     "clv_paco_mend": (status, [void_p, size_t, size_t, size_t, double, c.POINTER(size_t)]),

@@ -456,6 +456,30 @@ class Prepares(PacoCase):
             operation = json.load(file)["operation"]
         self.assertEqual((operation["frames"], operation["frames_rejected"], operation["pixels_mended"]), (49, 1, 1))
 
+    def test_contrast_is_written(self):
+        self.companions("--contrast", "--contrast-radii", "10,15.5", "--contrast-injections", "6", "--psf-mode", "shift",
+                        "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4")
+        with open(self.path("out/contrast.csv"), encoding="ascii") as file:
+            rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        self.assertEqual([row["distance"] for row in rows], [10, 15.5])
+        for row in rows: # vip-hci's columns, and more
+            self.assertAlmostEqual(row["distance_arcsec"], 0.02 * row["distance"])
+            self.assertAlmostEqual(row["sensitivity_student"], row["flux"] / 1000, delta=1e-8)
+            self.assertAlmostEqual(row["delta_mag"], -2.5 * math.log10(row["flux"] / 1000), delta=1e-6)
+            self.assertTrue(0 < row["sensitivity_gaussian"] < row["sensitivity_student"])
+            self.assertTrue(0 < row["throughput"] < 1 and row["noise"] > 0 and row["sigma corr"] > 4)
+            self.assertTrue(0 < row["flux_16"] <= row["flux"] <= row["flux_84"])
+            self.assertTrue(1 <= row["injections"] <= 6)
+        made = kit.npy_read(self.path("out/contrast.npy"))
+        self.assertEqual(made.shape, (50, 50))
+        self.assertGreater(sum(value > 0 for value in made.values), 500)
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            self.assertLessEqual({"contrast.npy", "contrast.csv", "contrast.png"}, set(json.load(file)["sha256"]))
+        for options in (("--contrast-radii", "9"), ("--contrast", "--conv", "vip"), ("--contrast", "--contrast-radii", "0"),
+                        ("--contrast", "--contrast-radii", "9,"), ("--contrast", "--threshold", "-1")):
+            result = self.run_paco(self.cube, self.angles, self.psf, "--psf-mode", "shift", *options, code=2)
+            self.assertIn("--contrast", result.stderr)
+
     def test_frames_are_chosen_by_hand(self):
         self.companions("--reject-frames", "0,3-5", "--no-subtract")
         with open(self.path("out/frames.csv"), encoding="ascii") as file:

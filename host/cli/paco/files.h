@@ -13,6 +13,9 @@ typedef struct paco_args {
     cli_list at;
     uint64_t radius, patch_area; /* radius 0: follows the FWHM */
     bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;
+    bool contrast;
+    const char *contrast_radii;
+    uint64_t contrast_injections;
     int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;
     double fwhm, threshold, pixel_scale, true_north, star_flux;
     double centre_x, centre_y; /* of the star: given or, after paco_prepare, found */
@@ -47,7 +50,10 @@ typedef struct paco_maps {
     clv_paco_counts counts;          /* of all channels */
     paco_found *detections;
     size_t detection_count, detection_capacity;
-    paco_found *at; /* places that the user asked for */
+    clv_contrast_point *limits; /* [channels,limit_count]; NULL without --contrast */
+    size_t limit_count;
+    float *limit_map; /* [channels,height,width] */
+    paco_found *at;   /* places that the user asked for */
     size_t at_count, at_capacity;
 } paco_maps;
 
@@ -62,6 +68,21 @@ bool paco_parse_place(const char *text, double *x, double *y);
 /* Everything into args->output, report.json last. */
 int paco_write(const paco_args *args, const paco_inputs *inputs, const paco_maps *maps,
                clv_report *report, double started);
+
+/* ---- contrast.c ---- */
+
+/* -1, or the exit code after the message. */
+int paco_contrast_check(const paco_args *args);
+/* Makes maps->limits, with their separations, and maps->limit_map. */
+clv_status paco_contrast_prepare(const paco_args *args, const paco_inputs *inputs, paco_maps *maps);
+/* Fills in a channel; `input` lacks the companions. */
+clv_status paco_contrast_run(const paco_args *args, const paco_inputs *inputs, clv_context *context,
+                             const clv_paco_input *input, const clv_paco_options *options,
+                             size_t channel, const clv_companion *known, size_t count,
+                             paco_maps *maps, clv_report *report);
+/* contrast.csv and contrast.png. */
+clv_status paco_contrast_write(const paco_args *args, const paco_inputs *inputs,
+                               const paco_maps *maps);
 
 bool paco_add_detections(paco_maps *maps, size_t channel, const clv_companion *found, size_t count);
 /* A map without any value is an error that tells why. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 21 };
+enum { OWN_OPTIONS = 24 };
 
 static void make_table(paco_args *a, cli_option *table)
 {
@@ -51,6 +51,12 @@ static void make_table(paco_args *a, cli_option *table)
         { "true-north", CLI_DOUBLE, &a->true_north, "DEG", "added to position angles [0]" },
         { "star-flux", CLI_DOUBLE, &a->star_flux, "F",
           "the star's flux in the PSF's unit: magnitudes", &a->star_given },
+        { "contrast", CLI_FLAG, &a->contrast, NULL,
+          "which planets would be found: contrast.csv, .png and a map" },
+        { "contrast-radii", CLI_TEXT, &a->contrast_radii, "PX,...",
+          "separations of its curve [one FWHM to the edge]" },
+        { "contrast-injections", CLI_UINT, &a->contrast_injections, "N",
+          "planets hidden at each of them [24 to 200]" },
         { "format", CLI_CHOICE, &a->format, "fits,npy", "of the maps [fits]" },
         { NULL },
     };
@@ -110,7 +116,10 @@ static int check_args(paco_args *a)
     if (a->star_given && !(a->star_flux > 0))
         return cli_error(&cli_paco, CLI_USAGE, "--star-flux: %g given, expected a positive number",
                          a->star_flux);
-    return -1;
+    if (a->contrast && !(a->threshold > 0))
+        return cli_error(&cli_paco, CLI_USAGE,
+                         "--threshold: %g given, --contrast needs a positive number", a->threshold);
+    return paco_contrast_check(a);
 }
 
 bool paco_parse_place(const char *text, double *x, double *y)
@@ -247,20 +256,24 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
 {
     const size_t plane = in->height * in->width;
     const clv_paco_options options = options_of(a, bar);
+    const bool needs_rest = a->at.items[0] || a->contrast;
+    if (a->contrast) {
+        const clv_status status = paco_contrast_prepare(a, in, maps);
+        if (status) return cli_status(&cli_paco, status);
+    }
     for (size_t c = 0; c < maps->channels; ++c) {
         if (a->no_subtract) {
             const int code = list_peaks(a, in, maps, c);
             if (code) return code;
-            if (!a->at.items[0]) continue;
+            if (!needs_rest) continue;
         }
         const clv_paco_input input = input_of(in, c);
         clv_companion *found = NULL;
         size_t count = 0;
         float *rest = NULL, *snr = clv_alloc(plane, sizeof *snr);
-        if (a->at.items[0]) rest = clv_alloc(in->frames * plane, sizeof *rest);
-        clv_status status = snr && (rest || !a->at.items[0])
-                                ? CLV_OK
-                                : clv_fail(CLV_E_MEMORY, "no memory for maps");
+        if (needs_rest) rest = clv_alloc(in->frames * plane, sizeof *rest);
+        clv_status status =
+            snr && (rest || !needs_rest) ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for maps");
         if (!status)
             status = clv_paco_search(context, &input, &options, in->fwhm,
                                      a->no_subtract ? INFINITY : a->threshold, maps->a + c * plane,
@@ -269,6 +282,12 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
         bool kept = status || paco_add_detections(maps, c, found, count);
         if (!status && a->at.items[0])
             status = measure_at(a, in, context, &options, report, rest, maps, c, found, count);
+        if (!status && a->contrast) {
+            clv_paco_input left = input;
+            left.cube = rest;
+            status =
+                paco_contrast_run(a, in, context, &left, &options, c, found, count, maps, report);
+        }
         free(found);
         clv_free(rest), clv_free(snr);
         if (status) return cli_status(&cli_paco, status);
@@ -319,6 +338,9 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
 static int check_files(const paco_args *a, char **operands)
 {
     static const char *const maps[][2] = { { "snr_raw.fits", "snr_raw.npy" },
+                                           { "contrast.fits", "contrast.npy" },
+                                           { "contrast.csv", "contrast.csv" },
+                                           { "contrast.png", "contrast.png" },
                                            { "frames.csv", "frames.csv" },
                                            { "frames.png", "frames.png" },
                                            { "at.csv", "at.csv" },

@@ -153,6 +153,7 @@ clv_status paco_write_tables(const paco_args *a, const paco_inputs *in, const pa
                 ? write_peaks(a, m)
                 : write_companions(a, m, "detections.csv", m->detections, m->detection_count));
     if (m->at_count) CLV_TRY(write_companions(a, m, "at.csv", m->at, m->at_count));
+    if (m->limits) CLV_TRY(paco_contrast_write(a, in, m));
     CLV_TRY(write_frames(a, in));
     return draw_frames(a, in);
 }

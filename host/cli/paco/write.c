@@ -38,6 +38,7 @@ void paco_maps_clear(paco_maps *m)
 {
     clv_free(m->a), clv_free(m->b), clv_free(m->snr), clv_free(m->flux), clv_free(m->sigma),
         clv_free(m->detections), clv_free(m->raw), clv_free(m->at);
+    clv_free(m->limits), clv_free(m->limit_map);
     *m = (paco_maps){ 0 };
 }
 
@@ -132,9 +133,12 @@ static clv_status write_map(written *w, const paco_args *a, const paco_inputs *i
 static clv_status write_tables(written *w, const paco_args *a, const paco_inputs *in,
                                const paco_maps *m)
 {
-    static const char *const names[] = { "detections.csv", "frames.csv", "frames.png", "at.csv" };
+    static const char *const names[] = { "detections.csv", "frames.csv",   "frames.png",
+                                         "at.csv",         "contrast.csv", "contrast.png" };
+    const bool made[] = { true, true, true, m->at_count > 0, m->limits, m->limits };
     clv_status status = paco_write_tables(a, in, m);
-    for (size_t i = 0; i < CLV_LEN(names) - (m->at_count ? 0 : 1) && !status; ++i) {
+    for (size_t i = 0; i < CLV_LEN(names) && !status; ++i) {
+        if (!made[i]) continue;
         char *path = path_in(w->folder, names[i]);
         status = path ? note_digest(w, path, names[i]) : CLV_E_MEMORY;
         clv_free(path);
@@ -228,6 +232,8 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     if (!status && m->raw) status = write_map(&w, a, in, "snr_raw", CLV_F32, m->raw, &own);
     if (!status) status = write_map(&w, a, in, "flux", CLV_F32, m->flux, &own);
     if (!status) status = write_map(&w, a, in, "sigma", CLV_F32, m->sigma, &own);
+    if (!status && m->limits)
+        status = write_map(&w, a, in, "contrast", CLV_F32, m->limit_map, &own);
     if (!status) status = write_tables(&w, a, in, m);
     if (!status) status = write_picture(&w, in, m);
     clv_fits_cards_clear(&own);

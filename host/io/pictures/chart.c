@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Curves over two axes: round numbers along them, grid, bands, points with errors, a legend. */
+#include "host/io/pictures/chart.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    WIDTH = 1000,
+    HEIGHT = 640,
+    LEFT = 110,
+    RIGHT = 30,
+    TOP = 50,
+    BOTTOM = 70,
+    SCALE = 2,
+    MOST_CURVES = 16
+};
+
+static const clv_colour white = { 255, 255, 255 }, ink = { 40, 40, 40 },
+                        grid_colour = { 225, 225, 225 };
+
+typedef struct axis {
+    double low, high, step;
+} axis;
+
+typedef struct plot {
+    clv_image *image;
+    axis x, y;
+    bool down;
+} plot;
+
+/* Round numbers around what is shown: steps of 1, 2 or 5 times a power of ten, about six of them. */
+static axis make_axis(double low, double high, double least_step)
+{
+    if (!(low <= high)) low = 0, high = 1;
+    if (!(high > low)) low -= 0.5, high += 0.5;
+    const double rough = fmax((high - low) / 6, least_step), power = pow(10, floor(log10(rough))),
+                 digit = rough / power;
+    axis a = { .step = power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10) };
+    a.low = floor(low / a.step + 1e-9) * a.step, a.high = ceil(high / a.step - 1e-9) * a.step;
+    return a;
+}
+
+static double across(const plot *p, double x)
+{
+    return LEFT + (x - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT);
+}
+
+static double along(const plot *p, double y)
+{
+    const double t = (y - p->y.low) / (p->y.high - p->y.low);
+    return TOP + (p->down ? t : 1 - t) * (HEIGHT - TOP - BOTTOM);
+}
+
+static clv_colour mixed(clv_colour a, clv_colour b, double t)
+{
+    return (clv_colour){ (unsigned char)(a.red + t * (b.red - a.red)),
+                         (unsigned char)(a.green + t * (b.green - a.green)),
+                         (unsigned char)(a.blue + t * (b.blue - a.blue)) };
+}
+
+/* Two pixels thick, from end to end. */
+static void segment(clv_image *image, double x0, double y0, double x1, double y1, clv_colour colour)
+{
+    const int steps = (int)ceil(2 * fmax(fabs(x1 - x0), fabs(y1 - y0))) + 1;
+    for (int i = 0; i <= steps; ++i) {
+        const double t = (double)i / steps;
+        clv_image_fill(image, lround(x0 + t * (x1 - x0)), lround(y0 + t * (y1 - y0)), 2, 2, colour);
+    }
+}
+
+static void number(double value, bool powers, char *text, size_t size)
+{
+    if (powers)
+        snprintf(text, size, "%.3g", pow(10, value));
+    else
+        snprintf(text, size, "%.5g", fabs(value) < 1e-12 ? 0 : value);
+}
+
+static void draw_axes(const plot *p, const clv_chart_style *s)
+{
+    char text[32];
+    const long bottom = HEIGHT - BOTTOM, right = WIDTH - RIGHT;
+    const int columns = (int)lround((p->x.high - p->x.low) / p->x.step),
+              rows = (int)lround((p->y.high - p->y.low) / p->y.step);
+    for (int i = 0; i <= columns; ++i) {
+        const double value = p->x.low + i * p->x.step;
+        const long x = lround(across(p, value));
+        clv_image_fill(p->image, x, TOP, 1, bottom - TOP, grid_colour);
+        number(value, false, text, sizeof text);
+        clv_image_text(p->image, x - clv_text_width(text, SCALE) / 2, bottom + 8, SCALE, text, ink,
+                       NULL);
+    }
+    for (int i = 0; i <= rows; ++i) {
+        const double value = p->y.low + i * p->y.step;
+        const long y = lround(along(p, value));
+        clv_image_fill(p->image, LEFT, y, right - LEFT, 1, grid_colour);
+        number(value, s->y_powers, text, sizeof text);
+        clv_image_text(p->image, LEFT - 8 - clv_text_width(text, SCALE),
+                       y - clv_text_height(SCALE) / 2, SCALE, text, ink, NULL);
+    }
+    clv_image_fill(p->image, LEFT, TOP, 1, bottom - TOP, ink);
+    clv_image_fill(p->image, LEFT, bottom, right - LEFT, 1, ink);
+    if (s->x_name)
+        clv_image_text(p->image, (LEFT + right - clv_text_width(s->x_name, SCALE)) / 2, HEIGHT - 28,
+                       SCALE, s->x_name, ink, NULL);
+    if (s->y_name) clv_image_text(p->image, 12, TOP - 24, SCALE, s->y_name, ink, NULL);
+    if (s->title)
+        clv_image_text(p->image, right - clv_text_width(s->title, SCALE), 8, SCALE, s->title, ink,
+                       NULL);
+}
+
+/* Column by column between neighbours that both have a band. */
+static void draw_band(const plot *p, const clv_chart_curve *c)
+{
+    const clv_colour pale = mixed(c->colour, white, 0.75);
+    for (size_t i = 1; i < c->count; ++i) {
+        const double x0 = across(p, c->x[i - 1]), x1 = across(p, c->x[i]);
+        const double a = along(p, c->low[i - 1]), b = along(p, c->low[i]),
+                     d = along(p, c->high[i - 1]), e = along(p, c->high[i]);
+        if (!isfinite(a) || !isfinite(b) || !isfinite(d) || !isfinite(e) || !(x1 > x0)) continue;
+        for (long x = lround(x0); x < lround(x1); ++x) {
+            const double t = fmin(fmax(((double)x - x0) / (x1 - x0), 0), 1), from = a + t * (b - a),
+                         to = d + t * (e - d);
+            clv_image_fill(p->image, x, lround(fmin(from, to)), 1, lround(fabs(to - from)), pale);
+        }
+    }
+}
+
+static void draw_curve(const plot *p, const clv_chart_curve *c)
+{
+    for (size_t i = 0; i < c->count; ++i) {
+        const double x = across(p, c->x[i]), y = along(p, c->y[i]);
+        if (!isfinite(x) || !isfinite(y)) continue;
+        if (c->points) {
+            clv_image_ring(p->image, x, y, 4, 3, c->colour);
+            if (c->low && isfinite(c->low[i]) && isfinite(c->high[i]))
+                segment(p->image, x, along(p, c->low[i]), x, along(p, c->high[i]), c->colour);
+        }
+        if (i && !c->points && isfinite(c->y[i - 1]))
+            segment(p->image, across(p, c->x[i - 1]), along(p, c->y[i - 1]), x, y, c->colour);
+    }
+}
+
+static void draw_legend(const plot *p, const clv_chart_curve *curves, size_t count)
+{
+    long wide = 0, y = TOP + 10;
+    for (size_t i = 0; i < count; ++i)
+        if (curves[i].name && clv_text_width(curves[i].name, SCALE) > wide)
+            wide = clv_text_width(curves[i].name, SCALE);
+    for (size_t i = 0; i < count; ++i) {
+        if (!curves[i].name) continue;
+        const long x = WIDTH - RIGHT - 10 - wide;
+        clv_image_fill(p->image, x - 36, y + 5, 28, 4, curves[i].colour);
+        clv_image_text(p->image, x, y, SCALE, curves[i].name, ink, &white);
+        y += 22;
+    }
+}
+
+static void widen(double value, double *low, double *high)
+{
+    if (isfinite(value)) *low = fmin(*low, value), *high = fmax(*high, value);
+}
+
+clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv_chart_style *style,
+                          clv_image *image)
+{
+    if (count > MOST_CURVES)
+        return clv_fail(CLV_E_ARGUMENT, "chart: %zu curves; at most %d", count, MOST_CURVES);
+    double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
+    for (size_t k = 0; k < count; ++k)
+        for (size_t i = 0; i < curves[k].count; ++i) {
+            const clv_chart_curve *c = &curves[k];
+            widen(c->x[i], &x0, &x1), widen(c->y[i], &y0, &y1);
+            if (c->low) widen(c->low[i], &y0, &y1), widen(c->high[i], &y0, &y1);
+        }
+    plot p = { image, make_axis(x0, x1, 0), make_axis(y0, y1, style->y_powers ? 0.5 : 0),
+               style->y_down };
+    if (style->y_powers) p.y = (axis){ floor(p.y.low), ceil(p.y.high), 1 };
+    CLV_TRY(clv_image_create(image, WIDTH, HEIGHT, white));
+    for (size_t k = 0; k < count; ++k)
+        if (curves[k].low && !curves[k].points) draw_band(&p, &curves[k]);
+    draw_axes(&p, style);
+    for (size_t k = 0; k < count; ++k)
+        draw_curve(&p, &curves[k]);
+    draw_legend(&p, curves, count);
+    return CLV_OK;
+}
