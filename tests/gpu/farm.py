@@ -247,13 +247,15 @@ def main():
     kept = work / "kept"
     kept.mkdir(parents=True, exist_ok=True)
     rows = []
-    with concurrent.futures.ProcessPoolExecutor(a.jobs) as pool:
+    with concurrent.futures.ProcessPoolExecutor(a.jobs) as pool, \
+            concurrent.futures.ThreadPoolExecutor(a.jobs) as collectors:
         cards = sorted({CARD_OF[t] for t in targets})
-        if not a.recorded:
-            for card in cards:
-                collect(a.build.resolve(), card, work / card)
+        collected = {card: collectors.submit(collect, a.build.resolve(), card, work / card)
+                     for card in cards if not a.recorded}
         waiting = []
         for card in cards:
+            if card in collected:
+                collected[card].result()
             launches = launches_of(work / card)
             mine = [t for t in targets if CARD_OF[t] == card]
             for source in sorted((work / card).glob("*.cl")):
