@@ -16,6 +16,7 @@ import collections
 import concurrent.futures
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -247,7 +248,8 @@ def main():
     kept = work / "kept"
     kept.mkdir(parents=True, exist_ok=True)
     rows = []
-    with concurrent.futures.ProcessPoolExecutor(a.jobs) as pool, \
+    spawned = multiprocessing.get_context("spawn")  # a fork would copy the locks of the threads that record
+    with concurrent.futures.ProcessPoolExecutor(a.jobs, spawned) as pool, \
             concurrent.futures.ThreadPoolExecutor(a.jobs) as collectors:
         cards = sorted({CARD_OF[t] for t in targets})
         collected = {card: collectors.submit(collect, a.build.resolve(), card, work / card)

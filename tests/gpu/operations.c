@@ -297,7 +297,8 @@ static void trainers(void)
                 .clip = 1,
                 .task = pairs ? CLV_TRAIN_PAIRS : CLV_TRAIN_CLASSES,
                 .optimizer = pairs ? CLV_OPTIMIZER_SGD : CLV_OPTIMIZER_ADAMW,
-                .momentum = pairs ? 0.9 : 0
+                .momentum = pairs ? 0.9 : 0,
+                .check_every_given = true /* most launches are only written down here */
             };
             require(clv_model_create_random(&models[i], 1, &model));
             require(clv_trainer_open(context, model, &options, &trainer));
