@@ -12,9 +12,12 @@ import sys
 import tempfile
 import zlib
 
+import testdata
+
 CLEAVE, FONT = sys.argv[1:3]
 INK = bytes((40, 40, 40))
 STAR = ["flux (1e-17 erg / s / cm2 / Angstrom)", "(flux - model) / error", "wavelength (Angstrom)"]
+MARKED = STAR + ["39600000000004", "chi2/n", "km/s", "H gamma", "H beta", "H alpha", "Ca II", "4500", "6200", "9100"]
 SUMMARY = ["radial velocity (km/s)", "log10 of the velocity's error in km/s", "effective temperature (K)",
            "log10 of the gravity in cm/s2", "[Fe/H] (dex)", "[alpha/Fe] (dex)"]
 
@@ -86,7 +89,10 @@ def main():
                "stars.csv", "--plot", "plots")
         plots = os.path.join(folder, "plots")
         star = sorted(name for name in os.listdir(plots) if name != "summary.png")[0]
-        for name, texts in ((star, STAR), ("summary.png", SUMMARY)):
+        cleave("specfit", testdata.path_of("specfit/data/coadd-synth-a.fits.gz"), "--library",
+               testdata.path_of("specfit/lib"), "--targets", "39600000000004", "-o", "marked.csv", "--plot", "marked")
+        marked = os.path.join(folder, "marked", "39600000000004_row4.png")
+        for name, texts in ((star, STAR + ["chi2/n"]), ("summary.png", SUMMARY), (marked, MARKED)):
             rows = ink_of(os.path.join(plots, name))
             wrong += ["%s does not say \"%s\"" % (name, text) for text in texts
                       if not shows(rows, letters(text, font))]

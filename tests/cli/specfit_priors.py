@@ -3,8 +3,8 @@
 """Priors and fixed parameters of `cleave specfit`.
 
 usage: specfit_priors.py CLEAVE
-A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as good
-as a fixed value; what is fixed stays and has no error, and the likelihood cannot be better than the free one; a table
+A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as
+good as a fixed value; what is fixed stays and has no error, and the likelihood cannot be better than the free one; a table
 tells each star its own; the plain C fit and the device agree; wrong ones are refused."""
 import csv
 import math
@@ -33,8 +33,8 @@ class Tool:
 
     def run(self, *options, mode=("--mode", "reference")):
         return subprocess.run([self.cleave, "specfit", self.coadd, "--library", self.library, "-q", "--reject", "0",
-                               "--starts", "2", "--targets", ",".join(map(str, STARS)), *mode, *options], capture_output=True,
-                              text=True, timeout=300)
+                               "--starts", "2", "--targets", ",".join(map(str, STARS)), *mode, *options],
+                              capture_output=True, text=True, timeout=300)
 
     def fit(self, *options, mode=("--mode", "reference")):
         out = os.path.join(self.folder, "out.csv")
@@ -80,7 +80,8 @@ def as_gaussians_say(tool, free):
             price = ((got[NAMES[k]] - centre) / sigma) ** 2
             before = ((row[NAMES[k]] - centre) / sigma) ** 2
             expect(f"{star}: {NAMES[k]}: the sum is not minimised",
-                   got["NEG2LOGL"] + price < row["NEG2LOGL"] + before + 0.01 and got["NEG2LOGL"] > row["NEG2LOGL"] - 0.01)
+                   got["NEG2LOGL"] + price < row["NEG2LOGL"] + before + 0.01 and
+                   got["NEG2LOGL"] > row["NEG2LOGL"] - 0.01)
             # along the line to the free optimum the minimum of the sum lies where it is found, to 0.05
             best = (row[NAMES[k]] - centre) ** 2 * gain
             total = got["NEG2LOGL"] - row["NEG2LOGL"] + price
@@ -91,8 +92,8 @@ def narrow_is_fixed(tool, free):
     fixed = tool.fit("--fix", "teff=5500,vsini=0")
     narrow = tool.fit("--prior", "teff=5500:0.01", "--fix", "vsini=0")
     for f, n, row in zip(fixed, narrow, free):
-        expect(f"fixed: {f}", f["TEFF"] == 5500 and f["VSINI"] == 0 and f["TEFF_ERR"] == 0 and f["COV_TEFF_TEFF"] == 0 and
-               f["COV_TEFF_VRAD"] == 0 and f["COV_VSINI_VSINI"] == 0 and f["LOGG_ERR"] > 0 and f["COV_LOGG_LOGG"] > 0)
+        expect(f"fixed: {f}", f["TEFF"] == 5500 and f["VSINI"] == 0 and f["TEFF_ERR"] == 0 and
+               f["COV_TEFF_TEFF"] == 0 and f["COV_TEFF_VRAD"] == 0 and f["COV_VSINI_VSINI"] == 0 and f["LOGG_ERR"] > 0 and f["COV_LOGG_LOGG"] > 0)
         expect(f"narrow: {n['TEFF']}, {n['NEG2LOGL']}, fixed {f['NEG2LOGL']}",
                abs(n["TEFF"] - 5500) < 0.1 and abs(n["NEG2LOGL"] - f["NEG2LOGL"]) < 0.05)
         expect("a fixed value cannot make it better", f["NEG2LOGL"] > row["NEG2LOGL"] - 0.01)

@@ -8,6 +8,7 @@ are the chosen rows, byte by byte; redshifts are matched by row and by TARGETID;
 spectra chooses the right ones."""
 import math
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,30 @@ WRONG = []
 def expect(what, wanted, got):
     if wanted != got:
         WRONG.append(f"{what}: expected {wanted}, got {got}")
+
+
+def sum_of(data):
+    """The ones' complement sum of FITS's checksums."""
+    total = sum(struct.unpack(f">{len(data) // 4}I", data))
+    while total >> 32:
+        total = (total & 0xFFFFFFFF) + (total >> 32)
+    return total
+
+
+def settings_and_sums(tool):
+    """What made the table, what the errors hold fixed, and sums that tell damage."""
+    hdus = tool.fit(tool.coadd, "settings.fits", "--targets", str(FIRST), "--fix", "vsini=5", "--npoly", "7",
+                    "--ignore", "none")
+    for hdu in hdus.values():
+        expect(f"{hdu.name}: CHECKSUM", 0xFFFFFFFF, sum_of(hdu.bytes()))
+        expect(f"{hdu.name}: DATASUM", sum_of(kit.padded(hdu.data, b"\0")), int(hdu.get("DATASUM")))
+    head = hdus["PRIMARY"]
+    expect("settings", ["lib", "7", "vsini=5", "none", "plain C"],
+           [head.get(key) for key in ("LIBRARY", "NPOLY", "FIX", "IGNORE", "DEVICE")])
+    table = hdus["RVTAB"]
+    comments = {table.get(f"TTYPE{i}"): table.get(f"TCOMM{i}") for i in range(1, 30)}
+    expect("held", ["error of VRAD at fixed vsini, teff, logg, feh, alpha", "error of TEFF at fixed vrad and vsini"],
+           [comments["VRAD_ERR"], comments["TEFF_ERR"]])
 
 
 class Tool:
@@ -181,7 +206,7 @@ def targets_and_signal(tool):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tool = Tool(sys.argv[1], folder)
-        for claim in (as_rvspecfit_has_them, redshifts, exposures, targets_and_signal):
+        for claim in (settings_and_sums, as_rvspecfit_has_them, redshifts, exposures, targets_and_signal):
             claim(tool)
     print("\n".join(WRONG))
     return 1 if WRONG else 0

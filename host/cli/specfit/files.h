@@ -75,6 +75,7 @@ typedef struct specfit_table {
     specfit_place *places;
     clv_star_prior *priors; /* [count]; NULL: nothing is known */
     char *redshift_file;
+    char device[160]; /* that fits, for headers */
 } specfit_table;
 
 /* A spectrum of a star: results have them by this order. */
@@ -148,7 +149,8 @@ int specfit_read_priors(const specfit_args *args, specfit_table *table);
 /* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */
 int specfit_write(const specfit_args *args, const specfit_table *table);
 /* HDUs before and behind those of the models. */
-clv_status specfit_head_of_models(const specfit_table *table, clv_fits_table *head);
+clv_status specfit_head_of_models(const specfit_args *args, const specfit_table *table,
+                                  clv_fits_table *head);
 clv_status specfit_tail_of_models(const specfit_table *table, clv_fits_table *tail);
 
 /* ---- models.c ---- */

@@ -43,7 +43,7 @@ int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits
     clv_fits_image images[2 * SPECFIT_COLUMNS];
     clv_fits_table head = { 0 };
     size_t count = 2;
-    clv_status status = specfit_head_of_models(t, &head);
+    clv_status status = specfit_head_of_models(a, t, &head);
     for (size_t s = 0; s < t->columns && t->plain; ++s) {
         const size_t n = t->inputs[0].desi.wavelength[arm_in(t, s)].shape[0];
         clv_fits_image *i = &images[2 * s];

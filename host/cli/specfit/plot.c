@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1200, PANEL = 260, RESIDUAL = 70, TOP = 30, LEFT = 60, RIGHT = 20, GAP = 24 };
+enum { WIDTH = 1200, PANEL = 260, RESIDUAL = 70, TOP = 30, LEFT = 60, RIGHT = 20, GAP = 36 };
 
 static const clv_colour white = { 255, 255, 255 }, ink = { 40, 40, 40 }, grey = { 190, 190, 190 },
                         data_colour = { 120, 120, 120 }, model_colour = { 200, 40, 40 },
-                        good_colour = { 40, 110, 180 };
+                        good_colour = { 40, 110, 180 }, mark_colour = { 225, 225, 160 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -53,8 +53,23 @@ static void column(clv_image *image, long x, long from, long to, clv_colour colo
     clv_image_fill(image, x, CLV_MIN(from, to), 1, labs(to - from) + 1, colour);
 }
 
+/* Where a wavelength is. */
+static long place_of(const frame *f, const double *wave, size_t n, double at)
+{
+    return f->x + (long)((at - wave[0]) / (wave[n - 1] - wave[0]) * (double)(f->width - 1));
+}
+
+/* A round step, of which about `count` are in a range. */
+static double step_of(double range, double count)
+{
+    const double rough = range / count, power = pow(10, floor(log10(rough)));
+    const double part = rough / power;
+    return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
+}
+
 /* Straight from value to value; what is not finite is a gap. */
-static void line(clv_image *image, const frame *f, const float *values, size_t n, clv_colour colour)
+static void line(clv_image *image, const frame *f, const double *wave, const float *values,
+                 size_t n, clv_colour colour)
 {
     long x0 = -1, y0 = 0;
     for (size_t i = 0; i < n; ++i) {
@@ -63,7 +78,7 @@ static void line(clv_image *image, const frame *f, const float *values, size_t n
             x0 = -1;
             continue;
         }
-        const long x = f->x + (long)((double)i / (double)n * (double)f->width);
+        const long x = place_of(f, wave, n, wave[i]);
         const long y = f->y + f->height - 1 - (long)(fmin(fmax(v, 0), 1) * (double)(f->height - 1));
         if (x0 < 0 || x == x0) column(image, x, x0 < 0 ? y : y0, y, colour);
         for (long c = x0 < 0 ? x + 1 : x0 + 1, last = y0; c <= x; ++c) {
@@ -108,7 +123,52 @@ static void name_x(clv_image *image, const frame *f, const char *name, double le
                    NULL);
 }
 
-static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model, long y)
+static void ticks_of_y(clv_image *image, const frame *f, double count)
+{
+    const double step = step_of(f->high - f->low, count);
+    for (long i = (long)ceil(f->low / step); (double)i * step <= f->high; ++i) {
+        const double part = ((double)i * step - f->low) / (f->high - f->low);
+        const long y = f->y + f->height - 1 - (long)(part * (double)(f->height - 1));
+        clv_image_fill(image, f->x, y, 5, 1, ink);
+        number(image, f->x - 4, y - 3, (double)i * step, 1);
+    }
+}
+
+static void ticks_of_x(clv_image *image, const frame *f, const double *wave, size_t n)
+{
+    const double step = step_of(wave[n - 1] - wave[0], 9);
+    for (long i = (long)ceil(wave[0] / step); (double)i * step <= wave[n - 1]; ++i) {
+        const long x = place_of(f, wave, n, (double)i * step);
+        clv_image_fill(image, x, f->y + f->height - 4, 1, 5, ink);
+        number(image, x, f->y + f->height + 4, (double)i * step, 0.5);
+    }
+}
+
+/* Well-known lines at the star's velocity; wavelengths in vacuum. */
+static void mark_lines(clv_image *image, const frame *f, const double *wave, size_t n,
+                       double velocity)
+{
+    static const struct {
+        const char *name;
+        double wavelength;
+    } lines[] = { { "Ca K", 3934.77 },    { "Ca H", 3969.59 },    { "H delta", 4102.89 },
+                  { "H gamma", 4341.68 }, { "H beta", 4862.68 },  { "Mg b", 5168.76 },
+                  { NULL, 5174.13 },      { NULL, 5185.05 },      { "Na D", 5891.58 },
+                  { NULL, 5897.56 },      { "H alpha", 6564.61 }, { "Ca II", 8500.35 },
+                  { "Ca II", 8544.44 },   { "Ca II", 8664.52 } };
+    for (size_t i = 0; i < CLV_LEN(lines); ++i) {
+        const double at =
+            lines[i].wavelength * (1 + (isfinite(velocity) ? velocity : 0) / 299792.458);
+        if (!(at > wave[0] && at < wave[n - 1])) continue;
+        const long x = place_of(f, wave, n, at);
+        clv_image_fill(image, x, f->y, 1, f->height, mark_colour);
+        if (lines[i].name)
+            clv_image_text(image, x + 3, f->y + f->height - 12, 1, lines[i].name, ink, NULL);
+    }
+}
+
+static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model, double velocity,
+                     bool desi, long y)
 {
     const size_t n = s->pixels;
     const double *wave = s->wavelength, unit = s->unit;
@@ -123,22 +183,24 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
         return;
     }
     range_of(flux, n, &f.low, &f.high);
-    line(image, &f, flux, n, data_colour);
-    if (model) line(image, &f, model, n, model_colour);
+    mark_lines(image, &f, wave, n, velocity);
+    line(image, &f, wave, flux, n, data_colour);
+    if (model) line(image, &f, wave, model, n, model_colour);
     for (size_t k = 0; residual && k < n; ++k)
         residual[k] =
             model && ivar[k] > 0
                 ? (float)(((double)flux[k] - (double)model[k]) / unit * sqrt((double)ivar[k]))
                 : NAN;
-    if (residual) line(image, &r, residual, n, good_colour);
+    if (residual) line(image, &r, wave, residual, n, good_colour);
     border(image, &f), border(image, &r);
-    number(image, f.x - 4, y + 2, f.high, 1);
-    number(image, f.x - 4, y + f.height - 10, f.low, 1);
-    number(image, r.x - 4, r.y + 2, r.high, 1);
-    number(image, r.x - 4, r.y + RESIDUAL - 10, r.low, 1);
-    name_of_y(image, f.x + 6, y + 6, "flux (1e-17 erg / s / cm2 / Angstrom)");
+    ticks_of_y(image, &f, 4);
+    ticks_of_y(image, &r, 2);
+    ticks_of_x(image, &r, wave, n);
+    name_of_y(image, f.x + 6, y + 6,
+              desi ? "flux (1e-17 erg / s / cm2 / Angstrom)" : "flux (unit of the file)");
     name_of_y(image, r.x + 6, r.y + 4, "(flux - model) / error");
-    name_x(image, &r, "wavelength (Angstrom)", wave[0], wave[n - 1]);
+    clv_image_text(image, f.x + (f.width - clv_text_width("wavelength (Angstrom)", 1)) / 2,
+                   r.y + r.height + 16, 1, "wavelength (Angstrom)", ink, NULL);
     clv_free(residual), clv_free(flux);
 }
 
@@ -149,6 +211,19 @@ static clv_status save(const specfit_args *a, const char *name, const clv_image 
     const clv_status status = path.failed ? CLV_E_MEMORY : clv_png_write(path.data, image);
     clv_text_clear(&path);
     return status;
+}
+
+/* The TARGETID, or what else a file calls its star. */
+static void name_star(const specfit_table *t, const specfit_row *row, char out[48])
+{
+    const clv_desi_row *about = specfit_about(t, row);
+    const char *path = t->inputs[t->places[row->first].input].path, *slash = strrchr(path, '/');
+    if (about->target >= 0)
+        snprintf(out, 48, "%lld", (long long)about->target);
+    else if (*about->object)
+        snprintf(out, 48, "%.40s", about->object);
+    else
+        snprintf(out, 48, "%.40s", slash ? slash + 1 : path);
 }
 
 int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_row *row,
@@ -163,15 +238,23 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
     const specfit_place *place = &t->places[row->first];
     clv_status status = clv_image_create(&image, WIDTH, height, white);
     if (status) return cli_status(cli_running(), status);
+    double chi = 0;
+    size_t pixels = 0;
+    for (size_t k = 0; k < spectra; ++k)
+        chi += f->chisq[k], pixels += f->pixels[k];
+    name_star(t, row, name);
     snprintf(text, sizeof text,
-             "%lld  v %.2f +- %.2f km/s  vsini %.1f  teff %.0f  logg %.2f  [Fe/H] %.2f  "
-             "[a/Fe] %.2f  RVS_WARN %u",
-             (long long)about->target, f->velocity, f->velocity_error, f->vsini, f->teff, f->logg,
-             f->feh, f->alpha, f->warnings);
+             "%s  v %.2f +- %.2f km/s  vsini %.1f km/s  teff %.0f +- %.0f K  logg %.2f +- %.2f  "
+             "[Fe/H] %.2f +- %.2f  "
+             "[a/Fe] %.2f +- %.2f  chi2/n %.2f  RVS_WARN %u",
+             name, f->velocity, f->velocity_error, f->vsini, f->teff, f->teff_error, f->logg,
+             f->logg_error, f->feh, f->feh_error, f->alpha, f->alpha_error,
+             pixels ? chi / (double)pixels : 0.0, f->warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR);
     clv_image_text(&image, LEFT, 8, 1, text, ink, NULL);
     for (size_t k = 0; k < spectra; ++k) {
         const clv_spectrum s = specfit_batch_spectrum(t, b, &slots[k]);
-        draw_arm(&image, &s, f->model[k], TOP + (long)(k * (PANEL + GAP)));
+        draw_arm(&image, &s, f->model[k], f->velocity, !slots[k].input->single,
+                 TOP + (long)(k * (PANEL + GAP)));
     }
     if (t->input_count > 1)
         snprintf(name, sizeof name, "star%zu.png", (size_t)(row - t->rows));

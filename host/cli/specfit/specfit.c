@@ -397,6 +397,16 @@ static int make_context(specfit_args *a, char *batch, char *devices, run_state *
     return code < 0 ? CLI_OK : code;
 }
 
+static void name_devices(const clv_context *context, char *out, size_t room)
+{
+    clv_text names = { 0 };
+    for (size_t i = 0; i < clv_context_device_count(context); ++i)
+        clv_text_add(&names, "%s%s", i ? ", " : "",
+                     clv_device_label(clv_context_device(context, i)));
+    clv_copy_string(out, room, names.length ? names.data : "plain C");
+    clv_text_clear(&names);
+}
+
 static void note(const run_state *s)
 {
     size_t good = 0;
@@ -459,6 +469,7 @@ static int run(int argc, char **argv)
     if (!code) code = specfit_select(&a, &s.table);
     if (!code) code = specfit_read_priors(&a, &s.table);
     if (!code) code = make_context(&a, batch, devices, &s);
+    if (!code) name_devices(s.context, s.table.device, sizeof s.table.device);
     if (!code) code = cli_status(&cli_specfit, clv_report_create(&s.report));
     if (!code && a.plots) code = cli_status(&cli_specfit, clv_dir_make(a.plots));
     if (!code) code = fit_all(&a, &s);

@@ -63,18 +63,19 @@ static void add_fit(cells *c, const clv_specfit_result *f)
 {
     static const char km[] = "km s-1";
     add_real(c, "VRAD", km, "radial velocity", f->velocity);
-    add_real(c, "VRAD_ERR", km, "its error, other parameters fixed", f->velocity_error);
+    add_real(c, "VRAD_ERR", km, "error of VRAD at fixed vsini, teff, logg, feh, alpha",
+             f->velocity_error);
     add_real(c, "VRAD_SKEW", NULL, "skewness along velocity", f->skewness);
     add_real(c, "VRAD_KURT", NULL, "kurtosis along velocity", f->kurtosis);
     add_real(c, "VSINI", km, "rotation", f->vsini);
     add_real(c, "LOGG", NULL, "log10 of gravity, cgs", f->logg);
-    add_real(c, "LOGG_ERR", NULL, "error of LOGG", f->logg_error);
+    add_real(c, "LOGG_ERR", NULL, "error of LOGG at fixed vrad and vsini", f->logg_error);
     add_real(c, "TEFF", "K", "effective temperature", f->teff);
-    add_real(c, "TEFF_ERR", "K", "error of TEFF", f->teff_error);
+    add_real(c, "TEFF_ERR", "K", "error of TEFF at fixed vrad and vsini", f->teff_error);
     add_real(c, "FEH", NULL, "[Fe/H]", f->feh);
-    add_real(c, "FEH_ERR", NULL, "error of FEH", f->feh_error);
+    add_real(c, "FEH_ERR", NULL, "error of FEH at fixed vrad and vsini", f->feh_error);
     add_real(c, "ALPHAFE", NULL, "[alpha/Fe]", f->alpha);
-    add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE", f->alpha_error);
+    add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE at fixed vrad and vsini", f->alpha_error);
 }
 
 /* What the spectra of one arm have together. */
@@ -229,7 +230,7 @@ static void add_own(cells *c, const clv_specfit_result *f)
         for (size_t b = 0; b <= a; ++b, ++e) {
             char name[32];
             snprintf(name, sizeof name, "COV_%s_%s", names[a], names[b]);
-            add_real(c, name, NULL, "covariance", f->covariance[e]);
+            add_real(c, name, NULL, "covariance, nothing held", f->covariance[e]);
         }
 }
 
@@ -319,7 +320,39 @@ static clv_status copies_read(const specfit_table *t, copies *c)
     return status;
 }
 
-static clv_status begin_file(const specfit_table *t, const copies *from, clv_fits_table *table)
+/* How the numbers came about. */
+static void add_settings(const specfit_args *a, const specfit_table *t, clv_fits_cards *cards)
+{
+    static const char *const together[] = { "none", "target", "all" };
+    const char *slash = strrchr(a->library, '/');
+    clv_text ignored = { 0 };
+    for (size_t i = 0; i < a->ignored_count; ++i)
+        clv_text_add(&ignored, "%s%g:%g", i ? "," : "", a->ignored[2 * i], a->ignored[2 * i + 1]);
+    clv_fits_card_string(cards, "LIBRARY", slash && slash[1] ? slash + 1 : a->library,
+                         "folder of the templates");
+    clv_fits_card_string(cards, "DEVICE", t->device, "that fitted");
+    clv_fits_card_int(cards, "NPOLY", (int64_t)a->npoly, "terms of the continuum");
+    clv_fits_card_int(cards, "STARTS", (int64_t)a->starts, "of each star");
+    clv_fits_card_double(cards, "MINVEL", a->min_vel, "smallest velocity (km/s)");
+    clv_fits_card_double(cards, "MAXVEL", a->max_vel, "largest velocity (km/s)");
+    clv_fits_card_double(cards, "VELSTEP", a->vel_step, "of the grid for starts (km/s)");
+    clv_fits_card_double(cards, "MAXVSINI", a->max_vsini, "fastest rotation (km/s)");
+    clv_fits_card_bool(cards, "RESOLUT", a->resolution == 1, "resolution of the file was used");
+    if (a->resolving_power > 0)
+        clv_fits_card_double(cards, "RESPOWER", a->resolving_power, "wavelength / FWHM of spectra");
+    clv_fits_card_double(cards, "REJECT", a->reject, "sigma of outliers; 0: none");
+    clv_fits_card_string(cards, "IGNORE", ignored.length ? ignored.data : "none",
+                         "Angstrom left out");
+    clv_fits_card_string(cards, "COMBINE", together[a->combine], "spectra fitted together");
+    if (a->prior) clv_fits_card_string(cards, "PRIOR", a->prior, "for all stars");
+    if (a->fix) clv_fits_card_string(cards, "FIX", a->fix, "held in all stars");
+    if (a->priors) clv_fits_card_string(cards, "PRIORS", "file", "some stars have their own");
+    cards->failed |= ignored.failed;
+    clv_text_clear(&ignored);
+}
+
+static clv_status begin_file(const specfit_args *a, const specfit_table *t, const copies *from,
+                             clv_fits_table *table)
 {
     clv_fits_cards cards = { 0 };
     clv_text text = { 0 };
@@ -331,6 +364,7 @@ static clv_status begin_file(const specfit_table *t, const copies *from, clv_fit
                          : t->redshift_file ? t->redshift_file
                                             : "",
                          "Redrock redshift file");
+    add_settings(a, t, &cards);
     for (size_t i = 0; i < cards.count; ++i)
         clv_text_add(&text, "%-80.80s", cards.items[i].text);
     clv_text_bytes(&text, from->primary.cards.data, from->primary.cards.length);
@@ -385,12 +419,12 @@ static clv_status add_copies(const specfit_table *t, const copies *c, bool all,
     return all && c->has_exposures ? add_exposures(t, c, table) : CLV_OK;
 }
 
-static clv_status write_fits(const char *path, const specfit_table *t, const copies *from)
+static clv_status write_fits(const specfit_args *a, const specfit_table *t, const copies *from)
 {
     clv_fits_table table = { 0 };
     cells c;
     begin_row(t, from, &c);
-    clv_status status = begin_file(t, from, &table);
+    clv_status status = begin_file(a, t, from, &table);
     make_empty_row(t, &c);
     clv_fits_table_next(&table, "RVTAB", c.column, c.count, t->count);
     for (size_t i = 0; i < t->count; ++i) {
@@ -398,7 +432,8 @@ static clv_status write_fits(const char *path, const specfit_table *t, const cop
         clv_fits_table_row(&table, c.value);
     }
     if (!status) status = add_copies(t, from, true, &table);
-    if (!status) status = clv_fits_table_write(&table, path);
+    if (!status) status = clv_fits_table_seal(&table);
+    if (!status) status = clv_fits_table_write(&table, a->output);
     clv_fits_table_clear(&table);
     return status;
 }
@@ -408,7 +443,7 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
     copies from;
     clv_status status = copies_read(t, &from);
     if (!status)
-        status = cli_formats_of(a->output) == CLI_FITS ? write_fits(a->output, t, &from)
+        status = cli_formats_of(a->output) == CLI_FITS ? write_fits(a, t, &from)
                                                        : write_csv(a->output, t, &from);
     copies_clear(&from);
     return cli_status(cli_running(), status);
@@ -416,11 +451,12 @@ int specfit_write(const specfit_args *a, const specfit_table *t)
 
 /* ---- what files of models have too ----------------------------------------------------------- */
 
-clv_status specfit_head_of_models(const specfit_table *t, clv_fits_table *head)
+clv_status specfit_head_of_models(const specfit_args *a, const specfit_table *t,
+                                  clv_fits_table *head)
 {
     copies from;
     clv_status status = copies_read(t, &from);
-    if (!status) status = begin_file(t, &from, head);
+    if (!status) status = begin_file(a, t, &from, head);
     copies_clear(&from);
     return status;
 }

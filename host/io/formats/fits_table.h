@@ -55,6 +55,9 @@ void clv_fits_table_double(clv_fits_table *table, double value);
 /* Fills the last block: what was made so far is whole HDUs. */
 void clv_fits_table_finish(clv_fits_table *table);
 
+/* fits_checksum.c: finishes, and gives every HDU its DATASUM and CHECKSUM. CLV_E_MEMORY. */
+clv_status clv_fits_table_seal(clv_fits_table *table);
+
 /* Complete or absent. CLV_E_IO, CLV_E_MEMORY. */
 clv_status clv_fits_table_write(clv_fits_table *table, const char *path);
 void clv_fits_table_clear(clv_fits_table *table);
