@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,11 +22,17 @@ static clv_json *wrap(json_t *value)
     return (clv_json *)value;
 }
 
+/* Something was not added to a tree of this thread, for want of memory: no text is made of it. */
+static _Thread_local bool lost;
+
 static clv_json *put(clv_json *parent, const char *key, json_t *child)
 {
+    errno = child ? 0 : errno;
     const int failed = key ? json_object_set_new(raw(parent), key, child)
                            : json_array_append_new(raw(parent), child);
-    return failed ? NULL : wrap(child); /* a failed set has released the child */
+    if (!failed) return wrap(child);
+    if (errno == ENOMEM) lost = true;
+    return NULL; /* a failed set has released the child */
 }
 
 clv_json *clv_json_object(void)
@@ -108,11 +115,18 @@ void clv_json_add(clv_json *parent, const char *key, clv_json *child)
 
 void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child)
 {
-    put(parent, key, child ? json_deep_copy(raw(child)) : json_null());
+    json_t *copy = child ? json_deep_copy(raw(child)) : json_null();
+    if (child && !json_equal(copy, raw(child)))
+        lost = true; /* jansson leaves out what it has no memory for */
+    put(parent, key, copy);
 }
 
 char *clv_json_text(const clv_json *root, bool compact)
 {
+    if (lost) {
+        lost = false;
+        return NULL;
+    }
     /* 12 digits: more would print the binary tail of every measured time */
     return json_dumps(raw(root), (compact ? JSON_COMPACT : JSON_INDENT(2)) |
                                      JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);

@@ -19,6 +19,7 @@ void clv_ref_work_clear(clv_ref_work *w)
     clv_free(w->bend), clv_free(w->sweep), clv_free(w->blurred), clv_free(w->rows);
     for (int i = 0; i < CLV_REF_LANES; ++i)
         clv_free(w->lane[i]);
+    *w = (clv_ref_work){ 0 }; /* may be called again */
 }
 
 clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)

@@ -4,6 +4,7 @@
 #include "fault_calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,16 @@ unsigned fault_layer_release(void)
     pthread_cond_broadcast(&fault.released);
     leave();
     return held;
+}
+
+/* For tests of commands, which cannot ask: how many calls could have failed. */
+__attribute__((destructor)) static void tell_calls(void)
+{
+    const char *path = getenv("CLEAVE_FAULTS_COUNT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%lu\n", fault.stats.calls);
+    fclose(file);
 }
 
 bool layer_install(cl_icd_dispatch *own)

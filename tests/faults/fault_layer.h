@@ -22,6 +22,8 @@
  *   call=K       the K-th call that may fail does, whichever it is
  *   chance=P     every command fails with that probability, by a generator of its own,
  *   seed=N       which starts with this
+ *
+ * At the end of the process, how many calls could have failed goes to the file $CLEAVE_FAULTS_COUNT.
  */
 #ifndef CLEAVE_TESTS_FAULT_LAYER_H
 #define CLEAVE_TESTS_FAULT_LAYER_H

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import kernels_kit
 import kit
 
 sys.path.insert(0, sys.argv[2])
@@ -24,22 +25,7 @@ import text_embed  # noqa: E402
 EVERY = "--every" in sys.argv
 CACHE = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
 POCL = os.path.join(CACHE, "drivers", "pocl")
-HERE = {name: value for name, value in kit.ENVIRONMENT.items()
-        if name not in ("POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR")}
-
-
-def pocl_alone():
-    """The loader is shown PoCL's .icd file and no other; skipped without."""
-    folders = [os.environ.get("OCL_ICD_VENDORS", ""), "/etc/OpenCL/vendors"]
-    for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(folder, "*.icd")))]:
-        with open(path, encoding="utf-8") as file:
-            if "pocl" in file.read():
-                os.mkdir("vendors")
-                shutil.copy(path, "vendors")
-                HERE["OCL_ICD_VENDORS"] = os.path.abspath("vendors")
-                return
-    print("SKIPPED: PoCL is not here")
-    sys.exit(77)
+HERE = kernels_kit.pocl_alone() or sys.exit(77)
 
 
 def embed():
@@ -187,7 +173,7 @@ def check_together(wanted):
         kit.wrong("after several runs: %r" % said)
 
 
-pocl_alone()
+HERE = kernels_kit.pocl_alone() or sys.exit(77)
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\nunaffable running\nthe cat the cat\n")
 WANTED, SAID = embed()

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library for LD_PRELOAD: the k-th malloc of a process fails, k from CLEAVE_FAIL_MALLOC, and how many there
+ * were goes to the file CLEAVE_COUNT_MALLOCS. Processes that this one starts are left alone. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+static atomic_ulong taken;
+static unsigned long fails; /* 0: none */
+static atomic_bool counts;
+static const char *result;
+
+static bool refused(void)
+{
+    if (!atomic_load(&counts)) return false;
+    return atomic_fetch_add(&taken, 1) + 1 == fails;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *k = getenv("CLEAVE_FAIL_MALLOC");
+    result = getenv("CLEAVE_COUNT_MALLOCS");
+    fails = k ? strtoul(k, NULL, 10) : 0;
+    unsetenv("LD_PRELOAD");
+    atomic_store(&counts, true);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    atomic_store(&counts, false);
+    FILE *file = result ? fopen(result, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%lu\n", atomic_load(&taken));
+    fclose(file);
+}
+
+static void *none(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+void *malloc(size_t bytes)
+{
+    return refused() ? none() : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+    return refused() ? none() : __libc_calloc(count, bytes);
+}
+
+void *realloc(void *old, size_t bytes)
+{
+    return refused() ? none() : __libc_realloc(old, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return refused() ? none() : __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    void *memory = refused() ? NULL : __libc_memalign(alignment, bytes);
+    if (!memory) return ENOMEM;
+    *out = memory;
+    return 0;
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The k-th call of OpenCL or the k-th malloc of a command fails: the result is right, or there is an error and no file.
+
+No such run may end by a signal, say nothing, leave half a file or a temporary, or write other numbers with exit code 0.
+Calls fail on PoCL under the layer of tests/faults; mallocs fail where plain C computes, since drivers do not survive it.
+
+usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
+DATA: the folder tests/data. --every N: N values of k a command and kind; else a few"""
+import array
+import os
+import re
+import shutil
+import sys
+
+import kit
+import kernels_kit
+
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+DATA, LAYER, MALLOC = (os.path.abspath(path) for path in sys.argv[3:6])
+RUNS = int(sys.argv[sys.argv.index("--every") + 1]) if "--every" in sys.argv else 0
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf")
+DONE = {"runs": 0, "right": 0, "errors": 0}
+
+
+def prepare():
+    kit.same("demo", kit.run("demo", "-q", "-o", "made", "--mode", "reference").returncode, 0)
+    kit.movie(frames=8, size=48)
+    rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 9 * (i // 5) + t % 3, 9 * (i % 5)) for t in range(9) for i in range(25)]
+    kit.write("many.csv", "\n".join(rows) + "\n")
+    text_embed.make_model("model")
+    kit.write("texts.txt", "the cats run\n12 and 12\n")
+    kit.write("train.tsv", "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n")
+    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
+    return {"paco": ["paco", *inputs, "-q", "--radius", "3", "-o", "out"],
+            "blobs": ["blobs", "movie.npy", "-q", "-o", "out/spots.csv"],
+            "link": ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"],
+            "specfit": ["specfit", "made/specfit-coadd.fits", "--library", "made/specfit-library", "-q",
+                        "-o", "out/stars.csv"],
+            "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
+            "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"],
+            "generate": ["generate", os.path.join(DATA, "generate/tiny/tiny-legacy.gguf"), "--prompt", "the",
+                         "-n", "4", "--temperature", "0", "-q"]}
+
+
+def clean():
+    shutil.rmtree("out", ignore_errors=True)
+    os.mkdir("out")
+
+
+def numbers_near(got, want):
+    most = max([abs(x) for x in want if x == x and abs(x) != float("inf")], default=0)
+    return len(got) == len(want) and all(
+        a == b or (a != a and b != b) or abs(a - b) <= 2e-3 * abs(b) + 2e-4 * most for a, b in zip(got, want))
+
+
+def floats_of(data):
+    """Of .npy and .safetensors files; None: others."""
+    if data[:6] == b"\x93NUMPY":
+        start = 10 + int.from_bytes(data[8:10], "little")
+        if b"'<f4'" not in data[:start]:
+            return None
+    elif data[8:9] == b"{" and b"F32" in data[:4096]:
+        start = 8 + int.from_bytes(data[:8], "little")
+    else:
+        return None
+    values = array.array("f")
+    values.frombytes(data[start:start + (len(data) - start) // 4 * 4])
+    return data[:start], values
+
+
+def same_file(name, got, want):
+    """The host's numbers are not a device's to the last digit; pictures and reports are not compared."""
+    if got == want or name.endswith((".png", "report.json")):
+        return True
+    if got is None or want is None:
+        return False
+    if floats_of(want):
+        return bool(floats_of(got)) and floats_of(got)[0] == floats_of(want)[0] and \
+            numbers_near(floats_of(got)[1], floats_of(want)[1])
+    if name.endswith(".csv"):
+        texts = [data.decode(errors="replace") for data in (got, want)]
+        return numbers_near(*[[float(x) for x in NUMBER.findall(text)] for text in texts])
+    return name.endswith(".fits") and len(got) == len(want)
+
+
+def result():
+    return {os.path.relpath(name, "out"): data for name, data in kit.listing("out").items()}
+
+
+def judge(told, done, out, want):
+    DONE["runs"] += 1
+    said = done.stderr.decode(errors="replace").strip()
+    halves = [name for name in out if name.endswith(".cleave-part")]
+    if done.returncode not in (0, 1, 2, 3):
+        kit.wrong("%s: exit code %d: %s" % (told, done.returncode, said))
+    elif halves:
+        kit.wrong("%s: temporaries stay: %r" % (told, halves))
+    elif done.returncode != 0:
+        DONE["errors"] += 1
+        if not said:
+            kit.wrong("%s: an error without a word" % told)
+        for name, data in out.items():  # what is there is complete
+            if name in want[0] and not same_file(name, data, want[0][name]):
+                kit.wrong("%s: failed, and %s is another" % (told, name))
+    else:
+        DONE["right"] += 1
+        if sorted(out) != sorted(want[0]):
+            kit.wrong("%s: files %r, expected %r: %s" % (told, sorted(out), sorted(want[0]), said))
+        for name in want[0]:
+            if name in out and not same_file(name, out[name], want[0][name]):
+                kit.wrong("%s: exit code 0, and %s is another: %s" % (told, name, said))
+        if done.stdout != want[1]:
+            kit.wrong("%s: exit code 0, and printed %r, expected %r" % (told, done.stdout, want[1]))
+
+
+def spread(count, runs):
+    """Values from 1 to count, dense at both ends, where a run opens and closes things."""
+    if count <= runs:
+        return range(1, count + 1)
+    half = runs // 2
+    low = {max(1, round(count ** (i / max(half, 1)))) for i in range(half)}
+    return sorted(low | {count - k for k in low if k < count} | {count})
+
+
+def sweep(kind, name, line, environment, fault, runs):
+    """One command without the fault, which tells how many there can be, then with each."""
+    counted = os.path.abspath("count")
+    for _ in range(2 if kind == "call" else 1):  # the first one compiles
+        clean()
+        whole = kit.run(*line, environment=dict(environment, **{"CLEAVE_COUNT_MALLOCS": counted,
+                                                                "CLEAVE_FAULTS_COUNT": counted}), timeout=600)
+    want = result(), whole.stdout
+    if whole.returncode != 0:
+        kit.wrong("%s, %s: exit code %d without a fault: %r" % (kind, name, whole.returncode, whole.stderr))
+        return
+    with open(counted, encoding="ascii") as file:
+        count = int(file.read())
+    kit.same("%s, %s: something is counted" % (kind, name), count > 20 or (kind == "call" and name == "link"), True)
+    for k in spread(count, runs):
+        clean()
+        done = kit.run(*line, environment=dict(environment, **fault(k)), timeout=120)
+        judge("%s %d of %d, %s" % (kind, k, count, name), done, result(), want)
+
+
+lines = prepare()
+for name, line in lines.items():
+    plain = line if name == "link" else line + ["--mode", "reference"]
+    sweep("malloc", name, plain, dict(kit.PLAIN, LD_PRELOAD=MALLOC), lambda k: {"CLEAVE_FAIL_MALLOC": str(k)},
+          RUNS or 7)
+pocl = kernels_kit.pocl_alone()
+if pocl:
+    if "POCL_CACHE_DIR" in os.environ:  # what other tests compiled
+        pocl["POCL_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"]
+    for name, line in lines.items():
+        if name != "link":
+            sweep("call", name, line + ["--mode", "cpu"], dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_TUNE="0"),
+                  lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
+print("%(runs)d runs: %(right)d with the right result, %(errors)d with an error and no file" % DONE)
+kit.same("both happened", DONE["right"] > 0 and DONE["errors"] > 0, True)
+kit.finish()
