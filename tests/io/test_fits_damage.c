@@ -89,6 +89,31 @@ static void gzip_files_have_members_and_sums(void **state)
 }
 
 /* CFITSIO 4.2 writes beyond its room when a column's name of 70 characters has no quotes. */
+/* What gzip held is read from memory. There CFITSIO took the length that the last image says for that of the file,
+ * and what lies behind the memory for pixels. */
+static void a_cut_file_in_gzip_is_an_error(void **state)
+{
+    (void)state;
+    enum { ROOM = 16384 };
+    static const char *const names[] = { "cube.fits", "rank1.fits" };
+    for (size_t f = 0; f < CLV_LEN(names); ++f) {
+        unsigned char *bytes, packed[ROOM];
+        size_t length;
+        io_load(io_data(names[f]), &bytes, &length);
+        for (size_t cut = 2880; cut < 2880 + 20; ++cut) { /* the data of either end later */
+            clv_file_array array;
+            double *values;
+            size_t count;
+            const size_t used = gzip_append(packed, 0, ROOM, bytes, cut);
+            const char *path = io_make("cut.fits.gz", packed, used);
+            EXPECT_FAIL(CLV_E_FORMAT, "truncated", clv_fits_read(path, -1, &array, NULL));
+            if (f == 1)
+                EXPECT_FAIL(CLV_E_FORMAT, "truncated", clv_fits_read_vector(path, &values, &count));
+        }
+        free(bytes);
+    }
+}
+
 static void a_name_without_quotes_does_not_reach_the_library(void **state)
 {
     (void)state;
@@ -318,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_file_is_an_error),
         cmocka_unit_test(gzip_files_have_members_and_sums),
+        cmocka_unit_test(a_cut_file_in_gzip_is_an_error),
         cmocka_unit_test(a_name_without_quotes_does_not_reach_the_library),
         cmocka_unit_test(claimed_sizes_are_checked),
         cmocka_unit_test(more_axes_than_the_library_has_room_for),

@@ -127,7 +127,7 @@ static clv_status check_length(clv_fits_source *source, const clv_fits_image *im
 
     fits_get_hduaddrll(source->file, NULL, &start, &end, &error);
     if (error) return clv_fits_error(path, "find the image", error);
-    const LONGLONG length = source->file->Fptr->filesize; /* no function tells it */
+    const LONGLONG length = clv_fits_length(source);
     const uint64_t there = length > start ? (uint64_t)(length - start) : 0;
     if (!image->compressed && pixels > there)
         return clv_fail(CLV_E_FORMAT,
@@ -229,10 +229,12 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
     fits_get_hdu_num(source->file, &number);
     if (number > 1) {
         fits_movabs_hdu(source->file, 1, NULL, &error);
+        clv_fits_settle(source);
         if (error) return clv_fits_error(path, "read the primary header", error);
         CLV_TRY(carry_cards(source, cards));
         clv_fits_cards_drop_axes(cards);
         fits_movabs_hdu(source->file, number, NULL, &error);
+        clv_fits_settle(source);
         if (error) return clv_fits_error(path, "return to the image", error);
     }
     CLV_TRY(carry_cards(source, cards));

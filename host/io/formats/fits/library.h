@@ -50,6 +50,12 @@ clv_status clv_fits_next(clv_fits_source *source, bool *more);
 clv_status clv_fits_goto(clv_fits_source *source, int hdu, bool *found);
 clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *found);
 
+/* Bytes of the file, or of what gzip held. */
+LONGLONG clv_fits_length(const clv_fits_source *source);
+/* After CFITSIO went to another HDU. Where the last one of a file in memory says that it is longer than the file,
+ * CFITSIO takes that for the file's length and reads behind the memory. */
+void clv_fits_settle(clv_fits_source *source);
+
 /* Fails with what CFITSIO says: "path: cannot <doing>: ..." */
 clv_status clv_fits_error(const char *path, const char *doing, int error);
 

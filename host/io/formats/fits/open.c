@@ -69,6 +69,34 @@ static void hide_tiles(clv_fits_source *source, uint64_t at, clv_fits_tiles *til
     }
 }
 
+/* ---- bytes in memory ------------------------------------------------------------------------- */
+
+LONGLONG clv_fits_length(const clv_fits_source *source)
+{
+    return source->bytes ? (LONGLONG)source->length
+                         : source->file->Fptr->filesize; /* no function tells it */
+}
+
+/* CFITSIO reads whole blocks, and checks no end of memory but the one it believes in. */
+static clv_status fill_last_block(clv_fits_source *source)
+{
+    const size_t whole = clv_round_up(source->length, BLOCK);
+    if (whole == source->length) return CLV_OK;
+    char *bytes = clv_realloc(source->bytes, whole, 1);
+    if (!bytes)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for its %zu bytes", source->path, whole);
+    memset(bytes + source->length, 0, whole - source->length);
+    source->bytes = bytes;
+    return CLV_OK;
+}
+
+void clv_fits_settle(clv_fits_source *source)
+{
+    if (!source->bytes) return;
+    source->file->Fptr->filesize = (LONGLONG)clv_round_up(source->length, BLOCK);
+    source->file->Fptr->logfilesize = source->file->Fptr->filesize;
+}
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* Only FITS reaches CFITSIO: it would also unpack zip, pack and compress by old code. */
@@ -103,11 +131,14 @@ static clv_status open_memory(clv_fits_source *source)
 {
     int error = 0;
     void **bytes = (void **)&source->bytes;
-    if (!fits_open_memfile(&source->file, "unpacked", READONLY, bytes, &source->length, 0, NULL,
-                           &error))
-        return CLV_OK;
-    source->file = NULL;
-    return clv_fits_error(source->path, "read as FITS", error);
+    CLV_TRY(fill_last_block(source));
+    if (fits_open_memfile(&source->file, "unpacked", READONLY, bytes, &source->length, 0, NULL,
+                          &error)) {
+        source->file = NULL;
+        return clv_fits_error(source->path, "read as FITS", error);
+    }
+    clv_fits_settle(source);
+    return CLV_OK;
 }
 
 static clv_status open_source(clv_fits_source *source)
@@ -181,6 +212,7 @@ static clv_status take_into_memory(clv_fits_source *source)
         hide_tiles(source, (uint64_t)CLV_MAX(end, (LONGLONG)0), &tiles);
         if (fits_movrel_hdu(source->file, 1, NULL, &error))
             return clv_fits_error(source->path, "read again", error);
+        clv_fits_settle(source);
     }
     return CLV_OK;
 }
@@ -205,6 +237,7 @@ clv_status clv_fits_next(clv_fits_source *source, bool *more)
     clv_fits_forget(source);
     source->tiles = tiles;
     *more = !fits_movrel_hdu(source->file, 1, NULL, &error);
+    clv_fits_settle(source);
     if (error && error != END_OF_FILE)
         return clv_fits_error(source->path, "read the next HDU", error);
     fits_clear_errmsg();

@@ -52,7 +52,7 @@ clv_status clv_fits_count_rows(clv_fits_source *source, LONGLONG *rows)
     fits_get_num_rowsll(source->file, rows, &error);
     fits_get_hduaddrll(source->file, NULL, &start, NULL, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
-    const LONGLONG there = source->file->Fptr->filesize - start;
+    const LONGLONG there = clv_fits_length(source) - start;
     const LONGLONG width = source->file->Fptr->rowlength;
     if (*rows < 0 || width < 0 || there < 0 || *rows > there / CLV_MAX(width, 1))
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a table of %lld rows", source->path,
@@ -101,7 +101,7 @@ static clv_status read_vector_table(clv_fits_source *source, vector *out)
     CLV_TRY(clv_fits_count_rows(source, &rows));
 
     const size_t length = repeat * (size_t)rows; /* one of them is 1 */
-    if (length > (uint64_t)source->file->Fptr->filesize)
+    if (length > (uint64_t)clv_fits_length(source))
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
                         length);
     double nan64 = NAN, *read = clv_alloc(length, sizeof *read);
