@@ -111,19 +111,32 @@ static void check_model(clv_context *context, const char *name, const char *devi
 
 static const clv_language_options usual = CLV_INIT(clv_language_options);
 
-static void check_models(test_device *device)
+static void check_models_with(test_device *device, const clv_language_options *options)
 {
     const char *name = NULL;
     while ((name = clv_json_next_key(golden, name)))
         if (!test_left_out(device, device->tiny && strcmp(name, "tiny-qwen2.gguf") != 0, "%s",
                            name))
-            check_model(device->context, name, "the device", &usual, 1e-4, device->tiny ? 2 : 24);
+            check_model(device->context, name, "the device", options, 1e-4, device->tiny ? 2 : 24);
+}
+
+static void check_models(test_device *device)
+{
+    check_models_with(device, &usual);
+}
+
+/* oclgrind does not know the prefetches of products of many rows, which have a test of their own there. */
+static void check_models_on_cores(test_device *device)
+{
+    clv_language_options o = usual;
+    if (device->tiny) o.chunk = 1;
+    check_models_with(device, &o);
 }
 
 static void every_model_scores_as_in_double_precision(void **state)
 {
     (void)state;
-    test_each_device(check_models);
+    test_each_device(check_models_on_cores);
 }
 
 /* The kernels for GPUs, on CPUs. */
@@ -302,7 +315,7 @@ static int free_golden(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_scores_as_in_double_precision),
@@ -313,5 +326,6 @@ int main(void)
         cmocka_unit_test(texts_are_told_in_whole_characters_and_stop),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
+    test_choose(argc, argv);
     return cmocka_run_group_tests_name("language", tests, read_golden, free_golden);
 }
