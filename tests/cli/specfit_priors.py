@@ -4,8 +4,8 @@
 
 usage: specfit_priors.py CLEAVE
 A normal prior moves the optimum and shrinks the covariance as the algebra of two Gaussians says; a narrow one is as
-good as a fixed value; what is fixed stays and has no error, and the likelihood cannot be better than the free one; a table
-tells each star its own; the plain C fit and the device agree; wrong ones are refused."""
+good as a fixed value; what is fixed stays and has no error, and the likelihood cannot be better than the free one; a
+table tells each star its own; the plain C fit and the device agree; wrong ones are refused."""
 import csv
 import math
 import os
@@ -93,7 +93,8 @@ def narrow_is_fixed(tool, free):
     narrow = tool.fit("--prior", "teff=5500:0.01", "--fix", "vsini=0")
     for f, n, row in zip(fixed, narrow, free):
         expect(f"fixed: {f}", f["TEFF"] == 5500 and f["VSINI"] == 0 and f["TEFF_ERR"] == 0 and
-               f["COV_TEFF_TEFF"] == 0 and f["COV_TEFF_VRAD"] == 0 and f["COV_VSINI_VSINI"] == 0 and f["LOGG_ERR"] > 0 and f["COV_LOGG_LOGG"] > 0)
+               f["COV_TEFF_TEFF"] == 0 and f["COV_TEFF_VRAD"] == 0 and f["COV_VSINI_VSINI"] == 0 and
+               f["LOGG_ERR"] > 0 and f["COV_LOGG_LOGG"] > 0)
         expect(f"narrow: {n['TEFF']}, {n['NEG2LOGL']}, fixed {f['NEG2LOGL']}",
                abs(n["TEFF"] - 5500) < 0.1 and abs(n["NEG2LOGL"] - f["NEG2LOGL"]) < 0.05)
         expect("a fixed value cannot make it better", f["NEG2LOGL"] > row["NEG2LOGL"] - 0.01)

@@ -152,7 +152,8 @@ def every_kind(tool, wave, flux, error):
     save(add("one-row.fits"), empty(), one_row)
     step = (log_wave[-1] - log_wave[0]) / (n - 1)
     save(add("loglambda.fits"),
-         image([("CRVAL1", log_wave[0]), ("CRPIX1", 1.0), ("CD1_1", step), ("DC-FLAG", 1)], flux), image([], error, "ERR"))
+         image([("CRVAL1", log_wave[0]), ("CRPIX1", 1.0), ("CD1_1", step), ("DC-FLAG", 1)], flux),
+         image([], error, "ERR"))
     save(add("spSpec-50000-0001-007.fit"), image([("COEFF0", log_wave[0]), ("COEFF1", step)],
                                                  [flux, flux, error, [0.0] * n, [0.0] * n]))
     return files
