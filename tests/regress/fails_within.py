@@ -3,7 +3,7 @@
 """The k-th call of OpenCL or the k-th malloc of a command fails: the result is right, or there is an error and no file.
 
 No such run may end by a signal, say nothing, leave half a file or a temporary, or write other numbers with exit code 0.
-Calls fail on PoCL under the layer of tests/faults; mallocs fail where plain C computes, since drivers do not survive it.
+Calls fail on PoCL under the layer of tests/faults; mallocs fail where plain C computes: drivers do not survive it.
 
 usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
 DATA: the folder tests/data. --every N: N values of k a command and kind; else a few"""

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same commands in turn for twenty minutes: the same bytes in every round, and nothing that grows.
+
+usage: soak.py CLEAVE CLI_TESTS [SECONDS]    SECONDS: 1200 unless given here or in CLEAVE_SOAK_S
+As `ctest --preset soak` runs it. What is kept between runs may not grow after the second round, no temporary may stay,
+and a run may not take three times as long as the slowest of the first rounds."""
+import os
+import shutil
+import sys
+import time
+
+import kit
+
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+SECONDS = float(sys.argv[3] if len(sys.argv) > 3 else os.environ.get("CLEAVE_SOAK_S", "1200"))
+CACHE = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
+LEAST, FIRST = 20.0, 3  # a run below so many seconds is never slow; rounds that set the pace
+
+
+def prepare():
+    kit.same("demo", kit.run("demo", "-q", "-o", "made", "--mode", "reference").returncode, 0)
+    kit.movie(frames=40, size=64)
+    text_embed.make_model("model")
+    kit.write("texts.txt", "the cats run\n12 and 12\n")
+    kit.write("train.tsv", "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n")
+    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
+    return {"paco": ["paco", *inputs, "-q", "--radius", "3", "-o", "out"],
+            "blobs": ["blobs", "movie.npy", "-q", "-o", "out/spots.csv"],
+            "specfit": ["specfit", "made/specfit-coadd.fits", "--library", "made/specfit-library", "-q",
+                        "-o", "out/stars.csv"],
+            "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
+            "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"]}
+
+
+def kept_bytes():
+    return sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(CACHE) for name in names)
+
+
+def one_run(told, line, environment, first, times):
+    shutil.rmtree("out", ignore_errors=True)
+    os.mkdir("out")
+    began = time.monotonic()
+    done = kit.run(*line, environment=environment)
+    took = time.monotonic() - began
+    files = {name: data for name, data in kit.listing("out").items() if not name.endswith("report.json")}
+    if done.returncode != 0:
+        kit.wrong("%s: exit code %d: %r" % (told, done.returncode, done.stderr))
+    if any(name.endswith(".cleave-part") for name in files):
+        kit.wrong("%s: a temporary stays: %r" % (told, sorted(files)))
+    if first.setdefault(told, files) != files:
+        kit.wrong("%s: other bytes: %r" % (told, [n for n in files if files[n] != first[told].get(n)]))
+    times.setdefault(told, []).append(took)
+    pace = max(times[told][:FIRST])
+    if len(times[told]) > FIRST and took > max(LEAST, 3 * pace):
+        kit.wrong("%s: took %.1f s, at first %.1f s" % (told, took, pace))
+
+
+lines, first, times, sizes, rounds, runs = prepare(), {}, {}, [], 0, 0
+end = time.monotonic() + SECONDS
+while time.monotonic() < end or rounds < 3:
+    for name, line in lines.items():
+        # devices share the work as their speed tells, which changes no bit; the first round measures
+        for mode, environment in (("reference", kit.PLAIN), ("cpu", kit.ENVIRONMENT)):
+            if rounds or mode == "reference":
+                one_run("%s, %s" % (name, mode), line + ["--mode", mode], environment, first, times)
+            else:
+                kit.run(*line, "--mode", mode, environment=environment, timeout=900)
+                shutil.rmtree("out")
+                os.mkdir("out")
+            runs += 1
+    rounds += 1
+    sizes.append(kept_bytes())
+print("%d rounds, %d runs; kept %s bytes" % (rounds, runs, sizes))
+if max(sizes[1:]) > sizes[1] * 1.05 + 65536:
+    kit.wrong("what is kept grows: %r" % sizes)
+kit.finish()
