@@ -1,34 +1,37 @@
 /* cl/patch/trial_rows.cl -- trials for CPUs: the patch's pixels lie along vectors, a work-item does one frame of one
  * trial after another. See trial.clh for the formula.
  *
- * The right-hand sides h and q_l - m are two more columns of C: the Cholesky elimination turns them into
- * y = L^-1 h and z = L^-1 (q_l - m), so that a_l = y'y and c_l = y'z.
+ * The right-hand sides h, r, c and z are four more columns of C: the Cholesky elimination multiplies them by
+ * L^-1, and the sums are their inner products.
  *
  * Launch   1-D: global = workers, local (1); a worker takes every workers-th frame of a trial.
  * Defines  LANES 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
  * Needs    no barrier, no local memory. `data` readable 16 elements behind its end.
- * Memory   data and spots from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
+ * Memory   data, spots and templates from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/trial.clh"
 
-#define VECS ((P + 2 + LANES - 1) / LANES)
+#define VECS ((P + 4 + LANES - 1) / LANES)
 #define ROW (VECS * LANES)
 #define SIDE (2 * RADIUS + 1)
 
 /* q_t, its pixels in the order of the disc, zeros behind; returns nothing but the stores. */
 static void take_frame(__global float *q, __global const float *data, uint width, __global const float *spot,
-                       int size, uint stride, __global const int *run, int2 to_spot, float removed)
+                       int size, uint stride, __global const int *run, int2 to_spot)
 {
     for (int j = 0; j < SIDE; ++j) {
         const int half_width = run[2 * j], start = run[2 * j + 1];
         fvec value = lanes_load(data + (int)((j - RADIUS) * (int)width) - half_width);
         const int row = to_spot.x + j - RADIUS, col = to_spot.y - half_width;
         if (row >= 0 && row < size && col > -LANES && col < size)
-            value = fma((fvec)(-removed), lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col), value);
+            value -= lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col);
         lanes_store(value, q + start); /* the next row of the disc replaces what is too much */
     }
     lanes_store((fvec)0.0f, q + P);
+#if ROW - LANES >= P
+    lanes_store((fvec)0.0f, q + ROW - LANES);
+#endif
 }
 
 /* Four rows of sum_t q_t q_t', from column block `first` on. */
@@ -51,7 +54,7 @@ static void take_frame(__global float *q, __global const float *data, uint width
     }
 
 __kernel void clv_trial_rows(__global const float *restrict data, __global const float *restrict spots,
-                             __global const trial_place *restrict places, __global const float *restrict removed,
+                             __global const float *restrict templates, __global const trial_place *restrict places,
                              __global const int *restrict run, __global float *restrict out,
                              __global float *restrict scratch, uint first, uint trials, uint frames, uint height,
                              uint width, uint size, uint stride, uint workers)
@@ -72,8 +75,7 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
             const int2 to_spot = (int2)(here.row - there.row + middle, here.col - there.col + middle);
             __global float *q = Q + (size_t)t * ROW;
             take_frame(q, data + ((size_t)t * height + here.row) * width + here.col, width,
-                       spots + ((size_t)trial * frames + t) * size * stride, size, stride, run, to_spot,
-                       removed[trial]);
+                       spots + ((size_t)trial * frames + t) * size * stride, size, stride, run, to_spot);
             _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] += lanes_load(q + v * LANES);
         }
         _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] *= weight;
@@ -128,19 +130,24 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 lanes_store(pick(v * LANES + lane > i, s * shrink, s), S + i * ROW + v * LANES);
             }
         /* the right-hand sides */
-        __global const float *spot = spots + ((size_t)trial * frames + l) * size * stride;
+        __global const float *template = templates + (size_t)at * 3 * SIDE * CLV_TRIAL_ROW;
         for (int j = 0; j < SIDE; ++j)
             for (int i = -run[2 * j], n = run[2 * j + 1]; i <= run[2 * j]; ++i, ++n) {
-                S[n * ROW + P] = spot[(middle + j - RADIUS) * (int)stride + CLV_TRIAL_PAD + middle + i];
-                S[n * ROW + P + 1] = Q[(size_t)l * ROW + n];
+                for (int k = 0; k < 3; ++k)
+                    S[n * ROW + P + k] = template[(k * SIDE + j) * CLV_TRIAL_ROW + RADIUS + i];
+                S[n * ROW + P + 3] = Q[(size_t)l * ROW + n];
             }
-        float a = 0.0f, c = 0.0f;
+        float sum[CLV_TRIAL_SUMS];
+        for (int i = 0; i < CLV_TRIAL_SUMS; ++i) sum[i] = 0.0f;
         for (int k = 0; k < P; ++k) {
             __global float *mine = S + k * ROW;
             const float inverse = 1.0f / sqrt(mine[k]);
             for (int v = k / LANES; v < VECS; ++v)
                 lanes_store(lanes_load(mine + v * LANES) * inverse, mine + v * LANES);
-            a = fma(mine[P], mine[P], a), c = fma(mine[P], mine[P + 1], c);
+            const float h = mine[P], r = mine[P + 1], c = mine[P + 2], z = mine[P + 3];
+            sum[0] = fma(h, h, sum[0]), sum[1] = fma(h, r, sum[1]), sum[2] = fma(h, c, sum[2]);
+            sum[3] = fma(r, r, sum[3]), sum[4] = fma(r, c, sum[4]), sum[5] = fma(c, c, sum[5]);
+            sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
             for (int i = k + 1; i < P; ++i) {
                 const fvec factor = (fvec)(-mine[i]);
                 for (int v = i / LANES; v < VECS; ++v) {
@@ -149,6 +156,6 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 }
             }
         }
-        out[2 * at] = a, out[2 * at + 1] = c;
+        for (int i = 0; i < CLV_TRIAL_SUMS; ++i) out[CLV_TRIAL_SUMS * at + i] = sum[i];
     }
 }

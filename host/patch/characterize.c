@@ -1,185 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flux and place of companions, each with its error: rounds of trials, all candidates in one batch. */
+/* Flux and place of companions, each with its error: planets fitted in one batch, then hidden ones. */
+#include "host/patch/fit.h"
 #include "host/patch/measure.h"
-#include "host/patch/trial.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/linalg.h"
 
 #include <math.h>
 #include <string.h>
 
 #define PI 3.14159265358979323846
 
-enum { GRID = 9, MOST_ROUNDS = 96, BATCH = 8, RING = 24, LEAST_RING = 6 };
+enum { RING = 24, LEAST_RING = 6, WARM = 4, MOST_ROUNDS = 40, RING_ROUNDS = 12 };
 
-typedef struct fit {
-    clv_context *context;
-    const clv_paco_plan *plan;
-    clv_progress *progress;
-    void *user;
-    clv_report *report;
-    double fwhm;
-} fit;
+static const double tolerance = 0.03, ring_tolerance = 0.1; /* in errors of the likelihood */
 
-static clv_status run(const fit *f, clv_trial *trials, size_t count, size_t rounds)
-{
-    return clv_trials_run(f->context, f->plan, trials, count, rounds, f->progress, f->user,
-                          f->report);
-}
-
-static double snr_of(const clv_trial *t)
-{
-    return t->b / sqrt(t->a);
-}
-
-/* z = c0 + c1 y + c2 x + c3 yy + c4 xy + c5 xx through the nine values of a grid of spacing 1; false with a NaN. */
-static bool paraboloid(const double *z, double *c)
-{
-    double a[GRID * 6], b[GRID];
-    for (int i = 0; i < GRID; ++i) {
-        const double y = i / 3 - 1, x = i % 3 - 1;
-        const double row[6] = { 1, y, x, y * y, y * x, x * x };
-        if (!isfinite(z[i])) return false;
-        memcpy(a + (size_t)i * 6, row, sizeof row);
-        b[i] = z[i];
-    }
-    return clv_least_squares(a, GRID, 6, b, 1, c);
-}
-
-/* The paraboloid's maximum, in steps; false when it has none. */
-static bool maximum(const double *c, double *y, double *x)
-{
-    const double determinant = 4 * c[3] * c[5] - c[4] * c[4];
-    if (!(determinant > 0) || !(c[3] < 0)) return false;
-    *y = (c[4] * c[2] - 2 * c[5] * c[1]) / determinant;
-    *x = (c[4] * c[1] - 2 * c[3] * c[2]) / determinant;
-    return true;
-}
-
-static void make_grid(const clv_companion *at, double step, clv_trial *grid)
-{
-    for (int i = 0; i < GRID; ++i)
-        grid[i] = (clv_trial){ .y = at->y + (i / 3 - 1) * step,
-                               .x = at->x + (i % 3 - 1) * step,
-                               .flux = at->flux };
-}
-
-/* Rounds until no flux changes by more than 0.1 %. */
-static clv_status settle(const fit *f, clv_trial *trials, size_t count)
-{
-    for (size_t rounds = 0; rounds < MOST_ROUNDS; rounds += BATCH) {
-        CLV_TRY(run(f, trials, count, BATCH));
-        bool settled = true;
-        for (size_t k = 0; k < count; ++k) {
-            if (!(trials[k].a > 0)) continue;
-            const double next = fmax(trials[k].b, 0) / trials[k].a;
-            if (fabs(next - trials[k].flux) > 1e-3 * fabs(next) &&
-                fabs(next - trials[k].flux) * sqrt(trials[k].a) > 0.01)
-                settled = false;
-            trials[k].flux = next;
-        }
-        if (settled) break;
-    }
-    return CLV_OK;
-}
-
-/* One move of every companion to the best of nine trials, or with `fine` to the maximum of the paraboloid through
- * them. `moved`: whether any left its place. */
-static clv_status move(const fit *f, clv_companion *found, size_t count, double step, size_t rounds,
-                       bool fine, bool *moved)
-{
-    clv_trial *grid = clv_alloc(count * GRID + 1, sizeof *grid);
-    if (!grid) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
-    for (size_t k = 0; k < count; ++k)
-        make_grid(&found[k], step, grid + k * GRID);
-    const clv_status status = run(f, grid, count * GRID, rounds);
-    *moved = false;
-    for (size_t k = 0; k < count && !status; ++k) {
-        const clv_trial *g = grid + k * GRID;
-        double z[GRID], c[6], y = 0, x = 0;
-        int best = GRID / 2;
-        for (int i = 0; i < GRID; ++i) {
-            z[i] = snr_of(&g[i]);
-            if (isfinite(z[i]) && !(z[i] <= snr_of(&g[best]))) best = i;
-        }
-        if (!isfinite(z[best])) continue;
-        if (fine && best == GRID / 2 && paraboloid(z, c) && maximum(c, &y, &x) && fabs(y) <= 0.7 &&
-            fabs(x) <= 0.7)
-            found[k].y += y * step, found[k].x += x * step;
-        else
-            found[k].y = g[best].y, found[k].x = g[best].x;
-        found[k].flux = fmax(g[best].b, 0) / g[best].a;
-        *moved = *moved || best != GRID / 2;
-    }
-    clv_free(grid);
-    return status;
-}
-
-/* From a pixel to the maximum of b / sqrt(a): smaller and smaller steps. The surface of a bright companion is a narrow
- * peak, so that a paraboloid through distant points would mislead. */
-static clv_status find_places(const fit *f, clv_companion *found, size_t count)
-{
-    static const struct {
-        double step;
-        size_t rounds, moves;
-        bool fine;
-    } stages[] = { { 0.8, 8, 2, false }, { 0.4, 6, 2, false },  { 0.2, 5, 3, false },
-                   { 0.1, 5, 2, true },  { 0.05, 5, 4, false }, { 0.05, 5, 1, true } };
-    clv_trial *start = clv_alloc(count + 1, sizeof *start);
-    if (!start) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
-    for (size_t k = 0; k < count; ++k)
-        start[k] = (clv_trial){ .x = found[k].x, .y = found[k].y };
-    const clv_status status = settle(f, start, count);
-    for (size_t k = 0; k < count; ++k)
-        found[k].flux = start[k].a > 0 ? start[k].flux : 0;
-    clv_free(start);
-    CLV_TRY(status);
-    for (size_t i = 0; i < CLV_LEN(stages); ++i) {
-        bool moved = true;
-        for (size_t n = 0; n < stages[i].moves && moved; ++n)
-            CLV_TRY(
-                move(f, found, count, stages[i].step, stages[i].rounds, stages[i].fine, &moved));
-    }
-    return CLV_OK;
-}
-
-/* Errors of the place from the curvature of the likelihood, whose logarithm is snr^2 / 2 at the best flux. */
-static clv_status place_errors(const fit *f, clv_companion *found, size_t count)
-{
-    const double step = 0.2;
-    clv_trial *grid = clv_alloc(count * GRID + 1, sizeof *grid);
-    if (!grid) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
-    for (size_t k = 0; k < count; ++k)
-        make_grid(&found[k], step, grid + k * GRID);
-    const clv_status status = run(f, grid, count * GRID, 5);
-    for (size_t k = 0; k < count && !status; ++k) {
-        double z[GRID], c[6];
-        for (int i = 0; i < GRID; ++i) {
-            const double snr = snr_of(&grid[k * GRID + (size_t)i]);
-            z[i] = 0.5 * snr * fabs(snr);
-        }
-        found[k].x_err = found[k].y_err = NAN;
-        if (!paraboloid(z, c)) continue;
-        const double determinant = 4 * c[3] * c[5] - c[4] * c[4];
-        if (!(determinant > 0) || !(c[3] < 0)) continue;
-        found[k].y_err = step * sqrt(-2 * c[5] / determinant);
-        found[k].x_err = step * sqrt(-2 * c[3] / determinant);
-    }
-    clv_free(grid);
-    return status;
-}
-
-/* Trials on a circle about the star, away from all companions; returns how many. */
-static size_t make_ring(const fit *f, const clv_companion *found, size_t count, size_t which,
-                        clv_trial *ring)
+/* Planets like a companion on a circle about the star, away from all companions; returns how many. Where the circle
+ * is too short for LEAST_RING of them, it is the smallest that has room. */
+static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *found, size_t count,
+                        size_t which, clv_fit_planet *ring)
 {
     const clv_companion *mine = &found[which];
     const double cx = f->plan->centre_x, cy = f->plan->centre_y,
-                 radius = hypot(mine->x - cx, mine->y - cy),
+                 radius =
+                     fmax(hypot(mine->x - cx, mine->y - cy), (LEAST_RING + 2) * fwhm / (2 * PI)),
                  start = atan2(mine->y - cy, mine->x - cx);
-    const size_t places = (size_t)fmin(floor(2 * PI * radius / f->fwhm), RING + 2);
+    const size_t places = (size_t)fmin(floor(2 * PI * radius / fwhm), RING + 2);
     size_t n = 0;
     for (size_t i = 1; i < places && n < RING; ++i) {
         const double angle = start + 2 * PI * (double)i / (double)places;
@@ -189,17 +35,54 @@ static size_t make_ring(const fit *f, const clv_companion *found, size_t count, 
                               .flux = mine->flux };
         bool free_of = true;
         for (size_t k = 0; k < count; ++k)
-            free_of = free_of && hypot(t.x - found[k].x, t.y - found[k].y) > f->fwhm;
-        if (free_of) ring[n++] = t;
+            free_of = free_of && hypot(t.x - found[k].x, t.y - found[k].y) > fwhm;
+        if (free_of) ring[n++] = (clv_fit_planet){ .at = t, .reach = mine->x_err > 0 ? fwhm : 0 };
     }
     return n;
 }
 
-/* The scatter of the fluxes of planets like each companion, hidden elsewhere at its separation in the cube that is
- * left without all of them, is the error of its flux. */
-static clv_status ring_errors(const fit *f, clv_companion *found, size_t count)
+/* Root of the mean square, values beyond three times the median left at that. */
+static double typical(double *values, size_t count)
 {
-    clv_trial *ring = clv_alloc(count * RING + 1, sizeof *ring);
+    for (size_t i = 1; i < count; ++i)
+        for (size_t j = i; j > 0 && values[j] < values[j - 1]; --j) {
+            const double v = values[j];
+            values[j] = values[j - 1], values[j - 1] = v;
+        }
+    const double limit = 3 * 1.4826 * values[count / 2];
+    double squares = 0;
+    for (size_t i = 0; i < count; ++i)
+        squares += fmin(values[i], limit) * fmin(values[i], limit);
+    return sqrt(squares / (double)count);
+}
+
+/* How far the planets of a ring came back from what was hidden, in errors of the likelihood, scales those errors. */
+static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion *c)
+{
+    double flux[RING], place[2 * RING], sum = 0;
+    size_t n = 0, places = 0;
+    for (size_t i = 0; i < planned; ++i) {
+        const clv_fit_planet *p = &ring[i];
+        if (!(p->at.a > 0) || !(p->flux_err > 0)) continue;
+        sum += p->at.flux / p->at.injected;
+        flux[n++] = fabs(p->at.flux - p->at.injected) / p->flux_err;
+        if (!(p->reach > 0) || !(p->x_err > 0)) continue;
+        place[places++] = fabs(p->at.aside_x) / p->x_err;
+        place[places++] = fabs(p->at.aside_y) / p->y_err;
+    }
+    c->ring = n;
+    if (n < LEAST_RING) return;
+    c->recovery = sum / (double)n;
+    c->flux_err *= typical(flux, n);
+    if (places) {
+        const double ratio = typical(place, places);
+        c->x_err *= ratio, c->y_err *= ratio;
+    }
+}
+
+static clv_status ring_errors(const clv_fit *f, double fwhm, clv_companion *found, size_t count)
+{
+    clv_fit_planet *ring = clv_alloc(count * RING + 1, sizeof *ring);
     size_t *in_ring = clv_alloc(count + 1, sizeof *in_ring), total = 0;
     clv_status status = CLV_OK;
     if (!ring || !in_ring) {
@@ -207,28 +90,14 @@ static clv_status ring_errors(const fit *f, clv_companion *found, size_t count)
         goto cleanup;
     }
     for (size_t k = 0; k < count; ++k) {
-        in_ring[k] = found[k].flux > 0 ? make_ring(f, found, count, k, ring + total) : 0;
+        in_ring[k] = found[k].flux > 0 ? make_ring(f, fwhm, found, count, k, ring + total) : 0;
         total += in_ring[k];
     }
-    status = settle(f, ring, total);
+    status = clv_fit_run(f, ring, total, RING_ROUNDS, 0, ring_tolerance);
     total = 0;
     for (size_t k = 0; k < count && !status; ++k) {
-        double sum = 0, squares = 0;
-        size_t n = 0;
-        for (size_t i = 0; i < in_ring[k]; ++i) {
-            const clv_trial *t = &ring[total + i];
-            if (!(t->a > 0)) continue;
-            sum += t->flux, squares += t->flux * t->flux, ++n;
-        }
+        take_ring(ring + total, in_ring[k], &found[k]);
         total += in_ring[k];
-        found[k].ring = n;
-        if (n < LEAST_RING) continue;
-        const double mean = sum / (double)n,
-                     deviation = sqrt(fmax(squares / (double)n - mean * mean, 0) * (double)n /
-                                      ((double)n - 1));
-        const double ratio = deviation / found[k].flux_err;
-        found[k].recovery = mean / found[k].flux;
-        found[k].flux_err = deviation, found[k].x_err *= ratio, found[k].y_err *= ratio;
     }
 cleanup:
     clv_free(ring), clv_free(in_ring);
@@ -274,41 +143,44 @@ clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options
     return status;
 }
 
-static clv_status measure(fit *f, bool keep_places, clv_companion *found, size_t count)
+static clv_status measure(const clv_fit *f, double fwhm, bool keep_places, clv_companion *found,
+                          size_t count)
 {
-    if (!keep_places) CLV_TRY(find_places(f, found, count));
-    clv_trial *trials = clv_alloc(count + 1, sizeof *trials);
-    if (!trials) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
-    for (size_t k = 0; k < count; ++k)
-        trials[k] = (clv_trial){ .x = found[k].x, .y = found[k].y, .flux = found[k].flux };
-    clv_status status = settle(f, trials, count);
+    clv_fit_planet *planets = clv_zalloc(count + 1, sizeof *planets);
+    if (!planets) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
+    for (size_t k = 0; k < count; ++k) {
+        planets[k].at = (clv_trial){ .x = found[k].x, .y = found[k].y };
+        planets[k].reach = keep_places ? 0 : 1.5 * fwhm;
+    }
+    const clv_status status = clv_fit_run(f, planets, count, MOST_ROUNDS, WARM, tolerance);
     for (size_t k = 0; k < count && !status; ++k) {
+        const clv_fit_planet *p = &planets[k];
         clv_companion *c = &found[k];
+        c->x = p->at.x, c->y = p->at.y;
         const double dx = c->x - f->plan->centre_x, dy = c->y - f->plan->centre_y,
                      angle = atan2(-dx, dy) * (180 / PI);
         c->separation_px = hypot(dx, dy);
         c->position_angle = angle < 0 ? angle + 360 : angle + 0.0;
-        c->flux = isfinite(trials[k].a) ? trials[k].flux : NAN;
-        c->flux_err = 1 / sqrt(trials[k].a);
-        c->x_err = c->y_err = 0, c->recovery = NAN, c->ring = 0;
+        c->flux = isfinite(p->at.a) ? p->at.flux : NAN;
+        c->flux_err = p->flux_err;
+        c->x_err = keep_places ? 0 : p->x_err, c->y_err = keep_places ? 0 : p->y_err;
+        c->recovery = NAN, c->ring = 0;
     }
-    clv_free(trials);
-    if (!status && !keep_places) status = place_errors(f, found, count);
+    clv_free(planets);
     return status;
 }
 
 /* Everything that both halves begin with. */
 static clv_status open_fit(clv_context *context, const clv_paco_input *input,
-                           const clv_paco_options *options, double fwhm, clv_report *report,
-                           clv_paco_plan **plan, fit *f)
+                           const clv_paco_options *options, clv_report *report,
+                           clv_paco_plan **plan, clv_fit *f)
 {
     CLV_TRY(clv_paco_plan_create(input, options, plan));
-    *f = (fit){ .context = context,
-                .plan = *plan,
-                .progress = options ? options->progress : NULL,
-                .user = options ? options->progress_user : NULL,
-                .report = report,
-                .fwhm = fwhm };
+    *f = (clv_fit){ .context = context,
+                    .plan = *plan,
+                    .progress = options ? options->progress : NULL,
+                    .user = options ? options->progress_user : NULL,
+                    .report = report };
     return CLV_OK;
 }
 
@@ -316,12 +188,10 @@ clv_status clv_measure(clv_context *context, const clv_paco_input *input,
                        const clv_paco_options *options, double fwhm_px, bool keep_places,
                        clv_companion *companions, size_t count, clv_report *report)
 {
-    fit f;
+    clv_fit f;
     clv_paco_plan *plan;
-    CLV_TRY(open_fit(context, input, options, fwhm_px, report, &plan, &f));
-    for (size_t k = 0; k < count; ++k)
-        companions[k].flux = 0;
-    const clv_status status = measure(&f, keep_places, companions, count);
+    CLV_TRY(open_fit(context, input, options, report, &plan, &f));
+    const clv_status status = measure(&f, fwhm_px, keep_places, companions, count);
     clv_paco_plan_free(plan);
     return status;
 }
@@ -330,11 +200,11 @@ clv_status clv_measure_errors(clv_context *context, const clv_paco_input *input,
                               const clv_paco_options *options, double fwhm_px,
                               clv_companion *companions, size_t count, clv_report *report)
 {
-    fit f;
+    clv_fit f;
     clv_paco_plan *plan;
     if (!count) return CLV_OK;
-    CLV_TRY(open_fit(context, input, options, fwhm_px, report, &plan, &f));
-    const clv_status status = ring_errors(&f, companions, count);
+    CLV_TRY(open_fit(context, input, options, report, &plan, &f));
+    const clv_status status = ring_errors(&f, fwhm_px, companions, count);
     clv_paco_plan_free(plan);
     return status;
 }

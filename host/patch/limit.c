@@ -31,7 +31,7 @@ static clv_status hide(clv_limits *l, const clv_sought *s, size_t count, bool bo
             trials[n++] =
                 (clv_trial){ .x = s[k].x, .y = s[k].y, .injected = i ? -s[k].flux : s[k].flux };
     const clv_status status =
-        clv_trials_run(l->context, l->plan, trials, n, 1, clv_limit_progress, l, l->report);
+        clv_trials_run(l->context, l->plan, trials, n, clv_limit_progress, l, l->report);
     n = 0;
     for (size_t k = 0; k < count && !status; ++k) {
         if (s[k].done) continue;
@@ -110,7 +110,7 @@ clv_status clv_limit_look(clv_limits *l, clv_sought *s, size_t count)
     for (size_t k = 0; k < count; ++k)
         trials[k] = (clv_trial){ .x = s[k].x, .y = s[k].y };
     const clv_status status =
-        clv_trials_run(l->context, l->plan, trials, count, 1, clv_limit_progress, l, l->report);
+        clv_trials_run(l->context, l->plan, trials, count, clv_limit_progress, l, l->report);
     for (size_t k = 0; k < count && !status; ++k) {
         s[k].root = sqrt(trials[k].a);
         s[k].without = trials[k].b / trials[k].a;

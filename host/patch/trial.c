@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DATA, COEFFICIENTS, PLACES, START, INJECTED, TABLE };
-enum { SPOTS = 1, PARTS, REMOVED, SCRATCH };
+enum { DATA, COEFFICIENTS, PLACES, ORIGINS, FLUX, INJECTED, TABLE };
+enum { SPOTS = 1, TEMPLATES, SCRATCH };
 
 /* How a device does it. */
 typedef struct form {
@@ -31,12 +31,12 @@ static clv_status form_of(const clv_trials *b, const clv_device *device, form *f
             "paco: trials need a CPU or GPU driver; the host is faster than a rasteriser");
     *f = (form){ .in_groups = facts->device_class != CLV_CLASS_CPU };
     f->lanes = f->in_groups ? 1 : 16;
-    f->row = clv_round_up(p + 2, 16);
+    f->row = clv_round_up(p + 4, 16);
     f->group = p <= 49 ? 64 : 256;
     f->entries = (pairs + f->group - 1) / f->group;
     f->workers = 8 * CLV_MAX(facts->compute_units, 1u);
     if (f->in_groups && (facts->max_work_group < f->group ||
-                         facts->local_bytes < (pairs + 5 * p + f->group) * sizeof(float)))
+                         facts->local_bytes < (pairs + 7 * p + f->group) * sizeof(float)))
         return clv_fail(CLV_E_DEVICE,
                         "paco: a work-group with this patch exceeds the device's limits");
     return CLV_OK;
@@ -50,16 +50,15 @@ static size_t scratch_floats(const clv_trials *b, const form *f)
 static clv_cost cost(size_t first, size_t count, void *user)
 {
     const clv_trials *b = user;
-    const double t = (double)b->plan->in.frames, p = (double)b->plan->pixels, n = (double)count,
-                 rounds = (double)b->rounds;
+    const double t = (double)b->plan->in.frames, p = (double)b->plan->pixels, n = (double)count;
     const size_t spots = b->plan->in.frames * b->plan->in.psf_size * b->stride * sizeof(float),
                  data = b->plan->in.frames * b->height * b->width * sizeof(float);
     (void)first;
     return (clv_cost){
-        .flops = n * rounds * t * (t * p * (p + 5) + p * p * p / 3) +
-                 n * (double)spots * CLV_TRIAL_TERMS / 2,
-        .traffic_bytes = n * rounds * t * t * p * 8,
-        .transfer_bytes = n * t * sizeof(clv_trial_place),
+        .flops =
+            n * t * (t * p * (p + 5) + p * p * p / 3) + n * (double)spots * CLV_TRIAL_TERMS / 2,
+        .traffic_bytes = n * t * t * p * 8,
+        .transfer_bytes = n * t * (2 * sizeof(clv_trial_place) + CLV_TRIAL_SUMS * sizeof(float)),
         .memory_bytes = count * spots + data + (64 << 20),
         .buffer_bytes = CLV_MAX(count * spots, data),
     };
@@ -97,7 +96,8 @@ static clv_status setup(clv_worker *worker, void *user)
     CLV_TRY(upload(worker, COEFFICIENTS, b->coefficients,
                    CLV_TRIAL_TERMS * size * b->stride * sizeof(float)));
     CLV_TRY(upload(worker, PLACES, b->places, b->count * frames * sizeof *b->places));
-    CLV_TRY(upload(worker, START, b->start, b->count * sizeof(float)));
+    CLV_TRY(upload(worker, ORIGINS, b->origins, b->count * frames * sizeof *b->origins));
+    CLV_TRY(upload(worker, FLUX, b->flux, b->count * sizeof(float)));
     CLV_TRY(upload(worker, INJECTED, b->injected, b->count * sizeof(float)));
     return upload_table(worker, b, f.in_groups);
 }
@@ -114,55 +114,42 @@ static clv_arg u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-static clv_status enqueue_spots(clv_slot *slot, const clv_trials *b, const form *f, size_t first,
-                                size_t count, clv_buffer *spots)
+static clv_status enqueue_images(clv_slot *slot, const clv_trials *b, const form *f, size_t first,
+                                 size_t count, clv_buffer *spots, clv_buffer *templates)
 {
     const size_t frames = b->plan->in.frames, size = b->plan->in.psf_size;
     const clv_arg args[] = { clv_arg_buffer(spots),
                              clv_arg_buffer(constant(slot, COEFFICIENTS)),
                              clv_arg_buffer(constant(slot, PLACES)),
-                             u32(first * frames),
+                             clv_arg_buffer(constant(slot, ORIGINS)),
+                             clv_arg_buffer(constant(slot, FLUX)),
+                             clv_arg_buffer(constant(slot, INJECTED)),
+                             u32(first),
+                             u32(frames),
                              u32(size),
                              u32(b->stride) };
     const size_t local = f->in_groups ? 16 : 1;
-    const clv_launch launch = {
+    clv_launch launch = {
         .size = sizeof(clv_launch),
         .source = &clv_cl_patch_trial_spots,
         .kernel = "clv_trial_spots",
-        .defines = { { "LANES", (long)f->lanes }, { "TERMS", CLV_TRIAL_TERMS } },
+        .defines = { { "LANES", (long)f->lanes }, { "RADIUS", (long)b->plan->radius } },
         .global = { clv_round_up(b->stride / f->lanes, local), size, count * frames },
         .local = { local, 1, 1 }
     };
-    return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL);
+    CLV_TRY(clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL));
+    const clv_arg more[] = {
+        clv_arg_buffer(templates), args[1], args[2], args[6], args[7], args[8], args[9]
+    };
+    launch.kernel = "clv_trial_templates";
+    launch.global[0] = CLV_TRIAL_ROW / f->lanes, launch.global[1] = 2 * b->plan->radius + 1;
+    return clv_launch_enqueue(clv_slot_queue(slot), &launch, more, CLV_LEN(more), NULL);
 }
 
-static clv_status enqueue_step(clv_slot *slot, const form *f, clv_buffer *parts,
-                               clv_buffer *removed, clv_buffer *result, size_t first, size_t count,
-                               size_t frames, bool begin)
-{
-    const clv_arg args[] = { clv_arg_buffer(begin ? constant(slot, START) : parts),
-                             clv_arg_buffer(removed),
-                             clv_arg_buffer(constant(slot, INJECTED)),
-                             clv_arg_buffer(result),
-                             u32(first),
-                             u32(count),
-                             u32(frames),
-                             u32(begin) };
-    const size_t local = f->in_groups ? 16 : 1;
-    const clv_launch launch = { .size = sizeof(clv_launch),
-                                .source = &clv_cl_patch_trial_spots,
-                                .kernel = "clv_trial_step",
-                                .defines = { { "LANES", (long)f->lanes },
-                                             { "TERMS", CLV_TRIAL_TERMS } },
-                                .global = { clv_round_up(count, local) },
-                                .local = { local } };
-    return clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL);
-}
-
-/* (a, c) of every frame of every trial of the chunk */
-static clv_status enqueue_round(clv_slot *slot, const clv_trials *b, const form *f,
-                                clv_buffer *spots, clv_buffer *removed, clv_buffer *parts,
-                                size_t first, size_t count)
+/* The sums of every frame of every trial of the chunk. */
+static clv_status enqueue_sums(clv_slot *slot, const clv_trials *b, const form *f,
+                               clv_buffer *spots, clv_buffer *templates, clv_buffer *sums,
+                               size_t first, size_t count)
 {
     const size_t frames = b->plan->in.frames, p = b->plan->pixels,
                  workers = CLV_MIN(f->workers, count * frames);
@@ -170,10 +157,10 @@ static clv_status enqueue_round(clv_slot *slot, const clv_trials *b, const form 
     size_t n = 0;
     args[n++] = clv_arg_buffer(constant(slot, DATA));
     args[n++] = clv_arg_buffer(spots);
+    args[n++] = clv_arg_buffer(templates);
     args[n++] = clv_arg_buffer(constant(slot, PLACES));
-    args[n++] = clv_arg_buffer(removed);
     args[n++] = clv_arg_buffer(constant(slot, TABLE));
-    args[n++] = clv_arg_buffer(parts);
+    args[n++] = clv_arg_buffer(sums);
     if (!f->in_groups) {
         clv_buffer *scratch;
         CLV_TRY(clv_slot_buffer(slot, SCRATCH, f->workers * scratch_floats(b, f) * sizeof(float),
@@ -192,7 +179,7 @@ static clv_status enqueue_round(clv_slot *slot, const clv_trials *b, const form 
                                        { "P", (long)p },
                                        { "RADIUS", (long)b->plan->radius } } };
     if (f->in_groups) {
-        args[n++] = clv_arg_local((p * (p + 1) / 2 + 5 * p + f->group) * sizeof(float));
+        args[n++] = clv_arg_local((p * (p + 1) / 2 + 7 * p + f->group) * sizeof(float));
         launch.defines[3] = (clv_define){ "WG", (long)f->group };
         launch.defines[4] = (clv_define){ "ENTRIES", (long)f->entries };
         launch.global[0] = count * frames * f->group, launch.local[0] = f->group;
@@ -208,34 +195,55 @@ static clv_status enqueue_round(clv_slot *slot, const clv_trials *b, const form 
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_trials *b = user;
-    const size_t frames = b->plan->in.frames;
+    const size_t images = count * b->plan->in.frames;
     form f;
-    clv_buffer *spots, *parts, *removed, *result;
+    clv_buffer *spots, *templates, *result;
     CLV_TRY(form_of(b, clv_worker_device(clv_slot_worker(slot)), &f));
-    CLV_TRY(clv_slot_buffer(
-        slot, SPOTS, count * frames * b->plan->in.psf_size * b->stride * sizeof(float), &spots));
-    CLV_TRY(clv_slot_buffer(slot, PARTS, 2 * count * frames * sizeof(float), &parts));
-    CLV_TRY(clv_slot_buffer(slot, REMOVED, 3 * count * sizeof(float), &removed));
-    CLV_TRY(clv_slot_output(slot, CLV_TRIAL_RESULT, 3 * count * sizeof(float), &result));
-    CLV_TRY(enqueue_spots(slot, b, &f, first, count, spots));
-    CLV_TRY(enqueue_step(slot, &f, parts, removed, result, first, count, frames, true));
-    for (size_t round = 0; round < b->rounds; ++round) {
-        CLV_TRY(enqueue_round(slot, b, &f, spots, removed, parts, first, count));
-        CLV_TRY(enqueue_step(slot, &f, parts, removed, result, first, count, frames, false));
-    }
-    return CLV_OK;
+    CLV_TRY(clv_slot_buffer(slot, SPOTS, images * b->plan->in.psf_size * b->stride * sizeof(float),
+                            &spots));
+    CLV_TRY(clv_slot_buffer(slot, TEMPLATES,
+                            images * 3 * (2 * b->plan->radius + 1) * CLV_TRIAL_ROW * sizeof(float),
+                            &templates));
+    CLV_TRY(
+        clv_slot_output(slot, CLV_TRIAL_RESULT, images * CLV_TRIAL_SUMS * sizeof(float), &result));
+    CLV_TRY(enqueue_images(slot, b, &f, first, count, spots, templates));
+    return enqueue_sums(slot, b, &f, spots, templates, result, first, count);
+}
+
+/* One frame's sums, with the derivatives by the place in the map: x and y move the planet by (-s, c) and (c, s). */
+static void add_frame(const float *v, double c, double s, clv_trial *t)
+{
+    const double hh = (double)v[0], hr = (double)v[1], hc = (double)v[2], rr = (double)v[3],
+                 rc = (double)v[4], cc = (double)v[5];
+    t->A[0] += hh;
+    t->A[1] += c * hc - s * hr, t->A[2] += c * hr + s * hc;
+    t->A[4] += s * s * rr - 2 * s * c * rc + c * c * cc;
+    t->A[5] += s * c * (cc - rr) + (c * c - s * s) * rc;
+    t->A[8] += c * c * rr + 2 * s * c * rc + s * s * cc;
+    t->c[0] += (double)v[6];
+    t->c[1] += c * (double)v[8] - s * (double)v[7];
+    t->c[2] += c * (double)v[7] + s * (double)v[8];
 }
 
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
 {
     clv_trials *b = user;
+    const size_t frames = b->plan->in.frames;
     const float *result = clv_slot_result(slot, CLV_TRIAL_RESULT);
-    const double s = b->plan->scale, h = b->plan->psf_scale;
+    const double s = (double)b->plan->scale / b->plan->psf_scale;
     for (size_t k = 0; k < count; ++k) {
         clv_trial *t = &b->trials[b->order[first + k]];
-        t->a = (double)result[3 * k] * s * s / (h * h);
-        t->b = (double)result[3 * k + 1] * s / h;
-        t->flux = (double)result[3 * k + 2] * h / s;
+        memset(t->A, 0, sizeof t->A), memset(t->c, 0, sizeof t->c);
+        for (size_t l = 0; l < frames; ++l)
+            add_frame(result + (k * frames + l) * CLV_TRIAL_SUMS,
+                      (double)b->plan->turn[l].c * 0x1p-32, (double)b->plan->turn[l].s * 0x1p-32,
+                      t);
+        t->A[3] = t->A[1], t->A[6] = t->A[2], t->A[7] = t->A[5];
+        for (int i = 0; i < 9; ++i)
+            t->A[i] *= s * s;
+        for (int i = 0; i < 3; ++i)
+            t->c[i] *= s;
+        t->a = t->A[0], t->b = t->c[0] + t->flux * t->a;
         if (!isfinite(t->b) || !(t->a > 0)) t->a = t->b = NAN;
     }
     return CLV_OK;
@@ -246,7 +254,7 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 /* Polynomials in s, degree 0 to 6, of the Fourier shift's kernel at every distance. */
 static void kernel_polynomials(int n, int reach, double *out)
 {
-    enum { NODES = 12, DEGREES = 7 };
+    enum { NODES = 12, DEGREES = CLV_TRIAL_DEGREE + 1 };
     for (int d = -reach; d <= reach; ++d) {
         double a[NODES * DEGREES], b[NODES];
         for (int i = 0; i < NODES; ++i) {
@@ -263,7 +271,7 @@ static void kernel_polynomials(int n, int reach, double *out)
 /* spot(fy, fx) = sum_jk fy^j fx^k A_j psf A_k', by total degree. */
 static clv_status make_coefficients(clv_trials *b)
 {
-    enum { DEGREES = 7 };
+    enum { DEGREES = CLV_TRIAL_DEGREE + 1 };
     const size_t size = b->plan->in.psf_size;
     const int side = (int)size, n = side + 2 + (side & 1);
     b->stride = clv_round_up(size + 2 * CLV_TRIAL_PAD, 16);
@@ -299,6 +307,12 @@ static clv_status make_coefficients(clv_trials *b)
     return CLV_OK;
 }
 
+static clv_trial_place place_of(double row, double col)
+{
+    const double y = floor(row + 0.5), x = floor(col + 0.5);
+    return (clv_trial_place){ (int32_t)y, (int32_t)x, (float)(row - y), (float)(col - x) };
+}
+
 /* Places of all trials in all frames; trials that leave the frame are left out. */
 static clv_status make_places(clv_trials *b, size_t count)
 {
@@ -307,9 +321,10 @@ static clv_status make_places(clv_trials *b, size_t count)
     const double s = plan->scale, h = plan->psf_scale;
     b->order = clv_alloc(count + 1, sizeof *b->order);
     b->places = clv_alloc(count * frames + 1, sizeof *b->places);
-    b->start = clv_alloc(count + 1, sizeof *b->start),
+    b->origins = clv_alloc(count * frames + 1, sizeof *b->origins);
+    b->flux = clv_alloc(count + 1, sizeof *b->flux);
     b->injected = clv_alloc(count + 1, sizeof *b->injected);
-    if (!b->order || !b->places || !b->start || !b->injected)
+    if (!b->order || !b->places || !b->origins || !b->flux || !b->injected)
         return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu trials", count);
     const int32_t r = (int32_t)plan->radius;
     int32_t low_row = INT32_MAX, low_col = INT32_MAX, high_row = 0, high_col = 0;
@@ -317,21 +332,20 @@ static clv_status make_places(clv_trials *b, size_t count)
         clv_trial *t = &b->trials[k];
         const double dy = t->y - plan->centre_y, dx = t->x - plan->centre_x;
         bool inside = isfinite(dy) && isfinite(dx);
-        clv_trial_place *places = b->places + b->count * frames;
+        clv_trial_place *places = b->places + b->count * frames,
+                        *origins = b->origins + b->count * frames;
         int32_t low[2] = { INT32_MAX, INT32_MAX }, high[2] = { 0, 0 };
         for (size_t l = 0; l < frames && inside; ++l) {
             const double c = (double)plan->turn[l].c * 0x1p-32,
                          sine = (double)plan->turn[l].s * 0x1p-32;
             const double row = plan->centre_y + dy * c - dx * sine,
                          col = plan->centre_x + dx * c + dy * sine;
-            const double ky = floor(row + 0.5), kx = floor(col + 0.5);
-            if (ky < r || kx < r || ky > (double)plan->in.height - 1 - r ||
-                kx > (double)plan->in.width - 1 - r) {
-                inside = false;
-                break;
-            }
-            places[l] =
-                (clv_trial_place){ (int32_t)ky, (int32_t)kx, (float)(row - ky), (float)(col - kx) };
+            inside = row >= r - 0.5 && col >= r - 0.5 && row < (double)plan->in.height - 0.5 - r &&
+                     col < (double)plan->in.width - 0.5 - r;
+            if (!inside) break;
+            places[l] = place_of(row, col);
+            origins[l] = place_of(row + t->aside_y * c - t->aside_x * sine,
+                                  col + t->aside_x * c + t->aside_y * sine);
             low[0] = CLV_MIN(low[0], places[l].row), high[0] = CLV_MAX(high[0], places[l].row);
             low[1] = CLV_MIN(low[1], places[l].col), high[1] = CLV_MAX(high[1], places[l].col);
         }
@@ -339,7 +353,7 @@ static clv_status make_places(clv_trials *b, size_t count)
         if (!inside) continue;
         low_row = CLV_MIN(low_row, low[0]), high_row = CLV_MAX(high_row, high[0]);
         low_col = CLV_MIN(low_col, low[1]), high_col = CLV_MAX(high_col, high[1]);
-        b->start[b->count] = (float)(t->flux * s / h),
+        b->flux[b->count] = (float)(t->flux * s / h),
         b->injected[b->count] = (float)(t->injected * s / h);
         b->order[b->count++] = k;
     }
@@ -347,8 +361,10 @@ static clv_status make_places(clv_trials *b, size_t count)
     b->row0 = (size_t)(low_row - r), b->col0 = (size_t)(low_col - r);
     b->height = (size_t)(high_row + r) + 1 - b->row0,
     b->width = (size_t)(high_col + r) + 1 - b->col0;
-    for (size_t i = 0; i < b->count * frames; ++i)
+    for (size_t i = 0; i < b->count * frames; ++i) {
         b->places[i].row -= (int32_t)b->row0, b->places[i].col -= (int32_t)b->col0;
+        b->origins[i].row -= (int32_t)b->row0, b->origins[i].col -= (int32_t)b->col0;
+    }
     return CLV_OK;
 }
 
@@ -358,32 +374,36 @@ static clv_status make_data(clv_trials *b)
     const size_t plane = b->height * b->width;
     b->data = clv_zalloc(in->frames * plane + 16, sizeof *b->data);
     if (!b->data) return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu frames", in->frames);
-    for (size_t y = 0; y < b->height; ++y)
-        for (size_t x = 0; x < b->width; ++x) {
-            const float *pixel = in->cube + (b->row0 + y) * in->row_stride + b->col0 + x;
-            double mean = 0;
-            for (size_t l = 0; l < in->frames; ++l)
-                mean += pixel[l * in->frame_stride];
-            mean /= (double)in->frames;
-            for (size_t l = 0; l < in->frames; ++l)
+    double *mean = clv_zalloc(b->width, sizeof *mean);
+    if (!mean) return clv_fail(CLV_E_MEMORY, "paco: no memory for a row");
+    for (size_t y = 0; y < b->height; ++y) {
+        const float *row = in->cube + (b->row0 + y) * in->row_stride + b->col0;
+        memset(mean, 0, b->width * sizeof *mean);
+        for (size_t l = 0; l < in->frames; ++l)
+            for (size_t x = 0; x < b->width; ++x)
+                mean[x] += (double)row[l * in->frame_stride + x];
+        for (size_t x = 0; x < b->width; ++x)
+            mean[x] /= (double)in->frames;
+        for (size_t l = 0; l < in->frames; ++l)
+            for (size_t x = 0; x < b->width; ++x)
                 b->data[l * plane + y * b->width + x] =
-                    (float)((pixel[l * in->frame_stride] - mean) * b->plan->scale);
-        }
+                    (float)(((double)row[l * in->frame_stride + x] - mean[x]) * b->plan->scale);
+    }
+    clv_free(mean);
     return CLV_OK;
 }
 
 clv_status clv_trials_run(clv_context *context, const clv_paco_plan *plan, clv_trial *trials,
-                          size_t count, size_t rounds, clv_progress *progress, void *user,
-                          clv_report *report)
+                          size_t count, clv_progress *progress, void *user, clv_report *report)
 {
-    clv_trials b = { .plan = plan, .trials = trials, .rounds = rounds };
+    clv_trials b = { .plan = plan, .trials = trials };
     clv_status status = make_places(&b, count);
     if (!status && b.count) status = make_data(&b);
     if (!status && b.count) status = make_coefficients(&b);
     if (!status && b.count) {
         char signature[96];
-        snprintf(signature, sizeof signature, "P%zu T%zu N%zu R%zu", plan->pixels, plan->in.frames,
-                 plan->in.psf_size, rounds);
+        snprintf(signature, sizeof signature, "P%zu T%zu N%zu", plan->pixels, plan->in.frames,
+                 plan->in.psf_size);
         const clv_job job = { .size = sizeof job,
                               .name = "paco trials",
                               .signature = signature,
@@ -398,7 +418,7 @@ clv_status clv_trials_run(clv_context *context, const clv_paco_plan *plan, clv_t
         status = clv_job_run(context, &job, &b, report);
     }
     clv_free(b.order), clv_free(b.data), clv_free(b.coefficients), clv_free(b.places),
-        clv_free(b.start);
-    clv_free(b.injected);
+        clv_free(b.origins);
+    clv_free(b.flux), clv_free(b.injected);
     return status;
 }

@@ -1,52 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trials in plain C and float64: what the kernels are held against, and the way out where no device works. The
- * planet's images come from Fourier shifts, not from polynomials. */
+ * planets' images come from Fourier shifts, not from polynomials, derivatives from differences of them. */
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/linalg.h"
+#include "cl/patch/shared.clh"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct workspace {
-    float *spots;       /* [frames][size][size] */
+    float *out;         /* [frames][size][size]: the planet that is taken out */
+    float *in;          /* the same of the one that is injected */
+    float *image[3];    /* [size][size]: planet of a frame, and its derivatives */
     double *q, *matrix; /* [frames][pixels], [pixels][pixels] */
-    double h[CLV_PACO_MAX_PIXELS], z[CLV_PACO_MAX_PIXELS];
+    double right[4][CLV_PACO_MAX_PIXELS];
 } workspace;
 
-static double spot_at(const clv_trials *b, const workspace *w, size_t t, int row, int col)
+static double pixel_of(const float *spot, int size, int row, int col)
 {
-    const int size = (int)b->plan->in.psf_size;
     if (row < 0 || col < 0 || row >= size || col >= size) return 0;
-    return w->spots[(t * (size_t)size + (size_t)row) * (size_t)size + (size_t)col];
+    return (double)spot[(size_t)row * (size_t)size + (size_t)col];
 }
 
-/* (a, c) of frame l */
-static void one_frame(const clv_trials *b, const clv_trial_place *places, size_t l, double removed,
-                      workspace *w, double *a, double *c)
+static clv_status image_at(const clv_trials *b, double fy, double fx, float *image)
+{
+    const size_t size = b->plan->in.psf_size;
+    for (size_t i = 0; i < size * size; ++i)
+        image[i] = (float)b->plan->psf[i];
+    return clv_psf_move(image, size, fy, fx);
+}
+
+/* (image at f + step - image at f - step) / (2 step) */
+static clv_status derivative_at(const clv_trials *b, double fy, double fx, double step_y,
+                                double step_x, float *work, float *image)
+{
+    const size_t size = b->plan->in.psf_size;
+    CLV_TRY(image_at(b, fy + step_y, fx + step_x, image));
+    CLV_TRY(image_at(b, fy - step_y, fx - step_x, work));
+    for (size_t i = 0; i < size * size; ++i)
+        image[i] = (float)(((double)image[i] - (double)work[i]) / (2 * (step_y + step_x)));
+    return CLV_OK;
+}
+
+static void gather(const clv_trials *b, size_t k, size_t l, workspace *w)
 {
     const size_t p = b->plan->pixels, frames = b->plan->in.frames;
-    const int middle = (int)b->plan->in.psf_size / 2;
+    const int size = (int)b->plan->in.psf_size, middle = size / 2;
+    const clv_trial_place *places = b->places + k * frames, *origins = b->origins + k * frames;
     const clv_trial_place here = places[l];
     for (size_t i = 0; i < p; ++i) {
         const clv_offset o = b->plan->offset[i];
+        const int row = here.row + o.dy, col = here.col + o.dx;
         double mean = 0;
         for (size_t t = 0; t < frames; ++t) {
-            const size_t at =
-                (t * b->height + (size_t)(here.row + o.dy)) * b->width + (size_t)(here.col + o.dx);
-            const double m = spot_at(b, w, t, here.row + o.dy - places[t].row + middle,
-                                     here.col + o.dx - places[t].col + middle);
-            w->q[t * p + i] = b->data[at] - removed * m;
+            const size_t at = (t * b->height + (size_t)row) * b->width + (size_t)col,
+                         image = t * (size_t)size * (size_t)size;
+            const double out = pixel_of(w->out + image, size, row - places[t].row + middle,
+                                        col - places[t].col + middle),
+                         in = pixel_of(w->in + image, size, row - origins[t].row + middle,
+                                       col - origins[t].col + middle);
+            w->q[t * p + i] =
+                (double)b->data[at] - (double)b->flux[k] * out + (double)b->injected[k] * in;
             mean += w->q[t * p + i];
         }
         mean /= (double)frames;
         for (size_t t = 0; t < frames; ++t)
             w->q[t * p + i] -= mean;
-        w->h[i] = spot_at(b, w, l, o.dy + middle, o.dx + middle);
-        w->z[i] = w->q[l * p + i];
+        for (int j = 0; j < 3; ++j)
+            w->right[j][i] = pixel_of(w->image[j], size, o.dy + middle, o.dx + middle);
+        w->right[3][i] = w->q[l * p + i];
     }
+}
+
+/* The sums of frame l, once its patch is gathered. */
+static void one_frame(const clv_trials *b, workspace *w, float *sums)
+{
+    const size_t p = b->plan->pixels, frames = b->plan->in.frames;
     double all = 0, trace = 0, squares = 0;
     for (size_t i = 0; i < p; ++i)
         for (size_t j = 0; j <= i; ++j) {
@@ -64,42 +96,35 @@ static void one_frame(const clv_trials *b, const clv_trial_place *places, size_t
     for (size_t i = 0; i < p; ++i)
         for (size_t j = 0; j < i; ++j)
             w->matrix[i * p + j] *= 1 - rho;
-    *a = *c = NAN;
-    if (!clv_cholesky(w->matrix, p)) return;
-    clv_forward_substitute(w->matrix, p, w->h);
-    clv_forward_substitute(w->matrix, p, w->z);
-    *a = *c = 0;
-    for (size_t i = 0; i < p; ++i)
-        *a += w->h[i] * w->h[i], *c += w->h[i] * w->z[i];
+    const bool good = clv_cholesky(w->matrix, p);
+    for (int i = 0; i < 4 && good; ++i)
+        clv_forward_substitute(w->matrix, p, w->right[i]);
+    static const int pairs[CLV_TRIAL_SUMS][2] = { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 1 }, { 1, 2 },
+                                                  { 2, 2 }, { 0, 3 }, { 1, 3 }, { 2, 3 } };
+    for (int n = 0; n < CLV_TRIAL_SUMS; ++n) {
+        double sum = 0;
+        for (size_t i = 0; i < p; ++i)
+            sum += w->right[pairs[n][0]][i] * w->right[pairs[n][1]][i];
+        sums[n] = good ? (float)sum : NAN;
+    }
 }
 
-static clv_status one_trial(const clv_trials *b, size_t k, workspace *w, float *result)
+static clv_status one_trial(const clv_trials *b, size_t k, workspace *w, float *sums)
 {
+    const double step = 0.02;
     const size_t frames = b->plan->in.frames, size = b->plan->in.psf_size;
-    const clv_trial_place *places = b->places + k * frames;
+    const clv_trial_place *places = b->places + k * frames, *origins = b->origins + k * frames;
     for (size_t t = 0; t < frames; ++t) {
-        float *spot = w->spots + t * size * size;
-        for (size_t i = 0; i < size * size; ++i)
-            spot[i] = (float)b->plan->psf[i];
-        CLV_TRY(clv_psf_move(spot, size, places[t].fy, places[t].fx));
+        CLV_TRY(image_at(b, places[t].fy, places[t].fx, w->out + t * size * size));
+        CLV_TRY(image_at(b, origins[t].fy, origins[t].fx, w->in + t * size * size));
     }
-    double flux = b->start[k], a = NAN, sum_b = NAN, before = NAN, next_before = NAN;
-    for (size_t round = 0; round < b->rounds; ++round) {
-        double c = 0;
-        a = 0;
-        if (round) { /* the secant of clv_trial_step */
-            const double next = fmax(sum_b, 0) / (double)result[0],
-                         slope = (next - next_before) / (flux - before);
-            next_before = next, before = flux;
-            flux = slope > -1 && slope < 0.95 ? fmax((next - slope * flux) / (1 - slope), 0) : next;
-        }
-        for (size_t l = 0; l < frames; ++l) {
-            double frame_a, frame_c;
-            one_frame(b, places, l, flux - b->injected[k], w, &frame_a, &frame_c);
-            a += frame_a, c += frame_c;
-        }
-        sum_b = c + flux * a;
-        result[0] = (float)a, result[1] = (float)sum_b, result[2] = (float)flux;
+    for (size_t l = 0; l < frames; ++l) {
+        const double fy = places[l].fy, fx = places[l].fx;
+        CLV_TRY(derivative_at(b, fy, fx, step, 0, w->image[0], w->image[1]));
+        CLV_TRY(derivative_at(b, fy, fx, 0, step, w->image[0], w->image[2]));
+        memcpy(w->image[0], w->out + l * size * size, size * size * sizeof(float));
+        gather(b, k, l, w);
+        one_frame(b, w, sums + l * CLV_TRIAL_SUMS);
     }
     return CLV_OK;
 }
@@ -107,17 +132,23 @@ static clv_status one_trial(const clv_trials *b, size_t k, workspace *w, float *
 clv_status clv_trial_reference(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_trials *b = user;
-    const size_t frames = b->plan->in.frames, p = b->plan->pixels, size = b->plan->in.psf_size;
+    const size_t frames = b->plan->in.frames, p = b->plan->pixels, size = b->plan->in.psf_size,
+                 numbers = frames * CLV_TRIAL_SUMS, square = size * size;
     void *results;
-    CLV_TRY(clv_slot_result_create(slot, CLV_TRIAL_RESULT, 3 * count * sizeof(float), &results));
-    workspace w = { .spots = clv_alloc(frames * size * size, sizeof(float)),
+    CLV_TRY(
+        clv_slot_result_create(slot, CLV_TRIAL_RESULT, count * numbers * sizeof(float), &results));
+    workspace w = { .out = clv_alloc(2 * frames * square + 3 * square, sizeof(float)),
                     .q = clv_alloc(frames * p, sizeof(double)),
                     .matrix = clv_alloc(p * p, sizeof(double)) };
     clv_status status = CLV_OK;
-    if (!w.spots || !w.q || !w.matrix)
-        status = clv_fail(CLV_E_MEMORY, "paco: no memory for a trial");
+    if (!w.out || !w.q || !w.matrix) status = clv_fail(CLV_E_MEMORY, "paco: no memory for a trial");
+    if (!status) {
+        w.in = w.out + frames * square;
+        for (int i = 0; i < 3; ++i)
+            w.image[i] = w.in + (frames + (size_t)i) * square;
+    }
     for (size_t k = 0; k < count && !status; ++k)
-        status = one_trial(b, first + k, &w, (float *)results + 3 * k);
-    clv_free(w.spots), clv_free(w.q), clv_free(w.matrix);
+        status = one_trial(b, first + k, &w, (float *)results + k * numbers);
+    clv_free(w.out), clv_free(w.q), clv_free(w.matrix);
     return status;
 }

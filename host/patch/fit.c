@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gauss-Newton with Anderson's acceleration, each planet for itself, their trials in one batch. */
+#include "host/patch/fit.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double longest = 0.5; /* step in pixels */
+
+/* Inverse of a symmetric positive 3x3 or, with n = 1, of its first element. False: it has none. */
+static bool inverse(const double *A, int n, double *out)
+{
+    double l[9], column[3];
+    memset(out, 0, 9 * sizeof *out);
+    if (n == 1) {
+        out[0] = 1 / A[0];
+        return A[0] > 0 && isfinite(out[0]);
+    }
+    memcpy(l, A, sizeof l);
+    if (!clv_cholesky(l, 3)) return false;
+    double rows[3][3];
+    for (int i = 0; i < 3; ++i) { /* L^-1, column by column */
+        for (int k = 0; k < 3; ++k)
+            column[k] = i == k;
+        clv_forward_substitute(l, 3, column);
+        for (int k = 0; k < 3; ++k)
+            rows[k][i] = column[k];
+    }
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            for (int k = 0; k < 3; ++k)
+                out[3 * i + j] += rows[k][i] * rows[k][j];
+    return true;
+}
+
+/* The step of Gauss and Newton, and the errors. A planet's image changes by flux * dh/dx for a
+ * pixel, so that without flux there is no place. */
+static bool newton(clv_fit_planet *p, bool place)
+{
+    const double f = p->at.injected > 0 ? p->at.injected : p->at.flux;
+    const int n = place && f > 0 ? 3 : 1;
+    const double unit[3] = { 1, f, f };
+    double A[9], covariance[9], step[3];
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+            A[3 * i + j] = p->at.A[3 * i + j] * unit[i] * unit[j];
+    p->flux_err = p->x_err = p->y_err = NAN;
+    if (!isfinite(p->at.b) || !inverse(A, n, covariance)) return false;
+    double *errors[3] = { &p->flux_err, &p->x_err, &p->y_err };
+    for (int i = 0; i < 3; ++i) {
+        step[i] = 0;
+        for (int j = 0; j < n; ++j)
+            step[i] += covariance[3 * i + j] * p->at.c[j] * unit[j];
+        if (i < n) *errors[i] = sqrt(covariance[4 * i]);
+    }
+    const bool begins = p->last[0] == 0 && p->last[1] == 0 && p->last[2] == 0;
+    for (int i = 0; i < 3; ++i) {
+        if (begins) p->unit[i] = *errors[i];
+        p->step[i] = i < n && p->unit[i] > 0 ? step[i] / p->unit[i] : 0;
+    }
+    return true;
+}
+
+/* What earlier rounds say about the step that is really needed: with D_i the changes of the step and P_i those of the
+ * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). */
+static void quicken(const clv_fit_planet *p, double *move)
+{
+    memcpy(move, p->step, 3 * sizeof *move);
+    for (size_t use = p->known < 3 ? p->known : 3; use > 0; --use) {
+        double a[9], b[3], g[3];
+        for (size_t i = 0; i < 3; ++i) {
+            b[i] = p->step[i];
+            for (size_t k = 0; k < use; ++k)
+                a[i * use + k] = p->change[(p->known - 1 - k) % 3][i];
+        }
+        if (!clv_least_squares(a, 3, use, b, 1, g)) continue;
+        double size = 0, old = 0, next[3];
+        for (size_t i = 0; i < 3; ++i) {
+            next[i] = p->step[i];
+            for (size_t k = 0; k < use; ++k)
+                next[i] -= g[k] * (p->past[(p->known - 1 - k) % 3][i] +
+                                   p->change[(p->known - 1 - k) % 3][i]);
+            size += next[i] * next[i], old += p->step[i] * p->step[i];
+        }
+        if (!(size <= 400 * old)) continue; /* no number, or far beyond what is known */
+        memcpy(move, next, sizeof next);
+        return;
+    }
+}
+
+/* Applies a move within the limits; what was really done is noted. */
+static void apply(clv_fit_planet *p, double *move, bool place)
+{
+    place = place && p->unit[1] > 0 && p->unit[2] > 0;
+    double dx = place ? move[1] * p->unit[1] : 0, dy = place ? move[2] * p->unit[2] : 0;
+    const double length = hypot(dx, dy);
+    if (!isfinite(length)) dx = dy = 0;
+    if (length > longest) dx *= longest / length, dy *= longest / length;
+    const double far = hypot(p->at.x + dx - p->start_x, p->at.y + dy - p->start_y);
+    if (place && far > p->reach) {
+        const double keep = p->reach / far;
+        dx = (p->at.x + dx - p->start_x) * keep + p->start_x - p->at.x;
+        dy = (p->at.y + dy - p->start_y) * keep + p->start_y - p->at.y;
+    }
+    const double flux = fmax(p->at.flux + move[0] * p->unit[0], 0);
+    move[0] = (flux - p->at.flux) / p->unit[0];
+    move[1] = place ? dx / p->unit[1] : 0, move[2] = place ? dy / p->unit[2] : 0;
+    p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
+}
+
+/* One round's result; true when the planet is where it belongs. */
+static bool advance(clv_fit_planet *p, bool place, double tolerance)
+{
+    double before[3];
+    memcpy(before, p->step, sizeof before);
+    if (!newton(p, place)) return true;
+    const double still = fmax(fabs(p->step[0]), fmax(fabs(p->step[1]), fabs(p->step[2])));
+    if (p->last[0] != 0 || p->last[1] != 0 || p->last[2] != 0) {
+        for (int i = 0; i < 3; ++i) {
+            p->past[p->known % 3][i] = p->last[i];
+            p->change[p->known % 3][i] = p->step[i] - before[i];
+        }
+        ++p->known;
+    }
+    const bool nothing = p->at.flux <= 0 && p->step[0] <= 0;
+    if (still < tolerance || nothing) return true;
+    quicken(p, p->last);
+    apply(p, p->last, place);
+    return false;
+}
+
+clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count, size_t rounds,
+                       size_t warm, double tolerance)
+{
+    clv_trial *trials = clv_alloc(count + 1, sizeof *trials);
+    size_t *who = clv_alloc(count + 1, sizeof *who);
+    clv_status status =
+        trials && who ? CLV_OK : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu planets", count);
+    for (size_t k = 0; k < count; ++k) {
+        clv_fit_planet *p = &planets[k];
+        p->start_x = p->at.x, p->start_y = p->at.y, p->known = 0, p->settled = false;
+        memset(p->last, 0, sizeof p->last);
+    }
+    for (size_t round = 0; round < rounds + warm && !status; ++round) {
+        size_t n = 0;
+        for (size_t k = 0; k < count; ++k) {
+            clv_fit_planet *p = &planets[k];
+            if (round == warm && p->reach > 0) {
+                p->settled = false, p->known = 0;
+                memset(p->last, 0, sizeof p->last);
+            }
+            if (!p->settled) trials[n] = p->at, who[n++] = k;
+        }
+        if (!n && round >= warm) break;
+        status = clv_trials_run(fit->context, fit->plan, trials, n, fit->progress, fit->user,
+                                fit->report);
+        for (size_t i = 0; i < n && !status; ++i) {
+            clv_fit_planet *p = &planets[who[i]];
+            p->at = trials[i];
+            p->settled = advance(p, p->reach > 0 && round >= warm, tolerance);
+        }
+    }
+    clv_free(trials), clv_free(who);
+    return status;
+}
