@@ -11,9 +11,9 @@
 
 #define PI 3.14159265358979323846
 
-enum { RING = 24, LEAST_RING = 6, WARM = 4, MOST_ROUNDS = 40, RING_ROUNDS = 12 };
+enum { RING = 24, LEAST_RING = 6, WARM = 8, MOST_ROUNDS = 24, RING_ROUNDS = 10 };
 
-static const double tolerance = 0.03, ring_tolerance = 0.1; /* in errors of the likelihood */
+static const double tolerance = 0.03, ring_tolerance = 0.25; /* in errors of the likelihood */
 
 /* Planets like a companion on a circle about the star, away from all companions; returns how many. Where the circle
  * is too short for LEAST_RING of them, it is the smallest that has room. */

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double longest = 0.5; /* step in pixels */
+static const double longest = 0.5; /* move in pixels */
+static const double most = 30;     /* times the plain step */
 
 /* Inverse of a symmetric positive 3x3 or, with n = 1, of its first element. False: it has none. */
 static bool inverse(const double *A, int n, double *out)
@@ -67,10 +68,11 @@ static bool newton(clv_fit_planet *p, bool place)
 
 /* What earlier rounds say about the step that is really needed: with D_i the changes of the step and P_i those of the
  * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). */
-static void quicken(const clv_fit_planet *p, double *move)
+static void quicken(const clv_fit_planet *p, bool place, double *move)
 {
     memcpy(move, p->step, 3 * sizeof *move);
-    for (size_t use = p->known < 3 ? p->known : 3; use > 0; --use) {
+    const size_t unknowns = place ? 3 : 1;
+    for (size_t use = p->known < unknowns ? p->known : unknowns; use > 0; --use) {
         double a[9], b[3], g[3];
         for (size_t i = 0; i < 3; ++i) {
             b[i] = p->step[i];
@@ -78,15 +80,21 @@ static void quicken(const clv_fit_planet *p, double *move)
                 a[i * use + k] = p->change[(p->known - 1 - k) % 3][i];
         }
         if (!clv_least_squares(a, 3, use, b, 1, g)) continue;
-        double size = 0, old = 0, next[3];
+        double size = 0, old = 0, along = 0, next[3];
         for (size_t i = 0; i < 3; ++i) {
             next[i] = p->step[i];
             for (size_t k = 0; k < use; ++k)
                 next[i] -= g[k] * (p->past[(p->known - 1 - k) % 3][i] +
                                    p->change[(p->known - 1 - k) % 3][i]);
             size += next[i] * next[i], old += p->step[i] * p->step[i];
+            along += next[i] * p->step[i];
         }
-        if (!(size <= 400 * old)) continue; /* no number, or far beyond what is known */
+        if (!isfinite(size)) continue;
+        if (size > most * most * old) { /* far beyond what is known */
+            if (!(along > 0)) continue;
+            for (int i = 0; i < 3; ++i)
+                next[i] *= most * sqrt(old / size);
+        }
         memcpy(move, next, sizeof next);
         return;
     }
@@ -112,13 +120,23 @@ static void apply(clv_fit_planet *p, double *move, bool place)
     p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
 }
 
-/* One round's result; true when the planet is where it belongs. */
+/* The largest part of a move, in errors of this round. */
+static double largest(const clv_fit_planet *p, const double *move)
+{
+    const double errors[3] = { p->flux_err, p->x_err, p->y_err };
+    double highest = 0;
+    for (int i = 0; i < 3; ++i)
+        if (errors[i] > 0) highest = fmax(highest, fabs(move[i]) * p->unit[i] / errors[i]);
+    return highest;
+}
+
+/* One round's result; true when the planet is where it belongs. The plain step may be much shorter than the way that
+ * is left; the quickened one tells. */
 static bool advance(clv_fit_planet *p, bool place, double tolerance)
 {
-    double before[3];
+    double before[3], move[3];
     memcpy(before, p->step, sizeof before);
     if (!newton(p, place)) return true;
-    const double still = fmax(fabs(p->step[0]), fmax(fabs(p->step[1]), fabs(p->step[2])));
     if (p->last[0] != 0 || p->last[1] != 0 || p->last[2] != 0) {
         for (int i = 0; i < 3; ++i) {
             p->past[p->known % 3][i] = p->last[i];
@@ -126,9 +144,12 @@ static bool advance(clv_fit_planet *p, bool place, double tolerance)
         }
         ++p->known;
     }
-    const bool nothing = p->at.flux <= 0 && p->step[0] <= 0;
-    if (still < tolerance || nothing) return true;
-    quicken(p, p->last);
+    if (p->at.flux <= 0 && p->step[0] <= 0) return true;
+    quicken(p, place, move);
+    if (largest(p, move) < tolerance && largest(p, p->step) < tolerance &&
+        (p->known || largest(p, p->step) < 0.2 * tolerance))
+        return true;
+    memcpy(p->last, move, sizeof move);
     apply(p, p->last, place);
     return false;
 }

@@ -27,8 +27,8 @@ typedef struct clv_fit {
 } clv_fit;
 
 /* Solves h'C^-1 z = 0, and with `reach` (dh/dx)'C^-1 z = (dh/dy)'C^-1 z = 0, C and z being those of the data without
- * the planet: rounds of Gauss and Newton's step, quickened by the steps before (Anderson 1965). Ends when every step
- * is below `tolerance` times its error, or after `rounds`. The first `warm` rounds change the flux only. */
+ * the planet: rounds of Gauss and Newton's step, quickened by the steps before (Anderson 1965). Ends when what is
+ * left to go is below `tolerance` times the error, or after `rounds`. The first `warm` rounds change the flux only. */
 clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count, size_t rounds,
                        size_t warm, double tolerance);
 
