@@ -67,8 +67,8 @@ static bool newton(clv_fit_planet *p, bool place)
 }
 
 /* What earlier rounds say about the step that is really needed: with D_i the changes of the step and P_i those of the
- * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). */
-static void quicken(const clv_fit_planet *p, bool place, double *move)
+ * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). False: cut short. */
+static bool quicken(const clv_fit_planet *p, bool place, double *move)
 {
     memcpy(move, p->step, 3 * sizeof *move);
     const size_t unknowns = place ? 3 : 1;
@@ -96,8 +96,9 @@ static void quicken(const clv_fit_planet *p, bool place, double *move)
                 next[i] *= most * sqrt(old / size);
         }
         memcpy(move, next, sizeof next);
-        return;
+        return size <= most * most * old;
     }
+    return true;
 }
 
 /* Applies a move within the limits; what was really done is noted. */
@@ -114,7 +115,11 @@ static void apply(clv_fit_planet *p, double *move, bool place)
         dx = (p->at.x + dx - p->start_x) * keep + p->start_x - p->at.x;
         dy = (p->at.y + dy - p->start_y) * keep + p->start_y - p->at.y;
     }
-    const double flux = fmax(p->at.flux + move[0] * p->unit[0], 0);
+    double flux = p->at.flux + move[0] * p->unit[0];
+    if (!place && p->step[0] > 0) p->low = p->at.flux;
+    if (!place && p->step[0] < 0) p->high = p->at.flux;
+    if (!(flux > p->low && flux < p->high))
+        flux = isfinite(p->high) ? 0.5 * (p->low + p->high) : fmax(flux, p->low);
     move[0] = (flux - p->at.flux) / p->unit[0];
     move[1] = place ? dx / p->unit[1] : 0, move[2] = place ? dy / p->unit[2] : 0;
     p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
@@ -145,8 +150,8 @@ static bool advance(clv_fit_planet *p, bool place, double tolerance)
         ++p->known;
     }
     if (p->at.flux <= 0 && p->step[0] <= 0) return true;
-    quicken(p, place, move);
-    if (largest(p, move) < tolerance && largest(p, p->step) < tolerance &&
+    const bool whole = quicken(p, place, move);
+    if (whole && largest(p, move) < tolerance && largest(p, p->step) < tolerance &&
         (p->known || largest(p, p->step) < 0.2 * tolerance))
         return true;
     memcpy(p->last, move, sizeof move);
@@ -164,6 +169,7 @@ clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count
     for (size_t k = 0; k < count; ++k) {
         clv_fit_planet *p = &planets[k];
         p->start_x = p->at.x, p->start_y = p->at.y, p->known = 0, p->settled = false;
+        p->low = 0, p->high = INFINITY;
         memset(p->last, 0, sizeof p->last);
     }
     for (size_t round = 0; round < rounds + warm && !status; ++round) {
@@ -172,6 +178,7 @@ clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count
             clv_fit_planet *p = &planets[k];
             if (round == warm && p->reach > 0) {
                 p->settled = false, p->known = 0;
+                p->low = 0.25 * p->at.flux, p->high = 4 * (p->at.flux + p->flux_err);
                 memset(p->last, 0, sizeof p->last);
             }
             if (!p->settled) trials[n] = p->at, who[n++] = k;

@@ -14,6 +14,7 @@ typedef struct clv_fit_planet {
     double unit[3];                  /* of the following: the errors when the fit began */
     double past[3][3], change[3][3]; /* moves of earlier rounds, and what they did to the step */
     double last[3], step[3];
+    double low, high; /* fluxes between which the solution lies */
     size_t known;
     bool settled;
 } clv_fit_planet;

@@ -114,9 +114,8 @@ CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const fl
 
 /** A companion: place in the map and flux, with standard errors. */
 typedef struct clv_companion {
-    double x, y; /**< column and row, 0-based, between pixels */
-    double x_err,
-        y_err; /**< 0 where the place was given; NaN where the likelihood has no maximum */
+    double x, y;           /**< column and row, 0-based, between pixels */
+    double x_err, y_err;   /**< 0 where the place was given; NaN where there is no flux */
     double separation_px;  /**< from the centre */
     double position_angle; /**< atan2(-(x - cx), y - cy) in [0,360) degrees */
     double flux, flux_err; /**< in units of the PSF; NaN where a patch on the arc cannot be used */
@@ -132,13 +131,15 @@ typedef struct clv_companion {
  *
  * The flux of clv_paco's maps is too low, since the planet is part of the statistics that it is compared with. Here,
  * for a place (x, y), {take flux * h_t out of all frames t of each patch k(l); mean m, covariance C of what is left;
- * a, b with the untouched pixels; flux = max(b, 0) / a} is repeated until the flux changes by less than 0.1 %. The
- * place is the maximum of b / sqrt(a) on grids of nine trials, down to a spacing of 0.05 pixels, and a paraboloid
- * through them. All candidates and trials of a step are one batch on the context's devices.
+ * a, b with the untouched pixels; flux = max(b, 0) / a} is repeated until the flux changes by less than its error. The
+ * place is where, with the same m and C of the data without the planet, the likelihood of its image has no slope:
+ * sum_l (dh_l/dx)' C^-1 (r_l - m - flux h_l) = 0, and the same for y. Flux and place are found together (Gauss-Newton),
+ * all companions in one batch on the context's devices.
  *
- * Errors: planets of the flux found are hidden at up to 24 other angles of the same separation, in the cube without
- * all companions of this call; the scatter of their fluxes is flux_err. Errors of the place come from the curvature
- * of the likelihood, scaled by flux_err times sqrt(a). With fewer than 6 free angles: 1 / sqrt(a), unscaled.
+ * Errors: those of the likelihood, (J' C^-1 J)^-1 with J = (h, flux dh/dx, flux dh/dy), times a factor for the flux
+ * and one for the place. The factors come from planets of the flux found, hidden at up to 24 other angles of the same
+ * separation in the cube without all companions of this call: how far they come back from what was hidden, in units of
+ * their own errors. Where fewer than 6 fit in, the nearest larger separation takes their place.
  *
  * @param options      as for clv_paco; the PSF always moves between pixels (`psf_mode` does not matter).
  * @param fwhm_px      of the PSF.
@@ -147,8 +148,9 @@ typedef struct clv_companion {
  * @param report       may be NULL; the runs are added.
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
  *
- * Accuracy: flux and error within 1e-3 of the same in float64. Positions of companions with an S/N of 9 scattered by
- *           0.26 to 0.34 pixels (rms of 24 injections into a real sequence), 2.3 times what their errors say.
+ * Accuracy: flux within 1e-3 of the same in float64. 24 planets hidden in a real sequence at 20, 40 and 80 times 1 /
+ *           sqrt(a): place within 0.25, 0.13 and 0.065 pixels rms per axis with radius 4, 0.22, 0.11 and 0.055 with 5;
+ *           divided by the errors stated, places scatter by 1.1 and fluxes by 1.0 to 1.1.
  * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,
