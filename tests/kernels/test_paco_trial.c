@@ -75,6 +75,7 @@ static void compare(const char *where, const clv_trial *want, const clv_trial *g
 static void check(test_device *device)
 {
     for (size_t n = 0; n < CLV_LEN(cases); ++n) {
+        if (device->tiny && n != 1) continue; /* the smallest is enough for an interpreter */
         test_cube cube = test_cube_make(&cases[n].cube);
         const clv_paco_options options = { .size = sizeof options, .radius = cases[n].radius };
         const double unit = cases[n].cube.unit > 0 ? cases[n].cube.unit : 1;
