@@ -99,6 +99,18 @@ static void only_cards_that_still_hold_are_carried(void **state)
         clv_fits_card_carry(&cards, yes[i]);
     assert_int_equal(cards.count, CLV_LEN(yes));
 
+    const size_t before = cards.count; /* ESO's keywords are told apart by all of their words */
+    clv_fits_card_carry(&cards, "HIERARCH ESO DET DIT = 0.2 / seconds");
+    clv_fits_card_carry(&cards, "HIERARCH ESO DET NDIT = 300");
+    clv_fits_card_carry(&cards, "HIERARCH ESO DET DIT = 0.3");
+    clv_fits_card_carry(&cards, "HIERARCH other thing = 1");
+    assert_int_equal(cards.count, before + 2);
+    assert_string_equal(cards.items[before].text, "HIERARCH ESO DET DIT = 0.3");
+    cards.count = before;
+    clv_fits_card_history(&cards, "cleave paco cube.fits angles.fits");
+    assert_string_equal(cards.items[before].text, "HISTORY cleave paco cube.fits angles.fits");
+    cards.count = before;
+
     cards.rank = 3;
     clv_fits_card_carry(&cards, "CD3_1   = 1.0");
     clv_fits_card_carry(&cards, "CTYPE4  = 'x'");

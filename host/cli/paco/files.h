@@ -14,6 +14,7 @@ typedef struct paco_args {
     uint64_t radius, patch_area; /* radius 0: follows the FWHM */
     bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;
     bool contrast;
+    char *command_line;
     const char *contrast_radii;
     uint64_t contrast_injections;
     int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;

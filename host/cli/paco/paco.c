@@ -362,9 +362,9 @@ static int check_files(const paco_args *a, char **operands)
                            CLV_LEN(outputs));
 }
 
-static int run(int argc, char **argv)
+static int search(int argc, char **argv, char *line)
 {
-    paco_args a = { .threshold = 5 };
+    paco_args a = { .threshold = 5, .command_line = line };
     cli_option own[OWN_OPTIONS + 1], common[CLI_COMMON_OPTIONS + 1];
     make_table(&a, own);
     cli_common_table(&a.common, common);
@@ -408,6 +408,24 @@ static int run(int argc, char **argv)
     return code;
 }
 
+/* As it was given, for the headers of the maps. */
+static char *command_line(int argc, char **argv)
+{
+    clv_text line = { 0 };
+    clv_text_add(&line, "cleave");
+    for (int i = 0; i < argc; ++i)
+        clv_text_add(&line, " %s", argv[i]);
+    return line.data; /* NULL without memory */
+}
+
+static int run(int argc, char **argv)
+{
+    char *line = command_line(argc, argv); /* parsing moves the arguments */
+    const int code = line ? search(argc, argv, line)
+                          : cli_error(&cli_paco, CLI_FAILED, "no memory for the command line");
+    clv_free(line);
+    return code;
+}
 const cli_command cli_paco = {
     .name = "paco",
     .summary = "find exoplanets in an ADI sequence (patch covariances)",

@@ -14,6 +14,8 @@
 #include "host/io/pictures/map.h"
 #include "host/io/pictures/png.h"
 
+#include <cleave/version.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -83,6 +85,8 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
     clv_fits_card_double(cards, "FWHM", in->fwhm, "of the PSF [pixel]");
     clv_fits_card_double(cards, "CENX", cx + 1, "column of the star, 1-based");
     clv_fits_card_double(cards, "CENY", cy + 1, "row of the star, 1-based");
+    clv_fits_card_history(cards, "made by Cleave " CLV_VERSION_STRING " with the command:");
+    clv_fits_card_history(cards, a->command_line);
 }
 
 /* The files of the folder that are written so far: their digests go into the report, the last file, so that a

@@ -136,7 +136,7 @@ void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *va
     set_value(cards, key, text, comment);
 }
 
-void clv_fits_card_comment(clv_fits_cards *cards, const char *text)
+static void add_text(clv_fits_cards *cards, const char *key, const char *text)
 {
     char record[CARD + 1];
     do {
@@ -147,7 +147,7 @@ void clv_fits_card_comment(clv_fits_cards *cards, const char *text)
                 --length;
             if (!length) length = COMMENT;
         }
-        snprintf(record, sizeof record, "COMMENT %.*s", (int)length, text);
+        snprintf(record, sizeof record, "%s %.*s", key, (int)length, text);
         clv_fits_card *card = append(cards);
         if (card) fill(card, record, 0);
         text += length;
@@ -156,11 +156,21 @@ void clv_fits_card_comment(clv_fits_cards *cards, const char *text)
     } while (*text);
 }
 
+void clv_fits_card_comment(clv_fits_cards *cards, const char *text)
+{
+    add_text(cards, "COMMENT", text);
+}
+
+void clv_fits_card_history(clv_fits_cards *cards, const char *text)
+{
+    add_text(cards, "HISTORY", text);
+}
+
 /* '#' stands for the number of an axis, '*' for any number. */
 static const char *const carried[] = {
-    "OBJECT", "TELESCOP", "INSTRUME", "FILTER",  "DATE-OBS", "MJD-OBS", "TIMESYS", "EQUINOX",
-    "EPOCH",  "RADESYS",  "RADECSYS", "LONPOLE", "LATPOLE",  "CTYPE#",  "CRPIX#",  "CRVAL#",
-    "CDELT#", "CUNIT#",   "CROTA#",   "CD#_#",   "PC#_#",    "PV#_*",
+    "OBJECT", "TELESCOP", "INSTRUME", "FILTER",  "DATE-OBS", "MJD-OBS", "TIMESYS",  "EQUINOX",
+    "EPOCH",  "RADESYS",  "RADECSYS", "LONPOLE", "LATPOLE",  "CTYPE#",  "CRPIX#",   "CRVAL#",
+    "CDELT#", "CUNIT#",   "CROTA#",   "CD#_#",   "PC#_#",    "PV#_*",   "PIXSCALE",
 };
 
 static bool matches(const char *key, const char *pattern, unsigned char *axis)
@@ -180,10 +190,26 @@ static bool matches(const char *key, const char *pattern, unsigned char *axis)
     return *key == '\0';
 }
 
+/* The card with the same keyword: all up to the equals sign. */
+static clv_fits_card *find_hierarch(const clv_fits_cards *cards, const char *record)
+{
+    const size_t length = strcspn(record, "=");
+    for (size_t i = 0; i < cards->count; ++i)
+        if (strncmp(cards->items[i].text, record, length) == 0) return &cards->items[i];
+    return NULL;
+}
+
 void clv_fits_card_carry(clv_fits_cards *cards, const char *record)
 {
     char key[KEY + 1];
     key_of(record, key);
+    if (strncmp(record, "HIERARCH ESO ", 13) ==
+        0) { /* ESO's own keywords are longer than eight columns */
+        clv_fits_card *card = find_hierarch(cards, record);
+        if (!card) card = append(cards);
+        if (card) fill(card, record, 0);
+        return;
+    }
     for (size_t i = 0; i < CLV_LEN(carried); ++i) {
         unsigned char axis;
         if (!matches(key, carried[i], &axis)) continue;

@@ -31,8 +31,10 @@ void clv_fits_card_string(clv_fits_cards *cards, const char *key, const char *va
                           const char *comment);
 void clv_fits_card_comment(clv_fits_cards *cards, const char *text); /* as many cards as needed */
 
+void clv_fits_card_history(clv_fits_cards *cards, const char *text);
+
 /* Takes over an input's card when it still holds for a result: target, telescope, instrument,
- * time, world coordinates. Others are left out. */
+ * time, pixel scale, world coordinates, ESO's HIERARCH keywords. Others are left out. */
 void clv_fits_card_carry(clv_fits_cards *cards, const char *record);
 
 /* Forgets the world coordinates: those of another HDU do not hold for the image. */
