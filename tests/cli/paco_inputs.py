@@ -457,11 +457,11 @@ class Prepares(PacoCase):
         self.assertEqual((operation["frames"], operation["frames_rejected"], operation["pixels_mended"]), (49, 1, 1))
 
     def test_contrast_is_written(self):
-        self.companions("--contrast", "--contrast-radii", "10,15.5", "--contrast-injections", "6", "--psf-mode", "shift",
+        self.companions("--contrast", "--contrast-radii", "12", "--contrast-injections", "6", "--psf-mode", "shift",
                         "--pixel-scale", "20", "--star-flux", "1000", "--threshold", "4")
         with open(self.path("out/contrast.csv"), encoding="ascii") as file:
             rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
-        self.assertEqual([row["distance"] for row in rows], [10, 15.5])
+        self.assertEqual([row["distance"] for row in rows], [12])
         for row in rows: # vip-hci's columns, and more
             self.assertAlmostEqual(row["distance_arcsec"], 0.02 * row["distance"])
             self.assertAlmostEqual(row["sensitivity_student"], row["flux"] / 1000, delta=1e-8)
