@@ -105,9 +105,15 @@ def check_drivers():
     ask = ["--ids", "5,6", "-n", "1", "-v"]
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o700)
+        own = kit.environment(CLEAVE_CACHE_DIR=folder)
+        devices = json.loads(subprocess.run([CLEAVE, "probe", "--json"], capture_output=True, env=own,
+                                            timeout=600, check=True).stdout)["devices"]
+        if not any(d["usable"] and d["duplicate_of"] is not None for d in devices):
+            print("one driver has the cores: none to leave out")
+            return
         first, second, chosen = (subprocess.run(
             [CLEAVE, "generate", model, *ask, *more], capture_output=True, timeout=600, check=False,
-            env=dict(os.environ, CLEAVE_CACHE_DIR=folder)) for more in ([], [], ["--device", "all"]))
+            env=own) for more in ([], [], ["--device", "all"]))
     for what, done in (("first", first), ("second", second)):
         expect("%s run with all drivers" % what, (0, True), (done.returncode, b"is not loaded" in done.stderr))
     expect("devices chosen", (0, False), (chosen.returncode, b"is not loaded" in chosen.stderr))
@@ -150,7 +156,7 @@ with tempfile.TemporaryDirectory() as empty:
     place = kit.options_for(CLEAVE, PLATFORM, cache)
     for model_name, model_cases in GOLDENS.items():
         check_goldens(model_name, model_cases, place)
-if PLATFORM == "pocl" and len(os.listdir(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"))) > 1:
+if PLATFORM == "pocl":
     check_drivers()
 if PLATFORM == "reference":
     check_choices()
