@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_PATH = 4096, MOST_OUTPUTS = 16 };
+enum { MOST_PATH = 4096, MOST_OUTPUTS = CLI_MOST_OUTPUTS + 2 /* --report, --trace */ };
 
 /* Where a name leads. */
 typedef struct place {

@@ -17,6 +17,8 @@ typedef struct cli_file {
  * where they have the same name in the same folder. */
 bool cli_same_file(const char *a, const char *b);
 
+enum { CLI_MOST_OUTPUTS = 30 }; /* of a command, beside its report and trace */
+
 /* What is asked before anything is read or written, in this order:
  *  - is an input "-" that cannot be standard input?
  *  - would an output replace an input or another output? Only one may be standard output ("-"); devices and

@@ -138,8 +138,8 @@ def check_others():
                 "nowhere", "--report", report)
     goes_on("paco", "in.txt", "in.txt", "in.txt", "-o", "nowhere", "--report", "nowhere/others.json")
     spectra = ["specfit", "in.txt", "--library", "folder"]
-    refuses("-o: in.txt is what COADD reads", *spectra, "-o", "in.txt")
-    refuses("--models: in.txt is what COADD reads", *spectra, "-o", "new.csv", "--models", "in.txt")
+    refuses("-o: in.txt is what SPECTRA reads", *spectra, "-o", "in.txt")
+    refuses("--models: in.txt is what SPECTRA reads", *spectra, "-o", "new.csv", "--models", "in.txt")
     for option in "--targets-file", "--redshifts":
         refuses("-o: val.txt is what %s reads" % option, *spectra, option, "val.txt", "-o",
                 "val.txt")

@@ -85,7 +85,7 @@ static void a_folder_is_read(void **state)
     const clv_model_config *c = clv_model_get_config(m);
     assert_true(c->width == 8 && c->heads == 2 && c->layers == 2 && c->ffn == 12);
     assert_true(c->vocabulary == 20 && c->positions == 16 && c->types == 2 && c->eps == 1e-12f);
-    assert_true(c->act == CLV_ACTIVATION_GELU && c->pooling == CLV_MODEL_MEAN && c->normalize);
+    assert_true(c->act == CLV_ACTIVATION_GELU && c->pooling == CLV_MODEL_MEAN && !c->normalize);
     assert_int_equal(c->max_length, 16);
     expect_same_weights(m, want);
     const clv_model_weights *w = clv_model_get_weights(m);
@@ -144,30 +144,39 @@ static void sentence_transformers_files_are_obeyed(void **state)
 }
 
 /* What sentence-transformers would put before every text. */
-static void a_default_prompt_is_told(void **state)
+static void prompts_are_known_by_name(void **state)
 {
     (void)state;
     static const struct {
-        const char *text;
-        bool told;
+        const char *text, *fallback, *named;
     } cases[] = {
         { "{\"prompts\": {\"q\": \"query: \", \"d\": \"\"}, \"default_prompt_name\": \"q\"}",
-          true },
-        { "{\"prompts\": {\"q\": \"query: \", \"d\": \"\"}, \"default_prompt_name\": \"d\"}",
-          false },
-        { "{\"prompts\": {\"q\": \"query: \"}, \"default_prompt_name\": null}", false },
-        { "{\"default_prompt_name\": \"q\"}", false },
-        { "{}", false }
+          "query: ", "query: " },
+        { "{\"prompts\": {\"q\": \"query: \", \"d\": \"\"}, \"default_prompt_name\": \"d\"}", "",
+          "query: " },
+        { "{\"prompts\": {\"q\": \"query: \"}, \"default_prompt_name\": null}", "", "query: " },
+        { "{}", "", NULL }
     };
-    const char *folder = make("prompts");
+    const char *folder = make("prompts"), *prompt;
     clv_model *m;
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         put(folder, "config_sentence_transformers.json", cases[i].text);
-        test_listen();
         EXPECT_OK(clv_model_open(folder, &m));
-        assert_int_equal(cases[i].told, strstr(test_heard(), "the prompt \"query: \"") != NULL);
+        EXPECT_OK(clv_model_prompt(m, NULL, &prompt));
+        assert_string_equal(prompt, cases[i].fallback);
+        EXPECT_OK(clv_model_prompt(m, "q", &prompt));
+        if (cases[i].named)
+            assert_string_equal(prompt, cases[i].named);
+        else
+            assert_null(prompt);
+        EXPECT_OK(clv_model_prompt(m, "other", &prompt));
+        assert_null(prompt);
         clv_model_close(m);
     }
+    put(folder, "config_sentence_transformers.json", "{\"default_prompt_name\": \"q\"}");
+    EXPECT_FAIL(CLV_E_FORMAT, "there is no prompt of that name", clv_model_open(folder, &m));
+    put(folder, "config_sentence_transformers.json", "{\"prompts\": {\"q\": [1]}}");
+    EXPECT_FAIL(CLV_E_FORMAT, "the prompt \"q\" is", clv_model_open(folder, &m));
 }
 
 static void wrong_configurations_are_named(void **state)
@@ -453,7 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_is_read),
         cmocka_unit_test(sentence_transformers_files_are_obeyed),
-        cmocka_unit_test(a_default_prompt_is_told),
+        cmocka_unit_test(prompts_are_known_by_name),
         cmocka_unit_test(wrong_configurations_are_named),
         cmocka_unit_test(other_names_and_types_are_taken),
         cmocka_unit_test(narrow_weights_are_widened_and_the_pooler_may_be_missing),

@@ -96,6 +96,11 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     return cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
 
 
+def limits(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any]) -> NDArray[np.void]:
+    result: cleave.ContrastResult = cleave.contrast(cube, angles, psf, [8.0], injections=24)
+    return result.curve
+
+
 def stars(folder: str, arm: cleave.SpectraArm, spectra: list[dict[str, Any]]) -> list[str]:
     library: cleave.SpectraLibrary = cleave.SpectraLibrary.load(folder)
     library = cleave.SpectraLibrary([arm], np.zeros((1, 4)))

@@ -356,6 +356,7 @@ static int check_files(const paco_args *a, char **operands)
                                 { "ANGLES", operands[1], NULL },
                                 { "PSF", operands[2], NULL } };
     cli_file outputs[CLV_LEN(maps)];
+    _Static_assert(CLV_LEN(maps) <= CLI_MOST_OUTPUTS, "more outputs than are compared");
     for (size_t i = 0; i < CLV_LEN(maps); ++i)
         outputs[i] = (cli_file){ "-o", maps[i][a->format], a->output, 0 };
     return cli_check_files(&cli_paco, &a->common, inputs, CLV_LEN(inputs), outputs,
