@@ -27,7 +27,7 @@ static bool is_better(const char *name, const char *old)
 
 static void find_columns(const clv_fits_hdu *hdu, table *t)
 {
-    char key[16], name[NAME];
+    char key[24], name[NAME];
     *t = (table){ 0 };
     for (int i = 1; i <= MOST_COLUMNS; ++i) {
         snprintf(key, sizeof key, "TTYPE%d", i);
