@@ -22,9 +22,9 @@ clv_verdict clv_verdict_judge(const clv_probe_report *report, size_t icd,
  * the one to use (primary). NULL: there is none, or the driver has a device of its own. Pure; after clv_decide. */
 const char *clv_verdict_repeats(const clv_probe_report *report, size_t icd);
 
-/* What is on record about a listed driver; `repeats` is what clv_verdict_repeats said, "" for NULL. It holds until the driver's .icd file or library (size,
- * time), the loader, the kernel or a variable that drivers read changes, or the machine starts
- * anew; a bad one for an hour at most, since what it lacked may have been installed. */
+/* What is on record about a listed driver; `repeats` is what clv_verdict_repeats said, "" for NULL. It holds until the
+ * driver's .icd file or library (size, time), the loader, the kernel or a variable that drivers read changes, or the
+ * machine starts anew; a bad one for an hour at most, since what it lacked may have been installed. */
 clv_verdict clv_verdict_recall(const clv_probe_report *report, size_t icd,
                                char reason[CLV_VERDICT_REASON], char repeats[CLV_VERDICT_LIBRARY]);
 

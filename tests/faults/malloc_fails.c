@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library for LD_PRELOAD: the k-th malloc of a process fails, k from CLEAVE_FAIL_MALLOC, and how many there
- * were goes to the file CLEAVE_COUNT_MALLOCS. Processes that this one starts are left alone. */
+ * were goes to the file CLEAVE_COUNT_MALLOCS. Processes that this one starts are left alone, and so is hwloc: its
+ * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or signal 11). */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,9 +21,11 @@ static unsigned long fails; /* 0: none */
 static atomic_bool counts;
 static const char *result;
 
+static _Thread_local bool in_hwloc;
+
 static bool refused(void)
 {
-    if (!atomic_load(&counts)) return false;
+    if (!atomic_load(&counts) || in_hwloc) return false;
     return atomic_fetch_add(&taken, 1) + 1 == fails;
 }
 
@@ -75,4 +79,28 @@ int posix_memalign(void **out, size_t alignment, size_t bytes)
     if (!memory) return ENOMEM;
     *out = memory;
     return 0;
+}
+
+/* The function of hwloc with that name, during which nothing fails. */
+static int let_hwloc(const char *name, void *topology)
+{
+    int (*function)(void *);
+    *(void **)&function = dlsym(RTLD_NEXT, name);
+    in_hwloc = true;
+    const int result_of_it = function ? function(topology) : -1;
+    in_hwloc = false;
+    return result_of_it;
+}
+
+int hwloc_topology_init(void *topology);
+int hwloc_topology_load(void *topology);
+
+int hwloc_topology_init(void *topology)
+{
+    return let_hwloc("hwloc_topology_init", topology);
+}
+
+int hwloc_topology_load(void *topology)
+{
+    return let_hwloc("hwloc_topology_load", topology);
 }

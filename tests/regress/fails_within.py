@@ -26,23 +26,13 @@ DONE = {"runs": 0, "right": 0, "errors": 0}
 
 
 def prepare():
-    kit.same("demo", kit.run("demo", "-q", "-o", "made", "--mode", "reference").returncode, 0)
-    kit.movie(frames=8, size=48)
+    lines_of = kit.small_commands(text_embed.make_model, 8, 48)
     rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 9 * (i // 5) + t % 3, 9 * (i % 5)) for t in range(9) for i in range(25)]
     kit.write("many.csv", "\n".join(rows) + "\n")
-    text_embed.make_model("model")
-    kit.write("texts.txt", "the cats run\n12 and 12\n")
-    kit.write("train.tsv", "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n")
-    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
-    return {"paco": ["paco", *inputs, "-q", "--radius", "3", "-o", "out"],
-            "blobs": ["blobs", "movie.npy", "-q", "-o", "out/spots.csv"],
-            "link": ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"],
-            "specfit": ["specfit", "made/specfit-coadd.fits", "--library", "made/specfit-library", "-q",
-                        "-o", "out/stars.csv"],
-            "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
-            "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"],
-            "generate": ["generate", os.path.join(DATA, "generate/tiny/tiny-legacy.gguf"), "--prompt", "the",
-                         "-n", "4", "--temperature", "0", "-q"]}
+    lines_of["link"] = ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"]
+    lines_of["generate"] = ["generate", os.path.join(DATA, "generate/tiny/tiny-legacy.gguf"), "--prompt", "the",
+                            "-n", "4", "--temperature", "0", "-q"]
+    return lines_of
 
 
 def clean():

@@ -37,6 +37,23 @@ def commands():
     return [row.split()[0] for row in rows]
 
 
+def small_commands(make_model, frames, size):
+    """{name: arguments} of five commands that write into the folder "out", and their inputs; make_model is that of
+    tests/cli/text_embed.py, frames and size are those of the movie."""
+    same("demo", run("demo", "-q", "-o", "made", "--mode", "reference").returncode, 0)
+    movie(frames=frames, size=size)
+    make_model("model")
+    write("texts.txt", "the cats run\n12 and 12\n")
+    write("train.tsv", "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n")
+    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
+    return {"paco": ["paco", *inputs, "-q", "--radius", "3", "-o", "out"],
+            "blobs": ["blobs", "movie.npy", "-q", "-o", "out/spots.csv"],
+            "specfit": ["specfit", "made/specfit-coadd.fits", "--library", "made/specfit-library", "-q",
+                        "-o", "out/stars.csv"],
+            "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
+            "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"]}
+
+
 def without_drivers(**variables):
     return dict(PLAIN, **variables)
 

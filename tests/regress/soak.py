@@ -20,21 +20,6 @@ CACHE = kit.ENVIRONMENT["CLEAVE_CACHE_DIR"]
 LEAST, FIRST = 20.0, 3  # a run below so many seconds is never slow; rounds that set the pace
 
 
-def prepare():
-    kit.same("demo", kit.run("demo", "-q", "-o", "made", "--mode", "reference").returncode, 0)
-    kit.movie(frames=40, size=64)
-    text_embed.make_model("model")
-    kit.write("texts.txt", "the cats run\n12 and 12\n")
-    kit.write("train.tsv", "the cats run\ta\n12 and 12\tb\nrunning cats\ta\nthe 12\tb\n")
-    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
-    return {"paco": ["paco", *inputs, "-q", "--radius", "3", "-o", "out"],
-            "blobs": ["blobs", "movie.npy", "-q", "-o", "out/spots.csv"],
-            "specfit": ["specfit", "made/specfit-coadd.fits", "--library", "made/specfit-library", "-q",
-                        "-o", "out/stars.csv"],
-            "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
-            "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"]}
-
-
 def kept_bytes():
     return sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(CACHE) for name in names)
 
@@ -58,7 +43,7 @@ def one_run(told, line, environment, first, times):
         kit.wrong("%s: took %.1f s, at first %.1f s" % (told, took, pace))
 
 
-lines, first, times, sizes, rounds, runs = prepare(), {}, {}, [], 0, 0
+lines, first, times, sizes, rounds, runs = kit.small_commands(text_embed.make_model, 40, 64), {}, {}, [], 0, 0
 end = time.monotonic() + SECONDS
 while time.monotonic() < end or rounds < 3:
     for name, line in lines.items():

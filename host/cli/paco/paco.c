@@ -416,6 +416,7 @@ static char *command_line(int argc, char **argv)
     clv_text_add(&line, "cleave");
     for (int i = 0; i < argc; ++i)
         clv_text_add(&line, " %s", argv[i]);
+    if (line.failed) clv_text_clear(&line);
     return line.data; /* NULL without memory */
 }
 

@@ -186,28 +186,41 @@ static clv_status read_numbers(clv_fits_source *source, int column, clv_type typ
     return error ? clv_fits_error(source->path, "read a column", error) : CLV_OK;
 }
 
+typedef struct table_column {
+    int number, of; /* from 1, 0: the current HDU has no such column; CFITSIO's type */
+    LONGLONG rows, repeat;
+} table_column;
+
+static clv_status find_column(clv_fits_source *source, const char *name_of_it, table_column *c)
+{
+    int error = 0, kind = ANY_HDU;
+    char name[FLEN_VALUE];
+    *c = (table_column){ 0 };
+    clv_copy_string(name, sizeof name, name_of_it);
+    fits_get_hdu_type(source->file, &kind, &error);
+    if (kind == IMAGE_HDU || fits_get_colnum(source->file, CASEINSEN, name, &c->number, &error)) {
+        fits_clear_errmsg();
+        c->number = 0;
+        return CLV_OK;
+    }
+    CLV_TRY(clv_fits_count_rows(source, &c->rows));
+    fits_get_coltypell(source->file, c->number, &c->of, &c->repeat, NULL, &error);
+    return error ? clv_fits_error(source->path, "read the table's header", error) : CLV_OK;
+}
+
 /* *found is false when the current HDU has no such column, or one of another kind. */
 static clv_status read_column(clv_fits_source *source, const char *column, clv_type type,
                               clv_file_array *array, bool *found)
 {
-    int error = 0, number = 0, kind = ANY_HDU, of = 0;
-    LONGLONG rows = 0, repeat = 0;
-    char name[FLEN_VALUE];
+    table_column c;
     *found = false;
-    clv_copy_string(name, sizeof name, column);
-    fits_get_hdu_type(source->file, &kind, &error);
-    if (kind == IMAGE_HDU || fits_get_colnum(source->file, CASEINSEN, name, &number, &error)) {
-        fits_clear_errmsg();
-        return CLV_OK;
-    }
-    CLV_TRY(clv_fits_count_rows(source, &rows));
-    fits_get_coltypell(source->file, number, &of, &repeat, NULL, &error);
-    if (error) return clv_fits_error(source->path, "read the table's header", error);
-    if ((type == CLV_U8) != (of == TSTRING) || of < 0 || (of != TSTRING && repeat != 1))
+    CLV_TRY(find_column(source, column, &c));
+    if (!c.number) return CLV_OK;
+    if ((type == CLV_U8) != (c.of == TSTRING) || c.of < 0 || (c.of != TSTRING && c.repeat != 1))
         return CLV_OK;
     *found = true;
-    return type == CLV_U8 ? read_texts(source, number, (size_t)rows, array)
-                          : read_numbers(source, number, type, (size_t)rows, array);
+    return type == CLV_U8 ? read_texts(source, c.number, (size_t)c.rows, array)
+                          : read_numbers(source, c.number, type, (size_t)c.rows, array);
 }
 
 /* ---- cells of any table ---------------------------------------------------------------------- */
@@ -230,32 +243,24 @@ static clv_status read_logicals(clv_fits_source *source, int column, size_t coun
 static clv_status read_cells(clv_fits_source *source, const char *column, clv_file_array *array,
                              bool *found)
 {
-    int error = 0, number = 0, kind = ANY_HDU, of = 0, any;
-    LONGLONG rows = 0, repeat = 0;
-    char name[FLEN_VALUE];
+    int error = 0, any;
     double nan64 = NAN;
+    table_column c;
     *found = false;
-    clv_copy_string(name, sizeof name, column);
-    fits_get_hdu_type(source->file, &kind, &error);
-    if (kind == IMAGE_HDU || fits_get_colnum(source->file, CASEINSEN, name, &number, &error)) {
-        fits_clear_errmsg();
+    CLV_TRY(find_column(source, column, &c));
+    if (!c.number) return CLV_OK;
+    if ((c.of != TLOGICAL && !numbers_in(source->file, c.number)) || c.repeat < 1 ||
+        (c.repeat > 1 && c.rows != 1))
         return CLV_OK;
-    }
-    CLV_TRY(clv_fits_count_rows(source, &rows));
-    fits_get_coltypell(source->file, number, &of, &repeat, NULL, &error);
-    if (error) return clv_fits_error(source->path, "read the table's header", error);
-    if ((of != TLOGICAL && !numbers_in(source->file, number)) || repeat < 1 ||
-        (repeat > 1 && rows != 1))
-        return CLV_OK;
-    const size_t count = (size_t)(rows > 1 ? rows : rows * repeat);
+    const size_t count = (size_t)(c.rows > 1 ? c.rows : c.rows * c.repeat);
     if (count > (uint64_t)source->file->Fptr->filesize)
         return clv_fail(CLV_E_FORMAT, "%s: truncated inside a row of %zu numbers", source->path,
                         count);
     CLV_TRY(clv_file_array_create(array, source->path, CLV_F64, 1, &count));
     *found = true;
-    if (of == TLOGICAL) return read_logicals(source, number, count, array->data);
+    if (c.of == TLOGICAL) return read_logicals(source, c.number, count, array->data);
     if (count)
-        fits_read_col(source->file, TDOUBLE, number, 1, 1, (LONGLONG)count, &nan64, array->data,
+        fits_read_col(source->file, TDOUBLE, c.number, 1, 1, (LONGLONG)count, &nan64, array->data,
                       &any, &error);
     return error ? clv_fits_error(source->path, "read a column", error) : CLV_OK;
 }
