@@ -102,7 +102,7 @@ static char between(const clv_lines *l)
 static void name_record(const clv_lines *l, char what[320])
 {
     snprintf(what, 320, "%.280s: %s %llu", l->path, is_table(l) ? "row" : "line",
-             (unsigned long long)(l->first + l->count));
+             (unsigned long long)(l->first + l->count + l->blank));
 }
 
 /* Appends the text of a record to `decoded`, behind the prefix. */
@@ -122,7 +122,10 @@ static clv_status decode(clv_lines *l, const char *text, size_t length)
 
 static clv_status add(clv_lines *l, const char *text, size_t length)
 {
-    if (l->kind != CLV_LINES_PLAIN && clv_record_blank(text, length)) return CLV_OK;
+    if (l->kind != CLV_LINES_PLAIN && clv_record_blank(text, length)) {
+        l->blank += l->kind == CLV_LINES_JSON;
+        return CLV_OK;
+    }
     if (l->kind == CLV_LINES_PLAIN && !pick(l->column, &text, &length))
         return clv_fail(CLV_E_FORMAT, "%s: line %llu has no column %zu", l->path,
                         (unsigned long long)(l->first + l->count), l->column);
@@ -201,6 +204,7 @@ clv_status clv_lines_choose(clv_lines *l, clv_lines_kind kind, const char *name,
         first = l->start;
         CLV_TRY(next_record(l, &text, &length));
         if (!text) return CLV_OK;
+        l->blank += kind == CLV_LINES_JSON && clv_record_blank(text, length);
     } while (clv_record_blank(text, length));
     const bool header = is_table(l) && !column;
     char what[320];

@@ -36,6 +36,7 @@ typedef struct clv_lines {
 
     /* the reader's own */
     clv_lines_kind kind;
+    uint64_t blank; /* JSON lines that were skipped */
     clv_text field,
         decoded; /* which member or column; texts that are not as they lie in the file */
     int descriptor;
