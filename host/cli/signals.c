@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
+/* These end the command as if nothing caught them, but for the temporary files. */
+static const int swift[] = { SIGQUIT, SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF };
 static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 500000 } };
 
 static volatile sig_atomic_t catching, interrupts, saving;
@@ -63,8 +65,13 @@ void cli_watch_signals(void)
     for (size_t i = 0; i < CLV_LEN(caught); ++i)
         if (sigaction(caught[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
             sigaction(caught[i], &act, NULL);
+    act.sa_handler = end_by;
+    for (size_t i = 0; i < CLV_LEN(swift); ++i)
+        if (sigaction(swift[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+            sigaction(swift[i], &act, NULL);
     act.sa_handler = on_timer;
     sigaction(SIGALRM, &act, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* who writes is told: EFBIG */
 }
 
 void cli_catch_interrupts(void)
@@ -98,4 +105,8 @@ void cli_leave_signals(void)
     for (size_t i = 0; i < CLV_LEN(caught); ++i)
         if (sigaction(caught[i], NULL, &was) == 0 && was.sa_handler == on_signal)
             sigaction(caught[i], &plain, NULL);
+    for (size_t i = 0; i < CLV_LEN(swift); ++i)
+        if (sigaction(swift[i], NULL, &was) == 0 && was.sa_handler == end_by)
+            sigaction(swift[i], &plain, NULL);
+    sigaction(SIGXFSZ, &plain, NULL);
 }

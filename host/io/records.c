@@ -89,49 +89,60 @@ bool clv_record_blank(const char *text, size_t length)
 
 /* ---- which field ------------------------------------------------------------------------------- */
 
-/* Names that a record has. `get` gives name `i`, NULL behind the last. */
-typedef const char *name_of(const void *record, size_t i);
-
-static clv_status choose(const char *what, const char *kind, const char *option, name_of *get,
-                         const void *record, const char *name, size_t *place)
-{
-    size_t count = 0, same = 0;
-    for (const char *n; (n = get(record, count)); ++count)
-        if (name && strcmp(n, name) == 0) {
-            if (!same++) *place = count;
-        }
-    if (same == 1) return CLV_OK;
-    if (!name && count == 1) {
-        *place = 0;
-        return CLV_OK;
-    }
-    for (size_t u = 0; !name && u < CLV_LEN(usual); ++u)
-        for (size_t i = 0; i < count; ++i)
-            if (strcmp(get(record, i), usual[u]) == 0) {
-                *place = i;
-                return CLV_OK;
-            }
-    char list[SHOWN] = "";
-    for (size_t i = 0, used = 0; i < count && used < sizeof list; ++i)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.60s\"", i ? ", " : "",
-                                 get(record, i));
-    if (!name)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: which %s holds the texts? It has %s; choose with %s NAME", what, kind,
-                        count ? list : "none", option);
-    return clv_fail(CLV_E_FORMAT, "%s: %s \"%.100s\" is %s; there are %s", what, kind, name,
-                    same ? "there more than once" : "missing", count ? list : "none");
-}
-
+/* Names that a record has, in its order. */
 typedef struct names {
     char **items;
     size_t count, room;
 } names;
 
-static const char *name_in_list(const void *record, size_t i)
+static void clear_names(names *n)
 {
-    const names *n = record;
-    return i < n->count ? n->items[i] : NULL;
+    for (size_t i = 0; i < n->count; ++i)
+        clv_free(n->items[i]);
+    clv_free(n->items);
+}
+
+static clv_status add_name(const char *what, names *n, const char *name)
+{
+    char *copy = clv_strdup(name);
+    if (copy && clv_reserve(&n->items, &n->room, n->count + 1, sizeof *n->items)) {
+        n->items[n->count++] = copy;
+        return CLV_OK;
+    }
+    clv_free(copy);
+    return clv_fail(CLV_E_MEMORY, "%s: no memory for its names", what);
+}
+
+static clv_status choose(const char *what, const char *kind, const char *option, const names *n,
+                         const char *name, size_t *place)
+{
+    size_t same = 0;
+    for (size_t i = 0; name && i < n->count; ++i)
+        if (strcmp(n->items[i], name) == 0) {
+            if (!same++) *place = i;
+        }
+    if (same == 1) return CLV_OK;
+    if (!name && n->count == 1) {
+        *place = 0;
+        return CLV_OK;
+    }
+    for (size_t u = 0; !name && u < CLV_LEN(usual); ++u)
+        for (size_t i = 0; i < n->count; ++i)
+            if (strcmp(n->items[i], usual[u]) == 0) {
+                *place = i;
+                return CLV_OK;
+            }
+    char list[SHOWN] = "";
+    for (size_t i = 0, used = 0; i < n->count && used < sizeof list; ++i)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.60s\"", i ? ", " : "",
+                                 n->items[i]);
+    const char *there = n->count ? list : "none";
+    if (!name)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: which %s holds the texts? It has %s; choose with %s NAME", what, kind,
+                        there, option);
+    return clv_fail(CLV_E_FORMAT, "%s: %s \"%.100s\" is %s; there are %s", what, kind, name,
+                    same ? "there more than once" : "missing", there);
 }
 
 clv_status clv_record_find(const char *what, char between, const char *text, size_t length,
@@ -143,51 +154,40 @@ clv_status clv_record_find(const char *what, char between, const char *text, siz
     if (count > MOST_FIELDS)
         return clv_fail(CLV_E_FORMAT, "%s: %zu columns, expected at most %d", what, count,
                         MOST_FIELDS);
-    for (size_t i = 0; i < count && !status; ++i) {
+    length = without_return(text, length);
+    size_t at = 0;
+    for (bool more = true; more && !status;) {
         clv_text one = { 0 };
-        clv_record_field(between, text, length, i, &one);
-        char *copy = clv_strdup(clv_text_get(&one));
-        if (one.failed || !copy || !clv_reserve(&n.items, &n.room, n.count + 1, sizeof *n.items)) {
-            status = clv_fail(CLV_E_MEMORY, "%s: no memory for its header", what);
-            clv_free(copy);
-        } else {
-            n.items[n.count++] = copy;
-        }
+        more = next_field(between, text, length, &at, &one);
+        status = one.failed ? clv_fail(CLV_E_MEMORY, "%s: no memory for its header", what)
+                            : add_name(what, &n, clv_text_get(&one));
         clv_text_clear(&one);
     }
-    if (!status) status = choose(what, "column", "--column", name_in_list, &n, name, column);
+    if (!status) status = choose(what, "column", "--column", &n, name, column);
     if (!status) clv_text_add(found, "%s", n.items[*column]);
-    for (size_t i = 0; i < n.count; ++i)
-        clv_free(n.items[i]);
-    clv_free(n.items);
+    clear_names(&n);
     return status;
 }
 
 /* ---- JSON lines -------------------------------------------------------------------------------- */
 
-/* Of an object: the members that are strings. */
-static const char *name_of_member(const void *record, size_t i)
-{
-    const char *key = NULL;
-    size_t at = 0;
-    while ((key = clv_json_next_key(record, key)))
-        if (clv_json_is_string(clv_json_get(record, key)) && at++ == i) return key;
-    return NULL;
-}
-
 clv_status clv_record_find_json(const char *what, const char *text, size_t length, const char *name,
                                 clv_text *found)
 {
     clv_json *root = NULL;
+    names n = { 0 };
     size_t place = 0;
     CLV_TRY(clv_json_parse(what, text, length, &root));
-    clv_status status =
-        clv_json_is_object(root)
-            ? choose(what, "member", "--field", name_of_member, root, name, &place)
-            : clv_fail(CLV_E_FORMAT, "%s: no object; expected {\"text\": \"...\"} in every line",
-                       what);
-    if (!status) clv_text_add(found, "%s", name_of_member(root, place));
+    clv_status status = CLV_OK;
+    if (!clv_json_is_object(root))
+        status = clv_fail(CLV_E_FORMAT, "%s: no object; expected {\"text\": \"...\"} in every line",
+                          what);
+    for (const char *key = NULL; !status && (key = clv_json_next_key(root, key));)
+        if (clv_json_is_string(clv_json_get(root, key))) status = add_name(what, &n, key);
+    if (!status) status = choose(what, "member", "--field", &n, name, &place);
+    if (!status) clv_text_add(found, "%s", n.items[place]);
     if (!status && found->failed) status = clv_fail(CLV_E_MEMORY, "%s: no memory", what);
+    clear_names(&n);
     clv_json_free(root);
     return status;
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory a file may take when it is unpacked. */
-#define _GNU_SOURCE
 #include "host/io/room.h"
 
-#include "base/alloc.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 static _Atomic uint64_t chosen;
 
@@ -19,27 +15,9 @@ void clv_io_set_room(uint64_t bytes)
     chosen = bytes;
 }
 
-/* Kilobytes behind "MemAvailable:"; 0: unknown. */
-static uint64_t available_kilobytes(void)
-{
-    char line[128];
-    unsigned long long found = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &found) == 1) break;
-    if (file) fclose(file);
-    return found;
-}
-
 uint64_t clv_io_room(void)
 {
-    struct rlimit limit;
-    if (chosen) return chosen;
-    uint64_t room = available_kilobytes() * 1024;
-    if (!room) room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        room = CLV_MIN(room, (uint64_t)limit.rlim_cur);
-    return room / 2;
+    return chosen ? chosen : clv_memory_free() / 2;
 }
 
 clv_status clv_io_need(const char *path, const char *what, uint64_t bytes)

@@ -4,9 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/options.h"
-#include "base/log.h"
 #include "base/folder.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
 
 #include <cleave/tensors.h>
 
@@ -172,8 +174,13 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
             return clv_fail(CLV_E_MEMORY, "%s: weights larger than any memory", path);
     }
     size_t bytes;
-    if (!clv_size_mul(total, sizeof(float), &bytes) || !(m->block = clv_alloc_pages(bytes)))
-        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights", path, total);
+    const uint64_t there = clv_memory_free() + clv_memory_swap();
+    if (!clv_size_mul(total, sizeof(float), &bytes) || bytes > there ||
+        !(m->block = clv_alloc_pages(bytes))) {
+        char free_now[16];
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu weights of 4 bytes: %s are free", path,
+                        total, clv_format_bytes(there, free_now));
+    }
     m->block_count = total;
     for (size_t i = 0; i < count; ++i) {
         clv_weights_at(&m->config, &m->weights, m->layers, i, &w);

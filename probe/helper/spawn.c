@@ -67,7 +67,7 @@ static int spawn(const clv_child *child, const int write_ends[STREAMS], pid_t *p
     sigemptyset(&none);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE), sigaddset(&defaults, SIGTERM), sigaddset(&defaults, SIGINT);
-    sigaddset(&defaults, SIGCHLD);
+    sigaddset(&defaults, SIGCHLD), sigaddset(&defaults, SIGXFSZ);
     int error = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     for (int i = 0; !error && i < STREAMS; ++i)
         error = posix_spawn_file_actions_adddup2(&files, write_ends[i], numbers[i]);

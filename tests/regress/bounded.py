@@ -8,14 +8,20 @@
 - A TIFF file of many pages was cut at some limit of the library, and ImageJ's and OME's headers that promise 2e9 or
   1e24 planes were taken as one plane, without a word.
 - A FIFO as config.json of a model, or in the place of a cached file, hung for ever.
+- A line of JSON with many members, or a header with many columns, was walked once for each of them.
+- Pages of a TIFF file that share one list of strips made libtiff read the list once for each page.
+- A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is nothing but a hole, were made room
+  for, whatever --mem-limit or the machine.
 
 usage: bounded.py CLEAVE CLI_TESTS"""
 import gzip
+import json
 import os
 import resource
 import struct
 import sys
 import time
+import zlib
 
 import kit
 
@@ -117,8 +123,6 @@ def check_tiff():
 
 
 def check_fifos():
-    text_embed.make_model("model")
-    kit.write("texts.txt", "the cats\n")
     for name in "config.json", "tokenizer.json":
         os.rename("model/" + name, "kept.json")
         os.mkfifo("model/" + name)
@@ -151,6 +155,109 @@ def check_fifos():
         kit.wrong("a FIFO in the cache hangs")
 
 
+def check_records():
+    embed = ["-o", "v.npy", "--mode", "reference", "-q"]
+    members = ", ".join('"key%d": "x"' % i for i in range(60000))
+    kit.write("many.jsonl", '{%s, "text": "the cats"}\n' % members)
+    columns = ",".join("c%d" % i for i in range(4000))
+    kit.write("many.csv", "x" * 900000 + "," + columns + ",text\n" + "1," * 4001 + "the cats\n")
+    for name in "many.jsonl", "many.csv":
+        started = time.monotonic()
+        kit.expect(0, None, "embed", "model", "-i", name, *embed)
+        if time.monotonic() - started > 10:
+            kit.wrong("%s took %.0f s" % (name, time.monotonic() - started))
+
+
+def shared_strips(name, pages, strips):
+    """Every page has the same list of strips, one a row."""
+    tags = [(256, 4, 1, 1), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, strips, 8),
+            (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, strips, 8 + 4 * strips)]
+    page = 2 + 12 * len(tags) + 4
+    first = 8 + 8 * strips
+    body = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    with open(name, "wb") as file:
+        file.write(b"II*\0" + struct.pack("<I", first) + struct.pack("<I", 8) * strips + struct.pack("<I", 1) * strips)
+        for i in range(pages):
+            file.write(body + struct.pack("<I", first + (i + 1) * page if i + 1 < pages else 0))
+    return name
+
+
+def check_shared():
+    kit.expect(2, "describe themselves with", "blobs", shared_strips("shared.tif", 4000, 100000), "-o", "spots.csv",
+               "--mode", "reference")
+    # few pages may do so
+    kit.expect(0, None, "blobs", shared_strips("few.tif", 3, 100), "-o", "spots.csv", "--mode", "reference", "-q")
+
+
+def huge_frame(name, size):
+    """One strip a row, of the same few bytes: zeros, packed by deflate."""
+    row = zlib.compress(bytes(size), 9)
+    tags = [(256, 4, 1, size), (257, 4, 1, size), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1), (273, 4, size, 8),
+            (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, size, 8 + 4 * size)]
+    at = 8 + 8 * size
+    page = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4)
+    return kit.write(name, b"II*\0" + struct.pack("<I", at) + struct.pack("<I", at + len(page)) * size +
+                     struct.pack("<I", len(row)) * size + page + row)
+
+
+def check_frames():
+    before = peak()
+    name = huge_frame("huge.tif", 60000)
+    kit.expect(1, "for one frame it takes 3.6 GB", "blobs", name, "-o", "spots.csv", "--mode", "reference",
+               "--mem-limit", "1G")
+    if peak() - before > 200 * MIB:
+        kit.wrong("a frame of 3.6 GB took %d MiB in spite of the limit" % ((peak() - before) >> 20))
+
+
+def check_holes():
+    """550 GB of weights in a file that takes no place."""
+    width, rows = 1 << 14, 1 << 23
+    text_embed.make_model("hole", hidden_size=width, vocab_size=rows, num_attention_heads=4, intermediate_size=64)
+    sizes = {"embeddings.word_embeddings.weight": [rows, width]}
+    with open("hole/config.json", encoding="utf-8") as file:
+        config = json.load(file)
+    for part, shape in (("embeddings.position_embeddings.weight", [config["max_position_embeddings"], width]),
+                        ("embeddings.token_type_embeddings.weight", [config.get("type_vocab_size", 2), width]),
+                        ("embeddings.LayerNorm.weight", [width]), ("embeddings.LayerNorm.bias", [width])):
+        sizes[part] = shape
+    for layer in range(config["num_hidden_layers"]):
+        for part in "query", "key", "value":
+            sizes["encoder.layer.%d.attention.self.%s.weight" % (layer, part)] = [width, width]
+            sizes["encoder.layer.%d.attention.self.%s.bias" % (layer, part)] = [width]
+        for part, shape in (("attention.output.dense.weight", [width, width]), ("attention.output.dense.bias", [width]),
+                            ("attention.output.LayerNorm.weight", [width]),
+                            ("attention.output.LayerNorm.bias", [width]),
+                            ("intermediate.dense.weight", [64, width]), ("intermediate.dense.bias", [64]),
+                            ("output.dense.weight", [width, 64]), ("output.dense.bias", [width]),
+                            ("output.LayerNorm.weight", [width]), ("output.LayerNorm.bias", [width])):
+            sizes["encoder.layer.%d.%s" % (layer, part)] = shape
+    head, at = {}, 0
+    for part, shape in sizes.items():
+        count = 4
+        for extent in shape:
+            count *= extent
+        head[part] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + count]}
+        at += count
+    text = json.dumps(head).encode()
+    with open("hole/model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        try:
+            file.truncate(8 + len(text) + at)
+        except OSError:
+            print("SKIPPED: this file system has no files of %d GB" % (at >> 30))
+            return
+    before = peak()
+    kit.expect(1, "are free", "embed", "hole", "-i", "texts.txt", "-o", "v.npy", "--mode", "reference", timeout=60)
+    if peak() - before > 500 * MIB:
+        kit.wrong("a hole took %d MiB" % ((peak() - before) >> 20))
+
+
+text_embed.make_model("model")
+kit.write("texts.txt", "the cats\n")
+check_records()
+check_shared()
+check_frames()
+check_holes()
 check_gzip()
 check_link()
 check_tiff()

@@ -48,13 +48,6 @@ def kept(pattern="**/*"):
     return sorted(path for path in found if "tempfile_" not in path and not path.endswith(".lock"))
 
 
-def damages(data):
-    yield "empty", b""
-    yield "cut", data[:len(data) // 2]
-    yield "changed", data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 0x40]) + data[len(data) // 2 + 1:]
-    yield "zeros", bytes(len(data))
-
-
 def restore(saved):
     shutil.rmtree(CACHE)
     shutil.copytree(saved, CACHE)
@@ -82,7 +75,7 @@ def check_damage(wanted):
             data = file.read()
         if not data:
             continue
-        for what, bent in damages(data) if EVERY else list(damages(data))[cases % 2::2]:
+        for what, bent in kernels_kit.bent(data) if EVERY else list(kernels_kit.bent(data))[cases % 2::2]:
             mode = os.stat(path).st_mode
             with open(path, "wb") as file:
                 file.write(bent)

@@ -9,14 +9,27 @@ import kit
 
 def pocl_alone():
     """An environment whose loader is shown PoCL's .icd file and no other; None: it is not here."""
+    return alone("pocl", "PoCL")
+
+
+def alone(word, name):
+    """The same for the driver whose .icd file has that word in its text or name."""
     folders = [os.environ.get("OCL_ICD_VENDORS", ""), "/etc/OpenCL/vendors"]
     for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(folder, "*.icd")))]:
         with open(path, encoding="utf-8") as file:
-            if "pocl" in file.read():
+            if word in (file.read() + os.path.basename(path)).lower():
                 os.makedirs("vendors", exist_ok=True)
                 shutil.copy(path, "vendors")
                 kept = {name: value for name, value in kit.ENVIRONMENT.items()
                         if name not in ("POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR")}
                 return dict(kept, OCL_ICD_VENDORS=os.path.abspath("vendors"))
-    print("SKIPPED: PoCL is not here")
+    print("SKIPPED: %s is not here" % name)
     return None
+
+
+def bent(data):
+    """The ways in which a kept file is damaged."""
+    yield "empty", b""
+    yield "cut", data[:len(data) // 2]
+    yield "changed", data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 0x40]) + data[len(data) // 2 + 1:]
+    yield "zeros", bytes(len(data))

@@ -5,6 +5,7 @@
 SIGINT and SIGHUP that the parent ignores (nohup, a job behind `&`) were caught; SIGHUP left temporary files and
 folders; a cancel could take 9 seconds, and for ever where a kernel does not end (tests/faults/test_job_held.c)."""
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -85,6 +86,37 @@ def ignored():
         probe(number, [number], None)
 
 
+def swift():
+    """Every other signal that ends a process and can be caught: as by default, but without a temporary."""
+    for number in (signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU, signal.SIGUSR1, signal.SIGUSR2, signal.SIGVTALRM,
+                   signal.SIGPROF):
+        process = start()
+        wait_for_temporary(process)
+        process.send_signal(number)
+        ends(process, number.name, (-number,))
+    # a stop is no end
+    process = start()
+    wait_for_temporary(process)
+    process.send_signal(signal.SIGTSTP)
+    time.sleep(0.3)
+    kit.same("stopped, not ended", process.poll(), None)
+    process.send_signal(signal.SIGCONT)
+    process.wait(120)
+    kit.same("stopped and continued: exit code", process.returncode, 0)
+    os.remove("out/spots.csv")
+
+
+def file_size():
+    """A limit of file sizes is an error, not an end by SIGXFSZ."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    done = kit.run(*LINE, environment=HERE, preexec_fn=limit)
+    kit.same("file size: exit code", done.returncode, 1)
+    if b"File too large" not in done.stderr:
+        kit.wrong("a limit of file sizes is not told: %r" % done.stderr)
+    kit.same("file size: what stays", os.listdir("out"), [])
+
+
 def probe(number, ignores, code):
     """A helper waits for a driver's library that comes from a pipe and says nothing: for 3 s at most."""
     environment = dict(kit.ENVIRONMENT, TMPDIR=os.path.abspath("temporary"), CLEAVE_CACHE="0")
@@ -107,6 +139,8 @@ def slow_driver():
 
 
 cancelled()
+swift()
+file_size()
 if slow_driver():
     ignored()
     for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:

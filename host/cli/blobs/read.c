@@ -83,9 +83,11 @@ clv_status blobs_reader_start(clv_movie *movie, size_t first, size_t last, size_
     r->movie = movie, r->next = first, r->last = last, r->frames = frames;
     r->frame_bytes = f->height * f->width * clv_type_size(f->type);
     bool ok = clv_mutex_init(&r->lock) && clv_cond_init(&r->changed);
-    for (size_t i = 0; i < BLOCKS; ++i) {
-        r->blocks[i].pixels = clv_alloc_pages(frames * r->frame_bytes);
-        ok = ok && r->blocks[i].pixels;
+    size_t bytes = 0;
+    ok = ok && clv_size_mul(frames, r->frame_bytes, &bytes);
+    for (size_t i = 0; ok && i < BLOCKS; ++i) {
+        r->blocks[i].pixels = clv_alloc_pages(bytes);
+        ok = r->blocks[i].pixels != NULL;
     }
     r->started = ok && clv_thread_start(&r->thread, "cleave-read", read_all, r);
     if (!r->started) {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/io/room.h"
 #include "host/io/stream.h"
 
 #include <string.h>
@@ -66,6 +67,7 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
     if (!status && (!plane || !movie->facts.frames))
         status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
+    if (!status) status = clv_io_need(path, "for one frame", movie->frame_bytes);
     if (status) {
         clv_movie_close(movie);
         return status;

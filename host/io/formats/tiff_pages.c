@@ -19,13 +19,19 @@
 #include <unistd.h>
 
 enum {
-    MOST_PAGES = 1000000,     /* libtiff 4.5 finds none where there are more than 2^20 */
+    MOST_PAGES = 1000000, /* libtiff 4.5 finds none where there are more than 2^20 */
+    MOST_ENTRIES = 65536, /* tags of a page */
+    MOST_STRIPS =
+        1000000, /* libtiff makes room for no more than this where a page's tags hold fewer */
+    FREE_BYTES = 1 << 30, /* of directories, whatever the length of the file: a second of work */
     MOST_PROMISED = 999999999 /* planes along an axis, and images */
 };
 
 typedef struct walker {
     clv_input input;
     bool big_endian, big;
+    unsigned char *entries; /* of one page */
+    size_t room;
 } walker;
 
 static bool at(const walker *w, uint64_t offset, unsigned char *out, size_t length)
@@ -67,13 +73,42 @@ static bool seen_before(const clv_tiff_chain *chain, uint64_t highest, uint64_t 
     return found;
 }
 
+/* Bytes that libtiff reads and makes room for when it comes to a page, of which the tags lie in w->entries: pages may
+ * share them, so that a small file makes much work. */
+static uint64_t bytes_of_page(const walker *w, size_t count)
+{
+    static const unsigned char sizes[] = {
+        0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8
+    };
+    enum { WIDTH = 256, HEIGHT = 257, ROWS_PER_STRIP = 278, TILE_WIDTH = 322, TILE_HEIGHT = 323 };
+    const size_t entry = w->big ? 20 : 12, word = w->big ? 8 : 4;
+    uint64_t all = count * entry;
+    double width = 0, height = 0, rows = 0, tile_width = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const unsigned char *e = w->entries + i * entry;
+        const uint64_t tag = number(w, e, 2), type = number(w, e + 2, 2),
+                       n = number(w, e + 4, word);
+        const size_t size = type < CLV_LEN(sizes) ? sizes[type] : 0;
+        const double value = size && size <= word ? (double)number(w, e + 4 + word, size) : 0;
+        if (tag == WIDTH) width = value;
+        if (tag == HEIGHT) height = value;
+        if (tag == ROWS_PER_STRIP || tag == TILE_HEIGHT) rows = value;
+        if (tag == TILE_WIDTH) tile_width = value;
+        all += CLV_MIN(n, w->input.length) *
+               size; /* libtiff reads nothing that does not fit into the file */
+    }
+    const double strips =
+        (rows >= 1 ? ceil(height / rows) : 1) * (tile_width >= 1 ? ceil(width / tile_width) : 1);
+    return all + 16 * (uint64_t)CLV_MIN(strips, (double)MOST_STRIPS);
+}
+
 static clv_status follow(walker *w, clv_tiff_chain *chain)
 {
     unsigned char bytes[16];
     const size_t head = w->big ? 16 : 8, entry = w->big ? 20 : 12, word = w->big ? 8 : 4;
     const size_t counter = w->big ? 8 : 2;
     size_t room = 0, backwards = 0;
-    uint64_t highest = 0;
+    uint64_t highest = 0, work = 0;
     if (w->input.length < head || !at(w, 0, bytes, head))
         return clv_fail(CLV_E_FORMAT, "%s: a TIFF header and nothing else", w->input.path);
     uint64_t offset = number(w, bytes + head - word, word);
@@ -91,11 +126,25 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
             return CLV_OK;
         }
         const uint64_t entries = number(w, bytes, counter);
-        if (!entries || entries > 65536 ||
+        if (!entries || entries > MOST_ENTRIES) {
+            chain->damage = "a page's directory is damaged";
+            return CLV_OK;
+        }
+        if (!clv_reserve(&w->entries, &w->room, (size_t)entries * entry, 1))
+            return clv_fail(CLV_E_MEMORY, "%s: no memory for a page's directory", w->input.path);
+        if (!at(w, offset + counter, w->entries, (size_t)entries * entry) ||
             !at(w, offset + counter + entries * entry, bytes, word)) {
             chain->damage = "truncated: it ends inside a page's directory";
             return CLV_OK;
         }
+        work += bytes_of_page(w, (size_t)entries);
+        if (work > FREE_BYTES && work / 4 > w->input.length)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: the first %zu pages describe themselves with %llu bytes, in a "
+                            "file of %llu: it is "
+                            "damaged, or made to do damage",
+                            w->input.path, chain->count + 1, (unsigned long long)work,
+                            (unsigned long long)w->input.length);
         if (chain->count == MOST_PAGES)
             return clv_fail(CLV_E_FORMAT,
                             "%s: has more than %d pages, and no more can be read; split it, or "
@@ -126,6 +175,7 @@ clv_status clv_tiff_follow(const char *path, clv_tiff_chain *chain)
         status = follow(&w, chain);
     }
     clv_input_close(&w.input);
+    clv_free(w.entries);
     if (!status && !chain->count)
         status = clv_fail(CLV_E_FORMAT, "%s: %s", path,
                           chain->damage ? chain->damage : "a TIFF file without a page");

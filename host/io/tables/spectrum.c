@@ -5,10 +5,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/io/stream.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -91,29 +90,27 @@ static clv_status read_fits(const char *path, clv_one_spectrum *out)
     return status;
 }
 
-/* 1: FITS, perhaps compressed by gzip; 0: something else; negative: cannot be read. */
-static int is_fits(const char *path)
+/* Whether it is FITS, perhaps compressed by gzip, or something else. A pipe is refused: it cannot be read twice. */
+static clv_status is_fits(const char *path, bool *fits)
 {
     unsigned char head[6] = { 0 };
-    FILE *file = fopen(path, "rbe");
-    if (!file) return -1;
-    const size_t n = fread(head, 1, sizeof head, file);
-    fclose(file);
-    return (n == sizeof head && memcmp(head, "SIMPLE", 6) == 0) ||
-           (head[0] == 0x1F && head[1] == 0x8B);
+    clv_input input;
+    CLV_TRY(clv_input_open(&input, path));
+    const clv_status status =
+        clv_input_read(&input, head, (size_t)CLV_MIN(input.length, (uint64_t)sizeof head));
+    clv_input_close(&input);
+    *fits = memcmp(head, "SIMPLE", 6) == 0 || (head[0] == 0x1F && head[1] == 0x8B);
+    return status;
 }
 
 clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out)
 {
-    const int fits = is_fits(path);
+    bool fits = false;
     *out = (clv_one_spectrum){
         .barycentric = NAN, .ra = NAN, .dec = NAN, .target = -1, .plate = -1, .mjd = -1, .fiber = -1
     };
-    if (fits < 0) {
-        *out = (clv_one_spectrum){ 0 };
-        return clv_fail(CLV_E_IO, "%s: %s", path, strerror(errno));
-    }
-    const clv_status status = fits ? read_fits(path, out) : clv_spectrum_read_text(path, out);
+    clv_status status = is_fits(path, &fits);
+    if (!status) status = fits ? read_fits(path, out) : clv_spectrum_read_text(path, out);
     if (status) clv_one_spectrum_clear(out);
     return status;
 }

@@ -6,7 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/quant.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <sched.h>
@@ -34,15 +36,35 @@ void clv_lm_plain_free(clv_lm_plain *p)
     clv_free(p);
 }
 
+static size_t bytes_of(const clv_lm_tensor *t)
+{
+    return t->rows * (t->rows == 1 ? t->columns * sizeof(float) : clv_lm_row_bytes(t));
+}
+
 static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsigned char **out)
 {
     if (!t->name || *out) return CLV_OK;
-    const size_t bytes =
-        t->rows * (t->rows == 1 ? t->columns * sizeof(float) : clv_lm_row_bytes(t));
-    *out = clv_alloc(bytes, 1);
+    *out = clv_alloc(bytes_of(t), 1);
     if (!*out) return clv_fail(CLV_E_MEMORY, "%s: no memory for its weights", m->path);
     return t->rows == 1 ? clv_lm_read_vector(m, t, (float *)(void *)*out)
                         : clv_lm_read(m, t, 0, t->rows, *out);
+}
+
+/* A file may be long and hold nothing but a hole: told before memory is filled with it. */
+static clv_status check_room(const clv_lm_model *m, const clv_lm_plain *p)
+{
+    const uint64_t there = clv_memory_free() + clv_memory_swap();
+    double needed = 0;
+    for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
+        if (m->top[i].name && !p->top[i]) needed += (double)bytes_of(&m->top[i]);
+    for (size_t k = 0; k < m->config.layers; ++k)
+        for (size_t i = CLV_LM_MODEL_ROLES; i < CLV_LM_ROLES; ++i)
+            if (m->layers[k][i].name && !p->layers[k][i])
+                needed += (double)bytes_of(&m->layers[k][i]);
+    if (needed <= (double)there) return CLV_OK;
+    char free_now[16];
+    return clv_fail(CLV_E_MEMORY, "%s: its weights take %.3g bytes, but %s of memory are free",
+                    m->path, needed, clv_format_bytes(there, free_now));
 }
 
 static clv_status read_all(clv_language *l)
@@ -52,6 +74,7 @@ static clv_status read_all(clv_language *l)
     if (!p) p = l->plain = clv_zalloc(1, sizeof *p);
     if (p && !p->layers) p->layers = clv_zalloc(m->config.layers + 1, sizeof *p->layers);
     if (!p || !p->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    CLV_TRY(check_room(m, p));
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         CLV_TRY(read_one(m, &m->top[i], &p->top[i]));
     for (size_t k = 0; k < m->config.layers; ++k)
