@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which lines and branches of the source ran, per room of ARCHITECTURE.md's map.
+
+usage: coverage.py BUILD [--worst N] [--missing PATH] [--no-bars]
+       coverage.py --self-test
+
+BUILD is a folder of the preset `coverage` in which tests have run. Exit code 1: fewer than 92 % of all lines or 82 % of
+all branches ran, or fewer than 85 % or 75 % of a room. --worst N: the N files with most branches that did not run.
+--missing PATH: the lines of a file that did not run, or whose branches did not.
+
+A line or branch counts as run when it ran in one of the programs that contain it. Counted are the C sources of the
+library and the command, compiled without optimization and without assertions; no line and no branch is left out, also
+not those that only run when memory ends. Kernels are not: PoCL compiles them. What a process ran that a signal ended
+is lost.
+"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOMS = ("base", "probe", "runtime/record", "runtime/device", "runtime/program", "runtime/job/balance", "runtime/job",
+         "runtime/offload", "runtime/blas", "runtime/context", "host/array", "host/patch", "host/blob", "host/track",
+         "host/spectra", "host/model", "host/tokenizer", "host/chat", "host/transformer", "host/io",
+         "host/synthetic", "host/cli", "host/selftest", "host/demo", "bench/command")
+ALL, ROOM = (92, 82), (85, 75)  # per cent of lines, of branches
+
+
+def room_of(path):
+    fitting = [room for room in ROOMS if path.startswith(room + "/")]
+    return max(fitting, key=len) if fitting else None
+
+
+def read(path):
+    """What gcov says of one object file."""
+    done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", path], check=False,
+                          capture_output=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
+
+
+def add(files, report):
+    """Merges a report of gcov into {path: {line: [count, [count of each branch]]}}."""
+    for file in report["files"]:
+        path = os.path.relpath(os.path.join(report["current_working_directory"], file["file"]), ROOT)
+        if room_of(path) is None:
+            continue
+        lines = files.setdefault(path, {})
+        seen = {}
+        for line in file["lines"]:
+            number = line["line_number"]
+            here = lines.setdefault(number, [0, []])
+            here[0] += line["count"]
+            begin = seen.get(number, 0)  # a line may be in several functions
+            for index, branch in enumerate(line["branches"], begin):
+                if index == len(here[1]):
+                    here[1].append(0)
+                here[1][index] += branch["count"]
+            seen[number] = begin + len(line["branches"])
+
+
+def collect(build):
+    found = [os.path.join(place, name) for place, _, names in os.walk(build) for name in names
+             if name.endswith(".gcda")]
+    files = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for reports in pool.map(read, found):
+            for report in reports:
+                add(files, report)
+    return files
+
+
+def count(lines):
+    """[lines that ran, lines, branches that ran, branches]"""
+    branches = [taken for _, each in lines.values() for taken in each]
+    return [sum(ran > 0 for ran, _ in lines.values()), len(lines), sum(b > 0 for b in branches), len(branches)]
+
+
+def share(part, whole):
+    return 100.0 * part / whole if whole else 100.0
+
+
+def judge(name, counts, bars):
+    """A row of the table, and whether it reaches the bars."""
+    shares = share(counts[0], counts[1]), share(counts[2], counts[3])
+    good = shares[0] >= bars[0] and shares[1] >= bars[1]
+    row = "%-22s %6d %6.1f %%   %6d %6.1f %%" % (name, counts[1], shares[0], counts[3], shares[1])
+    return row + ("" if good else "   below %d / %d" % bars), good
+
+
+def table(files):
+    print("%-22s %6s %8s   %6s %8s" % ("room", "lines", "ran", "branches", "ran"))
+    whole, good = [0] * 4, True
+    for room in ROOMS:
+        counts = [0] * 4
+        for path, lines in files.items():
+            if room_of(path) == room:
+                counts = [a + b for a, b in zip(counts, count(lines))]
+        whole = [a + b for a, b in zip(whole, counts)]
+        row, fits = judge(room, counts, ROOM)
+        good = good and fits and counts[1] > 0
+        print(row)
+    row, fits = judge("all", whole, ALL)
+    print(row)
+    return good and fits
+
+
+def worst(files, number):
+    rows = sorted(((c[3] - c[2], c[1] - c[0], path) for path, c in ((p, count(l)) for p, l in files.items())),
+                  reverse=True)
+    for branches, lines, path in rows[:number]:
+        print("%5d branches %5d lines did not run: %s" % (branches, lines, path))
+
+
+def missing(files, path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        text = file.read().splitlines()
+    for number, (ran, branches) in sorted(files[path].items()):
+        if not ran or 0 in branches:
+            print("%5d %-9s %s" % (number, "not run" if not ran else "%d of %d" % (
+                sum(b > 0 for b in branches), len(branches)), text[number - 1]))
+
+
+def self_test():
+    def report(*counts):
+        return {"current_working_directory": ROOT, "files": [
+            {"file": "base/a.c", "lines": [{"line_number": i, "count": n, "branches": [
+                {"count": n}, {"count": 0}]} for i, n in enumerate(counts)]},
+            {"file": "tests/b.c", "lines": []}]}
+    files = {}
+    add(files, report(1, 0, 0))
+    add(files, report(0, 1, 0))
+    assert list(files) == ["base/a.c"] and count(files["base/a.c"]) == [2, 3, 2, 6], files
+    assert room_of("runtime/job/balance/x.c") == "runtime/job/balance" and room_of("runtime/job/x.c") == "runtime/job"
+    assert room_of("cl/x.h") is None
+    assert judge("x", [92, 100, 82, 100], ALL)[1] and not judge("x", [91, 100, 82, 100], ALL)[1]
+    assert not judge("x", [92, 100, 81, 100], ALL)[1] and judge("x", [0, 0, 0, 0], ALL)[1]
+    with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
+        text = file.read()
+    for room in ROOMS:
+        if room != "bench/command":
+            assert "| `%s/` |" % room in text, room
+
+
+def main(arguments):
+    if "--self-test" in arguments:
+        self_test()
+        return 0
+    files = collect(arguments[0])
+    if "--missing" in arguments:
+        missing(files, arguments[arguments.index("--missing") + 1])
+        return 0
+    if "--worst" in arguments:
+        worst(files, int(arguments[arguments.index("--worst") + 1]))
+    good = table(files)
+    return 0 if good or "--no-bars" in arguments else 1
+
+
+sys.exit(main(sys.argv[1:]))
