@@ -2,11 +2,13 @@
 if(NOT Python3_Interpreter_FOUND)
     return()
 endif()
-foreach(name tokenize embed finetune classify)
-    cleave_cli_test(${name} QUICK text_${name}.py)
+cleave_cli_test(tokenize QUICK text_tokenize.py)
+foreach(name embed finetune classify) # kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
+    cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
-foreach(platform pocl intel mesa reference)
-    cleave_cli_test(generate_${platform} QUICK text_generate.py ${platform})
+cleave_cli_test(generate_pocl BRIEF text_generate.py pocl)
+foreach(platform intel mesa reference)
+    cleave_cli_test(generate_${platform} FULL text_generate.py ${platform})
 endforeach()
 
 # No command writes over what it reads.

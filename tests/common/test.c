@@ -122,6 +122,11 @@ static void remove_temp_dir(void)
     if (getpid() == temp_owner) nftw(temp_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+bool test_brief(void)
+{
+    return getenv("CLEAVE_TEST_BRIEF") != NULL;
+}
+
 const char *test_temp_dir(void)
 {
     if (*temp_dir) return temp_dir;

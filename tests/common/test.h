@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ int test_group(const char *name, const struct CMUnitTest *tests, size_t count,
 /* Clears up what tests that failed left behind, while everything is still there: exit() is too late
  * for drivers. One function. */
 void test_at_end(void (*clear_up)(void));
+
+/* True in the quick tier of a test that is declared BRIEF (tests/CMakeLists.txt): one case of each kind is enough. */
+bool test_brief(void);
 
 /* Exit code 77 with the reason on stdout: the runner shows it as skipped. */
 void test_skip_all(const char *reason) __attribute__((noreturn));

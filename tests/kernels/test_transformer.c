@@ -171,6 +171,8 @@ static void check_attentions(test_device *device)
                                         .keys = k.shape[2],
                                         .width = q.shape[3],
                                         .causal = golden_number(name, "causal", 0) != 0 };
+        if (test_brief() && s.width != 64)
+            continue; /* each width is a program that drivers compile */
         float *o = clv_alloc(q.count, sizeof *o);
         assert_non_null(o);
         EXPECT_OK(clv_attention_f32(device->context, &s, q.f32, k.f32, golden_get(name, "v").f32,
