@@ -2,12 +2,15 @@
 /* JSON values on jansson, which only this file includes. A clv_json is a json_t in disguise. */
 #include "base/json.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +25,66 @@ static clv_json *wrap(json_t *value)
     return (clv_json *)value;
 }
 
-/* Something was not added to a tree of this thread, for want of memory: no text is made of it. */
-static _Thread_local bool lost;
+/* ---- want of memory ------------------------------------------------------------------------------ */
+
+/* Objects and arrays that something could not be added to: no text is made of a tree that has one. Past its
+ * room the list counts on, and is never empty again: then no text is made of any tree. */
+enum { MOST_LACKING = 64 };
+static struct {
+    clv_mutex lock;
+    atomic_size_t count;
+    const json_t *at[MOST_LACKING]; /* the first of them; each once */
+} lacking = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Where it stands in the list; the lock is held. */
+static size_t place_of(const json_t *node)
+{
+    const size_t count = CLV_MIN(atomic_load(&lacking.count), (size_t)MOST_LACKING);
+    size_t i = 0;
+    while (i < count && lacking.at[i] != node)
+        ++i;
+    return i < count ? i : SIZE_MAX;
+}
+
+static void note_lack(const json_t *node)
+{
+    if (!node) return; /* a tree without a root has no text in any case */
+    pthread_mutex_lock(&lacking.lock);
+    const size_t count = atomic_load(&lacking.count);
+    if (place_of(node) == SIZE_MAX) {
+        if (count < MOST_LACKING) lacking.at[count] = node;
+        atomic_store(&lacking.count, count + 1);
+    }
+    pthread_mutex_unlock(&lacking.lock);
+}
+
+/* Whether something lacks in the tree; `forget`: no longer. The lock is held. */
+static bool lacks(json_t *tree, bool forget)
+{
+    const size_t at = place_of(tree), count = atomic_load(&lacking.count);
+    bool found = at != SIZE_MAX || count > MOST_LACKING;
+    if (at != SIZE_MAX && forget && count <= MOST_LACKING) {
+        lacking.at[at] = lacking.at[count - 1];
+        atomic_store(&lacking.count, count - 1);
+    }
+    const char *key;
+    size_t i;
+    json_t *child;
+    json_object_foreach(tree, key, child) found |= lacks(child, forget);
+    json_array_foreach(tree, i, child) found |= lacks(child, forget);
+    return found;
+}
+
+static bool look_for_lack(json_t *tree, bool forget)
+{
+    if (!tree || !atomic_load(&lacking.count)) return false;
+    pthread_mutex_lock(&lacking.lock);
+    const bool found = lacks(tree, forget);
+    pthread_mutex_unlock(&lacking.lock);
+    return found;
+}
+
+/* ---- building ------------------------------------------------------------------------------------ */
 
 static clv_json *put(clv_json *parent, const char *key, json_t *child)
 {
@@ -31,7 +92,7 @@ static clv_json *put(clv_json *parent, const char *key, json_t *child)
     const int failed = key ? json_object_set_new(raw(parent), key, child)
                            : json_array_append_new(raw(parent), child);
     if (!failed) return wrap(child);
-    if (errno == ENOMEM) lost = true;
+    if (errno == ENOMEM) note_lack(raw(parent));
     return NULL; /* a failed set has released the child */
 }
 
@@ -47,6 +108,7 @@ clv_json *clv_json_array(void)
 
 void clv_json_free(clv_json *root)
 {
+    look_for_lack(raw(root), true);
     json_decref(raw(root));
 }
 
@@ -110,23 +172,21 @@ void clv_json_add_null(clv_json *parent, const char *key)
 
 void clv_json_add(clv_json *parent, const char *key, clv_json *child)
 {
+    if (look_for_lack(raw(child), true)) note_lack(raw(parent)); /* the child may be gone below */
     put(parent, key, raw(child));
 }
 
 void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child)
 {
     json_t *copy = child ? json_deep_copy(raw(child)) : json_null();
-    if (child && !json_equal(copy, raw(child)))
-        lost = true; /* jansson leaves out what it has no memory for */
+    if (look_for_lack(raw(child), false) || (child && !json_equal(copy, raw(child))))
+        note_lack(raw(parent)); /* jansson leaves out what it has no memory for */
     put(parent, key, copy);
 }
 
 char *clv_json_text(const clv_json *root, bool compact)
 {
-    if (lost) {
-        lost = false;
-        return NULL;
-    }
+    if (look_for_lack(raw(root), false)) return NULL;
     /* 12 digits: more would print the binary tail of every measured time */
     return json_dumps(raw(root), (compact ? JSON_COMPACT : JSON_INDENT(2)) |
                                      JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);

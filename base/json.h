@@ -30,7 +30,7 @@ void clv_json_add(clv_json *parent, const char *key, clv_json *child); /* takes 
 void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child); /* NULL: null */
 
 /* Text with two-space indent, members in the order they were added; free with clv_json_text_free.
- * NULL without memory, also where an earlier call had none to add something. */
+ * NULL without memory, also where an earlier call had none to add something to this tree. */
 char *clv_json_text(const clv_json *root, bool compact);
 void clv_json_text_free(char *text);
 /* The same into a file, complete or not at all. */

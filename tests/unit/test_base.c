@@ -10,7 +10,9 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,6 +242,62 @@ static void json_keeps_order_and_types(void **state)
     EXPECT_FAIL(CLV_E_FORMAT, "line 1", clv_json_parse("test", "{\"a\":1,\"a\":2}", 13, &again));
 }
 
+static bool no_memory; /* for jansson */
+
+static void *may_fail(size_t bytes)
+{
+    if (!no_memory) return malloc(bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* As clv_json_text gave it, freed. */
+static bool has_text(const clv_json *root)
+{
+    char *text = clv_json_text(root, true);
+    clv_json_text_free(text);
+    return text != NULL;
+}
+
+static clv_json *lacking_tree(void)
+{
+    clv_json *root = clv_json_object();
+    clv_json *list = clv_json_add_array(root, "list");
+    no_memory = true;
+    clv_json_add_int(list, NULL, 1);
+    no_memory = false;
+    return root;
+}
+
+static void json_that_lacks_something_has_no_text(void **state)
+{
+    (void)state;
+    json_set_alloc_funcs(may_fail, free);
+    clv_json *whole = clv_json_object(), *lacking = lacking_tree(), *copies = clv_json_object();
+    clv_json_add_int(clv_json_get(lacking, "list") ? whole : NULL, "one", 1);
+    assert_true(has_text(whole));
+    assert_false(has_text(lacking));
+    assert_false(has_text(lacking)); /* for good */
+    clv_json_add_copy(copies, "whole", whole);
+    assert_true(has_text(copies));
+    clv_json_add_copy(copies, "lacking", lacking);
+    assert_false(has_text(copies));
+    clv_json_free(copies);
+    clv_json_add(whole, "lacking", lacking);
+    assert_false(has_text(whole));
+    clv_json_free(whole);
+    clv_json *many[80]; /* more than it keeps in mind: no text at all, rather than one that lacks */
+    for (size_t i = 0; i < CLV_LEN(many); ++i) {
+        whole = clv_json_object();
+        assert_true(has_text(whole) == (i <= 64));
+        clv_json_free(whole);
+        many[i] = lacking_tree();
+        assert_false(has_text(many[i]));
+    }
+    for (size_t i = 0; i < CLV_LEN(many); ++i)
+        clv_json_free(many[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +314,7 @@ int main(void)
         cmocka_unit_test(links_and_devices_stay),
         cmocka_unit_test(a_private_directory_is_private),
         cmocka_unit_test(json_keeps_order_and_types),
+        cmocka_unit_test(json_that_lacks_something_has_no_text), /* the last: no text after it */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
