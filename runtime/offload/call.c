@@ -9,17 +9,17 @@
 #include "runtime/offload/carry.h"
 #include "runtime/offload/rates.h"
 #include "runtime/offload/table.h"
-#include "runtime/record/caller.h"
 #include "runtime/record/context.h"
 
 #include <stdio.h>
 
 void clv_call_take_orders(clv_call *call)
 {
-    clv_caller *caller = clv_caller_here();
-    call->forced = caller->forced;
-    call->plan = caller->plans;
-    call->caller = caller;
+    clv_orders *orders = clv_orders_here();
+    call->orders = orders;
+    if (!orders) return;
+    call->forced = orders->forced;
+    call->plan = orders->plans;
 }
 
 static clv_status by_host(clv_context *context, const clv_call *call)
@@ -73,49 +73,19 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
 {
     CLV_TRY(clv_fork_check(context->born, call->operation));
     const clv_status status = decide_and_do(context, call);
-    if (call->caller && call->told.of.side) call->caller->latest = call->told;
+    if (call->orders && call->told.of.side) call->orders->latest = call->told;
     return status;
 }
 
 bool clv_call_at_once(clv_context *context, const char *operation, double flops, double host_flops,
                       double bytes)
 {
-    clv_caller *caller = clv_caller_here();
-    if (caller->forced != CLV_SIDE_AUTO || caller->plans || !context->device_count) return false;
+    clv_orders *orders = clv_orders_here();
+    if (!orders || orders->forced != CLV_SIDE_AUTO || orders->plans || !context->device_count)
+        return false;
     const clv_work work = {
         .flops = flops, .host_flops = host_flops, .bytes = bytes, .transfer_bytes = bytes
     };
-    clv_decision_guess(&context->devices[0], operation, &work, &caller->latest);
+    clv_decision_guess(&context->devices[0], operation, &work, &orders->latest);
     return true;
-}
-
-/* ---- orders ------------------------------------------------------------------------------------ */
-
-clv_side clv_offload_force(clv_side side)
-{
-    clv_caller *caller = clv_caller_here();
-    const clv_side before = caller->forced;
-    caller->forced = side;
-    return before;
-}
-
-bool clv_offload_dry(bool on)
-{
-    clv_caller *caller = clv_caller_here();
-    const bool before = caller->plans;
-    if (on && !before)
-        caller->latest.of.side = CLV_SIDE_AUTO; /* of no call that was made meanwhile */
-    caller->plans = on;
-    return before;
-}
-
-clv_status clv_offload_last(clv_offload *decision)
-{
-    clv_caller *caller = clv_caller_here();
-    if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
-    if (caller->latest.of.side) clv_decision_explain(&caller->latest);
-    *decision = caller->latest.of;
-    return caller->latest.of.side
-               ? CLV_OK
-               : clv_fail(CLV_E_ARGUMENT, "offload: no call of this thread made a decision");
 }

@@ -5,7 +5,7 @@
 #define CLEAVE_RUNTIME_OFFLOAD_CALL_H
 
 #include "runtime/offload/engine.h"
-#include "runtime/record/caller.h"
+#include "runtime/offload/orders.h"
 
 #include <cleave/job.h>
 #include <cleave/offload.h>
@@ -57,7 +57,7 @@ struct clv_call {
                          clv_sample *sample);
 
     /* ---- what its caller ordered: clv_call_take_orders ---- */
-    clv_caller *caller; /* is told of the decision; NULL: nobody is */
+    clv_orders *orders; /* they are told of the decision; NULL: nobody is */
     clv_side forced;
     bool plan; /* decide only */
 

@@ -4,8 +4,10 @@
 
 #include "base/alloc.h"
 #include "runtime/offload/decide.h"
+#include "runtime/offload/orders.h"
 
 #include <math.h>
+#include <pthread.h>
 
 /* Host: 1 us for 1e3 of work; the device: 50 us, and ten times as fast. Alike at 5.56e4. */
 static clv_kind known(bool built)
@@ -267,6 +269,44 @@ static void a_shape_goes_its_own_way_and_learns(void **state)
     assert_int_equal(choose(&kind, 1e4, 0), CLV_SIDE_HOST);
 }
 
+enum { THREADS = 150 }; /* more than the record has rows at first */
+
+static pthread_barrier_t all_ordered;
+
+static void *order(void *mine)
+{
+    bool *right = mine;
+    const clv_side side = (size_t)(right + 1) % 3 ? CLV_SIDE_DEVICE : CLV_SIDE_HOST;
+    clv_offload decision;
+    *right = clv_offload_force(side) == CLV_SIDE_AUTO && !clv_offload_dry(true);
+    *right &= clv_offload_last(&decision) == CLV_E_ARGUMENT;
+    pthread_barrier_wait(&all_ordered);
+    *right &= clv_offload_force(side) == side && clv_offload_dry(true);
+    clv_orders_here()->latest.of.side = side;
+    clv_orders_here()->latest.basis = "";
+    *right &= clv_offload_last(&decision) == CLV_OK && decision.side == side;
+    return NULL; /* with its orders in force */
+}
+
+static void orders_end_with_their_thread(void **state)
+{
+    (void)state;
+    pthread_t thread[THREADS];
+    bool right[THREADS];
+    assert_int_equal(clv_offload_force(CLV_SIDE_HOST), CLV_SIDE_AUTO);
+    pthread_barrier_init(&all_ordered, NULL, THREADS);
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < THREADS; ++i)
+            assert_int_equal(pthread_create(&thread[i], NULL, order, &right[i]), 0);
+        for (int i = 0; i < THREADS; ++i) {
+            pthread_join(thread[i], NULL);
+            assert_true(right[i]);
+        }
+    }
+    pthread_barrier_destroy(&all_ordered);
+    assert_int_equal(clv_offload_force(CLV_SIDE_AUTO), CLV_SIDE_HOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +322,7 @@ int main(void)
         cmocka_unit_test(noise_does_not_make_it_flutter),
         cmocka_unit_test(timings_go_where_they_tell_most),
         cmocka_unit_test(a_shape_goes_its_own_way_and_learns),
+        cmocka_unit_test(orders_end_with_their_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

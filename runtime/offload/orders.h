@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What threads ordered, and what was decided for each of them last: one record of the process, which has a row for
+ * every thread that ordered or called something.
+ *
+ * Public entries read their thread's row once, into the call that they describe (clv_call_take_orders), and
+ * clv_call_run tells that row its decision; nothing below them reads orders. */
+#ifndef CLEAVE_RUNTIME_OFFLOAD_ORDERS_H
+#define CLEAVE_RUNTIME_OFFLOAD_ORDERS_H
+
+#include <cleave/offload.h>
+
+/* What was decided for a call; put in words when somebody asks. */
+typedef struct clv_decision {
+    clv_offload of;
+    const char *basis; /* of the times: "measured rates"; static */
+} clv_decision;
+
+typedef struct clv_orders {
+    clv_side forced;     /* clv_offload_force */
+    bool plans;          /* clv_offload_dry */
+    clv_decision latest; /* clv_offload_last; side AUTO: none */
+} clv_orders;
+
+/* This thread's row, which nobody else touches until the thread ends: then another thread gets it, empty.
+ * NULL: no memory. */
+clv_orders *clv_orders_here(void);
+
+#endif
