@@ -19,6 +19,7 @@
  *          then splits upwards. It is not the order of the other products. */
 #pragma OPENCL FP_CONTRACT OFF
 
+#include "blas/shared.clh"
 #include "common/functions.clh"
 
 #define UNROLL _Pragma("unroll")
@@ -29,8 +30,8 @@ typedef half b_t;
 typedef float b_t;
 #define AT_B(at) (*(at))
 #endif
-#define COLUMNS 4
-#define SIDE 64 /* columns of a group, or work-items that share a column */
+#define COLUMNS CLV_FEW_COLUMNS
+#define SIDE CLV_FEW_SIDE
 
 /* The terms of split `s` of `splits`. */
 #define FIRST_OF(s) ((uint)((ulong)k * (s) / splits))

@@ -19,10 +19,11 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "common/functions.clh"
+#include "transformer/shared.clh"
 
 #define UNROLL _Pragma("unroll")
-#define WG 256
-#define KEYS 64            /* of a work-group */
+#define WG CLV_SPLIT_GROUP
+#define KEYS CLV_SPLIT_KEYS /* of a work-group */
 #define QUARTERS (WG / KEYS)
 #define SHARES (WG / WIDTH) /* work-items of an element of a head while values are added up */
 #define STRIDE (WIDTH + 2)

@@ -4,15 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/transformer/shared.clh"
 #include "cl_embedded.h"
 
 enum {
-    NARROW = 64,       /* heads up to it take 32 keys at a time on cores, wider ones 16 */
-    TILE_COLUMNS = 32, /* as in cl/transformer/tiles.clh */
-    TILE_MANY = 8,
-    TILE_DEEP = 16,
-    PART_KEYS = 64, /* as in cl/transformer/attention_split.cl */
-    PART_GROUP = 256,
+    NARROW = 64,      /* heads up to it take 32 keys at a time on cores, wider ones 16 */
     MOST_SHARED = 32, /* queries that share a head of keys; for more, tiles are as fast */
     LEAST_KEYS = 128,
 };
@@ -76,8 +72,8 @@ static size_t tile_floats(size_t rows, size_t tx, size_t width)
 {
     const size_t group = rows / 4 * tx, wide = (width + 4 * tx - 1) / (4 * tx);
     const size_t padded = (wide > 2 ? 4 : wide) * 4 * tx;
-    const size_t scores = TILE_COLUMNS * (rows + 4) + TILE_MANY * padded;
-    const size_t chunks = TILE_DEEP * (rows + 4 + TILE_COLUMNS + 4);
+    const size_t scores = CLV_TILE_COLUMNS * (rows + 4) + CLV_TILE_MANY * padded;
+    const size_t chunks = CLV_TILE_DEEP * (rows + 4 + CLV_TILE_COLUMNS + 4);
     return CLV_MAX(scores, chunks) + group + rows;
 }
 
@@ -164,15 +160,16 @@ static size_t part_width(size_t width)
 
 static size_t key_parts(const clv_attention_call *a)
 {
-    return (a->longest + PART_KEYS - 1) / PART_KEYS;
+    return (a->longest + CLV_SPLIT_KEYS - 1) / CLV_SPLIT_KEYS;
 }
 
 size_t clv_attention_parts(const clv_device *device, const clv_attention_call *a)
 {
     const clv_probe_device *facts = clv_device_facts(device);
     size_t floats;
-    if (!clv_block_form_of(device).groups || facts->max_work_group < PART_GROUP || a->width > 256 ||
-        !a->few || a->few * a->heads / a->kv_heads > MOST_SHARED || a->longest < LEAST_KEYS ||
+    if (!clv_block_form_of(device).groups || facts->max_work_group < CLV_SPLIT_GROUP ||
+        a->width > 256 || !a->few || a->few * a->heads / a->kv_heads > MOST_SHARED ||
+        a->longest < LEAST_KEYS ||
         !clv_size_mul(a->block_count * a->few * a->heads, key_parts(a) * (part_width(a->width) + 2),
                       &floats))
         return 0;
@@ -194,9 +191,9 @@ static clv_status enqueue_parts(clv_queue *queue, const clv_attention_call *a)
                      { "DH", (long)a->width },
                      { "WIDTH", (long)width },
                      { "QN", (long)at_once } },
-        .global = { key_parts(a) * PART_GROUP, a->kv_heads * ((rows + at_once - 1) / at_once),
+        .global = { key_parts(a) * CLV_SPLIT_GROUP, a->kv_heads * ((rows + at_once - 1) / at_once),
                     a->block_count },
-        .local = { PART_GROUP, 1, 1 },
+        .local = { CLV_SPLIT_GROUP, 1, 1 },
     };
     const clv_arg args[] = {
         clv_arg_buffer(a->q.buffer),
@@ -223,7 +220,7 @@ static clv_status enqueue_parts(clv_queue *queue, const clv_attention_call *a)
         clv_arg_buffer(a->parts),
         clv_gemm_u32(a->few * a->heads),
         clv_gemm_u32(key_parts(a)),
-        clv_arg_local((at_once * (width + PART_GROUP) + PART_GROUP) * sizeof(float)),
+        clv_arg_local((at_once * (width + CLV_SPLIT_GROUP) + CLV_SPLIT_GROUP) * sizeof(float)),
     };
     CLV_TRY(clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), NULL));
     const clv_arg join[] = {

@@ -4,11 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cl/blas/shared.clh"
 #include "cl_embedded.h"
 
 enum {
-    SIDE = 64,          /* as in cl/blas/gemm_few.cl */
-    COLUMNS = 4,        /* of a group, where terms are neighbours */
+    SIDE = CLV_FEW_SIDE,
+    COLUMNS = CLV_FEW_COLUMNS,
     GROUPS_A_UNIT = 16, /* work-groups per compute unit that hide the latency of memory */
     FEWEST_TERMS = 256, /* of a split: fewer are not worth a second launch */
     MOST_SPLITS = 64,

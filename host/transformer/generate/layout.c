@@ -4,8 +4,26 @@
 #include "host/transformer/generate/layout.h"
 
 #include "base/alloc.h"
+#include "cl/common/shared.clh"
 
 #include <string.h>
+
+#define SAME(type, of_kernels) _Static_assert((int)(type) == (of_kernels), "shared.clh")
+SAME(CLV_QUANT_F32, Q_F32);
+SAME(CLV_QUANT_F16, Q_F16);
+SAME(CLV_QUANT_Q4_0, Q4_0);
+SAME(CLV_QUANT_Q4_1, Q4_1);
+SAME(CLV_QUANT_Q5_0, Q5_0);
+SAME(CLV_QUANT_Q5_1, Q5_1);
+SAME(CLV_QUANT_Q8_0, Q8_0);
+SAME(CLV_QUANT_Q2_K, Q2_K);
+SAME(CLV_QUANT_Q3_K, Q3_K);
+SAME(CLV_QUANT_Q4_K, Q4_K);
+SAME(CLV_QUANT_Q5_K, Q5_K);
+SAME(CLV_QUANT_Q6_K, Q6_K);
+SAME(CLV_QUANT_IQ4_NL, IQ4_NL);
+SAME(CLV_QUANT_IQ4_XS, IQ4_XS);
+SAME(CLV_QUANT_BF16, Q_BF16);
 
 enum { LANES = CLV_LM_LANES, WORD = 4, HALF = 2 };
 
