@@ -64,6 +64,6 @@ int main(void)
         printf("row %zu, column %zu: S/N %.1f, flux %.2f +- %.2f\n", found[i].y, found[i].x,
                found[i].snr, found[i].flux, found[i].sigma);
     const int right = count > 0 && found[0].y == ROW && found[0].x == COLUMN;
-    free(found), clv_context_free(context);
+    clv_free(found), clv_context_free(context);
     return status == CLV_OK && right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -141,7 +141,7 @@ int cli_write_report(const cli_command *command, const cli_common *c, clv_contex
         char *text = clv_report_json(report);
         if (!text) return cli_error(command, CLI_FAILED, "%s: no memory for the report", c->report);
         status = clv_file_write(c->report, text, strlen(text));
-        free(text);
+        clv_free(text);
     }
     if (!status && c->trace) status = clv_context_write_trace(context, c->trace);
     return cli_status(command, status);

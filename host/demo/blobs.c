@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FRAMES = 40, SIDE = 256, PARTICLES = 40, SEED = 11 };
@@ -30,7 +29,7 @@ typedef struct outcome {
 
 static clv_status once(clv_context *context, clv_report *report, outcome *o)
 {
-    free(o->spots), o->spots = NULL;
+    clv_free(o->spots), o->spots = NULL;
     return clv_blobs(context, &o->movie.shape, o->movie.pixels, &options, &o->spots, &o->count,
                      NULL, report);
 }
@@ -79,7 +78,7 @@ static clv_status check(const outcome *o, demo_row *row)
         differ += o->spots[i].frame != want[i].frame ||
                   !(fabsf(o->spots[i].y - want[i].y) <= 1e-3f) ||
                   !(fabsf(o->spots[i].x - want[i].x) <= 1e-3f);
-    free(want);
+    clv_free(want);
     if (status) return status;
     const bool same = count == o->count && !differ;
     clv_text_add(&row->notes, "%s plain C: %zu spots, places within 0.001 pixels\n",
@@ -148,7 +147,7 @@ clv_status demo_blobs(const demo_stage *stage, demo_row *row)
     else if (!status)
         status = run(stage, &o, row);
     synthetic_movie_clear(&o.movie);
-    free(o.spots);
+    clv_free(o.spots);
     clv_free(o.particle);
     return status;
 }

@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FRAMES = 40, SIDE = 64, SEED = 2 };
 
@@ -179,6 +178,6 @@ clv_status demo_paco(const demo_stage *stage, demo_row *row)
     synthetic_adi_clear(&o.adi);
     paco_pair_clear(&o.maps);
     clv_free(o.snr), clv_free(o.flux), clv_free(o.sigma);
-    free(o.found);
+    clv_free(o.found);
     return status;
 }

@@ -4,8 +4,9 @@
 #include "host/synthetic/movie.h"
 #include "host/synthetic/worse.h"
 
+#include <cleave/memory.h>
+
 #include <math.h>
-#include <stdlib.h>
 
 enum { FRAMES = 4, HEIGHT = 90, WIDTH = 110, PARTICLES = 14, SEED = 6 };
 
@@ -64,7 +65,7 @@ static void run_case(selftest *test, size_t index, const synthetic_movie *movie)
     if (!status) error = compare(got, found, want, wanted, &response);
     selftest_end(test, status, error, 1e-3);
     if (!status) selftest_also(test, response, 1e-5, "%s: responses", cases[index].name);
-    free(want), free(got);
+    clv_free(want), clv_free(got);
 }
 
 void selftest_blobs(selftest *test)

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = CLV_SPECTRA_UNKNOWNS };
@@ -128,7 +127,7 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
     for (size_t i = 0; i < plan->stars.spectra; ++i) {
         const clv_spectra_grid *g = &plan->grid[i];
         if (!facts->present[i]) continue;
-        r->model[i] = malloc(g->pixels * sizeof(float));
+        r->model[i] = clv_alloc(g->pixels, sizeof(float));
         if (!r->model[i]) return clv_fail(CLV_E_MEMORY, "specfit: no memory for a model");
         const double scale = facts->scale[i];
         for (size_t k = 0; k < g->pixels; ++k)
@@ -387,7 +386,7 @@ static void drop_models(clv_specfit_result *results, size_t count)
 {
     for (size_t n = 0; n < count; ++n)
         for (size_t i = 0; i < CLV_SPECTRA_MAX_SPECTRA; ++i) {
-            free(results[n].model[i]);
+            clv_free(results[n].model[i]);
             results[n].model[i] = NULL;
         }
 }
@@ -468,7 +467,7 @@ void clv_specfit_results_clear(clv_specfit_result *results, size_t count)
 {
     for (size_t i = 0; results && i < count; ++i) {
         for (size_t k = 0; k < CLV_SPECTRA_MAX_SPECTRA; ++k)
-            free(results[i].model[k]);
+            clv_free(results[i].model[k]);
         results[i] = (clv_specfit_result){ 0 };
     }
 }

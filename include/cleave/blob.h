@@ -109,7 +109,7 @@ typedef struct clv_blob_summary {
  * @param context  the devices to use; the spots do not depend on their number, nor on batches.
  * @param pixels   [frames,height,width] of frames->type; borrowed, not written.
  * @param options  NULL means all defaults.
- * @param spots    out, by frame, y, x, sigma; free with free(); NULL when there is none.
+ * @param spots    out, by frame, y, x, sigma; free with clv_free(); NULL when there is none.
  * @param summary, report  may be NULL.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, an option outside its range); CLV_E_SHAPE (an empty frame,
  *         strides that overlap, more than 65535 rows or columns); CLV_E_CANCELLED; CLV_E_MEMORY;

@@ -187,7 +187,7 @@ CLV_API clv_share clv_report_share(const clv_report *report, size_t index);
 /** Adds a member to the report's "operation" object: a fact of the caller. */
 CLV_API void clv_report_note(clv_report *report, const char *key, double value);
 CLV_API void clv_report_note_text(clv_report *report, const char *key, const char *value);
-/** The whole report, schema "cleave.report/1"; free with free(). NULL without memory. */
+/** The whole report, schema "cleave.report/1"; free with clv_free(). NULL without memory. */
 CLV_API char *clv_report_json(const clv_report *report);
 
 CLV_END_DECLS

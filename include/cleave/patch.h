@@ -104,7 +104,7 @@ typedef struct clv_detection {
 /**
  * Maxima of the S/N map above `threshold` that nothing within `fwhm_px` exceeds; highest first.
  *
- * @param detections  out, free with free(); NULL when there is none.
+ * @param detections  out, free with clv_free(); NULL when there is none.
  * @return CLV_OK, CLV_E_ARGUMENT, CLV_E_MEMORY.
  */
 CLV_API clv_status clv_paco_detect(const float *snr, const float *flux, const float *sigma,
@@ -196,7 +196,7 @@ CLV_API clv_status clv_paco_calibrate(const float *snr, const float *noise, size
  * @param snr         out, [height,width]: the calibrated S/N of those maps, by the noise of the cube
  *                    without companions.
  * @param rest        out, may be NULL: that cube, with the strides of `input`.
- * @param companions  out, free with free(); NULL when there is none; highest snr first.
+ * @param companions  out, free with clv_free(); NULL when there is none; highest snr first.
  * @return as clv_paco_characterize. Threads: any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,

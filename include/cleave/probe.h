@@ -295,9 +295,9 @@ typedef struct clv_probe_options {
 CLV_API clv_status clv_probe_run(const clv_probe_options *options, clv_probe_report **report);
 CLV_API void clv_probe_free(clv_probe_report *report); /**< accepts NULL */
 
-/** The report for people, at most 80 columns; free with free(). NULL without memory. */
+/** The report for people, at most 80 columns; free with clv_free(). NULL without memory. */
 CLV_API char *clv_probe_text(const clv_probe_report *report);
-/** The report as JSON, schema "cleave.probe/1"; free with free(). NULL without memory. */
+/** The report as JSON, schema "cleave.probe/1"; free with clv_free(). NULL without memory. */
 CLV_API char *clv_probe_json(const clv_probe_report *report);
 
 /** Elements of a report's arrays, borrowed; NULL beyond the last. In these functions alone it is known how

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ._library import libc
+from ._library import lib
 from .errors import ShapeError
 
 # The memory that an array shows; NumPy's stubs tell of it from Python 3.12 on.
@@ -117,7 +117,7 @@ def given_away(pointer: ctypes.c_void_p, count: int, dtype: np.dtype[Any]) -> ND
             return np.empty(0, dtype)
         return seen_at(pointer.value or 0, count, dtype).copy()
     finally:
-        libc.free(pointer)
+        lib.clv_free(pointer)
         pointer.value = None
 
 

@@ -81,7 +81,6 @@ def load(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
 _opened, LIBRARY_PATH = _open()
 lib = load(_opened, LIBRARY_PATH)
 libc = ctypes.CDLL(None)
-libc.free.argtypes, libc.free.restype = [ctypes.c_void_p], None
 libc.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 libc.memcpy.restype = None
 
@@ -107,7 +106,7 @@ def take_text(pointer: int | None) -> str:
     try:
         return ctypes.string_at(pointer).decode(errors="replace")
     finally:
-        libc.free(pointer)
+        lib.clv_free(pointer)
 
 
 class InThisProcess:

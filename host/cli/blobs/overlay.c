@@ -188,7 +188,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         o.threshold_sigma_given = by_noise, o.threshold_rel_given = !by_noise;
         o.threshold_sigma = by_noise ? noise[i] : 0;
         o.threshold_rel = by_noise ? 0 : part[i - CLV_LEN(noise)];
-        free(spots), spots = NULL;
+        clv_free(spots), spots = NULL;
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
         if (status) break;
         if (by_noise)
@@ -199,7 +199,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
     }
     if (!status && a->overlay) {
         blobs_projection p = { 0 };
-        free(spots), spots = NULL;
+        clv_free(spots), spots = NULL;
         o = blobs_options(a);
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
         if (!status && !blobs_project(&p, f, pixels, 1, a->invert))
@@ -207,7 +207,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         if (!status) status = blobs_draw(&p, spots, NULL, count, a->overlay);
         blobs_projection_clear(&p);
     }
-    free(spots);
+    clv_free(spots);
     clv_free(pixels);
     return status;
 }

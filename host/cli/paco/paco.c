@@ -213,7 +213,7 @@ static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps
                                           .flux_err = found[i].sigma };
         kept = paco_add_detections(maps, c, &companion, 1);
     }
-    free(found);
+    clv_free(found);
     return kept ? CLI_OK : cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
 }
 
@@ -288,7 +288,7 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
             status =
                 paco_contrast_run(a, in, context, &left, &options, c, found, count, maps, report);
         }
-        free(found);
+        clv_free(found);
         clv_free(rest), clv_free(snr);
         if (status) return cli_status(&cli_paco, status);
         if (!kept) return cli_error(&cli_paco, CLI_FAILED, "no memory for detections");

@@ -204,7 +204,7 @@ static clv_status write_report(written *w, const clv_report *report)
     }
     clv_json_free(root);
     clv_free(path);
-    free(text);
+    clv_free(text);
     return status;
 }
 

@@ -105,7 +105,7 @@ static int save(const probe_args *args, const clv_probe_report *report)
     char *json = clv_probe_json(report);
     if (!json) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
     const clv_status status = clv_file_write(args->save, json, strlen(json));
-    free(json);
+    clv_free(json);
     return cli_status(&cli_probe, status);
 }
 
@@ -129,7 +129,7 @@ static int show(const probe_args *args, const clv_probe_report *report)
     if (args->json) {
         text = clv_probe_json(report);
         code = print(text);
-        free(text);
+        clv_free(text);
         return code;
     }
     text = args->list ? clv_report_list(report) : clv_report_text(report, &style);
