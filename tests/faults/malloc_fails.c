@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library for LD_PRELOAD: the k-th malloc of a process fails, k from CLEAVE_FAIL_MALLOC, and how many there
  * were goes to the file CLEAVE_COUNT_MALLOCS. Processes that this one starts are left alone, and so is hwloc: its
- * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or signal 11). */
+ * hwloc_topology_init and hwloc_topology_load do not check what they allocate (2.9 ends by an assertion or by
+ * signal 11). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
