@@ -6,8 +6,9 @@ Each build has a cache of its own, and each turn begins with the other build. Ti
 ratio is that of the smallest times of all turns, "by turns" the median of each turn's own ratio: what disturbs the
 machine for longer than a turn is in both of a turn's times.
 
-usage: compare.py [--turns N] [--limit PERCENT] BEFORE AFTER [-- ARGUMENTS OF `cleave bench`]
+usage: compare.py [--turns N] [--limit PERCENT] [--keep DIR] BEFORE AFTER [-- ARGUMENTS OF `cleave bench`]
        compare.py build-0.1/bin/cleave build/bin/cleave -- paco --sizes 100x100x100 --device 0
+With --keep, caches and times stay in DIR, and the next run with it adds turns to them.
 The exit code is 1 when a ratio is above the limit [3 %] both ways.
 """
 import argparse
@@ -30,32 +31,45 @@ def measure(command, cache, arguments):
             for case in cases for result in case["results"] if result.get("compute")}
 
 
+def take_turns(options, folder):
+    """{case: {device: [seconds before, seconds after]}}, of this run and those before it in the folder."""
+    path = os.path.join(folder, "times.json")
+    took = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            took = json.load(file)
+    for turn in range(options.turns):
+        for build in (0, 1) if turn % 2 else (1, 0):
+            cache = os.path.join(folder, str(build))
+            os.makedirs(cache, exist_ok=True)
+            for (case, party), seconds in measure(options.builds[build], cache, options.arguments).items():
+                took.setdefault(case, {}).setdefault(party, ([], []))[build].append(seconds)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(took, file)
+    return took
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--limit", type=float, default=3)
+    parser.add_argument("--keep")
     parser.add_argument("builds", nargs=2)
     parser.add_argument("arguments", nargs="*")
     options = parser.parse_args()
-    took = {}
-    with tempfile.TemporaryDirectory() as caches:
-        for turn in range(options.turns):
-            for build in (0, 1) if turn % 2 else (1, 0):
-                cache = os.path.join(caches, str(build))
-                os.makedirs(cache, exist_ok=True)
-                for what, seconds in measure(options.builds[build], cache, options.arguments).items():
-                    took.setdefault(what, ([], []))[build].append(seconds)
-    print("| case | device | before | after | ratio | by turns |\n| --- | --- | --: | --: | --: | --: |")
+    with tempfile.TemporaryDirectory() as folder:
+        took = take_turns(options, options.keep or folder)
+    print("| case | device | turns | before | after | ratio | by turns |\n| --- | --- | --: | --: | --: | --: | --: |")
     slower = False
-    for (case, party), (before, after) in took.items():
-        if not before or len(before) != len(after):
-            print("| %s | %s | not in every turn | | | |" % (case, party))
-            continue
-        ratio = min(after) / min(before)
-        turns = statistics.median(b / a for a, b in zip(before, after))
-        slower |= min(ratio, turns) > 1 + options.limit / 100
-        print("| %s | %s | %.4g ms | %.4g ms | %.3f | %.3f |" %
-              (case, party, min(before) * 1e3, min(after) * 1e3, ratio, turns))
+    for case, parties in took.items():
+        for party, (before, after) in parties.items():
+            if not before or not after:
+                continue  # too slow for one of them
+            ratio = min(after) / min(before)
+            turns = statistics.median(b / a for a, b in zip(before, after))
+            slower |= min(ratio, turns) > 1 + options.limit / 100
+            print("| %s | %s | %d | %.4g ms | %.4g ms | %.3f | %.3f |" %
+                  (case, party, len(after), min(before) * 1e3, min(after) * 1e3, ratio, turns))
     return 1 if slower else 0
 
 
