@@ -429,11 +429,9 @@ clv_status clv_paco_setup(clv_worker *worker, void *user)
     const clv_paco_plan *plan = user;
     char problem[64];
     snprintf(problem, sizeof problem, "P%zu Q%zu", plan->pixels, plan->basis.vectors);
-    /* Sixteen lanes are 1.6 times as fast as eight with AVX-512, and as fast with AVX2 (measured: Intel's CPU
-     * runtime), so that CPUs need no trial. */
     const clv_device *device = clv_worker_device(worker);
-    const bool timed = clv_device_facts(device)->device_class != CLV_CLASS_CPU;
-    clv_tune(worker, "paco", problem, clv_paco_variants(device), timed, try_variant, user);
+    clv_tune(worker, "paco", problem, clv_paco_variants(device), clv_paco_usual(plan, device),
+             try_variant, user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     if (f.in_groups && !fits(&f))
         clv_worker_use_variant(worker,

@@ -70,7 +70,7 @@ static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_tr
 }
 
 static size_t choose(clv_worker *worker, const char *kernel, const char *problem,
-                     const char *const *names, bool timed, clv_tune_trial *trial, void *user)
+                     const char *const *names, int usual, clv_tune_trial *trial, void *user)
 {
     clv_context *context = worker->run->context;
     char key[300], value[300];
@@ -80,7 +80,8 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
         const size_t noted = index_of(names, value);
         if (noted != SIZE_MAX) return noted;
     }
-    if (!names[1] || !timed || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
+    if (usual != CLV_TUNE_MEASURE) return (size_t)usual;
+    if (!names[1] || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
     if (worker->queue->rehearsing) return rehearse(worker, names, trial, user);
 
     clv_text figures = { 0 };
@@ -111,9 +112,9 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
 }
 
 void clv_tune(clv_worker *worker, const char *kernel, const char *problem, const char *const *names,
-              bool timed, clv_tune_trial *trial, void *user)
+              int usual, clv_tune_trial *trial, void *user)
 {
-    worker->variant = choose(worker, kernel, problem, names, timed, trial, user);
+    worker->variant = choose(worker, kernel, problem, names, usual, trial, user);
 }
 
 size_t clv_worker_variant(const clv_worker *worker)
