@@ -106,9 +106,10 @@ __kernel void clv_spectra_start(__global const float *restrict best,
         found[star * 2 + 1] = (float)model;
     }
     const float vsini[4] = { 20.0f, 60.0f, 5.0f, 150.0f }, alpha[4] = { 0.2f, 0.0f, 0.4f, 0.1f };
+    const float own = points[model * 4 + 3]; /* alpha */
     float x[CLV_S_UNKNOWNS] = { best[((size_t)star * count + model) * 2 + 1], vsini[start & 3],
                           points[model * 4], points[model * 4 + 1], points[model * 4 + 2],
-                          alpha[start & 3] };
+                          own > CLV_SPECTRA_NO_ALPHA ? own : alpha[start & 3] };
     if (start & 4) x[2] *= 1.05f, x[3] += 0.5f;
     __global const float *prior = priors + (size_t)star * CLV_SPECTRA_PRIOR;
     const int fixed = (int)prior[12];

@@ -140,6 +140,59 @@ double clv_grid_outside(const clv_spectra_arm *a, const double parameters[4])
     return clv_grid_corners(a, q, q, rows, weights);
 }
 
+/* Whether the cell that holds q has all of its corners. */
+static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
+{
+    size_t at[AXES];
+    if (!find_cell(a, q, at)) return false;
+    for (size_t c = 0; c < CLV_GRID_CORNERS; ++c) {
+        const size_t corner[AXES] = { at[0] + (c & 1), at[1] + (c >> 1 & 1), at[2] + (c >> 2 & 1),
+                                      at[3] + (c >> 3 & 1) };
+        if (a->grid[node_of(a, corner)] < 0) return false;
+    }
+    return true;
+}
+
+/* Whether every grid of the library has a whole cell there. */
+static bool all_whole(const clv_spectra_library *library, const double q[AXES])
+{
+    for (size_t i = 0; i < library->arm_count; ++i)
+        if (clv_is_grid(&library->arms[i]) && !is_whole(&library->arms[i], q)) return false;
+    return true;
+}
+
+bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4])
+{
+    static const double part = 0.02; /* of a step */
+    const double *given = library->ccf_parameters + AXES * start;
+    const clv_spectra_arm *a = library->arms;
+    while (a < library->arms + library->arm_count && !clv_is_grid(a))
+        ++a;
+    for (int k = 0; k < AXES; ++k)
+        parameters[k] = given[k];
+    if (a == library->arms + library->arm_count) return false;
+    const double *alphas = a->axis[3], lowest = alphas[0], highest = alphas[a->nodes[3] - 1];
+    for (int own = 0; own < 2; ++own)
+        for (int side = 0; side < 1 << AXES; ++side) { /* the cells below, along some of the axes */
+            double q[AXES], moved[AXES];
+            size_t at[AXES];
+            inputs_of(given, q);
+            if (!own && side >> 3) continue; /* that alpha is not this function's */
+            if (!own) q[3] = fmin(fmax(CLV_GRID_START_ALPHA, lowest), highest);
+            if (!find_cell(a, q, at)) continue;
+            for (int k = 0; k < AXES; ++k) {
+                const double *u = a->axis[k] + at[k];
+                moved[k] = q[k] - (side >> k & 1 ? part * (u[1] - u[0]) : 0);
+            }
+            if (!all_whole(library, moved)) continue;
+            if (side & 1) parameters[0] = pow(10, moved[0]);
+            for (int k = 1; k < AXES; ++k)
+                parameters[k] = moved[k];
+            return own != 0;
+        }
+    return false;
+}
+
 size_t clv_grid_table_size(const clv_spectra_arm *a)
 {
     return 2 * (a->nodes[0] + a->nodes[1] + a->nodes[2] + a->nodes[3]) + all_nodes(a);

@@ -7,6 +7,8 @@
 
 #include <cleave/spectra.h>
 
+#include <stdbool.h>
+
 static inline bool clv_is_grid(const clv_spectra_arm *arm)
 {
     return arm->nodes[0] > 0;
@@ -25,6 +27,14 @@ double clv_grid_template(const clv_spectra_arm *arm, const double cell[4],
                          const double parameters[4], double *out);
 /* The distance alone. */
 double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
+
+#define CLV_GRID_START_ALPHA 0.2 /* the first that fits try */
+
+/* Where a fit begins that starts from template `start`. Nothing can be improved in a cell of a grid that lacks a corner.
+ * So where the template's own parameters, with alpha as fits try it first, lie in such a cell, a little below them along
+ * some axes is taken, if there is a whole cell; then the same with the template's alpha. True: fits begin with the alpha
+ * in `parameters`; false: with theirs. */
+bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4]);
 
 /* What cl/spectra/grid.cl looks up: for each axis nodes and 1 / steps (the last: 1 / length), axis 0
  * as teff and in ln; then the row of every node, negative where there is none. */

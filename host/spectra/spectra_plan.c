@@ -512,8 +512,12 @@ static clv_status build(clv_spectra_plan *plan)
         CLV_TRY(make_grid(plan, &plan->grid[i]));
         fill_weights(plan, i);
     }
-    for (size_t i = 0; i < plan->library->ccf_count * 4; ++i)
-        plan->tables.ccf_points[i] = (float)plan->library->ccf_parameters[i];
+    for (size_t i = 0; i < plan->library->ccf_count; ++i) {
+        double q[CLV_SPECTRA_PARAMETERS];
+        if (!clv_grid_start(plan->library, i, q)) q[3] = CLV_SPECTRA_NO_ALPHA;
+        for (size_t k = 0; k < CLV_SPECTRA_PARAMETERS; ++k)
+            plan->tables.ccf_points[CLV_SPECTRA_PARAMETERS * i + k] = (float)q[k];
+    }
     fill_table(plan);
     make_box(plan);
     CLV_TRY(check_priors(plan));

@@ -322,8 +322,11 @@ static void fit_star(clv_spectra_plan *plan, size_t star, const clv_star_data *d
     if (!points) find_start(plan, d, chi, &velocity, &model);
     found[0] = (float)velocity, found[1] = (float)model;
     for (unsigned start = 0; start < plan->options.starts; ++start) {
-        const double *q = plan->library->ccf_parameters + model * 4;
-        double x[N] = { velocity, vsini[start & 3], q[0], q[1], q[2], alpha[start & 3] };
+        double q[CLV_SPECTRA_PARAMETERS];
+        const bool own = clv_grid_start(plan->library, model, q);
+        double x[N] = {
+            velocity, vsini[start & 3], q[0], q[1], q[2], own ? q[3] : alpha[start & 3]
+        };
         clv_ref_judged best;
         int status = 2, rounds = 0;
         if (start & 4) x[2] *= 1.05, x[3] += 0.5;
