@@ -52,7 +52,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A power of two near the median error: float32 holds the squares of errors in units of it. */
+/* The median error: float32 holds the squares of errors in units of it, and rounds the same in every unit of flux. */
 static double unit_of(const double *error, size_t n, double *room)
 {
     size_t good = 0;
@@ -60,7 +60,7 @@ static double unit_of(const double *error, size_t n, double *room)
         if (error[k] > 0) room[good++] = error[k];
     if (!good) return 1;
     qsort(room, good, sizeof *room, by_value);
-    return exp2(round(log2(room[good / 2])));
+    return room[good / 2];
 }
 
 /* Rows of a Gaussian as wide as what the spectrum's line-spread function has and the library's has not; as DESI lays
