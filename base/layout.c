@@ -10,6 +10,7 @@
 #include <cleave/layout.h>
 #include <cleave/patch.h>
 #include <cleave/spectra.h>
+#include <cleave/templates.h>
 #include <cleave/tokenizer.h>
 #include <cleave/track.h>
 #include <cleave/train.h>
@@ -73,6 +74,9 @@ static const struct {
     { SIZE_OF(clv_spectrum) },
     { SIZE_OF(clv_spot) },
     { SIZE_OF(clv_star_prior) },
+    { SIZE_OF(clv_template_arm) },
+    { SIZE_OF(clv_template_grid) },
+    { SIZE_OF(clv_template_source) },
     { SIZE_OF(clv_token_rows) },
     { SIZE_OF(clv_tokenize_options) },
     { SIZE_OF(clv_tokenizer_options) },

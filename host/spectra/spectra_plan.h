@@ -190,6 +190,10 @@ size_t clv_scan_columns(unsigned terms);
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
                                 clv_continuum *continuum);
 void clv_continuum_clear(clv_continuum *continuum);
+/* The robust continuum of flux [pixels] with the median `level`, into `out` [pixels]; `scratch` [pixels]. */
+void clv_continuum_fit(const clv_continuum *continuum, const double *wavelength, size_t pixels,
+                       const double *flux, const double *sigma, double level, double *scratch,
+                       double *out);
 /* Divided by the continuum and added to the arm's grid: q = spectrum * ivar and ivar. `plain`, unless
  * NULL, gets the spectrum. */
 void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,

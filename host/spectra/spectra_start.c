@@ -156,6 +156,16 @@ static void fit_continuum(const clv_continuum *c, const double *wavelength, size
     }
 }
 
+void clv_continuum_fit(const clv_continuum *c, const double *wavelength, size_t pixels,
+                       const double *flux, const double *sigma, double level, double *scratch,
+                       double *out)
+{
+    double p[MAX_NODES];
+    fit_continuum(c, wavelength, pixels, flux, sigma, level, scratch, p);
+    for (size_t k = 0; k < pixels; ++k)
+        out[k] = model_at(c, k, p);
+}
+
 static double window_median(const double *flux, size_t k, size_t n)
 {
     double v[FILTER];

@@ -25,6 +25,7 @@
 #include <cleave/runtime.h>
 #include <cleave/spectra.h>
 #include <cleave/status.h>
+#include <cleave/templates.h>
 #include <cleave/tensors.h>
 #include <cleave/tokenizer.h>
 #include <cleave/track.h>

@@ -145,7 +145,7 @@ class SpectraLibrary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "SpectraLibrary":
-        """Reads lib.json and its .npy files, as packaging/rvspecfit_library.py writes them."""
+        """Reads lib.json and its .npy files, as `cleave templates` and packaging/rvspecfit_library.py write them."""
         root = Path(file_path("SpectraLibrary.load: folder", folder))
 
         def array(*parts: str) -> NDArray[Any]:
@@ -162,8 +162,9 @@ class SpectraLibrary:
                     arms.append(SpectraArm(
                         name, about["lam0"], about["lam1"], [], [], np.zeros(4), np.ones(4),
                         np.zeros((0, 4)), array(name, "ccf_models"), ccf["logl0"], ccf["logl1"],
-                        ccf["splinestep"], axes=[array(name, f"axis_{k}") for k in range(4)],
-                        grid=array(name, "grid"), log_flux=array(name, "log_flux")))
+                        ccf["splinestep"], about.get("sigma", 0.0),
+                        axes=[array(name, f"axis_{k}") for k in range(4)], grid=array(name, "grid"),
+                        log_flux=array(name, "log_flux")))
                     continue
                 layers = len(about["layers"]) - 1
                 stems = [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import specfit_templates
 import testdata
 
 # as many of each: rvspecfit 0.9 cannot write others with a recent numpy
@@ -211,6 +212,51 @@ def network_comes_back(converter, peers, folder):
     return wrong
 
 
+def builder_is_the_same(cleave, folder):
+    """The same models in PHOENIX's layout: ln flux, rows, grid and start templates of both."""
+    import numpy as np
+    from rvspecfit import make_ccf, make_interpol, read_grid, serializer
+    made = specfit_templates
+    source, work, ours = (os.path.join(folder, name) for name in ("phoenix", "theirs", "built"))
+    made.write_phoenix(source, made.Models(), leave_out=(6000, 3.5, 0.0, 0.4))
+    os.makedirs(work)
+    first, last, step = made.ARM
+    name = "PHOENIX-ACES-AGSS-COND-2011"
+    prefix, wave = os.path.join(source, name) + "/", os.path.join(source, f"WAVE_{name}.fits")
+    read_grid.makedb(prefix, dbfile=os.path.join(work, "files.db"), mask="*/*fits", name_metallicity="feh",
+                     name_alpha="alpha", keywords={"teff": "PHXTEFF", "logg": "PHXLOGG", "feh": "PHXM_H",
+                                                   "alpha": "PHXALPHA"})
+    power = 4300.0
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_interpol.process_all(("green", first, last, make_interpol.Resolution(resol=power), step, True),
+                                  dbfile=os.path.join(work, "files.db"), oprefix=work, prefix=prefix, wavefile=wave,
+                                  resolution0=100000, nthreads=1, log_parameters=[0])
+        points = make_ccf.to_power_two(int((last - first) / step))
+        conf = make_ccf.get_ccf_config(logl0=np.log(first), logl1=np.log(last), npoints=points)
+        make_ccf.ccf_executor("green", conf, work, work, 2, [0.0])
+    subprocess.run([cleave, "templates", source, "-o", ours, "--arm", f"green={first}:{last}:{step}", "-q",
+                    "--resolving-power", str(power), "--model-power", "100000", "--starts", "12"], check=True)
+    theirs = serializer.load_dict_from_hdf5(os.path.join(work, "specs_green.h5"))
+    got, wrong = np.load(os.path.join(ours, "green", "log_flux.npy")), []
+    with open(os.path.join(ours, "lib.json"), encoding="ascii") as file:
+        about = json.load(file)["arms"]["green"]
+    if got.shape != theirs["specs"].shape or abs(about["lam0"] / theirs["lam"][0] - 1) > 1e-12 or \
+            abs(about["lam1"] / theirs["lam"][-1] - 1) > 1e-12:
+        return [f"builder: {got.shape} from {about['lam0']}, rvspecfit {theirs['specs'].shape} from {theirs['lam'][0]}"]
+    off = float(np.max(np.abs(np.exp(got.astype(float) - theirs["specs"]) - 1)))
+    ccf = np.load(os.path.join(ours, "green", "ccf_models.npy"))
+    their_ccf = np.load(os.path.join(work, "ccfmod_green.npy"))
+    same = np.array_equal(np.load(os.path.join(ours, "ccf_params.npy")),
+                          serializer.load_dict_from_hdf5(os.path.join(work, "ccf_green.h5"))["params"])
+    off_ccf = float(np.max(np.abs(ccf - their_ccf))) if ccf.shape == their_ccf.shape else np.inf
+    print(f"builder: flux within {off:.1e} of make_interpol, start templates within {off_ccf:.1e}")
+    if not off < 1e-5:
+        wrong.append(f"builder: flux differs by {off}")
+    if not same or not off_ccf < 3e-3:
+        wrong.append(f"builder: start templates differ by {off_ccf}, the same ones: {same}")
+    return wrong
+
+
 def main():
     cleave, converter, peers = (os.path.abspath(path) for path in sys.argv[1:4])
     python = interpreter()
@@ -222,6 +268,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         wrong = network_comes_back(converter, peers, folder)
         wrong += grid_is_the_same(cleave, converter, folder)
+        wrong += builder_is_the_same(cleave, folder)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -28,7 +28,7 @@ typedef struct specfit_args {
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
-    double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom; of an arm: 0, when it is sigma0 */
+    double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom, of --config; NaN: not told */
     bool min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include, zbest_select,
         resume;
     int resolution, combine, medium;

@@ -239,11 +239,16 @@ static void suffix_of(const char *arm, char out[24])
         *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
 }
 
-static double sigma_of(const specfit_args *a, const char *arm)
+/* What --config says of the arm, else what the library says, else DESI's. */
+static double sigma_of(const specfit_args *a, const clv_spectra_arm *arm)
 {
+    static const char letters[] = "brz";
+    const char *name = arm->name;
     const char *letter =
-        strncmp(arm, "desi_", 5) == 0 && arm[5] && !arm[6] ? strchr("brz", arm[5]) : NULL;
-    return letter ? a->sigma_of[letter - "brz"] : a->sigma0;
+        strncmp(name, "desi_", 5) == 0 && name[5] && !name[6] ? strchr(letters, name[5]) : NULL;
+    if (letter && !isnan(a->sigma_of[letter - letters])) return a->sigma_of[letter - letters];
+    if (!isnan(a->sigma0)) return a->sigma0;
+    return arm->sigma > 0 ? arm->sigma : 0.5;
 }
 
 static int match_desi(const specfit_args *a, const clv_speclib *lib, specfit_input *in,
@@ -260,7 +265,8 @@ static int match_desi(const specfit_args *a, const clv_speclib *lib, specfit_inp
             continue;
         }
         suffix_of(name, suffix);
-        in->column[k] = column_of(t, &lib->library.arms[arm], a->sigma_of[k], suffix);
+        in->column[k] =
+            column_of(t, &lib->library.arms[arm], sigma_of(a, &lib->library.arms[arm]), suffix);
     }
     return CLI_OK;
 }
@@ -349,7 +355,7 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         const size_t n = end - at;
         if (n < LEAST_PIECE) continue;
         suffix_of(arm->name, suffix);
-        in->column[piece] = column_of(t, arm, sigma_of(a, arm->name), suffix);
+        in->column[piece] = column_of(t, arm, sigma_of(a, arm), suffix);
         if (in->column[piece] == SIZE_MAX)
             code = cli_error(cli_running(), CLI_USAGE, "the spectra need more than %d arms",
                              SPECFIT_COLUMNS);

@@ -62,25 +62,6 @@ static int take_list(const char *option, const char *list, bool fix, clv_star_pr
 
 /* ---- a table of stars -------------------------------------------------------------------------- */
 
-/* Field `column` of a row, without quotes. */
-static void field_of(const char *row, size_t length, size_t column, char out[WORD])
-{
-    size_t n = 0, at = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < length && at <= column; ++i) {
-        if (row[i] == '"') {
-            quoted = !quoted;
-        } else if (row[i] == ',' && !quoted) {
-            ++at;
-        } else if (at == column && n + 1 < WORD) {
-            out[n++] = row[i];
-        }
-    }
-    while (n && (out[n - 1] == ' ' || out[n - 1] == '\r'))
-        --n;
-    out[n] = '\0';
-}
-
 typedef struct star_line {
     char key[WORD];
     clv_star_prior prior;
@@ -111,13 +92,11 @@ static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, st
         const bool has_sigma = find_column(csv, name, &sigma);
         ++used;
         for (size_t r = 0; r < clv_csv_rows(csv); ++r) {
-            size_t length;
-            const char *row = clv_csv_row(csv, r, &length);
             char word[WORD], width[WORD] = "0";
             double x, s = 0;
-            field_of(row, length, key, lines[r].key);
-            field_of(row, length, value, word);
-            if (has_sigma) field_of(row, length, sigma, width);
+            clv_csv_field(csv, r, key, lines[r].key, WORD);
+            clv_csv_field(csv, r, value, word, WORD);
+            if (has_sigma) clv_csv_field(csv, r, sigma, width, WORD);
             if (!*word || !*width) continue;
             if (!clv_parse_double(word, &x) || !clv_parse_double(width, &s))
                 return cli_error(cli_running(), CLI_USAGE,
@@ -182,12 +161,46 @@ static int read_table(const specfit_args *a, specfit_table *t)
     return code;
 }
 
+/* Whether the templates of a grid are the same at both nodes of an axis: its library was made of models with one value,
+ * see `cleave templates`. */
+static bool is_single(const clv_spectra_arm *arm, int axis)
+{
+    size_t inner = 1, outer = 1;
+    if (arm->nodes[0] == 0 || arm->nodes[axis] != 2) return false;
+    for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k)
+        *(k < axis ? &outer : &inner) *= k == axis ? 1 : arm->nodes[k];
+    for (size_t o = 0; o < outer; ++o)
+        if (memcmp(arm->grid + 2 * o * inner, arm->grid + (2 * o + 1) * inner,
+                   inner * sizeof *arm->grid) != 0)
+            return false;
+    return true;
+}
+
+/* Holds what the library has one value of; false: nothing. */
+static bool hold_single(const specfit_args *a, const specfit_table *t, clv_star_prior *all)
+{
+    bool any = false;
+    for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k) {
+        bool single = t->columns > 0 && !all->fixed[2 + k];
+        for (size_t c = 0; c < t->columns && single; ++c)
+            single = is_single(&t->arms[c], k);
+        if (!single) continue;
+        const double node = t->arms[0].axis[k][0];
+        all->fixed[2 + k] = any = true, all->sigma[2 + k] = 0;
+        all->value[2 + k] = k ? node : pow(10, node);
+        if (!a->common.quiet)
+            cli_warn(cli_running(), "%s has templates of %s = %g alone: held there", a->library,
+                     names[2 + k], all->value[2 + k]);
+    }
+    return any;
+}
+
 int specfit_read_priors(const specfit_args *a, specfit_table *t)
 {
     clv_star_prior all = { { 0 } };
-    if (!a->prior && !a->fix && !a->priors) return CLI_OK;
     int code = take_list("--prior", a->prior, false, &all);
     if (!code) code = take_list("--fix", a->fix, true, &all);
+    if (!code && !hold_single(a, t, &all) && !a->prior && !a->fix && !a->priors) return CLI_OK;
     t->priors = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *t->priors);
     if (!code && !t->priors) code = cli_error(cli_running(), CLI_FAILED, "no memory for priors");
     for (size_t i = 0; i < t->count && !code; ++i)

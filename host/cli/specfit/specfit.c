@@ -122,7 +122,7 @@ static int check_args(const specfit_args *a)
         double value;
     } positive[] = { { "--vel-step", a->vel_step },
                      { "--max-vsini", a->max_vsini },
-                     { "lsf_sigma0_angstrom (of --config)", a->sigma0 } };
+                     { "lsf_sigma0_angstrom (of --config)", isnan(a->sigma0) ? 1 : a->sigma0 } };
     for (size_t i = 0; i < CLV_LEN(positive); ++i)
         if (!(positive[i].value > 0))
             return cli_error(&cli_specfit, CLI_USAGE, "%s is %g, but it must be more than 0",
@@ -202,9 +202,6 @@ static void set_defaults(specfit_args *a)
     if (isnan(a->min_vel)) a->min_vel = -a->max_vel;
     if (isnan(a->vel_step)) a->vel_step = 5;
     if (isnan(a->max_vsini)) a->max_vsini = 500;
-    if (isnan(a->sigma0)) a->sigma0 = 0.5;
-    for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
-        if (isnan(a->sigma_of[k])) a->sigma_of[k] = a->sigma0;
 }
 
 /* Progress over all blocks. */
@@ -276,7 +273,7 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
         .max_velocity_kms = a->max_vel,
         .velocity_step_kms = a->vel_step,
         .max_vsini_kms = a->max_vsini,
-        .library_sigma = a->sigma0,
+        .library_sigma = isnan(a->sigma0) ? 0 : a->sigma0,
         .ignored = a->ignored,
         .ignored_count = a->ignored_count,
         .reject_sigma = a->reject > 0 ? a->reject : INFINITY,

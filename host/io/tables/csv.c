@@ -426,3 +426,21 @@ clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *va
     }
     return CLV_OK;
 }
+
+void clv_csv_field(const clv_csv_table *t, size_t row, size_t column, char *out, size_t capacity)
+{
+    size_t length, n = 0, at = 0;
+    const char *text = clv_csv_row(t, row, &length);
+    bool quoted = false;
+    for (size_t i = 0; i < length && at <= column; ++i) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (text[i] == ',' && !quoted)
+            ++at;
+        else if (at == column && n + 1 < capacity)
+            out[n++] = text[i];
+    }
+    while (n && (out[n - 1] == ' ' || out[n - 1] == '\r'))
+        --n;
+    out[n] = '\0';
+}

@@ -46,6 +46,9 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
 /* One number for each row. CLV_E_FORMAT names line, column and text of a field that is empty or
  * not a finite number. */
 clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *values);
+/* A row's field without quotes and blanks behind it, cut to `capacity` - 1 bytes. */
+void clv_csv_field(const clv_csv_table *table, size_t row, size_t column, char *out,
+                   size_t capacity);
 /* A row's text as in the file, without its line end, to be copied into another table. */
 const char *clv_csv_row(const clv_csv_table *table, size_t row, size_t *length);
 const char *clv_csv_header(const clv_csv_table *table, size_t *length);

@@ -229,6 +229,7 @@ static clv_status read_arm(const char *folder, const char *path, const clv_json 
     CLV_TRY(number_of(json, path, "lam0", 1, 1e7, &arm->first));
     CLV_TRY(number_of(json, path, "lam1", 1, 1e7, &arm->last));
     arm->points = (size_t)points;
+    if (clv_json_get(json, "sigma")) CLV_TRY(number_of(json, path, "sigma", 0, 1e4, &arm->sigma));
     if (clv_json_get(json, "nodes"))
         CLV_TRY(read_grid(folder, path, json, m, arm));
     else
@@ -296,7 +297,7 @@ clv_status clv_speclib_read(const char *folder, clv_speclib *out)
         status = clv_fail(
             CLV_E_IO,
             "%s: not a library of templates: cannot find %s (%s). A library is a folder that "
-            "packaging/rvspecfit_library.py or `cleave demo` has made",
+            "`cleave templates`, packaging/rvspecfit_library.py or `cleave demo` has made",
             folder, path.data, strerror(errno));
     if (!status) status = clv_file_read_plain(path.data, MAX_JSON, &text, &length);
     if (!status) status = clv_json_parse(path.data, text, length, &root);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cleave templates` reads and writes. */
+#ifndef CLEAVE_HOST_CLI_TEMPLATES_TEMPLATES_H
+#define CLEAVE_HOST_CLI_TEMPLATES_TEMPLATES_H
+
+#include "host/cli/cli.h"
+#include "host/io/tables/spectrum.h"
+
+#include <cleave/spectra.h>
+#include <cleave/templates.h>
+
+enum { TEMPLATES_ARMS = 12, TEMPLATES_NAME = 40, TEMPLATES_NODES = 1 << 24 };
+
+typedef struct templates_arm {
+    char name[TEMPLATES_NAME];
+    clv_template_arm arm;
+} templates_arm;
+
+typedef struct templates_args {
+    const char *models, *output, *wave, *select;
+    cli_list arm_texts;
+    double sigma, resolving_power, model_power, margin_kms;
+    bool sigma_given, resolving_power_given, model_power_given;
+    uint64_t starts;
+    int medium; /* of the models: untold, vacuum, air */
+    bool keep_slope;
+    templates_arm arms[TEMPLATES_ARMS];
+    size_t arm_count;
+    double low[CLV_SPECTRA_PARAMETERS], high[CLV_SPECTRA_PARAMETERS]; /* of --select */
+    cli_common common;
+} templates_args;
+
+typedef struct templates_model {
+    char *path;
+    double parameter[CLV_SPECTRA_PARAMETERS]; /* teff, logg, feh, alpha */
+} templates_model;
+
+/* Zero-initialise; find, clear. Sorted by teff, logg, feh, alpha. */
+typedef struct templates_models {
+    bool phoenix; /* a folder of PHOENIX: one file of wavelengths for all */
+    char *wave;   /* that file */
+    double *wavelength;
+    size_t points;
+    size_t count, capacity, left_out; /* by --select */
+    templates_model *items;
+} templates_models;
+
+/* The nodes of the grid that the models stand on. */
+typedef struct templates_grid {
+    size_t nodes[CLV_SPECTRA_PARAMETERS];
+    double *axis[CLV_SPECTRA_PARAMETERS]; /* log10 teff, logg, feh, alpha */
+    bool single
+        [CLV_SPECTRA_PARAMETERS]; /* all models have one value: a second node stands 0.001 beside it */
+    size_t all, missing, cells, whole_cells;
+    int32_t *row; /* [all] the model of a node, -1 without */
+} templates_grid;
+
+extern const char *const templates_parameters[CLV_SPECTRA_PARAMETERS];
+
+/* ---- models.c ---- */
+/* The models below the folder or in the table args->models. CLI_OK or the exit code. */
+int templates_find(const templates_args *args, templates_models *models);
+void templates_clear(templates_models *models);
+/* One model: wavelengths in vacuum (owned by *own, unless they are those of all models) and flux. */
+clv_status templates_read(const templates_args *args, const templates_models *models, size_t model,
+                          double **own, const double **wavelength, float **flux, size_t *points);
+
+/* ---- grid.c ---- */
+int templates_make_grid(const templates_models *models, templates_grid *grid);
+void templates_clear_grid(templates_grid *grid);
+/* Every `every`-th model along a curve that fills the space of parameters; `list` has room for all. Their number. */
+size_t templates_choose(const templates_models *models, const templates_grid *grid, size_t every,
+                        size_t *list);
+
+/* ---- build.c ---- */
+/* Writes the library; lib.json comes last. CLI_OK or the exit code. */
+int templates_build(const templates_args *args, const templates_models *models,
+                    const templates_grid *grid, clv_context *context, clv_report *report);
+
+#endif
