@@ -41,14 +41,13 @@ static bool has_avx2(void)
 #endif
 }
 
-/* Trials took, in ms, by sixteen and eight lanes, with 49 pixels:
- *   AVX-512: sixteen lanes are 1.6 times as fast
- *   AVX2 (EPYC, Zen 3), a shifted PSF: PoCL 34.2 and 25.5, Intel's runtime 38.3 and 28.8; a fixed one: PoCL 13.9
- *   and 19.8, Intel's runtime 13.4 and 12.3 */
-int clv_paco_usual(const clv_paco_plan *plan, const clv_device *device)
+/* Sixteen lanes are 1.6 times as fast as eight with AVX-512. With AVX2 alone (EPYC, Zen 3) eight lanes take, of 49
+ * pixels, 0.75 of the time for a shifted PSF (25.5 ms and 34.2 with PoCL, 28.8 and 38.3 with Intel's runtime), and 0.87
+ * for a fixed one (22.2 and 25.6 with PoCL, 12.3 and 13.4 with Intel's). */
+int clv_paco_usual(const clv_device *device)
 {
     if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return CLV_TUNE_MEASURE;
-    return plan->shifted && has_avx2() ? EIGHT_LANES : SIXTEEN_LANES;
+    return has_avx2() ? EIGHT_LANES : SIXTEEN_LANES;
 }
 
 /* Local memory of a team, as TEAM_FLOATS in cl/patch/solve_group.cl. */

@@ -430,7 +430,7 @@ clv_status clv_paco_setup(clv_worker *worker, void *user)
     char problem[64];
     snprintf(problem, sizeof problem, "P%zu Q%zu", plan->pixels, plan->basis.vectors);
     const clv_device *device = clv_worker_device(worker);
-    clv_tune(worker, "paco", problem, clv_paco_variants(device), clv_paco_usual(plan, device),
+    clv_tune(worker, "paco", problem, clv_paco_variants(device), clv_paco_usual(device),
              try_variant, user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     if (f.in_groups && !fits(&f))
