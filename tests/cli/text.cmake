@@ -6,8 +6,10 @@ cleave_cli_test(tokenize QUICK text_tokenize.py)
 foreach(name embed finetune classify) # kernels/encoder, kernels/trainer and python/classifier belong to the quick tier
     cleave_cli_test(${name} FULL text_${name}.py)
 endforeach()
-cleave_cli_test(generate_pocl BRIEF text_generate.py pocl)
-foreach(platform intel mesa reference)
+foreach(platform pocl mesa) # of PoCL as a CPU takes kernels, of Mesa as a card does
+    cleave_cli_test(generate_${platform} BRIEF text_generate.py ${platform})
+endforeach()
+foreach(platform intel reference)
     cleave_cli_test(generate_${platform} FULL text_generate.py ${platform})
 endforeach()
 

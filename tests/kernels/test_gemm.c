@@ -129,6 +129,13 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
         g.b = (clv_matrix){ pb.buffer, at, 0, 0, cases[i].shared_b ? 0 : packed_b };
         g.b_packed = true;
     }
+    test_array pa =
+        test_array_new(device, (batch * clv_gemm_packed_a(form, m, k) + 1) * sizeof(float));
+    if (g.b_packed && batch == 1) {
+        EXPECT_OK(clv_gemm_pack_a_enqueue(device->queue, form, m, k, batch, &g.a, pa.buffer));
+        g.a = (clv_matrix){ pa.buffer, 0, k, 1, 0 };
+        g.a_packed = true;
+    }
     test_array scratch = test_array_new(device, clv_gemm_scratch(form, &g) * sizeof(float));
     EXPECT_OK(clv_gemm_enqueue(device->queue, form, &g, scratch.buffer, NULL));
     test_array_read(&dc);
@@ -140,7 +147,7 @@ static void check_case(test_device *device, const clv_gemm_form *form, size_t i)
                                                : memcmp(&got[e], &c[e], sizeof *c) != 0)
             fail_msg("%s, case %zu, element %zu: %.9g, expected %.9g", form->name, i, e,
                      (double)got[e], (double)c[e]);
-    test_array *all[] = { &da, &db, &dc, &dbias, &dadd, &pb, &scratch };
+    test_array *all[] = { &da, &db, &dc, &dbias, &dadd, &pa, &pb, &scratch };
     for (size_t e = 0; e < CLV_LEN(all); ++e)
         test_array_free(all[e]);
     clv_free(a), clv_free(b), clv_free(c), clv_free(bias), clv_free(add);
