@@ -68,11 +68,13 @@ void clv_clean_name(const char *name, const char *board, char *out, size_t capac
     /* "Device 73df" is what the driver says when it does not know the board */
     if (board && *board && !clv_starts_with(board, "Device ")) name = board;
     if (!name) name = "";
-    if (clv_starts_with(name, "pthread-")) { /* PoCL: "pthread-skylake-avx512-AMD EPYC" */
-        const char *blank = strchr(name, ' '), *dash = NULL;
-        for (const char *c = name; *c && (!blank || c < blank); ++c)
+    /* PoCL: "pthread-skylake-avx512-AMD EPYC", from version 4 on "cpu-haswell-Intel(R) Core(TM) i5", and where it does
+     * not know the model "pthread-cortex-a55" */
+    if (clv_starts_with(name, "pthread-") || clv_starts_with(name, "cpu-")) {
+        const char *blank = strchr(name, ' '), *dash = strchr(name, '-');
+        for (const char *c = name; blank && c < blank; ++c)
             if (*c == '-') dash = c;
-        if (dash && dash[1]) name = dash + 1;
+        if (dash[1]) name = dash + 1;
     }
     clv_copy_string(out, capacity, name);
     remove_all(out, "(R)"), remove_all(out, "(TM)"), remove_all(out, "(tm)");
@@ -124,6 +126,32 @@ static clv_tristate apu_by_vram(clv_machine *machine, const clv_probe_device *de
     return CLV_NO;
 }
 
+/* AMD's architectures that only processors have, after the table of LLVM's AMDGPU backend. */
+static bool is_apu(const char *arch)
+{
+    static const char *const known[] = { "gfx801",  "gfx902",  "gfx909",  "gfx90c",  "gfx1013",
+                                         "gfx1033", "gfx1035", "gfx1036", "gfx1103", "gfx1150",
+                                         "gfx1151", "gfx1152", "gfx1153" };
+    for (size_t i = 0; arch && i < CLV_LEN(known); ++i)
+        if (strcmp(arch, known[i]) == 0) return true;
+    return false;
+}
+
+/* What the names tell, where the driver does not say whose memory it is; NULL: nothing. */
+static const char *integrated_by_name(const clv_probe_device *device)
+{
+    if (device->vendor_norm == CLV_VENDOR_AMD && (is_apu(device->arch) || is_apu(device->name)))
+        return "only processors have this architecture";
+    /* the one card of that name is Iris Xe MAX */
+    if (device->vendor_norm == CLV_VENDOR_INTEL && !contains(device->name, "MAX") &&
+        (contains(device->name, "HD Graphics") || contains(device->name, "Iris")))
+        return "Intel's graphics of this name are parts of processors";
+    if (device->vendor_norm == CLV_VENDOR_APPLE && device->name &&
+        clv_starts_with(device->name, "Apple M"))
+        return "Apple's graphics are parts of processors";
+    return NULL;
+}
+
 static void classify_gpu(clv_machine *machine, clv_probe_device *device)
 {
     const char *why = device->integrated_source;
@@ -138,6 +166,7 @@ static void classify_gpu(clv_machine *machine, clv_probe_device *device)
         integrated = CLV_YES;
         why = "it shares the host's memory";
     }
+    if (integrated == CLV_MAYBE && (why = integrated_by_name(device))) integrated = CLV_YES;
     device->device_class =
         integrated == CLV_YES ? CLV_CLASS_INTEGRATED_GPU : CLV_CLASS_DISCRETE_GPU;
     device->class_reason = why ? clv_machine_keep(machine, why) : "a GPU with memory of its own";
@@ -168,7 +197,8 @@ void clv_classify_device(clv_machine *machine, const clv_probe_platform *platfor
     char clean[256];
     clv_clean_name(device->name, device->board_name, clean, sizeof clean);
     device->name_clean = clv_machine_keep(machine, clean);
-    device->vendor_norm = clv_vendor_of(platform->name, device->vendor, device->type);
+    device->vendor_norm = clv_vendor_of(
+        platform->name, device->vendor ? device->vendor : platform->vendor, device->type);
     if (is_software(device)) {
         device->device_class = CLV_CLASS_SOFTWARE;
         device->class_reason = "a renderer in software, whatever type it reports";

@@ -46,6 +46,8 @@ static void names_lose_what_is_not_the_chip(void **state)
           "AMD Radeon RX 6700 XT" },
         { "llvmpipe (LLVM 15.0.6, 256 bits)", NULL, "llvmpipe" },
         { "pthread-skylake-avx512-AMD EPYC", NULL, "AMD EPYC" },
+        { "pthread-cortex-a55", NULL, "cortex-a55" },
+        { "cpu-haswell-Intel(R) Core(TM) i5-10300H CPU @ 2.50GHz", NULL, "Intel Core i5-10300H" },
         { "pthread-Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz", NULL, "Intel Core i7-9750H" },
         { "gfx1030", "AMD Radeon RX 6800 XT", "AMD Radeon RX 6800 XT" },
         { "gfx1031", "Device 73df", "gfx1031" },
