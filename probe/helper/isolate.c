@@ -116,6 +116,8 @@ bool clv_child_was_hindered(const clv_child *child)
 {
     static const int outside[] = { SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ };
     if (child->end == CLV_CHILD_NOT_STARTED || clv_has_tight_limits()) return true;
+    if (child->starved && (child->end == CLV_CHILD_TIMEOUT || child->end == CLV_CHILD_UNKILLABLE))
+        return true;
     for (size_t i = 0; i < CLV_LEN(outside); ++i)
         if (child->end == CLV_CHILD_SIGNALED && child->code == outside[i]) return true;
     return false;
@@ -124,6 +126,7 @@ bool clv_child_was_hindered(const clv_child *child)
 const char *clv_child_failure(const clv_child *child, double timeout_s, char *message,
                               size_t capacity)
 {
+    static const char busy[] = ", most of which it waited for a busy processor,";
     switch (child->end) {
     case CLV_CHILD_EXITED:
         if (child->result_too_long) {
@@ -139,11 +142,13 @@ const char *clv_child_failure(const clv_child *child, double timeout_s, char *me
                  signal_name(child->code));
         return "crashed";
     case CLV_CHILD_TIMEOUT:
-        snprintf(message, capacity, "the driver did not answer within %.3g s", timeout_s);
+        snprintf(message, capacity, "the driver did not answer within %.3g s%s", timeout_s,
+                 child->starved ? busy : "");
         return "timeout";
     case CLV_CHILD_UNKILLABLE:
-        snprintf(message, capacity, "the driver did not answer within %.3g s and cannot be killed",
-                 timeout_s);
+        snprintf(message, capacity,
+                 "the driver did not answer within %.3g s%s and cannot be killed", timeout_s,
+                 child->starved ? busy : "");
         return "hung_unkillable";
     case CLV_CHILD_NOT_STARTED:
         break;

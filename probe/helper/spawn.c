@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,6 +206,37 @@ static void signal_all(watch *watches, size_t count, int signal)
     }
 }
 
+/* Whether the process wants to run at this moment: the letter behind the name in brackets. */
+static bool wants_to_run(pid_t pid)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(text, sizeof text, file)) text[0] = '\0';
+    if (file) fclose(file);
+    const char *bracket = strrchr(text, ')');
+    return bracket && strncmp(bracket, ") R", 3) == 0;
+}
+
+/* Notes who could not run for more than half of its time, because other processes did. The kernel counts how long the
+ * main thread ran and waited for a core, but for the present wait. */
+static void note_starved(const watch *watches, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        char path[64];
+        unsigned long long ran = 0, waited = 0; /* nanoseconds */
+        const watch *w = &watches[i];
+        if (!w->pid) continue;
+        snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)w->pid);
+        FILE *file = fopen(path, "re");
+        const bool told = file && fscanf(file, "%llu %llu", &ran, &waited) == 2;
+        if (file) fclose(file);
+        const double half = 0.5 * (clv_now() - w->started);
+        w->child->starved = told && ((double)waited * 1e-9 > half ||
+                                     ((double)ran * 1e-9 < half && wants_to_run(w->pid)));
+    }
+}
+
 /* False when the progress function gave up. */
 static bool run_until(watch *watches, size_t count, struct pollfd *polls, clv_deadline deadline,
                       const clv_patience *patience)
@@ -231,6 +264,7 @@ bool clv_children_run(clv_child *const *children, size_t count, const clv_patien
     for (size_t i = 0; i < count; ++i) {
         children[i]->end = CLV_CHILD_NOT_STARTED;
         children[i]->code = ENOMEM;
+        children[i]->starved = false;
     }
     if (!watches || !polls) goto cleanup;
 
@@ -242,6 +276,7 @@ bool clv_children_run(clv_child *const *children, size_t count, const clv_patien
     deadline.planned = clv_now() + meanwhile_s;
     if (patience->meanwhile) patience->meanwhile(patience->meanwhile_with);
     going_on = run_until(watches, count, polls, deadline, patience);
+    note_starved(watches, count);
     signal_all(watches, count, SIGTERM);
     if (going_on) run_until(watches, count, polls, clv_deadline_after(clv_now(), grace_s), NULL);
     signal_all(watches, count, SIGKILL);

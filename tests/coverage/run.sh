@@ -18,4 +18,9 @@ choice=(--label-regex '^(unit|kernels|io|fuzz|platforms|faults|cards|cli|regress
 [ $# -eq 0 ] || choice=(--tests-regex "$1")
 ctest --test-dir build-coverage --parallel 2 --no-tests=error "${choice[@]}" | grep -v ' Passed ' ||
     echo "Some tests failed; what they ran is counted all the same."
+damaged=$(grep -ho 'libgcov profiling error:[^:]*' build-coverage/Testing/Temporary/LastTest.log | sort -u || true)
+if [ -n "$damaged" ]; then
+    echo "A process was ended while it wrote these counters; what ran later is not in them:"
+    echo "${damaged//libgcov profiling error:/  }"
+fi
 tests/coverage/coverage.py build-coverage
