@@ -3,13 +3,15 @@
 """Compiles what GPUs would be given with the compilers of their vendors, and judges the result without a GPU.
 
     farm.py --tools FOLDER --build FOLDER [--work FOLDER] [--targets a,b] [--table FILE] [--document FILE]
+            [--exceptions FILE] [--recorded]
 
 gpu_operations runs every operation on PoCL, which says that it is a card of tests/cards/cards.json; a layer
 writes down each program with its options, and each launch. Every program is then compiled for the targets
 of that card. A finding is: a program that does not compile, registers that spill, private arrays in memory, an
 occupancy below 25 %, a work-group of more than 256 work-items, or more than 32 KiB of local memory. Findings
-that exceptions.txt allows are listed; any other one fails (exit code 1), and so does a line of that file that
-is needed no longer. tools.sh brings the compilers. OCL_ICD_VENDORS has to name a folder with PoCL alone.
+that exceptions.txt allows are listed; any other one fails (exit code 1), and so do a line of that file that is
+needed no longer, and a kernel that misses its bar (bars.py). tools.sh brings the compilers. OCL_ICD_VENDORS has to
+name a folder with PoCL alone.
 """
 import argparse
 import collections
@@ -24,10 +26,12 @@ import subprocess
 import sys
 import tempfile
 
+import bars
 import compilers
 import loops
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXCEPTIONS = HERE / "exceptions.txt"
 # The card whose programs a target is given.
 CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx1100": "rx-6700xt",
            "sm_70": "rtx-3060", "sm_86": "rtx-3060", "sm_90": "h100", "acm-g10": "arc-a770",
@@ -37,10 +41,11 @@ WITHOUT_RESULTS = ["paco", "blobs", "products", "attention", "encoders", "traine
                    "convolutions", "eigenvalues", "arrays"]
 WITH_RESULTS = ["specfit"]
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
-SHOWN = ("gfx906", "gfx1030", "sm_86", "acm-g10")  # columns of the document
+# Columns of the document's tables.
+SHOWN = (("gfx906", "gfx90a", "gfx1030", "gfx1100"), ("sm_70", "sm_86", "sm_90"), ("acm-g10", "tgllp", "spirv"))
 
 Row = collections.namedtuple(
-    "Row", "kernel variant target registers spilled private local group occupancy slots mix failure")
+    "Row", "kernel variant target registers spilled private local group occupancy slots mix inner failure")
 Finding = collections.namedtuple("Finding", "kernel variant target kind value")
 
 
@@ -107,28 +112,32 @@ def compile_one(tools, source, options, targets, kept):
 
 
 def described(made, target):
-    slots, mix = 0, {}
+    slots, mix, inner = 0, {}, []
     if made.code:
         nvidia = target in compilers.NVIDIA
-        hot = loops.hot_loop(made.code, nvidia)
+        found = loops.loops_of(made.code, nvidia)
+        hot = loops.hottest(found, nvidia)
         slots, mix = loops.slots(hot.mix, nvidia), dict(hot.mix)
-    return [made.registers, made.spilled, made.private, made.local, made.limit, slots, mix]
+        inner = [[l.depth, loops.slots(l.mix, nvidia), dict(l.mix)] for l in found]
+    return [made.registers, made.spilled, made.private, made.local, made.limit, slots, mix, inner]
 
 
 def rows_of(made, program, variant, launches):
     for target, kernels in made.items():
         if isinstance(kernels, str):
-            yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, kernels)
+            yield Row("?", variant, target, 0, 0, 0, 0, 0, 0, 0, {}, [], kernels)
             continue
-        for kernel, (registers, spilled, private, local, limit, slots, mix) in kernels.items():
-            if target == compilers.SPIRV:
-                continue
+        if target == compilers.SPIRV:  # a valid module has no numbers
+            for name in sorted(n for p, n in launches if p == program):
+                yield Row(name, variant, target, 0, 0, 0, 0, 0, 100, 0, {}, [], None)
+            continue
+        for kernel, (registers, spilled, private, local, limit, slots, mix, inner) in kernels.items():
             if (program, kernel) not in launches:
                 continue  # another kernel of the same file: no operation launches it with these options
             group, argument = launches[program, kernel]
             occupied = compilers.occupancy(target, group, local + argument, limit)
             yield Row(kernel, variant, target, registers, spilled, private, local + argument, group,
-                      round(100 * occupied), slots, mix, None)
+                      round(100 * occupied), slots, mix, inner, None)
 
 
 # ---- judging -----------------------------------------------------------------------------------
@@ -163,14 +172,14 @@ class Exception_:
         return False
 
 
-def read_exceptions():
-    lines = (HERE / "exceptions.txt").read_text().splitlines()
+def read_exceptions(file):
+    lines = file.read_text().splitlines()
     return [Exception_(line, n) for n, line in enumerate(lines, 1)
             if line.strip() and not line.startswith("#")]
 
 
-def judge(rows, targets):
-    allowed = read_exceptions()
+def judge(rows, targets, exceptions):
+    allowed = read_exceptions(exceptions)
     bad = [f for row in rows for f in findings_of(row) if not any([e.allows(f) for e in allowed])]
     for f in bad:
         print("finding: %s %s: %s %s (%s)" % (f.kernel, f.target, f.kind, f.value, f.variant))
@@ -180,7 +189,10 @@ def judge(rows, targets):
     stale = [(e, t) for e in allowed for t in e.targets if t in targets and t not in e.used]
     for e, target in stale:
         print("exceptions.txt: no longer needed for %s: %s" % (target, e.text))
-    return not bad and not stale
+    missed = bars.missed(rows, targets) if exceptions == EXCEPTIONS else []
+    for text in missed:
+        print("bar: " + text)
+    return not bad and not stale and not missed
 
 
 # ---- tables ------------------------------------------------------------------------------------
@@ -205,6 +217,8 @@ def cell(rows):
     """The worst of a kernel's variants on a target."""
     if not rows:
         return ""
+    if rows[0].target == compilers.SPIRV:
+        return "valid"
     spilled, private = max(r.spilled for r in rows), max(r.private for r in rows)
     best = max((share(r, "fma") for r in rows), default=0)
     text = "%dr %d %%" % (max(r.registers for r in rows), min(r.occupancy for r in rows))
@@ -217,11 +231,15 @@ def write_document(rows, file):
     by = collections.defaultdict(list)
     for r in rows:
         by[r.kernel, r.target].append(r)
-    text = [(HERE / "document.md").read_text().rstrip("\n"), "",
-            "| kernel | " + " | ".join(SHOWN) + " |", "|---" * (len(SHOWN) + 1) + "|"]
-    for kernel in sorted({r.kernel for r in rows}):
-        text.append("| %s | %s |" % (kernel.removeprefix("clv_"),
-                                     " | ".join(cell(by[kernel, t]) for t in SHOWN)))
+    text = [(HERE / "document.md").read_text().rstrip("\n"), "", *bars.table(rows)]
+    for shown in SHOWN:
+        shown = [t for t in shown if any(r.target == t for r in rows)]
+        if not shown:
+            continue
+        text += ["", "| kernel | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|"]
+        for kernel in sorted({r.kernel for r in rows}):
+            text.append("| %s | %s |" % (kernel.removeprefix("clv_"),
+                                         " | ".join(cell(by[kernel, t]) for t in shown)))
     file.write_text("\n".join(text) + "\n")
 
 
@@ -234,6 +252,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--table", type=pathlib.Path, help="writes every row as TSV")
     parser.add_argument("--document", type=pathlib.Path, help="writes the summary for docs/")
+    parser.add_argument("--exceptions", type=pathlib.Path, default=EXCEPTIONS, help="findings that are allowed")
     parser.add_argument("--recorded", action="store_true", help="take the programs recorded last time")
     return parser.parse_args()
 
@@ -274,7 +293,7 @@ def main():
         write_document(rows, a.document)
     kernels = {r.kernel for r in rows}
     print("%d programs, %d kernels, %d rows on %s" % (len(waiting), len(kernels), len(rows), a.targets))
-    return 0 if judge(rows, targets) else 1
+    return 0 if judge(rows, targets, a.exceptions) else 1
 
 
 if __name__ == "__main__":

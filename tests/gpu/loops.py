@@ -113,9 +113,8 @@ def arithmetic(mix):
     return mix["fma"] + mix["double"] + mix["half"] + mix["matrix"]
 
 
-def hot_loop(lines, nvidia):
+def hottest(found, nvidia):
     """The loop with most arithmetic for its length, else with most loads; the whole kernel without."""
-    found = loops_of(lines, nvidia)
     return max(found[1:] or found,
                key=lambda l: (arithmetic(l.mix) ** 2 / max(slots(l.mix, nvidia), 1),
                               l.mix["load"] + l.mix["local"], sum(l.mix.values())))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the hot kernels are from what a card can do, by counts of instructions and bytes; and the bars that hold it.
+
+A card takes the longer of two times: that of its issue slots (one instruction of a wave each; the loops of the machine
+code, times how often they run), and that of its memory (the bytes that a kernel cannot find in a cache). Its roofline
+is the longer of the same two for the arithmetic that the result needs and for each byte read and written once. Both
+are counts: neither a wait for memory nor a conflict of banks is in them, so that a real card is slower.
+"""
+import collections
+import re
+
+# Multiply-adds and bytes per second: GeForce RTX 3060, Radeon RX 6700 XT, Radeon VII
+CARDS = {"sm_86": (6.37e12, 360e9), "gfx1030": (6.6e12, 384e9), "gfx906": (6.7e12, 1024e9)}
+# kernel, targets, what is measured, bar, and what the number is
+SHARES = (
+    ("clv_gemm_tile", ("sm_86", "gfx1030"), 60, "products"),
+    ("clv_attention_tile", ("sm_86", "gfx1030"), 50, "attention"),
+    ("clv_attention_back_kv_tile", ("sm_86", "gfx1030"), 50, "gradients of keys and values"),
+    ("clv_attention_back_q_tile", ("sm_86", "gfx1030"), 50, "gradients of queries"),
+)
+Cost = collections.namedtuple("Cost", "slots needed bytes compulsory")  # of a unit of work
+
+
+def define(row, name):
+    match = re.search(r"\b%s=(-?\d+)" % name, row.variant)
+    return int(match[1]) if match else None
+
+
+def loops_with(row, fma, more=lambda mix: True):
+    return [l for l in row.inner[1:] if l[2].get("fma", 0) == fma and more(l[2])]
+
+
+def paco_project(row):
+    """A patch of radius 4 in a frame, of 100 frames; planets are shifted by parts of a pixel."""
+    p, q, ma, mb, block = (define(row, name) for name in ("P", "Q", "MA", "MB", "FRAME_BLOCK"))
+    if (p, q, define(row, "SHIFTED")) != (49, 10, 1):
+        return None
+    frames, pair = 100, loops_with(row, 2 * q * block)
+    rest = [l for l in row.inner[1:] if l not in pair]
+    if not pair or not rest:
+        return None
+    place = max(rest, key=lambda l: l[2].get("fma", 0))  # the polynomials of a frame's position
+    around = [l for l in rest if l is not place and l[2].get("fma", 0) >= q * block]  # the last pixel of an odd number
+    slots = (pair[0][1] * (p // 2) + sum(l[1] for l in around)) / block + place[1]
+    each = 4 * (p * q + ma) / frames + 4 + 16  # W and A once for all frames; a pixel; two pairs of sums
+    return Cost(slots, p * q + mb * q + 2 * (ma + mb), each, each)
+
+
+def spectra_gram(row):
+    """A segment of 64 pixels of a star, 10 terms; the terms are the same for all stars, and stay in a cache."""
+    terms = define(row, "NPOLY")
+    hot = [l for l in row.inner[1:] if l[2].get("fma", 0) >= 16]
+    if terms != 10 or not hot:
+        return None
+    turns = 256 / hot[0][2]["fma"]  # four fours of products of each work-item for each four of 64 pixels
+    slots = 64 * (turns * hot[0][1] + row.inner[0][1])
+    out = 4 * 16 * terms
+    return Cost(slots, 64 * (terms * (terms + 1) / 2 + 2 * terms), 64 * (32 + 8) + out, 64 * (4 + 8) + out)
+
+
+# kernel, how a row's work is counted, most times its roofline
+DISTANCES = (
+    ("clv_paco_project_group", paco_project, 2.0, "PACO's projection"),
+    ("clv_spectra_gram_group", spectra_gram, 3.0, "normal equations of spectra"),
+)
+# What is short of its bar, and where it is held until it reaches it: (kernel, target): most times the roofline.
+HELD = {
+    # the Radeon VII has 3 times the others' bandwidth: 8 numbers lie beside each other of which one is read
+    ("clv_spectra_gram_group", "gfx906"): 3.3,
+}
+
+
+def distance(cost, card):
+    rate, band = CARDS[card]
+    return max(cost.slots / rate, cost.bytes / band) / max(cost.needed / rate, cost.compulsory / band)
+
+
+def share(row):
+    return 100 * row.mix.get("fma", 0) / row.slots if row.slots else 0
+
+
+def measured(rows):
+    """[(what, kernel, target, text, good, held)] of every bar that the rows have something to say about."""
+    found = []
+    for kernel, targets, least, what in SHARES:
+        for target in targets:
+            best = max((share(r) for r in rows if (r.kernel, r.target) == (kernel, target)), default=None)
+            if best is not None:
+                good = best >= least
+                text = "%.0f %% of the peak, at least %d %%" % (best, least)
+                found.append((what, kernel, target, text, good, good))
+    for kernel, count, most, what in DISTANCES:
+        for target in CARDS:
+            mine = [r for r in rows if (r.kernel, r.target) == (kernel, target)]
+            costs = [c for c in map(count, mine) if c]
+            if costs:
+                best = min(distance(c, target) for c in costs)
+                text = "%.1f times the roofline, at most %.0f" % (best, most)
+                held = best <= HELD.get((kernel, target), most)
+                found.append((what, kernel, target, text, best <= most, held))
+            elif mine:
+                found.append((what, kernel, target, "the loops to count were not found", False, False))
+    return found
+
+
+def missed(rows, targets):
+    return ["%s (%s) on %s: %s" % (what, kernel, target, text)
+            for what, kernel, target, text, _, held in measured(rows) if not held and target in targets]
+
+
+def table(rows):
+    lines = ["| work | kernel | target | by counts |", "| --- | --- | --- | --- |"]
+    for what, kernel, target, text, good, _ in measured(rows):
+        lines.append("| %s | %s | %s | %s%s |" % (what, kernel.removeprefix("clv_"), target, text,
+                                                  "" if good else ": missed"))
+    return lines

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that farm.py fails when a kernel spills, and when arrays move to memory.
+
+    test_farm.py TOOLS
+
+Kernels of ours are recorded as an operation would launch them: as they are, which has to pass; with more live values
+than there are registers; with an array whose index the compiler does not know; and with a work-group that is too
+large. Each damage has to be found on each target, and a line of exceptions.txt that nothing needs has to fail, too.
+TOOLS is what tools.sh made.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import farm
+
+HERE = pathlib.Path(__file__).resolve().parent
+TARGETS = "gfx906,gfx1030,sm_86,acm-g10"
+GROUP = 64
+GOOD = """__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
+clv_self_test(__global float *x, int n)
+{
+    const int i = get_global_id(0);
+    float sum = 0.0f;
+    for (int k = 0; k < n; ++k) sum = fma(x[k], x[i], sum);
+    x[i] = sum;
+}
+"""
+# 300 values that live through a loop: more than any target has registers (Intel's compiler puts them into memory)
+LIVE = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[300];
+    _Pragma("unroll") for (int k = 0; k < 300; ++k) v[k] = x[k * n];
+    for (int t = 0; t < n; ++t) {
+        const float by = x[t];
+        _Pragma("unroll") for (int k = 0; k < 300; ++k) v[k] = fma(v[k], by, v[(k + 1) % 300]);
+    }
+    _Pragma("unroll") for (int k = 0; k < 300; ++k) sum += v[k];""")
+INDEXED = GOOD.replace("float sum = 0.0f;", """float sum = 0.0f, v[48];
+    for (int k = 0; k < 48; ++k) v[k] = x[k * n];
+    for (int k = 0; k < n; ++k) v[(int)x[k]] += x[i], sum += v[(int)x[k + 1]];""")
+
+
+def run(tools, folder, source, exceptions="", group=GROUP):
+    """Exit code and output of farm.py about one recorded program."""
+    for card in set(farm.CARD_OF[t] for t in TARGETS.split(",")):
+        place = folder / "work" / card
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "self.cl").write_text(source)
+        (place / "self.opt").write_text("-cl-std=CL1.2")
+        (place / "launches.1").write_text("self clv_self_test 4096 %d,1,1 0\n" % group)
+    (folder / "exceptions.txt").write_text(exceptions)
+    done = subprocess.run([sys.executable, HERE / "farm.py", "--tools", tools, "--build", folder, "--work",
+                           folder / "work", "--targets", TARGETS, "--recorded", "--exceptions",
+                           folder / "exceptions.txt"], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(what, got, code, *parts):
+    status, text = got
+    missing = [p for p in parts if p not in text]
+    if status != code or missing:
+        sys.exit("%s: exit code %d, expected %d; not said: %s\n%s" % (what, status, code, missing, text))
+    print("%s: as expected" % what)
+
+
+def main():
+    tools = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        expect("a good kernel", run(tools, folder, GOOD), 0)
+        found = ["finding: clv_self_test %s: " % t for t in TARGETS.split(",")]
+        expect("a kernel that spills", run(tools, folder, LIVE), 1,
+               *[f + kind for f, kind in zip(found, ("spill", "spill", "spill", "private"))])
+        # Intel's compiler indexes registers
+        expect("an array in memory", run(tools, folder, INDEXED), 1, *[f + "private" for f in found[:3]])
+        expect("an array in memory, allowed on two targets",
+               run(tools, folder, INDEXED, "clv_self_test gfx906,gfx1030 private=400 on purpose\n"), 1,
+               found[2] + "private")
+        expect("an exception that nothing needs",
+               run(tools, folder, GOOD, "clv_self_test sm_86 spill=4 on purpose\n"), 1, "no longer needed for sm_86")
+        expect("a work-group that is too large", run(tools, folder, GOOD.replace("64, 1, 1", "512, 1, 1"), group=512),
+               1, *[f + "group 512" for f in found])
+
+
+if __name__ == "__main__":
+    main()
