@@ -14,6 +14,7 @@
 #include <cleave/tokenizer.h>
 #include <cleave/track.h>
 #include <cleave/train.h>
+#include <cleave/volume.h>
 
 #include <string.h>
 
@@ -83,6 +84,8 @@ static const struct {
     { SIZE_OF(clv_model_config) },
     { SIZE_OF(clv_train_result) },
     { SIZE_OF(clv_trainer_options) },
+    { SIZE_OF(clv_volume_spot) },
+    { SIZE_OF(clv_volume_stacks) },
     { SIZE_OF(clv_writing) },
     { SIZE_OF(clv_written) },
 };

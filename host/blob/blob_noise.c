@@ -13,23 +13,16 @@
 /* Rows of a cell that are looked at: so many differences in a frame at least, where it has them. */
 enum { ROWS = 4, MOST_CELL = 32, DIFFERENCES = 16384 };
 
-/* Maxima are listed above this part of the threshold for white noise: see blob_judge.c. */
-static const double listed = 0.5;
-static const double rounding = 0.2887; /* deviation of what integers round away */
+static const double listed = CLV_BLOB_LISTED, rounding = CLV_BLOB_ROUNDING;
 /* Second differences of white noise have six times its variance; beyond three times their mean size
  * they are left out, which makes the mean of Gaussian noise 0.776 deviations. */
 static const double deviation_of_mean = 1 / (0.776 * 2.449489742783178), clip = 3.2;
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
 
-typedef struct kernel_sums {
-    double gg, qq, gq, ggg, qqq, qqg, ggq;
-} kernel_sums;
-
-/* Sums of products of two kernels' values, over both halves. `q` begins one value behind `g`. */
-static kernel_sums sums_of(const double *g, size_t g_radius, const double *q, size_t q_radius)
+clv_blob_sums clv_blob_sums_of(const double *g, size_t g_radius, const double *q, size_t q_radius)
 {
-    kernel_sums s = { 0 };
+    clv_blob_sums s = { 0 };
     for (size_t j = 0; j <= CLV_MAX(g_radius, q_radius); ++j) {
         const double n = j ? 2 : 1, a = j <= g_radius ? g[2 * j] : 0,
                      b = j <= q_radius ? q[2 * j] : 0;
@@ -46,13 +39,14 @@ static void norm_of(clv_blob_plan *plan, size_t k)
     const double *first = plan->tap + 2 * plan->first_tap[k];
     if (plan->options.dog) {
         const double c = 1 / (plan->options.sigma_ratio - 1);
-        const kernel_sums s = sums_of(first, plan->radius[k],
-                                      plan->tap + 2 * plan->first_tap[k + 1], plan->radius[k + 1]);
+        const clv_blob_sums s = clv_blob_sums_of(
+            first, plan->radius[k], plan->tap + 2 * plan->first_tap[k + 1], plan->radius[k + 1]);
         plan->norm[k] = c * sqrt(s.gg * s.gg - 2 * s.gq * s.gq + s.qq * s.qq);
         plan->cubes[k] =
             c * c * c * (s.ggg * s.ggg - 3 * s.ggq * s.ggq + 3 * s.qqg * s.qqg - s.qqq * s.qqq);
     } else {
-        const kernel_sums s = sums_of(first, plan->radius[k], first + 1, plan->radius[k]);
+        const clv_blob_sums s =
+            clv_blob_sums_of(first, plan->radius[k], first + 1, plan->radius[k]);
         plan->norm[k] = sqrt(2 * (s.qq * s.gg + s.gq * s.gq));
         plan->cubes[k] = 2 * s.qqq * s.ggg + 6 * s.qqg * s.ggq;
     }

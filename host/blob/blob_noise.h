@@ -9,6 +9,17 @@
 
 enum { CLV_BLOB_USUAL_SIGMAS = 6 }; /* the threshold where none is given */
 
+/* Sums of products of a kernel's values, over both halves. */
+typedef struct clv_blob_sums {
+    double gg, qq, gq, ggg, qqq, qqg, ggq;
+} clv_blob_sums;
+/* Values are every second number from `g` and from `q` on: plan->tap and plan->tap + 1, or two levels. */
+clv_blob_sums clv_blob_sums_of(const double *g, size_t g_radius, const double *q, size_t q_radius);
+
+/* Maxima are listed above this part of the threshold for white noise: see blob_judge.c. */
+#define CLV_BLOB_LISTED 0.5
+#define CLV_BLOB_ROUNDING 0.2887 /* deviation of what integers round away */
+
 /* Cells, steps and factors of a plan whose ladder, taps and thresholds are there. */
 void clv_blob_noise_plan(clv_blob_plan *plan);
 

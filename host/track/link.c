@@ -13,7 +13,7 @@
 
 /* A particle that may go on. */
 typedef struct head {
-    double y, x;
+    double z, y, x;
     int64_t frame; /* last seen */
     int64_t track;
 } head;
@@ -29,7 +29,7 @@ typedef struct linker {
     const clv_link_options *options;
     clv_watch watch;
     size_t done;    /* spots of the frames before */
-    size_t *order;  /* of the points: frame, y, x */
+    size_t *order;  /* of the points: frame, z, y, x */
     int64_t *track; /* by order */
     int64_t tracks;
     head *heads;
@@ -57,7 +57,7 @@ typedef struct linker {
 
 typedef struct key {
     int64_t frame;
-    double y, x;
+    double z, y, x;
     size_t index;
 } key;
 
@@ -65,9 +65,16 @@ static int by_key(const void *left, const void *right)
 {
     const key *a = left, *b = right;
     if (a->frame != b->frame) return a->frame < b->frame ? -1 : 1;
+    if (a->z != b->z) return a->z < b->z ? -1 : 1;
     if (a->y != b->y) return a->y < b->y ? -1 : 1;
     if (a->x != b->x) return a->x < b->x ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
+}
+
+/* 0 where links are flat. */
+static double z_of(const linker *l, size_t index)
+{
+    return l->options->z ? l->options->z[index] : 0;
 }
 
 static clv_status no_memory(void)
@@ -85,7 +92,7 @@ static clv_status sort_points(linker *l, size_t count)
         return no_memory();
     }
     for (size_t i = 0; i < count; ++i)
-        keys[i] = (key){ l->points[i].frame, l->points[i].y, l->points[i].x, i };
+        keys[i] = (key){ l->points[i].frame, z_of(l, i), l->points[i].y, l->points[i].x, i };
     qsort(keys, count, sizeof *keys, by_key);
     for (size_t i = 0; i < count; ++i)
         l->order[i] = keys[i].index;
@@ -159,6 +166,7 @@ static clv_status find_edges(linker *l, size_t first, size_t count)
     for (size_t s = 0; s < count; ++s) {
         if (s % 64 == 0) CLV_TRY(clv_watch_tell(&l->watch, l->done));
         const clv_point *p = &l->points[l->order[first + s]];
+        const double z = z_of(l, l->order[first + s]);
         const double row = floor((p->y - l->y0) / side), column = floor((p->x - l->x0) / side);
         if (row < -1 || column < -1 || row > (double)l->rows || column > (double)l->columns)
             continue;
@@ -167,9 +175,9 @@ static clv_status find_edges(linker *l, size_t first, size_t count)
                 if (r < 0 || c < 0 || r >= (int64_t)l->rows || c >= (int64_t)l->columns) continue;
                 for (uint32_t h = l->cell_head[(size_t)r * l->columns + (size_t)c]; h != NOBODY;
                      h = l->cell_next[h]) {
-                    const double dy = l->heads[h].y - p->y, dx = l->heads[h].x - p->x;
-                    if (dy * dy + dx * dx <= range2)
-                        CLV_TRY(add_edge(l, h, (uint32_t)s, dy * dy + dx * dx));
+                    const double dz = l->heads[h].z - z, dy = l->heads[h].y - p->y,
+                                 dx = l->heads[h].x - p->x, far = dz * dz + dy * dy + dx * dx;
+                    if (far <= range2) CLV_TRY(add_edge(l, h, (uint32_t)s, far));
                 }
             }
     }
@@ -331,7 +339,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
         const clv_point *p = &l->points[l->order[first + s]];
         head *h = l->taken[s] >= 0 ? &l->heads[l->taken[s]] : &l->heads[l->head_count];
         if (l->taken[s] < 0) h->track = l->tracks++, ++l->head_count;
-        h->y = p->y, h->x = p->x, h->frame = frame;
+        h->z = z_of(l, l->order[first + s]), h->y = p->y, h->x = p->x, h->frame = frame;
         l->track[first + s] = h->track;
     }
     return CLV_OK;
@@ -348,7 +356,7 @@ static clv_status number(const linker *l, size_t count, int64_t *particle, size_
     }
     for (size_t i = 0; i < count; ++i)
         ++length[l->track[i]];
-    int64_t next = 0; /* tracks are numbered by first frame, y, x already */
+    int64_t next = 0; /* tracks are numbered by first frame, z, y, x already */
     for (size_t t = 0; t < n; ++t)
         name[t] = length[t] >= shortest ? next++ : -1;
     for (size_t i = 0; i < count; ++i)
@@ -381,9 +389,11 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
                         o.search_range, least, most);
     if (count >= NOBODY / 2) return clv_fail(CLV_E_ARGUMENT, "link: %zu spots are too many", count);
     for (size_t i = 0; i < count; ++i)
-        if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most))
-            return clv_fail(CLV_E_ARGUMENT, "link: the place of spot %zu is not finite (%g, %g)", i,
-                            points[i].y, points[i].x);
+        if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most) ||
+            (o.z && !(fabs(o.z[i]) <= most)))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "link: the place of spot %zu is not finite (%g, %g, %g)", i,
+                            o.z ? o.z[i] : 0, points[i].y, points[i].x);
     linker l = { .points = points,
                  .options = &o,
                  .watch = clv_watch_begin("link", o.progress, o.progress_user, count) };

@@ -58,6 +58,9 @@ typedef struct clv_blob_options {
     void *progress_user;
     bool keep_hot_pixels; /**< threshold_sigma drops single pixels that are brighter than a spot of
                                min_sigma_px can make them; this keeps them */
+    double voxel_size
+        [3]; /**< clv_volumes: distances between voxels along z, y, x, in any unit; only their
+                               ratios count. All 0: cubes. Frames have no use for it */
 } clv_blob_options;
 
 enum {

@@ -32,5 +32,6 @@
 #include <cleave/train.h>
 #include <cleave/transformer.h>
 #include <cleave/version.h>
+#include <cleave/volume.h>
 
 #endif

@@ -24,6 +24,9 @@ typedef struct clv_link_options {
     size_t min_length;      /**< tracks of fewer spots get no identifier; 0: 1 */
     clv_progress *progress; /**< NULL: none; units are spots; at most 10 calls a second */
     void *progress_user;
+    const double
+        *z; /**< NULL, or the third coordinate of each point [count], in the unit of y and x: links
+                          are then no longer than search_range in space */
 } clv_link_options;
 
 /**
@@ -32,11 +35,11 @@ typedef struct clv_link_options {
  * track costs search_range squared. Solved exactly in every independent group of up to some 2000 spots.
  *
  * A particle unseen for up to `memory` frames stays a candidate at its last place. Of equal
- * solutions the one found for spots in the order (frame, y, x) is taken: the answer does not
+ * solutions the one found for spots in the order (frame, z, y, x) is taken: the answer does not
  * depend on the order of the input.
  *
  * @param points    any order; frames may be missing; several spots of a frame at one place allowed.
- * @param particle  out, [count]: 0, 1, 2 ... by first frame, then y, x; -1: shorter than
+ * @param particle  out, [count]: 0, 1, 2 ... by first frame, then z, y, x; -1: shorter than
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
  * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10; NULL,

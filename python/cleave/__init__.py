@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from . import errors
 from ._array import convolve_2d, eigvals, eigvalsh, gaussian_2d, monte_carlo_pi
-from ._blobs import SPOT, BlobStream, blobs
+from ._blobs import SPOT, VOLUME_SPOT, BlobStream, blobs, volumes
 from ._classifier import Class, Classifier, classify
 from ._compute import (Normalized, compute, linear_step, linear_train, normalize, product,
                        reduce)
@@ -53,11 +53,12 @@ __all__ = [
     "CompanionResult", "Context", "ContrastResult", "Device",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
-    "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "WARNINGS", "__version__",
+    "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
+    "__version__",
     "array", "array_stats", "blobs", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "gaussian_2d", "has",
     "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "specfit", "star_position", "tokenize", *errors.__all__]
+    "reduce", "specfit", "star_position", "tokenize", "volumes", *errors.__all__]

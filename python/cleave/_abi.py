@@ -122,7 +122,7 @@ BlobOptions = _struct("clv_blob_options", [
     ("invert", boolean), ("subpixel", enum), ("keep_overlapping", boolean),
     ("overlap_given", boolean), ("overlap", double),
     ("exclude_border", size_t), ("progress", Progress), ("progress_user", void_p),
-    ("keep_hot_pixels", boolean)], "blob.h")
+    ("keep_hot_pixels", boolean), ("voxel_size", double * 3)], "blob.h")
 Spot = _struct("clv_spot", [
     ("frame", u32), ("flags", u32), ("y", f32), ("x", f32), ("sigma", f32), ("response", f32),
     ("mass", f32), ("background", f32), ("snr", f32)], "blob.h")
@@ -133,10 +133,18 @@ BlobSummary = _struct("clv_blob_summary", [
     ("frames", size_t), ("spots", size_t), ("empty_frames", size_t), ("bad_pixels", size_t),
     ("dropped_bad", size_t), ("max_response", double), ("reruns", size_t), ("job_s", double),
     ("finish_s", double), ("hot_pixels", size_t)], "blob.h")
+VolumeStacks = _struct("clv_volume_stacks", [
+    ("size", size_t), ("type", enum), ("stacks", size_t), ("depth", size_t), ("height", size_t),
+    ("width", size_t), ("stack_stride", size_t), ("plane_stride", size_t), ("row_stride", size_t)],
+    "volume.h")
+VolumeSpot = _struct("clv_volume_spot", [
+    ("frame", u32), ("flags", u32), ("z", f32), ("y", f32), ("x", f32), ("sigma", f32),
+    ("sigma_z", f32), ("response", f32), ("mass", f32), ("background", f32), ("snr", f32),
+    ("z_error", f32), ("y_error", f32), ("x_error", f32)], "volume.h")
 Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
 LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),
-    ("progress", Progress), ("progress_user", void_p)], "track.h")
+    ("progress", Progress), ("progress_user", void_p), ("z", void_p)], "track.h")
 
 # ---- spectra.h
 
@@ -338,6 +346,8 @@ FUNCTIONS = {
 }
 # Younger than the package: bound where the library has them.
 OPTIONAL = {
+    "clv_volumes": (status, [void_p, c.POINTER(VolumeStacks), void_p, c.POINTER(BlobOptions), _OUT,
+                             c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
     "clv_matmul": (status, [void_p, size_t, size_t, size_t, void_p, void_p,
                             c.POINTER(MatmulOptions), void_p]),
     "clv_monte_carlo_pi": (status, [void_p, u64, c.POINTER(MonteCarloOptions), c.POINTER(u64),

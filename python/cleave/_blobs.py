@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of, extents, given_away, is_masked, numbers, with_strides
-from ._check import described, not_zero, whole
+from ._check import described, not_zero, real, whole
 from ._context import Context, chosen
-from ._library import InThisProcess, check, lib
+from ._library import InThisProcess, check, has, lib
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, LibraryError, ShapeError
 
 _F = TypeVar("_F")
 #: One spot; see blobs().
 SPOT = dtype_of(_abi.Spot)
+#: One spot of a volume; see volumes().
+VOLUME_SPOT = dtype_of(_abi.VolumeSpot)
 _PIXELS = {"|u1": 0, "<u2": 1, "<i2": 2, "<f4": 3}
 _KERNELS = {"zero-sum": 0, "scipy": 1}
 _SUBPIXEL = {"quad": 0, "fit": 1, "none": 2, None: 2}
 _TABLES = {"auto": 0, "array": 1, "pandas": 2}
 
 
-def _movie_of(movie: Any) -> NDArray[Any]:
-    """[T, H, W] in one of the library's types."""
+def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
+    """[T, H, W], or what `axes` says, in one of the library's types."""
     if is_masked(movie):
         movie = numbers("movie", movie)  # masked pixels: NaN
     frames: NDArray[Any] = np.asarray(movie)
     if frames.dtype.kind not in "biuf":
-        raise ShapeError(f"movie: numbers [T, H, W] or [H, W] expected, {frames.dtype} given")
-    if frames.ndim == 2:
+        raise ShapeError(f"movie: numbers {axes} expected, {frames.dtype} given")
+    rank = axes.count(",") + 1
+    if frames.ndim == rank - 1:
         frames = frames[None]
-    if frames.ndim != 3:
-        raise ShapeError(f"movie: [T, H, W] or [H, W] expected, shape {frames.shape} given")
+    if frames.ndim != rank:
+        raise ShapeError(f"movie: {axes}, or one axis less, expected; shape {frames.shape} given")
     frames = frames.astype(frames.dtype.newbyteorder("="), copy=False)
     if frames.dtype == np.float64 or frames.dtype == np.float16:
         frames = frames.astype(np.float32)
@@ -52,10 +55,14 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
                 sigma_ratio: float, threshold: float | None, threshold_rel: float | None,
                 threshold_sigma: float | None, threshold_scope: str, kernel: str,
                 normalize: bool, invert: bool, subpixel: str | None, prune: bool, overlap: float,
-                exclude_border: int, hot_pixels: str) -> _abi.BlobOptions:
+                exclude_border: int, hot_pixels: str,
+                voxel_size: Sequence[float] | None = None) -> _abi.BlobOptions:
     not_zero("blobs", min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma,
              sigma_ratio=sigma_ratio)
-    return described(
+    sides = [real("voxel_size", side) for side in voxel_size or ()]
+    if len(sides) not in (0, 3) or not all(side > 0 for side in sides):
+        raise ArgumentError(f"voxel_size: {voxel_size!r} given, three sides (z, y, x) of more than 0 expected")
+    options: _abi.BlobOptions = described(
         "blobs", _abi.BlobOptions, min_sigma_px=min_sigma, max_sigma_px=max_sigma,
         num_sigma=num_sigma, log_scale=log_scale, dog=dog, sigma_ratio=sigma_ratio,
         threshold_given=threshold is not None, threshold=threshold or 0.0,
@@ -67,6 +74,8 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
         overlap_given=True, overlap=overlap, exclude_border=exclude_border,
         keep_hot_pixels=choice("hot_pixels", hot_pixels, {"reject": 0, "keep": 1}) == 1)
+    options.voxel_size[:] = sides or [0.0] * 3
+    return options
 
 
 def table_of(table: str) -> Callable[[NDArray[Any]], Any]:
@@ -146,6 +155,56 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
                                  ctypes.byref(options), ctypes.byref(spots),
                                  ctypes.byref(count), None, report_handle(report)))
     return finish(given_away(spots, count.value, SPOT))
+
+
+@_spot_options
+def volumes(stacks: Any, *, voxel_size: Sequence[float] | None = None, min_sigma: float = 1.0,
+            max_sigma: float = 3.0, num_sigma: int = 5, log_scale: bool = False, dog: bool = False,
+            sigma_ratio: float = 1.6, threshold: float | None = None,
+            threshold_rel: float | None = None, threshold_sigma: float | None = None,
+            kernel: str = "zero-sum", normalize: bool = False, invert: bool = False,
+            subpixel: str | None = "quad", prune: bool = True, overlap: float = 0.5,
+            exclude_border: int = 0, hot_pixels: str = "reject", table: str = "auto",
+            context: Context | None = None, report: Report | None = None,
+            progress: Progress = None) -> Any:
+    """Finds bright spots in volumes: maxima in z, y, x and sigma of L = -sum of sigma_a^2 d2/da2 over
+    the three axes a, pruned by overlap, refined below the voxel, measured.
+
+    Parameters
+    ----------
+    stacks      [T, Z, H, W], or one volume [Z, H, W]; types as blobs()
+    voxel_size  distances between voxels along z, y and x; only ratios count. None: cubes. Sigmas are
+                in voxels along x: along z one has voxel_size[2] / voxel_size[0] as many planes
+    {options}
+    table       see blobs()
+
+    Returns
+    -------
+    rows by frame, z, y, x, sigma with the columns frame (the stack), flags, z, y, x (voxels; 0 is the
+    centre of the first one), sigma, sigma_z (planes), response, mass, background, snr, and z_error,
+    y_error, x_error (standard deviations with subpixel "fit"; 0: not known). subpixel "none" gives whole
+    voxels and sigmas of the ladder, as scikit-image: a Gaussian spot's is sqrt(2/3) of its own.
+
+    Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.
+    """
+    if not has("clv_volumes"):
+        raise LibraryError("volumes: this libcleave is older than volumes; version 0.2 or later expected")
+    finish = table_of(table)
+    frames = np.ascontiguousarray(_movie_of(stacks, "[T, Z, H, W]"))
+    options = _options_of(
+        min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma, log_scale=log_scale,
+        dog=dog, sigma_ratio=sigma_ratio, threshold=threshold, threshold_rel=threshold_rel,
+        threshold_sigma=threshold_sigma, threshold_scope="frame", kernel=kernel,
+        normalize=normalize, invert=invert, subpixel=subpixel, prune=prune, overlap=overlap,
+        exclude_border=exclude_border, hot_pixels=hot_pixels, voxel_size=voxel_size)
+    shape = _abi.VolumeStacks(ctypes.sizeof(_abi.VolumeStacks), _PIXELS[frames.dtype.str], *frames.shape)
+    spots, count = ctypes.c_void_p(), ctypes.c_size_t()
+    with chosen(context).held() as handle, Watch(progress, "volumes") as watch:
+        options.progress = watch.function
+        watch.done(lib.clv_volumes(handle, ctypes.byref(shape), address(frames),
+                                   ctypes.byref(options), ctypes.byref(spots),
+                                   ctypes.byref(count), None, report_handle(report)))
+    return finish(given_away(spots, count.value, VOLUME_SPOT))
 
 
 @_spot_options

@@ -30,7 +30,9 @@ def _column(what: str, value: Any) -> NDArray[Any]:
     return numbers(what, value, None)
 
 
-def _points_of(spots: Any) -> NDArray[np.void]:
+def _points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]:
+    """Frames and places; z where there is one."""
+    deep = None
     names = getattr(getattr(spots, "dtype", None), "names", None)
     if names is None:
         names = getattr(spots, "columns", None)  # a pandas frame
@@ -41,15 +43,20 @@ def _points_of(spots: Any) -> NDArray[np.void]:
             if name not in names:
                 raise ShapeError(f"spots: no column {name!r}")
         columns = [_column(f"spots: {name}", spots[name]) for name in ("frame", "y", "x")]
+        if "z" in names:
+            deep = np.ascontiguousarray(_column("spots: z", spots["z"]), np.float64)
     else:
         array = _column("spots", spots)
         if array.shape == (0,):
             array = array.reshape(0, 3)
-        if array.ndim != 2 or array.shape[1] != 3:
-            raise ShapeError("spots: columns frame, y, x expected, or an array [N, 3] of them; "
-                             f"shape {array.shape} given")
-        columns = [array[:, 0], array[:, 1], array[:, 2]]
-    if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
+        if array.ndim != 2 or array.shape[1] not in (3, 4):
+            raise ShapeError("spots: columns frame, y, x expected, or an array [N, 3] of them, or "
+                             f"[N, 4] of frame, z, y, x; shape {array.shape} given")
+        columns = [array[:, 0], array[:, -2], array[:, -1]]
+        if array.shape[1] == 4:
+            deep = np.ascontiguousarray(array[:, 1], np.float64)
+    if any(column.shape != columns[0].shape or column.ndim != 1
+           for column in columns + ([] if deep is None else [deep])):
         raise ShapeError("spots: columns of one length expected")
     points = np.empty(len(columns[0]), _POINT)
     with np.errstate(invalid="ignore"):  # NaN is found below
@@ -58,7 +65,7 @@ def _points_of(spots: Any) -> NDArray[np.void]:
         raise ArgumentError("spots: a frame is not a whole number")
     if columns[0].dtype.kind == "u" and (columns[0] > np.iinfo(np.int64).max).any():
         raise ArgumentError("spots: a frame is 2^63 or more")
-    return points
+    return points, deep
 
 
 def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1,
@@ -70,23 +77,25 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     Parameters
     ----------
     spots         what blobs() returns; a DataFrame, a dict or a structured array with the columns
-                  frame, y, x; or an array [N, 3] of them. Any order
-    search_range  longest link, in the unit of y and x
+                  frame, y, x, and z if it has one; or an array [N, 3] of frame, y, x, or [N, 4] of
+                  frame, z, y, x. Any order
+    search_range  longest link, in the unit of z, y and x
     memory        frames that a particle may stay unseen
     min_length    tracks of fewer spots get no identifier
     progress      see paco(); units are spots
 
     Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
-    frame, then y, x; -1 for spots of tracks that are too short.
+    frame, then z, y, x; -1 for spots of tracks that are too short.
 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
-    points = _points_of(spots)
+    points, deep = _points_of(spots)
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(
             _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, _MOST),
-            whole("link: min_length", min_length, 0, _MOST), watch.function)
+            whole("link: min_length", min_length, 0, _MOST), watch.function,
+            z=None if deep is None else address(deep))
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

@@ -37,7 +37,7 @@ CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx
            "sm_70": "rtx-3060", "sm_86": "rtx-3060", "sm_90": "h100", "acm-g10": "arc-a770",
            "tgllp": "iris-xe", compilers.SPIRV: "arc-a770"}
 # Operations of which small launches have to be executed, and those that would not end without all results.
-WITHOUT_RESULTS = ["paco", "blobs", "products", "attention", "encoders", "trainers", "decoders",
+WITHOUT_RESULTS = ["paco", "blobs", "volumes", "products", "attention", "encoders", "trainers", "decoders",
                    "convolutions", "eigenvalues", "arrays"]
 WITH_RESULTS = ["specfit"]
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768

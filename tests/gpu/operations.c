@@ -118,6 +118,27 @@ static void blobs(void)
     blobs_once(1024, CLV_BLOB_U16, 10, false, false);
 }
 
+static void volumes(void)
+{
+    static const size_t bytes[] = { 1, 2, 2, 4 };
+    const size_t depth = 24, side = 128;
+    for (int i = 0; i < 5; ++i) {
+        const clv_blob_pixel type = (clv_blob_pixel)(i % 4);
+        void *voxels = clv_zalloc(depth * side * side, bytes[type]);
+        clv_volume_spot *spots = NULL;
+        size_t count = 0;
+        const clv_volume_stacks shape = { .size = sizeof shape,
+                                          .type = type,
+                                          .stacks = 1,
+                                          .depth = depth,
+                                          .height = side,
+                                          .width = side };
+        const clv_blob_options options = { .size = sizeof options, .dog = i == 4 };
+        require(clv_volumes(context, &shape, voxels, &options, &spots, &count, NULL, NULL));
+        clv_free(spots), clv_free(voxels);
+    }
+}
+
 static void stars_once(bool resolution, unsigned terms)
 {
     synthetic_stars s;
@@ -438,6 +459,7 @@ static const struct {
 } operations[] = {
     { "paco", paco },
     { "blobs", blobs },
+    { "volumes", volumes },
     { "specfit", specfit },
     { "products", products },
     { "attention", attention },

@@ -20,7 +20,7 @@ import time
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "generate", "few")
+          "trainer", "generate", "few", "volume")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -104,6 +104,21 @@ KERNELS = [
     ("blob/blob.clh", "2 * size - 1 - at", "2 * size - 2 - at", "blob_kernels"),
     ("blob/blob.clh", "(isfinite(v) ? ((v) - (pedestal)) * (gain) : 0.0f)",
      "(((v) - (pedestal)) * (gain))", "blob"),
+    ("blob/volume.clh", "i < 40 ? !(value > other)", "i < 40 ? !(value >= other)", "volume"),
+    ("blob/volume.clh", "(k % CLV_VOLUME_KEPT) * s->height + y) * planes_of(s) + (z - s->z0 + 1)",
+     "(k % CLV_VOLUME_KEPT) * s->height + y) * planes_of(s) + (z - s->z0)", "volume"),
+    ("blob/volume_rows.cl", "sum[r] = fma((fvec)w.x, upC[r] + dnC[r], sum[r]);",
+     "sum[r] = fma((fvec)w.x, upC[r] + upC[r], sum[r]);", "volume"),
+    ("blob/volume_rows.cl", "both[r] = fma((fvec)w.y, s, both[r]);", "both[r] = fma((fvec)w.x, s, both[r]);",
+     "volume"),
+    ("blob/volume_rows.cl", "mirror(z + STEP - 1 + i, depth), low", "mirror(z + STEP + i, depth), low", "volume"),
+    ("blob/volume_rows.cl", "next < y + STEP + radius_y", "next < y + STEP + radius_y - 1", "volume"),
+    ("blob/volume_items.cl", "both = fma(w.x, q[-j * TX] + q[j * TX], both);",
+     "both = fma(w.x, q[-j * TX] + q[-j * TX], both);", "volume"),
+    ("blob/volume_items.cl", "(size_t)(mirror(z - i, depth) - low) * pitch",
+     "(size_t)(max(z - i, 0) - low) * pitch", "volume"),
+    ("blob/volume_items.cl", "both = fma(taps[i].x, BX[u] + BX[d], both);",
+     "both = fma(taps[i].x, BX[u] + BX[u], both);", "volume"),
     ("blob/rows.cl", "upA[r] + dnA[r], sum[r]);\n                sum[r] = fma((fvec)w.x",
      "upA[r] + upA[r], sum[r]);\n                sum[r] = fma((fvec)w.x", "blob_kernels"),
     ("blob/rows.cl", "loose(in - i) + loose(in + i)", "loose(in - i) + loose(in + i + 1)",

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 38 };
+enum { OWN_OPTIONS = 40 };
 
 static void make_table(blobs_args *a, cli_option *table)
 {
@@ -48,7 +48,12 @@ static void make_table(blobs_args *a, cli_option *table)
         { "frames", CLI_TEXT, &a->frames, "A:B", "frames A to B - 1 only", NULL },
         { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
           &a->channel_given },
-        { "z", CLI_UINT, &a->z, "Z", "plane of a file with several, from 0", &a->z_given },
+        { "z", CLI_UINT, &a->z, "Z", "one plane of each stack, from 0 [all: three dimensions]",
+          &a->z_given },
+        { "axes", CLI_CHOICE, &a->axes, "auto,TYX,ZYX,TZYX",
+          "planes are: frames in time, one stack, stacks in time [what the file says]" },
+        { "voxel-size", CLI_TEXT, &a->voxel_size, "Z,Y,X[UNIT]",
+          "sides of a voxel of a stack [from the file, or cubes]" },
         { "raw", CLI_TEXT, &a->raw, "T,H,W,TYPE[,OFFSET]",
           "MOVIE has no header: frames of u8, u16, i16, f32 ..." },
         { "partial", CLI_FLAG, &a->partial, NULL, "take what can be read of a damaged file" },
@@ -123,6 +128,10 @@ static int check_args(blobs_args *a)
             a->memory ? "--memory" : "--min-length");
     if (a->sigma_ratio != 1.6 && !a->dog)
         return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+    if (a->z_given && a->axes > CLV_MOVIE_TYX)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--z takes one plane of each stack, --axes %s all of them",
+                         a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
     if ((a->pixel_size || a->interval_given) && a->format != BLOBS_TRACKMATE)
         return cli_error(
             &cli_blobs, CLI_USAGE,
@@ -442,11 +451,24 @@ static int run(int argc, char **argv)
                                     .z_given = a.z_given,
                                     .z = (size_t)a.z,
                                     .partial = a.partial,
+                                    .stacks = true,
+                                    .axes = (clv_movie_axes)a.axes,
                                     .raw = raw };
     task t = { .a = &a };
     code = cli_input_status(&cli_blobs, clv_movie_open(a.movie, &how, &t.movie));
     if (code) return code;
     t.facts = clv_movie_look(t.movie);
+    if (t.facts->depth > 1) {
+        code = blobs_volumes(&a, t.movie);
+        clv_movie_close(t.movie);
+        return code;
+    }
+    if (a.voxel_size) {
+        clv_movie_close(t.movie);
+        return wrong("--voxel-size is for stacks of planes, and %s has none (--axes ZYX takes its "
+                     "frames as one)",
+                     a.movie);
+    }
     t.first = a.first, t.last = CLV_MIN(a.last, t.facts->frames);
     if (t.first >= t.last)
         code = cli_error(&cli_blobs, CLI_USAGE,

@@ -10,12 +10,13 @@
 
 #include <cleave/blob.h>
 #include <cleave/track.h>
+#include <cleave/volume.h>
 
 typedef struct blobs_args {
-    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *raw;
+    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *voxel_size, *raw;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
-    int hot_pixels, scope, taps, normalize, subpixel, prune, format;
+    int hot_pixels, scope, taps, normalize, subpixel, prune, format, axes;
     double link, interval;
     bool dog, log_scale, invert, partial, fill_gaps;
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
@@ -63,6 +64,22 @@ typedef struct blobs_writer {
     size_t row;
 } blobs_writer;
 
+/* TrackMate's columns and four header lines; then a row for each spot. */
+typedef struct blobs_trackmate_row {
+    size_t number;
+    int64_t track; /* -1: none */
+    uint32_t frame;
+    float quality;
+    double z, y, x, radius; /* in units.space */
+} blobs_trackmate_row;
+void blobs_trackmate_begin(clv_csv *csv, const blobs_units *units);
+void blobs_trackmate_add(clv_csv *csv, const blobs_units *units, const blobs_trackmate_row *row);
+
+/* The header of NumPy records: `whole` fields of uint32, then float32; int64 "particle" behind them. Its length
+ * does not depend on `rows`. */
+void blobs_npy_begin(clv_text *text, const char *const *fields, size_t count, size_t whole,
+                     bool particle, size_t rows);
+
 /* A path that ends in .npy gets NumPy records with the same names, in place of CSV. */
 clv_status blobs_writer_open(blobs_writer *writer, const char *path, int format,
                              const blobs_units *units, bool tracks);
@@ -102,6 +119,26 @@ void blobs_projection_clear(blobs_projection *projection);
  * NULL). */
 clv_status blobs_draw(const blobs_projection *projection, const clv_spot *spots,
                       const int64_t *particle, size_t count, const char *path);
+/* ---- blobs/volume.c, volume_views.c: stacks of planes ---------------------------------------------- */
+
+/* The whole command for a file that holds stacks: its exit code. */
+int blobs_volumes(const blobs_args *args, clv_movie *movie);
+
+/* The brightest values along the three axes. */
+typedef struct blobs_volume_views {
+    size_t depth, height, width;
+    float *along_z, *along_x,
+        *along_y; /* [height][width], [height][depth], [depth][width]; NULL: nothing yet */
+} blobs_volume_views;
+
+clv_status blobs_volume_project(blobs_volume_views *views, const clv_movie_facts *facts,
+                                const void *voxels, bool invert);
+void blobs_volume_views_clear(blobs_volume_views *views);
+/* `voxel`: its sides along z, y, x. */
+clv_status blobs_volume_draw(const blobs_volume_views *views, const double voxel[3],
+                             const clv_volume_spot *spots, const int64_t *particle, size_t count,
+                             const char *path);
+
 /* --preview: one frame, and how many spots several thresholds give. */
 int blobs_preview(const blobs_args *args, clv_movie *movie, clv_context *context);
 

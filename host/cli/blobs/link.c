@@ -21,16 +21,17 @@ typedef struct link_args {
 /* A row of the output: of the input, or between two of its rows. */
 typedef struct line {
     int64_t frame, particle;
-    double y, x;
+    double z, y, x;
     size_t row; /* SIZE_MAX: filled in */
 } line;
 
 typedef struct rows {
     clv_csv_table *table;
     clv_point *points;
+    double *z; /* NULL: the table has none */
     int64_t *particle;
     size_t count, tracks;
-    size_t column[3]; /* frame, y, x */
+    size_t column[4]; /* frame, y, x, and z */
     line *lines;
     size_t line_count, line_room;
 } rows;
@@ -58,6 +59,11 @@ static clv_status read_rows(const char *path, rows *r)
                 *(c == 1 ? &r->points[i].y : &r->points[i].x) = values[i];
         }
     }
+    for (size_t c = 0; c < clv_csv_columns(r->table) && !status && !r->z; ++c) {
+        if (strcmp(clv_csv_name(r->table, c), "z") != 0) continue;
+        r->column[3] = c, r->z = values, values = NULL;
+        status = clv_csv_doubles(r->table, c, r->z);
+    }
     clv_free(values);
     return status;
 }
@@ -80,6 +86,7 @@ static int by_frame(const void *left, const void *right)
 {
     const line *a = left, *b = right;
     if (a->frame != b->frame) return a->frame < b->frame ? -1 : 1;
+    if (a->z != b->z) return a->z < b->z ? -1 : 1;
     if (a->y != b->y) return a->y < b->y ? -1 : 1;
     if (a->x != b->x) return a->x < b->x ? -1 : 1;
     return (a->particle > b->particle) - (a->particle < b->particle);
@@ -101,7 +108,8 @@ static clv_status make_lines(rows *r, const char *path, bool fill)
 {
     for (size_t i = 0; i < r->count; ++i) {
         const clv_point *p = &r->points[i];
-        if (r->particle[i] >= 0 && !add_line(r, (line){ p->frame, r->particle[i], p->y, p->x, i }))
+        if (r->particle[i] >= 0 &&
+            !add_line(r, (line){ p->frame, r->particle[i], r->z ? r->z[i] : 0, p->y, p->x, i }))
             return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     }
     if (fill && r->line_count) {
@@ -111,8 +119,9 @@ static clv_status make_lines(rows *r, const char *path, bool fill)
             const line a = r->lines[i - 1], b = r->lines[i];
             for (int64_t f = a.frame + 1; a.particle == b.particle && f < b.frame; ++f) {
                 const double part = (double)(f - a.frame) / (double)(b.frame - a.frame);
-                if (!add_line(r, (line){ f, a.particle, a.y + (b.y - a.y) * part,
-                                         a.x + (b.x - a.x) * part, SIZE_MAX }))
+                if (!add_line(r, (line){ f, a.particle, a.z + (b.z - a.z) * part,
+                                         a.y + (b.y - a.y) * part, a.x + (b.x - a.x) * part,
+                                         SIZE_MAX }))
                     return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
             }
         }
@@ -168,6 +177,8 @@ static clv_status write_rows(const rows *r, const char *path)
                     clv_text_add(&text, "%lld", (long long)l->frame);
                 else if (c == r->column[1] || c == r->column[2])
                     clv_text_add(&text, "%.9g", c == r->column[1] ? l->y : l->x);
+                else if (r->z && c == r->column[3])
+                    clv_text_add(&text, "%.9g", l->z);
                 else if (strcmp(clv_csv_name(r->table, c), "flags") == 0)
                     clv_text_add(&text, "%d", CLV_SPOT_GAP);
             }
@@ -219,7 +230,8 @@ static int run(int argc, char **argv)
         const clv_link_options options = { .size = sizeof options,
                                            .search_range = a.search,
                                            .memory = (size_t)a.memory,
-                                           .min_length = (size_t)a.min_length };
+                                           .min_length = (size_t)a.min_length,
+                                           .z = r.z };
         clv_status status = clv_link(r.points, r.count, &options, r.particle, &r.tracks);
         if (!status) status = make_lines(&r, argv[1], a.fill_gaps);
         if (!status) status = write_rows(&r, a.output);
@@ -229,7 +241,7 @@ static int run(int argc, char **argv)
         cli_say(cli_news(NULL, &output, 1), "%zu spots, %zu tracks, %zu rows written\n", r.count,
                 r.tracks, r.line_count);
     clv_csv_free(r.table);
-    clv_free(r.points), clv_free(r.particle), clv_free(r.lines);
+    clv_free(r.points), clv_free(r.z), clv_free(r.particle), clv_free(r.lines);
     return code;
 }
 
@@ -238,10 +250,10 @@ const cli_command cli_link = {
     .summary = "join spots of successive frames into tracks",
     .operands = "SPOTS.csv -o TRACKS.csv --search R [OPTION...]",
     .description =
-        "Takes any CSV table with the columns frame, y and x (-: from standard input), finds "
-        "which\n"
-        "rows are the same particle, and writes the table with a column \"particle\". The "
-        "assignment\n"
+        "Takes any CSV table with the columns frame, y and x, and z if there is one (-: from "
+        "standard\n"
+        "input), finds which rows are the same particle, and writes the table with a column\n"
+        "\"particle\". Places are in one unit: z in the unit of y and x. The assignment\n"
         "between frames is the best possible one, in every group of up to some 2000 spots.",
     .run = run,
 };

@@ -23,45 +23,79 @@ static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TR
                                                  "RADIUS",     "VISIBILITY" };
 
 /* TrackMate's header has four lines: key, name, short name, unit. */
-static void trackmate_header(blobs_writer *w)
+void blobs_trackmate_begin(clv_csv *csv, const blobs_units *units)
 {
-    const char *space = w->units.pixel_size > 0 ? w->units.space : "pixel";
-    const char *time = w->units.interval > 0 ? w->units.time : "frame";
-    clv_text_add(&w->csv.text,
+    const char *space = units->pixel_size > 0 ? units->space : "pixel";
+    const char *time = units->interval > 0 ? units->time : "frame";
+    clv_csv_begin(csv, trackmate_columns, CLV_LEN(trackmate_columns));
+    clv_text_add(&csv->text,
                  "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility\n"
                  "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility\n"
                  ",,,(quality),(%s),(%s),(%s),(%s),,(%s),\n",
                  space, space, space, time, space);
 }
 
+void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_trackmate_row *row)
+{
+    char label[32];
+    snprintf(label, sizeof label, "ID%zu", row->number);
+    clv_csv_string(c, label);
+    clv_csv_int(c, (int64_t)row->number);
+    if (row->track >= 0)
+        clv_csv_int(c, row->track);
+    else
+        clv_csv_string(c, "");
+    clv_csv_float(c, row->quality);
+    clv_csv_float(c, (float)row->x);
+    clv_csv_float(c, (float)row->y);
+    if (row->z != 0)
+        clv_csv_float(c, (float)row->z);
+    else
+        clv_csv_int(c, 0);
+    clv_csv_float(c, (float)(row->frame * (units->interval > 0 ? units->interval : 1)));
+    clv_csv_int(c, row->frame);
+    clv_csv_float(c, (float)row->radius);
+    clv_csv_int(c, 1);
+    clv_csv_end_row(c);
+}
+
 /* ---- NumPy records ------------------------------------------------------------------------------ */
 
-enum { NPY_HEADER = 320 }; /* a multiple of 64; the number of rows is put in at the end */
+enum { NPY_HEADER = 512 }; /* a multiple of 64; the number of rows is put in at the end */
 
 /* In the order of clv_spot, which is written as it lies in memory. */
-static const char record[] = "('frame', '%cu4'), ('flags', '%cu4'), ('y', '%cf4'), ('x', '%cf4'), "
-                             "('sigma', '%cf4'), ('response', '%cf4'), ('mass', '%cf4'), "
-                             "('background', '%cf4'), ('snr', '%cf4')";
+static const char *const fields[] = { "frame",    "flags", "y",          "x",  "sigma",
+                                      "response", "mass",  "background", "snr" };
 _Static_assert(sizeof(clv_spot) == 9 * 4, "clv_spot has no holes");
 
-static void npy_header(const blobs_writer *w, char *header)
+void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,
+                     bool particle, size_t rows)
 {
     const union {
         uint16_t value;
         char bytes[2];
     } one = { .value = 1 };
     const char c = one.bytes[0] ? '<' : '>';
-    char fields[210], text[NPY_HEADER];
-    char particle[32] = "";
-    snprintf(fields, sizeof fields, record, c, c, c, c, c, c, c, c, c);
-    if (w->tracks) snprintf(particle, sizeof particle, ", ('particle', '%ci8')", c);
-    snprintf(text, sizeof text, "{'descr': [%s%s], 'fortran_order': False, 'shape': (%zu,), }",
-             fields, particle, w->row);
+    char header[NPY_HEADER + 1];
+    size_t at = 10;
     memset(header, ' ', NPY_HEADER);
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = (char)((NPY_HEADER - 10) & 255), header[9] = (char)((NPY_HEADER - 10) >> 8);
-    memcpy(header + 10, text, strlen(text));
+    at += (size_t)snprintf(header + at, NPY_HEADER - at, "{'descr': [");
+    for (size_t i = 0; i < count; ++i)
+        at += (size_t)snprintf(header + at, NPY_HEADER - at, "%s('%s', '%c%c4')", i ? ", " : "",
+                               names[i], c, i < whole ? 'u' : 'f');
+    if (particle) at += (size_t)snprintf(header + at, NPY_HEADER - at, ", ('particle', '%ci8')", c);
+    at += (size_t)snprintf(header + at, NPY_HEADER - at,
+                           "], 'fortran_order': False, 'shape': (%zu,), }", rows);
+    header[at] = ' '; /* in place of the end of the text */
     header[NPY_HEADER - 1] = '\n';
+    clv_text_bytes(text, header, NPY_HEADER);
+}
+
+static void npy_header(const blobs_writer *w, clv_text *text)
+{
+    blobs_npy_begin(text, fields, CLV_LEN(fields), 2, w->tracks, w->row);
 }
 
 static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *particle)
@@ -77,15 +111,12 @@ static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *partic
 static void begin(blobs_writer *w)
 {
     if (w->npy) {
-        char header[NPY_HEADER];
-        npy_header(w, header);
-        clv_text_bytes(&w->csv.text, header, sizeof header);
+        npy_header(w, &w->csv.text);
         return;
     }
     switch (w->format) {
     case BLOBS_TRACKMATE:
-        clv_csv_begin(&w->csv, trackmate_columns, CLV_LEN(trackmate_columns));
-        trackmate_header(w);
+        blobs_trackmate_begin(&w->csv, &w->units);
         break;
     case BLOBS_XY:
         clv_csv_begin(&w->csv, xy_columns, CLV_LEN(xy_columns));
@@ -140,25 +171,15 @@ static void add_own(blobs_writer *w, const clv_spot *s, const int64_t *particle)
 
 static void add_trackmate(blobs_writer *w, const clv_spot *s, const int64_t *particle)
 {
-    clv_csv *c = &w->csv;
-    char label[32];
     const double scale = w->units.pixel_size > 0 ? w->units.pixel_size : 1;
-    const double time = w->units.interval > 0 ? w->units.interval : 1;
-    snprintf(label, sizeof label, "ID%zu", w->row);
-    clv_csv_string(c, label);
-    clv_csv_int(c, (int64_t)w->row);
-    if (particle && *particle >= 0)
-        clv_csv_int(c, *particle);
-    else
-        clv_csv_string(c, "");
-    clv_csv_float(c, s->response);
-    clv_csv_float(c, (float)((double)s->x * scale));
-    clv_csv_float(c, (float)((double)s->y * scale));
-    clv_csv_int(c, 0);
-    clv_csv_float(c, (float)(s->frame * time));
-    clv_csv_int(c, s->frame);
-    clv_csv_float(c, (float)(sqrt(2) * (double)s->sigma * scale));
-    clv_csv_int(c, 1);
+    const blobs_trackmate_row row = { .number = w->row,
+                                      .track = particle ? *particle : -1,
+                                      .frame = s->frame,
+                                      .quality = s->response,
+                                      .y = (double)s->y * scale,
+                                      .x = (double)s->x * scale,
+                                      .radius = sqrt(2) * (double)s->sigma * scale };
+    blobs_trackmate_add(&w->csv, &w->units, &row);
 }
 
 static void add_xy(blobs_writer *w, const clv_spot *s, const int64_t *particle)
@@ -183,7 +204,7 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
             add_xy(w, &spots[i], p);
         else
             add_own(w, &spots[i], p);
-        if (!w->npy) clv_csv_end_row(&w->csv);
+        if (!w->npy && w->format != BLOBS_TRACKMATE) clv_csv_end_row(&w->csv);
         if (w->csv.text.length >= FLUSH_BYTES) CLV_TRY(flush(w));
     }
     return CLV_OK;
@@ -198,11 +219,14 @@ clv_status blobs_writer_finish(blobs_writer *w)
         return status;
     }
     if (!status && w->npy) {
-        char header[NPY_HEADER];
-        npy_header(w, header);
-        if (fseek(w->file, 0, SEEK_SET) ||
-            fwrite(header, 1, sizeof header, w->file) != sizeof header)
+        clv_text header = { 0 };
+        npy_header(w, &header);
+        if (header.failed)
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+        else if (fseek(w->file, 0, SEEK_SET) ||
+                 fwrite(header.data, 1, header.length, w->file) != header.length)
             status = clv_fail(CLV_E_IO, "%s: cannot write: %s", w->path, strerror(errno));
+        clv_text_clear(&header);
     }
     const bool closed = fclose(w->file) == 0;
     w->file = NULL;

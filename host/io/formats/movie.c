@@ -49,6 +49,28 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
                     clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
 }
 
+/* What a reader has not said of depth. */
+static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options)
+{
+    clv_movie_facts *f = &movie->facts;
+    if (!f->depth) f->depth = 1;
+    if (!options->stacks) return CLV_OK;
+    if (options->axes == CLV_MOVIE_ZYX) f->depth = f->frames;
+    if (options->axes == CLV_MOVIE_TZYX && f->depth == 1)
+        return clv_fail(
+            CLV_E_ARGUMENT,
+            "%s: does not tell how many planes a stack has; its %zu planes can be taken as one "
+            "stack (ZYX) or as frames in time (TYX)",
+            movie->path, f->frames);
+    const size_t stacks = f->depth ? f->frames / f->depth : 0;
+    if (!stacks || stacks * f->depth == f->frames) return CLV_OK;
+    clv_movie_notice(movie,
+                     "%zu planes are %zu stacks of %zu and a part of one, which is left out\n",
+                     f->frames, stacks, f->depth);
+    f->frames = stacks * f->depth;
+    return CLV_OK;
+}
+
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **out)
 {
     const clv_movie_options none = { 0 };
@@ -60,6 +82,7 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
         status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     else
         status = open_any(movie, options ? options : &none);
+    if (!status) status = make_stacks(movie, options ? options : &none);
     size_t plane = 0;
     if (!status && (!clv_size_mul(movie->facts.height, movie->facts.width, &plane) ||
                     !clv_size_mul(plane, clv_type_size(movie->facts.type), &movie->frame_bytes)))

@@ -16,12 +16,22 @@ typedef struct clv_raw_layout {
 /* "T,H,W,TYPE[,OFFSET]", TYPE u8 u16 i16 u32 f32 f64 or NumPy's names, > in front: big-endian. */
 bool clv_raw_parse(const char *text, clv_raw_layout *layout);
 
+/* What the planes of a file are. */
+typedef enum clv_movie_axes {
+    CLV_MOVIE_AS_TOLD, /* stacks where the file says so beyond doubt, else frames in time */
+    CLV_MOVIE_TYX,     /* frames in time */
+    CLV_MOVIE_ZYX,     /* one stack of planes in depth */
+    CLV_MOVIE_TZYX,    /* stacks in time; the file has to tell how many planes each has */
+} clv_movie_axes;
+
 /* Zero-initialise for the defaults. */
 typedef struct clv_movie_options {
     bool channel_given, z_given;
     size_t channel, z; /* 0-based */
     bool partial;      /* what can be read of a damaged file */
     clv_raw_layout raw;
+    bool stacks; /* the caller takes stacks of planes, too */
+    clv_movie_axes axes;
 } clv_movie_options;
 
 typedef struct clv_movie_facts {
@@ -32,6 +42,8 @@ typedef struct clv_movie_facts {
     char notices[400];                  /* lines for the user, each ends with LF */
     double pixel_size, interval;        /* 0: not told */
     char pixel_unit[16], time_unit[16]; /* "" : not told */
+    size_t depth; /* planes of a stack; frames are planes, stack by stack. 1: frames in time */
+    double plane_spacing; /* in pixel_unit; 0: not told */
 } clv_movie_facts;
 
 typedef struct clv_movie clv_movie;

@@ -85,11 +85,20 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
     CLV_TRY(clv_npy_header_read(&npy->input, &npy->header));
     npy->data = npy->input.position;
     const clv_npy_header *h = &npy->header;
-    if (h->rank < 2 || h->rank > 3)
-        return clv_fail(CLV_E_FORMAT, "%s: an array %s, expected a frame [H,W] or a movie [T,H,W]",
+    const bool stacks = h->rank == 4 && options->stacks;
+    if (h->rank < 2 || (h->rank > 3 && !stacks))
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: an array %s, expected a frame [H,W] or a movie [T,H,W]%s", movie->path,
+                        clv_shape_text(h->rank, h->shape, shape),
+                        options->stacks ? " or stacks [T,Z,H,W]" : "");
+    if (stacks && (options->axes == CLV_MOVIE_TYX || options->axes == CLV_MOVIE_ZYX))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "%s: an array %s has four axes, T, Z, Y and X, but three were asked for",
                         movie->path, clv_shape_text(h->rank, h->shape, shape));
     clv_movie_facts *f = &movie->facts;
-    f->frames = h->rank == 3 ? h->shape[0] : 1;
+    f->frames = h->rank >= 3 ? h->shape[0] : 1;
+    if (stacks && !clv_size_mul(h->shape[0], h->shape[1], &f->frames)) f->frames = SIZE_MAX;
+    if (stacks) f->depth = h->shape[1];
     f->height = h->shape[h->rank - 2], f->width = h->shape[h->rank - 1];
     f->type = clv_movie_type(h->dtype->type);
     snprintf(f->format, sizeof f->format, "NPY");

@@ -321,7 +321,8 @@ static clv_status read_plane(tiff_movie *t, size_t page, unsigned char *to, size
 static clv_status read_tiff(clv_movie *movie, size_t frame, void *pixels)
 {
     tiff_movie *t = movie->state;
-    const size_t page = t->choice.first + frame * t->choice.step;
+    const clv_tiff_choice *c = &t->choice;
+    const size_t page = c->first + frame / c->planes * c->step + frame % c->planes * c->plane_step;
     const size_t count = movie->facts.height * movie->facts.width;
     unsigned char *to = t->wide ? t->wide : pixels;
     if (t->contiguous) {
@@ -372,6 +373,14 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     CLV_TRY(check_promise(movie, &story, pages, options->partial));
     CLV_TRY(clv_tiff_choose(movie->path, &story, options, pages, &t->choice));
     f->frames = t->choice.frames, f->height = t->height, f->width = t->width;
+    f->depth = t->choice.planes;
+    if (options->stacks && options->axes == CLV_MOVIE_AS_TOLD && story.slices_in_time &&
+        f->frames > 1)
+        clv_movie_notice(
+            movie,
+            "ImageJ calls its %zu images slices; they are taken as frames in time (--axes ZYX "
+            "takes them as a stack in depth)\n",
+            f->frames);
     f->type = clv_movie_type(t->stored);
     snprintf(f->format, sizeof f->format, "%s",
              story.ome      ? "OME-TIFF"

@@ -230,9 +230,10 @@ static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     s->channels = count_told(s, text, "\nchannels=");
     s->slices = count_told(s, text, "\nslices=");
     s->frames = count_told(s, text, "\nframes=");
-    if (!s->frames && s->slices) s->frames = s->slices, s->slices = 0; /* a stack over time */
+    if (!s->frames && s->slices) s->frames = s->slices, s->slices = 0, s->slices_in_time = true;
     memcpy(s->order, "CZT", 4);
     word_told(text, "\nunit=", "\n", f->pixel_unit, sizeof f->pixel_unit);
+    f->plane_spacing = fabs(told(text, "\nspacing=", 0));
     f->interval = told(text, "\nfinterval=", 0);
     if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
 }
@@ -249,6 +250,7 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
     memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
     f->pixel_size = told(pixels, "PhysicalSizeX=\"", 0);
+    f->plane_spacing = told(pixels, "PhysicalSizeZ=\"", 0);
     word_told(pixels, "PhysicalSizeXUnit=\"", "\"", f->pixel_unit, sizeof f->pixel_unit);
     if (f->pixel_size > 0 && !f->pixel_unit[0]) memcpy(f->pixel_unit, "\xC2\xB5m", 4);
     f->interval = told(pixels, "TimeIncrement=\"", 0);
@@ -285,14 +287,19 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
                            const clv_movie_options *options, size_t pages, clv_tiff_choice *choice)
 {
     const size_t channels = CLV_MAX(s->channels, (size_t)1), slices = CLV_MAX(s->slices, (size_t)1);
-    *choice = (clv_tiff_choice){ .step = 1, .frames = pages };
+    const bool stacks = slices > 1 && options->stacks && !options->z_given &&
+                        options->axes != CLV_MOVIE_TYX &&
+                        (options->axes != CLV_MOVIE_ZYX || s->frames <= 1);
+    *choice = (clv_tiff_choice){ .step = 1, .frames = pages, .planes = 1 };
     if (channels == 1 && slices == 1) return CLV_OK;
     if (channels > 1 && !options->channel_given)
         return clv_fail(CLV_E_FORMAT, "%s: %zu channels; --channel 0 to %zu chooses one", path,
                         channels, channels - 1);
-    if (slices > 1 && !options->z_given)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu planes in depth; --z 0 to %zu chooses one", path,
-                        slices, slices - 1);
+    if (slices > 1 && !options->z_given && !stacks)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu planes in depth; --z 0 to %zu chooses one%s", path,
+                        slices, slices - 1,
+                        options->stacks ? ", and --axes TZYX takes them all, in three dimensions"
+                                        : "");
     const size_t channel = options->channel_given ? options->channel : 0,
                  z = options->z_given ? options->z : 0;
     if (channel >= channels || z >= slices)
@@ -306,11 +313,23 @@ clv_status clv_tiff_choose(const char *path, const clv_tiff_story *s,
     choice->first = 0;
     for (const char *axis = s->order; *axis; ++axis) {
         if (*axis == 'C') choice->first += channel * stride, stride *= channels;
-        if (*axis == 'Z') choice->first += z * stride, stride *= slices;
+        if (*axis == 'Z')
+            choice->first += z * stride, choice->plane_step = stride, stride *= slices;
         if (*axis == 'T') choice->step = stride, stride *= frames;
     }
     choice->frames =
         choice->first < pages ? (pages - choice->first + choice->step - 1) / choice->step : 0;
     choice->frames = CLV_MIN(choice->frames, frames);
+    if (!stacks) return CLV_OK;
+    choice->planes = slices;
+    size_t whole = 0; /* stacks whose last plane is there */
+    while (whole < frames &&
+           choice->first + whole * choice->step + (slices - 1) * choice->plane_step < pages)
+        ++whole;
+    if (!whole)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: %zu planes in depth are promised, but only %zu pages are there", path,
+                        slices, pages);
+    choice->frames = whole * slices;
     return CLV_OK;
 }

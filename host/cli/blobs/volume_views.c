@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The overlay of stacks: the brightest value along z, along x and along y, side by side, each with the spots and
+ * tracks as that direction sees them. */
+#include "host/cli/blobs/blobs.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GAP = 4, VIEWS = 3 }; /* dark columns between the pictures */
+
+static float value_at(const clv_movie_facts *f, const void *pixels, size_t at)
+{
+    switch (f->type) {
+    case CLV_U8:
+        return ((const uint8_t *)pixels)[at];
+    case CLV_U16:
+        return ((const uint16_t *)pixels)[at];
+    case CLV_I16:
+        return ((const int16_t *)pixels)[at];
+    default:
+        return ((const float *)pixels)[at];
+    }
+}
+
+static void put(float *most, float v, bool invert)
+{
+    if (!isfinite(*most) || (invert ? v < *most : v > *most)) *most = v;
+}
+
+clv_status blobs_volume_project(blobs_volume_views *v, const clv_movie_facts *f, const void *voxels,
+                                bool invert)
+{
+    const size_t d = f->depth, h = f->height, w = f->width;
+    if (!v->along_z) {
+        const size_t all = h * w + h * d + d * w;
+        *v = (blobs_volume_views){ d, h, w, clv_alloc(all, sizeof(float)), NULL, NULL };
+        if (!v->along_z) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+        v->along_x = v->along_z + h * w, v->along_y = v->along_x + h * d;
+        for (size_t i = 0; i < all; ++i)
+            v->along_z[i] = NAN;
+    }
+    for (size_t z = 0; z < d; ++z)
+        for (size_t y = 0; y < h; ++y)
+            for (size_t x = 0; x < w; ++x) {
+                const float value = value_at(f, voxels, (z * h + y) * w + x);
+                if (!isfinite(value)) continue;
+                put(&v->along_z[y * w + x], value, invert);
+                put(&v->along_x[y * d + z], value, invert);
+                put(&v->along_y[z * w + x], value, invert);
+            }
+    return CLV_OK;
+}
+
+void blobs_volume_views_clear(blobs_volume_views *v)
+{
+    clv_free(v->along_z);
+    *v = (blobs_volume_views){ 0 };
+}
+
+/* Planes are as far apart in the picture as in space. */
+static size_t deep_pixels(const blobs_volume_views *v, double spacing)
+{
+    return (size_t)fmax(1, fmin(ceil((double)v->depth * spacing), 8192));
+}
+
+static float *paste(const blobs_volume_views *v, size_t deep, size_t height, size_t width)
+{
+    float *out = clv_alloc(height, width * sizeof *out);
+    if (!out) return NULL;
+    for (size_t i = 0; i < height * width; ++i)
+        out[i] = NAN; /* dark */
+    for (size_t y = 0; y < v->height; ++y) {
+        memcpy(out + y * width, v->along_z + y * v->width, v->width * sizeof *out);
+        for (size_t i = 0; i < deep; ++i)
+            out[y * width + v->width + GAP + i] = v->along_x[y * v->depth + i * v->depth / deep];
+    }
+    for (size_t i = 0; i < deep; ++i)
+        memcpy(out + (v->height + GAP + i) * width, v->along_y + i * v->depth / deep * v->width,
+               v->width * sizeof *out);
+    return out;
+}
+
+clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
+                             const clv_volume_spot *spots, const int64_t *particle, size_t count,
+                             const char *path)
+{
+    const size_t deep = deep_pixels(v, voxel[0] / voxel[2]);
+    const double scale = (double)deep / (double)v->depth; /* pixels of the picture per plane */
+    const size_t height = v->height + GAP + deep, width = v->width + GAP + deep;
+    blobs_projection p = { height, width, paste(v, deep, height, width) };
+    clv_spot *flat = clv_zalloc(VIEWS * count + 1, sizeof *flat);
+    int64_t *tracks = clv_alloc(VIEWS * count + 1, sizeof *tracks);
+    clv_status status =
+        p.values && flat && tracks ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    for (size_t i = 0; i < count && !status; ++i) {
+        const clv_volume_spot *s = &spots[i];
+        const float z = (float)(((double)s->z + 0.5) * scale - 0.5);
+        const float place[VIEWS][2] = { { s->y, s->x },
+                                        { s->y, (float)(v->width + GAP) + z },
+                                        { (float)(v->height + GAP) + z, s->x } };
+        for (size_t view = 0; view < VIEWS; ++view) {
+            flat[VIEWS * i + view] = (clv_spot){
+                .frame = s->frame, .y = place[view][0], .x = place[view][1], .sigma = s->sigma
+            };
+            /* each view has lines of its own */
+            tracks[VIEWS * i + view] =
+                particle && particle[i] >= 0 ? VIEWS * particle[i] + (int64_t)view : -1;
+        }
+    }
+    if (!status) status = blobs_draw(&p, flat, particle ? tracks : NULL, VIEWS * count, path);
+    clv_free(flat), clv_free(tracks);
+    blobs_projection_clear(&p);
+    return status;
+}

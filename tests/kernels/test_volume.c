@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spots in volumes: kernels against the reference in float64, on every device and in every form; slabs; ties;
+ * places, widths and errors of simulated spots; noise; damage of pixels. */
+#include "device.h"
+#include "test.h"
+
+#include "base/alloc.h"
+#include "host/blob/volume_family.h"
+#include "host/blob/volume_plan.h"
+#include "runtime/job/tune.h"
+
+#include <cleave/volume.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- random numbers --------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static double uniform(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(seed >> 33) + 0.5) / 2147483648.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* Knuth's for small means, a rounded Gaussian for large ones. */
+static double poisson(double mean)
+{
+    if (mean > 50) return fmax(0, floor(mean + sqrt(mean) * normal() + 0.5));
+    const double limit = exp(-mean);
+    double product = uniform();
+    int count = 0;
+    for (; product > limit; ++count)
+        product *= uniform();
+    return count;
+}
+
+/* ---- volumes ---------------------------------------------------------------------------------------- */
+
+typedef struct volume {
+    size_t depth, height, width;
+    double *light; /* expected */
+} volume;
+
+static volume dark(size_t depth, size_t height, size_t width, double ground)
+{
+    volume v = { depth, height, width, malloc(depth * height * width * sizeof(double)) };
+    assert_non_null(v.light);
+    for (size_t i = 0; i < depth * height * width; ++i)
+        v.light[i] = ground;
+    return v;
+}
+
+static double part(double at, double centre, double sigma)
+{
+    return 0.5 * (erf((at + 0.5 - centre) / sigma * sqrt(0.5)) -
+                  erf((at - 0.5 - centre) / sigma * sqrt(0.5)));
+}
+
+static void add_spot(volume *v, double z, double y, double x, double sigma_z, double sigma,
+                     double light)
+{
+    for (size_t i = 0; i < v->depth; ++i) {
+        const double pz = part((double)i, z, sigma_z);
+        if (pz < 1e-9) continue;
+        for (size_t j = 0; j < v->height; ++j) {
+            const double py = part((double)j, y, sigma);
+            if (py < 1e-9) continue;
+            for (size_t k = 0; k < v->width; ++k)
+                v->light[(i * v->height + j) * v->width + k] +=
+                    light * pz * py * part((double)k, x, sigma);
+        }
+    }
+}
+
+static uint16_t *counts_of(const volume *v)
+{
+    const size_t n = v->depth * v->height * v->width;
+    uint16_t *pixels = malloc(n * sizeof *pixels);
+    assert_non_null(pixels);
+    for (size_t i = 0; i < n; ++i)
+        pixels[i] = (uint16_t)fmin(poisson(v->light[i]), 65535);
+    return pixels;
+}
+
+static clv_volume_stacks shape_of(const volume *v)
+{
+    return (clv_volume_stacks){ .size = sizeof(clv_volume_stacks),
+                                .type = CLV_BLOB_U16,
+                                .stacks = 1,
+                                .depth = v->depth,
+                                .height = v->height,
+                                .width = v->width };
+}
+
+/* ---- the kernels ------------------------------------------------------------------------------------ */
+
+static bool same(const clv_volume_spot *a, const clv_volume_spot *b)
+{
+    return a->frame == b->frame && fabsf(a->z - b->z) < 1e-3f && fabsf(a->y - b->y) < 1e-3f &&
+           fabsf(a->x - b->x) < 1e-3f && fabsf(a->sigma - b->sigma) < 1e-3f * b->sigma &&
+           fabsf(a->response - b->response) <= 2e-5f * b->response;
+}
+
+static void expect_same(const clv_volume_spot *got, size_t count, const clv_volume_spot *want,
+                        size_t wanted)
+{
+    assert_int_equal(count, wanted);
+    for (size_t i = 0; i < count; ++i)
+        if (!same(&got[i], &want[i]))
+            fail_msg("spot %zu is at %.3f %.3f %.3f (sigma %.3f, response %.6g), the reference has "
+                     "it at %.3f "
+                     "%.3f %.3f (%.3f, %.6g)",
+                     i, (double)got[i].z, (double)got[i].y, (double)got[i].x, (double)got[i].sigma,
+                     (double)got[i].response, (double)want[i].z, (double)want[i].y,
+                     (double)want[i].x, (double)want[i].sigma, (double)want[i].response);
+}
+
+static const struct {
+    size_t depth, height, width;
+    bool dog, scipy;
+    double voxel[3];
+    double most;
+} kernels[] = {
+    { 19, 37, 45, false, false, { 0, 0, 0 }, 3 },   { 19, 37, 45, true, false, { 0, 0, 0 }, 4 },
+    { 9, 33, 70, false, false, { 2, 1, 1 }, 3 },    { 21, 40, 35, false, true, { 0.5, 1, 1 }, 2 },
+    { 1, 20, 33, false, false, { 0, 0, 0 }, 2 },    { 3, 5, 2, false, false, { 0, 0, 0 }, 2 },
+    { 40, 1, 17, true, false, { 1, 1.5, 1 }, 2.5 }, { 12, 30, 33, false, false, { 0, 0, 0 }, 6 },
+};
+
+/* Every form, whatever the device is. */
+static const struct {
+    const char *name;
+    clv_device_class class;
+} forms[] = { { "rows", CLV_CLASS_CPU },
+              { "tile", CLV_CLASS_DISCRETE_GPU },
+              { "items", CLV_CLASS_DISCRETE_GPU } };
+
+static void force(test_device *device, size_t form, const clv_volume_stacks *shape,
+                  const clv_blob_options *o)
+{
+    clv_volume_plan *plan;
+    char problem[CLV_VOLUME_PROBLEM], key[400];
+    if (!device->slow) test_device_disguise(device, forms[form].class);
+    EXPECT_OK(clv_volume_plan_create(shape, o, 1, &plan));
+    clv_volume_problem(plan, problem);
+    clv_volume_plan_free(plan);
+    snprintf(key, sizeof key, "volumes %s on %s", problem, device->device->key);
+    clv_notes_set(&device->context->tuned, key, forms[form].name);
+}
+
+static void check_kernels(test_device *device)
+{
+    clv_context *plain = test_plain_context();
+    for (size_t c = 0; c < CLV_LEN(kernels); ++c) {
+        if (test_left_out(device, (device->slow || device->tiny) && c > 2, "more shapes: minutes"))
+            break;
+        seed = 17 + c;
+        volume v = dark(kernels[c].depth, kernels[c].height, kernels[c].width, 100);
+        for (int i = 0; i < 12; ++i) {
+            const double z = uniform() * (double)v.depth, y = uniform() * (double)v.height,
+                         x = uniform() * (double)v.width;
+            add_spot(&v, z, y, x, 1.2, 1.2 + uniform(), 4000);
+        }
+        uint16_t *pixels = counts_of(&v);
+        const clv_volume_stacks shape = shape_of(&v);
+        clv_blob_options o = { .size = sizeof o,
+                               .min_sigma_px = 1,
+                               .max_sigma_px = kernels[c].most,
+                               .num_sigma = 4,
+                               .sigma_ratio = 1.6,
+                               .dog = kernels[c].dog,
+                               .taps =
+                                   kernels[c].scipy ? CLV_BLOB_TAPS_SCIPY : CLV_BLOB_TAPS_ZERO_SUM,
+                               .threshold_given = true,
+                               .threshold = 8,
+                               .keep_overlapping = true };
+        memcpy(o.voxel_size, kernels[c].voxel, sizeof o.voxel_size);
+        clv_volume_spot *want, *got;
+        size_t wanted, count;
+        EXPECT_OK(clv_volumes(plain, &shape, pixels, &o, &want, &wanted, NULL, NULL));
+        if (c < 4) assert_true(wanted > 8);
+        for (size_t form = 0; form < CLV_LEN(forms); ++form) {
+            if (device->slow && form == 0) continue; /* vectors of 16 are not for rasterisers */
+            force(device, form, &shape, &o);
+            for (size_t slabs = 1; slabs < 8; slabs += 6) {
+                EXPECT_OK(clv_volumes_in_slabs(device->context, &shape, pixels, &o, slabs, &got,
+                                               &count, NULL, NULL));
+                expect_same(got, count, want, wanted);
+                free(got);
+            }
+        }
+        free(want), free(pixels), free(v.light);
+    }
+    clv_context_free(plain);
+}
+
+static void every_form_matches_the_reference(void **unused)
+{
+    (void)unused;
+    test_each_device(check_kernels);
+}
+
+/* ---- what a plateau, damaged pixels and a dark stack give -------------------------------------------- */
+
+static void odd_stacks_are_taken(void **unused)
+{
+    (void)unused;
+    enum { SIDE = 24, ALL = SIDE * SIDE * SIDE };
+    static float voxels[2 * ALL];
+    clv_context *plain = test_plain_context();
+    const clv_volume_stacks shape = { sizeof shape, CLV_BLOB_F32, 2, SIDE, SIDE, SIDE, 0, 0, 0 };
+    clv_volume_spot *spots;
+    size_t count;
+    clv_blob_summary summary;
+    EXPECT_OK(clv_volumes(plain, &shape, voxels, NULL, &spots, &count, &summary, NULL));
+    assert_int_equal(count, 0);
+    assert_int_equal(summary.empty_frames, 2);
+    /* four equal voxels in the second stack: one spot between them, and once only */
+    for (size_t i = 0; i < 4; ++i)
+        voxels[ALL + ((12 + i / 2) * SIDE + 12) * SIDE + 12 + i % 2] = 100;
+    voxels[7] = NAN;
+    EXPECT_OK(clv_volumes(plain, &shape, voxels, NULL, &spots, &count, &summary, NULL));
+    assert_int_equal(count, 1);
+    assert_int_equal(summary.bad_pixels, 1);
+    assert_int_equal(spots[0].frame, 1);
+    assert_true(fabsf(spots[0].z - 12.5f) < 0.15f && fabsf(spots[0].y - 12) < 0.05f &&
+                fabsf(spots[0].x - 12.5f) < 0.15f);
+    free(spots);
+    clv_context_free(plain);
+}
+
+static void wrong_stacks_are_refused(void **unused)
+{
+    (void)unused;
+    static const uint16_t pixels[8];
+    clv_context *plain = test_plain_context();
+    clv_volume_stacks shape = { sizeof shape, CLV_BLOB_U16, 1, 2, 2, 2, 0, 0, 0 };
+    clv_blob_options o = { .size = sizeof o, .voxel_size = { 1, 0, 1 } };
+    clv_volume_spot *spots;
+    size_t count;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "voxel",
+                clv_volumes(plain, &shape, pixels, &o, &spots, &count, NULL, NULL));
+    o.voxel_size[1] = 1, o.movie_scope = true;
+    EXPECT_FAIL(CLV_E_ARGUMENT, "whole movie",
+                clv_volumes(plain, &shape, pixels, &o, &spots, &count, NULL, NULL));
+    EXPECT_FAIL(CLV_E_ARGUMENT, "NULL",
+                clv_volumes(plain, &shape, NULL, NULL, &spots, &count, NULL, NULL));
+    shape.depth = 0;
+    EXPECT_FAIL(CLV_E_SHAPE, "sides",
+                clv_volumes(plain, &shape, pixels, NULL, &spots, &count, NULL, NULL));
+    clv_context_free(plain);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form_matches_the_reference),
+        cmocka_unit_test(odd_stacks_are_taken),
+        cmocka_unit_test(wrong_stacks_are_refused),
+    };
+    test_choose(argc, argv);
+    return cmocka_run_group_tests_name("volume", tests, NULL, NULL);
+}
