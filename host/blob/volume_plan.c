@@ -159,8 +159,8 @@ static void make_slabs(clv_volume_plan *plan, size_t wanted)
     plan->slabs = (plan->depth + most - 1) / most;
     plan->slab = (plan->depth + plan->slabs - 1) / plan->slabs;
     plan->slabs = (plan->depth + plan->slab - 1) / plan->slab;
-    /* more maxima than one for 4096 voxels are an exception */
-    plan->capacity = clv_round_up(plan->slab * plan->height * plan->width / 4096 + 1, 1024);
+    /* more maxima than one for 512 voxels are an exception: noise alone has one for some 2500 */
+    plan->capacity = clv_round_up(plan->slab * plan->height * plan->width / 512 + 1, 1024);
 }
 
 clv_volume_slab clv_volume_slab_of(const clv_volume_plan *plan, size_t unit)

@@ -145,11 +145,41 @@ static void cut_and_bent_files_do_no_harm(void **unused)
 }
 #endif
 
+/* A movie of a format that is not read has its name, and the way out. */
+static void foreign_movies_are_called_by_their_names(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *name, *way;
+    } foreign[] = {
+        { "\x00\x00\x00\x18"
+          "ftypmp42....",
+          16, "an MP4", "ffmpeg -i" },
+        { "RIFF\x24\x00\x00\x00"
+          "AVI LIST",
+          16, "an AVI", "ffmpeg -i" },
+        { "\xDA\xCE\xBE\x0A............", 16, "Nikon ND2", "bfconvert" },
+        { "ZISRAWFILE......", 16, "Zeiss CZI", "bfconvert" },
+        { "\x70\x00\x00\x00............", 16, "Leica LIF", "bfconvert" },
+        { "\x89PNG\r\n\x1a\n........", 16, "a PNG", "TIFF" },
+        { "\x1F\x8B", 2, "gzip", "gunzip" },
+    };
+    for (size_t i = 0; i < CLV_LEN(foreign); ++i) {
+        clv_movie *movie;
+        const char *path = io_make("foreign.bin", foreign[i].bytes, foreign[i].length);
+        EXPECT_FAIL(CLV_E_FORMAT, foreign[i].name, clv_movie_open(path, NULL, &movie));
+        EXPECT_FAIL(CLV_E_FORMAT, foreign[i].way, clv_movie_open(path, NULL, &movie));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_equals_its_array),
         cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(foreign_movies_are_called_by_their_names),
 #ifdef CLEAVE_HAVE_TIFF
         cmocka_unit_test(cut_and_bent_files_do_no_harm),
 #endif

@@ -22,7 +22,7 @@ static clv_status only_one(const char *path, const clv_movie_options *options)
 
 static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
 {
-    unsigned char start[8] = { 0 };
+    unsigned char start[16] = { 0 };
     char found[40];
     clv_input input;
     if (options->raw.given) {
@@ -43,6 +43,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
         return clv_movie_open_tiff(movie, options);
     if (!there)
         return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF or NPY movie", movie->path);
+    CLV_TRY(clv_movie_foreign(movie->path, start, there));
     return clv_fail(CLV_E_FORMAT,
                     "%s: begins with \"%s\", expected a TIFF or NPY movie (raw pixels need --raw)",
                     movie->path,

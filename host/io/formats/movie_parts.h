@@ -20,6 +20,9 @@ void clv_movie_notice(clv_movie *movie, const char *format, ...)
 clv_type clv_movie_type(clv_type stored);
 /* `count` numbers of `stored` to clv_movie_type(stored). */
 void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out);
+/* CLV_E_FORMAT with the format's name and the way out, where the first bytes of a file are those of one that is
+ * known but not read; else CLV_OK. */
+clv_status clv_movie_foreign(const char *path, const unsigned char *start, size_t length);
 /* The message for a file whose frames end early. */
 clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
 
