@@ -48,7 +48,7 @@ static void make_table(blobs_args *a, cli_option *table)
         { "frames", CLI_TEXT, &a->frames, "A:B", "frames A to B - 1 only", NULL },
         { "channel", CLI_UINT, &a->channel, "C", "of a file with several, from 0",
           &a->channel_given },
-        { "z", CLI_UINT, &a->z, "Z", "one plane of each stack, from 0 [all: three dimensions]",
+        { "z,z", CLI_UINT, &a->z, "Z", "one plane of each stack, from 0 [all: three dimensions]",
           &a->z_given },
         { "axes", CLI_CHOICE, &a->axes, "auto,TYX,ZYX,TZYX",
           "planes are: frames in time, one stack, stacks in time [what the file says]" },
