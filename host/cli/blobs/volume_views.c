@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GAP = 4, VIEWS = 3 }; /* dark columns between the pictures */
+enum { GAP = 4, VIEWS = 3, COLOURS = 8 }; /* GAP: dark columns between the pictures */
 
 static float value_at(const clv_movie_facts *f, const void *pixels, size_t at)
 {
@@ -95,6 +95,11 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
     int64_t *tracks = clv_alloc(VIEWS * count + 1, sizeof *tracks);
     clv_status status =
         p.values && flat && tracks ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    /* each view has lines of its own, in the colour of the track: see colour_of in overlay.c */
+    int64_t most = 0;
+    for (size_t i = 0; i < count && particle; ++i)
+        most = CLV_MAX(most, particle[i] + 1);
+    most = (most + COLOURS - 1) / COLOURS * COLOURS;
     for (size_t i = 0; i < count && !status; ++i) {
         const clv_volume_spot *s = &spots[i];
         const float z = (float)(((double)s->z + 0.5) * scale - 0.5);
@@ -105,9 +110,8 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
             flat[VIEWS * i + view] = (clv_spot){
                 .frame = s->frame, .y = place[view][0], .x = place[view][1], .sigma = s->sigma
             };
-            /* each view has lines of its own */
             tracks[VIEWS * i + view] =
-                particle && particle[i] >= 0 ? VIEWS * particle[i] + (int64_t)view : -1;
+                particle && particle[i] >= 0 ? (int64_t)view * most + particle[i] : -1;
         }
     }
     if (!status) status = blobs_draw(&p, flat, particle ? tracks : NULL, VIEWS * count, path);
