@@ -195,10 +195,10 @@ static void check_kernels(test_device *device)
                 EXPECT_OK(clv_volumes_in_slabs(device->context, &shape, pixels, &o, slabs, &got,
                                                &count, NULL, NULL));
                 expect_same(got, count, want, wanted);
-                free(got);
+                clv_free(got);
             }
         }
-        free(want), free(pixels), free(v.light);
+        clv_free(want), free(pixels), free(v.light);
     }
     clv_context_free(plain);
 }
@@ -234,7 +234,7 @@ static void odd_stacks_are_taken(void **unused)
     assert_int_equal(spots[0].frame, 1);
     assert_true(fabsf(spots[0].z - 12.5f) < 0.2f && fabsf(spots[0].y - 12) < 0.05f &&
                 fabsf(spots[0].x - 12.5f) < 0.2f);
-    free(spots);
+    clv_free(spots);
     clv_context_free(plain);
 }
 

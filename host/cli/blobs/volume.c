@@ -169,7 +169,7 @@ static clv_status detect(task *t)
         if (!status) status = keep(t, spots, count, stack);
         if (!status && t->a->overlay)
             status = blobs_volume_project(&t->views, f, voxels, t->a->invert);
-        free(spots);
+        clv_free(spots);
         if (status) break;
         add_summary(&t->summary, &summary);
         ++t->done;
