@@ -27,11 +27,11 @@ def ellipsoid(a, b, c):
 
 @pytest.mark.parametrize("limit", [{"threshold": 0.001}, {"threshold_rel": 0.5}])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64])
-def test_blob_dog_3d(reference, dtype, limit):
+def test_blob_dog_3d(context, dtype, limit):
     r, pad = 10, 10
     volume = np.pad(ellipsoid(r, r, r), pad).astype(dtype)
     spots = cleave.volumes(volume, dog=True, min_sigma=3, max_sigma=10, sigma_ratio=1.2, **limit, **LIKE_THEIRS,
-                           context=reference)
+                           context=context)
     best = spots[np.argmax(spots["response"])]
     assert (best["z"], best["y"], best["x"]) == (r + pad + 1,) * 3
     assert abs(math.sqrt(3) * best["sigma"] - r) < 1.1
