@@ -163,7 +163,8 @@ def tables(command, work):
     say([row["particle"] for row in csv.DictReader(done.stdout.splitlines())] == ["0", "1"],
         "cleave link: spots that are 9 apart in z are not linked")
     out = os.path.join(work, "spots.npy")
-    done = subprocess.run([command, "blobs", "ij.tif", "-o", out, *PLAIN], capture_output=True, text=True, check=False, cwd=work)
+    done = subprocess.run([command, "blobs", "ij.tif", "-o", out, *PLAIN], capture_output=True, text=True, check=False,
+                          cwd=work)
     with open(out, "rb") as file:
         data = file.read()
     length = struct.unpack("<H", data[8:10])[0]

@@ -6,8 +6,8 @@ Adapted from scikit-image's skimage/feature/tests/test_blob.py (BSD-3-Clause): t
 tolerances are theirs. Different here: volumes() in place of blob_log() and blob_dog(), with kernel="scipy",
 subpixel="none" and float32; `threshold` is given where theirs is the default (0.2 and 0.5); sigmas along the axes
 are given as voxel_size, so they share one ratio (min_sigma [1, 2, 2] to max_sigma [5, 10, 10] and [1.5, 3, 3] to
-[5, 10, 10] become 2 to 10 and 3 to 10 with voxels of 2, 1, 1); [2, 2.01, 2.005] becomes the voxel of 1 / those. Left out:
-1-D and 4-D arrays."""
+[5, 10, 10] become 2 to 10 and 3 to 10 with voxels of 2, 1, 1); [2, 2.01, 2.005] becomes the voxel of 1 / those.
+Left out: 1-D and 4-D arrays."""
 import itertools
 import math
 
@@ -122,7 +122,8 @@ def bound(light, ground, sigma, sigma_z):
 
 
 @pytest.mark.parametrize("sigma, sigma_z, light, ground, voxel",
-                         [(1.5, 1.5, 2000, 10, None), (1.3, 2.2, 3000, 20, (0.6, 1, 1)), (2.0, 1.0, 6000, 20, (2, 1, 1))])
+                         [(1.5, 1.5, 2000, 10, None), (1.3, 2.2, 3000, 20, (0.6, 1, 1)),
+                          (2.0, 1.0, 6000, 20, (2, 1, 1))])
 def test_places_are_at_the_bound(context, sigma, sigma_z, light, ground, voxel):
     rng, side = np.random.default_rng(7), 16
     volume, truth = np.empty((24, 16 * side, 16 * side)), []
