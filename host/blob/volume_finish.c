@@ -24,11 +24,11 @@ static double noise_of(const clv_volume_plan *plan, size_t k, double voxel)
     return fmax(plan->spread[k] * (double)plan->factor[k] * voxel, least);
 }
 
-/* How many times its threshold a response is. */
-static double times_threshold(const clv_volume_plan *plan, size_t k, double response, double voxel,
-                              const clv_blob_skew *skew)
+/* How many times its threshold a response of scale k at the peak is. */
+static double times_threshold(const clv_volume_plan *plan, const clv_volume_peak *p, size_t k,
+                              double response, double voxel, const clv_blob_skew *skew)
 {
-    const double noise = noise_of(plan, k, voxel);
+    const double noise = noise_of(plan, k, voxel) * clv_volume_edge(plan, k, p->z, p->y, p->x);
     const double third = skew->third * skew->variance * voxel * voxel * plan->cubes[k];
     return response /
            (noise * clv_blob_tail_at(&plan->flat->tail, third / (noise * noise * noise)));
@@ -120,7 +120,7 @@ static const clv_blob_skew *skew_of(const clv_volume_plan *plan, skews *s,
         const double reach_z = 3 * plan->along[p->k][CLV_Z].sigma + 1;
         if (fabs((double)p->z - (double)z) > reach_z) continue;
         const double voxel = clv_blob_pixel_noise(plan->flat, p->z, p->y, p->x);
-        if (times_threshold(plan, p->k, (double)p->own, voxel, &none) <= bright) continue;
+        if (times_threshold(plan, p, p->k, (double)p->own, voxel, &none) <= bright) continue;
         const size_t ry = (size_t)ceil(3 * plan->along[p->k][CLV_Y].sigma) + 1,
                      rx = (size_t)ceil(3 * plan->along[p->k][CLV_X].sigma) + 1;
         const size_t y0 = (p->y > ry ? p->y - ry : 0) >> CLV_BLOB_MASK_SHIFT,
@@ -150,8 +150,8 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         const clv_volume_peak *p = &peaks[i];
         const double voxel = clv_blob_pixel_noise(plan->flat, p->z, p->y, p->x);
         const double above =
-            p->above > 0 ? times_threshold(plan, p->k + 1, (double)p->above, voxel, &none) : 0;
-        if (fmax(above, times_threshold(plan, p->k, (double)p->own, voxel, &none)) > 1)
+            p->above > 0 ? times_threshold(plan, p, p->k + 1, (double)p->above, voxel, &none) : 0;
+        if (fmax(above, times_threshold(plan, p, p->k, (double)p->own, voxel, &none)) > 1)
             peaks[likely++] = *p;
     }
     for (size_t i = 0; i < likely && ok;
@@ -159,9 +159,9 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         clv_volume_peak *p = &peaks[i];
         const clv_blob_skew *skew = skew_of(plan, &s, peaks, likely, p->z);
         const double voxel = clv_blob_pixel_noise(plan->flat, p->z, p->y, p->x);
-        const double own = times_threshold(plan, p->k, (double)p->own, voxel, skew);
+        const double own = times_threshold(plan, p, p->k, (double)p->own, voxel, skew);
         const double above =
-            p->above > 0 ? times_threshold(plan, p->k + 1, (double)p->above, voxel, skew) : 0;
+            p->above > 0 ? times_threshold(plan, p, p->k + 1, (double)p->above, voxel, skew) : 0;
         const bool hot = p->k == 0 && own > 1 && !plan->flat->options.keep_hot_pixels &&
                          is_hot(plan, p, voxel * sqrt(skew->variance), skew->third);
         found->hot += hot;

@@ -94,6 +94,10 @@ clv_status clv_volume_reference(clv_slot *slot, size_t first, size_t count, void
 clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses);
 enum { CLV_VOLUME_COUNTS, CLV_VOLUME_PEAKS, CLV_VOLUME_BINS, CLV_VOLUME_RESULTS };
 
+/* ---- volume_edges.c ---- */
+/* How many times the noise of scale k's responses is there what it is far from the edges. */
+double clv_volume_edge(const clv_volume_plan *plan, size_t k, size_t z, size_t y, size_t x);
+
 /* ---- volume_finish.c: from maxima to spots ---- */
 typedef struct clv_volume_found {
     clv_volume_spot *spots;
