@@ -47,7 +47,7 @@ static int refuse(const blobs_args *a)
                        : a->format == BLOBS_XY ? "--format xy"
                                                : NULL;
     if (!what) return -1;
-    return cli_error(&cli_blobs, CLI_USAGE,
+    return cli_error(cli_running(), CLI_USAGE,
                      "%s is there for frames only, and %s holds stacks of planes; --z N takes one "
                      "plane of each, "
                      "--axes TYX all of them as frames",
@@ -82,7 +82,7 @@ static int find_voxel(task *t)
     if (a->voxel_size) {
         char unit[sizeof t->units.space];
         if (!parse_voxel(a->voxel_size, t->voxel, unit, sizeof unit))
-            return cli_error(&cli_blobs, CLI_USAGE,
+            return cli_error(cli_running(), CLI_USAGE,
                              "--voxel-size: \"%s\" given, expected the sides along z, y and x, "
                              "such as 0.3,0.1,0.1um",
                              a->voxel_size);
@@ -156,7 +156,8 @@ static clv_status detect(task *t)
         status = clv_movie_read(t->movie, stack * f->depth, f->depth, voxels);
         t->read_s += clv_now() - started;
         if (status && t->a->partial && t->done) {
-            cli_warn(&cli_blobs, "%s; %zu stacks before it are done", clv_error_message(), t->done);
+            cli_warn(cli_running(), "%s; %zu stacks before it are done", clv_error_message(),
+                     t->done);
             status = CLV_OK;
             break;
         }
@@ -385,7 +386,7 @@ static void announce(const task *t)
                 "no threshold given: using 6 times the local noise (--threshold-sigma 6)\n");
     for (const char *line = f->notices; *line;) {
         const size_t length = strcspn(line, "\n");
-        cli_warn(&cli_blobs, "%.*s", (int)length, line);
+        cli_warn(cli_running(), "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
 }
@@ -402,38 +403,38 @@ static void summarize(const task *t, double seconds)
     cli_say(t->a->news, "; %s (reading %.2f s, detecting %.2f s, measuring %.2f s)\n",
             clv_format_seconds(seconds, took), t->read_s, s->job_s, s->finish_s);
     if (s->bad_pixels)
-        cli_warn(&cli_blobs, "%zu voxels are NaN or inf; %zu spots beside them are left out",
+        cli_warn(cli_running(), "%zu voxels are NaN or inf; %zu spots beside them are left out",
                  s->bad_pixels, s->dropped_bad);
     if (s->hot_pixels)
-        cli_warn(&cli_blobs,
+        cli_warn(cli_running(),
                  "%zu single bright pixels (hot pixels, cosmics) are narrower than a spot of "
                  "--min-sigma %g and are "
                  "left out; --hot-pixels keep takes them as spots",
                  s->hot_pixels, t->a->min_sigma);
     if (s->empty_frames)
-        cli_warn(&cli_blobs, "%zu of %zu stacks hold no spot", s->empty_frames, s->frames);
+        cli_warn(cli_running(), "%zu of %zu stacks hold no spot", s->empty_frames, s->frames);
 }
 
 static int work(task *t)
 {
     const blobs_args *a = t->a;
     const double started = clv_now();
-    int code = cli_status(&cli_blobs, clv_report_create(&t->report));
+    int code = cli_status(cli_running(), clv_report_create(&t->report));
     if (code) return code;
     announce(t);
     if ((code = find_voxel(t)) >= 0) return code;
     cli_bar_start(&t->bar, &a->common, "stacks");
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
-    if (status) return cli_input_status(&cli_blobs, status);
-    if ((code = cli_status(&cli_blobs, finish(t)))) return code;
+    if (status) return cli_input_status(cli_running(), status);
+    if ((code = cli_status(cli_running(), finish(t)))) return code;
     clv_report_note(t->report, "stacks", (double)t->summary.frames);
     clv_report_note(t->report, "spots", (double)t->summary.spots);
     clv_report_note(t->report, "tracks", (double)t->tracks);
     clv_report_note(t->report, "read_s", t->read_s);
     clv_report_note(t->report, "detect_s", t->summary.job_s);
     clv_report_note(t->report, "measure_s", t->summary.finish_s);
-    code = cli_write_report(&cli_blobs, &a->common, t->context, t->report);
+    code = cli_write_report(cli_running(), &a->common, t->context, t->report);
     if (!code) summarize(t, clv_now() - started);
     return code;
 }
@@ -446,10 +447,10 @@ int blobs_volumes(const blobs_args *a, clv_movie *movie)
     const size_t stacks = t.facts->frames / t.facts->depth;
     t.first = a->first, t.last = CLV_MIN(a->last, stacks);
     if (t.first >= t.last)
-        return cli_error(&cli_blobs, CLI_USAGE,
+        return cli_error(cli_running(), CLI_USAGE,
                          "--frames is %s, but the file has the stacks 0 to %zu", a->frames,
                          stacks - 1);
-    code = cli_common_context(&cli_blobs, &a->common, &t.context);
+    code = cli_common_context(cli_running(), &a->common, &t.context);
     if (code < 1 && t.context) code = work(&t);
     blobs_volume_views_clear(&t.views);
     clv_free(t.members);
