@@ -220,9 +220,17 @@ static const struct {
     { 4, 10, 19, 12, 65, 0, 0, CLV_PSF_FIXED, CLV_ROUND_NEAREST, 33, 32, 6 },
 };
 
-static void check_form(test_device *device, const stage_form *form)
+/* Compilers need seconds for every radius and mode: the smallest patch is one claim, the others are
+ * another. */
+static bool is_small(size_t i)
+{
+    return cases[i].radius == 2 && cases[i].mode == CLV_PSF_SHIFT;
+}
+
+static void check_form(test_device *device, const stage_form *form, bool small)
 {
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
+        if (is_small(i) != small) continue;
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 1,
@@ -263,15 +271,33 @@ static void check_form(test_device *device, const stage_form *form)
     }
 }
 
+static void check_small(test_device *device, const stage_form *form)
+{
+    check_form(device, form, true);
+}
+
+static void check_others(test_device *device, const stage_form *form)
+{
+    check_form(device, form, false);
+}
+
 static void finds_what_a_planet_would_show(void **state)
 {
     (void)state;
-    stage_each("", check_form);
+    stage_each("", check_small);
+}
+
+/* Larger patches, an odd number of vectors, a PSF that stays on the pixel. */
+static void finds_it_in_patches_of_all_kinds(void **state)
+{
+    (void)state;
+    stage_each("", check_others);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(finds_what_a_planet_would_show) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(finds_what_a_planet_would_show),
+                                        cmocka_unit_test(finds_it_in_patches_of_all_kinds) };
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("paco_project", tests, NULL, NULL);
 }
