@@ -44,6 +44,7 @@ OUTPUTS = [
 for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), (CLASSIFY, []),
                   (["paco", "no", "no", "no"], ["-o", "maps"]), (["demo", "--device", "99"], ["-o", "made"]),
                   (["finetune", "no-model", "--data", "in.txt"], ["-o", "out"]),
+                  (["templates", "no-models"], ["-o", "library"]),
                   (["generate", "no-model", "--prompt", "one"], [])):
     OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
 EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".png", ".html", ".htm", ".md"]
@@ -68,7 +69,7 @@ def refused():
             kit.expect(2, "its ending has to say the format", *command, *more, option, "other")
     for command, option in ((["paco", "no", "no", "no"], "-o"), (["demo"], "-o"),
                             (["finetune", "no-model", "--data", "in.txt"], "-o"),
-                            (SPECFIT + TABLE, "--plot")):
+                            (["templates", "no-models"], "-o"), (SPECFIT + TABLE, "--plot")):
         for name in "maps.fits", "picture.png", "model.safetensors":
             kit.expect(2, "which is a file's name", *command, option, name)
     for command, option in ((["selftest"], "--json"), (["bench"], "--html"), (["probe"], "--save"),
