@@ -391,9 +391,12 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
     for (size_t i = 0; i < count; ++i)
         if (!(fabs(points[i].y) <= most && fabs(points[i].x) <= most) ||
             (o.z && !(fabs(o.z[i]) <= most)))
-            return clv_fail(CLV_E_ARGUMENT,
-                            "link: the place of spot %zu is not finite (%g, %g, %g)", i,
-                            o.z ? o.z[i] : 0, points[i].y, points[i].x);
+            return o.z ? clv_fail(CLV_E_ARGUMENT,
+                                  "link: the place of spot %zu is not finite (%g, %g, %g)", i,
+                                  o.z[i], points[i].y, points[i].x)
+                       : clv_fail(CLV_E_ARGUMENT,
+                                  "link: the place of spot %zu is not finite (%g, %g)", i,
+                                  points[i].y, points[i].x);
     linker l = { .points = points,
                  .options = &o,
                  .watch = clv_watch_begin("link", o.progress, o.progress_user, count) };

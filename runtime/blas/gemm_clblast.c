@@ -12,12 +12,40 @@
 #include "runtime/device/queue.h"
 #include "runtime/record/cl_status.h"
 
+enum { FINISHERS = 64 }; /* work-items of a group of the kernel that follows a product */
+
+clv_status clv_gemm_finish_enqueue(clv_queue *queue, const clv_gemm *g, float beta,
+                                   clv_event **done)
+{
+    const clv_matrix add = g->add.buffer ? g->add : g->c;
+    const clv_launch launch = { .size = sizeof(clv_launch),
+                                .source = &clv_cl_blas_finish,
+                                .kernel = "clv_gemm_finish",
+                                .defines = { { "LANES", 1 }, { "LOCAL", FINISHERS } },
+                                .global = { clv_round_up(g->n, FINISHERS), g->m,
+                                            CLV_MAX(g->batch, (size_t)1) },
+                                .local = { FINISHERS, 1, 1 } };
+    const clv_arg args[] = { clv_arg_buffer(g->c.buffer),
+                             clv_arg_u64(g->c.offset),
+                             clv_arg_u64(g->c.row),
+                             clv_arg_u64(g->c.batch),
+                             clv_arg_buffer(g->bias ? g->bias : g->c.buffer),
+                             clv_arg_u64(g->bias_offset),
+                             clv_gemm_u32(g->bias != NULL),
+                             clv_arg_buffer(add.buffer),
+                             clv_arg_u64(add.offset),
+                             clv_arg_u64(add.row),
+                             clv_arg_u64(add.batch),
+                             clv_gemm_u32(g->n),
+                             clv_arg_f32(beta),
+                             clv_gemm_u32(g->activation) };
+    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), done);
+}
+
 #if defined(CLEAVE_HAVE_CLBLAST)
 #include <clblast_c.h>
 #include <dlfcn.h>
 #include <pthread.h>
-
-enum { LOCAL = 64 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __typeof__(&CLBlastSgemm) sgemm;
@@ -61,33 +89,6 @@ bool clv_gemm_clblast_can(const clv_gemm *g)
            orient(&g->a, g->m, g->k, &t, &lead) && orient(&g->b, g->k, g->n, &t, &lead);
 }
 
-static clv_status finish(clv_queue *queue, const clv_gemm *g, float beta, clv_event **done)
-{
-    const clv_matrix add = g->add.buffer ? g->add : g->c;
-    const clv_launch launch = { .size = sizeof(clv_launch),
-                                .source = &clv_cl_blas_finish,
-                                .kernel = "clv_gemm_finish",
-                                .defines = { { "LANES", 1 }, { "LOCAL", LOCAL } },
-                                .global = { clv_round_up(g->n, LOCAL), g->m,
-                                            CLV_MAX(g->batch, (size_t)1) },
-                                .local = { LOCAL, 1, 1 } };
-    const clv_arg args[] = { clv_arg_buffer(g->c.buffer),
-                             clv_arg_u64(g->c.offset),
-                             clv_arg_u64(g->c.row),
-                             clv_arg_u64(g->c.batch),
-                             clv_arg_buffer(g->bias ? g->bias : g->c.buffer),
-                             clv_arg_u64(g->bias_offset),
-                             clv_gemm_u32(g->bias != NULL),
-                             clv_arg_buffer(add.buffer),
-                             clv_arg_u64(add.offset),
-                             clv_arg_u64(add.row),
-                             clv_arg_u64(add.batch),
-                             clv_gemm_u32(g->n),
-                             clv_arg_f32(beta),
-                             clv_gemm_u32(g->activation) };
-    return clv_launch_enqueue(queue, &launch, args, CLV_LEN(args), done);
-}
-
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_event **done)
 {
     CLBlastTranspose ta, tb;
@@ -96,7 +97,8 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
     const bool own = !g->add.buffer || g->add.buffer == g->c.buffer;
     const float beta = own ? g->beta : 0;
     const bool follows = g->bias || g->activation || (!own && g->beta != 0);
-    if (queue->rehearsing) return follows ? finish(queue, g, own ? 0 : g->beta, done) : CLV_OK;
+    if (queue->rehearsing)
+        return follows ? clv_gemm_finish_enqueue(queue, g, own ? 0 : g->beta, done) : CLV_OK;
     if (!orient(&g->a, g->m, g->k, &ta, &lda) || !orient(&g->b, g->k, g->n, &tb, &ldb))
         return clv_fail(CLV_E_ARGUMENT, "gemm: strides that CLBlast does not know");
     const CLBlastStatusCode code =
@@ -117,7 +119,7 @@ clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *g, clv_eve
     if (event)
         CLV_TRY(clv_queue_note(queue, event, CLV_COMMAND_KERNEL, "CLBlastSgemm", 0,
                                follows ? NULL : done));
-    return follows ? finish(queue, g, own ? 0 : g->beta, done) : CLV_OK;
+    return follows ? clv_gemm_finish_enqueue(queue, g, own ? 0 : g->beta, done) : CLV_OK;
 }
 #else
 bool clv_gemm_clblast_is_here(void)

@@ -265,6 +265,45 @@ static void check_clblast(test_device *device)
     check_case(device, &form, 4);
 }
 
+/* What follows CLBlast's products, by itself: CLBlast's own kernels take half a minute to compile. */
+static void check_finish(test_device *device)
+{
+    enum { M = 3, N = 70, ROW = N + 3, OFF = 5, BATCH = 2 };
+    if (test_left_out(device, device->slow, "what follows CLBlast: work-groups are too large"))
+        return;
+    float *c = numbers(OFF + BATCH * M * ROW, 1), *bias = numbers(N + OFF, 2);
+    float *add = numbers(BATCH * M * N, 3);
+    test_array dc = test_array_from(device, c, (OFF + BATCH * M * ROW) * sizeof *c);
+    test_array dbias = test_array_from(device, bias, (N + OFF) * sizeof *bias);
+    test_array dadd = test_array_from(device, add, BATCH * M * N * sizeof *add);
+    const clv_gemm g = { .m = M,
+                         .n = N,
+                         .batch = BATCH,
+                         .c = { dc.buffer, OFF, ROW, 1, M * ROW },
+                         .add = { dadd.buffer, 0, N, 1, M * N },
+                         .bias = dbias.buffer,
+                         .bias_offset = OFF };
+    EXPECT_OK(clv_gemm_finish_enqueue(device->queue, &g, 0.75f, NULL));
+    test_array_read(&dc);
+    const float *got = (const float *)(void *)dc.host;
+    for (size_t e = 0; e < OFF + BATCH * M * ROW; ++e) {
+        const size_t at = e - OFF, row = at / ROW, column = at % ROW;
+        const bool inside = e >= OFF && column < N;
+        const float want =
+            inside ? c[e] + bias[OFF + column] + 0.75f * add[row * N + column] : c[e];
+        if (inside ? !(fabsf(got[e] - want) <= 1e-6f) : got[e] != want)
+            fail_msg("element %zu is %.9g, expected %.9g", e, (double)got[e], (double)want);
+    }
+    test_array_free(&dc), test_array_free(&dbias), test_array_free(&dadd);
+    clv_free(c), clv_free(bias), clv_free(add);
+}
+
+static void what_follows_a_product_is_near(void **state)
+{
+    (void)state;
+    test_each_device(check_finish);
+}
+
 static void clblast_is_near(void **state)
 {
     (void)state;
@@ -393,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_form_gives_the_hosts_bits),
         cmocka_unit_test(tiles_of_others_give_the_hosts_bits),
         cmocka_unit_test(clblast_is_near),
+        cmocka_unit_test(what_follows_a_product_is_near),
         cmocka_unit_test(cut_sums_change_no_bit),
         cmocka_unit_test(matmul_is_right),
         cmocka_unit_test(refuses_what_does_not_fit),

@@ -231,6 +231,9 @@ static void check_form(test_device *device, const stage_form *form, bool small)
 {
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
         if (is_small(i) != small) continue;
+        if (test_left_out(device, small && device->slow && i > 1, "%zu frames: half a minute",
+                          cases[i].frames))
+            continue;
         if (stage_is_too_much(device, cases[i].frames * cases[i].height * cases[i].width)) continue;
         const stage_shape shape = {
             .cube = { .seed = 1,

@@ -244,11 +244,10 @@ static const struct {
     { 6, 10, 40, 13, 14, 0, 0, CLV_PSF_FIXED, false }, /* the largest patch */
 };
 
-/* Compilers need seconds for the larger patches, which have claims of their own: the everyday patch of 49 pixels, in
- * the everyday forms, is with the small ones. */
+/* Compilers need seconds for the larger patches, which have claims of their own. */
 static bool is_small(size_t i)
 {
-    return cases[i].radius == 2 || (cases[i].radius == 4 && cases[i].mode == CLV_PSF_FIXED);
+    return cases[i].radius == 2;
 }
 
 static void check_form(test_device *device, const stage_form *form, bool small)

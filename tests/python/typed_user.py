@@ -93,6 +93,8 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     with cleave.BlobStream((movie.shape[1], movie.shape[2]), np.float32) as stream:
         one: NDArray[np.void] = stream.push(movie[0])
     assert spots.dtype == cleave.SPOT == one.dtype and unit.max() == 1 and found.counts
+    deep: NDArray[np.void] = cleave.volumes(movie, threshold_rel=0.3, table="array")
+    assert deep.dtype == cleave.VOLUME_SPOT
     return cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
 
 
