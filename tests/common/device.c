@@ -136,6 +136,13 @@ static void forget(const test_device *device)
             open_devices[i] = (struct open_device){ NULL, NULL };
 }
 
+static bool share_compiled;
+
+void test_share_compiled(void)
+{
+    share_compiled = true;
+}
+
 void test_device_open(size_t nth, const clv_context_options *options, test_device *device)
 {
     static unsigned contexts;
@@ -150,6 +157,9 @@ void test_device_open(size_t nth, const clv_context_options *options, test_devic
     o.devices = index;
     o.no_tuning = true;
     o.no_qualification = true; /* tests of its own */
+    if (share_compiled)
+        snprintf(device->cache_dir, sizeof device->cache_dir, "%s/device-%zu", test_temp_dir(),
+                 nth);
     if (!o.cache_dir) o.cache_dir = device->cache_dir;
     EXPECT_OK(clv_context_create(&o, &device->context));
     device->device = clv_context_device(device->context, 0);

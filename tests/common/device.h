@@ -34,6 +34,9 @@ size_t test_device_count(void);
 
 /* `options` (may be NULL) fill what the test does not choose itself. */
 void test_device_open(size_t nth, const clv_context_options *options, test_device *device);
+/* To be called at the beginning of main: all contexts of a device keep what they compile in one place. Some drivers
+ * compile for seconds what every claim needs again. */
+void test_share_compiled(void);
 void test_device_close(test_device *device);
 
 /* Calls `claim` with every device, opened without options. */

@@ -271,6 +271,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(minilm_gives_its_embeddings),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);
 }

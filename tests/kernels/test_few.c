@@ -257,5 +257,6 @@ int main(void)
         cmocka_unit_test(products_of_few_rows_match),
         cmocka_unit_test(attention_of_few_queries_matches),
     };
+    test_share_compiled();
     return cmocka_run_group_tests_name("few", tests, NULL, NULL);
 }

@@ -291,6 +291,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(configurations_are_obeyed_or_refused),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }

@@ -305,6 +305,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_step_matches_goldens),
         cmocka_unit_test(plain_c_agrees_with_differences),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("llama_step", tests, golden_setup, golden_teardown);
 }

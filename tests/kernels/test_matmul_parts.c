@@ -214,6 +214,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_lies_between_rows_is_the_callers),
         cmocka_unit_test(nothing_large_is_held),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("matmul_parts", tests, NULL, NULL);
 }

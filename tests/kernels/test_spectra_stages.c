@@ -424,6 +424,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(scan_with_resolution),
         cmocka_unit_test(starts),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     for (size_t i = 0; i < sizeof ones / sizeof *ones; ++i)
         ones[i] = 1;

@@ -379,6 +379,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_step_that_failed_leaves_nothing),
         cmocka_unit_test(writes_a_model_with_its_classes),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("trainer", tests, golden_setup, golden_teardown);
 }

@@ -170,6 +170,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_that_stay_take_no_part),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("trainer_frozen", tests, NULL, NULL);
 }

@@ -468,6 +468,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(losses_match),         cmocka_unit_test(decoder_matches_whole_and_stepped),
         cmocka_unit_test(forms_of_cards_match),
     };
+    test_share_compiled();
     test_choose(argc, argv);
     return cmocka_run_group_tests_name("transformer", tests, golden_setup, golden_teardown);
 }
