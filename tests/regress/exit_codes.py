@@ -18,6 +18,7 @@ host/cli/cli.h):
 Here every command meets every fault that it can meet.
 
 usage: exit_codes.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
+import math
 import os
 import shutil
 import signal
@@ -44,11 +45,24 @@ def prepare():
     kit.write("ids.json", "[[5, 6, 7], [8]]\n")
     done = kit.run("finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1", "-q")
     kit.same("finetune", done.returncode, 0)
+    models()
     kit.movie()
     for name in "a-folder", "outputs":
         os.mkdir(name)
     kit.write("empty", b"")
     kit.write("garbage", bytes(range(256)) * 16)
+
+
+def models():
+    """Four spectra with a line, on a grid of temperature and gravity, and their table."""
+    rows = ["FILE,TEFF,LOGG,FEH,ALPHA"]
+    for teff in 5000, 6000:
+        for logg in 4, 5:
+            rows.append("model-%d-%d.txt,%d,%d,0,0" % (teff, logg, teff, logg))
+            kit.write("model-%d-%d.txt" % (teff, logg), "# wavelength flux\n" + "".join(
+                "%.2f %.6f\n" % (wave, teff / 5000 * (1 - 0.3 * math.exp(-(wave - 5100) ** 2 / logg)))
+                for wave in (4980 + 0.25 * i for i in range(901))))
+    kit.write("models.csv", "\n".join(rows) + "\n")
 
 
 PACO = ["made/paco-cube.npy", "made/paco-angles.npy", "made/paco-psf.npy"]
@@ -85,6 +99,8 @@ COMMANDS = [
     Command("specfit", ["%s", "--library", "%s", TARGET, "-o", "outputs/stars.csv"],
             [("made/specfit-coadd.fits", ()), ("made/specfit-library", ("folder",))],
             [("-o", ".csv", True), ("-o", ".fits", True), ("--models", ".fits", False), *REPORTS]),
+    Command("templates", ["%s", "--arm=green=5050:5150:0.5:1", "-o", "outputs/library"], [("models.csv", ())],
+            REPORTS, folder="-o"),
     Command("embed", ["%s", "-i", "%s", "-o", "outputs/vectors.npy"],
             [("model", ("folder",)), ("texts.txt", ("empty", "garbage"))],
             [("-o", ".csv", True), ("--tokens-out", ".json", True), *REPORTS]),
