@@ -59,10 +59,11 @@ compare()
 # The library with descriptions of its types, and no more.
 make_library()
 {
+    mkdir -p "$build"
     if ! { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DBUILD_SHARED_LIBS=ON -DCLEAVE_TESTS=OFF \
         -DCLEAVE_BENCH=OFF -DCLEAVE_COMMAND=OFF && cmake --build "$build" --target cleave --parallel; } \
-        > "$build.log" 2>&1; then
-        tail -n 20 "$build.log"
+        > "$build/build.log" 2>&1; then
+        tail -n 20 "$build/build.log"
         return 1
     fi
     rm -rf "$build/headers"

@@ -30,10 +30,10 @@ double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
 
 #define CLV_GRID_START_ALPHA 0.2 /* the first that fits try */
 
-/* Where a fit begins that starts from template `start`. Nothing can be improved in a cell of a grid that lacks a corner.
- * So where the template's own parameters, with alpha as fits try it first, lie in such a cell, a little below them along
- * some axes is taken, if there is a whole cell; then the same with the template's alpha. True: fits begin with the alpha
- * in `parameters`; false: with theirs. */
+/* Where a fit begins that starts from template `start`. A fit cannot improve anything in a cell of the grid that lacks
+ * a corner. Where the template's own parameters, with the alpha that fits try first, lie in such a cell, the start
+ * moves a little below them along some axes, if a whole cell is there; otherwise it tries the same with the template's
+ * alpha. True: fits begin with the alpha in `parameters`; false: with theirs. */
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4]);
 
 /* What cl/spectra/grid.cl looks up: for each axis nodes and 1 / steps (the last: 1 / length), axis 0

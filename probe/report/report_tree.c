@@ -20,8 +20,14 @@ typedef struct branch {
 static branch branch_of(const clv_page *p, bool last_platform, bool last_device)
 {
     static const branch utf8[2][2] = {
-        { { "├─ ", "│  ", "│  ├─ ", "│  │      " }, { "├─ ", "│  ", "│  └─ ", "│         " } },
-        { { "└─ ", "   ", "   ├─ ", "   │      " }, { "└─ ", "   ", "   └─ ", "          " } },
+        {
+            { "├─ ", "│  ", "│  ├─ ", "│  │      " },
+            { "├─ ", "│  ", "│  └─ ", "│         " },
+        },
+        {
+            { "└─ ", "   ", "   ├─ ", "   │      " },
+            { "└─ ", "   ", "   └─ ", "          " },
+        },
     };
     static const branch ascii[2][2] = {
         { { "|- ", "|  ", "|  |- ", "|  |      " }, { "|- ", "|  ", "|  `- ", "|         " } },

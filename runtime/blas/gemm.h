@@ -148,7 +148,7 @@ clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
 bool clv_gemm_clblast_is_here(void);
 bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
-/* What follows a product that CLBlast made: C = act(C + bias) + beta * add, with `add` in C's place where there is none. */
+/* What follows a product that CLBlast made: C = act(C + bias) + beta * add. Without `add`, C itself is added. */
 clv_status clv_gemm_finish_enqueue(clv_queue *queue, const clv_gemm *gemm, float beta,
                                    clv_event **done);
 static inline clv_arg clv_gemm_u32(size_t value)
