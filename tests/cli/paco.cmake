@@ -5,17 +5,16 @@ endif()
 
 foreach(platform pocl intel mesa reference)
     foreach(conv paper vip)
-        set(cases syn50)
+        set(more syn64_shortT syn40_longT)
         if(conv STREQUAL paper) # vip-hci refuses what is not finite
-            list(APPEND cases syn45x56_bad)
+            list(APPEND more syn45x56_bad)
         endif()
         set(tier FULL) # kernels/paco looks at the other drivers in the quick tier
         if(conv STREQUAL paper AND platform MATCHES "^(pocl|reference)$")
             set(tier QUICK)
         endif()
-        cleave_cli_test(paco_goldens_${platform}_${conv} ${tier} paco_goldens.py ${platform} ${conv} ${cases})
-        cleave_cli_test(paco_large_${platform}_${conv} FULL paco_goldens.py ${platform} ${conv}
-            syn64_shortT syn40_longT)
+        cleave_cli_test(paco_goldens_${platform}_${conv} ${tier} paco_goldens.py ${platform} ${conv} syn50)
+        cleave_cli_test(paco_large_${platform}_${conv} FULL paco_goldens.py ${platform} ${conv} ${more})
         cleave_cli_test(paco_third_party_${platform}_${conv} FULL paco_goldens.py ${platform} ${conv} betapic60)
     endforeach()
 endforeach()
