@@ -414,7 +414,8 @@ clv_status clv_trials_run(clv_context *context, const clv_paco_plan *plan, clv_t
                               .commit = commit,
                               .reference = clv_trial_reference,
                               .progress = progress,
-                              .progress_user = user };
+                              .progress_user = user,
+                              .rehearse = true };
         status = clv_job_run(context, &job, &b, report);
     }
     clv_free(b.order), clv_free(b.data), clv_free(b.coefficients), clv_free(b.places),
