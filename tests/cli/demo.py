@@ -73,16 +73,22 @@ class Demo(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     @classmethod
-    def run_demo(cls):
-        """With caches that are empty the first time, as on a fresh machine, and on the first device."""
-        environment = dict(os.environ, HOME=cls.folder)
+    def surroundings(cls, folder):
+        """With caches in a folder, which are empty the first time, as on a fresh machine."""
+        environment = dict(os.environ, HOME=folder)
         for name in ("POCL_CACHE_DIR", "CLEAVE_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "XDG_CACHE_HOME"):
-            place = os.path.join(cls.folder, name)
+            place = os.path.join(folder, name)
             os.makedirs(place, mode=0o700, exist_ok=True)
             environment[name] = place
         for name in ("CLEAVE_MINILM_DIR", "CLEAVE_MODEL", "CLEAVE_SMOLLM2", "CLEAVE_COMPILERS",
                      "POCL_KERNEL_CACHE", "CLEAVE_CACHE"):
             environment.pop(name, None)
+        return environment
+
+    @classmethod
+    def run_demo(cls):
+        """On the first device."""
+        environment = cls.surroundings(cls.folder)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([CLEAVE, "demo", "--device", "0"], cwd=cls.folder, env=environment,
                               capture_output=True, text=True, check=False)
@@ -107,6 +113,22 @@ class Demo(unittest.TestCase):
         took = re.search(r"^Compilers took (.*) in all", self.cold, re.MULTILINE)
         self.assertTrue(took, self.cold)
         self.assertAlmostEqual(seconds(took[1]), seconds(told[2]), delta=0.02 * seconds(told[2]))
+
+    def test_the_first_paco_compiles_on_all_cores(self):
+        """Helpers compile all of its kernels before a launch needs them. Those that judge companions were compiled one
+        after the other, each at its first launch."""
+        folder = os.path.join(self.folder, "first-paco")
+        environment = self.surroundings(folder)
+        files = [os.path.join("cleave-demo", "paco-%s.npy" % name) for name in ("cube", "angles", "psf")]
+        done = subprocess.run([CLEAVE, "paco", *files, "-o", "planets", "--device", "0", "-v"], cwd=self.folder,
+                              env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ahead = sum(int(n) for n in re.findall(r"(\d+) kernels? of \d+ programs? compiled ahead", done.stderr))
+        kept = [os.path.basename(os.path.dirname(place)) for place, _, names in os.walk(environment["POCL_CACHE_DIR"])
+                for name in names if name.endswith(".so")]
+        if not kept:
+            self.skipTest("this driver keeps nothing of its own")
+        self.assertEqual(ahead, len(kept), kept)
 
     def test_compilers_only_compile(self):
         """A driver that compiles at the first launch is given one launch of each kernel with all its numbers 0.
