@@ -15,7 +15,7 @@
 
 void clv_call_take_orders(clv_call *call)
 {
-    clv_orders *orders = clv_orders_here();
+    clv_call_orders *orders = clv_call_orders_here();
     call->orders = orders;
     if (!orders) return;
     call->forced = orders->forced;
@@ -80,7 +80,7 @@ clv_status clv_call_run(clv_context *context, clv_call *call)
 bool clv_call_at_once(clv_context *context, const char *operation, double flops, double host_flops,
                       double bytes)
 {
-    clv_orders *orders = clv_orders_here();
+    clv_call_orders *orders = clv_call_orders_here();
     if (!orders || orders->forced != CLV_SIDE_AUTO || orders->plans || !context->device_count)
         return false;
     const clv_work work = {

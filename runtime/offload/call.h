@@ -57,7 +57,7 @@ struct clv_call {
                          clv_sample *sample);
 
     /* ---- what its caller ordered: clv_call_take_orders ---- */
-    clv_orders *orders; /* they are told of the decision; NULL: nobody is */
+    clv_call_orders *orders; /* they are told of the decision; NULL: nobody is */
     clv_side forced;
     bool plan; /* decide only */
 

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 typedef struct row {
-    clv_orders orders;
+    clv_call_orders orders;
     atomic_bool taken; /* a thread that is alive has its number */
 } row;
 
@@ -64,23 +64,23 @@ static row *take_number(clv_caller *caller)
         row *r = row_of(number);
         if (!r) return NULL;
         if (atomic_exchange_explicit(&r->taken, true, memory_order_acq_rel)) continue;
-        r->orders = (clv_orders){ 0 };
+        r->orders = (clv_call_orders){ 0 };
         caller->number = number;
         if (told_of_ends) (void)pthread_setspecific(at_end, r);
         return r;
     }
 }
 
-clv_orders *clv_orders_here(void)
+clv_call_orders *clv_call_orders_here(void)
 {
     clv_caller *caller = clv_caller_here();
     row *mine = caller->number ? row_of(caller->number) : take_number(caller);
     return mine ? &mine->orders : NULL;
 }
 
-static clv_orders *to_order(void)
+static clv_call_orders *to_order(void)
 {
-    clv_orders *mine = clv_orders_here();
+    clv_call_orders *mine = clv_call_orders_here();
     if (!mine)
         clv_log(CLV_LOG_ERROR, "offload: no memory to keep what this thread orders: it is ignored");
     return mine;
@@ -88,7 +88,7 @@ static clv_orders *to_order(void)
 
 clv_side clv_offload_force(clv_side side)
 {
-    clv_orders *mine = to_order();
+    clv_call_orders *mine = to_order();
     if (!mine) return CLV_SIDE_AUTO;
     const clv_side before = mine->forced;
     mine->forced = side;
@@ -97,7 +97,7 @@ clv_side clv_offload_force(clv_side side)
 
 bool clv_offload_dry(bool on)
 {
-    clv_orders *mine = to_order();
+    clv_call_orders *mine = to_order();
     if (!mine) return false;
     const bool before = mine->plans;
     if (on && !before)
@@ -108,7 +108,7 @@ bool clv_offload_dry(bool on)
 
 clv_status clv_offload_last(clv_offload *decision)
 {
-    clv_orders *mine = clv_orders_here();
+    clv_call_orders *mine = clv_call_orders_here();
     if (!decision) return clv_fail(CLV_E_ARGUMENT, "offload: a NULL decision");
     *decision = (clv_offload){ 0 };
     if (!mine || !mine->latest.of.side)

@@ -15,14 +15,14 @@ typedef struct clv_decision {
     const char *basis; /* of the times: "measured rates"; static */
 } clv_decision;
 
-typedef struct clv_orders {
+typedef struct clv_call_orders {
     clv_side forced;     /* clv_offload_force */
     bool plans;          /* clv_offload_dry */
     clv_decision latest; /* clv_offload_last; side AUTO: none */
-} clv_orders;
+} clv_call_orders;
 
 /* This thread's row, which nobody else touches until the thread ends: then another thread gets it, empty.
  * NULL: no memory. */
-clv_orders *clv_orders_here(void);
+clv_call_orders *clv_call_orders_here(void);
 
 #endif

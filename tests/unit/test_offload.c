@@ -282,8 +282,8 @@ static void *order(void *mine)
     *right &= clv_offload_last(&decision) == CLV_E_ARGUMENT;
     pthread_barrier_wait(&all_ordered);
     *right &= clv_offload_force(side) == side && clv_offload_dry(true);
-    clv_orders_here()->latest.of.side = side;
-    clv_orders_here()->latest.basis = "";
+    clv_call_orders_here()->latest.of.side = side;
+    clv_call_orders_here()->latest.basis = "";
     *right &= clv_offload_last(&decision) == CLV_OK && decision.side == side;
     return NULL; /* with its orders in force */
 }
