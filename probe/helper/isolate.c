@@ -126,7 +126,7 @@ bool clv_child_was_hindered(const clv_child *child)
 const char *clv_child_failure(const clv_child *child, double timeout_s, char *message,
                               size_t capacity)
 {
-    static const char busy[] = ", most of which it waited for a busy processor,";
+    const char *busy = child->starved ? "; it waited for a busy processor for most of that" : "";
     switch (child->end) {
     case CLV_CHILD_EXITED:
         if (child->result_too_long) {
@@ -142,13 +142,11 @@ const char *clv_child_failure(const clv_child *child, double timeout_s, char *me
                  signal_name(child->code));
         return "crashed";
     case CLV_CHILD_TIMEOUT:
-        snprintf(message, capacity, "the driver did not answer within %.3g s%s", timeout_s,
-                 child->starved ? busy : "");
+        snprintf(message, capacity, "the driver did not answer within %.3g s%s", timeout_s, busy);
         return "timeout";
     case CLV_CHILD_UNKILLABLE:
         snprintf(message, capacity,
-                 "the driver did not answer within %.3g s%s and cannot be killed", timeout_s,
-                 child->starved ? busy : "");
+                 "the driver did not answer within %.3g s and cannot be killed%s", timeout_s, busy);
         return "hung_unkillable";
     case CLV_CHILD_NOT_STARTED:
         break;

@@ -219,7 +219,8 @@ static bool wants_to_run(pid_t pid)
 }
 
 /* Notes who could not run for more than half of its time, because other processes did. The kernel counts how long the
- * main thread ran and waited for a core, but for the present wait. */
+ * main thread ran and waited for a core, but for the present wait. Where it does not count (zeros, since a thread that
+ * was started has run) or /proc is hidden, nobody is called starved. */
 static void note_starved(const watch *watches, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
@@ -229,7 +230,7 @@ static void note_starved(const watch *watches, size_t count)
         if (!w->pid) continue;
         snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)w->pid);
         FILE *file = fopen(path, "re");
-        const bool told = file && fscanf(file, "%llu %llu", &ran, &waited) == 2;
+        const bool told = file && fscanf(file, "%llu %llu", &ran, &waited) == 2 && ran;
         if (file) fclose(file);
         const double half = 0.5 * (clv_now() - w->started);
         w->child->starved = told && ((double)waited * 1e-9 > half ||

@@ -30,8 +30,8 @@ typedef struct clv_child {
     clv_child_end end;
     int code;
     double duration_s;
-    bool
-        starved; /* at the end of its time it had waited for a core for most of it, which says little of the driver */
+    /* When its time was over it had waited for a core for more than half of it, which says little of the driver. */
+    bool starved;
     clv_text result, output[2]; /* owned by the caller: clv_child_clear */
     bool result_too_long;
 } clv_child;
