@@ -31,8 +31,8 @@ const char *const *clv_paco_variants(const clv_device *device)
     }
 }
 
-/* And nothing wider. */
-static bool has_avx2(void)
+/* AVX2, and nothing wider. */
+static bool has_avx2_alone(void)
 {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512f");
@@ -47,7 +47,7 @@ static bool has_avx2(void)
 int clv_paco_usual(const clv_device *device)
 {
     if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return CLV_TUNE_MEASURE;
-    return has_avx2() ? EIGHT_LANES : SIXTEEN_LANES;
+    return has_avx2_alone() ? EIGHT_LANES : SIXTEEN_LANES;
 }
 
 /* Local memory of a team, as TEAM_FLOATS in cl/patch/solve_group.cl. */

@@ -21,8 +21,8 @@
 enum {
     MOST_PAGES = 1000000, /* libtiff 4.5 finds none where there are more than 2^20 */
     MOST_ENTRIES = 65536, /* tags of a page */
-    MOST_STRIPS =
-        1000000, /* libtiff makes room for no more than this where a page's tags hold fewer */
+    /* libtiff makes room for no more than this where a page's tags hold fewer */
+    MOST_STRIPS = 1000000,
     FREE_BYTES = 1 << 30, /* of directories, whatever the length of the file: a second of work */
     MOST_PROMISED = 999999999 /* planes along an axis, and images */
 };
@@ -94,8 +94,8 @@ static uint64_t bytes_of_page(const walker *w, size_t count)
         if (tag == HEIGHT) height = value;
         if (tag == ROWS_PER_STRIP || tag == TILE_HEIGHT) rows = value;
         if (tag == TILE_WIDTH) tile_width = value;
-        all += CLV_MIN(n, w->input.length) *
-               size; /* libtiff reads nothing that does not fit into the file */
+        /* libtiff reads nothing that does not fit into the file */
+        all += CLV_MIN(n, w->input.length) * size;
     }
     const double strips =
         (rows >= 1 ? ceil(height / rows) : 1) * (tile_width >= 1 ? ceil(width / tile_width) : 1);
@@ -141,8 +141,7 @@ static clv_status follow(walker *w, clv_tiff_chain *chain)
         if (work > FREE_BYTES && work / 4 > w->input.length)
             return clv_fail(CLV_E_FORMAT,
                             "%s: the first %zu pages describe themselves with %llu bytes, in a "
-                            "file of %llu: it is "
-                            "damaged, or made to do damage",
+                            "file of %llu: it is damaged, or made to do damage",
                             w->input.path, chain->count + 1, (unsigned long long)work,
                             (unsigned long long)w->input.length);
         if (chain->count == MOST_PAGES)
