@@ -56,6 +56,12 @@ static void make_key(void)
     told_of_ends = pthread_key_create(&at_end, give_back) == 0;
 }
 
+/* Whoever unloads the library may have threads that outlive it: nothing is called at their ends. */
+__attribute__((destructor)) static void delete_key(void)
+{
+    if (told_of_ends) pthread_key_delete(at_end);
+}
+
 static row *take_number(clv_caller *caller)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
