@@ -80,32 +80,33 @@ def share(row):
 
 
 def measured(rows):
-    """[(what, kernel, target, text, good, held)] of every bar that the rows have something to say about."""
-    found = []
+    """[(what, kernel, target, text, good, held)] of every bar on the targets that the rows are of."""
+    found, compiled = [], {r.target for r in rows}
     for kernel, targets, least, what in SHARES:
-        for target in targets:
+        for target in (t for t in targets if t in compiled):
             best = max((share(r) for r in rows if (r.kernel, r.target) == (kernel, target)), default=None)
-            if best is not None:
-                good = best >= least
-                text = "%.0f %% of the peak, at least %d %%" % (best, least)
-                found.append((what, kernel, target, text, good, good))
+            good = best is not None and best >= least
+            text = "no such kernel" if best is None else "%.0f %% of the peak, at least %d %%" % (best, least)
+            found.append((what, kernel, target, text, good, good))
     for kernel, count, most, what in DISTANCES:
-        for target in CARDS:
+        for target in (t for t in CARDS if t in compiled):
             mine = [r for r in rows if (r.kernel, r.target) == (kernel, target)]
             costs = [c for c in map(count, mine) if c]
-            if costs:
+            if not mine:
+                found.append((what, kernel, target, "no such kernel", False, False))
+            elif not costs:
+                found.append((what, kernel, target, "the loops to count were not found", False, False))
+            else:
                 best = min(distance(c, target) for c in costs)
                 text = "%.1f times the roofline, at most %.0f" % (best, most)
                 held = best <= HELD.get((kernel, target), most)
                 found.append((what, kernel, target, text, best <= most, held))
-            elif mine:
-                found.append((what, kernel, target, "the loops to count were not found", False, False))
     return found
 
 
-def missed(rows, targets):
+def missed(rows):
     return ["%s (%s) on %s: %s" % (what, kernel, target, text)
-            for what, kernel, target, text, _, held in measured(rows) if not held and target in targets]
+            for what, kernel, target, text, _, held in measured(rows) if not held]
 
 
 def table(rows):

@@ -189,7 +189,7 @@ def judge(rows, targets, exceptions):
     stale = [(e, t) for e in allowed for t in e.targets if t in targets and t not in e.used]
     for e, target in stale:
         print("exceptions.txt: no longer needed for %s: %s" % (target, e.text))
-    missed = bars.missed(rows, targets) if exceptions == EXCEPTIONS else []
+    missed = bars.missed(rows) if exceptions == EXCEPTIONS else []
     for text in missed:
         print("bar: " + text)
     return not bad and not stale and not missed

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that farm.py fails when a kernel spills, and when arrays move to memory.
+"""Shows that farm.py fails when a kernel spills, when arrays move to memory, and when a bar is missed.
 
     test_farm.py TOOLS
 
-Kernels of ours are recorded as an operation would launch them: as they are, which has to pass; with more live values
-than there are registers; with an array whose index the compiler does not know; and with a work-group that is too
-large. Each damage has to be found on each target, and a line of exceptions.txt that nothing needs has to fail, too.
-TOOLS is what tools.sh made.
+A kernel that was made up for this test is recorded as an operation would launch it: as it is, which has to pass; with
+more live values than there are registers; with an array whose index the compiler does not know; and with a work-group
+that is too large. Each damage has to be found on each target where the compiler shows it, and a line of exceptions.txt
+that nothing needs has to fail, too. The bars are held against made-up rows. TOOLS is what tools.sh made.
 """
 import os
 import pathlib
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import bars
 import farm
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -65,7 +66,35 @@ def expect(what, got, code, *parts):
     print("%s: as expected" % what)
 
 
+def row(kernel, target, fma, slots):
+    return farm.Row(kernel, "", target, 0, 0, 0, 0, GROUP, 100, slots, {"fma": fma}, [], None)
+
+
+def check_bars():
+    """A row for each kernel with a share of the peak: at its bar; below it; one kernel missing."""
+    good = [row(kernel, target, least, 100) for kernel, targets, least, _ in bars.SHARES for target in targets]
+    first = "products (clv_gemm_tile) on %s: " % good[0].target
+    shares = [text for text in bars.missed(good) if "of the peak" in text]
+    low = bars.missed([good[0]._replace(slots=102)] + good[1:])
+    gone = bars.missed(good[1:])
+    if shares or first + "59 % of the peak, at least 60 %" not in low or first + "no such kernel" not in gone:
+        sys.exit("bars: %s, %s, %s" % (shares, low, gone))
+    lost = "PACO's projection (clv_paco_project_group) on gfx1030: "
+    if lost + "no such kernel" not in gone or lost + "the loops to count were not found" not in bars.missed(
+            good + [row("clv_paco_project_group", "gfx1030", 1, 1)]):
+        sys.exit("bars: a kernel that is not there, or whose loops are not found, is not told")
+    far = "normal equations of spectra (clv_spectra_gram_group) on sm_86: 6.6 times"
+    for slots, distance in ((64, None), (640, far)):
+        gram = row("clv_spectra_gram_group", "sm_86", 0, 0)._replace(
+            variant="NPOLY=10", inner=[[0, 0, {}], [1, slots, {"fma": 64}]])
+        told = [text for text in bars.missed([gram]) if "roofline" in text]
+        if len(told) != (distance is not None) or (distance and not told[0].startswith(distance)):
+            sys.exit("bars: a hot loop of %d slots: %s" % (slots, told))
+    print("bars: as expected")
+
+
 def main():
+    check_bars()
     tools = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
