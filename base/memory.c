@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory is free, as Linux tells in /proc/meminfo. */
+/* How much memory is free, as Linux tells in /proc/meminfo and in the limits of a container. */
 #define _GNU_SOURCE
 #include "base/memory.h"
 
 #include "base/alloc.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,17 +26,38 @@ static uint64_t told(const char *name)
     return (uint64_t)kilobytes * 1024;
 }
 
-uint64_t clv_memory_free(void)
+static uint64_t limited(uint64_t bytes)
 {
     struct rlimit limit;
-    uint64_t bytes = told("MemAvailable");
-    if (!bytes) bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         bytes = CLV_MIN(bytes, (uint64_t)limit.rlim_cur);
     return bytes;
 }
 
-uint64_t clv_memory_swap(void)
+/* The number in a file; the most there is where it says "max" or is not there. */
+static uint64_t limit_in(const char *path)
 {
-    return told("SwapFree");
+    unsigned long long bytes = 0;
+    FILE *file = fopen(path, "re");
+    const bool found = file && fscanf(file, "%llu", &bytes) == 1;
+    if (file) fclose(file);
+    return found ? bytes : UINT64_MAX;
+}
+
+static uint64_t available(void)
+{
+    uint64_t bytes = told("MemAvailable");
+    if (!bytes) bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    bytes = CLV_MIN(bytes, limit_in("/sys/fs/cgroup/memory.max"));
+    return CLV_MIN(bytes, limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+}
+
+uint64_t clv_memory_free(void)
+{
+    return limited(available());
+}
+
+uint64_t clv_memory_most(void)
+{
+    return limited(available() + told("SwapFree"));
 }

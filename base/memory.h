@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-/* Bytes that the kernel calls available (all there are, where it does not say), at most this process's limit of address
- * space. */
+/* Bytes that the kernel calls available (all there are, where it does not say), at most the limit of the container and
+ * this process's limit of address space. */
 uint64_t clv_memory_free(void);
 
-/* Bytes of swap that are free; 0 where the kernel does not say. */
-uint64_t clv_memory_swap(void);
+/* The same with the swap that is free: more than this cannot be filled. */
+uint64_t clv_memory_most(void);
 
 #endif

@@ -174,7 +174,7 @@ static clv_status place(clv_model *m, const clv_tensors *file, const char *path)
             return clv_fail(CLV_E_MEMORY, "%s: weights larger than any memory", path);
     }
     size_t bytes;
-    const uint64_t there = clv_memory_free() + clv_memory_swap();
+    const uint64_t there = clv_memory_most();
     if (!clv_size_mul(total, sizeof(float), &bytes) || bytes > there ||
         !(m->block = clv_alloc_pages(bytes))) {
         char free_now[16];

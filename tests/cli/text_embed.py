@@ -47,24 +47,25 @@ def read_npy(data):
     return [list(values[i * width:(i + 1) * width]) for i in range(rows)]
 
 
-def tensors():
-    yield "embeddings.word_embeddings.weight", [VOCABULARY, WIDTH]
-    yield "embeddings.position_embeddings.weight", [POSITIONS, WIDTH]
-    yield "embeddings.token_type_embeddings.weight", [2, WIDTH]
+def tensors(width=WIDTH, ffn=FFN, vocabulary=VOCABULARY):
+    """(name, shape) of each tensor of a model."""
+    yield "embeddings.word_embeddings.weight", [vocabulary, width]
+    yield "embeddings.position_embeddings.weight", [POSITIONS, width]
+    yield "embeddings.token_type_embeddings.weight", [2, width]
     norms = ["embeddings.LayerNorm"]
     for i in range(LAYERS):
         layer = "encoder.layer.%d." % i
         for name in "query", "key", "value":
-            yield layer + "attention.self.%s.weight" % name, [WIDTH, WIDTH]
-            yield layer + "attention.self.%s.bias" % name, [WIDTH]
-        for name, rows, columns in (("attention.output", WIDTH, WIDTH), ("intermediate", FFN, WIDTH),
-                                    ("output", WIDTH, FFN)):
+            yield layer + "attention.self.%s.weight" % name, [width, width]
+            yield layer + "attention.self.%s.bias" % name, [width]
+        for name, rows, columns in (("attention.output", width, width), ("intermediate", ffn, width),
+                                    ("output", width, ffn)):
             yield layer + name + ".dense.weight", [rows, columns]
             yield layer + name + ".dense.bias", [rows]
         norms += [layer + "attention.output.LayerNorm", layer + "output.LayerNorm"]
     for name in norms:
-        yield name + ".weight", [WIDTH]
-        yield name + ".bias", [WIDTH]
+        yield name + ".weight", [width]
+        yield name + ".bias", [width]
 
 
 def make_model(folder, **changes):

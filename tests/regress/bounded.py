@@ -7,16 +7,18 @@
 - 3000 spots in one place of two frames were assigned to each other for more than two minutes.
 - A TIFF file of many pages was cut at some limit of the library, and ImageJ's and OME's headers that promise 2e9 or
   1e24 planes were taken as one plane, without a word.
-- A FIFO as config.json of a model, or in the place of a cached file, hung for ever.
+- A FIFO as config.json of a model, in the place of a cached file, or among spectra, hung for ever.
 - A line of JSON with many members, or a header with many columns, was walked once for each of them.
 - Pages of a TIFF file that share one list of strips made libtiff read the list once for each page.
 - A frame of 3.6 GB in a TIFF file of 300 KB, and weights of 550 GB in a file that is nothing but a hole, were made room
-  for, whatever --mem-limit or the machine.
+  for, whatever --mem-limit or the machine; and so were those of language models in plain C.
 
 usage: bounded.py CLEAVE CLI_TESTS"""
 import gzip
 import json
+import math
 import os
+import re
 import resource
 import struct
 import sys
@@ -26,6 +28,7 @@ import zlib
 import kit
 
 sys.path.insert(0, sys.argv[2])
+import testdata  # noqa: E402
 import text_embed  # noqa: E402
 
 MIB = 1 << 20
@@ -153,6 +156,12 @@ def check_fifos():
         kit.expect(0, "", "demo", "-q", "-o", "made", "--mode", "reference", timeout=120)
     except kit.subprocess.TimeoutExpired:
         kit.wrong("a FIFO in the cache hangs")
+    os.mkfifo("star.txt")
+    try:
+        kit.expect(2, "star.txt: is a pipe", "specfit", "star.txt", "--library", "made/specfit-library", "-q",
+                   "-o", "stars.csv", "--mode", "reference", timeout=20)
+    except kit.subprocess.TimeoutExpired:
+        kit.wrong("specfit: a spectrum that is a FIFO hangs")
 
 
 def check_records():
@@ -209,47 +218,55 @@ def check_frames():
         kit.wrong("a frame of 3.6 GB took %d MiB in spite of the limit" % ((peak() - before) >> 20))
 
 
+def hole(name, begin, length):
+    """A file of these bytes and `length` more that take no place; None where the file system has none as long."""
+    with open(name, "wb") as file:
+        file.write(begin)
+        try:
+            file.truncate(len(begin) + length)
+        except OSError:
+            print("SKIPPED: this file system has no files of %d GB" % (length >> 30))
+            return None
+    return name
+
+
+def expect_no_room(what, *command, **options):
+    before = peak()
+    kit.expect(1, "are free", *command, "--mode", "reference", timeout=60, **options)
+    if peak() - before > 500 * MIB:
+        kit.wrong("%s of holes took %d MiB" % (what, (peak() - before) >> 20))
+
+
 def check_holes():
     """550 GB of weights in a file that takes no place."""
-    width, rows = 1 << 14, 1 << 23
-    text_embed.make_model("hole", hidden_size=width, vocab_size=rows, num_attention_heads=4, intermediate_size=64)
-    sizes = {"embeddings.word_embeddings.weight": [rows, width]}
-    with open("hole/config.json", encoding="utf-8") as file:
-        config = json.load(file)
-    for part, shape in (("embeddings.position_embeddings.weight", [config["max_position_embeddings"], width]),
-                        ("embeddings.token_type_embeddings.weight", [config.get("type_vocab_size", 2), width]),
-                        ("embeddings.LayerNorm.weight", [width]), ("embeddings.LayerNorm.bias", [width])):
-        sizes[part] = shape
-    for layer in range(config["num_hidden_layers"]):
-        for part in "query", "key", "value":
-            sizes["encoder.layer.%d.attention.self.%s.weight" % (layer, part)] = [width, width]
-            sizes["encoder.layer.%d.attention.self.%s.bias" % (layer, part)] = [width]
-        for part, shape in (("attention.output.dense.weight", [width, width]), ("attention.output.dense.bias", [width]),
-                            ("attention.output.LayerNorm.weight", [width]),
-                            ("attention.output.LayerNorm.bias", [width]),
-                            ("intermediate.dense.weight", [64, width]), ("intermediate.dense.bias", [64]),
-                            ("output.dense.weight", [width, 64]), ("output.dense.bias", [width]),
-                            ("output.LayerNorm.weight", [width]), ("output.LayerNorm.bias", [width])):
-            sizes["encoder.layer.%d.%s" % (layer, part)] = shape
+    width, ffn, rows = 1 << 14, 64, 1 << 23
+    text_embed.make_model("hole", hidden_size=width, vocab_size=rows, num_attention_heads=4, intermediate_size=ffn)
     head, at = {}, 0
-    for part, shape in sizes.items():
-        count = 4
-        for extent in shape:
-            count *= extent
-        head[part] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + count]}
-        at += count
+    for part, shape in text_embed.tensors(width, ffn, rows):
+        head[part] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * math.prod(shape)]}
+        at += 4 * math.prod(shape)
     text = json.dumps(head).encode()
-    with open("hole/model.safetensors", "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        try:
-            file.truncate(8 + len(text) + at)
-        except OSError:
-            print("SKIPPED: this file system has no files of %d GB" % (at >> 30))
-            return
-    before = peak()
-    kit.expect(1, "are free", "embed", "hole", "-i", "texts.txt", "-o", "v.npy", "--mode", "reference", timeout=60)
-    if peak() - before > 500 * MIB:
-        kit.wrong("a hole took %d MiB" % ((peak() - before) >> 20))
+    if hole("hole/model.safetensors", struct.pack("<Q", len(text)) + text, at):
+        expect_no_room("weights", "embed", "hole", "-i", "texts.txt", "-o", "v.npy")
+
+
+def check_gguf_hole():
+    """26 GB of weights of a language model, where 4 GiB may be used: the feed-forward blocks of a small one are made
+    wider, behind its end."""
+    with open(testdata.path_of("generate/tiny/tiny-legacy.gguf"), "rb") as file:
+        data = bytearray(file.read())
+    width, ffn, f32, each = 64, 1 << 24, 0, 1 << 32
+    key = b"llama.feed_forward_length"
+    struct.pack_into("<I", data, data.index(key) + len(key) + 4, ffn)
+    count = 0
+    for found in re.finditer(rb"blk\.\d\.ffn_(?:gate|up|down)\.weight", bytes(data)):
+        extents = (ffn, width) if b"down" in found.group() else (width, ffn)
+        struct.pack_into("<IQQIQ", data, found.end(), 2, *extents, f32, each * (1 + count))
+        count += 1
+    kit.same("blocks made wider", count, 6)
+    if hole("hole.gguf", data, each * (1 + count)):
+        expect_no_room("a language model", "generate", "hole.gguf", "-p", "a", "-n", "1",
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)))
 
 
 text_embed.make_model("model")
@@ -258,6 +275,7 @@ check_records()
 check_shared()
 check_frames()
 check_holes()
+check_gguf_hole()
 check_gzip()
 check_link()
 check_tiff()

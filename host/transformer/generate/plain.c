@@ -53,7 +53,7 @@ static clv_status read_one(const clv_lm_model *m, const clv_lm_tensor *t, unsign
 /* A file may be long and hold nothing but a hole: told before memory is filled with it. */
 static clv_status check_room(const clv_lm_model *m, const clv_lm_plain *p)
 {
-    const uint64_t there = clv_memory_free() + clv_memory_swap();
+    const uint64_t there = clv_memory_most();
     double needed = 0;
     for (size_t i = 0; i < CLV_LM_MODEL_ROLES; ++i)
         if (m->top[i].name && !p->top[i]) needed += (double)bytes_of(&m->top[i]);
