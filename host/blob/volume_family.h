@@ -18,8 +18,8 @@ typedef struct clv_volume_family {
     size_t local;       /* items, tile: work-items of a group */
     size_t band, bands; /* rows: of a work-item; in a plane */
     size_t pad, ring;   /* rows: beside a row of pixels; rows of a ring */
-    size_t
-        own_floats; /* rows: scratch of all work-items; items: rows before they are summed along y */
+    /* rows: scratch of all work-items; items: rows before they are summed along y */
+    size_t own_floats;
 } clv_volume_family;
 
 /* Memory of a chunk in flight beside its results: clv_slot_buffer keys. */

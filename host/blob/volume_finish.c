@@ -154,8 +154,8 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         if (fmax(above, times_threshold(plan, p, p->k, (double)p->own, voxel, &none)) > 1)
             peaks[likely++] = *p;
     }
-    for (size_t i = 0; i < likely && ok;
-         ++i) { /* masks look at `likely` peaks: they stay in place here */
+    /* masks look at `likely` peaks: they stay in place here */
+    for (size_t i = 0; i < likely && ok; ++i) {
         clv_volume_peak *p = &peaks[i];
         const clv_blob_skew *skew = skew_of(plan, &s, peaks, likely, p->z);
         const double voxel = clv_blob_pixel_noise(plan->flat, p->z, p->y, p->x);
@@ -176,8 +176,8 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
 
 static clv_status judge(clv_volume_plan *plan, clv_volume_found *found)
 {
-    static const float usual_part =
-        0.2f; /* of the largest response, where there is no noise at all */
+    /* of the largest response, where there is no noise at all */
+    static const float usual_part = 0.2f;
     const clv_blob_plan *flat = plan->flat;
     bool noiseless = flat->by_noise;
     for (size_t z = 0; z < plan->depth; ++z)

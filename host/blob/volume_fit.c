@@ -11,21 +11,13 @@
 #include <string.h>
 
 enum { REACH = 24, SIDE = 2 * REACH + 1, ROUNDS = 30 };
-enum {
-    Z,
-    Y,
-    X,
-    LIGHT,
-    GROUND,
-    WIDTH,
-    DEPTH,
-    UNKNOWNS
-}; /* WIDTH: along x; along y in the voxels' ratio */
+/* WIDTH: along x; along y in the voxels' ratio. */
+enum { Z, Y, X, LIGHT, GROUND, WIDTH, DEPTH, UNKNOWNS };
 
 typedef struct window {
     size_t from[CLV_AXES], extent[CLV_AXES], count;
-    double voxel[SIDE * SIDE * SIDE],
-        weight[SIDE * SIDE * SIDE]; /* weight 0: not finite, or not ours */
+    double voxel[SIDE * SIDE * SIDE];
+    double weight[SIDE * SIDE * SIDE]; /* 0: not finite, or not ours */
 } window;
 
 static double reach_of(const clv_volume_plan *plan, const clv_volume_spot *s, int axis)

@@ -25,8 +25,8 @@ typedef struct clv_volume_taps {
 } clv_volume_taps;
 
 typedef struct clv_volume_plan {
-    clv_blob_plan
-        *flat; /* every plane as a frame of its own: options, pixels, the map of their noise */
+    /* every plane as a frame of its own: options, pixels, the map of their noise */
+    clv_blob_plan *flat;
     size_t depth, height, width;
     double ratio[CLV_AXES]; /* sigma along an axis, in voxels, over that along x */
     size_t scales, levels;

@@ -41,11 +41,10 @@ typedef struct clv_blob_options {
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
     double threshold;     /**< responses above this, in units of the pixels (>= 0) */
     double threshold_rel; /**< above this part of the frame's largest response, 0 to 1 */
-    double
-        threshold_sigma; /**< above this many deviations of the noise of the responses of that scale
-                                 at that place; where the noise is skewed (few photons), above what is
-                                 as rare. More than 0 */
-    bool movie_scope;    /**< clv_blobs: threshold_rel of the movie's largest response */
+    /** Above this many deviations of the noise of the responses of that scale at that place; where the noise is skewed
+     * (few photons), above what is as rare. More than 0. */
+    double threshold_sigma;
+    bool movie_scope; /**< clv_blobs: threshold_rel of the movie's largest response */
     clv_blob_taps taps;
     bool normalize; /**< `threshold` is a part of the integer type's largest value */
     bool invert;    /**< dark spots */
@@ -58,9 +57,9 @@ typedef struct clv_blob_options {
     void *progress_user;
     bool keep_hot_pixels; /**< threshold_sigma drops single pixels that are brighter than a spot of
                                min_sigma_px can make them; this keeps them */
-    double voxel_size
-        [3]; /**< clv_volumes: distances between voxels along z, y, x, in any unit; only their
-                               ratios count. All 0: cubes. Frames have no use for it */
+    /** clv_volumes: distances between voxels along z, y, x, in any unit; only their ratios count. All 0: cubes.
+     * clv_blobs does not read it. */
+    double voxel_size[3];
 } clv_blob_options;
 
 enum {

@@ -24,9 +24,9 @@ typedef struct clv_link_options {
     size_t min_length;      /**< tracks of fewer spots get no identifier; 0: 1 */
     clv_progress *progress; /**< NULL: none; units are spots; at most 10 calls a second */
     void *progress_user;
-    const double
-        *z; /**< NULL, or the third coordinate of each point [count], in the unit of y and x: links
-                          are then no longer than search_range in space */
+    /** NULL, or the third coordinate of each point [count], in the unit of y and x: links are then no longer than
+     * search_range in space. */
+    const double *z;
 } clv_link_options;
 
 /**

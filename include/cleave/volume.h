@@ -20,12 +20,11 @@ typedef struct clv_volume_spot {
     uint32_t flags; /**< CLV_SPOT_... */
     float z, y, x;  /**< voxels */
     float sigma;    /**< standard deviation, in voxels along x */
-    float
-        sigma_z; /**< the same along z, in planes; unless it is fitted, sigma times the ratio of the
-                           voxel's sides */
-    float
-        response; /**< L = -sum over axes of sigma^2 d2/da2 of the smoothed volume, at the maximum */
-    float mass;   /**< sum above the background within 3 sigma (fit: the Gaussian's volume) */
+    /** The same along z, in planes; unless it is fitted, sigma times the ratio of the voxel's sides. */
+    float sigma_z;
+    /** L = -sum over axes of sigma^2 d2/da2 of the smoothed volume, at the maximum. */
+    float response;
+    float mass;       /**< sum above the background within 3 sigma (fit: the Gaussian's volume) */
     float background; /**< median of a shell around that (fit: the fit's) */
     float snr;        /**< mass over the background's scatter in as many voxels; 0: no scatter */
     float z_error, y_error,

@@ -119,6 +119,7 @@ void blobs_projection_clear(blobs_projection *projection);
  * NULL). */
 clv_status blobs_draw(const blobs_projection *projection, const clv_spot *spots,
                       const int64_t *particle, size_t count, const char *path);
+
 /* ---- blobs/volume.c, volume_views.c: stacks of planes ---------------------------------------------- */
 
 /* The whole command for a file that holds stacks: its exit code. */
@@ -127,8 +128,8 @@ int blobs_volumes(const blobs_args *args, clv_movie *movie);
 /* The brightest values along the three axes. */
 typedef struct blobs_volume_views {
     size_t depth, height, width;
-    float *along_z, *along_x,
-        *along_y; /* [height][width], [height][depth], [depth][width]; NULL: nothing yet */
+    /* [height][width], [height][depth], [depth][width]; NULL: nothing yet */
+    float *along_z, *along_x, *along_y;
 } blobs_volume_views;
 
 clv_status blobs_volume_project(blobs_volume_views *views, const clv_movie_facts *facts,
