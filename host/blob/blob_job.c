@@ -185,8 +185,8 @@ clv_status clv_blob_setup(clv_worker *worker, void *user)
     char problem[64];
     snprintf(problem, sizeof problem, "%s%zu R%zu%s", plan->options.dog ? "dog" : "log",
              plan->scales, plan->max_radius, plan->by_noise ? " noise" : "");
-    clv_tune(worker, "blobs", problem, clv_blob_variants(clv_worker_device(worker)),
-             CLV_TUNE_MEASURE, try_variant, user);
+    clv_tune(worker, "blobs", problem, clv_blob_variants(clv_worker_device(worker)), try_variant,
+             user);
     return upload_constants(worker, plan);
 }
 

@@ -129,7 +129,7 @@ clv_status clv_volume_setup(clv_worker *worker, void *user)
     char problem[CLV_VOLUME_PROBLEM];
     clv_volume_problem(plan, problem);
     clv_tune(worker, "volumes", problem, clv_volume_variants(clv_worker_device(worker)),
-             CLV_TUNE_MEASURE, try_variant, user);
+             try_variant, user);
     return upload_constants(worker, plan);
 }
 

@@ -44,10 +44,11 @@ static bool has_avx2_alone(void)
 /* Sixteen lanes are 1.6 times as fast as eight with AVX-512. With AVX2 alone (EPYC, Zen 3) eight lanes take, of 49
  * pixels, 0.75 of the time for a shifted PSF (25.5 ms and 34.2 with PoCL, 28.8 and 38.3 with Intel's runtime), and 0.87
  * for a fixed one (22.2 and 25.6 with PoCL, 12.3 and 13.4 with Intel's). */
-int clv_paco_usual(const clv_device *device)
+bool clv_paco_usual(const clv_device *device, size_t *variant)
 {
-    if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return CLV_TUNE_MEASURE;
-    return has_avx2_alone() ? EIGHT_LANES : SIXTEEN_LANES;
+    if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return false;
+    *variant = has_avx2_alone() ? EIGHT_LANES : SIXTEEN_LANES;
+    return true;
 }
 
 /* Local memory of a team, as TEAM_FLOATS in cl/patch/solve_group.cl. */

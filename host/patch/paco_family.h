@@ -25,8 +25,8 @@ typedef struct clv_paco_family {
 
 /* Names of the variants that make sense on the device, default first; ends with NULL. */
 const char *const *clv_paco_variants(const clv_device *device);
-/* The one that needs no trial, or CLV_TUNE_MEASURE. */
-int clv_paco_usual(const clv_device *device);
+/* The one that needs no trial; false: the variants have to be measured. */
+bool clv_paco_usual(const clv_device *device, size_t *variant);
 clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *device,
                                    size_t variant);
 /* The one that the worker's setup chose. */

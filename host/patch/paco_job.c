@@ -430,8 +430,12 @@ clv_status clv_paco_setup(clv_worker *worker, void *user)
     char problem[64];
     snprintf(problem, sizeof problem, "P%zu Q%zu", plan->pixels, plan->basis.vectors);
     const clv_device *device = clv_worker_device(worker);
-    clv_tune(worker, "paco", problem, clv_paco_variants(device), clv_paco_usual(device),
-             try_variant, user);
+    const char *const *names = clv_paco_variants(device);
+    size_t usual;
+    if (clv_paco_usual(device, &usual))
+        clv_tune_unmeasured(worker, "paco", problem, names, usual);
+    else
+        clv_tune(worker, "paco", problem, names, try_variant, user);
     const clv_paco_family f = clv_paco_family_for(plan, worker);
     if (f.in_groups && !fits(&f))
         clv_worker_use_variant(worker,

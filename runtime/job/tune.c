@@ -69,18 +69,27 @@ static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_tr
     return 0;
 }
 
+enum { NOTE = 300 };
+
+/* Whether the notes have a variant; `key`: where they have it, or would. */
+static bool find_noted(const clv_worker *worker, const char *kernel, const char *problem,
+                       const char *const *names, char key[NOTE], size_t *variant)
+{
+    char value[NOTE];
+    snprintf(key, NOTE, "%s %s on %s", kernel, problem, worker->device->key);
+    if (!clv_notes_get(&worker->run->context->tuned, key, value, sizeof value)) return false;
+    value[strcspn(value, " ")] = '\0'; /* the figures behind the name are for people */
+    *variant = index_of(names, value);
+    return *variant != SIZE_MAX;
+}
+
 static size_t choose(clv_worker *worker, const char *kernel, const char *problem,
-                     const char *const *names, int usual, clv_tune_trial *trial, void *user)
+                     const char *const *names, clv_tune_trial *trial, void *user)
 {
     clv_context *context = worker->run->context;
-    char key[300], value[300];
-    snprintf(key, sizeof key, "%s %s on %s", kernel, problem, worker->device->key);
-    if (clv_notes_get(&context->tuned, key, value, sizeof value)) {
-        value[strcspn(value, " ")] = '\0'; /* the figures behind the name are for people */
-        const size_t noted = index_of(names, value);
-        if (noted != SIZE_MAX) return noted;
-    }
-    if (usual != CLV_TUNE_MEASURE) return (size_t)usual;
+    char key[NOTE], value[NOTE];
+    size_t noted;
+    if (find_noted(worker, kernel, problem, names, key, &noted)) return noted;
     if (!names[1] || !context->tuning || !clv_notes_are_kept(&context->tuned)) return 0;
     if (worker->queue->rehearsing) return rehearse(worker, names, trial, user);
 
@@ -112,9 +121,16 @@ static size_t choose(clv_worker *worker, const char *kernel, const char *problem
 }
 
 void clv_tune(clv_worker *worker, const char *kernel, const char *problem, const char *const *names,
-              int usual, clv_tune_trial *trial, void *user)
+              clv_tune_trial *trial, void *user)
 {
-    worker->variant = choose(worker, kernel, problem, names, usual, trial, user);
+    worker->variant = choose(worker, kernel, problem, names, trial, user);
+}
+
+void clv_tune_unmeasured(clv_worker *worker, const char *kernel, const char *problem,
+                         const char *const *names, size_t usual)
+{
+    char key[NOTE];
+    if (!find_noted(worker, kernel, problem, names, key, &worker->variant)) worker->variant = usual;
 }
 
 size_t clv_worker_variant(const clv_worker *worker)

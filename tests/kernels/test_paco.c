@@ -330,8 +330,9 @@ static void check_note(test_device *device)
     if (strcmp(clv_paco_variants(device->device)[0], "rows16") != 0) return;
     const size_t nth = (size_t)(device->facts - device->context->probe->devices);
     snprintf(path, sizeof path, "%s/tuning.txt", device->cache_dir);
-    const bool narrow = clv_paco_usual(device->device) !=
-                        0; /* eight lanes are the usual ones here: note the others */
+    size_t usual;
+    assert_true(clv_paco_usual(device->device, &usual));
+    const bool narrow = usual != 0; /* eight lanes are the usual ones here: note the others */
     snprintf(text, sizeof text, "# by hand\npaco P13 Q1 on %s = %s  # because\n",
              device->device->key, narrow ? "rows16" : "rows8");
     clv_context_options again = { .size = sizeof(clv_context_options),
