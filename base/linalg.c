@@ -142,3 +142,25 @@ void clv_forward_substitute(const double *l, size_t n, double *b)
         b[i] = sum / l[i * n + i];
     }
 }
+
+void clv_back_substitute(const double *l, size_t n, double *b)
+{
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; ++k)
+            b[i] -= l[k * n + i] * b[k];
+        b[i] /= l[i * n + i];
+    }
+}
+
+bool clv_damped_step(const double *normal, size_t n, double damping, const double *right, double *l,
+                     double *step)
+{
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j <= i; ++j)
+            l[i * n + j] = normal[i * n + j] * (i == j ? 1 + damping : 1);
+    if (!clv_cholesky(l, n)) return false;
+    memcpy(step, right, n * sizeof *step);
+    clv_forward_substitute(l, n, step);
+    clv_back_substitute(l, n, step);
+    return true;
+}

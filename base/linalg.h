@@ -18,5 +18,11 @@ bool clv_least_squares(double *a, size_t rows, size_t n, double *b, size_t k, do
 bool clv_cholesky(double *matrix, size_t n);
 /* x = L^-1 b, in place. */
 void clv_forward_substitute(const double *l, size_t n, double *b);
+/* x = (L^T)^-1 b, in place. */
+void clv_back_substitute(const double *l, size_t n, double *b);
+/* Levenberg's and Marquardt's step: (N + damping diag(N)) step = right, of whose positive definite N [n,n] the lower
+ * triangle is read. `l`: scratch [n,n]. False where it has no solution. */
+bool clv_damped_step(const double *normal, size_t n, double damping, const double *right, double *l,
+                     double *step);
 
 #endif

@@ -133,24 +133,6 @@ static double judge(const window *w, const double p[UNKNOWNS], double *normal, d
     return sum;
 }
 
-static bool solve(const double *normal, const double *right, double damping, double *step)
-{
-    double l[UNKNOWNS * UNKNOWNS];
-    for (size_t a = 0; a < UNKNOWNS; ++a)
-        for (size_t b = 0; b < UNKNOWNS; ++b)
-            l[a * UNKNOWNS + b] = a >= b ? normal[a * UNKNOWNS + b] * (a == b ? 1 + damping : 1)
-                                         : normal[b * UNKNOWNS + a];
-    if (!clv_cholesky(l, UNKNOWNS)) return false;
-    memcpy(step, right, UNKNOWNS * sizeof *step);
-    clv_forward_substitute(l, UNKNOWNS, step);
-    for (size_t a = UNKNOWNS; a-- > 0;) {
-        for (size_t b = a + 1; b < UNKNOWNS; ++b)
-            step[a] -= l[b * UNKNOWNS + a] * step[b];
-        step[a] /= l[a * UNKNOWNS + a];
-    }
-    return true;
-}
-
 static bool sensible(const window *w, const double p[UNKNOWNS], double sigma)
 {
     return p[Y] >= (double)w->y0 - 0.5 && p[Y] <= (double)(w->y0 + w->rows) - 0.5 &&
@@ -160,10 +142,11 @@ static bool sensible(const window *w, const double p[UNKNOWNS], double sigma)
 
 static bool descend(const window *w, double p[UNKNOWNS], double sigma)
 {
-    double normal[UNKNOWNS * UNKNOWNS], right[UNKNOWNS], step[UNKNOWNS], next[UNKNOWNS];
+    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS],
+        step[UNKNOWNS], next[UNKNOWNS];
     double damping = 1e-3, best = judge(w, p, normal, right);
     for (int round = 0; round < ROUNDS; ++round) {
-        if (!solve(normal, right, damping, step)) return false;
+        if (!clv_damped_step(normal, UNKNOWNS, damping, right, scratch, step)) return false;
         for (int a = 0; a < UNKNOWNS; ++a)
             next[a] = p[a] + step[a];
         const double now = sensible(w, next, sigma) ? judge(w, next, NULL, NULL) : INFINITY;

@@ -160,24 +160,6 @@ static double judge(const clv_volume_plan *plan, const window *w, const double p
     return sum;
 }
 
-static bool solve(const double *normal, const double *right, double damping, double *step)
-{
-    double l[UNKNOWNS * UNKNOWNS];
-    for (size_t a = 0; a < UNKNOWNS; ++a)
-        for (size_t b = 0; b < UNKNOWNS; ++b)
-            l[a * UNKNOWNS + b] = a >= b ? normal[a * UNKNOWNS + b] * (a == b ? 1 + damping : 1)
-                                         : normal[b * UNKNOWNS + a];
-    if (!clv_cholesky(l, UNKNOWNS)) return false;
-    memcpy(step, right, UNKNOWNS * sizeof *step);
-    clv_forward_substitute(l, UNKNOWNS, step);
-    for (size_t a = UNKNOWNS; a-- > 0;) {
-        for (size_t b = a + 1; b < UNKNOWNS; ++b)
-            step[a] -= l[b * UNKNOWNS + a] * step[b];
-        step[a] /= l[a * UNKNOWNS + a];
-    }
-    return true;
-}
-
 static bool sensible(const window *w, const double p[UNKNOWNS], const double start[UNKNOWNS])
 {
     for (int a = 0; a < CLV_AXES; ++a)
@@ -191,10 +173,11 @@ static bool sensible(const window *w, const double p[UNKNOWNS], const double sta
 static bool descend(const clv_volume_plan *plan, const window *w, double p[UNKNOWNS],
                     const double start[UNKNOWNS])
 {
-    double normal[UNKNOWNS * UNKNOWNS], right[UNKNOWNS], step[UNKNOWNS], next[UNKNOWNS];
+    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS],
+        step[UNKNOWNS], next[UNKNOWNS];
     double damping = 1e-3, best = judge(plan, w, p, normal, right);
     for (int round = 0; round < ROUNDS; ++round) {
-        if (!solve(normal, right, damping, step)) return false;
+        if (!clv_damped_step(normal, UNKNOWNS, damping, right, scratch, step)) return false;
         for (int a = 0; a < UNKNOWNS; ++a)
             next[a] = p[a] + step[a];
         const double now = sensible(w, next, start) ? judge(plan, w, next, NULL, NULL) : INFINITY;
@@ -248,11 +231,13 @@ static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWN
 static void find_errors(const clv_volume_plan *plan, const window *w, const double p[UNKNOWNS],
                         clv_volume_spot *to)
 {
-    double normal[UNKNOWNS * UNKNOWNS], right[UNKNOWNS], column[UNKNOWNS], error[CLV_AXES] = { 0 };
+    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS],
+        column[UNKNOWNS], error[CLV_AXES] = { 0 };
     judge(plan, w, p, normal, right);
     for (int a = 0; a < CLV_AXES; ++a) {
         const double unit[UNKNOWNS] = { a == Z, a == Y, a == X };
-        if (solve(normal, unit, 0, column) && column[a] > 0) error[a] = sqrt(column[a]);
+        if (clv_damped_step(normal, UNKNOWNS, 0, unit, scratch, column) && column[a] > 0)
+            error[a] = sqrt(column[a]);
     }
     to->z_error = (float)error[CLV_Z], to->y_error = (float)error[CLV_Y],
     to->x_error = (float)error[CLV_X];

@@ -39,25 +39,6 @@ static double normal_equations(const float *psf, size_t size, const double *p, d
     return chi2;
 }
 
-/* step of (J'J + lambda diag) step = J'r; false when that has no solution */
-static bool damped_step(const double *jtj, const double *jtr, double lambda, double *step)
-{
-    double l[PARAMETERS * PARAMETERS];
-    for (int a = 0; a < PARAMETERS; ++a)
-        for (int b = 0; b <= a; ++b)
-            l[a * PARAMETERS + b] = jtj[a * PARAMETERS + b] * (a == b ? 1 + lambda : 1);
-    if (!clv_cholesky(l, PARAMETERS)) return false;
-    for (int a = 0; a < PARAMETERS; ++a)
-        step[a] = jtr[a];
-    clv_forward_substitute(l, PARAMETERS, step);
-    for (int a = PARAMETERS - 1; a >= 0; --a) {
-        for (int b = a + 1; b < PARAMETERS; ++b)
-            step[a] -= l[b * PARAMETERS + a] * step[b];
-        step[a] /= l[a * PARAMETERS + a];
-    }
-    return true;
-}
-
 /* Height, row, column, sigma and background of the Gaussian that fits best. */
 static clv_status fit_gaussian(const float *psf, size_t size, double *p)
 {
@@ -69,13 +50,13 @@ static clv_status fit_gaussian(const float *psf, size_t size, double *p)
         if (!isfinite(psf[i])) return clv_fail(CLV_E_ARGUMENT, "psf: a value is not finite");
         low = fmin(low, psf[i]), high = fmax(high, psf[i]);
     }
-    double jtj[PARAMETERS * PARAMETERS], jtr[PARAMETERS];
+    double jtj[PARAMETERS * PARAMETERS], scratch[PARAMETERS * PARAMETERS], jtr[PARAMETERS];
     p[0] = high - low, p[1] = p[2] = middle, p[3] = 2, p[4] = low;
     double lambda = 1e-3, chi2 = normal_equations(psf, size, p, jtj, jtr);
     for (int iteration = 0; iteration < 200 && lambda < 1e12; ++iteration) {
         double step[PARAMETERS], trial[PARAMETERS], try_jtj[PARAMETERS * PARAMETERS],
             try_jtr[PARAMETERS];
-        if (!damped_step(jtj, jtr, lambda, step)) {
+        if (!clv_damped_step(jtj, PARAMETERS, lambda, jtr, scratch, step)) {
             lambda *= 10;
             continue;
         }
