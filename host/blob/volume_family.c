@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms of the volume kernels, and their launches. */
 #include "host/blob/volume_family.h"
+#include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -11,26 +12,16 @@
 
 enum { TX = 32, TY = 16, LANES = 16, ITEMS_A_CORE = 8, MOST_CORES = 256, LOWEST_BAND = 64 };
 
-static const char *const for_cores[] = { "rows", NULL };
-static const char *const for_gpus[] = { "tile", "items", NULL };
-static const char *const for_rasterisers[] = { "items", "tile", NULL };
-
-const char *const *clv_volume_variants(const clv_device *device)
+/* Arrays of sums that a level's responses are made of: A, and for the LoG C. */
+static size_t inputs_of(const clv_volume_plan *plan)
 {
-    switch (clv_device_facts(device)->device_class) {
-    case CLV_CLASS_CPU:
-        return for_cores;
-    case CLV_CLASS_SOFTWARE:
-        return for_rasterisers;
-    default:
-        return for_gpus;
-    }
+    return plan->flat->options.dog ? 1 : 2;
 }
 
 size_t clv_volume_tile_floats(const clv_volume_plan *plan)
 {
     const size_t rows = TY + 2 * plan->reach[CLV_Y], columns = TX + 2 * plan->reach[CLV_X];
-    return rows * columns + (plan->flat->options.dog ? 1 : 2) * rows * TX;
+    return rows * columns + inputs_of(plan) * rows * TX;
 }
 
 static clv_volume_family rows_family(const clv_volume_plan *plan, size_t cores, size_t planes)
@@ -42,9 +33,15 @@ static clv_volume_family rows_family(const clv_volume_plan *plan, size_t cores, 
     f.bands = (plan->height + f.band - 1) / f.band;
     for (f.ring = 4; f.ring < 2 * plan->reach[CLV_Y] + CLV_BLOB_STEP_ROWS;)
         f.ring *= 2;
-    const size_t rings = (plan->flat->options.dog ? 1 : 2) * f.ring * plan->pitch;
+    const size_t rings = inputs_of(plan) * f.ring * plan->pitch;
     f.own_floats = f.bands * planes * (plan->pitch + 2 * f.pad + rings);
     return f;
+}
+
+/* Rows summed along x. */
+static size_t items_floats(const clv_volume_plan *plan, size_t planes)
+{
+    return inputs_of(plan) * planes * plan->height * plan->pitch;
 }
 
 clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_worker *worker,
@@ -52,7 +49,7 @@ clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_w
 {
     const clv_device *device = clv_worker_device(worker);
     const clv_probe_device *facts = clv_device_facts(device);
-    const char *name = clv_volume_variants(device)[clv_worker_variant(worker)];
+    const char *name = clv_blob_variants(device)[clv_worker_variant(worker)];
     const size_t cores = CLV_MIN(CLV_MAX(facts->compute_units, 1u), (size_t)MOST_CORES);
     const bool small = facts->device_class == CLV_CLASS_SOFTWARE;
     if (strcmp(name, "rows") == 0) return rows_family(plan, cores, planes);
@@ -63,8 +60,14 @@ clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_w
                                     .own_floats = 1 };
     return (clv_volume_family){ .form = CLV_VOLUME_ITEMS,
                                 .local = small ? 32 : 64,
-                                .own_floats = (plan->flat->options.dog ? 1 : 2) * planes *
-                                              plan->height * plan->pitch };
+                                .own_floats = items_floats(plan, planes) };
+}
+
+size_t clv_volume_own_estimate(const clv_volume_plan *plan)
+{
+    enum { USUAL_CORES = 16 };
+    const size_t planes = CLV_MIN(plan->slab + 2 + 2 * plan->reach[CLV_Z], plan->depth);
+    return CLV_MAX(rows_family(plan, USUAL_CORES, planes).own_floats, items_floats(plan, planes));
 }
 
 size_t clv_volume_floats(const clv_volume_plan *plan, const clv_volume_family *f, int buffer)

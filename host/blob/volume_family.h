@@ -36,13 +36,13 @@ enum {
 /* Tables that all chunks of a worker share: clv_worker_buffer keys. */
 enum { CLV_VOLUME_TAPS, CLV_VOLUME_FACTOR, CLV_VOLUME_TABLES };
 
-/* Names of the forms that make sense on the device, default first; ends with NULL. */
-const char *const *clv_volume_variants(const clv_device *device);
-/* The one that the worker's setup chose, for slabs of `planes` planes. */
+/* The form that the worker's setup chose of clv_blob_variants, for slabs whose pixels are `planes` planes. */
 clv_volume_family clv_volume_family_for(const clv_volume_plan *plan, const clv_worker *worker,
                                         size_t planes);
 /* Floats of one of the buffers from CLV_VOLUME_A on, for the thickest slab. */
 size_t clv_volume_floats(const clv_volume_plan *plan, const clv_volume_family *f, int buffer);
+/* The most own_floats of any form, for the thickest slab, on a machine of a usual size. */
+size_t clv_volume_own_estimate(const clv_volume_plan *plan);
 /* Local memory of a tile. */
 size_t clv_volume_tile_floats(const clv_volume_plan *plan);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slabs of a stack on a device: tables, buffers, results. */
 #include "host/blob/volume_family.h"
+#include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,7 +14,7 @@ clv_cost clv_volume_cost(size_t first, size_t count, void *user)
 {
     (void)first;
     const clv_volume_plan *plan = user;
-    const clv_volume_family most = { .own_floats = 4 * plan->height * plan->pitch };
+    const clv_volume_family most = { .own_floats = clv_volume_own_estimate(plan) };
     const size_t reach = 2 * plan->reach[CLV_Z] + 2, plane = plan->height * plan->width;
     const size_t pixels = (count * plan->slab + reach) * plane * plan->flat->pixel_bytes,
                  list = plan->capacity * sizeof(clv_volume_peak);
@@ -110,7 +111,7 @@ static clv_status try_variant(clv_slot *slot, void *user)
     clv_worker *worker = clv_slot_worker(slot);
     const clv_volume_family f = clv_volume_family_for(plan, worker, 1);
     const clv_device *device = clv_worker_device(worker);
-    if (strcmp(clv_volume_variants(device)[clv_worker_variant(worker)], "tile") == 0 &&
+    if (strcmp(clv_blob_variants(device)[clv_worker_variant(worker)], "tile") == 0 &&
         f.form != CLV_VOLUME_TILE)
         return clv_fail(CLV_E_DEVICE, "volumes: the tile does not fit the local memory");
     CLV_TRY(upload_constants(worker, plan));
@@ -128,8 +129,8 @@ clv_status clv_volume_setup(clv_worker *worker, void *user)
     const clv_volume_plan *plan = user;
     char problem[CLV_VOLUME_PROBLEM];
     clv_volume_problem(plan, problem);
-    clv_tune(worker, "volumes", problem, clv_volume_variants(clv_worker_device(worker)),
-             try_variant, user);
+    clv_tune(worker, "volumes", problem, clv_blob_variants(clv_worker_device(worker)), try_variant,
+             user);
     return upload_constants(worker, plan);
 }
 
