@@ -140,6 +140,21 @@ clv_status blobs_volume_draw(const blobs_volume_views *views, const double voxel
                              const clv_volume_spot *spots, const int64_t *particle, size_t count,
                              const char *path);
 
+/* A pixel of frames as they are handed out. */
+static inline float blobs_value_at(const clv_movie_facts *f, const void *pixels, size_t at)
+{
+    switch (f->type) {
+    case CLV_U8:
+        return ((const uint8_t *)pixels)[at];
+    case CLV_U16:
+        return ((const uint16_t *)pixels)[at];
+    case CLV_I16:
+        return ((const int16_t *)pixels)[at];
+    default:
+        return ((const float *)pixels)[at];
+    }
+}
+
 /* --preview: one frame, and how many spots several thresholds give. */
 int blobs_preview(const blobs_args *args, clv_movie *movie, clv_context *context);
 

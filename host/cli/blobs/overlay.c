@@ -10,20 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static float value_at(const clv_movie_facts *f, const void *pixels, size_t at)
-{
-    switch (f->type) {
-    case CLV_U8:
-        return ((const uint8_t *)pixels)[at];
-    case CLV_U16:
-        return ((const uint16_t *)pixels)[at];
-    case CLV_I16:
-        return ((const int16_t *)pixels)[at];
-    default:
-        return ((const float *)pixels)[at];
-    }
-}
-
 bool blobs_project(blobs_projection *p, const clv_movie_facts *facts, const void *pixels,
                    size_t count, bool invert)
 {
@@ -34,9 +20,9 @@ bool blobs_project(blobs_projection *p, const clv_movie_facts *facts, const void
         if (!p->values) return false;
     }
     for (size_t i = 0; i < plane; ++i)
-        if (first) p->values[i] = value_at(facts, pixels, i);
+        if (first) p->values[i] = blobs_value_at(facts, pixels, i);
     for (size_t at = first ? plane : 0; at < count * plane; ++at) {
-        const float v = value_at(facts, pixels, at);
+        const float v = blobs_value_at(facts, pixels, at);
         float *most = &p->values[at % plane];
         if (invert ? v < *most : v > *most) *most = v;
     }

@@ -11,20 +11,6 @@
 
 enum { GAP = 4, VIEWS = 3, COLOURS = 8 }; /* GAP: dark columns between the pictures */
 
-static float value_at(const clv_movie_facts *f, const void *pixels, size_t at)
-{
-    switch (f->type) {
-    case CLV_U8:
-        return ((const uint8_t *)pixels)[at];
-    case CLV_U16:
-        return ((const uint16_t *)pixels)[at];
-    case CLV_I16:
-        return ((const int16_t *)pixels)[at];
-    default:
-        return ((const float *)pixels)[at];
-    }
-}
-
 static void put(float *most, float v, bool invert)
 {
     if (!isfinite(*most) || (invert ? v < *most : v > *most)) *most = v;
@@ -45,7 +31,7 @@ clv_status blobs_volume_project(blobs_volume_views *v, const clv_movie_facts *f,
     for (size_t z = 0; z < d; ++z)
         for (size_t y = 0; y < h; ++y)
             for (size_t x = 0; x < w; ++x) {
-                const float value = value_at(f, voxels, (z * h + y) * w + x);
+                const float value = blobs_value_at(f, voxels, (z * h + y) * w + x);
                 if (!isfinite(value)) continue;
                 put(&v->along_z[y * w + x], value, invert);
                 put(&v->along_x[y * d + z], value, invert);
