@@ -51,6 +51,16 @@ def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
     return frames
 
 
+def _sides_of(voxel_size: Sequence[float] | None) -> list[float]:
+    """As the library takes them: zeros for none."""
+    if voxel_size is None:
+        return [0.0] * 3
+    sides = [real("voxel_size", side) for side in voxel_size] if np.iterable(voxel_size) else []
+    if len(sides) != 3 or not all(side > 0 for side in sides):
+        raise ArgumentError(f"voxel_size: {voxel_size!r} given, three sides (z, y, x) of more than 0 expected")
+    return sides
+
+
 def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale: bool, dog: bool,
                 sigma_ratio: float, threshold: float | None, threshold_rel: float | None,
                 threshold_sigma: float | None, threshold_scope: str, kernel: str,
@@ -59,9 +69,6 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
                 voxel_size: Sequence[float] | None = None) -> _abi.BlobOptions:
     not_zero("blobs", min_sigma=min_sigma, max_sigma=max_sigma, num_sigma=num_sigma,
              sigma_ratio=sigma_ratio)
-    sides = [real("voxel_size", side) for side in voxel_size or ()]
-    if len(sides) not in (0, 3) or not all(side > 0 for side in sides):
-        raise ArgumentError(f"voxel_size: {voxel_size!r} given, three sides (z, y, x) of more than 0 expected")
     options: _abi.BlobOptions = described(
         "blobs", _abi.BlobOptions, min_sigma_px=min_sigma, max_sigma_px=max_sigma,
         num_sigma=num_sigma, log_scale=log_scale, dog=dog, sigma_ratio=sigma_ratio,
@@ -74,7 +81,7 @@ def _options_of(*, min_sigma: float, max_sigma: float, num_sigma: int, log_scale
         subpixel=choice("subpixel", subpixel, _SUBPIXEL), keep_overlapping=not prune,
         overlap_given=True, overlap=overlap, exclude_border=exclude_border,
         keep_hot_pixels=choice("hot_pixels", hot_pixels, {"reject": 0, "keep": 1}) == 1)
-    options.voxel_size[:] = sides or [0.0] * 3
+    options.voxel_size[:] = _sides_of(voxel_size)
     return options
 
 

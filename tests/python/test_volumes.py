@@ -166,8 +166,11 @@ def test_stacks_are_numbered(reference):
     found = cleave.volumes(volume, threshold=5, table="array", context=reference)
     assert [(s["frame"], round(float(s["z"])), round(float(s["y"])), round(float(s["x"]))) for s in found] == \
         [(0, 4, 5, 6), (1, 6, 10, 9)]
-    with pytest.raises(cleave.errors.ArgumentError):
-        cleave.volumes(volume, voxel_size=(1, 2), context=reference)
+    again = cleave.volumes(volume, voxel_size=np.ones(3), threshold=5, table="array", context=reference)
+    assert (again == found).all()
+    for sides in (1, 2), 2, (), (1, 0, 1), (1, 1, math.nan):
+        with pytest.raises(cleave.errors.ArgumentError):
+            cleave.volumes(volume, voxel_size=sides, context=reference)
     with pytest.raises(cleave.errors.ShapeError):
         cleave.volumes(volume[0, 0], context=reference)
 
