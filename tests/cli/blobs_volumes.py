@@ -122,13 +122,36 @@ def forms(command, work, planes, truth):
         say("voxels of 0.4 x 0.1 x 0.1" in done.stderr, f"{name}: the voxel is told")
     done, rows = blobs(command, work, "one.npy", "--axes", "ZYX", "--voxel-size", "0.4,0.1,0.1")
     say(rows == [row for row in want if row["frame"] == "0"], "one.npy as a stack: the first one's spots")
+    write_npy(os.path.join(work, "four.npy"), planes[:DEPTH], (1, DEPTH, SIDE, SIDE))
+    done, rows = blobs(command, work, "four.npy", "--axes", "ZYX", "--voxel-size", "0.4,0.1,0.1")
+    say(rows == [row for row in want if row["frame"] == "0"], "four axes, of which time has one: --axes ZYX")
+    with open(os.path.join(work, "stacks.npy"), "rb") as file:
+        data = file.read()
+    for name, missing in (("short.npy", 3), ("shorter.npy", 2 * DEPTH + 3)):
+        with open(os.path.join(work, name), "wb") as file:
+            file.write(data[:-missing * 2 * SIDE * SIDE])
+    done, rows = blobs(command, work, "short.npy", "--partial", "--voxel-size", "4,1,1")
+    say(rows == [row for row in want if row["frame"] != "2"] and "a part of one" in done.stderr,
+        "--partial: the stacks that are whole")
+    done, rows = blobs(command, work, "shorter.npy", "--partial")
+    say(done.returncode == 2 and not rows and "less than a stack of 14" in done.stderr,
+        f"--partial: no stack is whole\n{done.stderr}")
+    units = ome.replace('PhysicalSizeZ="0.4"', 'PhysicalSizeXUnit="%s" PhysicalSizeY="0.1" PhysicalSizeYUnit="µm" '
+                        'PhysicalSizeZ="%s" PhysicalSizeZUnit="%s"')
+    for x, z, z_unit in (("µm", "400", "nm"), ("&#181;m", "0.4", "\u03BCm")):
+        write_tiff(os.path.join(work, "units.ome.tif"), planes, units % ("XYZCT", STACKS, DEPTH, x, z, z_unit))
+        done, rows = blobs(command, work, "units.ome.tif")
+        say(done.returncode == 0 and rows == want and "voxels of 0.4 x 0.1 x 0.1 µm" in done.stderr,
+            f"planes {z} {z_unit} apart, pixels of 0.1 {x}: the same spots")
     done, rows = blobs(command, work, "stacks.npy", "--frames", "1:2", "--voxel-size", "4,1,1")
     say(rows == [row for row in want if row["frame"] == "1"], "--frames counts stacks")
     done, rows = blobs(command, work, "one.npy")
     say("z" not in (rows or [{"z": 0}])[0], "one.npy without --axes: frames in time")
     done, rows = blobs(command, work, "ij.tif", "--z", "5")
     say(done.returncode == 0 and "z" not in (rows or [{"z": 0}])[0] and
-        {row["frame"] for row in rows} <= {"0", "1", "2"}, "--z: one plane of each stack")
+        {row["frame"] for row in rows} == {"0", "1", "2"}, "--z: one plane of each stack")
+    done, again = blobs(command, work, "stacks.npy", "--z", "5")
+    say(done.returncode == 0 and again == rows, "--z: the same planes of the NPY file")
     write_tiff(os.path.join(work, "slices.tif"), planes[:DEPTH], imagej.replace("frames=%d\nhyperstack=true\n", "") %
                (DEPTH, DEPTH), (10, 1))
     done, rows = blobs(command, work, "slices.tif")
@@ -188,7 +211,14 @@ def refusals(command, work):
                           (("ij.tif", "--z", "1", "--axes", "TZYX"), "--z takes one plane"),
                           (("one.npy", "--axes", "TZYX"), "does not tell how many planes"),
                           (("one.npy", "--voxel-size", "1,1,1"), "--voxel-size is for stacks"),
+                          (("ij.tif", "--voxel-size", "1,1,1", "--z", "3"), "--z takes one plane"),
                           (("stacks.npy", "--axes", "TYX"), "has four axes"),
+                          (("stacks.npy", "--axes", "ZYX"), "has four axes"),
+                          (("stacks.npy", "--z", "14"), "plane 14 asked for, there are 14"),
+                          (("stacks.npy", "--z", "3", "--channel", "1"), "channel 1 was asked for"),
+                          (("ij.tif", "--mem-limit", "50000"), "for one stack"),
+                          (("ij.tif", "--voxel-size", "1,1,1um", "--pixel-size", "1um", "--format", "trackmate"),
+                           "give one"),
                           (("ij.tif", "--axes", "TYX"), "--z 0 to 13"),
                           (("ij.tif", "--frames", "7:9"), "the stacks 0 to 2")):
         done, rows = blobs(command, work, *options)

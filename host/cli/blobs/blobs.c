@@ -128,6 +128,9 @@ static int check_args(blobs_args *a)
             a->memory ? "--memory" : "--min-length");
     if (a->sigma_ratio != 1.6 && !a->dog)
         return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
+    if (a->z_given && a->voxel_size)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--z takes one plane of each stack, and --voxel-size is for whole stacks");
     if (a->z_given && a->axes > CLV_MOVIE_TYX)
         return cli_error(&cli_blobs, CLI_USAGE,
                          "--z takes one plane of each stack, --axes %s all of them",

@@ -42,6 +42,9 @@ typedef struct task {
 
 static int refuse(const blobs_args *a)
 {
+    if (a->voxel_size && a->pixel_size)
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--voxel-size and --pixel-size both tell how large a pixel is: give one");
     const char *what = a->scope == 1           ? "--threshold-scope movie"
                        : a->preview_given      ? "--preview"
                        : a->format == BLOBS_XY ? "--format xy"
@@ -49,8 +52,7 @@ static int refuse(const blobs_args *a)
     if (!what) return -1;
     return cli_error(cli_running(), CLI_USAGE,
                      "%s is there for frames only, and %s holds stacks of planes; --z N takes one "
-                     "plane of each, "
-                     "--axes TYX all of them as frames",
+                     "plane of each",
                      what, a->movie);
 }
 
@@ -88,11 +90,12 @@ static int find_voxel(task *t)
                              a->voxel_size);
         t->units.pixel_size = unit[0] ? t->voxel[2] : 0;
         clv_copy_string(t->units.space, sizeof t->units.space, unit[0] ? unit : "pixel");
-    } else if (t->units.pixel_size > 0 && f->plane_spacing > 0) {
-        t->voxel[0] = f->plane_spacing, t->voxel[1] = t->voxel[2] = t->units.pixel_size;
+    } else if (f->pixel_size > 0 && f->plane_spacing > 0) {
+        t->voxel[0] = f->plane_spacing, t->voxel[2] = f->pixel_size;
+        t->voxel[1] = f->row_spacing > 0 ? f->row_spacing : f->pixel_size;
         if (!a->common.quiet)
             cli_say(stderr, "voxels of %g x %g x %g %s (z, y, x), as the file says\n", t->voxel[0],
-                    t->voxel[1], t->voxel[2], t->units.space);
+                    t->voxel[1], t->voxel[2], f->pixel_unit);
     } else if (!a->common.quiet) {
         cli_say(stderr,
                 "the file does not tell how far its planes are apart: voxels are taken for cubes "
@@ -377,8 +380,7 @@ static void announce(const task *t)
     const size_t stacks = f->frames / f->depth;
     cli_say(stderr,
             "%s: %s, %zu stack%s of %zu planes of %zux%zu %s: spots in three dimensions (--z N "
-            "takes one "
-            "plane)\n",
+            "takes one plane)\n",
             t->a->movie, f->format, stacks, stacks == 1 ? "" : "s", f->depth, f->width, f->height,
             f->stored);
     if (!t->a->threshold_given && !t->a->threshold_rel_given && !t->a->threshold_sigma_given)
@@ -408,8 +410,7 @@ static void summarize(const task *t, double seconds)
     if (s->hot_pixels)
         cli_warn(cli_running(),
                  "%zu single bright pixels (hot pixels, cosmics) are narrower than a spot of "
-                 "--min-sigma %g and are "
-                 "left out; --hot-pixels keep takes them as spots",
+                 "--min-sigma %g and are left out; --hot-pixels keep takes them as spots",
                  s->hot_pixels, t->a->min_sigma);
     if (s->empty_frames)
         cli_warn(cli_running(), "%zu of %zu stacks hold no spot", s->empty_frames, s->frames);

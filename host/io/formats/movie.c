@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* What has no channels and planes has the number 0 of each. */
-static clv_status only_one(const char *path, const clv_movie_options *options)
+clv_status clv_movie_only_one(const char *path, const clv_movie_options *options)
 {
     const bool channel = options->channel_given && options->channel;
     if (!channel && !(options->z_given && options->z)) return CLV_OK;
@@ -26,7 +25,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     char found[40];
     clv_input input;
     if (options->raw.given) {
-        CLV_TRY(only_one(movie->path, options));
+        CLV_TRY(clv_movie_only_one(movie->path, options));
         return clv_movie_open_raw(movie, options);
     }
     CLV_TRY(clv_input_open(&input, movie->path));
@@ -34,10 +33,7 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     const clv_status status = clv_input_read(&input, start, there);
     clv_input_close(&input);
     CLV_TRY(status);
-    if (memcmp(start, "\x93NUMPY", 6) == 0) {
-        CLV_TRY(only_one(movie->path, options));
-        return clv_movie_open_npy(movie, options);
-    }
+    if (memcmp(start, "\x93NUMPY", 6) == 0) return clv_movie_open_npy(movie, options);
     if (memcmp(start, "II*\0", 4) == 0 || memcmp(start, "MM\0*", 4) == 0 ||
         memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
         return clv_movie_open_tiff(movie, options);
@@ -56,15 +52,18 @@ static clv_status make_stacks(clv_movie *movie, const clv_movie_options *options
     clv_movie_facts *f = &movie->facts;
     if (!f->depth) f->depth = 1;
     if (!options->stacks) return CLV_OK;
-    if (options->axes == CLV_MOVIE_ZYX) f->depth = f->frames;
+    if (options->axes == CLV_MOVIE_ZYX) f->depth = CLV_MAX(f->frames, (size_t)1);
     if (options->axes == CLV_MOVIE_TZYX && f->depth == 1)
         return clv_fail(
             CLV_E_ARGUMENT,
             "%s: does not tell how many planes a stack has; its %zu planes can be taken as one "
             "stack (ZYX) or as frames in time (TYX)",
             movie->path, f->frames);
-    const size_t stacks = f->depth ? f->frames / f->depth : 0;
-    if (!stacks || stacks * f->depth == f->frames) return CLV_OK;
+    const size_t stacks = f->frames / f->depth;
+    if (stacks * f->depth == f->frames) return CLV_OK;
+    if (!stacks)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu planes are there, less than a stack of %zu",
+                        movie->path, f->frames, f->depth);
     clv_movie_notice(movie,
                      "%zu planes are %zu stacks of %zu and a part of one, which is left out\n",
                      f->frames, stacks, f->depth);
@@ -91,7 +90,12 @@ clv_status clv_movie_open(const char *path, const clv_movie_options *options, cl
     if (!status && (!plane || !movie->facts.frames))
         status = clv_fail(CLV_E_SHAPE, "%s: [%zu,%zu,%zu] holds no pixels", path,
                           movie->facts.frames, movie->facts.height, movie->facts.width);
-    if (!status) status = clv_io_need(path, "for one frame", movie->frame_bytes);
+    size_t unit = 0; /* a frame or a stack, which is held as a whole */
+    if (!status && !clv_size_mul(movie->frame_bytes, movie->facts.depth, &unit))
+        status = clv_fail(CLV_E_SHAPE, "%s: stacks larger than any memory", path);
+    if (!status)
+        status =
+            clv_io_need(path, movie->facts.depth > 1 ? "for one stack" : "for one frame", unit);
     if (status) {
         clv_movie_close(movie);
         return status;

@@ -43,7 +43,7 @@ typedef struct clv_movie_facts {
     double pixel_size, interval;        /* 0: not told */
     char pixel_unit[16], time_unit[16]; /* "" : not told */
     size_t depth; /* planes of a stack; frames are planes, stack by stack. 1: frames in time */
-    double plane_spacing; /* in pixel_unit; 0: not told */
+    double plane_spacing, row_spacing; /* in pixel_unit; 0: not told, rows: as pixel_size */
 } clv_movie_facts;
 
 typedef struct clv_movie clv_movie;

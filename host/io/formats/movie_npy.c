@@ -14,9 +14,10 @@
 typedef struct npy_movie {
     clv_input input;
     clv_npy_header header;
-    uint64_t data; /* where it begins */
-    size_t pixels; /* of a frame */
-    void *row;     /* a frame as it is in the file, where that differs */
+    uint64_t data;      /* where it begins */
+    size_t pixels;      /* of a frame */
+    size_t first, step; /* frames are the planes first, first + step, ... of the file */
+    void *row;          /* a frame as it is in the file, where that differs */
     clv_file_array whole;
 } npy_movie;
 
@@ -32,14 +33,15 @@ static void close_npy(void *state)
 static clv_status read_npy(clv_movie *movie, size_t frame, void *pixels)
 {
     npy_movie *npy = movie->state;
+    const size_t plane = npy->first + frame * npy->step;
     if (npy->whole.data) {
-        memcpy(pixels, (const char *)npy->whole.data + frame * movie->frame_bytes,
+        memcpy(pixels, (const char *)npy->whole.data + plane * movie->frame_bytes,
                movie->frame_bytes);
         return CLV_OK;
     }
     const size_t bytes = npy->pixels * npy->header.dtype->size;
     void *to = npy->row ? npy->row : pixels;
-    CLV_TRY(clv_input_read_at(&npy->input, npy->data + (uint64_t)frame * bytes, to, bytes));
+    CLV_TRY(clv_input_read_at(&npy->input, npy->data + (uint64_t)plane * bytes, to, bytes));
     if (npy->header.swap) clv_npy_swap(to, bytes, npy->header.dtype->size);
     if (npy->row) clv_movie_narrow(npy->header.dtype->type, npy->row, npy->pixels, pixels);
     return CLV_OK;
@@ -49,14 +51,15 @@ static clv_status check_length(clv_movie *movie, npy_movie *npy, bool partial)
 {
     const size_t frame = npy->pixels * npy->header.dtype->size;
     const uint64_t there = npy->input.length - npy->data;
-    const uint64_t wanted = (uint64_t)frame * movie->facts.frames;
+    const uint64_t wanted = (uint64_t)frame * npy->step * movie->facts.frames;
     if (there > wanted)
         return clv_fail(CLV_E_FORMAT,
                         "%s: %llu bytes of data, expected %llu: not what the header "
                         "says",
                         movie->path, (unsigned long long)there, (unsigned long long)wanted);
     if (there == wanted) return CLV_OK;
-    const size_t whole = (size_t)(there / frame);
+    const size_t planes = (size_t)(there / frame),
+                 whole = planes > npy->first ? (planes - npy->first - 1) / npy->step + 1 : 0;
     char what[100];
     snprintf(what, sizeof what, "truncated: %llu bytes of data, expected %llu",
              (unsigned long long)there, (unsigned long long)wanted);
@@ -85,16 +88,25 @@ clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options
     CLV_TRY(clv_npy_header_read(&npy->input, &npy->header));
     npy->data = npy->input.position;
     const clv_npy_header *h = &npy->header;
-    const bool stacks = h->rank == 4 && options->stacks;
-    if (h->rank < 2 || (h->rank > 3 && !stacks))
+    const bool plane = h->rank == 4 && options->z_given,
+               stacks = h->rank == 4 && options->stacks && !plane;
+    if (h->rank < 2 || (h->rank > 3 && !stacks && !plane))
         return clv_fail(CLV_E_FORMAT,
                         "%s: an array %s, expected a frame [H,W] or a movie [T,H,W]%s", movie->path,
                         clv_shape_text(h->rank, h->shape, shape),
                         options->stacks ? " or stacks [T,Z,H,W]" : "");
-    if (stacks && (options->axes == CLV_MOVIE_TYX || options->axes == CLV_MOVIE_ZYX))
+    if (stacks &&
+        (options->axes == CLV_MOVIE_TYX || (options->axes == CLV_MOVIE_ZYX && h->shape[0] != 1)))
         return clv_fail(CLV_E_ARGUMENT,
                         "%s: an array %s has four axes, T, Z, Y and X, but three were asked for",
                         movie->path, clv_shape_text(h->rank, h->shape, shape));
+    if (plane && options->z >= h->shape[1])
+        return clv_fail(CLV_E_ARGUMENT, "%s: plane %zu asked for, there are %zu", movie->path,
+                        options->z, h->shape[1]);
+    clv_movie_options others = *options;
+    if (plane) others.z_given = false;
+    CLV_TRY(clv_movie_only_one(movie->path, &others));
+    npy->first = plane ? options->z : 0, npy->step = plane ? h->shape[1] : 1;
     clv_movie_facts *f = &movie->facts;
     f->frames = h->rank >= 3 ? h->shape[0] : 1;
     if (stacks && !clv_size_mul(h->shape[0], h->shape[1], &f->frames)) f->frames = SIZE_MAX;

@@ -23,6 +23,8 @@ void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out);
 /* CLV_E_FORMAT with the format's name and the way out, where the first bytes of a file are those of one that is
  * known but not read; else CLV_OK. */
 clv_status clv_movie_foreign(const char *path, const unsigned char *start, size_t length);
+/* Of a file that has neither channels nor planes in depth: refuses to choose any but number 0. */
+clv_status clv_movie_only_one(const char *path, const clv_movie_options *options);
 /* The message for a file whose frames end early. */
 clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
 

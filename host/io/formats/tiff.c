@@ -354,8 +354,11 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     CLV_TRY(clv_tiff_read_story(movie->path, description, &story, f));
     float resolution = 0;
     if (story.imagej && TIFFGetField(t->tiff, TIFFTAG_XRESOLUTION, &resolution) && resolution > 0 &&
-        f->pixel_unit[0])
+        f->pixel_unit[0]) {
         f->pixel_size = 1 / (double)resolution;
+        if (TIFFGetField(t->tiff, TIFFTAG_YRESOLUTION, &resolution) && resolution > 0)
+            f->row_spacing = 1 / (double)resolution;
+    }
     if (!t->width || !t->height || t->bits < 8)
         return clv_fail(CLV_E_FORMAT, "%s: %ux%u pixels of %u bits", movie->path, t->width,
                         t->height, t->bits);

@@ -222,6 +222,15 @@ static void word_told(const char *text, const char *key, const char *ends, char 
     }
 }
 
+/* The sign of micro as escapes and the Greek letter write it becomes the usual one. */
+static void tidy_unit(char *unit)
+{
+    static const char *const micro[] = { "\\u00B5m", "\\u00b5m", "&#181;m",
+                                         "&#xB5;m",  "&#xb5;m",  "\xCE\xBCm" };
+    for (size_t i = 0; i < CLV_LEN(micro); ++i)
+        if (strcmp(unit, micro[i]) == 0) memcpy(unit, "\xC2\xB5m", 4);
+}
+
 static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
 {
     s->imagej = true;
@@ -232,15 +241,47 @@ static void read_imagej(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     if (!s->frames && s->slices) s->frames = s->slices, s->slices = 0, s->slices_in_time = true;
     memcpy(s->order, "CZT", 4);
     word_told(text, "\nunit=", "\n", f->pixel_unit, sizeof f->pixel_unit);
+    tidy_unit(f->pixel_unit);
     f->plane_spacing = fabs(told(text, "\nspacing=", 0));
     f->interval = told(text, "\nfinterval=", 0);
     if (f->interval > 0) memcpy(f->time_unit, "sec", 4);
 }
 
+/* The attribute `name` of OME's pixels, a length, and its unit: micrometres unless it is told. */
+static double length_told(const char *pixels, const char *name, char *unit, size_t room)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s=\"", name);
+    const double length = told(pixels, key, 0);
+    snprintf(key, sizeof key, "%sUnit=\"", name);
+    word_told(pixels, key, "\"", unit, room);
+    if (!unit[0]) clv_copy_string(unit, room, "\xC2\xB5m");
+    tidy_unit(unit);
+    return length > 0 ? length : 0;
+}
+
+/* `length` in the unit `to`; 0 where one of the two is not known. */
+static double in_unit(double length, const char *from, const char *to)
+{
+    static const struct {
+        const char *name;
+        double metres;
+    } units[] = { { "pm", 1e-12 }, { "\xC3\x85", 1e-10 }, { "nm", 1e-9 }, { "\xC2\xB5m", 1e-6 },
+                  { "mm", 1e-3 },  { "cm", 1e-2 },        { "m", 1 } };
+    double ratio = 1;
+    bool from_known = false, to_known = false;
+    if (strcmp(from, to) == 0) return length;
+    for (size_t i = 0; i < CLV_LEN(units); ++i) {
+        if (strcmp(units[i].name, from) == 0) from_known = true, ratio *= units[i].metres;
+        if (strcmp(units[i].name, to) == 0) to_known = true, ratio /= units[i].metres;
+    }
+    return from_known && to_known ? length * ratio : 0;
+}
+
 static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
 {
     const char *pixels = strstr(text, "<Pixels");
-    char order[16];
+    char order[16], unit[16];
     if (!pixels) return;
     s->ome = true;
     s->channels = count_told(s, pixels, "SizeC=\"");
@@ -248,10 +289,12 @@ static void read_ome(const char *text, clv_tiff_story *s, clv_movie_facts *f)
     s->frames = count_told(s, pixels, "SizeT=\"");
     word_told(pixels, "DimensionOrder=\"", "\"", order, sizeof order);
     memcpy(s->order, strlen(order) == 5 ? order + 2 : "CZT", 4);
-    f->pixel_size = told(pixels, "PhysicalSizeX=\"", 0);
-    f->plane_spacing = told(pixels, "PhysicalSizeZ=\"", 0);
-    word_told(pixels, "PhysicalSizeXUnit=\"", "\"", f->pixel_unit, sizeof f->pixel_unit);
-    if (f->pixel_size > 0 && !f->pixel_unit[0]) memcpy(f->pixel_unit, "\xC2\xB5m", 4);
+    f->pixel_size = length_told(pixels, "PhysicalSizeX", f->pixel_unit, sizeof f->pixel_unit);
+    double length = length_told(pixels, "PhysicalSizeY", unit, sizeof unit);
+    f->row_spacing = in_unit(length, unit, f->pixel_unit);
+    length = length_told(pixels, "PhysicalSizeZ", unit, sizeof unit);
+    f->plane_spacing = in_unit(length, unit, f->pixel_unit);
+    if (!(f->pixel_size > 0)) f->pixel_unit[0] = '\0';
     f->interval = told(pixels, "TimeIncrement=\"", 0);
     word_told(pixels, "TimeIncrementUnit=\"", "\"", f->time_unit, sizeof f->time_unit);
     if (f->interval > 0 && !f->time_unit[0]) memcpy(f->time_unit, "s", 2);
