@@ -110,8 +110,8 @@ static clv_status add_point(clv_template_maker *m, const clv_template_source *s,
                      &w[i + 1 - first]);
     for (size_t i = 0; i < count; ++i)
         sum += w[i];
-    for (size_t i = 0; i < count;
-         ++i) /* photons: times the source's wavelength, by the template's */
+    /* photons: times the source's wavelength, by the template's */
+    for (size_t i = 0; i < count; ++i)
         m->weight[at + i] = (float)(w[i] / sum * wave[first + i] / m->wavelength[n]);
     m->from[n] = (int32_t)first;
     m->start[n + 1] = (int32_t)(at + count);
@@ -130,8 +130,7 @@ static clv_status make_weights(clv_template_maker *m, const clv_template_source 
         if (!(wanted > there))
             return clv_fail(CLV_E_ARGUMENT,
                             "templates: at %.1f Angstrom the source has a FWHM of %.4g Angstrom, "
-                            "the arm is to have "
-                            "%.4g: more is expected",
+                            "the arm is to have %.4g: more is expected",
                             lam, there * sigmas_in_fwhm, wanted * sigmas_in_fwhm);
         CLV_TRY(add_point(m, s, n, sqrt(wanted * wanted - there * there)));
         m->base = CLV_MIN(m->base, (size_t)m->from[n]);
@@ -160,8 +159,7 @@ static clv_status check(const clv_template_source *s, const clv_template_arm *ar
     if (!(arm->margin_kms >= 0 && arm->margin_kms < 1e5 && s->resolving_power >= 0))
         return clv_fail(CLV_E_ARGUMENT,
                         "templates: a margin of %g km/s, a source of resolving power %g; expected "
-                        "0 to 1e5, and 0 or "
-                        "more",
+                        "0 to 1e5, and 0 or more",
                         arm->margin_kms, s->resolving_power);
     if (!s->wavelength || s->points < 16 || s->points > INT32_MAX / 4)
         return clv_fail(
@@ -210,8 +208,7 @@ static clv_status make_grid(clv_template_maker *m, const clv_template_source *s,
     if (s->wavelength[0] > left || s->wavelength[s->points - 1] < right)
         return clv_fail(CLV_E_SHAPE,
                         "templates: the source has %.2f to %.2f Angstrom, %.2f to %.2f are needed "
-                        "for %.2f to %.2f "
-                        "with a margin for velocities and smoothing",
+                        "for %.2f to %.2f with a margin for velocities and smoothing",
                         s->wavelength[0], s->wavelength[s->points - 1], left, right, arm->first,
                         arm->last);
     return clv_continuum_create(m->wavelength, g->points, g->ccf_spline_kms, &m->continuum);
@@ -314,8 +311,7 @@ static clv_status take_logarithm(const clv_template_maker *m, size_t spectrum, c
         if (!(block[i * LANES] > 0))
             return clv_fail(CLV_E_FORMAT,
                             "templates: spectrum %zu: the flux at %.2f Angstrom is %g of its "
-                            "median after smoothing, "
-                            "above 0 expected",
+                            "median after smoothing, above 0 expected",
                             spectrum, m->wavelength[i], (double)block[i * LANES]);
         room[i] = (double)block[i * LANES];
     }

@@ -20,13 +20,12 @@ typedef struct clv_template_arm {
     size_t size;        /**< sizeof(clv_template_arm) */
     double first, last; /**< of the spectra that will be fitted */
     double step;        /**< of the templates, in the middle between first and last */
-    double
-        sigma; /**< standard deviation of the Gaussian that templates are as sharp as; 0: resolving_power
-                             tells */
+    /** Standard deviation of the Gaussian that templates are as sharp as; 0: resolving_power tells. */
+    double sigma;
     double resolving_power; /**< wavelength / FWHM of that Gaussian; 0: sigma tells */
     double margin_kms;      /**< how far templates reach beyond first and last; 0: 1000 */
-    bool
-        keep_slope; /**< false: a straight line in ln flux through the medians of both halves is divided out */
+    /** false: a straight line in ln flux through the medians of both halves is divided out. */
+    bool keep_slope;
 } clv_template_arm;
 
 /** The grids of an arm, as clv_spectra_arm has them. Frozen. */

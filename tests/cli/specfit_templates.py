@@ -6,15 +6,18 @@ usage: specfit_templates.py CLEAVE
 The models are made here: files as PHOENIX publishes them (a vector of wavelengths, a primary image of float32 and the
 keywords PHXTEFF, PHXLOGG, PHXM_H and PHXALPHA in each), with sharp lines. The templates are those that a plain sum over
 the model's points gives; a star that is smoothed here has its velocity and temperature; a table of text files in air
-gives the same library. Wrong calls are refused with what is wrong."""
+gives the same library. Wrong calls are refused with what is wrong. A run that fails or is ended leaves nothing."""
 import csv
 import json
 import math
 import os
+import resource
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import specfit_kit as kit
 import specfit_made as made
@@ -109,8 +112,8 @@ class Tool:
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
-    def run(self, *arguments):
-        return subprocess.run([self.cleave, *arguments], capture_output=True, text=True, timeout=300)
+    def run(self, *arguments, **options):
+        return subprocess.run([self.cleave, *arguments], capture_output=True, text=True, timeout=300, **options)
 
     def make(self, models, output, *options):
         done = self.run("templates", models, "-o", self.path(output),
@@ -257,9 +260,53 @@ def wrong_calls_are_refused(tool):
     cards = [(key, 1.0) for key in ("PHXTEFF", "PHXLOGG", "PHXM_H", "PHXALPHA")]
     kit.write(tool.path("other", "Z-0.0", "x.fits"), {"P": image([1.0] * 50, "f", cards)})
     tool.refuses("50 fluxes", tool.path("other"), *none, *arm, "--wave", wave)
-    n = len(wavelengths())
-    kit.write(tool.path("other", "Z-0.0", "x.fits"), {"P": image([1.0] * 99 + [math.nan] + [1.0] * (n - 100), "f", cards)})
-    expect("no library without its models", not os.path.exists(tool.path("none", "lib.json")))
+    tool.refuses("have the same parameters", write(  # but for what text may make of a number
+        tool, "zero.csv", "FILE,TEFF,LOGG,FEH,ALPHA\na.txt,5000,4,0,0\nb.txt,5000.001,4,-0.0,0\n"), *none, *arm)
+    expect("no folder without a library", not os.path.exists(tool.path("none")))
+
+
+def ended_by(tool, number, out, arguments):
+    """Exit code of a run that gets the signal while it makes the library, and what lies in the folder then."""
+    with tempfile.TemporaryDirectory() as cache, \
+            subprocess.Popen([tool.cleave, *arguments], env=dict(os.environ, CLEAVE_CACHE_DIR=cache),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and len(os.listdir(out)) < 2:
+            time.sleep(0.001)
+        process.send_signal(number)
+        return process.wait(), sorted(os.listdir(out))
+
+
+def nothing_stays(tool):
+    """Of a run that fails or is ended; what was in the folder before is as it was, and the next run succeeds."""
+    phoenix, out = tool.path("phoenix"), tool.path("ended")
+    good = ["templates", phoenix, "-o", out, "--arm", "green=%g:%g:%g" % ARM]
+    failed = lambda what, done, code, part: expect(
+        f"{what}: exit code {done.returncode}, {done.stderr!r}, left {os.path.exists(out) and os.listdir(out)}",
+        done.returncode == code and part in done.stderr and not os.path.exists(out))
+    failed("bad second arm", tool.run(*good, "--arm", "blue=4000:4100:0.2"), 2, "for 4000.00 to 4100.00")
+    failed("small files", tool.run(*good, "--mode", "reference", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_FSIZE, (9000, 9000))), 1, "File too large")
+    rows = ["FILE,TEFF,LOGG,FEH,ALPHA"]
+    for i, t in enumerate(TEFF):
+        lines = ["%.2f %s" % (w, "nan" if t == TEFF[1] and w > 5100 else "1") for w in wavelengths()[::5]]
+        write(tool, f"flat-{i}.txt", "wave flux\n" + "\n".join(lines) + "\n")
+        rows.append(f"flat-{i}.txt,{t},4,0,0")
+    failed("a flux that is no number", tool.run(
+        "templates", write(tool, "flat.csv", "\n".join(rows) + "\n"), *good[2:]), 2, "flat-1.txt: ")
+    os.makedirs(out)
+    write(tool, os.path.join("ended", "mine.txt"), "mine\n")
+    code, left = ended_by(tool, signal.SIGTERM, out, good)
+    expect(f"ended by a signal: {code}, {left}", code == 130 and left == ["mine.txt"])
+    code, left = ended_by(tool, signal.SIGKILL, out, good)
+    expect(f"killed: {code}, {left}", code == -signal.SIGKILL and len(left) == 2 and left[1] == "mine.txt" and
+           left[0].startswith("cleave-templates-"))
+    os.utime(os.path.join(out, left[0]), (time.time() - 3600, time.time() - 3600))  # an hour later
+    done = tool.run(*good)
+    left = sorted(os.listdir(out))
+    expect(f"after the ended runs: {done.stderr}, {left}", done.returncode == 0 and left == [
+        "ccf_params.npy", "ccf_vsinis.npy", "green", "lib.json", "mine.txt"])
+    os.remove(os.path.join(out, "lib.json"))
+    tool.refuses("a folder of that arm already (green)", *good[1:])
 
 
 def write(tool, name, text):
@@ -279,6 +326,7 @@ def main():
         star_is_found(tool, models, "library")
         table_is_the_same(tool, models, "library")
         wrong_calls_are_refused(tool)
+        nothing_stays(tool)
     print("\n".join(WRONG))
     return 1 if WRONG else 0
 

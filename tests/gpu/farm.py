@@ -39,7 +39,7 @@ CARD_OF = {"gfx906": "vega", "gfx90a": "rx-6700xt", "gfx1030": "rx-6700xt", "gfx
 # Operations of which small launches have to be executed, and those that would not end without all results.
 WITHOUT_RESULTS = ["paco", "blobs", "volumes", "products", "attention", "encoders", "trainers", "decoders",
                    "convolutions", "eigenvalues", "arrays"]
-WITH_RESULTS = ["specfit"]
+WITH_RESULTS = ["specfit", "templates"]
 LEAST_OCCUPANCY, MOST_GROUP, MOST_LOCAL = 25, 256, 32768
 # Columns of the document's tables.
 SHOWN = (("gfx906", "gfx90a", "gfx1030", "gfx1100"), ("sm_70", "sm_86", "sm_90"), ("acm-g10", "tgllp", "spirv"))

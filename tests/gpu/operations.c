@@ -158,6 +158,27 @@ static void specfit(void)
     stars_once(false, 15);
 }
 
+static void templates(void)
+{
+    enum { POINTS = 20000, SPECTRA = 20 };
+    double *wave = clv_alloc(POINTS, sizeof *wave);
+    float *flux = clv_alloc((size_t)SPECTRA * POINTS, sizeof *flux);
+    for (size_t i = 0; i < POINTS; ++i)
+        wave[i] = 5000 + 0.02 * (double)i;
+    for (size_t i = 0; i < (size_t)SPECTRA * POINTS; ++i)
+        flux[i] = 1;
+    const clv_template_source source = { sizeof source, POINTS, wave, 0 };
+    const clv_template_arm arm = {
+        .size = sizeof arm, .first = 5050, .last = 5350, .step = 0.4, .sigma = 0.5
+    };
+    clv_template_maker *maker;
+    require(clv_template_maker_create(&source, &arm, &maker));
+    float *out = numbers(SPECTRA * clv_template_maker_grid(maker).points);
+    require(clv_template_maker_run(maker, context, flux, SPECTRA, out, NULL));
+    clv_template_maker_free(maker);
+    clv_free(wave), clv_free(flux), clv_free(out);
+}
+
 /* ---- products and transformers --------------------------------------------------------------- */
 
 /* `nth` form of the device; B as it lies, or [n,k] as decoders have it, or of halves. */
@@ -461,6 +482,7 @@ static const struct {
     { "blobs", blobs },
     { "volumes", volumes },
     { "specfit", specfit },
+    { "templates", templates },
     { "products", products },
     { "attention", attention },
     { "encoders", encoders },

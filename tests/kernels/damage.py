@@ -20,7 +20,7 @@ import time
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "generate", "few", "volume")
+          "trainer", "generate", "few", "volume", "templates")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -379,6 +379,11 @@ KERNELS = [
     ("spectra/ccf.cl", "power[i] - 2.0f * cross[i]", "power[i] - cross[i]", "spectra_stages"),
     ("spectra/ccf.cl", "(reach[i] - (int)whole, 1",
      "(reach[i] - (int)whole + 1, 1", "spectra_stages"),
+    ("spectra/ccf.cl", "own > CLV_SPECTRA_NO_ALPHA ? own : alpha[start & 3]", "alpha[start & 3]", "spectra_grid"),
+    ("spectra/smooth.cl", "const int end = start[n + 1]", "const int end = start[n + 1] - 1", "templates"),
+    ("spectra/smooth.cl", "x += 16;", "x += 16 * (j + 1 < stop);", "templates"),
+    ("spectra/smooth.cl", "from[n]) * 16", "from[n] + 1) * 16", "templates"),
+    ("spectra/smooth.cl", "if (n >= points) return", "if (n > points) return", "oclgrind templates"),
 ]
 
 # file, line, damaged line, test: a claim of test_paco, or a script of tests/cli with its arguments

@@ -332,7 +332,8 @@ static void check_note(test_device *device)
     snprintf(path, sizeof path, "%s/tuning.txt", device->cache_dir);
     size_t usual;
     assert_true(clv_paco_usual(device->device, &usual));
-    const bool narrow = usual != 0; /* eight lanes are the usual ones here: note the others */
+    /* Where eight lanes are the usual ones, the others are noted. */
+    const bool narrow = usual != 0;
     snprintf(text, sizeof text, "# by hand\npaco P13 Q1 on %s = %s  # because\n",
              device->device->key, narrow ? "rows16" : "rows8");
     clv_context_options again = { .size = sizeof(clv_context_options),

@@ -6,12 +6,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "host/io/formats/npy.h"
 #include "host/io/formats/npy_stream.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BATCH = 64, BLOCK = 16, BATCH_BYTES = 256 << 20, MAX_CONTINUUM = 20 };
 
@@ -28,6 +32,7 @@ typedef struct build {
     const templates_models *models;
     clv_context *context;
     clv_report *report;
+    char folder[CLV_PATH_MOST]; /* where the library is made, inside of the output */
     arm_state arm[TEMPLATES_ARMS];
     size_t *start_of; /* [models] number among the start templates; SIZE_MAX: none */
     size_t starts;
@@ -49,14 +54,26 @@ static clv_status of_output(build *b, clv_status status)
 
 /* ---- batches ------------------------------------------------------------------------------------ */
 
-/* A source's message, with the file that it is of: the library numbers the spectra of a batch. */
-static clv_status with_names(const build *b, clv_status status)
+/* The message of what went wrong with a model, with its file. */
+static clv_status of_file(const templates_model *model, clv_status status)
 {
-    const templates_model *first = &b->models->items[b->from];
-    if (status != CLV_E_FORMAT && status != CLV_E_SHAPE) return status;
+    static const char operation[] = "templates: ";
     char message[600];
     clv_copy_string(message, sizeof message, clv_error_message());
-    return clv_fail(status, "%s (spectrum 0 is %s)", message, first->path);
+    const bool named = clv_starts_with(message, operation);
+    return clv_fail(status, "%s: %s", model->path, message + (named ? sizeof operation - 1 : 0));
+}
+
+/* Templates of the batch. What a batch is refused for is told of the model that it is about. */
+static clv_status make_templates(build *b, const arm_state *arm)
+{
+    const clv_status status =
+        clv_template_maker_run(arm->maker, b->context, b->flux, b->count, b->log_flux, b->report);
+    for (size_t i = 0; i < b->count && status == CLV_E_FORMAT; ++i)
+        if (clv_template_maker_run(arm->maker, b->context, b->flux + i * b->points, 1, b->log_flux,
+                                   NULL) == CLV_E_FORMAT)
+            return of_file(&b->models->items[b->from + i], status);
+    return status;
 }
 
 static clv_status run_batch(build *b)
@@ -64,8 +81,7 @@ static clv_status run_batch(build *b)
     for (size_t a = 0; a < b->args->arm_count && b->count; ++a) {
         arm_state *arm = &b->arm[a];
         const size_t n = arm->grid.points;
-        CLV_TRY(with_names(b, clv_template_maker_run(arm->maker, b->context, b->flux, b->count,
-                                                     b->log_flux, b->report)));
+        CLV_TRY(make_templates(b, arm));
         CLV_TRY(of_output(b, clv_npy_stream_add(&arm->stream, b->log_flux, b->count)));
         for (size_t i = 0; i < b->count; ++i) {
             const size_t start = b->start_of[b->from + i];
@@ -88,7 +104,7 @@ static clv_status open_arm(build *b, size_t a, const clv_template_source *source
     arm->grid = clv_template_maker_grid(arm->maker);
     arm->ccf = clv_alloc(b->starts * arm->grid.ccf_points, sizeof *arm->ccf);
     if (!arm->ccf) return clv_fail(CLV_E_MEMORY, "templates: no memory");
-    clv_text_add(&arm->path, "%s/%s", b->args->output, wanted->name);
+    clv_text_add(&arm->path, "%s/%s", b->folder, wanted->name);
     if (!arm->path.failed) CLV_TRY(of_output(b, clv_dir_make(arm->path.data)));
     clv_text_add(&arm->path, "/log_flux.npy");
     if (arm->path.failed) return clv_fail(CLV_E_MEMORY, "templates: no memory");
@@ -134,11 +150,8 @@ static clv_status add_model(build *b, size_t model)
         clv_free(b->wavelength);
         b->wavelength = own, b->shared = own ? NULL : wavelength, own = NULL;
         status = take_wavelengths(b, wavelength, points);
-        if (status == CLV_E_SHAPE || status == CLV_E_ARGUMENT) { /* which file asks for it */
-            char message[600];
-            clv_copy_string(message, sizeof message, clv_error_message());
-            status = clv_fail(status, "%s: %s", b->models->items[model].path, message);
-        }
+        if (status == CLV_E_SHAPE || status == CLV_E_ARGUMENT)
+            status = of_file(&b->models->items[model], status);
     }
     if (!status) memcpy(b->flux + b->count++ * points, flux, points * sizeof *flux);
     clv_free(own), clv_free(flux);
@@ -153,7 +166,7 @@ static clv_status save(const build *b, const char *part, const char *name, clv_t
     clv_text path = { 0 };
     clv_file_array array = { .type = type, .rank = rank, .data = (void *)(uintptr_t)data };
     memcpy(array.shape, shape, rank * sizeof *shape);
-    clv_text_add(&path, "%s/%s%s%s.npy", b->args->output, part, *part ? "/" : "", name);
+    clv_text_add(&path, "%s/%s%s%s.npy", b->folder, part, *part ? "/" : "", name);
     const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: no memory")
                                           : clv_npy_write(path.data, &array);
     clv_text_clear(&path);
@@ -208,7 +221,7 @@ static clv_status write_description(const build *b, const templates_grid *grid)
     clv_json_add_bool(root, "log_step", true);
     clv_json_add_string(root, "models", b->args->models);
     clv_json_add_number(root, "resolving_power_of_models", b->args->model_power);
-    clv_text_add(&path, "%s/lib.json", b->args->output);
+    clv_text_add(&path, "%s/lib.json", b->folder);
     const clv_status status = path.failed ? clv_fail(CLV_E_MEMORY, "templates: no memory")
                                           : clv_json_write(root, path.data);
     clv_json_free(root), clv_text_clear(&path);
@@ -230,6 +243,54 @@ static clv_status write_starts(const build *b, const size_t *chosen)
     if (!status) status = save(b, "", "ccf_vsinis", CLV_F64, 1, &b->starts, none);
     clv_free(rows);
     return status;
+}
+
+/* ---- the folder --------------------------------------------------------------------------------- */
+
+/* Moves one entry between the folder where the library is made and the output. */
+static bool move(const build *b, const char *name, bool back)
+{
+    char inside[2 * CLV_PATH_MOST], outside[2 * CLV_PATH_MOST];
+    snprintf(inside, sizeof inside, "%s/%s", b->folder, name);
+    snprintf(outside, sizeof outside, "%s/%s", b->args->output, name);
+    return rename(back ? outside : inside, back ? inside : outside) == 0;
+}
+
+/* All of the library or nothing; lib.json, without which it is none, comes last. */
+static clv_status publish(const build *b)
+{
+    const char *names[TEMPLATES_ARMS + 3];
+    size_t count = 0, moved = 0;
+    for (size_t a = 0; a < b->args->arm_count; ++a)
+        names[count++] = b->args->arms[a].name;
+    names[count++] = "ccf_params.npy", names[count++] = "ccf_vsinis.npy";
+    names[count++] = "lib.json";
+    while (moved < count && move(b, names[moved], false))
+        ++moved;
+    if (moved == count) return CLV_OK;
+    const clv_status status = clv_fail(CLV_E_IO, "%s: cannot put %s there: %s", b->args->output,
+                                       names[moved], strerror(errno));
+    while (moved)
+        (void)move(b, names[--moved], true);
+    return status;
+}
+
+/* Makes the output where it is not there yet, and in it the folder that the library is made in. */
+static clv_status open_folder(build *b, bool *made)
+{
+    *made = access(b->args->output, F_OK) != 0;
+    CLV_TRY(clv_dir_make(b->args->output));
+    return clv_temporary_folder_in(b->args->output, "templates", b->folder, sizeof b->folder)
+               ? CLV_OK
+               : clv_fail(CLV_E_IO, "%s: cannot make a folder in it: %s", b->args->output,
+                          strerror(errno));
+}
+
+/* After a failure nothing stays. */
+static void close_folder(build *b, bool made, bool failed)
+{
+    if (*b->folder) clv_temporary_remove(b->folder);
+    if (made && failed) (void)rmdir(b->args->output);
 }
 
 static int told(const build *b, clv_status status)
@@ -254,7 +315,8 @@ int templates_build(const templates_args *a, const templates_models *m, const te
         b.start_of[i] = SIZE_MAX;
     for (size_t i = 0; i < b.starts && !code; ++i)
         b.start_of[chosen[i]] = i;
-    if (!code) code = cli_status(cli_running(), clv_dir_make(a->output));
+    bool made = false;
+    if (!code) code = cli_status(cli_running(), open_folder(&b, &made));
     cli_bar_start(&bar, &a->common, "models");
     for (size_t i = 0; i < m->count && !code; ++i) {
         code = told(&b, add_model(&b, i));
@@ -268,6 +330,7 @@ int templates_build(const templates_args *a, const templates_models *m, const te
         code = cli_status(cli_running(), finish_arm(&b, i, grid));
     if (!code) code = cli_status(cli_running(), write_starts(&b, chosen));
     if (!code) code = cli_status(cli_running(), write_description(&b, grid));
+    if (!code) code = cli_status(cli_running(), publish(&b));
     clv_report_note(report, "models", (double)m->count);
     clv_report_note(report, "start_templates", (double)b.starts);
     for (size_t i = 0; i < a->arm_count; ++i) {
@@ -276,6 +339,7 @@ int templates_build(const templates_args *a, const templates_models *m, const te
         clv_text_clear(&b.arm[i].path);
         clv_free(b.arm[i].ccf);
     }
+    close_folder(&b, made, code != CLI_OK);
     clv_free(chosen), clv_free(b.start_of), clv_free(b.wavelength), clv_free(b.flux),
         clv_free(b.log_flux);
     return code;

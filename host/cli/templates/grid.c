@@ -56,7 +56,7 @@ static size_t place_of(const templates_grid *g, const size_t at[4])
 }
 
 /* Axes with one value have it at both of their nodes. */
-static void fill_rows(const templates_models *m, templates_grid *g)
+static int fill_rows(const templates_models *m, templates_grid *g)
 {
     for (size_t i = 0; i < g->all; ++i)
         g->row[i] = -1;
@@ -64,6 +64,15 @@ static void fill_rows(const templates_models *m, templates_grid *g)
         size_t at[4];
         for (int k = 0; k < 4; ++k)
             at[k] = node_of(g, k, variable(&m->items[i], k));
+        const int32_t other = g->row[place_of(g, at)];
+        if (other >= 0) {
+            const templates_model *one = &m->items[other], *two = &m->items[i];
+            return cli_error(
+                cli_running(), CLI_USAGE,
+                "%s and %s have the same parameters (%g, %g, %g, %g): leave one of them out",
+                one->path, two->path, one->parameter[0], one->parameter[1], one->parameter[2],
+                one->parameter[3]);
+        }
         for (int corner = 0; corner < 16; ++corner) {
             size_t there[4];
             bool wanted = true;
@@ -74,6 +83,7 @@ static void fill_rows(const templates_models *m, templates_grid *g)
             if (wanted) g->row[place_of(g, there)] = (int32_t)i;
         }
     }
+    return CLI_OK;
 }
 
 static void count_cells(templates_grid *g)
@@ -110,14 +120,14 @@ int templates_make_grid(const templates_models *m, templates_grid *g)
         if (g->nodes[k] > TEMPLATES_NODES / g->all)
             return cli_error(cli_running(), CLI_USAGE,
                              "the models' parameters take more than %d different combinations: "
-                             "they do not stand on a "
-                             "regular grid",
+                             "they do not stand on a regular grid",
                              TEMPLATES_NODES);
         g->all *= g->nodes[k];
     }
     g->row = clv_alloc(g->all, sizeof *g->row);
     if (!g->row) return cli_error(cli_running(), CLI_FAILED, "no memory for a grid");
-    fill_rows(m, g);
+    const int code = fill_rows(m, g);
+    if (code) return code;
     count_cells(g);
     if (!g->whole_cells)
         return cli_error(

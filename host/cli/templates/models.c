@@ -83,8 +83,8 @@ static clv_status read_header(const char *path, double parameter[CLV_SPECTRA_PAR
             !isfinite(parameter[k]))
             status = clv_fail(CLV_E_FORMAT,
                               "%s: its header has no number %s, as PHOENIX's spectra have; other "
-                              "models are named in a "
-                              "CSV table with columns FILE, TEFF, LOGG, FEH and ALPHA",
+                              "models are named in a CSV table with columns FILE, TEFF, LOGG, FEH "
+                              "and ALPHA",
                               path, keys[k]);
     if (hdus) clv_fits_hdus_clear(hdus);
     clv_free(hdus);
@@ -233,15 +233,6 @@ int templates_find(const templates_args *a, templates_models *m)
         return cli_error(cli_running(), CLI_USAGE, "%s: no models%s", a->models,
                          m->left_out ? " that --select wants" : " in it");
     qsort(m->items, m->count, sizeof *m->items, by_parameters);
-    for (size_t i = 1; i < m->count; ++i) {
-        const templates_model *one = &m->items[i - 1], *two = &m->items[i];
-        if (memcmp(one->parameter, two->parameter, sizeof one->parameter) == 0)
-            return cli_error(
-                cli_running(), CLI_USAGE,
-                "%s and %s have the same parameters (%g, %g, %g, %g): leave one of them out",
-                one->path, two->path, one->parameter[0], one->parameter[1], one->parameter[2],
-                one->parameter[3]);
-    }
     return CLI_OK;
 }
 

@@ -25,9 +25,8 @@ static int bad_arm(const char *text)
 {
     return cli_error(&cli_templates, CLI_USAGE,
                      "--arm: \"%s\" given, expected NAME=FROM:TO:STEP in Angstrom, such as "
-                     "red=8400:8900:0.1, and after "
-                     "another colon the arm's own sigma in Angstrom, or R and a resolving power "
-                     "(red=8400:8900:0.1:R11500)",
+                     "red=8400:8900:0.1, and after another colon the arm's own sigma in Angstrom, "
+                     "or R and a resolving power (red=8400:8900:0.1:R11500)",
                      text);
 }
 
@@ -140,18 +139,25 @@ static int check_args(templates_args *a)
     return code ? code : read_select(a);
 }
 
-/* A library that is there stays. */
-static int check_output(const templates_args *a)
+/* What is there stays. */
+static int check_absent(const templates_args *a, const char *name, const char *what)
 {
     clv_text path = { 0 };
-    clv_text_add(&path, "%s/lib.json", a->output);
+    clv_text_add(&path, "%s/%s", a->output, name);
     const bool there = !path.failed && access(path.data, F_OK) == 0;
     clv_text_clear(&path);
-    return there
-               ? cli_error(&cli_templates, CLI_USAGE,
-                           "%s has a library already (lib.json): remove it, or give another folder",
-                           a->output)
-               : CLI_OK;
+    return there ? cli_error(&cli_templates, CLI_USAGE,
+                             "%s has %s already (%s): remove it, or give another folder", a->output,
+                             what, name)
+                 : CLI_OK;
+}
+
+static int check_output(const templates_args *a)
+{
+    int code = check_absent(a, "lib.json", "a library");
+    for (size_t i = 0; i < a->arm_count && !code; ++i)
+        code = check_absent(a, a->arms[i].name, "a folder of that arm");
+    return code;
 }
 
 static void tell(const templates_args *a, const templates_models *m, const templates_grid *g)
@@ -163,8 +169,7 @@ static void tell(const templates_args *a, const templates_models *m, const templ
     if (g->missing)
         cli_warn(&cli_templates,
                  "%zu of %zu nodes of the grid have no model: %zu of %zu cells are whole; in the "
-                 "others the nearest "
-                 "model stands for all of it, and fits turn back",
+                 "others the nearest model stands for all of it, and fits turn back",
                  g->missing, g->all, g->whole_cells, g->cells);
     for (int k = 0; k < CLV_SPECTRA_PARAMETERS; ++k)
         if (g->single[k])

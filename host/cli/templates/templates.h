@@ -49,8 +49,8 @@ typedef struct templates_models {
 typedef struct templates_grid {
     size_t nodes[CLV_SPECTRA_PARAMETERS];
     double *axis[CLV_SPECTRA_PARAMETERS]; /* log10 teff, logg, feh, alpha */
-    bool single
-        [CLV_SPECTRA_PARAMETERS]; /* all models have one value: a second node stands 0.001 beside it */
+    /* All models have one value: a second node stands 0.001 beside it. */
+    bool single[CLV_SPECTRA_PARAMETERS];
     size_t all, missing, cells, whole_cells;
     int32_t *row; /* [all] the model of a node, -1 without */
 } templates_grid;
@@ -73,7 +73,8 @@ size_t templates_choose(const templates_models *models, const templates_grid *gr
                         size_t *list);
 
 /* ---- build.c ---- */
-/* Writes the library; lib.json comes last. CLI_OK or the exit code. */
+/* Makes the library in a folder inside of the output, and moves it there when it is whole: otherwise nothing stays.
+ * CLI_OK or the exit code. */
 int templates_build(const templates_args *args, const templates_models *models,
                     const templates_grid *grid, clv_context *context, clv_report *report);
 
