@@ -10,15 +10,6 @@
 
 #include <string.h>
 
-clv_status clv_movie_only_one(const char *path, const clv_movie_options *options)
-{
-    const bool channel = options->channel_given && options->channel;
-    if (!channel && !(options->z_given && options->z)) return CLV_OK;
-    return clv_fail(CLV_E_ARGUMENT,
-                    "%s: %s %zu was asked for, but this file has only one, number 0", path,
-                    channel ? "channel" : "plane", channel ? options->channel : options->z);
-}
-
 static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
 {
     unsigned char start[16] = { 0 };

@@ -56,3 +56,12 @@ clv_status clv_movie_short(const char *path, const char *what, size_t whole_fram
                     "%s: %s; the last readable frame is %zu (--partial takes the frames up to it)",
                     path, what, whole_frames - 1);
 }
+
+clv_status clv_movie_only_one(const char *path, const clv_movie_options *options)
+{
+    const bool channel = options->channel_given && options->channel;
+    if (!channel && !(options->z_given && options->z)) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "%s: %s %zu was asked for, but this file has only one, number 0", path,
+                    channel ? "channel" : "plane", channel ? options->channel : options->z);
+}
