@@ -23,7 +23,8 @@ typedef struct clv_blob_family {
     size_t scratch_floats;
 } clv_blob_family;
 
-/* Names of the forms that make sense on the device, default first; ends with NULL. */
+/* Names of the forms that make sense on the device, default first; ends with NULL. Frames and stacks share them: each
+ * has a geometry here and in volume_family.c. */
 const char *const *clv_blob_variants(const clv_device *device);
 /* The one that the worker's setup chose. */
 clv_blob_family clv_blob_family_for(const clv_blob_plan *plan, const clv_worker *worker,

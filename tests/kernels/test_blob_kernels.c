@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of blob detection by themselves, in both forms: the list of maxima of every frame
+/* The kernels of blob detection by themselves, in every form: the list of maxima of every frame
  * against one made from float64 responses, guards around every array. Small enough for a simulated
  * device. */
 #include "device.h"
