@@ -201,6 +201,16 @@ bool test_left_out(const test_device *device, bool when, const char *reason, ...
     return true;
 }
 
+bool test_device_is_another_driver(const test_device *device)
+{
+    const clv_probe_device *all = device->context->probe->devices;
+    const size_t own = (size_t)(device->facts - all);
+    if (all[own].device_class != CLV_CLASS_CPU) return false;
+    for (size_t i = 0; i < usable_count && usable[i] < own; ++i)
+        if (all[usable[i]].device_class == CLV_CLASS_CPU) return true;
+    return false;
+}
+
 void test_device_disguise(test_device *device, clv_device_class device_class)
 {
     device->disguise = *device->device->facts;

@@ -53,11 +53,16 @@ void stage_close(stage *s)
 
 /* Every form on every device, but: a rasteriser takes work-groups of 32 at most, so it has forms of
  * its own for cards; and its compiler takes half a minute for 16 lanes. No device of its kind is
- * given lanes, which is a reason to leave them out where 8 take minutes. */
+ * given lanes, which is a reason to leave them out where 8 take minutes. The brief run has the usual
+ * number of lanes only: other numbers are the same source. */
 static bool has_form(const test_device *device, const stage_form *form)
 {
+    size_t usual = 0;
     if (form->device_class != CLV_CLASS_CPU)
         return device->slow == (form->device_class == CLV_CLASS_SOFTWARE);
+    if (test_brief())
+        return clv_paco_usual(device->device, &usual) &&
+               strcmp(form->variant, clv_paco_variants(device->device)[usual]) == 0;
     return !device->slow || strcmp(form->variant, "rows16") != 0;
 }
 

@@ -244,6 +244,10 @@ static void check_sizes(test_device *device, const stage_form *form)
     if (!stage_is_main(form)) return;
     if (test_left_out(device, device->slow, "sizes in form %s: each compiles long", form->name))
         return;
+    if (test_left_out(device,
+                      form->device_class != CLV_CLASS_CPU && test_device_is_another_driver(device),
+                      "sizes in form %s: another driver of this CPU has them", form->name))
+        return;
     for (size_t i = 0; i < CLV_LEN(sizes); ++i)
         check_case(device, form, &sizes[i]);
 }

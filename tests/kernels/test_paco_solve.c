@@ -255,8 +255,13 @@ static void check_form(test_device *device, const stage_form *form, bool small)
     if (test_left_out(device, device->slow && form->device_class == CLV_CLASS_CPU,
                       "%s: its compiler takes minutes for lanes", form->name))
         return;
+    if (test_left_out(device,
+                      !small && form->device_class != CLV_CLASS_CPU &&
+                          test_device_is_another_driver(device),
+                      "%s of large patches: another driver of this CPU has them", form->name))
+        return;
     for (size_t i = 0; i < CLV_LEN(cases); ++i) {
-        if (is_small(i) != small) continue;
+        if (is_small(i) != small || (test_brief() && !small)) continue;
         if (cases[i].radius > 2 && !cases[i].all_forms && !stage_is_main(form)) continue;
         if (test_left_out(device, device->slow && cases[i].radius > 2,
                           "radius %u: compiles for minutes", cases[i].radius))
