@@ -54,7 +54,7 @@ void test_device_disguise(test_device *device, clv_device_class device_class);
  * not run on both: no user's CPU is given them. */
 bool test_device_is_another_driver(const test_device *device);
 /* Calls `claim` with every device in that disguise; rasterisers are left out, which have the forms of
- * cards already, in the groups that they take. */
+ * cards already, in the groups that they take, and for cards all drivers of a CPU but the first. */
 void test_each_device_as(clv_device_class device_class, void (*claim)(test_device *device));
 /* As a card: memory of its own, so copies, staging and two chunks in flight. */
 void test_device_as_card(test_device *device);

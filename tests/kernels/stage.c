@@ -68,13 +68,11 @@ static bool has_form(const test_device *device, const stage_form *form)
 
 void stage_each(const char *wanted, void (*claim)(test_device *device, const stage_form *form))
 {
-    /* nothing is kept on disk: for a binary PoCL compiles every kernel a second time */
-    const clv_context_options options = { .size = sizeof(clv_context_options), .cache_dir = "" };
     for (size_t i = 0; i < test_device_count(); ++i)
         for (const stage_form *form = stage_forms; form->name; ++form) {
             test_device device;
             if (!strstr(form->name, wanted)) continue;
-            test_device_open(i, &options, &device);
+            test_device_open(i, NULL, &device);
             if (!test_left_out(&device, !has_form(&device, form), "%s: not a form for it",
                                form->name)) {
                 const double started = clv_now();
