@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the probe, the self-test and the demo (every workload) on PoCL, which answers as a graphics card would.
+"""Runs the probe, the self-test and, for one card of each kind, the demo (every workload) on PoCL, which answers as a
+graphics card would.
 
 usage: run_card.py COMMAND LAYER CARD
 
@@ -24,6 +25,8 @@ EXPECTED = {
     "arc-a770": ("discrete_gpu", "gpu", {"few_registers"}, {"slow_fp64"}),
     "iris-xe": ("integrated_gpu", "gpu", {"few_registers", "memory_is_host_ram"}, {"slow_fp64"}),
 }
+# One of each kind that gets kernels of its own; the others differ from these in sizes alone.
+DEMO = ("rtx-3060", "rx-6700xt", "vega", "iris-xe")
 
 
 def skip(why):
@@ -91,8 +94,9 @@ def main():
         run(env, folder, command, "selftest", "--json=selftest.json")
         with open(os.path.join(folder, "selftest.json"), encoding="utf-8") as file:
             check_selftest(json.load(file), facts)
-        run(env, folder, command, "demo")
-    print("%s: probe, self-test and demo are good" % facts["name"])
+        if card in DEMO:
+            run(env, folder, command, "demo")
+    print("%s: probe, self-test%s are good" % (facts["name"], " and demo" if card in DEMO else ""))
 
 
 if __name__ == "__main__":
