@@ -38,6 +38,7 @@ def main():
                     print("WRONG:", *kind, *way, got.count(b"\n"), "lines", flush=True)
                     failed = 1
             print(" ".join(kind) or "plain", "-", first.count(b"\n"), "lines, all the same")
+        kit.keep_programs(cache)
     return failed
 
 

@@ -181,6 +181,7 @@ def main():
             failures += not ok
             print("%s %-8s %-20s %-14s %s" % ("ok  " if ok else "FAIL", name, case, kind, text),
                   flush=True)
+        kit.keep_programs(cache)
     print("%d of %d hold" % (count - failures, count))
     return 1 if failures or not count else 0
 

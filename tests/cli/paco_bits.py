@@ -73,6 +73,7 @@ def main():
                 print(f"{mode} {' '.join(way) or 'plain'}: {chunks} chunks, {workers} workers"
                       + (f"; WRONG: {', '.join(wrong)}" if wrong else ""), flush=True)
                 failed |= bool(wrong)
+        kit.keep_programs(cache)
     return failed
 
 

@@ -125,6 +125,7 @@ def main():
                 for wrong in run_case(command, selection, case, mode, conv, cache)[:5]:
                     print("    WRONG:", wrong)
                     failed = 1
+        kit.keep_programs(cache)
     return failed
 
 

@@ -121,6 +121,35 @@ def environment(**variables):
     return own
 
 
+def link_programs(source, target):
+    """Programs that drivers compiled, from one cache to another: names say what is in them. What a link is not made for
+    is compiled again."""
+    for name in os.listdir(source):
+        if name.endswith(".clb"):
+            try:
+                os.link(os.path.join(source, name), os.path.join(target, name))
+            except FileExistsError:
+                pass
+            except OSError:
+                return
+
+
+def bring_programs(cache):
+    """Begins a cache with the programs that other tests compiled. Some drivers keep nothing themselves."""
+    shared = os.environ.get("CLEAVE_TEST_PROGRAMS")
+    if shared:
+        os.makedirs(os.path.join(cache, "programs"), mode=0o700, exist_ok=True)
+        os.chmod(cache, 0o700)
+        link_programs(shared, os.path.join(cache, "programs"))
+
+
+def keep_programs(cache):
+    """Leaves what is new in a cache to other tests."""
+    shared = os.environ.get("CLEAVE_TEST_PROGRAMS")
+    if shared:
+        link_programs(os.path.join(cache, "programs"), shared)
+
+
 def options_for(command, platform, cache):
     """The options that choose a platform (pocl, intel or mesa) or the plain C path (reference). Prints what they choose,
     as the tests in C do. Without a device of the platform the test is skipped, and fails where
@@ -128,6 +157,7 @@ def options_for(command, platform, cache):
     if platform == "reference":
         print("device: plain C [reference]", flush=True)
         return ["--mode", "reference"]
+    bring_programs(cache)
     answer = subprocess.run([command, "probe", "--json"], env=environment(CLEAVE_CACHE_DIR=cache),
                             capture_output=True, text=True, check=False)
     report = json.loads(answer.stdout)
