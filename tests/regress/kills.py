@@ -44,9 +44,9 @@ def prepare():
     done = kit.run("demo", "-q", "-o", "made", "--mode", "reference")
     kit.same("demo", done.returncode, 0)
     inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
-    kit.movie(frames=400, size=64)
+    kit.movie(frames=120, size=64)
     rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 20 * (i // 20) + t % 3, 20 * (i % 20))
-                            for t in range(60) for i in range(400)]
+                            for t in range(30) for i in range(200)]
     kit.write("many.csv", "\n".join(rows) + "\n")
     return {"paco": [["paco", *inputs, "-q", "--radius", radius, "--mode", "reference", "-o", "out-paco"]
                      for radius in ("3", "4")],
