@@ -5,7 +5,10 @@ endif()
 
 foreach(platform pocl intel mesa reference)
     foreach(conv paper vip)
-        set(more syn64_shortT syn40_longT)
+        set(more syn64_shortT)
+        if(platform MATCHES "^(pocl|reference)$")
+            list(APPEND more syn40_longT)
+        endif()
         if(conv STREQUAL paper) # vip-hci refuses what is not finite
             list(APPEND more syn45x56_bad)
         endif()
