@@ -27,11 +27,16 @@ static int add_up(size_t done, size_t all, void *user)
     return s->stopped;
 }
 
+void clv_prepare_leave(clv_context *context)
+{
+    clv_offload_dry(false);
+    atomic_store(&context->preparing, false);
+}
+
 void clv_prepare_end(clv_context *context, clv_ahead_progress *progress, void *user)
 {
     sum s = { .progress = progress, .user = user };
-    clv_offload_dry(false);
-    atomic_store(&context->preparing, false);
+    clv_prepare_leave(context);
     for (size_t i = 0; i < context->device_count; ++i)
         s.all += clv_ahead_missing(&context->devices[i]);
     for (size_t i = 0; i < context->device_count && !s.stopped; ++i) {

@@ -20,6 +20,9 @@ void clv_prepare_begin(clv_context *context);
  * first launches. */
 void clv_prepare_end(clv_context *context, clv_ahead_progress *progress, void *user);
 
+/* Compiles nothing yet: the next job that is rehearsed compiles what was noted together with its own kernels. */
+void clv_prepare_leave(clv_context *context);
+
 /* What compilers cost in this context so far, on all of its devices. */
 clv_compile_cost clv_context_compiled(const clv_context *context);
 

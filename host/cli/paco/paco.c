@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/context/prepare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,11 +168,28 @@ static clv_paco_input input_of(const paco_inputs *in, size_t channel)
     };
 }
 
+/* The search fits planets with kernels of its own. Noted before the maps, they are compiled together with those of the
+ * maps, on all cores. Of a large cube this would take longer than it saves. */
+static void note_search(const paco_args *a, const paco_inputs *in, clv_context *context,
+                        const clv_paco_options *options)
+{
+    static const size_t large = 16 << 20; /* pixels */
+    const clv_paco_input input = input_of(in, 0);
+    clv_companion at = { .x = a->centre_x, .y = a->centre_y };
+    if (a->no_subtract || !clv_context_device_count(context) ||
+        in->frames * in->height * in->width > large)
+        return;
+    clv_prepare_begin(context);
+    (void)clv_paco_characterize(context, &input, options, in->fwhm, true, &at, 1, NULL);
+    clv_prepare_leave(context);
+}
+
 static int compute(const paco_args *a, const paco_inputs *in, clv_context *context, cli_bar *bar,
                    clv_report *report, paco_maps *maps)
 {
     const clv_paco_options options = options_of(a, bar);
     const size_t plane = in->height * in->width;
+    note_search(a, in, context, &options);
     for (size_t c = 0; c < maps->channels; ++c) {
         const clv_paco_input input = input_of(in, c);
         clv_paco_counts counts;
