@@ -319,7 +319,7 @@ static void short_loops_change_no_bit(void **state)
 
 static void keep_lanes(clv_log_level level, const char *line, void *user)
 {
-    const char *lanes = strstr(line, "cl/patch/centre.cl built") ? strstr(line, "-DLANES=") : NULL;
+    const char *lanes = strstr(line, "cl/patch/centre.cl ") ? strstr(line, "-DLANES=") : NULL;
     (void)level;
     if (lanes) snprintf(user, 24, "%.*s", (int)strcspn(lanes + 2, " ]"), lanes + 2);
 }
