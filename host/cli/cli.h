@@ -153,12 +153,12 @@ void cli_doing(const cli_common *common, const char *what);
  * (nohup, &) stays ignored. main() calls this first. */
 void cli_watch_signals(void);
 /* From now on the first signal is told by cli_interrupted, so that the command ends in good order. If it has not
- * done so 1.5 s later (a driver that does not return), or with the second signal, the process ends at once. For
+ * done so 1.2 s later (a driver that does not return), or with the second signal, the process ends at once. For
  * commands without a bar. */
 void cli_catch_interrupts(void);
 void cli_release_interrupts(void); /* the first signal ends the process again */
 bool cli_interrupted(void);
-/* What was computed is being saved: the 1.5 s begin anew at its end. */
+/* What was computed is being saved: the 1.2 s begin anew at its end. */
 void cli_saving(bool saving);
 /* In a child of fork: signals do what they do in a new process. */
 void cli_leave_signals(void);

@@ -15,7 +15,7 @@
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 /* These end the command as if nothing caught them, but for the temporary files. */
 static const int swift[] = { SIGQUIT, SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF };
-static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 500000 } };
+static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 200000 } };
 
 static volatile sig_atomic_t catching, interrupts, saving;
 
@@ -47,7 +47,7 @@ static void on_signal(int number)
 static void on_timer(int number)
 {
     static const char text[] =
-        "cleave: ended without waiting for a step that did not return within 1.5 s\n";
+        "cleave: ended without waiting for a step that did not return within 1.2 s\n";
     (void)number;
     if (saving) return;
     clv_temporaries_remove();
