@@ -6,6 +6,13 @@
 
 #include <cleave/offload.h>
 
+bool clv_prepare_helps(const clv_context *context)
+{
+    for (size_t i = 0; i < context->device_count; ++i)
+        if (clv_ahead_helps(&context->devices[i])) return true;
+    return false;
+}
+
 void clv_prepare_begin(clv_context *context)
 {
     atomic_store(&context->preparing, true);

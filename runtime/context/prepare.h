@@ -14,6 +14,9 @@
 #include "runtime/program/ahead.h"
 #include "runtime/record/device.h"
 
+/* Whether a device of the context has its kernels compiled ahead; the others need no preparation. */
+bool clv_prepare_helps(const clv_context *context);
+
 /* Both by one thread, with no other in the context meanwhile. */
 void clv_prepare_begin(clv_context *context);
 /* Compiles what was noted, and waits for it. `progress` may be NULL; non-zero from it leaves the rest to the

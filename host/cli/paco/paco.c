@@ -176,7 +176,7 @@ static void note_search(const paco_args *a, const paco_inputs *in, clv_context *
     static const size_t large = 16 << 20; /* pixels */
     const clv_paco_input input = input_of(in, 0);
     clv_companion at = { .x = a->centre_x, .y = a->centre_y };
-    if (a->no_subtract || !clv_context_device_count(context) ||
+    if (a->no_subtract || !clv_prepare_helps(context) ||
         in->frames * in->height * in->width > large)
         return;
     clv_prepare_begin(context);
