@@ -383,7 +383,7 @@ KERNELS = [
     ("spectra/smooth.cl", "const int end = start[n + 1]", "const int end = start[n + 1] - 1", "templates"),
     ("spectra/smooth.cl", "x += 16;", "x += 16 * (j + 1 < stop);", "templates"),
     ("spectra/smooth.cl", "from[n]) * 16", "from[n] + 1) * 16", "templates"),
-    ("spectra/smooth.cl", "if (n >= points) return", "if (n > points) return", "oclgrind templates"),
+    ("spectra/smooth.cl", "if (n >= points) return", "if (n > points) return", "templates"),
 ]
 
 # file, line, damaged line, test: a claim of test_paco, or a script of tests/cli with its arguments

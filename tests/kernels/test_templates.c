@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
+#include "cl_embedded.h"
 
 #include <cleave/templates.h>
 
@@ -103,6 +104,64 @@ static void waves_are_smoothed(void **state)
     test_each_device(smoothed_on);
 }
 
+/* The kernel by itself, with weights that do not fade towards the ends as those of a Gaussian do: none is left out,
+ * and work-items beyond the last point write nothing. */
+static void sums_on(test_device *device)
+{
+    enum { LANES = 16, BLOCKS = 3, TO = 37, USED = 400, MOST = 90, GROUP = 32 };
+    static float in[BLOCKS * USED * LANES], weight[TO * MOST];
+    static double want[BLOCKS * TO * LANES], allowed[BLOCKS * TO * LANES];
+    int32_t from[TO], start[TO + 1] = { 0 };
+    uint64_t seed = 5;
+    for (size_t i = 0; i < CLV_LEN(in); ++i)
+        in[i] = (float)test_uniform(&seed, -1, 1);
+    for (size_t i = 0; i < CLV_LEN(weight); ++i)
+        weight[i] = (float)test_uniform(&seed, -1, 1);
+    for (int n = 0; n < TO; ++n) {
+        from[n] = (int32_t)test_uniform(&seed, 0, USED - MOST);
+        start[n + 1] = start[n] + 1 + 7 * n % MOST; /* 1 to 90: also whole parts of 32 */
+    }
+    for (size_t b = 0; b < BLOCKS; ++b)
+        for (size_t n = 0; n < TO; ++n)
+            for (size_t lane = 0; lane < LANES; ++lane) {
+                const size_t at = (b * TO + n) * LANES + lane;
+                double sum = 0, size = 0;
+                for (int32_t j = start[n]; j < start[n + 1]; ++j) {
+                    const size_t x = b * USED + (size_t)(from[n] + j - start[n]);
+                    const double term = (double)weight[j] * (double)in[x * LANES + lane];
+                    sum += term, size += fabs(term);
+                }
+                want[at] = sum, allowed[at] = 40 * 0x1p-24 * size;
+            }
+    test_array x = test_array_from(device, in, sizeof in),
+               f = test_array_from(device, from, sizeof from),
+               s = test_array_from(device, start, sizeof start),
+               w = test_array_from(device, weight, (size_t)start[TO] * sizeof *weight),
+               out = test_array_new(device, BLOCKS * TO * LANES * sizeof(float));
+    const clv_launch launch = { .size = sizeof launch,
+                                .source = &clv_cl_spectra_smooth,
+                                .kernel = "clv_spectra_smooth",
+                                .global = { 2 * GROUP, BLOCKS, 1 },
+                                .local = { GROUP, 1, 1 } };
+    const clv_arg args[] = {
+        clv_arg_buffer(x.buffer), clv_arg_buffer(f.buffer),   clv_arg_buffer(s.buffer),
+        clv_arg_buffer(w.buffer), clv_arg_buffer(out.buffer), clv_arg_u32(USED),
+        clv_arg_u32(TO)
+    };
+    EXPECT_OK(clv_launch_enqueue(device->queue, &launch, args, CLV_LEN(args), NULL));
+    EXPECT_OK(clv_queue_wait(device->queue));
+    test_array_read(&out);
+    test_expect_within("sum", want, (const float *)(const void *)out.host, allowed, CLV_LEN(want));
+    test_array_free(&x), test_array_free(&f), test_array_free(&s), test_array_free(&w),
+        test_array_free(&out);
+}
+
+static void sums_have_all_their_terms(void **state)
+{
+    (void)state;
+    test_each_device(sums_on);
+}
+
 /* A smooth spectrum is its own continuum; of one with a line only the line is left. */
 static void starts_have_no_continuum(void **state)
 {
@@ -190,6 +249,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_smoothed),
+        cmocka_unit_test(sums_have_all_their_terms),
         cmocka_unit_test(starts_have_no_continuum),
         cmocka_unit_test(wrong_calls_are_refused),
     };
