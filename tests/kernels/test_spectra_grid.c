@@ -164,13 +164,17 @@ typedef struct grid_library {
     clv_spectra_library library;
     clv_spectra_arm arms[2];
     double axis[4][5];
-    int32_t grid[5 * 4 * 4 * 2];
+    int32_t grid[5 * 4 * 4 * 3];
     float *spectra[2];
+    double *starts; /* parameters of the start templates */
 } grid_library;
 
-static void make_grid(const clv_spectra_library *from, grid_library *g)
+/* `high`: no cell is whole but those of alpha 0.45 to 0.9, where the start templates are and no alpha that fits try by
+ * themselves. */
+static void make_grid(const clv_spectra_library *from, bool high, grid_library *g)
 {
-    static const size_t nodes[4] = { 5, 4, 4, 2 };
+    static const double alpha[] = { -0.5, 0.45, 0.9 };
+    const size_t nodes[4] = { 5, 4, 4, high ? 3 : 2 };
     const size_t count = nodes[0] * nodes[1] * nodes[2] * nodes[3];
     *g = (grid_library){ .library = *from };
     g->library.arms = g->arms;
@@ -179,10 +183,18 @@ static void make_grid(const clv_spectra_library *from, grid_library *g)
         const clv_spectra_arm *a = &from->arms[0];
         for (size_t i = 0; i < nodes[k]; ++i)
             g->axis[k][i] =
-                a->mean[k] + 1.6 * a->std[k] * (2.0 * (double)i / (double)(nodes[k] - 1) - 1);
+                k == 3 && high
+                    ? alpha[i]
+                    : a->mean[k] + 1.6 * a->std[k] * (2.0 * (double)i / (double)(nodes[k] - 1) - 1);
     }
-    for (size_t i = 0; i < count; ++i)
-        g->grid[i] = i ? (int32_t)(i - 1) : -1; /* the first corner is missing */
+    for (size_t i = 0; i < count; ++i) /* the first corner is missing, or all of the lowest alpha */
+        g->grid[i] = i && !(high && i % 3 == 0) ? (int32_t)(i - 1) : -1;
+    g->starts = clv_alloc(4 * from->ccf_count, sizeof *g->starts);
+    assert_non_null(g->starts);
+    memcpy(g->starts, from->ccf_parameters, 4 * from->ccf_count * sizeof *g->starts);
+    for (size_t i = 0; i < from->ccf_count && high; ++i)
+        g->starts[4 * i + 3] = 0.6;
+    g->library.ccf_parameters = g->starts;
     for (size_t a = 0; a < 2; ++a) {
         clv_spectra_arm *arm = &g->arms[a];
         const clv_spectra_arm network = from->arms[a];
@@ -216,7 +228,7 @@ static void fit_all(clv_context *context, const synthetic_stars *s, const grid_l
     EXPECT_OK(clv_specfit(context, &g->library, &s->stars, NULL, out, NULL));
 }
 
-static void fits_on(test_device *device)
+static void fits_with(test_device *device, bool high)
 {
     if (test_left_out(device, device->tiny || device->slow, "whole fits with a grid: minutes"))
         return;
@@ -224,24 +236,47 @@ static void fits_on(test_device *device)
     grid_library g;
     clv_specfit_result want[STARS], got[STARS];
     EXPECT_OK(synthetic_stars_create(STARS, SEED, false, &s));
-    make_grid(&s.library, &g);
+    make_grid(&s.library, high, &g);
     clv_context *plain = test_plain_context();
     fit_all(plain, &s, &g, want);
     fit_all(device->context, &s, &g, got);
     clv_context_free(plain);
+    size_t compared = 0;
     for (size_t i = 0; i < s.stars.count; ++i) {
         print_message("star %zu: -2 log L %.3f (%.3f), v %.2f +- %.2f (%.2f, truth %.2f), warnings "
                       "%u (%u)\n",
                       i, got[i].neg2logl, want[i].neg2logl, got[i].velocity, got[i].velocity_error,
                       want[i].velocity, s.truth[i][0], got[i].warnings, want[i].warnings);
-        assert_true(fabs(got[i].neg2logl - want[i].neg2logl) < 0.3);
-        assert_true(fabs(got[i].velocity - want[i].velocity) < 0.2 * want[i].velocity_error);
         assert_true(fabs(got[i].velocity - s.truth[i][0]) < 20);
         assert_int_equal(got[i].warnings & CLV_SPECFIT_PARAMETER_EDGE,
                          want[i].warnings & CLV_SPECFIT_PARAMETER_EDGE);
+        /* Along the border of the whole cells fits end in different places; those that are stuck are hundreds away. */
+        if (high && want[i].warnings & CLV_SPECFIT_PARAMETER_EDGE) continue;
+        assert_true(fabs(got[i].neg2logl - want[i].neg2logl) < (high ? 10 : 0.3));
+        assert_true(fabs(got[i].velocity - want[i].velocity) <
+                    (high ? 1 : 0.2) * want[i].velocity_error);
+        ++compared;
     }
-    clv_free(g.spectra[0]), clv_free(g.spectra[1]);
+    assert_true(compared > 2);
+    clv_free(g.spectra[0]), clv_free(g.spectra[1]), clv_free(g.starts);
     synthetic_stars_clear(&s);
+}
+
+static void fits_on(test_device *device)
+{
+    fits_with(device, false);
+}
+
+static void fits_high_on(test_device *device)
+{
+    fits_with(device, true);
+}
+
+/* Fits that begin in a cell that lacks a corner do not leave it. */
+static void fits_begin_in_whole_cells(void **state)
+{
+    (void)state;
+    test_each_device(fits_high_on);
 }
 
 static void fits_on_devices(void **state)
@@ -275,7 +310,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interpolation_in_plain_c), cmocka_unit_test(faces_belong_to_the_grid),
         cmocka_unit_test(rejects_what_is_no_grid),  cmocka_unit_test(interpolation_on_devices),
-        cmocka_unit_test(fits_on_devices),
+        cmocka_unit_test(fits_on_devices),          cmocka_unit_test(fits_begin_in_whole_cells),
     };
     test_choose(argc, argv);
     test_isolate();
