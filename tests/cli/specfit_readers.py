@@ -159,6 +159,80 @@ def every_kind(tool, wave, flux, error):
     return files
 
 
+def more_kinds(tool, wave, flux, error):
+    """Published layouts in which something is easily taken for something else; in masked pixels the flux is wrong."""
+    path, n = tool.path, len(wave)
+    ivar, log_wave = [1 / (e * e) for e in error], [math.log10(w) for w in wave]
+    step = (log_wave[-1] - log_wave[0]) / (n - 1)
+    mask = [4.0 * (100 <= k < 140) for k in range(n)]
+    spoilt = [f + 50 * (m > 0) for f, m in zip(flux, mask)]
+    log_axis = [("CRVAL1", log_wave[0]), ("CRPIX1", 1.0), ("CDELT1", step)]
+    files = {}
+
+    def add(name, pixels):
+        files[name] = pixels
+        return path(name)
+
+    def one_row(name, named):
+        hdu = kit.table(name, [(key, f"{len(v)}D", None) for key, v in named.items()], [])
+        hdu.set("NAXIS2", 1)
+        hdu.data = b"".join(struct.pack(f">{len(v)}d", *v) for v in named.values())
+        return hdu
+
+    # LAMOST: five rows, then a table, then a table for each arm
+    save(add("spec-lamost.fits", n - 40), image([("COEFF0", log_wave[0]), ("COEFF1", step), ("VACUUM", "T")],
+                                                [spoilt, ivar, wave, mask, mask]))
+    save(add("spec-lamost-dr8.fits", n - 40), empty(), one_row(
+        "COADD", {"FLUX": spoilt, "IVAR": ivar, "WAVELENGTH": wave, "ANDMASK": mask, "ORMASK": [1.0] * n}))
+    parts = [one_row("COADD_" + arm, {"FLUX": flux[a:b], "IVAR": ivar[a:b], "WAVELENGTH": wave[a:b]})
+             for arm, a, b in (("R", 1300, n), ("B", 0, 1200))]
+    save(add("med-lamost.fits", n - 100), empty(), *parts)
+    # APOGEE: the mean of visits and the visits, their errors in the image behind
+    linear = log_axis + [("CTYPE1", "LOG-LINEAR")]
+    other = [2 * f for f in flux]
+    tall = lambda *rows: image(linear, list(rows))
+    names = [empty(), tall(flux, other), tall(error, other)]
+    for hdu in names[1:]:
+        hdu.cards[0] = "XTENSION= 'IMAGE   '".ljust(80)
+        hdu.set("PCOUNT", 0), hdu.set("GCOUNT", 1)
+    save(add("apStar.fits", n), *names)
+    save(add("images.fits", n), empty(), image([], flux, "FLUX"), image([], ivar, "IVAR"), image([], wave, "WAVELENGTH"))
+    pypeit = columns("SPECTRUM", {"wave": [0.0] * 20 + wave + [0.0] * 10, "flux": [0.0] * 20 + spoilt + [0.0] * 10,
+                                  "ivar": [0.0] * 20 + ivar + [0.0] * 10,
+                                  "mask": [0.0] * 20 + [float(m == 0) for m in mask] + [0.0] * 10})
+    pypeit.set("DMODCLS", "OneSpec")
+    save(add("pypeit.fits", n - 40), empty(), pypeit)
+    save(add("variance.fits", n), image(log_axis + [("DC-FLAG", 1)], flux), image([], [e * e for e in error], "STAT"))
+    write_text(add("table.ecsv", n), "# %ECSV 1.0\n# ---\n# datatype:\n# - {name: wave, unit: nm, datatype: float64}\n"
+               "# - {name: flux, datatype: float64}\n# - {name: err, datatype: float64}\nwave flux err\n",
+               [w / 10 for w in wave], flux, error)
+    write_text(add("units.txt", n), "wave flux err\nnm adu adu\n", [w / 10 for w in wave], flux, error)
+    with open(add("fortran.txt", n), "w", encoding="ascii") as file:
+        file.writelines(f"{w:.5f} {f:.8e} {e:.8e}\n".replace("e", "D") for w, f, e in zip(wave, flux, error))
+    return files
+
+
+def frames(tool):
+    """A coadd taken apart into frames, fitted together: the same numbers, in the same arms."""
+    coadd = testdata.path_of("specfit/data/coadd-synth-a.fits.gz")
+    hdus, names = kit.read(coadd), []
+    for arm in "BRZ":
+        frame = {"PRIMARY": empty([("CAMERA", arm.lower() + "3"), ("EXPID", 4711)])}
+        for what in ("FLUX", "IVAR", "MASK", "WAVELENGTH", "RESOLUTION"):
+            if f"{arm}_{what}" in hdus:
+                frame[what] = kit.Hdu(list(hdus[f"{arm}_{what}"].cards), hdus[f"{arm}_{what}"].data)
+                frame[what].set("EXTNAME", what)
+        frame["FIBERMAP"], frame["SCORES"] = hdus["FIBERMAP"], hdus["SCORES"]
+        names.append(tool.path(f"cframe-{arm.lower()}3-00004711.fits"))
+        kit.write(names[-1], frame)
+    desi = Tool(tool.cleave, tool.folder, testdata.path_of("specfit/lib"))
+    few = ["--targets", ",".join(str(t) for t in hdus["FIBERMAP"].column("TARGETID")[:3])]
+    whole, apart = desi.fit(coadd, *few), desi.fit(*names, *few, "--combine", "target")
+    same = ("TARGETID", "VRAD", "TEFF", "NPIX_TOT", "CHISQ_B", "CHISQ_Z")
+    expect(f"frames: {apart}", [[r[k] for k in same] for r in whole] == [[r[k] for k in same] for r in apart])
+    expect("EXPID of frames", apart[0]["EXPID"] == "4711")
+
+
 def linear_image(tool, lines):
     wave = [4210 + 1.2 * k for k in range(1400)]
     flux, error = made.star(wave, lines, VELOCITY, Q, SIGNAL, 5)
@@ -183,6 +257,11 @@ def kinds(tool, lines):
         near = 0.1 * error if name in ("air.txt", "loglambda.fits", "spSpec-50000-0001-007.fit") else 0.02 * error
         near = max(near, 0.3 * error if name == "star_x1d.fits" else 0)  # its continuum has another shape
         expect(f"{name}: {velocity}, expected {first}", abs(velocity - first) < near)
+    for name, pixels in more_kinds(tool, wave, flux, [1 / SIGNAL] * len(wave)).items():
+        row, = tool.fit(tool.path(name))
+        expect(f"{name}: {row['VRAD']} of {row['NPIX_TOT']} pixels, expected {first} of {pixels}",
+               abs(float(row["VRAD"]) - first) < (0.5 if pixels < len(wave) else 0.1) * error and
+               int(row["NPIX_TOT"]) == pixels and abs(float(row["VRAD_ERR"]) / error - 1) < 0.1)
     sdss = table["spec-0001-50000-0007.fits"]
     expect(f"identity: {sdss}", [sdss[k] for k in ("PLATE", "MJD", "FIBERID", "RA", "DEC")] ==
            ["1", "50000", "7", "12.5", "-3.25"])
@@ -355,6 +434,10 @@ def refusals(tool, lines):
     tool.refuses("no spectrum found", tool.path("empty.fits"))
     write_text(tool.path("far.txt"), "", [9000 + k for k in range(100)], [1] * 100, [1] * 100)
     tool.refuses("none of its wavelengths", tool.path("far.txt"))
+    write_text(tool.path("nm.txt"), "", [430 + k for k in range(100)], [1] * 100, [1] * 100)
+    tool.refuses("If they are in nm", tool.path("nm.txt"))
+    save(tool.path("hertz.fits"), image([("CTYPE1", "FREQ"), ("CRVAL1", 5e14), ("CDELT1", 1e11)], [1.0] * 100))
+    tool.refuses('along "FREQ"', tool.path("hertz.fits"))
     tool.refuses("--arm", tool.path("three.txt"), "--arm", "nothing")
     tool.refuses("none of VHELIO", tool.path("three.txt"), "--barycentric", "header")
     tool.refuses("go with one DESI file", tool.path("three.txt"), "--zbest_include")
@@ -371,6 +454,7 @@ def main():
         kinds(tool, lines)
         exposures(tool, lines)
         targets(tool)
+        frames(tool)
         resolution(tool, lines)
         white_dwarf(tool)
         refusals(tool, lines)

@@ -119,6 +119,13 @@ clv_status specfit_read_single(const specfit_args *a, const char *path, clv_one_
     return CLV_OK;
 }
 
+static bool has_good_pixels(const clv_one_spectrum *s)
+{
+    for (size_t k = 0; k < s->pixels; ++k)
+        if (s->error[k] > 0) return true;
+    return false;
+}
+
 static void tell_single(const specfit_args *a, const char *path, const clv_one_spectrum *s)
 {
     if (a->common.quiet) return;
@@ -126,6 +133,12 @@ static void tell_single(const specfit_args *a, const char *path, const clv_one_s
         cli_warn(cli_running(),
                  "%s has no errors: they are taken from the scatter between neighbouring pixels",
                  path);
+    if (s->unplaced)
+        cli_warn(cli_running(), "%s: %zu of its pixels have no wavelength and are left out", path,
+                 s->unplaced);
+    if (!has_good_pixels(s))
+        cli_warn(cli_running(),
+                 "%s: no pixel has an error and is not masked: there is nothing to fit", path);
     if (s->guessed_um)
         cli_warn(cli_running(),
                  "%s tells no unit of its wavelengths, which are below 100: taken for micrometres",
@@ -367,14 +380,20 @@ static int match_single(const specfit_args *a, const clv_speclib *lib, specfit_i
         in->desi.present[piece] = true, in->from[piece++] = at;
         used += n, at = end;
     }
-    if (!code && !piece)
-        code = cli_error(cli_running(), CLI_USAGE,
-                         "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
-                         "which begins with %.1f "
-                         "to %.1f (arm %s) at velocities up to %g km/s",
-                         in->path, s.wavelength[0], s.wavelength[s.pixels - 1], takers[0].low,
-                         takers[0].high, lib->library.arms[takers[0].arm].name,
-                         fmax(fabs(a->min_vel), fabs(a->max_vel)));
+    if (!code && !piece) {
+        const double last = s.wavelength[s.pixels - 1];
+        const bool as_nm = s.wavelength[0] * 10 < takers[0].high && last * 10 > takers[0].low;
+        code = cli_error(
+            cli_running(), CLI_USAGE,
+            "%s: none of its wavelengths, %.1f to %.1f Angstrom, are in the library, "
+            "which begins with %.1f "
+            "to %.1f (arm %s) at velocities up to %g km/s%s",
+            in->path, s.wavelength[0], last, takers[0].low, takers[0].high,
+            lib->library.arms[takers[0].arm].name, fmax(fabs(a->min_vel), fabs(a->max_vel)),
+            as_nm ? ". If they are in nm, the file has to say so: a line of names such "
+                    "as \"wave[nm] flux error\", or the column's unit"
+                  : "");
+    }
     if (!code && used < s.pixels && !a->common.quiet)
         cli_warn(cli_running(),
                  "%s: %zu of its %zu pixels are left out, as the library does not cover them",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DESI's coadd- and spectra- files: FIBERMAP, SCORES, and five images an arm. */
+/* DESI's coadd- and spectra- files: FIBERMAP, SCORES, and five images an arm; cframe-: the images of one arm. */
 #include "host/io/tables/desi.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "host/io/formats/fits.h"
+#include "host/io/formats/fits_copy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +14,12 @@
 
 const char clv_desi_arm_letters[CLV_DESI_ARMS + 1] = "BRZ";
 
-static const char *hdu_name(size_t arm, const char *what, char out[32])
+static const char *hdu_name(const clv_desi *d, size_t arm, const char *what, char out[32])
 {
-    snprintf(out, 32, "%c_%s", clv_desi_arm_letters[arm], what);
+    if (d->is_frame)
+        snprintf(out, 32, "%s", what);
+    else
+        snprintf(out, 32, "%c_%s", clv_desi_arm_letters[arm], what);
     return out;
 }
 
@@ -136,6 +140,40 @@ static clv_status read_scores(clv_desi *d)
     return CLV_OK;
 }
 
+static clv_status read_wavelengths(clv_desi *d, size_t arm)
+{
+    char name[32];
+    clv_file_array *w = &d->wavelength[arm];
+    CLV_TRY(clv_fits_read_named(d->path, hdu_name(d, arm, "WAVELENGTH", name), 0, 0, w,
+                                &d->present[arm]));
+    if (!d->present[arm]) return CLV_OK;
+    CLV_TRY(clv_file_array_convert(w, d->path, CLV_F64));
+    return w->rank == 1 ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", d->path, name);
+}
+
+/* A frame: the card CAMERA ("b3") says which arm it is of, EXPID which exposure. */
+static clv_status read_frame(clv_desi *d)
+{
+    static const char lower[] = "brz";
+    clv_fits_hdus *hdus = clv_zalloc(1, sizeof *hdus);
+    char camera[16] = "";
+    double expid = -1;
+    if (!hdus) return clv_fail(CLV_E_MEMORY, "%s: no memory", d->path);
+    clv_status status = clv_fits_describe(d->path, hdus);
+    for (size_t i = hdus->count; i-- > 0;) {
+        (void)clv_fits_hdu_text(&hdus->item[i], "CAMERA", camera, sizeof camera);
+        (void)clv_fits_hdu_number(&hdus->item[i], "EXPID", &expid);
+    }
+    clv_fits_hdus_clear(hdus);
+    clv_free(hdus);
+    const char *letter = *camera ? strchr(lower, camera[0] | 0x20) : NULL;
+    if (status || !letter || !*letter) return status;
+    d->is_frame = true;
+    for (size_t i = 0; i < d->rows && expid >= 0 && expid < 9e15; ++i)
+        if (d->row[i].expid < 0) d->row[i].expid = (int64_t)expid;
+    return read_wavelengths(d, (size_t)(letter - lower));
+}
+
 clv_status clv_desi_open(const char *path, clv_desi *d)
 {
     bool any = false;
@@ -144,17 +182,16 @@ clv_status clv_desi_open(const char *path, clv_desi *d)
     clv_status status = read_fibermap(d);
     if (!status) status = read_scores(d);
     for (size_t k = 0; k < CLV_DESI_ARMS && !status; ++k) {
-        char name[32];
-        clv_file_array *w = &d->wavelength[k];
-        status =
-            clv_fits_read_named(path, hdu_name(k, "WAVELENGTH", name), 0, 0, w, &d->present[k]);
-        if (!status && d->present[k]) status = clv_file_array_convert(w, path, CLV_F64);
-        if (!status && d->present[k] && w->rank != 1)
-            status = clv_fail(CLV_E_FORMAT, "%s: %s is not a vector", path, name);
+        status = read_wavelengths(d, k);
         any |= d->present[k];
     }
+    if (!status && !any) status = read_frame(d);
+    for (size_t k = 0; k < CLV_DESI_ARMS; ++k)
+        any |= d->present[k];
     if (!status && !any)
-        status = clv_fail(CLV_E_FORMAT, "%s: no B_, R_ or Z_WAVELENGTH: not a file of DESI spectra",
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: no B_, R_ or Z_WAVELENGTH, nor a frame's WAVELENGTH with a card "
+                          "CAMERA: not a file of DESI spectra",
                           path);
     if (status) clv_desi_clear(d);
     return status;
@@ -175,8 +212,8 @@ static clv_status read_image(const clv_desi *d, size_t arm, const char *what, cl
     char name[32], shape[CLV_SHAPE_TEXT];
     bool found;
     const size_t rank = strcmp(what, "RESOLUTION") == 0 ? 3 : 2;
-    CLV_TRY(
-        clv_fits_read_named(d->path, hdu_name(arm, what, name), b->first, b->count, out, &found));
+    CLV_TRY(clv_fits_read_named(d->path, hdu_name(d, arm, what, name), b->first, b->count, out,
+                                &found));
     if (!found) return may_miss ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: no image %s", d->path, name);
     if (out->rank != rank || out->shape[0] != b->count ||
         out->shape[rank - 1] != d->wavelength[arm].shape[0])

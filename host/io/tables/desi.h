@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectra of stars from DESI's coadds and spectra files. */
+/* Spectra of stars from DESI's coadds, spectra files and frames. */
 #ifndef CLEAVE_HOST_IO_TABLES_DESI_H
 #define CLEAVE_HOST_IO_TABLES_DESI_H
 
@@ -23,6 +23,8 @@ typedef struct clv_desi {
     char *path;
     size_t rows;
     clv_desi_row *row;
+    bool
+        is_frame; /* cframe- and the like: one camera's arm of one exposure, whose images are FLUX, IVAR, ... */
     bool present[CLV_DESI_ARMS];              /* b, r, z */
     clv_file_array wavelength[CLV_DESI_ARMS]; /* f64 [pixels] */
 } clv_desi;

@@ -11,12 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-void clv_one_spectrum_clear(clv_one_spectrum *s)
-{
-    clv_free(s->wavelength), clv_free(s->flux), clv_free(s->error), clv_free(s->lsf);
-    *s = (clv_one_spectrum){ 0 };
-}
-
 double clv_vacuum_of_air(double air)
 {
     double vacuum = air;

@@ -22,6 +22,7 @@ typedef struct clv_one_spectrum {
     double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: not told */
     bool estimated;  /* the errors come from the scatter, as the file has none */
     bool guessed_um; /* the wavelengths were taken for micrometres, as none is above 100 */
+    size_t unplaced; /* pixels without a wavelength (NaN, 0, negative), which are left out */
     clv_medium medium;
     double barycentric; /* km/s to be added to velocities, from the header; NaN: not told */
     double ra, dec;     /* degrees; NaN: not told */
@@ -65,9 +66,15 @@ typedef struct clv_spectrum_columns {
     double angstrom;  /* in the unit of wavelengths; 0: not told */
     bool per_hertz;   /* flux is per Hz */
     int64_t bad_bits; /* of the mask */
+    bool marks_good;  /* the mask is 0 where a pixel is bad */
 } clv_spectrum_columns;
 clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *columns,
                                  clv_one_spectrum *out);
+/* Puts `part` before or behind `out` where their wavelengths do not overlap; else nothing happens. */
+clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
+                               clv_one_spectrum *out);
+/* Whether a unit of flux is per Hz. */
+bool clv_is_per_hertz(const char *unit);
 
 /* ---- the kinds; *found is false where the file is not of that kind ---- */
 clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out);

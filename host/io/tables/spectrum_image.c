@@ -12,33 +12,55 @@
 #include <string.h>
 #include <strings.h>
 
-enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3 };
+enum { IRAF_BANDS = 4, SPSPEC_ROWS = 3, LAMOST_ROWS = 5 };
 
 /* The wavelengths that a header describes. */
 typedef struct axis {
     double first, step, pixel; /* value at `pixel`, counted from 1 */
     bool log10, log_e;         /* of the value */
+    bool apogee;               /* the HDU behind has the errors, in an image of the same shape */
     double angstrom;
     clv_medium medium;
 } axis;
 
-static bool find_axis(const clv_fits_hdu *h, axis *a)
+/* What an axis is of, where that is no wavelength. */
+static bool is_other_quantity(const char *type)
+{
+    static const char *const others[] = { "FREQ", "ENER", "WAVN", "VRAD",
+                                          "VOPT", "ZOPT", "VELO", "BETA" };
+    for (size_t i = 0; i < CLV_LEN(others); ++i)
+        if (strncasecmp(type, others[i], 4) == 0) return true;
+    return false;
+}
+
+/* Whether the header describes wavelengths; CLV_E_FORMAT where it describes something else. */
+static clv_status find_axis(const char *path, const clv_fits_hdu *h, axis *a, bool *found)
 {
     char text[72];
     double flag = 0;
     *a = (axis){ .pixel = 1, .angstrom = 1 };
+    *found = true;
     if (clv_fits_hdu_number(h, "COEFF0", &a->first) && clv_fits_hdu_number(h, "COEFF1", &a->step)) {
         a->log10 = true, a->medium = CLV_MEDIUM_VACUUM;
-        return true;
+        return CLV_OK;
     }
-    if (!clv_fits_hdu_number(h, "CRVAL1", &a->first)) return false;
+    *found = false;
+    if (!clv_fits_hdu_number(h, "CRVAL1", &a->first)) return CLV_OK;
     if (!clv_fits_hdu_number(h, "CDELT1", &a->step) && !clv_fits_hdu_number(h, "CD1_1", &a->step))
-        return false;
+        return CLV_OK;
     double matrix; /* CD1_1 counts where both are there, as in IRAF */
     if (clv_fits_hdu_number(h, "CD1_1", &matrix) && matrix != 0) a->step = matrix;
     (void)clv_fits_hdu_number(h, "CRPIX1", &a->pixel);
     if (clv_fits_hdu_number(h, "DC-FLAG", &flag)) a->log10 = flag == 1;
     if (clv_fits_hdu_text(h, "CTYPE1", text, sizeof text)) {
+        if (strncasecmp(text, "RA--", 4) == 0 || strncasecmp(text, "DEC-", 4) == 0) return CLV_OK;
+        if (is_other_quantity(text) || clv_ends_with(text, "-TAB"))
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: its pixels stand along \"%s\" (CTYPE1), expected wavelengths; make "
+                "a table with columns WAVELENGTH, FLUX and ERROR",
+                path, text);
+        a->apogee = strcasecmp(text, "LOG-LINEAR") == 0;
         if (strncasecmp(text, "AWAV", 4) == 0) a->medium = CLV_MEDIUM_AIR;
         if (strncasecmp(text, "WAVE", 4) == 0 && text[4] != 'L') a->medium = CLV_MEDIUM_VACUUM;
         if (strncasecmp(text, "WAVE-LOG", 8) == 0 || strncasecmp(text, "AWAV-LOG", 8) == 0)
@@ -47,14 +69,20 @@ static bool find_axis(const clv_fits_hdu *h, axis *a)
             a->log10 = true;
     }
     if (clv_fits_hdu_text(h, "CUNIT1", text, sizeof text)) {
-        const double unit = clv_angstrom_in(text);
-        if (unit > 0) a->angstrom = unit;
+        a->angstrom = *text ? clv_angstrom_in(text) : 1;
+        if (a->angstrom == 0)
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the unit of its wavelengths (CUNIT1) is \"%s\", expected Angstrom, "
+                "nm, um or m",
+                path, text);
     }
     /* a logarithm without a word: 3.0 to 4.6 are 1000 to 40000 Angstrom */
     if (!a->log10 && !a->log_e && a->angstrom == 1 && a->first > 2.5 && a->first < 5 &&
         fabs(a->step) < 0.01)
         a->log10 = true;
-    return a->step != 0 && isfinite(a->step) && isfinite(a->first);
+    *found = a->step != 0 && isfinite(a->step) && isfinite(a->first);
+    return CLV_OK;
 }
 
 static double wavelength_at(const axis *a, size_t k)
@@ -65,17 +93,32 @@ static double wavelength_at(const axis *a, size_t k)
     return a->log10 ? pow(10, value) : value * a->angstrom;
 }
 
-/* Images of the same length beside the flux. */
-static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux,
-                              clv_file_array beside[CLV_ROLES], clv_spectrum_columns *c)
+/* Whether a row has the axis' wavelengths, in float32. */
+static bool has_wavelengths(const axis *a, const double *row, size_t n)
+{
+    for (size_t k = 0; k < n; k += CLV_MAX(n - 1, (size_t)1)) {
+        const double w = wavelength_at(a, k);
+        if (!(fabs(row[k] - w) < 1e-4 * w)) return false;
+    }
+    return true;
+}
+
+/* Images of the same length beside the flux; `least` is the first role that is wanted. */
+static clv_status read_beside(const char *path, const clv_fits_hdus *hdus, size_t flux, bool apogee,
+                              clv_spectrum_role least, clv_file_array beside[CLV_ROLES],
+                              clv_spectrum_columns *c)
 {
     for (size_t i = 0; i < hdus->count; ++i) {
         const clv_fits_hdu *h = &hdus->item[i];
-        const clv_spectrum_role role = clv_spectrum_role_of(h->name);
-        if (i == flux || !h->has_image || role < CLV_ROLE_ERROR || c->value[role]) continue;
+        clv_spectrum_role role = clv_spectrum_role_of(h->name);
+        if (apogee && i == flux + 1 && !*h->name) role = CLV_ROLE_ERROR;
+        if (i == flux || !h->has_image || role < least || c->value[role]) continue;
         CLV_TRY(clv_fits_read(path, (int)i, &beside[role], NULL));
         CLV_TRY(clv_file_array_convert(&beside[role], path, CLV_F64));
-        if (clv_file_array_count(&beside[role]) != c->count) {
+        /* of several rows the first, as with the flux */
+        const clv_file_array *b = &beside[role];
+        if (!b->rank || b->shape[b->rank - 1] != c->count ||
+            (clv_file_array_count(b) != c->count && !apogee)) {
             clv_file_array_clear(&beside[role]);
             continue;
         }
@@ -95,7 +138,12 @@ static clv_status take_rows(const char *path, const clv_file_array *image, const
     size_t rows = 1;
     for (size_t i = 0; i + 1 < rank; ++i)
         rows *= image->shape[i];
-    if (rank == 2 && a->log10 && a->medium == CLV_MEDIUM_VACUUM && rows >= SPSPEC_ROWS) {
+    if (rows == LAMOST_ROWS && a->log10 && has_wavelengths(a, all + 2 * n, n)) {
+        c->value[CLV_ROLE_IVAR] = all + n; /* LAMOST: flux, 1 / variance, wavelength, two masks */
+        c->value[CLV_ROLE_MASK] = all + 3 * n;
+    } else if (a->apogee && rank == 2) {
+        /* the first is the mean of the visits behind it */
+    } else if (rank == 2 && a->log10 && a->medium == CLV_MEDIUM_VACUUM && rows >= SPSPEC_ROWS) {
         c->value[CLV_ROLE_ERROR] = all + 2 * n; /* spSpec-: flux, without continuum, error, mask */
         if (rows > SPSPEC_ROWS) c->value[CLV_ROLE_MASK] = all + 3 * n;
         c->bad_bits = clv_spectrum_mask_bits("and_mask");
@@ -115,12 +163,15 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
                            const axis *a, clv_one_spectrum *out)
 {
     clv_file_array image = { 0 }, beside[CLV_ROLES] = { { 0 } };
+    char unit[72] = "";
     clv_spectrum_columns c = { .angstrom = 1, .bad_bits = -1 };
+    (void)clv_fits_hdu_text(&hdus->item[number], "BUNIT", unit, sizeof unit);
+    c.per_hertz = clv_is_per_hertz(unit);
     clv_status status = clv_fits_read(path, (int)number, &image, NULL);
     if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
     if (!status && !image.rank) status = clv_fail(CLV_E_FORMAT, "%s: an image without axes", path);
     if (!status) status = take_rows(path, &image, a, &c);
-    if (!status) status = read_beside(path, hdus, number, beside, &c);
+    if (!status) status = read_beside(path, hdus, number, a->apogee, CLV_ROLE_ERROR, beside, &c);
     double *wave = status ? NULL : clv_alloc(CLV_MAX(c.count, (size_t)1), sizeof *wave);
     if (!status && !wave) status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     for (size_t k = 0; !status && k < c.count; ++k)
@@ -129,6 +180,44 @@ static clv_status read_one(const char *path, const clv_fits_hdus *hdus, size_t n
     if (!status) status = clv_spectrum_assemble(path, &c, out);
     out->kind = "FITS image", out->medium = a->medium;
     clv_free(wave);
+    clv_file_array_clear(&image);
+    for (size_t role = 0; role < CLV_ROLES; ++role)
+        clv_file_array_clear(&beside[role]);
+    return status;
+}
+
+/* The flux without wavelengths in its header, and an image with as many beside it. */
+static clv_status read_with_wavelengths(const char *path, const clv_fits_hdus *hdus,
+                                        clv_one_spectrum *out, bool *found)
+{
+    clv_file_array beside[CLV_ROLES] = { { 0 } };
+    char unit[72] = "";
+    size_t wave = hdus->count, flux = hdus->count;
+    for (size_t i = hdus->count; i-- > 0;) {
+        const clv_spectrum_role role = clv_spectrum_role_of(hdus->item[i].name);
+        if (!hdus->item[i].has_image) continue;
+        if (role == CLV_ROLE_WAVE || role == CLV_ROLE_LOG_WAVE) wave = i;
+        if (role == CLV_ROLE_FLUX || (i == 0 && flux == hdus->count)) flux = i;
+    }
+    if (wave == hdus->count || flux == hdus->count || flux == wave) return CLV_OK;
+    clv_file_array image = { 0 };
+    clv_spectrum_columns c = { .bad_bits = -1 };
+    if (clv_fits_hdu_text(&hdus->item[wave], "BUNIT", unit, sizeof unit))
+        c.angstrom = clv_angstrom_in(unit);
+    unit[0] = '\0';
+    (void)clv_fits_hdu_text(&hdus->item[flux], "BUNIT", unit, sizeof unit);
+    c.per_hertz = clv_is_per_hertz(unit);
+    clv_status status = clv_fits_read(path, (int)flux, &image, NULL);
+    if (!status) status = clv_file_array_convert(&image, path, CLV_F64);
+    c.count = status || !image.rank ? 0 : image.shape[image.rank - 1];
+    *found = !status && c.count && clv_file_array_count(&image) == c.count;
+    if (*found) {
+        c.value[CLV_ROLE_FLUX] = image.data;
+        status = read_beside(path, hdus, flux, false, CLV_ROLE_WAVE, beside, &c);
+        *found = c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE];
+    }
+    if (!status && *found) status = clv_spectrum_assemble(path, &c, out);
+    out->kind = "FITS images";
     clv_file_array_clear(&image);
     for (size_t role = 0; role < CLV_ROLES; ++role)
         clv_file_array_clear(&beside[role]);
@@ -151,9 +240,8 @@ clv_status clv_spectrum_read_image(const char *path, const clv_fits_hdus *hdus,
                             "dispersion for all "
                             "pixels, or a table with columns WAVELENGTH, FLUX and ERROR",
                             path);
-        if (!find_axis(h, &a)) continue;
-        *found = true;
-        return read_one(path, hdus, i, &a, out);
+        CLV_TRY(find_axis(path, h, &a, found));
+        if (*found) return read_one(path, hdus, i, &a, out);
     }
-    return CLV_OK;
+    return read_with_wavelengths(path, hdus, out, found);
 }

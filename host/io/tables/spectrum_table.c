@@ -66,42 +66,71 @@ static clv_status read_columns(const char *path, int number, const table *t,
     return CLV_OK;
 }
 
-clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
-                                   clv_one_spectrum *out, bool *found)
+/* The spectrum of table `number`; *found is false where it has none. */
+static clv_status read_one(const char *path, const clv_fits_hdu *hdu, int number,
+                           clv_one_spectrum *out, bool *found)
 {
     table t;
     *found = false;
-    for (size_t i = 0; i < hdus->count && !*found; ++i) {
-        const clv_fits_hdu *hdu = &hdus->item[i];
-        if (!hdu->is_table) continue;
-        find_columns(hdu, &t);
-        if (!*t.name[CLV_ROLE_FLUX] || (!*t.name[CLV_ROLE_WAVE] && !*t.name[CLV_ROLE_LOG_WAVE]))
-            continue;
-        clv_file_array cells[CLV_ROLES] = { { 0 } };
-        clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
-                                   .per_hertz = strstr(t.unit[CLV_ROLE_FLUX], "Jy") != NULL,
-                                   .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
-        clv_status status = CLV_OK;
-        if (*t.unit[CLV_ROLE_WAVE] && c.angstrom == 0)
-            status = clv_fail(CLV_E_FORMAT,
-                              "%s: the unit of column %s is \"%s\", expected Angstrom, nm, um or m",
-                              path, t.name[CLV_ROLE_WAVE], t.unit[CLV_ROLE_WAVE]);
-        if (!status) status = read_columns(path, (int)i, &t, cells, &c);
-        *found = !status && c.value[CLV_ROLE_FLUX] &&
-                 (c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE]);
-        if (*found) status = clv_spectrum_assemble(path, &c, out);
-        for (size_t role = 0; role < CLV_ROLES; ++role)
-            clv_file_array_clear(&cells[role]);
+    if (!hdu->is_table) return CLV_OK;
+    find_columns(hdu, &t);
+    const char *wave = t.name[CLV_ROLE_WAVE];
+    if (!*t.name[CLV_ROLE_FLUX] || (!*wave && !*t.name[CLV_ROLE_LOG_WAVE])) return CLV_OK;
+    clv_file_array cells[CLV_ROLES] = { { 0 } };
+    char model[24];
+    clv_spectrum_columns c = { .bad_bits = clv_spectrum_mask_bits(t.name[CLV_ROLE_MASK]),
+                               .per_hertz = clv_is_per_hertz(t.unit[CLV_ROLE_FLUX]),
+                               .angstrom = clv_angstrom_in(t.unit[CLV_ROLE_WAVE]) };
+    /* PypeIt's coadds mark the good pixels */
+    c.marks_good =
+        clv_fits_hdu_text(hdu, "DMODCLS", model, sizeof model) && strcmp(model, "OneSpec") == 0;
+    clv_status status = CLV_OK;
+    if (*t.unit[CLV_ROLE_WAVE] && c.angstrom == 0)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: the unit of column %s is \"%s\", expected Angstrom, nm, um or m",
+                          path, wave, t.unit[CLV_ROLE_WAVE]);
+    if (!status) status = read_columns(path, number, &t, cells, &c);
+    *found =
+        !status && c.value[CLV_ROLE_FLUX] && (c.value[CLV_ROLE_WAVE] || c.value[CLV_ROLE_LOG_WAVE]);
+    if (*found) status = clv_spectrum_assemble(path, &c, out);
+    for (size_t role = 0; role < CLV_ROLES; ++role)
+        clv_file_array_clear(&cells[role]);
+    CLV_TRY(status);
+    if (!*found) return CLV_OK;
+    out->kind = kind_of(hdu, &t);
+    if (strcmp(out->kind, "FITS table") != 0) out->medium = CLV_MEDIUM_VACUUM;
+    if (clv_contains_nocase(wave, "_air")) out->medium = CLV_MEDIUM_AIR;
+    clv_file_array helio = { 0 };
+    bool there = false;
+    CLV_TRY(clv_fits_read_cells(path, number, "VHELIO", &helio, &there));
+    if (there && helio.shape[0]) out->barycentric = ((double *)helio.data)[0];
+    clv_file_array_clear(&helio);
+    return CLV_OK;
+}
+
+/* COADD_B and COADD_R of LAMOST are two parts of a spectrum: the same name but for what is behind '_'. */
+static bool is_other_part(const char *name, const char *first)
+{
+    const char *end = strrchr(first, '_');
+    const size_t same = end ? (size_t)(end - first) + 1 : 0;
+    return same && strncmp(name, first, same) == 0 && strcmp(name, first) != 0;
+}
+
+clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
+                                   clv_one_spectrum *out, bool *found)
+{
+    size_t first = 0;
+    *found = false;
+    for (size_t i = 0; i < hdus->count && !*found; first = i++)
+        CLV_TRY(read_one(path, &hdus->item[i], (int)i, out, found));
+    for (size_t i = first + 1; *found && i < hdus->count; ++i) {
+        clv_one_spectrum part = { 0 };
+        bool more = false;
+        if (!is_other_part(hdus->item[i].name, hdus->item[first].name)) continue;
+        clv_status status = read_one(path, &hdus->item[i], (int)i, &part, &more);
+        if (!status && more) status = clv_spectrum_append(path, &part, out);
+        clv_one_spectrum_clear(&part);
         CLV_TRY(status);
-        out->kind = kind_of(hdu, &t);
-        const char *wave = t.name[CLV_ROLE_WAVE];
-        if (strcmp(out->kind, "FITS table") != 0) out->medium = CLV_MEDIUM_VACUUM;
-        if (clv_contains_nocase(wave, "_air")) out->medium = CLV_MEDIUM_AIR;
-        bool there = false;
-        clv_file_array helio = { 0 };
-        CLV_TRY(clv_fits_read_cells(path, (int)i, "VHELIO", &helio, &there));
-        if (there && helio.shape[0]) out->barycentric = ((double *)helio.data)[0];
-        clv_file_array_clear(&helio);
     }
     return CLV_OK;
 }

@@ -18,8 +18,9 @@ typedef struct reader {
     size_t capacity[MOST_COLUMNS], rows, columns;
     clv_spectrum_role role[MOST_COLUMNS]; /* by the line of names */
     int64_t bits;
-    double angstrom;
-    bool named;
+    double angstrom,
+        told; /* in the unit of wavelengths: by the line of names, or by lines before it; 0: not told */
+    bool named, per_hertz;
 } reader;
 
 static bool is_between(char c)
@@ -41,6 +42,33 @@ static bool next_word(const char **at, const char *end, char out[WORD])
     return n > 0;
 }
 
+/* ECSV tells a column in a line such as "# - {name: wave, unit: nm, datatype: float64}". */
+static void take_ecsv(reader *r, const char *at, const char *end)
+{
+    char word[WORD], name[WORD] = "", unit[WORD] = "";
+    while (next_word(&at, end, word)) {
+        char *to = strcmp(word, "{name:") == 0 || strcmp(word, "name:") == 0 ? name
+                   : strcmp(word, "unit:") == 0                              ? unit
+                                                                             : NULL;
+        if (!to || !next_word(&at, end, word)) continue;
+        clv_copy_string(to, WORD, word + (*word == '\''));
+        for (size_t n = strlen(to); n && strchr("'}", to[n - 1]); --n)
+            to[n - 1] = '\0';
+    }
+    const clv_spectrum_role role = clv_spectrum_role_of(name);
+    if (role == CLV_ROLE_WAVE) r->told = clv_angstrom_in(unit);
+    if (role == CLV_ROLE_FLUX) r->per_hertz = clv_is_per_hertz(unit);
+}
+
+/* A line of units behind that of names: that of the wavelengths. */
+static void take_units(reader *r, const char *at, const char *end)
+{
+    char word[WORD];
+    for (size_t n = 0; n < MOST_COLUMNS && next_word(&at, end, word); ++n)
+        if (r->role[n] == CLV_ROLE_WAVE && clv_angstrom_in(word) > 0)
+            r->angstrom = clv_angstrom_in(word);
+}
+
 /* A line of names, such as "# wave flux err" or "wavelength[nm],flux": those that are known. */
 static void take_names(reader *r, const char *at, const char *end)
 {
@@ -52,6 +80,8 @@ static void take_names(reader *r, const char *at, const char *end)
     int64_t bits = -1;
     while (at < end && (*at == '#' || *at == '%' || is_between(*at)))
         ++at;
+    if (end - at > 3 && strncmp(at, "- {", 3) == 0) take_ecsv(r, at, end);
+    const char *const first = at;
     while (n < MOST_COLUMNS && next_word(&at, end, word)) {
         char *open = strpbrk(word, "[("), *close;
         if (open && (close = strpbrk(open, "])"))) {
@@ -68,15 +98,27 @@ static void take_names(reader *r, const char *at, const char *end)
         if (role[n] == CLV_ROLE_WAVE && open) angstrom = clv_angstrom_in(open + 1);
         ++n;
     }
-    if (!wave || !flux) return;
+    if (!wave || !flux) {
+        if (r->named) take_units(r, first, end);
+        return;
+    }
     memcpy(r->role, role, sizeof role);
-    r->named = true, r->angstrom = angstrom, r->bits = bits;
+    r->named = true, r->angstrom = angstrom > 0 ? angstrom : r->told, r->bits = bits;
 }
 
 static double number_in(const char *word, bool *ok)
 {
     double value = NAN;
+    char other[WORD];
     *ok = clv_parse_double(word, &value);
+    if (*ok) return value;
+    clv_copy_string(other, sizeof other, word); /* Fortran's 1.0D-17 */
+    char *const power = strpbrk(other, "dD");
+    if (power && power > other) {
+        *power = 'e';
+        if ((*ok = clv_parse_double(other, &value))) return value;
+        value = NAN;
+    }
     if (!*ok && (strcmp(word, "nan") == 0 || strcmp(word, "NaN") == 0 || strcmp(word, "NAN") == 0 ||
                  strcmp(word, "inf") == 0 || strcmp(word, "-nan") == 0))
         *ok = true;
@@ -89,6 +131,7 @@ static clv_status take_line(reader *r, const char *at, size_t length, uint64_t l
     char word[WORD];
     double row[MOST_COLUMNS];
     size_t n = 0;
+    if (line == 1 && length >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0) at += 3, begin += 3;
     while (at < end && is_between(*at))
         ++at;
     if (at == end) return CLV_OK;
@@ -131,7 +174,9 @@ static clv_status assemble(const reader *r, clv_one_spectrum *out)
 {
     static const clv_spectrum_role usual[] = { CLV_ROLE_WAVE, CLV_ROLE_FLUX, CLV_ROLE_ERROR,
                                                CLV_ROLE_MASK };
-    clv_spectrum_columns c = { .count = r->rows, .angstrom = r->angstrom, .bad_bits = r->bits };
+    clv_spectrum_columns c = {
+        .count = r->rows, .angstrom = r->angstrom, .bad_bits = r->bits, .per_hertz = r->per_hertz
+    };
     if (!r->rows)
         return clv_fail(CLV_E_FORMAT,
                         "%s: neither FITS nor text with lines of numbers (wavelength, flux, and "
