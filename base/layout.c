@@ -26,6 +26,8 @@ static const struct {
 } sizes[] = {
     { SIZE_OF(clv_arg) },
     { SIZE_OF(clv_array_stats) },
+    { SIZE_OF(clv_asdi_companions) },
+    { SIZE_OF(clv_asdi_options) },
     { SIZE_OF(clv_blob_frames) },
     { SIZE_OF(clv_blob_options) },
     { SIZE_OF(clv_blob_summary) },

@@ -173,9 +173,9 @@ static void fill(double *values, size_t count)
         }
 }
 
-/* The annuli [first, last) only; the others take the values of their neighbours. */
+/* The annuli [first, last) only; the others take the values of their neighbours. `plain`: the scale alone. */
 static clv_status create(const float *noise, size_t height, size_t width, double cx, double cy,
-                         double fwhm, const bool *masked, double from, double to,
+                         double fwhm, const bool *masked, double from, double to, bool plain,
                          clv_calibration *out)
 {
     const double far = hypot(fmax(cx, (double)width - cx), fmax(cy, (double)height - cy));
@@ -198,13 +198,14 @@ static clv_status create(const float *noise, size_t height, size_t width, double
         for (size_t i = 0; i < c->count; ++i) {
             const bool wanted = i >= first && i < last;
             c->samples[i] = fmax(2 * PI * (double)i * c->step / fwhm, 3);
-            for (int k = 0; k < TABLE && wanted; ++k)
+            for (int k = 0; k < TABLE && wanted && !plain; ++k)
                 c->table[i * TABLE + (size_t)k] = as_normal(k / 16.0, c->samples[i]);
             c->scale[i] = wanted ? scatter(noise, c, &b, i, false, work) : NAN;
         }
         fill(c->scale, c->count);
         for (size_t i = 0; i < c->count; ++i)
-            c->after[i] = i >= first && i < last ? scatter(noise, c, &b, i, true, work) : NAN;
+            c->after[i] =
+                i >= first && i < last && !plain ? scatter(noise, c, &b, i, true, work) : NAN;
         fill(c->after, c->count);
     } else {
         clv_calibration_clear(c);
@@ -216,7 +217,22 @@ static clv_status create(const float *noise, size_t height, size_t width, double
 clv_status clv_calibration_create(const float *noise, size_t height, size_t width, double cx,
                                   double cy, double fwhm, const bool *masked, clv_calibration *out)
 {
-    return create(noise, height, width, cx, cy, fwhm, masked, 0, INFINITY, out);
+    return create(noise, height, width, cx, cy, fwhm, masked, 0, INFINITY, false, out);
+}
+
+clv_status clv_calibration_scatter(const float *noise, size_t height, size_t width, double cx,
+                                   double cy, double fwhm, const bool *masked, double *scatter,
+                                   size_t count)
+{
+    clv_calibration c;
+    CLV_TRY(create(noise, height, width, cx, cy, fwhm, masked, 0, INFINITY, true, &c));
+    for (size_t r = 0; r < count; ++r) {
+        const double at = fmin((double)r / c.step, (double)c.count - 1.001);
+        const size_t i = (size_t)at;
+        scatter[r] = c.scale[i] + (at - (double)i) * (c.scale[i + 1] - c.scale[i]);
+    }
+    clv_calibration_clear(&c);
+    return CLV_OK;
 }
 
 clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, double cx, double cy,
@@ -231,7 +247,7 @@ clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, d
         without[p] = masked[p] || hypot((double)(p % width) - x, (double)(p / width) - y) <= fwhm;
     clv_calibration c;
     const clv_status status =
-        create(snr, height, width, cx, cy, fwhm, without, r - fwhm, r + fwhm, &c);
+        create(snr, height, width, cx, cy, fwhm, without, r - fwhm, r + fwhm, false, &c);
     clv_free(without);
     if (status) return status;
     *value = clv_calibrated(&c, snr[place], x, y);

@@ -21,6 +21,10 @@ clv_status clv_calibration_create(const float *noise, size_t height, size_t widt
 clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, double cx, double cy,
                                 double fwhm, const bool *masked, size_t place, double *value);
 void clv_calibration_clear(clv_calibration *c);
+/* Scatter of the noise at the whole separations 0 to count - 1; NaN where the map has no value at all. */
+clv_status clv_calibration_scatter(const float *noise, size_t height, size_t width, double cx,
+                                   double cy, double fwhm, const bool *masked, double *scatter,
+                                   size_t count);
 double clv_calibrated(const clv_calibration *c, double snr, double x, double y);
 double clv_uncalibrated(const clv_calibration *c, double calibrated, double x, double y);
 

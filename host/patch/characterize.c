@@ -18,7 +18,7 @@ static const double tolerance = 0.03, ring_tolerance = 0.25; /* in errors of the
 /* Planets like a companion on a circle about the star, away from all companions; returns how many. Where the circle
  * is too short for LEAST_RING of them, it is the smallest that has room. */
 static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *found, size_t count,
-                        size_t which, clv_fit_planet *ring)
+                        size_t which, const double *spectrum, clv_fit_planet *ring)
 {
     const clv_companion *mine = &found[which];
     const double cx = f->plan->centre_x, cy = f->plan->centre_y,
@@ -36,7 +36,10 @@ static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *foun
         bool free_of = true;
         for (size_t k = 0; k < count; ++k)
             free_of = free_of && hypot(t.x - found[k].x, t.y - found[k].y) > fwhm;
-        if (free_of) ring[n++] = (clv_fit_planet){ .at = t, .reach = mine->x_err > 0 ? fwhm : 0 };
+        if (free_of)
+            ring[n++] = (clv_fit_planet){ .at = t,
+                                          .reach = mine->x_err > 0 ? fwhm : 0,
+                                          .spectrum = spectrum };
     }
     return n;
 }
@@ -80,7 +83,8 @@ static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion 
     }
 }
 
-static clv_status ring_errors(const clv_fit *f, double fwhm, clv_companion *found, size_t count)
+clv_status clv_measure_rings(const clv_fit *f, double fwhm, clv_companion *found, size_t count,
+                             const double *spectra)
 {
     clv_fit_planet *ring = clv_alloc(count * RING + 1, sizeof *ring);
     size_t *in_ring = clv_alloc(count + 1, sizeof *in_ring), total = 0;
@@ -90,7 +94,9 @@ static clv_status ring_errors(const clv_fit *f, double fwhm, clv_companion *foun
         goto cleanup;
     }
     for (size_t k = 0; k < count; ++k) {
-        in_ring[k] = found[k].flux > 0 ? make_ring(f, fwhm, found, count, k, ring + total) : 0;
+        const double *spectrum = spectra ? spectra + k * f->channel_count : NULL;
+        in_ring[k] =
+            found[k].flux > 0 ? make_ring(f, fwhm, found, count, k, spectrum, ring + total) : 0;
         total += in_ring[k];
     }
     status = clv_fit_run(f, ring, total, RING_ROUNDS, 0, ring_tolerance);
@@ -143,14 +149,15 @@ clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options
     return status;
 }
 
-static clv_status measure(const clv_fit *f, double fwhm, bool keep_places, clv_companion *found,
-                          size_t count)
+clv_status clv_measure_fit(const clv_fit *f, double fwhm, bool keep_places, clv_companion *found,
+                           size_t count, const double *spectra)
 {
     clv_fit_planet *planets = clv_zalloc(count + 1, sizeof *planets);
     if (!planets) return clv_fail(CLV_E_MEMORY, "paco: no memory for trials");
     for (size_t k = 0; k < count; ++k) {
         planets[k].at = (clv_trial){ .x = found[k].x, .y = found[k].y };
         planets[k].reach = keep_places ? 0 : 1.5 * fwhm;
+        planets[k].spectrum = spectra ? spectra + k * f->channel_count : NULL;
     }
     const clv_status status = clv_fit_run(f, planets, count, MOST_ROUNDS, WARM, tolerance);
     for (size_t k = 0; k < count && !status; ++k) {
@@ -191,7 +198,7 @@ clv_status clv_measure(clv_context *context, const clv_paco_input *input,
     clv_fit f;
     clv_paco_plan *plan;
     CLV_TRY(open_fit(context, input, options, report, &plan, &f));
-    const clv_status status = measure(&f, fwhm_px, keep_places, companions, count);
+    const clv_status status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
     clv_paco_plan_free(plan);
     return status;
 }
@@ -204,7 +211,7 @@ clv_status clv_measure_errors(clv_context *context, const clv_paco_input *input,
     clv_paco_plan *plan;
     if (!count) return CLV_OK;
     CLV_TRY(open_fit(context, input, options, report, &plan, &f));
-    const clv_status status = ring_errors(&f, fwhm_px, companions, count);
+    const clv_status status = clv_measure_rings(&f, fwhm_px, companions, count, NULL);
     clv_paco_plan_free(plan);
     return status;
 }

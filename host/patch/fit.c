@@ -118,8 +118,11 @@ static void apply(clv_fit_planet *p, double *move, bool place)
     double flux = p->at.flux + move[0] * p->unit[0];
     if (!place && p->step[0] > 0) p->low = p->at.flux;
     if (!place && p->step[0] < 0) p->high = p->at.flux;
-    if (!(flux > p->low && flux < p->high))
-        flux = isfinite(p->high) ? 0.5 * (p->low + p->high) : fmax(flux, p->low);
+    if (!(flux > p->low && flux < p->high)) {
+        flux =
+            isfinite(p->high) && isfinite(p->low) ? 0.5 * (p->low + p->high) : fmax(flux, p->low);
+        if (!(flux < p->high)) flux = p->at.flux + p->step[0] * p->unit[0];
+    }
     move[0] = (flux - p->at.flux) / p->unit[0];
     move[1] = place ? dx / p->unit[1] : 0, move[2] = place ? dy / p->unit[2] : 0;
     p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
@@ -137,7 +140,7 @@ static double largest(const clv_fit_planet *p, const double *move)
 
 /* One round's result; true when the planet is where it belongs. The plain step may be much shorter than the way that
  * is left; the quickened one tells. */
-static bool advance(clv_fit_planet *p, bool place, double tolerance)
+static bool advance(clv_fit_planet *p, bool place, bool negative, double tolerance)
 {
     double before[3], move[3];
     memcpy(before, p->step, sizeof before);
@@ -149,7 +152,7 @@ static bool advance(clv_fit_planet *p, bool place, double tolerance)
         }
         ++p->known;
     }
-    if (p->at.flux <= 0 && p->step[0] <= 0) return true;
+    if (!negative && p->at.flux <= 0 && p->step[0] <= 0) return true;
     const bool whole = quicken(p, place, move);
     if (whole && largest(p, move) < tolerance && largest(p, p->step) < tolerance &&
         (p->known || largest(p, p->step) < 0.2 * tolerance))
@@ -157,6 +160,42 @@ static bool advance(clv_fit_planet *p, bool place, double tolerance)
     memcpy(p->last, move, sizeof move);
     apply(p, p->last, place);
     return false;
+}
+
+/* The sums over all channels: in channel l the image is that of a planet of flux 1 times the spectrum e_l, so that its
+ * part of A counts e_l^2 times, and that of c e_l times. */
+static clv_status run_trials(const clv_fit *fit, const clv_fit_planet *planets, const size_t *who,
+                             clv_trial *trials, size_t count)
+{
+    if (!fit->channels)
+        return clv_trials_run(fit->context, fit->plan, trials, count, fit->progress, fit->user,
+                              fit->report);
+    clv_trial *one = clv_alloc(count + 1, sizeof *one);
+    clv_status status =
+        one ? CLV_OK : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu planets", count);
+    for (size_t i = 0; i < count && !status; ++i) {
+        memset(trials[i].A, 0, sizeof trials[i].A), memset(trials[i].c, 0, sizeof trials[i].c);
+        trials[i].a = trials[i].b = 0;
+    }
+    for (size_t l = 0; l < fit->channel_count && !status; ++l) {
+        for (size_t i = 0; i < count; ++i) {
+            const double e = planets[who[i]].spectrum ? planets[who[i]].spectrum[l] : 1;
+            one[i] = trials[i];
+            one[i].flux *= e, one[i].injected *= e;
+        }
+        status = clv_trials_run(fit->context, fit->channels[l], one, count, fit->progress,
+                                fit->user, fit->report);
+        for (size_t i = 0; i < count && !status; ++i) {
+            const double e = planets[who[i]].spectrum ? planets[who[i]].spectrum[l] : 1;
+            for (int k = 0; k < 9; ++k)
+                trials[i].A[k] += e * e * one[i].A[k];
+            for (int k = 0; k < 3; ++k)
+                trials[i].c[k] += e * one[i].c[k];
+            trials[i].a += e * e * one[i].a, trials[i].b += e * one[i].b;
+        }
+    }
+    clv_free(one);
+    return status;
 }
 
 clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count, size_t rounds,
@@ -169,7 +208,7 @@ clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count
     for (size_t k = 0; k < count; ++k) {
         clv_fit_planet *p = &planets[k];
         p->start_x = p->at.x, p->start_y = p->at.y, p->known = 0, p->settled = false;
-        p->low = 0, p->high = INFINITY;
+        p->low = fit->negative ? -INFINITY : 0, p->high = INFINITY;
         memset(p->last, 0, sizeof p->last);
     }
     for (size_t round = 0; round < rounds + warm && !status; ++round) {
@@ -184,12 +223,11 @@ clv_status clv_fit_run(const clv_fit *fit, clv_fit_planet *planets, size_t count
             if (!p->settled) trials[n] = p->at, who[n++] = k;
         }
         if (!n && round >= warm) break;
-        status = clv_trials_run(fit->context, fit->plan, trials, n, fit->progress, fit->user,
-                                fit->report);
+        status = run_trials(fit, planets, who, trials, n);
         for (size_t i = 0; i < n && !status; ++i) {
             clv_fit_planet *p = &planets[who[i]];
             p->at = trials[i];
-            p->settled = advance(p, p->reach > 0 && round >= warm, tolerance);
+            p->settled = advance(p, p->reach > 0 && round >= warm, fit->negative, tolerance);
         }
     }
     clv_free(trials), clv_free(who);

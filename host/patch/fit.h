@@ -8,7 +8,9 @@
 /* A planet that is fitted; `at` begins with what is known and ends with the solution. */
 typedef struct clv_fit_planet {
     clv_trial at;
-    double reach;                    /* how far it may move, in pixels; 0: its place is known */
+    double reach; /* how far it may move, in pixels; 0: its place is known */
+    const double
+        *spectrum; /* [channel_count] its flux in a channel, times at.flux; NULL: 1 in all */
     double flux_err, x_err, y_err;   /* out: of the likelihood; NaN where there are none */
     double start_x, start_y;         /* of the fit itself, as all that follows */
     double unit[3];                  /* of the following: the errors when the fit began */
@@ -21,7 +23,10 @@ typedef struct clv_fit_planet {
 
 typedef struct clv_fit {
     clv_context *context;
-    const clv_paco_plan *plan;
+    const clv_paco_plan *plan;            /* geometry, and the data of one channel */
+    const clv_paco_plan *const *channels; /* the data of several; NULL: only one */
+    size_t channel_count;
+    bool negative; /* fluxes below 0 are solutions, too */
     clv_progress *progress;
     void *user;
     clv_report *report;

@@ -3,6 +3,7 @@
 #include "host/patch/calibrate.h"
 #include "host/patch/measure.h"
 #include "host/patch/paco_plan.h"
+#include "host/patch/peaks.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -45,62 +46,6 @@ static clv_status map_of_rest(state *s)
                               s->places, s->count, s->snr_now);
 }
 
-/* Within one FWHM of what was found. */
-static bool known(const state *s, size_t p)
-{
-    for (size_t k = 0; k < s->count; ++k)
-        if (hypot((double)(p % s->in.width) - s->places[2 * k],
-                  (double)(p / s->in.width) - s->places[2 * k + 1]) <= s->fwhm)
-            return true;
-    return false;
-}
-
-/* Not lower than its eight neighbours. */
-static bool is_peak(const state *s, size_t p)
-{
-    const size_t width = s->in.width, height = s->in.height, x = p % width, y = p / width;
-    for (size_t v = y ? y - 1 : 0; v <= y + 1 && v < height; ++v)
-        for (size_t u = x ? x - 1 : 0; u <= x + 1 && u < width; ++u)
-            if (s->snr_now[v * width + u] > s->snr_now[p]) return false;
-    return true;
-}
-
-/* What a peak may be worth at most when it is no part of the noise any more: it holds the share z^2 F / (2 pi r) of the
- * variance in its annulus, if it is as wide as the PSF. */
-static double at_most(const state *s, size_t p)
-{
-    const double z = s->snr_now[p],
-                 r = hypot((double)(p % s->in.width) - s->cx, (double)(p / s->in.width) - s->cy);
-    const double share = z * z * s->fwhm / (2 * 3.14159265358979323846 * fmax(r, 0.5 * s->fwhm));
-    return 1.1 * z / sqrt(fmax(1 - share, 0.04));
-}
-
-/* The peak that is worth most, each by the noise without itself, and not known yet; `any`: above the threshold. */
-static clv_status best_peak(const state *s, double threshold, size_t *best, double *value,
-                            bool *any)
-{
-    const size_t plane = s->in.height * s->in.width;
-    bool *masked = NULL;
-    clv_status status = CLV_OK;
-    *any = false, *value = threshold;
-    for (size_t p = 0; p < plane && !status; ++p) {
-        if (!(s->snr_now[p] > 0) || !(at_most(s, p) > *value) || !is_peak(s, p) || known(s, p))
-            continue;
-        if (!masked) {
-            masked = clv_alloc(plane, sizeof *masked);
-            if (!masked) return clv_fail(CLV_E_MEMORY, "search: no memory for a mask");
-            for (size_t q = 0; q < plane; ++q)
-                masked[q] = known(s, q);
-        }
-        double alone;
-        status = clv_calibrated_alone(s->snr, s->in.height, s->in.width, s->cx, s->cy, s->fwhm,
-                                      masked, p, &alone);
-        if (!status && alone > *value) *value = alone, *best = p, *any = true;
-    }
-    clv_free(masked);
-    return status;
-}
-
 /* Measures companion k in the cube without the others. `rest` lacks all afterwards. */
 static clv_status measure_one(state *s, size_t k)
 {
@@ -127,17 +72,6 @@ static clv_status measure_one(state *s, size_t k)
     return c->flux > 0 ? clv_paco_subtract(&s->in, s->options, c, 1, s->rest) : CLV_OK;
 }
 
-/* Probability that noise alone has a peak above `snr` somewhere in a map of `pixels`. Neighbours of a smooth map are
- * alike, but its peaks may lie anywhere: on average A 4 ln 2 / F^2 (2 pi)^-3/2 z exp(-z^2 / 2) of them exceed z in an
- * area A, where noise looks like the PSF with itself correlated (Adler 1981, the geometry of random fields). */
-static double false_alarm(double snr, double pixels, double fwhm)
-{
-    const double z = fmax(snr, 1); /* the formula is for high peaks */
-    const double peaks = pixels / (fwhm * fwhm) * 4 * log(2) /
-                         pow(2 * 3.14159265358979323846, 1.5) * z * exp(-0.5 * z * z);
-    return -expm1(-peaks);
-}
-
 static int by_snr(const void *a, const void *b)
 {
     const clv_companion *x = a, *y = b;
@@ -152,13 +86,22 @@ static clv_status search(state *s, double threshold)
     while (s->count < MOST_FOUND) {
         double snr;
         bool any;
-        CLV_TRY(best_peak(s, threshold, &best, &snr, &any));
+        const clv_peaks peaks = { .height = s->in.height,
+                                  .width = s->in.width,
+                                  .cx = s->cx,
+                                  .cy = s->cy,
+                                  .fwhm = s->fwhm,
+                                  .raw = s->snr,
+                                  .calibrated = s->snr_now,
+                                  .places = s->places,
+                                  .count = s->count };
+        CLV_TRY(clv_peaks_best(&peaks, threshold, &best, &snr, &any));
         if (!any) break;
         clv_companion *c = &s->found[s->count];
         *c = (clv_companion){ .x = (double)(best % s->in.width),
                               .y = (double)(best / s->in.width),
                               .snr = snr,
-                              .false_alarm = false_alarm(snr, (double)valid, s->fwhm) };
+                              .false_alarm = clv_false_alarm(snr, (double)valid, s->fwhm) };
         CLV_TRY(measure_one(s, s->count));
         ++s->count;
         /* a neighbour that was not known before may have spoilt the others */

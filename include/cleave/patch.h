@@ -205,6 +205,63 @@ CLV_API clv_status clv_paco_search(clv_context *context, const clv_paco_input *i
                                    float *rest, clv_companion **companions, size_t *count,
                                    clv_report *report);
 
+/** What clv_paco_asdi looks for. */
+typedef struct clv_asdi_options {
+    size_t size;      /**< sizeof(clv_asdi_options) */
+    double fwhm_px;   /**< of the PSF, above 0 */
+    double threshold; /**< S/N of the faintest companion; infinity: maps only */
+    const double
+        *spectra; /**< [spectrum_count,channels] fluxes from 0 of the spectra that a companion
+                                may have, in units of each channel's PSF; only their shape matters */
+    size_t spectrum_count; /**< 64 at most; 0: one, the same flux in all channels */
+} clv_asdi_options;
+
+/** Companions with their spectra, highest S/N first. Free with clv_asdi_companions_clear. */
+typedef struct clv_asdi_companions {
+    size_t count, channels;
+    clv_companion *companions; /**< [count]; flux: the mean of all channels */
+    size_t *spectrum;          /**< [count] which of the spectra suits best */
+    double *fluxes; /**< [count,channels,2] flux and its error in each channel; may be below 0 */
+} clv_asdi_companions;
+
+/**
+ * Searches a sequence of several wavelengths as a whole (PACO ASDI: Flasseur et al. 2020, A&A 637, A9).
+ *
+ * Every channel has maps a_l, b_l by its own statistics. With s_l = b_l / sqrt(a_l), the spectrum g of a companion and
+ * u_l = g_l sqrt(a_l), the S/N of all is
+ *
+ *   u' R^-1 s / sqrt(u' R^-1 u)
+ *
+ * with R the noise of s: speckles make channels alike, so that their correlation is estimated over the positions of
+ * zones around the star (shrunk like the covariance of a patch, companions left out), and so is the relative scatter of
+ * every channel by separation. Where channels are independent this is sum g b / sqrt(sum g^2 a). Of several spectra the
+ * best one counts, and its S/N is lowered to that of a single trial that is as rare (importance sampling over their
+ * correlated maps).
+ *
+ * Companions are found, measured and taken out as by clv_paco_search. A companion has one place in all channels, found
+ * with all of them together, and a flux in each, measured as by clv_paco_characterize.
+ *
+ * @param channels  [count] one input for each wavelength: its own cube and PSF, the same frames, sizes and angles. The
+ *                  frames are not scaled with wavelength: a planet is on the same place in all channels.
+ * @param options   as for clv_paco.
+ * @param a, b      out, [count,height,width], as clv_paco.
+ * @param snr       out, [height,width], calibrated (clv_paco_calibrate) by the noise without companions; NaN where a
+ *                  channel has no value.
+ * @param snr_raw   out, may be NULL: the formula above with the best spectrum, neither calibrated nor lowered.
+ * @param rest      out, may be NULL: [count,frames,height,width] without the companions.
+ * @param found     out.
+ * @return as clv_paco_search; CLV_E_SHAPE (channels of different sizes); CLV_E_ARGUMENT (a spectrum that is negative,
+ *         not finite or zero).
+ *
+ * Accuracy: 4 to 39 independent channels of equal noise and flux reach at least 0.95 sqrt(count) times the S/N of one.
+ * Threads:  any; one job at a time per context.
+ */
+CLV_API clv_status clv_paco_asdi(clv_context *context, const clv_paco_input *channels, size_t count,
+                                 const clv_paco_options *options, const clv_asdi_options *wanted,
+                                 double *a, double *b, float *snr, float *snr_raw, float *rest,
+                                 clv_asdi_companions *found, clv_report *report);
+CLV_API void clv_asdi_companions_clear(clv_asdi_companions *found); /**< accepts NULL */
+
 /** Which planets clv_paco_contrast hides. All-zero means default. */
 typedef struct clv_contrast_options {
     size_t size; /**< sizeof(clv_contrast_options) */

@@ -36,6 +36,7 @@ from ._link import link
 from ._map import map_items as map
 from ._matmul import matmul
 from ._offload import Plan, explain, last_plan, offload
+from ._asdi import AsdiResult, asdi
 from ._companions import (CompanionResult, calibrate_snr, characterize, companions, frame_quality,
                          inject, mend, psf_recentre, star_position)
 from ._contrast import ContrastResult, contrast
@@ -49,13 +50,13 @@ from .log import log_to
 from .version import __version__
 
 __all__ = [
-    "Array", "ArrayStats", "BlobStream", "COUNT", "Class", "Classifier",
+    "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
     "CompanionResult", "Context", "ContrastResult", "Device",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
-    "array", "array_stats", "blobs", "calibrate_snr", "characterize",
+    "array", "array_stats", "asdi", "blobs", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "gaussian_2d", "has",
     "inject",

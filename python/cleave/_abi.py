@@ -103,6 +103,12 @@ Star = _struct("clv_star", [
     ("x", double), ("y", double), ("asymmetry", double), ("found", boolean)], "patch.h")
 PacoFrame = _struct("clv_paco_frame", [
     ("scale", double), ("missing", double), ("rejected", boolean)], "patch.h")
+AsdiOptions = _struct("clv_asdi_options", [
+    ("size", size_t), ("fwhm_px", double), ("threshold", double), ("spectra", void_p),
+    ("spectrum_count", size_t)], "patch.h")
+AsdiCompanions = _struct("clv_asdi_companions", [
+    ("count", size_t), ("channels", size_t), ("companions", void_p), ("spectrum", void_p),
+    ("fluxes", void_p)], "patch.h")
 ContrastOptions = _struct("clv_contrast_options", [
     ("size", size_t), ("snr", double), ("injections", size_t), ("raw", boolean), ("known_xy", void_p),
     ("known_count", size_t)], "patch.h")
@@ -323,6 +329,10 @@ FUNCTIONS = {
     "clv_paco_search": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
                                  double, void_p, void_p, void_p, void_p, _OUT, c.POINTER(size_t),
                                  void_p]),
+    "clv_paco_asdi": (status, [void_p, c.POINTER(PacoInput), size_t, c.POINTER(PacoOptions),
+                               c.POINTER(AsdiOptions), void_p, void_p, void_p, void_p, void_p,
+                               c.POINTER(AsdiCompanions), void_p]),
+    "clv_asdi_companions_clear": (None, [c.POINTER(AsdiCompanions)]),
     "clv_paco_contrast": (status, [void_p, c.POINTER(PacoInput), c.POINTER(PacoOptions), double,
                                    c.POINTER(ContrastOptions), void_p, size_t, void_p, void_p]),
     "clv_paco_star": (status, [c.POINTER(PacoInput), double, c.POINTER(Star)]),

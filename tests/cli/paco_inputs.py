@@ -272,6 +272,69 @@ class Reads(PacoCase):
             self.assertTrue(file.readline().startswith("channel,x,y,"))
 
 
+class Together(PacoCase):
+    """--wavelengths: the channels of a cube as one."""
+
+    def setUp(self):
+        super().setUp()
+        self.both = self.npy("both.npy", (3, *self.sequence.shape),
+                             self.sequence.cube + self.sequence.cube[::-1] + kit.Sequence(seed=9).cube)
+
+    def together(self, *options, code=0):
+        return self.run_paco(self.both, self.angles, self.psf, "--center", "middle", "--reject-frames", "none",
+                             "--radius", "4", *options, as_it_is=False, code=code)
+
+    def table(self, name):
+        with open(self.path(f"out/{name}"), encoding="ascii") as file:
+            return list(csv.DictReader(file))
+
+    def test_maps_and_spectra(self):
+        bright = self.text("bright.txt", "1\n2\n3\n")
+        result = self.together("--wavelengths", "950,1250,1600", "--spectrum", "flat", "--spectrum", "1500K",
+                               "--spectrum", bright, "--star-temperature", "6000", "--threshold", "1.5", "--star-flux",
+                               "1e4")
+        self.assertIn("nanometres", result.stderr)
+        self.assertIn("3 channels, searched together", result.stdout)
+        self.assertEqual(kit.npy_read(self.path("out/snr.npy")).shape, (21, 24))
+        self.assertEqual(kit.npy_read(self.path("out/snr_raw.npy")).shape, (21, 24))
+        self.assertEqual(kit.npy_read(self.path("out/a.npy")).shape, (3, 21, 24))
+        found, spectra = self.table("detections.csv"), self.table("spectra.csv")
+        self.assertGreater(len(found), 0)
+        self.assertNotIn("channel", found[0])
+        self.assertLessEqual({row["spectrum"] for row in found}, {"flat", "1500K", bright})
+        self.assertEqual(len(spectra), 3 * len(found))
+        for i, row in enumerate(spectra):
+            self.assertEqual((int(row["companion"]), int(row["channel"])), divmod(i, 3))
+            self.assertAlmostEqual(float(row["wavelength_um"]), (0.95, 1.25, 1.6)[i % 3])
+            self.assertAlmostEqual(float(row["snr"]), float(row["flux"]) / float(row["flux_err"]), places=4)
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertLessEqual({"spectra.csv", "spectra.png"}, set(report["sha256"]))
+        self.assertEqual(report["operation"]["channels_searched"], "together")
+
+    def test_places_are_measured_in_every_channel(self):
+        self.together("--wavelengths", "0.95,1.25,1.6", "--at", "15,10", "--threshold", "99")
+        self.assertEqual([row["channel"] for row in self.table("at.csv")], ["0", "1", "2"])
+        self.assertEqual(self.table("detections.csv"), [])
+
+    def test_what_does_not_fit_is_refused(self):
+        few = self.text("few.txt", "1\n2\n")
+        below = self.text("below.txt", "1\n-2\n1\n")
+        for expected, *options in (
+                ("2 given, the cube has 3 channels", "--wavelengths", "0.9,1.1"),
+                ("wavelength 1 is -1", "--wavelengths", "0.9,-1,1"),
+                ("--wavelengths: .*missing", "--wavelengths", "missing"),
+                ("2 fluxes given, the cube has 3", "--wavelengths", "1,2,3", "--spectrum", few),
+                ("negative", "--wavelengths", "1,2,3", "--spectrum", below),
+                ("a temperature such as 1500K", "--wavelengths", "1,2,3", "--spectrum", "hot"),
+                ("positive", "--wavelengths", "1,2,3", "--star-temperature", "0"),
+                ("needs --wavelengths", "--spectrum", "flat"),
+                ("leave out --channel", "--wavelengths", "1,2,3", "--channel", "1"),
+                ("leave out --no-subtract", "--wavelengths", "1,2,3", "--no-subtract")):
+            with self.subTest(options=options):
+                self.assertRegex(self.together("-q", *options, code=2).stderr, expected)
+
+
 class Writes(PacoCase):
     """Names, cards, tables and pictures that scripts rely on."""
 

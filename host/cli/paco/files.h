@@ -15,6 +15,10 @@ typedef struct paco_args {
     bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;
     bool contrast;
     char *command_line;
+    const char *wavelengths; /* given: all channels are searched together */
+    cli_list spectra;
+    double star_temperature;
+    bool temperature_given;
     const char *contrast_radii;
     uint64_t contrast_injections;
     int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;
@@ -31,6 +35,9 @@ typedef struct paco_inputs {
     float *psf; /* [psf_count,psf_size,psf_size]: one, or one a channel */
     size_t psf_count, psf_size;
     double fwhm;
+    double *wavelengths; /* [channels] in micrometres; NULL without --wavelengths */
+    double *spectra;     /* [spectrum_count,channels] */
+    size_t spectrum_count;
     clv_fits_cards cards; /* of the cube, for the maps */
     /* paco_prepare: frames as they were read, of which `frames` are left */
     size_t frames_read;
@@ -48,6 +55,8 @@ typedef struct paco_maps {
     size_t channels;
     double *a, *b;                   /* [channels,height,width] */
     float *snr, *raw, *flux, *sigma; /* raw: S/N before calibration; NULL without */
+    bool together;                   /* snr and raw are one map [height,width] of all channels */
+    clv_asdi_companions companions;  /* then: what was found */
     clv_paco_counts counts;          /* of all channels */
     paco_found *detections;
     size_t detection_count, detection_capacity;
@@ -69,6 +78,21 @@ bool paco_parse_place(const char *text, double *x, double *y);
 /* Everything into args->output, report.json last. */
 int paco_write(const paco_args *args, const paco_inputs *inputs, const paco_maps *maps,
                clv_report *report, double started);
+
+/* ---- asdi.c ---- */
+
+/* -1, or the exit code after the message. */
+int paco_asdi_check(const paco_args *args);
+/* Wavelengths and spectra, when --wavelengths is given. */
+int paco_asdi_read(const paco_args *args, paco_inputs *inputs);
+/* "flat", "1500K" or the file of spectrum k. */
+const char *paco_spectrum_name(const paco_args *args, size_t k);
+/* Maps and detections of all channels together; `rest` may be NULL. */
+int paco_asdi_run(const paco_args *args, const paco_inputs *inputs, clv_context *context,
+                  const clv_paco_input *channels, const clv_paco_options *options, float *rest,
+                  paco_maps *maps, clv_report *report);
+/* spectra.csv and spectra.png. */
+clv_status paco_asdi_write(const paco_args *args, const paco_inputs *inputs, const paco_maps *maps);
 
 /* ---- contrast.c ---- */
 

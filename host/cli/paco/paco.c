@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 24 };
+enum { OWN_OPTIONS = 27 };
 
 static void make_table(paco_args *a, cli_option *table)
 {
@@ -52,6 +52,12 @@ static void make_table(paco_args *a, cli_option *table)
         { "true-north", CLI_DOUBLE, &a->true_north, "DEG", "added to position angles [0]" },
         { "star-flux", CLI_DOUBLE, &a->star_flux, "F",
           "the star's flux in the PSF's unit: magnitudes", &a->star_given },
+        { "wavelengths", CLI_TEXT, &a->wavelengths, "LIST|FILE",
+          "of the channels, in um, nm or m: search all together (ASDI)" },
+        { "spectrum", CLI_TEXTS, &a->spectra, "flat|TK|FILE",
+          "a companion's, tried in the search; may be repeated [flat]" },
+        { "star-temperature", CLI_DOUBLE, &a->star_temperature, "K",
+          "--spectrum TK is divided by a black body of K kelvin", &a->temperature_given },
         { "contrast", CLI_FLAG, &a->contrast, NULL,
           "which planets would be found: contrast.csv, .png and a map" },
         { "contrast-radii", CLI_TEXT, &a->contrast_radii, "PX,...",
@@ -120,7 +126,8 @@ static int check_args(paco_args *a)
     if (a->contrast && !(a->threshold > 0))
         return cli_error(&cli_paco, CLI_USAGE,
                          "--threshold: %g given, --contrast needs a positive number", a->threshold);
-    return paco_contrast_check(a);
+    const int code = paco_asdi_check(a);
+    return code >= 0 ? code : paco_contrast_check(a);
 }
 
 bool paco_parse_place(const char *text, double *x, double *y)
@@ -205,6 +212,26 @@ static int compute(const paco_args *a, const paco_inputs *in, clv_context *conte
     return CLI_OK;
 }
 
+/* All channels together: maps, companions, and with `rest` [channels,frames,height,width] what is left. */
+static int compute_together(const paco_args *a, const paco_inputs *in, clv_context *context,
+                            cli_bar *bar, float *rest, clv_report *report, paco_maps *maps)
+{
+    const clv_paco_options options = options_of(a, bar);
+    clv_paco_input *channels = clv_alloc(in->channels, sizeof *channels);
+    if (!channels)
+        return cli_error(&cli_paco, CLI_FAILED, "no memory for %zu channels", in->channels);
+    for (size_t c = 0; c < in->channels; ++c)
+        channels[c] = input_of(in, c);
+    int code = paco_asdi_run(a, in, context, channels, &options, rest, maps, report);
+    clv_free(channels);
+    if (code || maps->counts.valid) return code;
+    code = compute(a, in, context, bar, report, maps); /* for the reason */
+    if (!code && maps->counts.valid)
+        code = cli_error(&cli_paco, CLI_FAILED,
+                         "no position of the map has a value in all of %zu channels", in->channels);
+    return code;
+}
+
 /* Peaks of the map as it is. */
 static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps, size_t c)
 {
@@ -259,8 +286,11 @@ static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_cont
         }
         const double x = floor(at.x + 0.5), y = floor(at.y + 0.5);
         const bool inside = x >= 0 && y >= 0 && x < (double)in->width && y < (double)in->height;
-        at.snr =
-            inside ? (double)maps->snr[(c * in->height + (size_t)y) * in->width + (size_t)x] : NAN;
+        const size_t p = inside ? (c * in->height + (size_t)y) * in->width + (size_t)x : 0;
+        at.snr = !inside           ? NAN
+                 : !maps->together ? (double)maps->snr[p]
+                 : maps->a[p] > 0  ? maps->b[p] / sqrt(maps->a[p])
+                                   : NAN;
         at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this place alone */
         if (!clv_reserve(&maps->at, &maps->at_capacity, maps->at_count + 1, sizeof *maps->at))
             return clv_fail(CLV_E_MEMORY, "no memory for places");
@@ -314,6 +344,73 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
     return CLI_OK;
 }
 
+/* What --at and --contrast add to a search of all channels: each channel by itself, without the companions. */
+static int measure_together(const paco_args *a, const paco_inputs *in, clv_context *context,
+                            cli_bar *bar, float *rest, clv_report *report, paco_maps *maps)
+{
+    const size_t n = maps->companions.count, plane = in->height * in->width;
+    const clv_paco_options options = options_of(a, bar);
+    clv_companion *found = clv_alloc(n + 1, sizeof *found);
+    clv_status status = found ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for companions");
+    if (!status && a->contrast) status = paco_contrast_prepare(a, in, maps);
+    for (size_t c = 0; c < maps->channels && !status; ++c) {
+        clv_paco_input left = input_of(in, c);
+        left.cube = rest + c * in->frames * plane;
+        for (size_t k = 0; k < n; ++k) {
+            found[k] = maps->companions.companions[k];
+            found[k].flux = maps->companions.fluxes[2 * (k * maps->channels + c)];
+        }
+        if (a->at.items[0])
+            status = measure_at(a, in, context, &options, report, rest + c * in->frames * plane,
+                                maps, c, found, n);
+        if (!status && a->contrast)
+            status = paco_contrast_run(a, in, context, &left, &options, c, found, n, maps, report);
+    }
+    clv_free(found);
+    return cli_status(&cli_paco, status);
+}
+
+/* With --wavelengths: everything between reading and writing. */
+static int search_together(const paco_args *a, const paco_inputs *in, clv_context *context,
+                           clv_report *report, paco_maps *maps)
+{
+    cli_bar bar;
+    float *rest = NULL;
+    int code = CLI_OK;
+    if (a->at.items[0] || a->contrast) {
+        rest = clv_alloc(in->channels * in->frames, in->height * in->width * sizeof *rest);
+        if (!rest)
+            return cli_error(&cli_paco, CLI_FAILED, "no memory for %zu channels", in->channels);
+    }
+    cli_bar_start(&bar, &a->common, "rows");
+    code = compute_together(a, in, context, &bar, rest, report, maps);
+    cli_bar_end(&bar);
+    if (!code) code = paco_check_maps(maps);
+    if (!code && rest) {
+        cli_bar_start(&bar, &a->common, "places");
+        code = measure_together(a, in, context, &bar, rest, report, maps);
+        cli_bar_end(&bar);
+    }
+    clv_free(rest);
+    return code;
+}
+
+static int search_each(const paco_args *a, const paco_inputs *in, clv_context *context,
+                       clv_report *report, paco_maps *maps)
+{
+    cli_bar bar;
+    cli_bar_start(&bar, &a->common, "rows");
+    int code = compute(a, in, context, &bar, report, maps);
+    cli_bar_end(&bar);
+    if (!code) code = paco_check_maps(maps);
+    if (!code) {
+        cli_bar_start(&bar, &a->common, "places");
+        code = find(a, in, context, &bar, report, maps);
+        cli_bar_end(&bar);
+    }
+    return code;
+}
+
 static void show(FILE *out, const paco_args *a, const clv_companion *d)
 {
     if (a->no_subtract)
@@ -343,6 +440,7 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
         const clv_share share = clv_report_share(report, i);
         if (share.chunks) cli_say(out, "%s %s", shown++ ? "," : "", share.device);
     }
+    if (maps->together) cli_say(out, ", searched together");
     cli_say(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
             maps->detection_count == 1 ? "" : "s", a->threshold);
     for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
@@ -359,6 +457,8 @@ static int check_files(const paco_args *a, char **operands)
                                            { "contrast.fits", "contrast.npy" },
                                            { "contrast.csv", "contrast.csv" },
                                            { "contrast.png", "contrast.png" },
+                                           { "spectra.csv", "spectra.csv" },
+                                           { "spectra.png", "spectra.png" },
                                            { "frames.csv", "frames.csv" },
                                            { "frames.png", "frames.png" },
                                            { "at.csv", "at.csv" },
@@ -399,24 +499,14 @@ static int search(int argc, char **argv, char *line)
     clv_report *report = NULL;
     paco_inputs in = { 0 };
     paco_maps maps = { 0 };
-    cli_bar bar;
     const double started = clv_now();
     code = paco_read(&a, argv[1], argv[2], argv[3], &in);
     if (!code && (code = cli_common_context(&cli_paco, &a.common, &context)) < 0) code = CLI_OK;
     if (!code) code = cli_status(&cli_paco, clv_report_create(&report));
     if (!code) code = paco_prepare(&a, argv[1], &in);
     if (!code) code = paco_maps_create(&a, &in, &maps);
-    if (!code) {
-        cli_bar_start(&bar, &a.common, "rows");
-        code = compute(&a, &in, context, &bar, report, &maps);
-        cli_bar_end(&bar);
-    }
-    if (!code) code = paco_check_maps(&maps);
-    if (!code) {
-        cli_bar_start(&bar, &a.common, "places");
-        code = find(&a, &in, context, &bar, report, &maps);
-        cli_bar_end(&bar);
-    }
+    if (!code)
+        code = (maps.together ? search_together : search_each)(&a, &in, context, report, &maps);
     if (!code) code = paco_write(&a, &in, &maps, report, started);
     if (!code) code = cli_write_report(&cli_paco, &a.common, context, report);
     if (!code) summarize(&a, &in, &maps, report, clv_now() - started);

@@ -142,6 +142,18 @@ static void choose_radius(paco_args *a, const paco_inputs *in)
                 (unsigned long long)a->radius, in->fwhm);
 }
 
+/* Of all channels, which are searched together. */
+static clv_status mean_fwhm(paco_inputs *in)
+{
+    double sum = 0, one;
+    for (size_t k = 0; k < in->psf_count; ++k) {
+        CLV_TRY(clv_psf_fwhm(in->psf + k * in->psf_size * in->psf_size, in->psf_size, &one));
+        sum += one;
+    }
+    in->fwhm = sum / (double)in->psf_count;
+    return CLV_OK;
+}
+
 static int read_psf(paco_args *a, const char *path, paco_inputs *in)
 {
     clv_file_array psf = { 0 };
@@ -198,10 +210,16 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
         return cli_error(cli_running(), CLI_USAGE, "%s: %s; give --fwhm", path,
                          clv_error_message());
     if (a->fwhm > 0) in->fwhm = a->fwhm;
+    if (a->wavelengths && in->psf_count > 1 && !(a->fwhm > 0)) status = mean_fwhm(in);
     choose_radius(a, in);
-    for (size_t k = 0; k < in->psf_count && !status; ++k)
-        status = clv_psf_normalize(in->psf + k * pixels, in->psf_size, (clv_psf_norm)a->psf_norm,
-                                   in->fwhm);
+    for (size_t k = 0; k < in->psf_count && !status; ++k) {
+        double own = in->fwhm; /* of this channel */
+        if (in->psf_count > 1 && !(a->fwhm > 0))
+            status = clv_psf_fwhm(in->psf + k * pixels, in->psf_size, &own);
+        if (!status)
+            status = clv_psf_normalize(in->psf + k * pixels, in->psf_size,
+                                       (clv_psf_norm)a->psf_norm, own);
+    }
     return cli_input_status(cli_running(), status);
 }
 
@@ -259,6 +277,7 @@ int paco_read(paco_args *a, const char *cube, const char *angles, const char *ps
     if (!code) code = check_geometry(a, cube, in);
     if (!code) code = read_angles(angles, in);
     if (!code) code = read_psf(a, psf, in);
+    if (!code) code = paco_asdi_read(a, in);
     if (!code) warn_about_psf(psf, in->psf, in->psf_size);
     if (!code) tell_rotation(a, angles, in);
     return code;
@@ -267,7 +286,7 @@ int paco_read(paco_args *a, const char *cube, const char *angles, const char *ps
 void paco_inputs_clear(paco_inputs *in)
 {
     clv_free(in->cube), clv_free(in->angles), clv_free(in->psf), clv_free(in->quality);
-    clv_free(in->angles_read);
+    clv_free(in->angles_read), clv_free(in->wavelengths), clv_free(in->spectra);
     clv_fits_cards_clear(&in->cards);
     *in = (paco_inputs){ 0 };
 }

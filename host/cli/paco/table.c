@@ -50,24 +50,27 @@ static clv_status write_peaks(const paco_args *a, const paco_maps *m)
     return finish(a, "detections.csv", &csv);
 }
 
+/* `channels`: every row is of one channel. `spectra`: the name of the best one, of all channels together. */
 static clv_status write_companions(const paco_args *a, const paco_maps *m, const char *name,
-                                   const paco_found *found, size_t count)
+                                   const paco_found *found, size_t count, bool channels,
+                                   bool spectra)
 {
     static const char *const always[] = {
         "channel", "x",    "y",        "x_err",      "y_err", "separation_px", "position_angle_deg",
         "snr",     "flux", "flux_err", "false_alarm"
     };
-    const char *names[16];
+    const char *names[17];
     size_t n = 0;
-    for (size_t i = m->channels > 1 ? 0 : 1; i < CLV_LEN(always); ++i)
+    for (size_t i = channels ? 0 : 1; i < CLV_LEN(always); ++i)
         names[n++] = always[i];
     if (a->scale_given) names[n++] = "separation_mas", names[n++] = "separation_mas_err";
     if (a->star_given) names[n++] = "delta_mag", names[n++] = "delta_mag_err";
+    if (spectra) names[n++] = "spectrum";
     clv_csv csv = { 0 };
     clv_csv_begin(&csv, names, n);
     for (size_t i = 0; i < count; ++i) {
         const clv_companion *d = &found[i].companion;
-        if (m->channels > 1) clv_csv_int(&csv, (int64_t)found[i].channel);
+        if (channels) clv_csv_int(&csv, (int64_t)found[i].channel);
         clv_csv_number(&csv, d->x), clv_csv_number(&csv, d->y);
         clv_csv_number(&csv, d->x_err), clv_csv_number(&csv, d->y_err);
         clv_csv_number(&csv, d->separation_px);
@@ -85,6 +88,7 @@ static clv_status write_companions(const paco_args *a, const paco_maps *m, const
             clv_csv_number(&csv, -2.5 * log10(d->flux / a->star_flux));
             clv_csv_number(&csv, 2.5 / log(10) * d->flux_err / d->flux);
         }
+        if (spectra) clv_csv_string(&csv, paco_spectrum_name(a, m->companions.spectrum[i]));
         clv_csv_end_row(&csv);
     }
     return finish(a, name, &csv);
@@ -151,8 +155,11 @@ clv_status paco_write_tables(const paco_args *a, const paco_inputs *in, const pa
 {
     CLV_TRY(a->no_subtract
                 ? write_peaks(a, m)
-                : write_companions(a, m, "detections.csv", m->detections, m->detection_count));
-    if (m->at_count) CLV_TRY(write_companions(a, m, "at.csv", m->at, m->at_count));
+                : write_companions(a, m, "detections.csv", m->detections, m->detection_count,
+                                   m->channels > 1 && !m->together, m->together));
+    if (m->at_count)
+        CLV_TRY(write_companions(a, m, "at.csv", m->at, m->at_count, m->channels > 1, false));
+    if (m->together) CLV_TRY(paco_asdi_write(a, in, m));
     if (m->limits) CLV_TRY(paco_contrast_write(a, in, m));
     CLV_TRY(write_frames(a, in));
     return draw_frames(a, in);

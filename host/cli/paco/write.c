@@ -26,10 +26,12 @@ int paco_maps_create(const paco_args *a, const paco_inputs *in, paco_maps *m)
 {
     const size_t count = in->channels_used * in->height * in->width;
     m->channels = in->channels_used;
+    m->together = a->wavelengths != NULL;
+    const size_t searched = m->together ? in->height * in->width : count;
     m->a = clv_alloc(count, sizeof *m->a), m->b = clv_alloc(count, sizeof *m->b);
-    m->snr = clv_alloc(count, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
+    m->snr = clv_alloc(searched, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
     m->sigma = clv_alloc(count, sizeof *m->sigma);
-    if (!a->snr) m->raw = clv_alloc(count, sizeof *m->raw);
+    if (!a->snr) m->raw = clv_alloc(searched, sizeof *m->raw);
     if ((!a->snr && !m->raw) || !m->a || !m->b || !m->snr || !m->flux || !m->sigma)
         return cli_error(cli_running(), CLI_FAILED, "no memory for maps of %zux%zu", in->width,
                          in->height);
@@ -41,6 +43,7 @@ void paco_maps_clear(paco_maps *m)
     clv_free(m->a), clv_free(m->b), clv_free(m->snr), clv_free(m->flux), clv_free(m->sigma),
         clv_free(m->detections), clv_free(m->raw), clv_free(m->at);
     clv_free(m->limits), clv_free(m->limit_map);
+    clv_asdi_companions_clear(&m->companions);
     *m = (paco_maps){ 0 };
 }
 
@@ -117,14 +120,14 @@ static clv_status note_digest(written *w, const char *path, const char *name)
     return CLV_OK;
 }
 
-static clv_status write_map(written *w, const paco_args *a, const paco_inputs *in,
+static clv_status write_map(written *w, const paco_args *a, const paco_inputs *in, size_t channels,
                             const char *map_name, clv_type type, void *data, clv_fits_cards *cards)
 {
     char name[16];
-    clv_file_array map = { .type = type, .rank = in->channels_used > 1 ? 3 : 2, .data = data };
+    clv_file_array map = { .type = type, .rank = channels > 1 ? 3 : 2, .data = data };
     size_t *dims = map.shape + map.rank - 2;
     dims[0] = in->height, dims[1] = in->width;
-    if (map.rank == 3) map.shape[0] = in->channels_used;
+    if (map.rank == 3) map.shape[0] = channels;
     snprintf(name, sizeof name, "%s.%s", map_name, a->format ? "npy" : "fits");
     char *path = path_in(w->folder, name);
     if (!path) return CLV_E_MEMORY;
@@ -138,8 +141,10 @@ static clv_status write_tables(written *w, const paco_args *a, const paco_inputs
                                const paco_maps *m)
 {
     static const char *const names[] = { "detections.csv", "frames.csv",   "frames.png",
-                                         "at.csv",         "contrast.csv", "contrast.png" };
-    const bool made[] = { true, true, true, m->at_count > 0, m->limits, m->limits };
+                                         "at.csv",         "contrast.csv", "contrast.png",
+                                         "spectra.csv",    "spectra.png" };
+    const bool made[] = { true,      true,      true,        m->at_count > 0,
+                          m->limits, m->limits, m->together, m->together };
     clv_status status = paco_write_tables(a, in, m);
     for (size_t i = 0; i < CLV_LEN(names) && !status; ++i) {
         if (!made[i]) continue;
@@ -159,7 +164,7 @@ static clv_status write_picture(written *w, const paco_inputs *in, const paco_ma
     const size_t plane = in->height * in->width;
     size_t channel = 0, count = 0;
     double highest = -INFINITY;
-    for (size_t i = 0; i < m->channels * plane; ++i)
+    for (size_t i = 0; i < (m->together ? 1 : m->channels) * plane; ++i)
         if (m->snr[i] > highest) highest = m->snr[i], channel = i / plane;
     for (size_t i = 0; i < m->detection_count && count < MOST_MARKS; ++i) {
         const clv_companion *d = &m->detections[i].companion;
@@ -170,7 +175,9 @@ static clv_status write_picture(written *w, const paco_inputs *in, const paco_ma
         };
         ++count;
     }
-    if (m->channels > 1)
+    if (m->together)
+        snprintf(title, sizeof title, "PACO S/N of %zu channels together", m->channels);
+    else if (m->channels > 1)
         snprintf(title, sizeof title, "PACO S/N, channel %zu", in->first_channel + channel);
     else
         snprintf(title, sizeof title, "PACO S/N");
@@ -230,14 +237,17 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     written w = { a->output, clv_json_object() };
     clv_status status = clv_dir_make(a->output);
     if (!status) status = drop_report(&w);
-    if (!status) status = write_map(&w, a, in, "a", CLV_F64, m->a, &own);
-    if (!status) status = write_map(&w, a, in, "b", CLV_F64, m->b, &own);
-    if (!status) status = write_map(&w, a, in, "snr", CLV_F32, m->snr, &own);
-    if (!status && m->raw) status = write_map(&w, a, in, "snr_raw", CLV_F32, m->raw, &own);
-    if (!status) status = write_map(&w, a, in, "flux", CLV_F32, m->flux, &own);
-    if (!status) status = write_map(&w, a, in, "sigma", CLV_F32, m->sigma, &own);
+    if (!status) status = write_map(&w, a, in, m->channels, "a", CLV_F64, m->a, &own);
+    if (!status) status = write_map(&w, a, in, m->channels, "b", CLV_F64, m->b, &own);
+    if (!status)
+        status = write_map(&w, a, in, m->together ? 1 : m->channels, "snr", CLV_F32, m->snr, &own);
+    if (!status && m->raw)
+        status =
+            write_map(&w, a, in, m->together ? 1 : m->channels, "snr_raw", CLV_F32, m->raw, &own);
+    if (!status) status = write_map(&w, a, in, m->channels, "flux", CLV_F32, m->flux, &own);
+    if (!status) status = write_map(&w, a, in, m->channels, "sigma", CLV_F32, m->sigma, &own);
     if (!status && m->limits)
-        status = write_map(&w, a, in, "contrast", CLV_F32, m->limit_map, &own);
+        status = write_map(&w, a, in, m->channels, "contrast", CLV_F32, m->limit_map, &own);
     if (!status) status = write_tables(&w, a, in, m);
     if (!status) status = write_picture(&w, in, m);
     clv_fits_cards_clear(&own);
@@ -255,6 +265,7 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "centre_y", a->centre_y);
         clv_report_note(report, "frames_rejected", (double)(in->frames_read - in->frames));
         clv_report_note(report, "pixels_mended", (double)in->mended);
+        clv_report_note_text(report, "channels_searched", m->together ? "together" : "each");
         clv_report_note_text(report, "snr", a->snr ? "raw" : "calibrated");
         clv_report_note(report, "threshold", a->threshold);
         clv_report_note(report, "detections", (double)m->detection_count);

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Companions in sequences of several wavelengths."""
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _abi
+from ._arrays import address, as_floats, dtype_of, seen_at
+from ._check import described, real
+from ._companions import _input, _options
+from ._context import Context, chosen
+from ._library import lib
+from ._paco import psf_fwhm
+from ._report import Report, report_handle
+from ._watch import Progress, Watch
+from .errors import ShapeError
+
+_COMPANION = dtype_of(_abi.Companion)
+
+
+@dataclass(frozen=True)
+class AsdiResult:
+    """What asdi() finds; [channels, height, width] maps are those of every channel by itself.
+
+    companions  structured array as CompanionResult.companions; flux is the mean of all channels
+    fluxes, flux_errs  [companions, channels], each companion's spectrum in units of each channel's PSF
+    spectrum    [companions] index of the spectrum that suits best
+    snr         calibrated S/N of all channels together, float32 [height, width]
+    snr_raw     the same, neither calibrated nor lowered for the number of spectra
+    a, b        PACO's sums, float64 [channels, height, width]
+    rest        the cube without the companions
+    fwhm        of the PSF in pixels, the mean of all channels
+    """
+    companions: NDArray[np.void]
+    fluxes: NDArray[np.float64]
+    flux_errs: NDArray[np.float64]
+    spectrum: NDArray[np.uintp]
+    snr: NDArray[np.float32]
+    snr_raw: NDArray[np.float32]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    rest: NDArray[np.float32]
+    fwhm: float
+
+
+def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int = 4, fwhm: float | None = None,
+         threshold: float | None = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
+         context: Context | None = None, report: Report | None = None, progress: Progress = None) -> AsdiResult:
+    """Searches a sequence of several wavelengths as a whole (Flasseur et al. 2020, A&A 637, A9).
+
+    cube     [channels, T, H, W], not scaled with wavelength: a planet is on the same place in all channels
+    psf      [S, S] for all channels, or [channels, S, S]
+    spectra  [channels] or [N, channels]: what a companion may look like, flux in each channel in any unit; the best of
+             them counts, and the S/N is lowered by the price of trying several. None: the same flux in all
+    threshold  S/N of the faintest companion; None: no search
+
+    The other parameters are those of companions(). Returns an AsdiResult. Raises what paco() raises.
+    """
+    cube = np.ascontiguousarray(as_floats("cube", cube, 4))
+    angles = np.ascontiguousarray(as_floats("angles", angles, 1, np.float64))
+    channels, frames, height, columns = cube.shape
+    images = np.asarray(psf)
+    images = np.ascontiguousarray(as_floats("psf", images[np.newaxis] if images.ndim == 2 else images, 3))
+    if images.shape[0] not in (1, channels) or images.shape[1] != images.shape[2]:
+        raise ShapeError(f"psf: shape {images.shape} given, [S, S] or [{channels}, S, S] expected")
+    if len(angles) != frames:
+        raise ShapeError(f"angles: {len(angles)} given, the cube has {frames} frames")
+    shapes = np.empty((0, channels)) if spectra is None else np.atleast_2d(np.asarray(spectra, np.float64))
+    if shapes.ndim != 2 or shapes.shape[1] != channels:
+        raise ShapeError(f"spectra: shape {shapes.shape} given, [N, {channels}] expected")
+    shapes = np.ascontiguousarray(shapes)
+    options = _options(radius, center, reverse_angles)
+    width = float(np.mean([psf_fwhm(p) for p in images])) if fwhm is None else real("asdi: fwhm", fwhm)
+    inputs = (_abi.PacoInput * channels)(*(
+        _input(cube[c], angles, images[c if len(images) > 1 else 0]) for c in range(channels)))
+    wanted = described("asdi", _abi.AsdiOptions, fwhm_px=width, spectrum_count=len(shapes),
+                       threshold=np.inf if threshold is None else real("asdi: threshold", threshold))
+    wanted.spectra = address(shapes) if len(shapes) else None
+    plane = (height, columns)
+    a, b = np.empty((channels, *plane)), np.empty((channels, *plane))
+    snr, raw, rest = np.empty(plane, np.float32), np.empty(plane, np.float32), np.empty_like(cube)
+    found = _abi.AsdiCompanions()
+    try:
+        with chosen(context).held() as handle, Watch(progress, "asdi") as watch:
+            options.progress = watch.function
+            watch.done(lib.clv_paco_asdi(
+                handle, inputs, channels, ctypes.byref(options), ctypes.byref(wanted), address(a), address(b),
+                address(snr), address(raw), address(rest), ctypes.byref(found), report_handle(report)))
+        count = found.count
+        companions = np.empty(0, _COMPANION)
+        fluxes, best = np.empty((0, channels, 2)), np.empty(0, np.uintp)
+        if count:
+            companions = seen_at(found.companions, count, _COMPANION).copy()
+            best = seen_at(found.spectrum, count, np.dtype(np.uintp)).copy()
+            fluxes = seen_at(found.fluxes, count * channels * 2, np.dtype(np.float64)).copy()
+            fluxes = fluxes.reshape(count, channels, 2)
+    finally:
+        lib.clv_asdi_companions_clear(ctypes.byref(found))
+    return AsdiResult(companions, fluxes[..., 0].copy(), fluxes[..., 1].copy(), best, snr, raw, a, b, rest, width)
