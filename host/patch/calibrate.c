@@ -173,6 +173,30 @@ static void fill(double *values, size_t count)
         }
 }
 
+/* Where the scatter changes within an annulus, its mean is too large on one side and too small on the other: what is
+ * left of that in the finished map is taken out. Sources are beyond 5. */
+static void refine(const float *noise, size_t width, clv_calibration *c, const bins *b,
+                   size_t first, size_t last, float *work)
+{
+    enum { ROUNDS = 2, REACH = 2 };
+    const size_t whole =
+        last < c->count ? last - 1 : last; /* a value needs the next annulus, too */
+    const size_t from = b->first[first], to = b->first[whole];
+    for (int round = 0; round < ROUNDS; ++round) {
+        for (size_t i = from; i < to; ++i) {
+            const size_t p = b->pixel[i];
+            work[i] = (float)clv_calibrated(c, noise[p], (double)(p % width), (double)(p / width));
+        }
+        for (size_t k = first; k < last; ++k) {
+            const size_t end = b->first[CLV_MIN(k + REACH, whole)];
+            double squares = 0, count = 0;
+            for (size_t i = b->first[k > first + REACH ? k - REACH : first]; i < end; ++i)
+                if (fabsf(work[i]) < 5) squares += (double)work[i] * work[i], ++count;
+            if (count >= 8 && squares > 0) c->after[k] *= sqrt(squares / count);
+        }
+    }
+}
+
 /* The annuli [first, last) only; the others take the values of their neighbours. `plain`: the scale alone. */
 static clv_status create(const float *noise, size_t height, size_t width, double cx, double cy,
                          double fwhm, const bool *masked, double from, double to, bool plain,
@@ -207,6 +231,7 @@ static clv_status create(const float *noise, size_t height, size_t width, double
             c->after[i] =
                 i >= first && i < last && !plain ? scatter(noise, c, &b, i, true, work) : NAN;
         fill(c->after, c->count);
+        if (!plain) refine(noise, width, c, &b, first, last, work);
     } else {
         clv_calibration_clear(c);
     }

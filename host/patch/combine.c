@@ -14,6 +14,8 @@
 #define PI 3.14159265358979323846
 
 static const double beyond = 5; /* a value that far from 0 is no noise */
+static const double suspect =
+    3.5; /* the same for all channels together: a planet makes them alike, and noise is rarely so far */
 
 static size_t separation(const clv_combination *c, size_t p)
 {
@@ -53,6 +55,43 @@ static clv_status learn_scale(const clv_combination *c, const double *a, const d
             scale[l] /= w->common[r];
     }
     clv_free(snr), clv_free(scatter);
+    return status;
+}
+
+static void mask_disc(const clv_combination *c, double x, double y, double radius, bool *masked)
+{
+    const size_t reach = (size_t)ceil(radius);
+    const size_t x0 = (size_t)fmin(fmax(floor(x) - (double)reach, 0), (double)c->width),
+                 y0 = (size_t)fmin(fmax(floor(y) - (double)reach, 0), (double)c->height);
+    for (size_t v = y0; v < c->height && (double)v <= y + radius; ++v)
+        for (size_t u = x0; u < c->width && (double)u <= x + radius; ++u)
+            if (hypot((double)u - x, (double)v - y) <= radius) masked[v * c->width + u] = true;
+}
+
+/* Masks what may be a planet that is not known yet: peaks and troughs of the channels' sum without whitening. */
+static clv_status mask_sources(const clv_combination *c, const clv_whitening *w, const double *a,
+                               const double *b, const double *places, size_t count, bool *masked)
+{
+    const size_t plane = c->height * c->width, n = c->channels;
+    clv_whitening alone = *w;
+    alone.zone = clv_zalloc(w->radii, sizeof *alone.zone);
+    alone.factor = clv_zalloc(n * n, sizeof *alone.factor);
+    float *raw = clv_alloc((c->spectrum_count + 1) * plane, sizeof *raw),
+          *shown = raw + c->spectrum_count * plane;
+    clv_status status = alone.zone && alone.factor && raw
+                            ? CLV_OK
+                            : clv_fail(CLV_E_MEMORY, "combine: no memory for maps");
+    for (size_t l = 0; l < n && !status; ++l)
+        alone.factor[l * (n + 1)] = 1;
+    if (!status) status = clv_combine(c, &alone, a, b, raw, NULL);
+    for (size_t k = 0; k < c->spectrum_count && !status; ++k) {
+        status = clv_paco_calibrate(raw + k * plane, NULL, c->height, c->width, c->cx, c->cy,
+                                    c->fwhm, places, count, shown);
+        for (size_t p = 0; p < plane && !status; ++p)
+            if (fabsf(shown[p]) > (float)suspect)
+                mask_disc(c, (double)(p % c->width), (double)(p / c->width), c->fwhm, masked);
+    }
+    clv_free(alone.zone), clv_free(alone.factor), clv_free(raw);
     return status;
 }
 
@@ -133,11 +172,9 @@ clv_status clv_whitening_create(const clv_combination *c, const double *a, const
     }
     w->common = w->scale + w->radii * n;
     for (size_t k = 0; k < count; ++k)
-        for (size_t p = 0; p < plane; ++p)
-            if (hypot((double)(p % c->width) - places[2 * k],
-                      (double)(p / c->width) - places[2 * k + 1]) <= c->fwhm)
-                masked[p] = true;
+        mask_disc(c, places[2 * k], places[2 * k + 1], c->fwhm, masked);
     status = learn_scale(c, a, b, masked, w);
+    if (!status) status = mask_sources(c, w, a, b, places, count, masked);
     if (status) goto cleanup;
     for (size_t p = 0; p < plane; ++p) {
         masked[p] = masked[p] || !noise_at(c, w, a, b, p, s);

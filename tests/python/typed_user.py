@@ -98,6 +98,12 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     return cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
 
 
+def colours(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any]) -> NDArray[np.float64]:
+    both = np.stack([cube, cube[::-1]])
+    result: cleave.AsdiResult = cleave.asdi(both, angles, psf, spectra=[[1, 2], [2, 1]], threshold=None)
+    return result.fluxes
+
+
 def limits(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any]) -> NDArray[np.void]:
     result: cleave.ContrastResult = cleave.contrast(cube, angles, psf, [8.0], injections=24)
     return result.curve

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a map of `cleave paco` promises an observer, with figures: noise that is normal at every separation, frames and
+pixels that are missing, bright companions, planets that come back, several wavelengths.
+
+Under pytest this is a short form on made-up sequences. `test_paco_acceptance.py --long [SEED]` runs more and larger
+ones, and the sequence of beta Pictoris where $CLEAVE_REFERENCE_DIR has it."""
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import cleave
+
+SIGMA, RADIUS = 1.7, 3
+FWHM = 2.3548 * SIGMA
+KINDS = ("white", "coloured", "non-stationary", "correlated")
+
+
+def spot(height, width, row, column, sigma=SIGMA):
+    y, x = np.indices((height, width))
+    return np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * sigma ** 2))
+
+
+PSF = spot(13, 13, 6, 6).astype(np.float32)
+
+
+def smooth(field):
+    """Neighbours share noise: a Gaussian of 0.8 pixels, by Fourier transform."""
+    ky, kx = np.fft.fftfreq(field.shape[-2])[:, None], np.fft.fftfreq(field.shape[-1])
+    return np.fft.ifft2(np.fft.fft2(field) * np.exp(-2 * (np.pi * 0.8) ** 2 * (ky ** 2 + kx ** 2))).real
+
+
+def noise(kind, rng, frames, side):
+    made = rng.normal(size=(frames, side, side))
+    if kind == "white":
+        return made
+    made = smooth(made)
+    y, x = np.indices((side, side)) - side // 2
+    if kind == "non-stationary":
+        made *= 0.2 + 5 * np.exp(-np.hypot(y, x) / (side / 6))
+    if kind == "correlated":
+        for t in range(1, frames):
+            made[t] = 0.9 * made[t - 1] + np.sqrt(1 - 0.9 ** 2) * made[t]
+    return made
+
+
+def angles_of(frames):
+    return np.linspace(-30, 60, frames)
+
+
+def planets(shape, angles, *which):
+    """[x, y, flux] each."""
+    frames, side = shape[0], shape[1]
+    made, middle = np.zeros(shape), side // 2
+    for x, y, flux in which:
+        for image, t in zip(made, np.radians(angles)):
+            dy, dx = y - middle, x - middle
+            image += flux * spot(side, side, middle + dy * np.cos(t) - dx * np.sin(t),
+                                 middle + dx * np.cos(t) + dy * np.sin(t))
+    return made
+
+
+def calibrated(cube, context, psf=PSF, fwhm=FWHM, radius=RADIUS, angles=None):
+    angles = angles_of(len(cube)) if angles is None else angles
+    raw = cleave.paco(cube.astype(np.float32), angles, psf, radius=radius, threshold=None, context=context).snr
+    middle = cube.shape[1] // 2
+    return cleave.calibrate_snr(raw, (middle, middle), fwhm)
+
+
+def annuli(maps, width):
+    """(inner radius, values of all maps) of annuli that hold a whole circle."""
+    side = maps[0].shape[0]
+    y, x = np.indices(maps[0].shape) - side // 2
+    radius = np.hypot(y, x)
+    for low in np.arange(0, side / 2, width):
+        at = (radius >= low) & (radius < low + width)
+        values = np.concatenate([m[at & np.isfinite(m)] for m in maps])
+        if len(values) >= 8 * len(maps):
+            yield low, values
+
+
+def tail(maps, z):
+    """P(> z) over that of a normal distribution, for z = 3 and 4: 1.35e-3 and 3.17e-5."""
+    values = np.concatenate([m[np.isfinite(m)] for m in maps])
+    return (values > z).mean() / {3: 1.34990e-3, 4: 3.16712e-5}[z]
+
+
+def noise_figures(kind, rng, count, frames, side, context):
+    maps = [calibrated(noise(kind, rng, frames, side), context) for _ in range(count)]
+    scatter = {low: values.std() for low, values in annuli(maps, 6)}
+    print(f"noise, {kind}: std " + " ".join(f"{v:.3f}" for v in scatter.values()) +
+          f", P(>3) {tail(maps, 3):.2f} P(>4) {tail(maps, 4):.2f} times normal")
+    return scatter, tail(maps, 3), tail(maps, 4)
+
+
+def prepared(cube, context):
+    """What the command does before its search: frames unlike the others go, pixels are mended."""
+    angles = angles_of(len(cube))
+    kept = ~cleave.frame_quality(cube)["rejected"]
+    whole = cleave.mend(cube[kept], FWHM)
+    return cleave.paco(whole, angles[kept], PSF, radius=RADIUS, threshold=None, context=context).snr
+
+
+def damage_figures(rng, count, frames, side, context):
+    """S/N of a planet with one frame x 30, 1 % NaN, 20 NaN a frame, as a fraction of what it was, mean of `count`."""
+    made = {"frame x 30": [], "1 % NaN": [], "20 NaN a frame": []}
+    for i in range(count):
+        place = side // 2 + 0.3 * side * np.array([np.cos(i + 0.4), np.sin(i + 0.4)])
+        cube = noise("coloured", rng, frames, side)
+        cube = (cube + planets(cube.shape, angles_of(frames), (*place, 3.0)) + 100).astype(np.float32)
+        x, y = np.round(place).astype(int)
+        want = prepared(cube, context)[y, x]
+        for name, values in made.items():
+            broken = cube.copy()
+            if name == "frame x 30":
+                broken[rng.integers(frames)] *= 30
+            elif name == "1 % NaN":
+                broken[rng.random(cube.shape) < 0.01] = np.nan
+            else:
+                for frame in broken:
+                    frame.flat[rng.choice(frame.size, 20, replace=False)] = np.nan
+            values.append(prepared(broken, context)[y, x] / want)
+    for name, values in made.items():
+        print(f"{name}: S/N {np.mean(values):.3f} of what it was (least {min(values):.3f})")
+    return {name: np.mean(values) for name, values in made.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_is_normal_at_every_separation(context, kind):
+    scatter, three, _ = noise_figures(kind, np.random.default_rng(2801), 4, 30, 61, context)
+    assert all(abs(v - 1) < (0.1 if low == 0 else 0.05) for low, v in scatter.items()), scatter
+    assert three < 2
+
+
+def test_bad_frames_and_pixels_cost_little(context):
+    made = damage_figures(np.random.default_rng(2802), 3, 40, 51, context)
+    assert made["frame x 30"] > 0.95 and made["1 % NaN"] > 0.97 and made["20 NaN a frame"] > 0.9
+
+
+def long_form(seed):
+    rng = np.random.default_rng(seed)
+    context = cleave.Context()
+    for kind in KINDS:
+        noise_figures(kind, rng, 12, 40, 101, context)
+    damage_figures(rng, 12, 60, 101, context)
+    folder = os.path.join(os.environ.get("CLEAVE_REFERENCE_DIR", ""), "paco", "betapic_full")
+    if not os.path.exists(folder):
+        print("SKIPPED: third-party data (images of beta Pictoris) are not here")
+        return
+    cube, psf, angles = read(folder)
+    found = cleave.companions(cube, angles, psf, context=context)
+    print("beta Pictoris:", [(f"{c['x']:.2f} {c['y']:.2f} flux {c['flux']:.0f} +- {c['flux_err']:.0f}")
+                             for c in found.companions])
+    rest = calibrated(found.rest, context, psf, found.fwhm, 4, angles)
+    print("real noise: std " + " ".join(f"{v.std():.3f}" for _, v in annuli([rest], 6)) +
+          f", P(>3) {tail([rest], 3):.2f} times normal")
+    np.save("/tmp/p28raw.npy", rest)
+
+
+def read(folder):
+    cube = np.load(os.path.join(folder, "cube_cen.npy")).astype(np.float32)
+    with open(os.path.join(folder, "psfn.fits"), "rb") as file:
+        raw = file.read()
+    psf = fits_image(raw)
+    with open(os.path.join(folder, "naco_betapic_pa.fits"), "rb") as file:
+        angles = fits_image(file.read()).ravel().astype(float)
+    return cube, psf.astype(np.float32), angles
+
+
+def fits_image(raw):
+    cards, at = {}, 0
+    while not raw[at:at + 8].startswith(b"END"):
+        card = raw[at:at + 80].decode("ascii")
+        if card[8:10] == "= ":
+            cards[card[:8].strip()] = card[10:].split("/")[0].strip()
+        at += 80
+    at = (at // 2880 + 1) * 2880
+    shape = [int(cards[f"NAXIS{i}"]) for i in range(int(cards["NAXIS"]), 0, -1)]
+    kind = {"-32": ">f4", "-64": ">f8", "16": ">i2", "32": ">i4"}[cards["BITPIX"]]
+    return np.frombuffer(raw, kind, int(np.prod(shape)), at).reshape(shape)
+
+
+if __name__ == "__main__" and "--long" in sys.argv:
+    long_form(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
