@@ -277,8 +277,16 @@ class Together(PacoCase):
 
     def setUp(self):
         super().setUp()
-        self.both = self.npy("both.npy", (3, *self.sequence.shape),
-                             self.sequence.cube + self.sequence.cube[::-1] + kit.Sequence(seed=9).cube)
+        cubes = [kit.Sequence(seed=seed).cube for seed in (3, 9, 10)]
+        height, width = self.sequence.height, self.sequence.width
+        for l, angle in enumerate(self.sequence.angles):  # a planet 5 pixels to the right of the star
+            t = math.radians(angle)
+            row, column = height // 2 - 5 * math.sin(t), width // 2 + 5 * math.cos(t)
+            for cube in cubes:
+                for y in range(height):
+                    for x in range(width):
+                        cube[(l * height + y) * width + x] += 400 * math.exp(-math.hypot(y - row, x - column) ** 2 / 3.5)
+        self.both = self.npy("both.npy", (3, *self.sequence.shape), sum(cubes, []))
 
     def together(self, *options, code=0):
         return self.run_paco(self.both, self.angles, self.psf, "--center", "middle", "--reject-frames", "none",
@@ -291,7 +299,7 @@ class Together(PacoCase):
     def test_maps_and_spectra(self):
         bright = self.text("bright.txt", "1\n2\n3\n")
         result = self.together("--wavelengths", "950,1250,1600", "--spectrum", "flat", "--spectrum", "1500K",
-                               "--spectrum", bright, "--star-temperature", "6000", "--threshold", "1.5", "--star-flux",
+                               "--spectrum", bright, "--star-temperature", "6000", "--threshold", "4", "--star-flux",
                                "1e4")
         self.assertIn("nanometres", result.stderr)
         self.assertIn("3 channels, searched together", result.stdout)
