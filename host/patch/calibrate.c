@@ -268,8 +268,15 @@ clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, d
                  r = hypot(x - cx, y - cy);
     bool *without = clv_alloc(plane, sizeof *without);
     if (!without) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");
-    for (size_t p = 0; p < plane; ++p)
-        without[p] = masked[p] || hypot((double)(p % width) - x, (double)(p / width) - y) <= fwhm;
+    size_t total = 0, left = 0; /* of the annulus as wide as the PSF */
+    for (size_t p = 0; p < plane; ++p) {
+        const double u = (double)(p % width), v = (double)(p / width);
+        without[p] = masked[p] || hypot(u - x, v - y) <= fwhm;
+        if (masked[p] || !isfinite(snr[p]) || fabs(hypot(u - cx, v - cy) - r) > 0.5 * fwhm)
+            continue;
+        ++total, left += !without[p];
+    }
+    if (2 * left < total) memcpy(without, masked, plane * sizeof *without);
     clv_calibration c;
     const clv_status status =
         create(snr, height, width, cx, cy, fwhm, without, r - fwhm, r + fwhm, false, &c);

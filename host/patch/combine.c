@@ -274,6 +274,20 @@ static double step_value(size_t i)
     return -8 + 0.5 * (double)i;
 }
 
+/* Where the highest exceeds z in less than 3 of 10 cases, its tail is known well; below, a relative error of the tail
+ * is a large one of the rest. */
+static void set_body(clv_price *price)
+{
+    const double rare = log(0.3);
+    for (size_t i = 0; i < CLV_PRICE_STEPS; ++i) {
+        const double z = step_value(i), tail = clv_log_normal_tail(z) + price->log_trials[i];
+        if (tail > rare) continue;
+        price->body = z;
+        price->trials = fmax(log1p(-exp(tail)) / clv_log_normal_tail(-z), 1);
+        return;
+    }
+}
+
 clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
 {
     enum { DRAWS = 300 };
@@ -309,18 +323,20 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
         }
     for (size_t i = 0; i < CLV_PRICE_STEPS; ++i)
         price->log_trials[i] = usable ? log(sums[i] / DRAWS) : log((double)count);
+    set_body(price);
     clv_free(factor), clv_free(x);
     return CLV_OK;
 }
 
 double clv_price_paid(const clv_price *price, double highest)
 {
-    if (!isfinite(highest)) return highest;
+    if (!isfinite(highest) || price->trials == 0) return highest;
+    if (highest < price->body)
+        return -clv_normal_of_log_tail(price->trials * clv_log_normal_tail(-highest));
     const double at = fmin(fmax(2 * (highest + 8), 0), CLV_PRICE_STEPS - 1.001);
     const size_t i = (size_t)at;
     const double trials =
         price->log_trials[i] + (at - (double)i) * (price->log_trials[i + 1] - price->log_trials[i]);
-    if (trials == 0) return highest;
     return clv_normal_of_log_tail(fmin(clv_log_normal_tail(highest) + trials, -1e-15));
 }
 

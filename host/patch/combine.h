@@ -36,11 +36,13 @@ void clv_whitening_clear(clv_whitening *w);
 clv_status clv_combine(const clv_combination *c, const clv_whitening *w, const double *a,
                        const double *b, float *raw, double *alike);
 
-/* The price of trying several spectra: the highest of their S/N exceeds z more often than one of them does. */
+/* The price of trying several spectra: the highest of their S/N exceeds z more often than one of them does. Below
+ * `body`, where that is no longer rare, P(highest < z) = P(one < z)^trials. All-zero: one spectrum, no price. */
 enum { CLV_PRICE_STEPS = 41 };
 typedef struct clv_price {
     double
         log_trials[CLV_PRICE_STEPS]; /* at z = -8, -7.5, ... 12: log(P(highest > z) / P(one > z)) */
+    double body, trials;
 } clv_price;
 
 /* From the correlation of their maps, by importance sampling (Naiman and Priebe 2001). */

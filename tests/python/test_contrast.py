@@ -70,7 +70,7 @@ def test_the_curve_is_in_order(limits):
     assert ((0.1 < curve["throughput"]) & (curve["throughput"] < 1)).all()
     assert (curve["injections"] == [max(24, np.ceil(4 * np.pi * r / limits.fwhm)) for r in SEPARATIONS]).all()
     # what a linear method would state from noise and throughput
-    np.testing.assert_allclose(curve["threshold"] * curve["noise"] / curve["throughput"], curve["flux"], rtol=0.15)
+    np.testing.assert_allclose(curve["threshold"] * curve["noise"] / curve["throughput"], curve["flux"], rtol=0.2)
 
 
 def test_the_map_agrees_with_the_curve(limits):
