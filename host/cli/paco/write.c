@@ -22,59 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int paco_maps_create(const paco_args *a, const paco_inputs *in, paco_maps *m)
-{
-    const size_t count = in->channels_used * in->height * in->width;
-    m->channels = in->channels_used;
-    m->together = a->wavelengths != NULL;
-    const size_t searched = m->together ? in->height * in->width : count;
-    m->a = clv_alloc(count, sizeof *m->a), m->b = clv_alloc(count, sizeof *m->b);
-    m->snr = clv_alloc(searched, sizeof *m->snr), m->flux = clv_alloc(count, sizeof *m->flux);
-    m->sigma = clv_alloc(count, sizeof *m->sigma);
-    if (!a->snr) m->raw = clv_alloc(searched, sizeof *m->raw);
-    if ((!a->snr && !m->raw) || !m->a || !m->b || !m->snr || !m->flux || !m->sigma)
-        return cli_error(cli_running(), CLI_FAILED, "no memory for maps of %zux%zu", in->width,
-                         in->height);
-    return CLI_OK;
-}
-
-void paco_maps_clear(paco_maps *m)
-{
-    clv_free(m->a), clv_free(m->b), clv_free(m->snr), clv_free(m->flux), clv_free(m->sigma),
-        clv_free(m->detections), clv_free(m->raw), clv_free(m->at);
-    clv_free(m->limits), clv_free(m->limit_map);
-    clv_asdi_companions_clear(&m->companions);
-    *m = (paco_maps){ 0 };
-}
-
-bool paco_add_detections(paco_maps *m, size_t channel, const clv_companion *found, size_t count)
-{
-    if (!clv_reserve(&m->detections, &m->detection_capacity, m->detection_count + count,
-                     sizeof *m->detections))
-        return false;
-    for (size_t i = 0; i < count; ++i)
-        m->detections[m->detection_count++] = (paco_found){ channel, found[i] };
-    return true;
-}
-
-int paco_check_maps(const paco_maps *m)
-{
-    const clv_paco_counts *n = &m->counts;
-    if (!n->valid) {
-        const char *why = n->not_finite >= n->outside && n->not_finite >= n->constant
-                              ? "patches with NaN or inf"
-                          : n->constant >= n->outside ? "patches with pixels that never change"
-                                                      : "arcs that leave the frame";
-        return cli_error(
-            cli_running(), CLI_FAILED,
-            "no position of the map has a value: %zu have arcs that leave the frame, %zu "
-            "patches with NaN or inf, "
-            "%zu pixels that never change; mask less, or use a smaller --radius (mostly %s)",
-            n->outside, n->not_finite, n->constant, why);
-    }
-    return CLI_OK;
-}
-
 static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards *cards)
 {
     static const long areas[] = { 0, 0, 13, 29, 49, 81, 113 };
