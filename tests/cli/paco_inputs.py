@@ -219,6 +219,17 @@ class Reads(PacoCase):
                      self.npy("row.npy", [1, 8], angles, "<f8")):
             with self.subTest(path=os.path.basename(path)):
                 self.assertEqual(self.maps(self.cube, path, self.psf), want)
+        table = "frame,time,parang\n" + "".join(f"{i},2013-02-01T03:04:05,{a!r}\n" for i, a in enumerate(angles))
+        self.assertEqual(self.maps(self.cube, self.text("t.csv", table), self.psf), want)
+        self.run_paco(self.cube, self.text("u.csv", table.replace("parang", "q")), self.psf, "--angle-column", "q")
+        with open(self.path("out/a.npy"), "rb") as file:
+            self.assertEqual(file.read(), want[0])
+        def bad(expected, *arguments):
+            self.assertRegex(self.run_paco(*arguments, "-q", code=2, out="bad").stderr, expected)
+        bad(r"columns \(frame, time, q\)", self.cube, self.path("u.csv"), self.psf)
+        bad("no column \"z\"", self.cube, self.path("t.csv"), self.psf, "--angle-column", "z")
+        bad(r"no HDU \[SCI\]", self.cube, self.path("row.fits[SCI]"), self.psf)
+        self.assertEqual(self.maps(self.cube, self.path("row.fits[0]"), self.psf), want)
         back = self.npy("back.npy", [8], [-a for a in angles], "<f8")
         self.run_paco(self.cube, back, self.psf, "--angle-sign", "-", out="reversed")
         with open(self.path("reversed/a.npy"), "rb") as file:

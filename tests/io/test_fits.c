@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "host/io/formats/fits.h"
+#include "host/io/formats/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,6 +247,65 @@ static void vectors_come_from_images_and_tables(void **state)
     assert_true(values == NULL && count == 0);
 }
 
+/* "FILE[EXT]" as CFITSIO names it, where no file has that very name. */
+static const char *with_extension(const char *name)
+{
+    static char path[1024];
+    const size_t plain = strcspn(name, "[");
+    char file[64] = "";
+    memcpy(file, name, plain);
+    snprintf(path, sizeof path, "%s%s", io_data(file), name + plain);
+    return path;
+}
+
+static void extensions_are_chosen_by_name_or_number(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        clv_type type;
+    } good[] = { { "images.fits[I4]", CLV_I32 },
+                 { "images.fits[f8]", CLV_F64 },
+                 { "images.fits[F8,1]", CLV_F64 },
+                 { "images.fits[2]", CLV_I16 },
+                 { "images.fits", CLV_U8 } };
+    const size_t shape[] = { 2, 3 };
+    clv_file_array array;
+    for (size_t i = 0; i < CLV_LEN(good); ++i) {
+        EXPECT_OK(clv_array_read(with_extension(good[i].name), &array, NULL));
+        io_expect_golden(&array, good[i].type, 2, shape);
+        clv_file_array_clear(&array);
+    }
+    static const char *const bad[][2] = {
+        { "images.fits[F9]", "no HDU [F9]" },
+        { "images.fits[F8,2]", "no HDU [F8,2]" },
+        { "images.fits[10]", "no HDU [10]" },
+        { "images.fits[-1]", "no HDU [-1]" },
+        { "images.fits[0]", "HDU [0] is not an image" },
+        { "angles_named.fits[1]", "HDU [1] is not an image" },
+        { "rank1_c.npy[1]", "[1] names an HDU of a FITS file, but this is NPY" },
+    };
+    for (size_t i = 0; i < CLV_LEN(bad); ++i)
+        EXPECT_FAIL(CLV_E_FORMAT, bad[i][1],
+                    clv_array_read(with_extension(bad[i][0]), &array, NULL));
+    EXPECT_FAIL(CLV_E_IO, "images.fits[]",
+                clv_array_read(with_extension("images.fits[]"), &array, NULL));
+
+    double *values;
+    size_t count;
+    EXPECT_OK(clv_column_read(with_extension("angles_named.fits[1]"), "parang", &values, &count));
+    assert_int_equal(count, 7);
+    assert_true(values[6] == io_golden(CLV_F64, 6));
+    clv_free(values);
+    EXPECT_OK(clv_column_read(with_extension("angles_named.fits"), "1", &values, &count));
+    assert_true(count == 7 && values[6] != io_golden(CLV_F64, 6));
+    clv_free(values);
+    EXPECT_FAIL(CLV_E_FORMAT, "no table [1] has a column X of numbers",
+                clv_column_read(with_extension("angles_named.fits[1]"), "X", &values, &count));
+    EXPECT_FAIL(CLV_E_FORMAT, "no vector found",
+                clv_vector_read(with_extension("angles_named.fits[0]"), &values, &count));
+}
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static void what_is_written_is_read_back(void **state)
@@ -450,6 +510,7 @@ int main(void)
         cmocka_unit_test(compressed_images_are_read),
         cmocka_unit_test(a_path_is_a_path),
         cmocka_unit_test(vectors_come_from_images_and_tables),
+        cmocka_unit_test(extensions_are_chosen_by_name_or_number),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(cards_are_carried_to_results),
         cmocka_unit_test(a_failed_write_leaves_nothing),

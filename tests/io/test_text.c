@@ -327,6 +327,59 @@ static void vectors_are_read_from_any_format(void **state)
     assert_true(values == NULL && count == 0);
 }
 
+/* Tables with a line of names, in the first line or in a comment. */
+static void columns_of_tables_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *column;
+        double first;
+    } good[] = {
+        { "1.5\n2.5\n", NULL, 1.5 },
+        { "PARANG\n1.5\n2.5\n", NULL, 1.5 },
+        { "frame,time,parang\n0,2013-02-01T03:04:05,-3.5\n1,x,2.5\n", NULL, -3.5 },
+        { "frame time Angle_deg\n0 a 7\n1 b 2.5\n", NULL, 7 },
+        { "# frame pa\n0 8\n1 2.5\n", NULL, 8 },
+        { "a;b;c\n1;2;3\n4;2.5;6\n", "B", 2 },
+        { "a\tb\n1\t4d0\n4\t2.5\n", "2", 4 },
+        { "1 9\n2 2.5\n", "2", 9 },
+        { "\xEF\xBB\xBF\"pa\",\"q\"\r\n6,1\r\n2.5,1\r\n", NULL, 6 },
+    };
+    for (size_t i = 0; i < CLV_LEN(good); ++i) {
+        double *values;
+        size_t count;
+        EXPECT_OK(clv_column_read(io_make("t.txt", good[i].text, strlen(good[i].text)),
+                                  good[i].column, &values, &count));
+        assert_int_equal(count, 2);
+        assert_true(values[0] == good[i].first && values[1] == 2.5);
+        clv_free(values);
+    }
+    static const struct {
+        const char *text, *column, *part;
+    } bad[] = {
+        { "a b\n1 2\n", NULL, "columns (a, b): none is called PA, PARANG or ANGLE" },
+        { "a b\n1 2\n", "c", "no column \"c\" in a table of 2 columns (a, b)" },
+        { "a b\n1 2\n", "3", "no column \"3\"" },
+        { "1 2\n3 4\n", "x", "2 columns (without names)" },
+        { "a pa\n1 2\n3\n", NULL, "line 3 has 1 cells, column 2 is wanted" },
+        { "a pa\n1 2\n3 y\n", NULL, "line 3, cell 2: \"y\" is not a finite number" },
+        { "pa\n", NULL, "holds no numbers" },
+        { "1 2\n3 4\n", NULL, "makes a table" },
+    };
+    for (size_t i = 0; i < CLV_LEN(bad); ++i) {
+        double *values;
+        size_t count;
+        EXPECT_FAIL(CLV_E_FORMAT, bad[i].part,
+                    clv_column_read(io_make("t.txt", bad[i].text, strlen(bad[i].text)),
+                                    bad[i].column, &values, &count));
+        assert_true(values == NULL && count == 0);
+    }
+    double *values;
+    size_t count;
+    EXPECT_FAIL(CLV_E_FORMAT, "an array has no column 1",
+                clv_column_read(io_data("rank1_c.npy"), "1", &values, &count));
+}
+
 static void arrays_are_known_by_content(void **state)
 {
     (void)state;
@@ -447,6 +500,7 @@ int main(void)
         cmocka_unit_test(wrong_tables_are_errors),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(vectors_are_read_from_any_format),
+        cmocka_unit_test(columns_of_tables_are_read),
         cmocka_unit_test(arrays_are_known_by_content),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };

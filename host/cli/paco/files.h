@@ -9,7 +9,7 @@
 #include <cleave/patch.h>
 
 typedef struct paco_args {
-    const char *output, *centre, *channel, *reject;
+    const char *output, *centre, *channel, *reject, *angle_column;
     cli_list at;
     uint64_t radius, patch_area; /* radius 0: follows the FWHM */
     bool radius_given, rounding_given, fwhm_given, no_subtract, scale_given, star_given;

@@ -59,10 +59,10 @@ static int read_cube(const paco_args *a, const char *path, paco_inputs *in)
     return CLI_OK;
 }
 
-static int read_angles(const char *path, paco_inputs *in)
+static int read_angles(const paco_args *a, const char *path, paco_inputs *in)
 {
     size_t count;
-    const clv_status status = clv_vector_read(path, &in->angles, &count);
+    const clv_status status = clv_column_read(path, a->angle_column, &in->angles, &count);
     if (status) return bad_input("ANGLES", status);
     if (count != in->frames)
         return cli_error(cli_running(), CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
@@ -275,7 +275,7 @@ int paco_read(paco_args *a, const char *cube, const char *angles, const char *ps
 {
     int code = read_cube(a, cube, in);
     if (!code) code = check_geometry(a, cube, in);
-    if (!code) code = read_angles(angles, in);
+    if (!code) code = read_angles(a, angles, in);
     if (!code) code = read_psf(a, psf, in);
     if (!code) code = paco_asdi_read(a, in);
     if (!code) warn_about_psf(psf, in->psf, in->psf_size);

@@ -29,10 +29,21 @@ enum { CLV_FITS_FIRST_IMAGE = -1 };
  * (rank, overflow); CLV_E_MEMORY. Outputs are zero after a failure. */
 clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards);
 
+/* The same of the HDU that `extension` names as CFITSIO does between brackets: a number (0 is the primary one), or
+ * EXTNAME in any case, "NAME,2" the one with EXTVER 2. NULL: the first image with data. CLV_E_FORMAT too when there is
+ * no such HDU. */
+clv_status clv_fits_read_extension(const char *path, const char *extension, clv_file_array *array,
+                                   clv_fits_cards *cards);
+
 /* A vector, of angles for instance: the first HDU that is an image with one axis longer than 1
  * ([T], [1,T], [T,1]), or a table with a column PA, PARANG or ANGLE..., else its first column of
  * numbers. Blank values are NaN. Free *values with clv_free. Statuses as above. */
 clv_status clv_fits_read_vector(const char *path, double **values, size_t *count);
+
+/* The same, where `extension` (see above) is the only HDU that is looked at, and `column` the only column, a name or
+ * a number from 1; NULL: any. */
+clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
+                                   double **values, size_t *count);
 
 /* Rows [first, first + rows) of the outermost axis of the image that is called `name` (EXTNAME), all
  * of it when `rows` is 0. Without such an HDU *found is false and the array zero: no failure. */

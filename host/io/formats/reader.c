@@ -4,12 +4,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/io/formats/column.h"
 #include "host/io/formats/fits.h"
 #include "host/io/formats/npy.h"
-#include "host/io/formats/table.h"
 #include "host/io/stream.h"
 
 #include <string.h>
+#include <unistd.h>
 
 typedef enum format { OTHER, NPY, FITS, TEXT } file_format;
 
@@ -52,6 +53,22 @@ static bool looks_like_text(const unsigned char *bytes, size_t length)
     return memchr(bytes, 0, length) == NULL && length > 0;
 }
 
+/* "FILE[EXT]", where no file has that very name, to FILE and EXT; `extension` is NULL for others. Free *file. */
+static clv_status split(const char *path, char **file, const char **extension)
+{
+    const size_t length = strlen(path);
+    const char *open = strrchr(path, '[');
+    *extension = NULL;
+    *file = clv_strdup(path);
+    if (!*file) return clv_fail(CLV_E_MEMORY, "%s: no memory for the name", path);
+    if (!open || open == path || length < 3 || path[length - 1] != ']' || open[1] == ']' ||
+        access(path, F_OK) == 0)
+        return CLV_OK;
+    (*file)[length - 1] = '\0', (*file)[open - path] = '\0';
+    *extension = *file + (open - path) + 1;
+    return CLV_OK;
+}
+
 /* The file's format and what to call it in a message. */
 static clv_status recognise(const char *path, file_format *out, const char **name)
 {
@@ -79,18 +96,33 @@ static clv_status recognise(const char *path, file_format *out, const char **nam
     return CLV_OK;
 }
 
+static clv_status no_extension(const char *path, const char *name, const char *extension)
+{
+    return clv_fail(CLV_E_FORMAT, "%s: [%s] names an HDU of a FITS file, but this is %s", path,
+                    extension, name);
+}
+
 clv_status clv_array_read(const char *path, clv_file_array *array, clv_fits_cards *cards)
 {
     file_format format;
-    const char *name;
+    const char *name, *extension;
+    char *file;
     *array = (clv_file_array){ 0 };
-    CLV_TRY(recognise(path, &format, &name));
-    if (format == NPY) return clv_npy_read(path, array);
-    if (format == FITS) return clv_fits_read(path, CLV_FITS_FIRST_IMAGE, array, cards);
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: format not supported (%s); expected NPY (.npy) or FITS "
-                    "(.fits, .fits.gz, .fits.fz)",
-                    path, name);
+    CLV_TRY(split(path, &file, &extension));
+    clv_status status = recognise(file, &format, &name);
+    if (!status && extension && format != FITS)
+        status = no_extension(file, name, extension);
+    else if (!status && format == NPY)
+        status = clv_npy_read(file, array);
+    else if (!status && format == FITS)
+        status = clv_fits_read_extension(file, extension, array, cards);
+    else if (!status)
+        status = clv_fail(CLV_E_FORMAT,
+                          "%s: format not supported (%s); expected NPY (.npy) or FITS "
+                          "(.fits, .fits.gz, .fits.fz)",
+                          file, name);
+    clv_free(file);
+    return status;
 }
 
 static clv_status read_npy_vector(const char *path, double **values, size_t *count)
@@ -115,20 +147,24 @@ static clv_status read_npy_vector(const char *path, double **values, size_t *cou
     return status;
 }
 
-clv_status clv_vector_read(const char *path, double **values, size_t *count)
+static clv_status read_column(const char *path, const char *extension, const char *column,
+                              double **values, size_t *count)
 {
     file_format format;
     const char *name;
-    *values = NULL;
-    *count = 0;
     CLV_TRY(recognise(path, &format, &name));
+    if (extension && format != FITS) return no_extension(path, name, extension);
     switch (format) {
     case NPY:
+        if (column)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: an array has no column %s; expected a table, text or FITS", path,
+                            column);
         return read_npy_vector(path, values, count);
     case FITS:
-        return clv_fits_read_vector(path, values, count);
+        return clv_fits_read_vector_of(path, extension, column, values, count);
     case TEXT:
-        return clv_text_vector_read(path, values, count);
+        return clv_text_column_read(path, column, values, count);
     default:
         break;
     }
@@ -136,4 +172,21 @@ clv_status clv_vector_read(const char *path, double **values, size_t *count)
                     "%s: format not supported (%s); expected text, NPY (.npy) or FITS "
                     "(.fits)",
                     path, name);
+}
+
+clv_status clv_column_read(const char *path, const char *column, double **values, size_t *count)
+{
+    char *file;
+    const char *extension;
+    *values = NULL;
+    *count = 0;
+    CLV_TRY(split(path, &file, &extension));
+    const clv_status status = read_column(file, extension, column, values, count);
+    clv_free(file);
+    return status;
+}
+
+clv_status clv_vector_read(const char *path, double **values, size_t *count)
+{
+    return clv_column_read(path, NULL, values, count);
 }

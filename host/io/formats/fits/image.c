@@ -244,14 +244,26 @@ static clv_status read_cards(clv_fits_source *source, size_t rank, clv_fits_card
 
 /* ---- what others call ---------------------------------------------------------------------- */
 
-clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards)
+/* The HDU named, or with NULL the one of this number. */
+static clv_status goto_image(clv_fits_source *source, const char *extension, int hdu)
+{
+    if (!extension) return find_image(source, hdu);
+    CLV_TRY(clv_fits_goto_extension(source, extension));
+    return clv_fits_has_image(source)
+               ? CLV_OK
+               : clv_fail(CLV_E_FORMAT, "%s: HDU [%s] is not an image with data", source->path,
+                          extension);
+}
+
+static clv_status read_whole(const char *path, const char *extension, int hdu,
+                             clv_file_array *array, clv_fits_cards *cards)
 {
     clv_fits_source source = { 0 };
     clv_fits_image image;
     clv_file_array read = { 0 };
     *array = (clv_file_array){ 0 };
     clv_status status = clv_fits_open(&source, path);
-    if (!status) status = find_image(&source, hdu);
+    if (!status) status = goto_image(&source, extension, hdu);
     if (!status) status = clv_fits_image_describe(&source, &image);
     if (!status)
         status = clv_file_array_create(&read, path, image.array_type, image.rank, image.shape);
@@ -266,6 +278,17 @@ clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_f
     clv_file_array_clear(&read);
     clv_fits_close(&source);
     return status;
+}
+
+clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_fits_cards *cards)
+{
+    return read_whole(path, NULL, hdu, array, cards);
+}
+
+clv_status clv_fits_read_extension(const char *path, const char *extension, clv_file_array *array,
+                                   clv_fits_cards *cards)
+{
+    return read_whole(path, extension, CLV_FITS_FIRST_IMAGE, array, cards);
 }
 
 static clv_status read_rows(clv_fits_source *source, const char *name, size_t first, size_t rows,

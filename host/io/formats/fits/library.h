@@ -49,6 +49,8 @@ clv_status clv_fits_next(clv_fits_source *source, bool *more);
 /* To HDU `hdu` (0 is the primary one), or to the first one called `name` (EXTNAME, any case). */
 clv_status clv_fits_goto(clv_fits_source *source, int hdu, bool *found);
 clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *found);
+/* To the HDU that `extension` names: "3", "SCI" or "SCI,2" (EXTVER). CLV_E_FORMAT when there is none. */
+clv_status clv_fits_goto_extension(clv_fits_source *source, const char *extension);
 
 /* Bytes of the file, or of what gzip held. */
 LONGLONG clv_fits_length(const clv_fits_source *source);

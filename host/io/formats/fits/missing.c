@@ -20,11 +20,26 @@ clv_status clv_fits_read(const char *path, int hdu, clv_file_array *array, clv_f
     return missing(path);
 }
 
-clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+clv_status clv_fits_read_extension(const char *path, const char *extension, clv_file_array *array,
+                                   clv_fits_cards *cards)
 {
+    (void)extension, (void)cards;
+    *array = (clv_file_array){ 0 };
+    return missing(path);
+}
+
+clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
+                                   double **values, size_t *count)
+{
+    (void)extension, (void)column;
     *values = NULL;
     *count = 0;
     return missing(path);
+}
+
+clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+{
+    return clv_fits_read_vector_of(path, NULL, NULL, values, count);
 }
 
 clv_status clv_fits_read_named(const char *path, const char *name, size_t first, size_t rows,

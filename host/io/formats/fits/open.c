@@ -274,3 +274,39 @@ clv_status clv_fits_goto_name(clv_fits_source *source, const char *name, bool *f
     }
     return CLV_OK;
 }
+
+/* EXTVER of the current HDU; 1 without. */
+static long version_of(clv_fits_source *source)
+{
+    long version = 1;
+    int error = 0;
+    fits_read_key(source->file, TLONG, "EXTVER", &version, NULL, &error);
+    fits_clear_errmsg();
+    return error ? 1 : version;
+}
+
+clv_status clv_fits_goto_extension(clv_fits_source *source, const char *extension)
+{
+    char name[FLEN_VALUE];
+    uint64_t number = 0, version = 0;
+    bool found = false, more = true;
+    const char *comma = strrchr(extension, ',');
+    clv_copy_string(name, sizeof name, extension);
+    if (clv_parse_u64(extension, &number)) {
+        if (number < MAX_HDUS) CLV_TRY(clv_fits_goto(source, (int)number, &found));
+    } else {
+        if (comma && (size_t)(comma - extension) < sizeof name &&
+            clv_parse_u64(comma + 1, &version))
+            name[comma - extension] = '\0';
+        while (more && !found) {
+            found = is_called(source, name) && (!version || version_of(source) == (long)version);
+            fits_clear_errmsg();
+            if (!found) CLV_TRY(clv_fits_next(source, &more));
+        }
+    }
+    return found ? CLV_OK
+                 : clv_fail(CLV_E_FORMAT,
+                            "%s: no HDU [%s]; expected a number from 0 (the primary HDU) or an "
+                            "EXTNAME of this file",
+                            source->path, extension);
+}

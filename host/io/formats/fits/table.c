@@ -28,11 +28,22 @@ static size_t numbers_in(fitsfile *file, int column)
     return !error && number && repeat > 0 ? (size_t)repeat : 0;
 }
 
-/* The column of the current table that holds the vector; 0 when there is none. */
-static int find_vector_column(fitsfile *file)
+/* The column of the current table that holds the vector; 0 when there is none. `wanted`: its name or number. */
+static int find_vector_column(fitsfile *file, const char *wanted)
 {
     int error = 0, columns = 0, first = 0;
+    uint64_t number;
     fits_get_num_cols(file, &columns, &error);
+    if (wanted) {
+        char name[FLEN_VALUE];
+        clv_copy_string(name, sizeof name, wanted);
+        if (clv_parse_u64(wanted, &number))
+            first = !error && number <= (uint64_t)columns ? (int)number : 0;
+        else if (fits_get_colnum(file, CASEINSEN, name, &first, &error))
+            first = 0;
+        fits_clear_errmsg();
+        return first && numbers_in(file, first) ? first : 0;
+    }
     for (int c = 1; !error && c <= CLV_MIN(columns, MAX_COLUMNS); ++c) {
         char key[FLEN_KEYWORD], name[FLEN_VALUE] = "";
         int unnamed = 0;
@@ -89,11 +100,11 @@ static clv_status read_vector_image(clv_fits_source *source, vector *out)
 }
 
 /* As above, for a table: a column of scalars, or one row with an array. */
-static clv_status read_vector_table(clv_fits_source *source, vector *out)
+static clv_status read_vector_table(clv_fits_source *source, const char *wanted, vector *out)
 {
     int error = 0, any;
     LONGLONG rows = 0;
-    const int column = find_vector_column(source->file);
+    const int column = find_vector_column(source->file, wanted);
     const size_t repeat = column ? numbers_in(source->file, column) : 0;
     fits_get_num_rowsll(source->file, &rows, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
@@ -115,33 +126,52 @@ static clv_status read_vector_table(clv_fits_source *source, vector *out)
     return CLV_OK;
 }
 
-static clv_status find_vector(clv_fits_source *source, vector *out)
+/* Of the current HDU; leaves `out` alone where that has none. */
+static clv_status read_vector_hdu(clv_fits_source *source, const char *column, vector *out)
 {
+    int kind = ANY_HDU, error = 0;
+    if (clv_fits_has_image(source)) return column ? CLV_OK : read_vector_image(source, out);
+    if (fits_get_hdu_type(source->file, &kind, &error) == 0 && kind != IMAGE_HDU)
+        return read_vector_table(source, column, out);
+    return CLV_OK;
+}
+
+static clv_status find_vector(clv_fits_source *source, const char *extension, const char *column,
+                              vector *out)
+{
+    if (extension) CLV_TRY(clv_fits_goto_extension(source, extension));
     for (bool more = true; more;) {
-        int kind = ANY_HDU, error = 0;
-        if (clv_fits_has_image(source))
-            CLV_TRY(read_vector_image(source, out));
-        else if (fits_get_hdu_type(source->file, &kind, &error) == 0 && kind != IMAGE_HDU)
-            CLV_TRY(read_vector_table(source, out));
+        CLV_TRY(read_vector_hdu(source, column, out));
         if (out->values) return CLV_OK;
+        if (extension) break;
         CLV_TRY(clv_fits_next(source, &more));
     }
+    if (column)
+        return clv_fail(CLV_E_FORMAT, "%s: no table%s%s%s has a column %s of numbers", source->path,
+                        extension ? " [" : "", extension ? extension : "", extension ? "]" : "",
+                        column);
     return clv_fail(CLV_E_FORMAT,
                     "%s: no vector found; expected an image [T], [T,1] or "
                     "[1,T], or a table with a column of numbers",
                     source->path);
 }
 
-clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+clv_status clv_fits_read_vector_of(const char *path, const char *extension, const char *column,
+                                   double **values, size_t *count)
 {
     clv_fits_source source = { 0 };
     vector read = { 0 };
     clv_status status = clv_fits_open(&source, path);
-    if (!status) status = find_vector(&source, &read);
+    if (!status) status = find_vector(&source, extension, column, &read);
     clv_fits_close(&source);
     *values = read.values;
     *count = read.count;
     return status;
+}
+
+clv_status clv_fits_read_vector(const char *path, double **values, size_t *count)
+{
+    return clv_fits_read_vector_of(path, NULL, NULL, values, count);
 }
 
 /* ---- columns ------------------------------------------------------------------------------- */
