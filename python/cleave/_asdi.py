@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, as_floats, dtype_of, seen_at
+from ._arrays import address, dtype_of, seen_at
+from ._astro import companion_table, degrees, hdus, image, pixels, plain
 from ._check import described, real
 from ._companions import _input, _options
 from ._context import Context, chosen
@@ -47,6 +48,16 @@ class AsdiResult:
     rest: NDArray[np.float32]
     fwhm: float
 
+    def to_hdus(self) -> Any:
+        """The maps as an astropy HDUList: SNR, SNR_RAW, A, B and REST."""
+        return hdus({name: getattr(self, name.lower()) for name in ("SNR", "SNR_RAW", "A", "B", "REST")}, self.fwhm)
+
+    def to_table(self, *, pixel_scale: Any = None, star_flux: Any = None, true_north: float = 0.0) -> Any:
+        """As CompanionResult.to_table(), with the columns fluxes and flux_errs [channels] of every companion."""
+        made = companion_table(self.companions, pixel_scale, star_flux, true_north)
+        made["fluxes"], made["flux_errs"], made["spectrum"] = self.fluxes, self.flux_errs, self.spectrum
+        return made
+
 
 def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int = 4, fwhm: float | None = None,
          threshold: float | None = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
@@ -61,11 +72,11 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
 
     The other parameters are those of companions(). Returns an AsdiResult. Raises what paco() raises.
     """
-    cube = np.ascontiguousarray(as_floats("cube", cube, 4))
-    angles = np.ascontiguousarray(as_floats("angles", angles, 1, np.float64))
+    cube = np.ascontiguousarray(image("cube", cube, 4))
+    angles = degrees("angles", angles)
     channels, frames, height, columns = cube.shape
-    images = np.asarray(psf)
-    images = np.ascontiguousarray(as_floats("psf", images[np.newaxis] if images.ndim == 2 else images, 3))
+    images = np.asarray(plain("psf", psf))
+    images = np.ascontiguousarray(image("psf", images[np.newaxis] if images.ndim == 2 else images, 3))
     if images.shape[0] not in (1, channels) or images.shape[1] != images.shape[2]:
         raise ShapeError(f"psf: shape {images.shape} given, [S, S] or [{channels}, S, S] expected")
     if len(angles) != frames:
@@ -75,7 +86,7 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
         raise ShapeError(f"spectra: shape {shapes.shape} given, [N, {channels}] expected")
     shapes = np.ascontiguousarray(shapes)
     options = _options(radius, center, reverse_angles)
-    width = float(np.mean([psf_fwhm(p) for p in images])) if fwhm is None else real("asdi: fwhm", fwhm)
+    width = float(np.mean([psf_fwhm(p) for p in images])) if fwhm is None else pixels("asdi: fwhm", fwhm)
     inputs = (_abi.PacoInput * channels)(*(
         _input(cube[c], angles, images[c if len(images) > 1 else 0]) for c in range(channels)))
     wanted = described("asdi", _abi.AsdiOptions, fwhm_px=width, spectrum_count=len(shapes),
@@ -92,8 +103,9 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
                 handle, inputs, channels, ctypes.byref(options), ctypes.byref(wanted), address(a), address(b),
                 address(snr), address(raw), address(rest), ctypes.byref(found), report_handle(report)))
         count = found.count
-        companions = np.empty(0, _COMPANION)
-        fluxes, best = np.empty((0, channels, 2)), np.empty(0, np.uintp)
+        companions: NDArray[Any] = np.empty(0, _COMPANION)
+        fluxes: NDArray[Any] = np.empty((0, channels, 2))
+        best: NDArray[Any] = np.empty(0, np.uintp)
         if count:
             companions = seen_at(found.companions, count, _COMPANION).copy()
             best = seen_at(found.spectrum, count, np.dtype(np.uintp)).copy()

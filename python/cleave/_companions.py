@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, as_floats, dtype_of, given_away
-from ._check import described, given as shown, not_zero, real
+from ._astro import companion_table, degrees, hdus, image, pair, pixels
+from ._check import described, not_zero, real
 from ._context import Context, chosen
 from ._library import check, lib
 from ._paco import _psf_of, psf_fwhm
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentTypeError, ShapeError
+from .errors import ShapeError
 
 _COMPANION = dtype_of(_abi.Companion)
 _FRAME = dtype_of(_abi.PacoFrame)
@@ -42,10 +43,19 @@ class CompanionResult:
     rest: NDArray[np.float32]
     fwhm: float
 
+    def to_hdus(self) -> Any:
+        """The maps as an astropy HDUList: SNR, SNR_RAW and REST."""
+        return hdus({name: getattr(self, name.lower()) for name in ("SNR", "SNR_RAW", "REST")}, self.fwhm)
+
+    def to_table(self, *, pixel_scale: Any = None, star_flux: Any = None, true_north: float = 0.0) -> Any:
+        """The companions as an astropy QTable with units; `pixel_scale` in mas (or a Quantity) adds `separation` in mas,
+        `star_flux` in units of the PSF adds `delta_mag`, `true_north` in degrees is added to the position angles."""
+        return companion_table(self.companions, pixel_scale, star_flux, true_north)
+
 
 def _sequence(cube: Any, angles: Any, psf: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], _abi.PacoInput]:
-    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
-    angles = np.ascontiguousarray(as_floats("angles", angles, 1, np.float64))
+    cube = np.ascontiguousarray(image("cube", cube, 3))
+    angles = degrees("angles", angles)
     psf = _psf_of(psf)
     if len(angles) != len(cube):
         raise ShapeError(f"angles: {len(angles)} given, the cube has {len(cube)} frames")
@@ -65,9 +75,7 @@ def _options(radius: int, center: tuple[float, float] | None, reverse_angles: bo
     options = described("companions", _abi.PacoOptions, radius=radius, reverse_angles=reverse_angles,
                         centre_given=center is not None)
     if center is not None:
-        if np.ndim(center) != 1 or len(center) != 2:
-            raise ArgumentTypeError(f"companions: center: {shown(center)} given, (column, row) expected")
-        options.centre_x, options.centre_y = real("center", center[0]), real("center", center[1])
+        options.centre_x, options.centre_y = pair("companions: center", center)
     return options
 
 
@@ -91,7 +99,7 @@ def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float
     """
     cube, angles, psf, sequence = _sequence(cube, angles, psf)
     options = _options(radius, center, reverse_angles)
-    width = psf_fwhm(psf) if fwhm is None else real("companions: fwhm", fwhm)
+    width = psf_fwhm(psf) if fwhm is None else pixels("companions: fwhm", fwhm)
     plane = cube.shape[1:]
     a, b = np.empty(plane), np.empty(plane)
     raw, snr = np.empty(plane, np.float32), np.empty(plane, np.float32)
@@ -121,7 +129,7 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
     """
     cube, angles, psf, sequence = _sequence(cube, angles, psf)
     options = _options(radius, center, reverse_angles)
-    width = psf_fwhm(psf) if fwhm is None else real("characterize: fwhm", fwhm)
+    width = psf_fwhm(psf) if fwhm is None else pixels("characterize: fwhm", fwhm)
     where = _places(places)
     found = np.zeros(len(where), _COMPANION)
     found["x"], found["y"] = where[:, 0], where[:, 1]
@@ -148,7 +156,7 @@ def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center
 
 def star_position(cube: Any, fwhm: float) -> tuple[float, float] | None:
     """(column, row) of the point about which the mean frame of [T, H, W] is symmetric; None: no star is found."""
-    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
+    cube = np.ascontiguousarray(image("cube", cube, 3))
     star = _abi.Star()
     check(lib.clv_paco_star(ctypes.byref(_input(cube)), real("star_position: fwhm", fwhm), ctypes.byref(star)))
     return (star.x, star.y) if star.found else None
@@ -157,7 +165,7 @@ def star_position(cube: Any, fwhm: float) -> tuple[float, float] | None:
 def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
     """For every frame of [T, H, W]: scale (deviation from the median over time in units of the usual one), missing
     (fraction of NaN) and rejected (scale above the limit, or more than half missing)."""
-    cube = np.ascontiguousarray(as_floats("cube", cube, 3))
+    cube = np.ascontiguousarray(image("cube", cube, 3))
     frames = np.zeros(len(cube), _FRAME)
     kept = ctypes.c_size_t()
     check(lib.clv_paco_frames(ctypes.byref(_input(cube)), real("frame_quality: limit", limit), address(frames),
@@ -168,7 +176,7 @@ def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
 def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:
     """A copy of [T, H, W] whose NaN and inf are filled in from their neighbours in the same frame; pixels that are
     missing in more than half of the frames stay."""
-    made = np.array(as_floats("cube", cube, 3), np.float32, order="C", copy=True)
+    made = np.array(image("cube", cube, 3), np.float32, order="C", copy=True)
     mended = ctypes.c_size_t()
     check(lib.clv_paco_mend(address(made), *made.shape, real("mend: fwhm", fwhm), ctypes.byref(mended)))
     return made

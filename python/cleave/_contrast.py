@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import _abi
 from ._arrays import address, dtype_of
+from ._astro import pixels
 from ._check import described, real
 from ._companions import _options, _places, _sequence
 from ._context import Context, chosen
@@ -55,10 +56,10 @@ def contrast(cube: Any, angles: Any, psf: Any, separations: Any = None, *, injec
     """
     cube, angles, psf, sequence = _sequence(cube, angles, psf)
     options = _options(radius, center, reverse_angles)
-    width = psf_fwhm(psf) if fwhm is None else real("contrast: fwhm", fwhm)
+    width = psf_fwhm(psf) if fwhm is None else pixels("contrast: fwhm", fwhm)
     height, columns = cube.shape[1:]
     if separations is None:
-        x, y = (columns // 2, height // 2) if center is None else center
+        x, y = (columns // 2, height // 2) if center is None else (options.centre_x, options.centre_y)
         far = min(x, y, columns - 1 - x, height - 1 - y) - radius - 0.5
         separations = np.arange(width, far, max(width / 2, (far - width) / 40))
     where = np.atleast_1d(np.asarray(separations, np.float64)).ravel()

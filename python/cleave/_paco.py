@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, as_floats, dtype_of, given_away, with_strides
-from ._check import described, given as shown, not_zero, real
+from ._arrays import address, dtype_of, given_away, with_strides
+from ._astro import degrees, hdus, image, pair, pixels
+from ._check import described, not_zero, real
 from ._context import Context, chosen
 from ._library import check, lib
 from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
-from .errors import ArgumentTypeError, ShapeError
+from .errors import ShapeError
 
 _PSF_MODES = {"shift": 0, "fixed": 1}
 _CONVENTIONS = {"paper": 0, "vip": 1}
@@ -48,9 +49,13 @@ class PacoResult:
     fwhm: float | None
     counts: dict[str, int] = field(default_factory=dict)
 
+    def to_hdus(self) -> Any:
+        """The maps as an astropy HDUList: A, B, SNR, FLUX, SIGMA."""
+        return hdus({name: getattr(self, name.lower()) for name in ("A", "B", "SNR", "FLUX", "SIGMA")}, self.fwhm)
+
 
 def _psf_of(psf: Any) -> NDArray[np.float32]:
-    psf = as_floats("psf", psf, 2)
+    psf = image("psf", psf, 2)
     if psf.shape[0] != psf.shape[1]:
         raise ShapeError(f"psf: a square expected, shape {psf.shape} given")
     return np.ascontiguousarray(psf)
@@ -100,9 +105,11 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     Parameters
     ----------
     cube        [T, H, W] star-centred frames that were not derotated, T >= 2, any unit; NaN, inf
-                and masked pixels are left out. float32 is used in place, others are converted
-    angles      [T] parallactic angles in degrees
-    psf         [S, S], finite, S at least 2 radius + 1, its centre on pixel S // 2
+                and masked pixels are left out. float32 is used in place, others are converted. An HDU of
+                astropy, or a list of them (the first one with data), is as good as an array
+    angles      [T] parallactic angles in degrees, or a Quantity; also an HDU, [T, 1], or a table with
+                a column PA, PARANG or ANGLE...
+    psf         [S, S] or an HDU, finite, S at least 2 radius + 1, its centre on pixel S // 2
     radius      of the patch in pixels, 2 to 6; 4: 49 pixels
     psf_mode    "shift" (the PSF follows the planet's sub-pixel place) or "fixed" (faster)
     psf_norm    "none", "peak", "sum", "aperture": the unit of `flux`
@@ -120,8 +127,8 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     Raises ShapeError, ArgumentError, FormatError (no FWHM can be measured: give `fwhm`),
     CancelledError, DeviceError. Ctrl-C ends the call.
     """
-    cube, strides = with_strides(as_floats("cube", cube, 3))
-    angles = np.ascontiguousarray(as_floats("angles", angles, 1, np.float64))
+    cube, strides = with_strides(image("cube", cube, 3))
+    angles = degrees("angles", angles)
     psf = _psf_of(psf)
     frames, height, width = cube.shape
     if len(angles) != frames:
@@ -130,11 +137,9 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     norm = choice("psf_norm", psf_norm, _NORMS)
     centre = (width / 2 // 1, height / 2 // 1)
     if center is not None:
-        if np.ndim(center) != 1 or len(center) != 2:
-            raise ArgumentTypeError(f"paco: center: {shown(center)} given, (column, row) expected")
-        centre = (real("paco: center", center[0]), real("paco: center", center[1]))
+        centre = pair("paco: center", center)
     threshold = None if threshold is None else real("paco: threshold", threshold)
-    fwhm = None if fwhm is None else real("paco: fwhm", fwhm)
+    fwhm = None if fwhm is None else pixels("paco: fwhm", fwhm)
     if fwhm is None and (threshold is not None or norm == _NORMS["aperture"]):
         fwhm = psf_fwhm(psf)
     if norm:

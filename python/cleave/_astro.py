@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What astronomers hand over and want back: HDUs, quantities with units, tables. Astropy is imported only for results."""
+from __future__ import annotations
+
+import importlib
+from typing import Any, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import as_floats
+from ._check import given, real
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
+
+_ANGLES = ("PA", "PARANG")
+
+
+def _is_hdu(value: Any) -> bool:
+    return hasattr(value, "header") and hasattr(value, "data") and not isinstance(value, np.ndarray)
+
+
+def plain(what: str, value: Any) -> Any:
+    """The data of an HDU, or of the first HDU of a list that has some; anything else as it is."""
+    if isinstance(value, (list, tuple)) and value and all(_is_hdu(v) for v in value):
+        value = next((v for v in value if v.data is not None), value[0])
+    if not _is_hdu(value):
+        return value
+    if value.data is None:
+        raise ShapeError(f"{what}: an HDU without data given")
+    return value.data
+
+
+def image(what: str, value: Any, ndim: int) -> NDArray[Any]:
+    """as_floats() of an array or an HDU."""
+    return as_floats(what, plain(what, value), ndim)
+
+
+def degrees(what: str, value: Any) -> NDArray[np.float64]:
+    """Angles in degrees: an array of them, a quantity of any unit of angles, an image [T], [T,1] or [1,T], or a table
+    with a column PA, PARANG or ANGLE..."""
+    value = plain(what, value)
+    names = getattr(getattr(value, "dtype", None), "names", None)
+    if names:
+        name = next((n for n in names if n.upper() in _ANGLES or n.upper().startswith("ANGLE")), None)
+        if name is None:
+            raise ShapeError(f"{what}: a table of {', '.join(names)} given, a column PA, PARANG or ANGLE expected")
+        value = value[name]
+    if getattr(value, "unit", None) is not None and hasattr(value, "to_value"):
+        try:
+            value = value.to_value("deg")
+        except Exception as error:  # astropy's UnitConversionError, which is not imported for this
+            raise ArgumentError(f"{what}: {error}") from None
+    array = np.asarray(value)
+    if array.ndim == 2 and 1 in array.shape:
+        value = array.ravel()
+    return np.ascontiguousarray(as_floats(what, value, 1, np.float64))
+
+
+def pixels(what: str, value: Any) -> float:
+    """A number, or a quantity in pixels."""
+    unit = getattr(value, "unit", None)
+    if unit is None or not hasattr(value, "value"):
+        return real(what, value)
+    if str(unit) not in ("pix", "pixel", ""):
+        raise ArgumentError(f"{what}: {value} given, a number of pixels expected")
+    return real(what, value.value)
+
+
+def pair(what: str, value: Any) -> tuple[float, float]:
+    """(column, row), numbers or quantities in pixels."""
+    try:
+        column, row = value
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"{what}: {given(value)} given, (column, row) expected") from None
+    return pixels(what, column), pixels(what, row)
+
+
+# ---- results ----
+
+
+def _astropy(module: str) -> Any:
+    try:
+        return importlib.import_module(f"astropy.{module}")
+    except ImportError:
+        raise ImportError("astropy is needed for this: pip install astropy") from None
+
+
+def hdus(maps: Mapping[str, NDArray[Any]], fwhm: float | None) -> Any:
+    """An astropy HDUList: an empty primary HDU, and an image for each map."""
+    fits = _astropy("io.fits")
+    made = fits.HDUList([fits.PrimaryHDU()])
+    for name, values in maps.items():
+        hdu = fits.ImageHDU(values, name=name)
+        if fwhm is not None:
+            hdu.header["FWHM"] = (fwhm, "of the PSF [pixel]")
+        made.append(hdu)
+    return made
+
+
+def _scale(value: Any) -> float | None:
+    """Milliarcseconds in a pixel."""
+    if value is None:
+        return None
+    if hasattr(value, "to_value"):
+        units = _astropy("units")
+        value = (value * units.pix).to_value("mas") if "pix" in str(value.unit) else value.to_value("mas")
+    return real("pixel_scale", value)
+
+
+def companion_table(found: NDArray[np.void], pixel_scale: Any, star_flux: Any, true_north: float) -> Any:
+    """An astropy QTable with the columns of detections.csv and their units."""
+    units, table = _astropy("units"), _astropy("table")
+    scale, made = _scale(pixel_scale), table.QTable()
+    for name in ("x", "y", "x_err", "y_err"):
+        made[name] = found[name] * units.pix
+    made["separation_px"] = found["separation_px"] * units.pix
+    made["position_angle"] = np.mod(found["position_angle"] + true_north, 360) * units.deg
+    for name in ("snr", "flux", "flux_err", "false_alarm"):
+        made[name] = found[name]
+    if scale is not None:
+        made["separation"] = found["separation_px"] * scale * units.mas
+    if star_flux is not None:
+        ratio = np.asarray(found["flux"], np.float64) / real("star_flux", star_flux)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made["delta_mag"] = -2.5 * np.log10(ratio) * units.mag
+            made["delta_mag_err"] = 2.5 / np.log(10) * found["flux_err"] / found["flux"] * units.mag
+    return made
