@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import re
 import random
 import shutil
 import signal
@@ -252,6 +253,17 @@ class Reads(PacoCase):
             self.run_paco(scaled, self.angles, self.psf)
             got = kit.npy_read(self.path("out/snr.npy")).values
             self.assertEqual([v for v in got if v == v], [v for v in want if v == v])
+
+    def test_the_psf_tells_how_bright_the_star_is(self):
+        for norm, unit in (("none", 1), ("sum", sum(self.sequence.psf)), ("peak", max(self.sequence.psf))):
+            result = self.run_paco(self.cube, self.angles, self.psf, "--psf-norm", norm, "--star-ratio", "2.5",
+                                   "--threshold", "9", "--radius", "4", "--reject-frames", "none", as_it_is=False)
+            flux = float(re.search("the star's flux is (.*) in units", result.stderr).group(1))
+            self.assertAlmostEqual(flux / (2.5 * unit), 1, delta=1e-4)
+            with open(self.path("out/detections.csv"), encoding="ascii") as file:
+                self.assertIn("delta_mag", file.readline())
+        both = self.run_paco(self.cube, self.angles, self.psf, "--star-ratio", "2", "--star-flux", "3", code=2)
+        self.assertIn("leave one out", both.stderr)
 
     def test_patch_area_is_a_radius(self):
         def with_options(*options):
@@ -580,7 +592,7 @@ class Prepares(PacoCase):
         result = self.run_paco(self.npy("off.npy", shape, halo), angles, os.path.join(case, "psf.npy"),
                                "--no-subtract", as_it_is=False)
         self.assertRegex(result.stderr, r"the star is at \((21\.9|22\.0)\d*, (26\.9|27\.0)\d*\), not at \(25, 25\)")
-        for option in ("--at=3", "--pixel-scale=0", "--star-flux=-1"):
+        for option in ("--at=3", "--pixel-scale=0", "--star-flux=-1", "--star-ratio=0"):
             self.assertIn(option.split("=", maxsplit=1)[0],
                           self.run_paco(self.cube, self.angles, self.psf, option, code=2).stderr)
 

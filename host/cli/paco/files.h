@@ -22,7 +22,10 @@ typedef struct paco_args {
     const char *contrast_radii;
     uint64_t contrast_injections;
     int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;
-    double fwhm, threshold, pixel_scale, true_north, star_flux;
+    double fwhm, threshold, pixel_scale, true_north;
+    double star_flux; /* given or, with star_ratio, from the PSF: then star_given is true, too */
+    double star_ratio;
+    bool ratio_given;
     double centre_x, centre_y; /* of the star: given or, after paco_prepare, found */
     cli_common common;
 } paco_args;
@@ -66,6 +69,12 @@ typedef struct paco_maps {
     paco_found *at;   /* places that the user asked for */
     size_t at_count, at_capacity;
 } paco_maps;
+
+/* The table of options of its own, with the last empty row. */
+enum { PACO_OPTIONS = 29 };
+void paco_make_table(paco_args *a, cli_option *table);
+/* Options that need more than their own row to be judged: an exit code, or -1 to go on. */
+int paco_check_args(paco_args *a);
 
 /* All three return CLI_OK or the exit code after the message. */
 int paco_read(paco_args *args, const char *cube, const char *angles, const char *psf,

@@ -154,6 +154,31 @@ static clv_status mean_fwhm(paco_inputs *in)
     return CLV_OK;
 }
 
+/* The PSF is an image of the star, taken with another exposure or through a filter. `before`: its sum before it was
+ * normalised, of which the sum now is one unit of flux. */
+static int take_star(paco_args *a, const char *path, const paco_inputs *in, const float *psf,
+                     double before)
+{
+    double after = 0;
+    if (!a->ratio_given) return CLI_OK;
+    if (in->psf_count > 1 && in->channels_used > 1 && a->psf_norm)
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--star-ratio: %s holds %zu PSFs, whose units differ unless --psf-norm is "
+                         "none",
+                         path, in->psf_count);
+    for (size_t i = 0; i < in->psf_size * in->psf_size; ++i)
+        after += (double)psf[i];
+    a->star_flux = a->star_ratio * before / after, a->star_given = true;
+    if (!(a->star_flux > 0) || !isfinite(a->star_flux))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--star-ratio: the PSF of %s sums up to %g; give --star-flux", path,
+                         before);
+    if (!a->common.quiet)
+        cli_say(stderr, "the star's flux is %.6g in units of the PSF (--star-ratio)\n",
+                a->star_flux);
+    return CLI_OK;
+}
+
 static int read_psf(paco_args *a, const char *path, paco_inputs *in)
 {
     clv_file_array psf = { 0 };
@@ -212,6 +237,9 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
     if (a->fwhm > 0) in->fwhm = a->fwhm;
     if (a->wavelengths && in->psf_count > 1 && !(a->fwhm > 0)) status = mean_fwhm(in);
     choose_radius(a, in);
+    double before = 0;
+    for (size_t i = 0; i < pixels; ++i)
+        before += (double)in->psf[used * pixels + i];
     for (size_t k = 0; k < in->psf_count && !status; ++k) {
         double own = in->fwhm; /* of this channel */
         if (in->psf_count > 1 && !(a->fwhm > 0))
@@ -220,7 +248,8 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
             status = clv_psf_normalize(in->psf + k * pixels, in->psf_size,
                                        (clv_psf_norm)a->psf_norm, own);
     }
-    return cli_input_status(cli_running(), status);
+    const int code = cli_input_status(cli_running(), status);
+    return code ? code : take_star(a, path, in, in->psf + used * pixels, before);
 }
 
 /* What the operation would refuse, before anything is said or opened. */
