@@ -176,6 +176,14 @@ clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv
             widen(c->x[i], &x0, &x1), widen(c->y[i], &y0, &y1);
             if (c->low) widen(c->low[i], &y0, &y1), widen(c->high[i], &y0, &y1);
         }
+    bool points = false;
+    for (size_t k = 0; k < count; ++k)
+        points = points || curves[k].points;
+    if (points && x1 > x0 && y1 > y0) { /* whole rings, and none under the legend */
+        const double aside = 0.03 * (x1 - x0);
+        x0 -= aside, x1 += aside;
+        y1 += (y1 - y0) * 22 * (double)(count + 1) / (HEIGHT - TOP - BOTTOM);
+    }
     plot p = { image, make_axis(x0, x1, 0), make_axis(y0, y1, style->y_powers ? 0.5 : 0),
                style->y_down };
     if (style->y_powers) p.y = (axis){ floor(p.y.low), ceil(p.y.high), 1 };
