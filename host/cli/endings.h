@@ -17,6 +17,7 @@ enum {
     CLI_MARKDOWN = 128,
     CLI_LINES = 256,      /* of text */
     CLI_WEIGHTS = 512,    /* .safetensors: never an output's own name, but known */
+    CLI_XML = 1024,       /* TrackMate's */
     CLI_NO_STREAM = 4096, /* "-" is refused */
     CLI_STREAM = 16384,   /* of an input: "-" is standard input, elsewhere it is refused */
     CLI_SAID = 8192, /* an option said the format: endings that mean nothing are good as well */

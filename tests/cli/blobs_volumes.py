@@ -174,8 +174,8 @@ def tables(command, work):
     say(start[:4] == b"\x89PNG" and wide == high and wide % (56 + 4 + 56) == 0, f"the overlay has {wide}x{high} pixels")
     with open(tracks, newline="", encoding="utf-8") as file:
         say(list(csv.DictReader(file)) == rows, "-T writes the same rows")
-    done = subprocess.run([command, "link", tracks, "-o", "-", "--search", "2"], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([command, "link", tracks, "-o", "-", "--search", "2", "--replace"], capture_output=True,
+                          text=True, check=False)
     say(done.returncode == 0 and len({row["particle"] for row in csv.DictReader(done.stdout.splitlines())}) == 4,
         "cleave link reads the table, z and all")
     flat = os.path.join(work, "far.csv")

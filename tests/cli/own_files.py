@@ -60,7 +60,7 @@ def check_places():
         cannot_write("--plot: in.txt", *spectra, "-o", "new.csv", "--plot", name)
     cannot_write("-o: nowhere/x.fits: cannot create", *spectra, "-o", "nowhere/x.fits")
     cannot_write("--models: nowhere/x", *spectra, "-o", "new.csv", "--models", "nowhere/x")
-    cannot_write("-o: nowhere/x: cannot create", "link", "none.csv", "--search", "2", "-o", "nowhere/x")
+    cannot_write("-o: nowhere/x.csv: cannot create", "link", "none.csv", "--search", "2", "-o", "nowhere/x.csv")
     goes_on(*paco, "-o", "nowhere/deep/folder")
     os.makedirs("taken/config.json")
     tuned = ["finetune", "model", "--data", "in.txt"]

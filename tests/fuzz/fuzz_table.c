@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a text vector (first byte 'v') or as a CSV table. */
+/* Any bytes as a text vector (first byte 'v'), as a table of any kind ('a'), or as a CSV table. */
 #include "fuzz.h"
 
 #include "base/alloc.h"
 #include "host/io/formats/table.h"
-#include "host/io/tables/csv.h"
+#include "host/io/tables/any.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,12 +49,38 @@ static void try_table(const char *path, size_t size)
     clv_csv_free(table);
 }
 
+static void try_any(const char *path)
+{
+    clv_csv_table *table;
+    const char *kind;
+    if (clv_table_read(path, '\0', &table, &kind)) {
+        FUZZ_CHECK(!table);
+        return;
+    }
+    const size_t rows = clv_csv_rows(table), columns = clv_csv_columns(table);
+    clv_csv_cell *cells = clv_alloc(columns, sizeof *cells);
+    double *values = clv_alloc(CLV_MAX(rows, (size_t)1), sizeof *values);
+    clv_text text = { 0 };
+    for (size_t r = 0; r < rows; ++r) {
+        clv_csv_cells(table, r, cells);
+        FUZZ_CHECK(cells[columns - 1].last);
+        clv_csv_cell_text(&cells[r % columns], &text);
+    }
+    for (size_t c = 0; c < columns && c < 8; ++c)
+        (void)clv_csv_doubles(table, c, values);
+    clv_text_clear(&text);
+    clv_free(values), clv_free(cells);
+    clv_csv_free(table);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size) return 0;
     const char *path = fuzz_file(data + 1, size - 1);
     if (*data == 'v')
         try_vector(path, size);
+    else if (*data == 'a')
+        try_any(path);
     else
         try_table(path, size);
     return 0;

@@ -19,14 +19,15 @@ BLOBS = ["blobs", "movie.npy", "--link", "2"]
 SPECFIT = ["specfit", "no.fits", "--library", "no"]
 EMBED, CLASSIFY = ["embed", "no-model"], ["classify", "no-model"]
 TABLE = ["-o", "new.csv"]
+TABLES = [".csv", ".tsv", ".txt", ".npy", ".json", ".xml"]
 COMMON = [("--report", [".json"]), ("--trace", [".json"])]
 # command, what it needs beside the option, option, endings that it takes
 OUTPUTS = [
-    (BLOBS, [], "-o", [".csv", ".npy"]),
-    (BLOBS + ["--format", "trackmate"], [], "-o", [".csv"]),
-    (BLOBS, TABLE, "-T", [".csv", ".npy"]),
+    (BLOBS, [], "-o", TABLES),
+    (BLOBS + ["--format", "trackmate"], [], "-o", [".csv", ".tsv", ".txt", ".xml"]),
+    (BLOBS, TABLE, "-T", TABLES),
     (BLOBS, TABLE, "--overlay", [".png"]),
-    (["link", "spots.csv", "--search", "2"], [], "-o", [".csv"]),
+    (["link", "spots.csv", "--search", "2"], [], "-o", TABLES),
     (SPECFIT, [], "-o", [".csv", ".fits"]),
     (SPECFIT, TABLE, "--models", [".fits"]),
     (EMBED, [], "-o", [".npy", ".csv", ".tsv", ".txt"]),
@@ -47,7 +48,7 @@ for job, more in ((BLOBS, TABLE), (SPECFIT, TABLE), (EMBED, ["-o", "new.npy"]), 
                   (["templates", "no-models"], ["-o", "library"]),
                   (["generate", "no-model", "--prompt", "one"], [])):
     OUTPUTS += [(job, more, option, endings) for option, endings in COMMON]
-EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".png", ".html", ".htm", ".md"]
+EVERY = [".csv", ".tsv", ".txt", ".npy", ".fits", ".json", ".xml", ".png", ".html", ".htm", ".md"]
 
 
 def words(endings):

@@ -18,7 +18,7 @@ static void make_table(blobs_args *a, cli_option *table)
 {
     const cli_option rows[] = {
         { "o,output", CLI_TEXT, &a->output, "FILE",
-          "spots as CSV, or as records: .npy; - is standard output" },
+          "spots: .csv .tsv .json .npy, or TrackMate's .xml; - is standard output" },
         { "min-sigma", CLI_DOUBLE, &a->min_sigma, "PX", "smallest blob; radius is 1.4 sigma [1]" },
         { "max-sigma", CLI_DOUBLE, &a->max_sigma, "PX", "largest blob [3]" },
         { "num-sigma", CLI_UINT, &a->num_sigma, "N", "sigmas in between, ends included [5]" },
@@ -62,7 +62,7 @@ static void make_table(blobs_args *a, cli_option *table)
         { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
         { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
         { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
-        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots as CSV" },
+        { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
         { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
           "picture: brightest values, circles, tracks" },
         { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
@@ -135,12 +135,14 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE,
                          "--z takes one plane of each stack, --axes %s all of them",
                          a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
-    if ((a->pixel_size || a->interval_given) && a->format != BLOBS_TRACKMATE)
-        return cli_error(
-            &cli_blobs, CLI_USAGE,
-            "%s scales what --format trackmate writes; other formats are in pixels and "
-            "frames",
-            a->pixel_size ? "--pixel-size" : "--interval");
+    const bool xml = (a->output && cli_formats_of(a->output) == CLI_XML) ||
+                     (a->tracks && cli_formats_of(a->tracks) == CLI_XML);
+    if ((a->pixel_size || a->interval_given) && a->format != BLOBS_TRACKMATE && !xml)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "%s scales what --format trackmate and .xml files hold; other formats are "
+                         "in pixels and "
+                         "frames",
+                         a->pixel_size ? "--pixel-size" : "--interval");
     if (a->preview_given && !a->common.quiet && (a->output || a->tracks || a->overlay))
         cli_warn(&cli_blobs, "--preview only prints: %s is not written",
                  a->output   ? a->output
@@ -436,7 +438,9 @@ static int run(int argc, char **argv)
     if ((code = cli_check_operands(&cli_blobs, "MOVIE", operands, argv + 1)) >= 0) return code;
     if ((code = check_args(&a)) >= 0) return code;
     a.movie = argv[1];
-    const unsigned formats = a.format == BLOBS_CLEAVE ? CLI_CSV | CLI_NPY : CLI_CSV;
+    const unsigned formats = a.format == BLOBS_CLEAVE      ? BLOBS_TABLES
+                             : a.format == BLOBS_TRACKMATE ? CLI_CSV | CLI_TSV | CLI_XML
+                                                           : CLI_CSV | CLI_TSV | CLI_JSON;
     const cli_file movie = { "MOVIE", a.movie, NULL, 0 };
     const cli_file outputs[] = { { "-o", a.output, NULL, formats },
                                  { "--tracks", a.tracks, NULL, formats },

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_HOST_CLI_BLOBS_H
 #define CLEAVE_HOST_CLI_BLOBS_H
 
-#include "host/cli/cli.h"
+#include "host/cli/endings.h"
 #include "host/io/formats/movie.h"
 #include "host/io/pictures/image.h"
 #include "host/io/tables/csv.h"
@@ -46,13 +46,21 @@ size_t blobs_block(const clv_movie_facts *facts);  /* frames of a block: bounded
 
 enum { BLOBS_CLEAVE, BLOBS_TRACKMATE, BLOBS_XY };
 
-/* Scale of the positions that TrackMate gets; zero: pixels and frames. */
+/* What tables of spots and tracks may be, by their endings. */
+enum { BLOBS_TABLES = CLI_CSV | CLI_TSV | CLI_JSON | CLI_NPY | CLI_XML };
+
+/* Scale of positions and times; zero: pixels and frames. And what the movie is, for files that say so. */
 typedef struct blobs_units {
     double pixel_size, interval;
     char space[16], time[16];
+    const char *movie; /* its path; NULL: not known, and zeros below */
+    size_t width, height, depth, frames;
+    double row, plane; /* distances of rows and planes, in `space`; 0: not known */
 } blobs_units;
 
-/* A file of spots that grows: complete or absent, a bounded part in memory. */
+struct blobs_trackmate_row;
+
+/* A file of spots that grows: complete or absent, a bounded part in memory (all of it for TrackMate's XML). */
 typedef struct blobs_writer {
     const char *path;
     char *temporary;
@@ -62,6 +70,9 @@ typedef struct blobs_writer {
     blobs_units units;
     bool tracks, npy; /* npy: records in place of lines */
     size_t row;
+    bool xml; /* the spots are kept until the end: */
+    struct blobs_trackmate_row *rows;
+    size_t room;
 } blobs_writer;
 
 /* TrackMate's columns and four header lines; then a row for each spot. */
@@ -72,7 +83,7 @@ typedef struct blobs_trackmate_row {
     float quality;
     double z, y, x, radius; /* in units.space */
 } blobs_trackmate_row;
-void blobs_trackmate_begin(clv_csv *csv, const blobs_units *units);
+void blobs_trackmate_begin(clv_csv *csv, clv_csv_kind kind, const blobs_units *units);
 void blobs_trackmate_add(clv_csv *csv, const blobs_units *units, const blobs_trackmate_row *row);
 
 /* The header of NumPy records: `whole` fields of uint32, then float32; int64 "particle" behind them. Its length
@@ -80,7 +91,14 @@ void blobs_trackmate_add(clv_csv *csv, const blobs_units *units, const blobs_tra
 void blobs_npy_begin(clv_text *text, const char *const *fields, size_t count, size_t whole,
                      bool particle, size_t rows);
 
-/* A path that ends in .npy gets NumPy records with the same names, in place of CSV. */
+/* blobs/trackmate_xml.c: rows by frame, their numbers 0, 1, 2 ... */
+clv_status blobs_xml_write(const char *path, const blobs_units *units,
+                           const blobs_trackmate_row *rows, size_t count);
+
+/* How the rows of a table with this ending are told apart. */
+clv_csv_kind blobs_kind_of(const char *path);
+
+/* Rows by frame. The path's ending is the format (CSV for other endings and "-"). */
 clv_status blobs_writer_open(blobs_writer *writer, const char *path, int format,
                              const blobs_units *units, bool tracks);
 /* `particle` (of each spot) may be NULL. */

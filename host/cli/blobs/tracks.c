@@ -151,7 +151,13 @@ clv_status blobs_write_tracks(const blobs_args *a, const blobs_units *units, con
 
 int blobs_units_of(const blobs_args *a, const clv_movie_facts *facts, blobs_units *units)
 {
-    *units = (blobs_units){ .pixel_size = facts->pixel_size, .interval = facts->interval };
+    *units = (blobs_units){ .pixel_size = facts->pixel_size,
+                            .interval = facts->interval,
+                            .movie = a->movie,
+                            .width = facts->width,
+                            .height = facts->height,
+                            .depth = facts->depth,
+                            .frames = facts->frames / CLV_MAX(facts->depth, (size_t)1) };
     clv_copy_string(units->space, sizeof units->space,
                     facts->pixel_unit[0] ? facts->pixel_unit : "pixel");
     clv_copy_string(units->time, sizeof units->time,

@@ -280,7 +280,7 @@ static const char *const columns[] = { "frame",   "z",        "y",       "x",   
 static clv_status write_csv(const task *t, const char *path, bool tracks)
 {
     clv_csv c = { .columns = 0 };
-    clv_csv_begin(&c, columns, CLV_LEN(columns) - (tracks ? 0 : 1));
+    clv_csv_begin_as(&c, blobs_kind_of(path), columns, CLV_LEN(columns) - (tracks ? 0 : 1));
     for (size_t i = 0; i < t->count; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
         clv_csv_int(&c, s->frame);
@@ -293,6 +293,7 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
         if (tracks) clv_csv_int(&c, t->members[i].particle);
         clv_csv_end_row(&c);
     }
+    clv_csv_end(&c);
     const clv_status status = clv_csv_write(&c, path);
     clv_csv_clear(&c);
     return status;
@@ -300,24 +301,35 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
 
 static clv_status write_trackmate(const task *t, const char *path)
 {
-    clv_csv c = { .columns = 0 };
-    blobs_trackmate_begin(&c, &t->units);
     const double x = t->units.pixel_size > 0 ? t->units.pixel_size : 1,
                  y = x * t->voxel[1] / t->voxel[2], z = x * t->voxel[0] / t->voxel[2];
+    blobs_trackmate_row *rows = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *rows);
+    if (!rows) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     for (size_t i = 0; i < t->count; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
-        const blobs_trackmate_row row = { .number = i,
-                                          .track = t->members[i].particle,
-                                          .frame = s->frame,
-                                          .quality = s->response,
-                                          .z = (double)s->z * z,
-                                          .y = (double)s->y * y,
-                                          .x = (double)s->x * x,
-                                          .radius = sqrt(2) * (double)s->sigma * x };
-        blobs_trackmate_add(&c, &t->units, &row);
+        rows[i] = (blobs_trackmate_row){ .number = i,
+                                         .track = t->members[i].particle,
+                                         .frame = s->frame,
+                                         .quality = s->response,
+                                         .z = (double)s->z * z,
+                                         .y = (double)s->y * y,
+                                         .x = (double)s->x * x,
+                                         .radius = sqrt(2) * (double)s->sigma * x };
     }
-    const clv_status status = clv_csv_write(&c, path);
+    blobs_units units = t->units;
+    units.row = y, units.plane = z;
+    clv_csv c = { .columns = 0 };
+    clv_status status = CLV_OK;
+    if (cli_formats_of(path) == CLI_XML) {
+        status = blobs_xml_write(path, &units, rows, t->count);
+    } else {
+        blobs_trackmate_begin(&c, blobs_kind_of(path), &units);
+        for (size_t i = 0; i < t->count; ++i)
+            blobs_trackmate_add(&c, &units, &rows[i]);
+        status = clv_csv_write(&c, path);
+    }
     clv_csv_clear(&c);
+    clv_free(rows);
     return status;
 }
 
@@ -346,7 +358,9 @@ static clv_status write_npy(const task *t, const char *path, bool tracks)
 static clv_status write_spots(const task *t, const char *path, bool tracks)
 {
     if (cli_formats_of(path) == CLI_NPY) return write_npy(t, path, tracks);
-    return t->a->format == BLOBS_TRACKMATE ? write_trackmate(t, path) : write_csv(t, path, tracks);
+    return t->a->format == BLOBS_TRACKMATE || cli_formats_of(path) == CLI_XML
+               ? write_trackmate(t, path)
+               : write_csv(t, path, tracks);
 }
 
 static clv_status draw(const task *t)

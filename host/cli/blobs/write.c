@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots as CSV: Cleave's own columns, TrackMate's, or few with x before y; or as NumPy records. */
+/* Tables of spots: Cleave's own columns, TrackMate's, or few with x before y; as text, JSON, NumPy records, or
+ * TrackMate's XML. */
 #include "host/cli/blobs/blobs.h"
-#include "host/cli/endings.h"
+#include "host/io/tables/any.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -23,16 +24,20 @@ static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TR
                                                  "RADIUS",     "VISIBILITY" };
 
 /* TrackMate's header has four lines: key, name, short name, unit. */
-void blobs_trackmate_begin(clv_csv *csv, const blobs_units *units)
+void blobs_trackmate_begin(clv_csv *csv, clv_csv_kind kind, const blobs_units *units)
 {
+    char lines[320];
     const char *space = units->pixel_size > 0 ? units->space : "pixel";
     const char *time = units->interval > 0 ? units->time : "frame";
-    clv_csv_begin(csv, trackmate_columns, CLV_LEN(trackmate_columns));
-    clv_text_add(&csv->text,
-                 "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility\n"
-                 "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility\n"
-                 ",,,(quality),(%s),(%s),(%s),(%s),,(%s),\n",
-                 space, space, space, time, space);
+    clv_csv_begin_as(csv, kind, trackmate_columns, CLV_LEN(trackmate_columns));
+    snprintf(lines, sizeof lines,
+             "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility\n"
+             "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility\n"
+             ",,,(quality),(%s),(%s),(%s),(%s),,(%s),\n",
+             space, space, space, time, space);
+    for (char *c = lines; *c && kind == CLV_CSV_TABS; ++c)
+        if (*c == ',') *c = '\t';
+    clv_text_add(&csv->text, "%s", lines);
 }
 
 void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_trackmate_row *row)
@@ -61,8 +66,6 @@ void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_track
 
 /* ---- NumPy records ------------------------------------------------------------------------------ */
 
-enum { NPY_HEADER = 512 }; /* a multiple of 64; the number of rows is put in at the end */
-
 /* In the order of clv_spot, which is written as it lies in memory. */
 static const char *const fields[] = { "frame",    "flags", "y",          "x",  "sigma",
                                       "response", "mass",  "background", "snr" };
@@ -71,26 +74,12 @@ _Static_assert(sizeof(clv_spot) == 9 * 4, "clv_spot has no holes");
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,
                      bool particle, size_t rows)
 {
-    const union {
-        uint16_t value;
-        char bytes[2];
-    } one = { .value = 1 };
-    const char c = one.bytes[0] ? '<' : '>';
-    char header[NPY_HEADER + 1];
-    size_t at = 10;
-    memset(header, ' ', NPY_HEADER);
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (char)((NPY_HEADER - 10) & 255), header[9] = (char)((NPY_HEADER - 10) >> 8);
-    at += (size_t)snprintf(header + at, NPY_HEADER - at, "{'descr': [");
+    enum { MOST = 32 };
+    const char *all[MOST], *codes[MOST];
     for (size_t i = 0; i < count; ++i)
-        at += (size_t)snprintf(header + at, NPY_HEADER - at, "%s('%s', '%c%c4')", i ? ", " : "",
-                               names[i], c, i < whole ? 'u' : 'f');
-    if (particle) at += (size_t)snprintf(header + at, NPY_HEADER - at, ", ('particle', '%ci8')", c);
-    at += (size_t)snprintf(header + at, NPY_HEADER - at,
-                           "], 'fortran_order': False, 'shape': (%zu,), }", rows);
-    header[at] = ' '; /* in place of the end of the text */
-    header[NPY_HEADER - 1] = '\n';
-    clv_text_bytes(text, header, NPY_HEADER);
+        all[i] = names[i], codes[i] = i < whole ? "u4" : "f4";
+    all[count] = "particle", codes[count] = "i8";
+    clv_npy_records_begin(text, all, codes, count + particle, rows);
 }
 
 static void npy_header(const blobs_writer *w, clv_text *text)
@@ -108,23 +97,25 @@ static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *partic
 
 /* ---- all formats ---------------------------------------------------------------------------------- */
 
+clv_csv_kind blobs_kind_of(const char *path)
+{
+    const unsigned found = cli_formats_of(path);
+    return found & CLI_JSON ? CLV_CSV_JSON : found & CLI_TSV ? CLV_CSV_TABS : CLV_CSV_COMMAS;
+}
+
 static void begin(blobs_writer *w)
 {
-    if (w->npy) {
+    const clv_csv_kind kind = blobs_kind_of(w->path);
+    if (w->npy)
         npy_header(w, &w->csv.text);
+    else if (w->xml)
         return;
-    }
-    switch (w->format) {
-    case BLOBS_TRACKMATE:
-        blobs_trackmate_begin(&w->csv, &w->units);
-        break;
-    case BLOBS_XY:
-        clv_csv_begin(&w->csv, xy_columns, CLV_LEN(xy_columns));
-        break;
-    default:
-        clv_csv_begin(&w->csv, own_columns, CLV_LEN(own_columns) - (w->tracks ? 0 : 1));
-        break;
-    }
+    else if (w->format == BLOBS_TRACKMATE)
+        blobs_trackmate_begin(&w->csv, kind, &w->units);
+    else if (w->format == BLOBS_XY)
+        clv_csv_begin_as(&w->csv, kind, xy_columns, CLV_LEN(xy_columns));
+    else
+        clv_csv_begin_as(&w->csv, kind, own_columns, CLV_LEN(own_columns) - (w->tracks ? 0 : 1));
 }
 
 clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
@@ -134,7 +125,9 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
     *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
     if (units) w->units = *units;
     w->npy = cli_formats_of(path) == CLI_NPY;
+    w->xml = cli_formats_of(path) == CLI_XML;
     begin(w);
+    if (w->xml) return CLV_OK;
     /* what is no plain file (standard output, a pipe, a link) is written at once at the end */
     if (!w->npy && (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))))
         return CLV_OK;
@@ -169,17 +162,17 @@ static void add_own(blobs_writer *w, const clv_spot *s, const int64_t *particle)
     if (w->tracks) clv_csv_int(c, particle ? *particle : -1);
 }
 
-static void add_trackmate(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+static blobs_trackmate_row trackmate_row(const blobs_writer *w, const clv_spot *s,
+                                         const int64_t *particle)
 {
     const double scale = w->units.pixel_size > 0 ? w->units.pixel_size : 1;
-    const blobs_trackmate_row row = { .number = w->row,
-                                      .track = particle ? *particle : -1,
-                                      .frame = s->frame,
-                                      .quality = s->response,
-                                      .y = (double)s->y * scale,
-                                      .x = (double)s->x * scale,
-                                      .radius = sqrt(2) * (double)s->sigma * scale };
-    blobs_trackmate_add(&w->csv, &w->units, &row);
+    return (blobs_trackmate_row){ .number = w->row,
+                                  .track = particle ? *particle : -1,
+                                  .frame = s->frame,
+                                  .quality = s->response,
+                                  .y = (double)s->y * scale,
+                                  .x = (double)s->x * scale,
+                                  .radius = sqrt(2) * (double)s->sigma * scale };
 }
 
 static void add_xy(blobs_writer *w, const clv_spot *s, const int64_t *particle)
@@ -196,11 +189,18 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
 {
     for (size_t i = 0; i < count; ++i, ++w->row) {
         const int64_t *p = particle ? particle + i : NULL;
-        if (w->npy)
+        if (w->xml) {
+            if (!clv_reserve(&w->rows, &w->room, w->row + 1, sizeof *w->rows))
+                return clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
+            w->rows[w->row] = trackmate_row(w, &spots[i], p);
+            continue;
+        }
+        if (w->npy) {
             add_record(w, &spots[i], p);
-        else if (w->format == BLOBS_TRACKMATE)
-            add_trackmate(w, &spots[i], p);
-        else if (w->format == BLOBS_XY)
+        } else if (w->format == BLOBS_TRACKMATE) {
+            const blobs_trackmate_row row = trackmate_row(w, &spots[i], p);
+            blobs_trackmate_add(&w->csv, &w->units, &row);
+        } else if (w->format == BLOBS_XY)
             add_xy(w, &spots[i], p);
         else
             add_own(w, &spots[i], p);
@@ -212,6 +212,12 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
 
 clv_status blobs_writer_finish(blobs_writer *w)
 {
+    if (w->xml) {
+        const clv_status written = blobs_xml_write(w->path, &w->units, w->rows, w->row);
+        blobs_writer_abandon(w);
+        return written;
+    }
+    if (!w->npy) clv_csv_end(&w->csv);
     clv_status status = flush(w);
     if (!w->file) {
         if (!status) status = clv_csv_write(&w->csv, w->path);
@@ -245,5 +251,6 @@ void blobs_writer_abandon(blobs_writer *w)
     if (w->file) fclose(w->file);
     clv_file_abandon(w->temporary);
     clv_csv_clear(&w->csv);
+    clv_free(w->rows);
     *w = (blobs_writer){ 0 };
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables as comma-separated values with one header line (RFC 4180), written and read. */
+/* Tables written as comma-separated values (RFC 4180), tab-separated values, or JSON. */
 #include "host/io/tables/csv.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "host/io/stream.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,30 +12,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE = 1 << 30, MAX_COLUMNS = 4096 };
+/* JSON's text of a string, with its quotes. */
+static void add_quoted(clv_text *text, const char *value)
+{
+    clv_text_bytes(text, "\"", 1);
+    for (const unsigned char *c = (const unsigned char *)value; *c; ++c) {
+        if (*c == '"' || *c == '\\')
+            clv_text_add(text, "\\%c", *c);
+        else if (*c < 0x20)
+            clv_text_add(text, "\\u%04x", *c);
+        else
+            clv_text_bytes(text, c, 1);
+    }
+    clv_text_bytes(text, "\"", 1);
+}
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* What stands before the next cell: a separator, in JSON the column's name too. */
+static void begin_cell(clv_csv *csv)
+{
+    assert(csv->cells < csv->columns);
+    const size_t cell = csv->cells++;
+    if (csv->kind != CLV_CSV_JSON) {
+        if (cell) clv_text_bytes(&csv->text, csv->kind == CLV_CSV_TABS ? "\t" : ",", 1);
+        return;
+    }
+    clv_text_add(&csv->text, "%s", cell ? ", " : csv->rows ? ",\n{" : "\n{");
+    add_quoted(&csv->text, csv->names[cell]);
+    clv_text_bytes(&csv->text, ": ", 2);
+}
 
 static void add_cell(clv_csv *csv, const char *text, size_t length)
 {
-    assert(csv->cells < csv->columns);
-    if (csv->cells++) clv_text_bytes(&csv->text, ",", 1);
+    begin_cell(csv);
     clv_text_bytes(&csv->text, text, length);
 }
 
 void clv_csv_begin(clv_csv *csv, const char *const *names, size_t columns)
 {
-    *csv = (clv_csv){ .columns = columns };
+    clv_csv_begin_as(csv, CLV_CSV_COMMAS, names, columns);
+}
+
+void clv_csv_begin_as(clv_csv *csv, clv_csv_kind kind, const char *const *names, size_t columns)
+{
+    *csv = (clv_csv){ .columns = columns, .kind = kind, .names = names };
+    if (kind == CLV_CSV_JSON) {
+        clv_text_bytes(&csv->text, "[", 1);
+        return;
+    }
     for (size_t i = 0; i < columns; ++i)
         clv_csv_string(csv, names[i]);
     clv_csv_end_row(csv);
+    csv->rows = 0;
 }
 
 void clv_csv_end_row(clv_csv *csv)
 {
     assert(csv->cells == csv->columns);
     csv->cells = 0;
-    clv_text_bytes(&csv->text, "\n", 1);
+    ++csv->rows;
+    clv_text_bytes(&csv->text, csv->kind == CLV_CSV_JSON ? "}" : "\n", 1);
+}
+
+void clv_csv_end(clv_csv *csv)
+{
+    if (csv->kind == CLV_CSV_JSON) clv_text_bytes(&csv->text, "\n]\n", 3);
 }
 
 /* Text of a number in any locale: what is no part of a number in C is the decimal point. */
@@ -51,6 +90,7 @@ static bool add_not_finite(clv_csv *csv, double value)
 {
     if (isfinite(value)) return false;
     const char *name = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    if (csv->kind == CLV_CSV_JSON) name = "null";
     add_cell(csv, name, strlen(name));
     return true;
 }
@@ -141,10 +181,30 @@ void clv_csv_int(clv_csv *csv, int64_t value)
     add_cell(csv, text, length);
 }
 
+void clv_csv_missing(clv_csv *csv)
+{
+    if (csv->kind == CLV_CSV_JSON)
+        add_cell(csv, "null", 4);
+    else if (csv->columns == 1) /* an empty line would be no row */
+        add_cell(csv, "\"\"", 2);
+    else
+        begin_cell(csv);
+}
+
+void clv_csv_raw(clv_csv *csv, const char *number)
+{
+    add_cell(csv, number, strlen(number));
+}
+
 void clv_csv_string(clv_csv *csv, const char *value)
 {
+    if (csv->kind == CLV_CSV_JSON) {
+        begin_cell(csv);
+        add_quoted(&csv->text, value);
+        return;
+    }
     /* An empty first cell could be an empty line, so it is quoted too. */
-    if (*value && !strpbrk(value, ",\"\r\n")) {
+    if (*value && !strpbrk(value, csv->kind == CLV_CSV_TABS ? "\t\"\r\n" : ",\"\r\n")) {
         add_cell(csv, value, strlen(value));
         return;
     }
@@ -167,280 +227,4 @@ void clv_csv_clear(clv_csv *csv)
 {
     clv_text_clear(&csv->text);
     *csv = (clv_csv){ 0 };
-}
-
-/* ---- reading ------------------------------------------------------------------------------- */
-
-struct clv_csv_table {
-    char *path, *text;
-    size_t length;
-    char **names;
-    size_t columns, names_capacity;
-    size_t header; /* where the header and the rows begin in `text` */
-    size_t *rows, count, capacity;
-};
-
-typedef struct cursor {
-    const char *path, *at, *end;
-    size_t line; /* from 1 */
-} cursor;
-
-typedef struct field {
-    const char *at; /* without the quotes around it; quotes inside are still doubled */
-    size_t length;
-    bool quoted, last; /* last of its row; the cursor is behind the line end then */
-} field;
-
-static clv_status read_quoted(cursor *c, field *out)
-{
-    const size_t line = c->line;
-    out->at = ++c->at;
-    for (;; ++c->at) {
-        if (c->at == c->end)
-            return clv_fail(CLV_E_FORMAT, "%s: line %zu: a quoted field has no closing quote",
-                            c->path, line);
-        if (*c->at == '\n') ++c->line;
-        if (*c->at != '"') continue;
-        if (c->at + 1 == c->end || c->at[1] != '"') break;
-        ++c->at;
-    }
-    out->length = (size_t)(c->at - out->at);
-    ++c->at;
-    return CLV_OK;
-}
-
-static clv_status read_field(cursor *c, field *out)
-{
-    out->quoted = c->at < c->end && *c->at == '"';
-    if (out->quoted) {
-        CLV_TRY(read_quoted(c, out));
-    } else {
-        out->at = c->at;
-        while (c->at < c->end && !strchr(",\r\n\"", *c->at))
-            ++c->at;
-        out->length = (size_t)(c->at - out->at);
-    }
-    out->last = c->at == c->end || *c->at != ',';
-    if (c->at == c->end) return CLV_OK;
-    if (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n') ++c->at;
-    if (*c->at != ',' && *c->at != '\n') {
-        char found[40];
-        return clv_fail(
-            CLV_E_FORMAT, "%s: line %zu: \"%s\" %s", c->path, c->line,
-            clv_printable(c->at, CLV_MIN((size_t)(c->end - c->at), 20), found, sizeof found),
-            out->quoted ? "after a closing quote" : "inside a field without quotes");
-    }
-    if (*c->at == '\n') ++c->line;
-    ++c->at;
-    return CLV_OK;
-}
-
-static bool skip_empty_lines(cursor *c)
-{
-    while (c->at < c->end) {
-        const size_t ends = *c->at == '\n' ? 1 : 0;
-        if (!ends && !(*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n')) return true;
-        c->at += ends ? 1 : 2;
-        ++c->line;
-    }
-    return false;
-}
-
-static char *unquoted(const field *f)
-{
-    char *name = clv_alloc(f->length + 1, 1);
-    size_t used = 0;
-    for (size_t i = 0; name && i < f->length; ++i) {
-        name[used++] = f->at[i];
-        if (f->quoted && f->at[i] == '"') ++i; /* of two quotes the first */
-    }
-    if (name) name[used] = '\0';
-    return name;
-}
-
-static clv_status read_header(cursor *c, clv_csv_table *table)
-{
-    field f;
-    if (!skip_empty_lines(c))
-        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a line of column names", c->path);
-    table->header = (size_t)(c->at - table->text);
-    do {
-        CLV_TRY(read_field(c, &f));
-        if (table->columns == MAX_COLUMNS)
-            return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", c->path, MAX_COLUMNS);
-        char *name = NULL;
-        if (!clv_reserve(&table->names, &table->names_capacity, table->columns + 1, sizeof name) ||
-            !(name = unquoted(&f)))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory for the column names", c->path);
-        table->names[table->columns++] = name;
-    } while (!f.last);
-    return CLV_OK;
-}
-
-static clv_status read_rows(cursor *c, clv_csv_table *table)
-{
-    while (skip_empty_lines(c)) {
-        const size_t line = c->line, begin = (size_t)(c->at - table->text);
-        size_t fields = 0;
-        field f;
-        do {
-            CLV_TRY(read_field(c, &f));
-            ++fields;
-        } while (!f.last);
-        if (fields != table->columns)
-            return clv_fail(CLV_E_FORMAT, "%s: line %zu has %zu field%s, the header has %zu",
-                            c->path, line, fields, fields == 1 ? "" : "s", table->columns);
-        if (!clv_reserve(&table->rows, &table->capacity, table->count + 1, sizeof *table->rows))
-            return clv_fail(CLV_E_MEMORY, "%s: no memory after %zu rows", c->path, table->count);
-        table->rows[table->count++] = begin;
-    }
-    return CLV_OK;
-}
-
-clv_status clv_csv_read(const char *path, clv_csv_table **out)
-{
-    *out = NULL;
-    clv_csv_table *table = clv_zalloc(1, sizeof *table);
-    if (!table || !(table->path = clv_strdup(path))) {
-        clv_csv_free(table);
-        return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    }
-    clv_status status = clv_file_read(path, MAX_FILE, &table->text, &table->length);
-    if (!status && memchr(table->text, '\0', table->length))
-        status = clv_fail(CLV_E_FORMAT, "%s: holds a NUL byte; expected text", path);
-    if (!status) {
-        cursor c = { path, table->text, table->text + table->length, 1 };
-        if (clv_starts_with(table->text, "\xEF\xBB\xBF")) c.at += 3; /* byte-order mark */
-        status = read_header(&c, table);
-        if (!status) status = read_rows(&c, table);
-    }
-    if (status) {
-        clv_csv_free(table);
-        return status;
-    }
-    *out = table;
-    return CLV_OK;
-}
-
-void clv_csv_free(clv_csv_table *table)
-{
-    if (!table) return;
-    for (size_t i = 0; i < table->columns; ++i)
-        clv_free(table->names[i]);
-    clv_free(table->names);
-    clv_free(table->rows);
-    clv_free(table->text);
-    clv_free(table->path);
-    clv_free(table);
-}
-
-size_t clv_csv_rows(const clv_csv_table *table)
-{
-    return table->count;
-}
-
-size_t clv_csv_columns(const clv_csv_table *table)
-{
-    return table->columns;
-}
-
-const char *clv_csv_name(const clv_csv_table *table, size_t column)
-{
-    return table->names[column];
-}
-
-clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *column)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < table->columns; ++i)
-        if (strcmp(table->names[i], name) == 0 && ++found == 1) *column = i;
-    if (found == 1) return CLV_OK;
-    if (found)
-        return clv_fail(CLV_E_FORMAT, "%s: %zu columns are called '%s'", table->path, found, name);
-
-    char there[200];
-    size_t length;
-    const char *header = clv_csv_header(table, &length);
-    const bool other =
-        table->columns == 1 && (memchr(header, ';', length) || memchr(header, '\t', length));
-    return clv_fail(CLV_E_FORMAT, "%s: no column '%s'; the columns are %s%s", table->path, name,
-                    clv_printable(header, length, there, sizeof there),
-                    other ? " (commas must stand between them)" : "");
-}
-
-/* What lies between two offsets, without the line ends at its end. */
-static const char *record(const clv_csv_table *table, size_t begin, size_t end, size_t *length)
-{
-    while (end > begin && (table->text[end - 1] == '\n' || table->text[end - 1] == '\r'))
-        --end;
-    *length = end - begin;
-    return table->text + begin;
-}
-
-const char *clv_csv_row(const clv_csv_table *table, size_t row, size_t *length)
-{
-    const size_t end = row + 1 < table->count ? table->rows[row + 1] : table->length;
-    return record(table, table->rows[row], end, length);
-}
-
-const char *clv_csv_header(const clv_csv_table *table, size_t *length)
-{
-    return record(table, table->header, table->count ? table->rows[0] : table->length, length);
-}
-
-static size_t line_of(const clv_csv_table *table, const char *at)
-{
-    size_t line = 1;
-    for (const char *c = table->text; c < at; ++c)
-        line += *c == '\n';
-    return line;
-}
-
-static bool parse_field(const field *f, double *value)
-{
-    char text[100];
-    const char *at = f->at;
-    size_t length = f->length;
-    while (length && *at == ' ')
-        ++at, --length;
-    while (length && at[length - 1] == ' ')
-        --length;
-    if (length >= sizeof text) return false;
-    memcpy(text, at, length);
-    text[length] = '\0';
-    return clv_parse_double(text, value);
-}
-
-clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *values)
-{
-    for (size_t row = 0; row < table->count; ++row) {
-        cursor c = { table->path, table->text + table->rows[row], table->text + table->length, 0 };
-        field f;
-        for (size_t i = 0; i <= column; ++i)
-            CLV_TRY(read_field(&c, &f)); /* cannot fail again */
-        if (parse_field(&f, &values[row])) continue;
-        char found[60];
-        return clv_fail(CLV_E_FORMAT, "%s: line %zu, column '%s': \"%s\" is not a finite number",
-                        table->path, line_of(table, f.at), table->names[column],
-                        clv_printable(f.at, f.length, found, sizeof found));
-    }
-    return CLV_OK;
-}
-
-void clv_csv_field(const clv_csv_table *t, size_t row, size_t column, char *out, size_t capacity)
-{
-    size_t length, n = 0, at = 0;
-    const char *text = clv_csv_row(t, row, &length);
-    bool quoted = false;
-    for (size_t i = 0; i < length && at <= column; ++i) {
-        if (text[i] == '"')
-            quoted = !quoted;
-        else if (text[i] == ',' && !quoted)
-            ++at;
-        else if (at == column && n + 1 < capacity)
-            out[n++] = text[i];
-    }
-    while (n && (out[n - 1] == ' ' || out[n - 1] == '\r'))
-        --n;
-    out[n] = '\0';
 }

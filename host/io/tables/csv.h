@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables as comma-separated values with one header line (RFC 4180), written and read. */
+/* Tables with one header line: comma-separated values (RFC 4180), or tabs between them, or JSON. */
 #ifndef CLEAVE_HOST_IO_TABLES_CSV_H
 #define CLEAVE_HOST_IO_TABLES_CSV_H
 
@@ -7,12 +7,23 @@
 
 #include <cleave/status.h>
 
+#include <stdbool.h>
+
 /* ---- writing: begin, then the cells of a row in the order of the columns, end the row -------- */
+
+typedef enum clv_csv_kind {
+    CLV_CSV_COMMAS,
+    CLV_CSV_TABS, /* in place of commas */
+    CLV_CSV_JSON, /* an array with one object for each row; what is not finite is null */
+} clv_csv_kind;
 
 /* Zero-initialise. Memory that ran out is reported by clv_csv_write. */
 typedef struct clv_csv {
     clv_text text;
     size_t columns, cells; /* `cells` of the row that is being made */
+    size_t rows;           /* that ended */
+    clv_csv_kind kind;
+    const char *const *names; /* borrowed until the end (JSON) */
 } clv_csv;
 
 void clv_csv_begin(clv_csv *csv, const char *const *names, size_t columns);
@@ -20,7 +31,11 @@ void clv_csv_float(clv_csv *csv, float value);   /* shortest text that reads bac
 void clv_csv_number(clv_csv *csv, double value); /* %.9g; nan, inf, -inf */
 void clv_csv_int(clv_csv *csv, int64_t value);
 void clv_csv_string(clv_csv *csv, const char *value); /* quoted where it has to be */
+void clv_csv_begin_as(clv_csv *csv, clv_csv_kind kind, const char *const *names, size_t columns);
+void clv_csv_missing(clv_csv *csv);                 /* an empty cell; null */
+void clv_csv_raw(clv_csv *csv, const char *number); /* text of a number, as it is */
 void clv_csv_end_row(clv_csv *csv);
+void clv_csv_end(clv_csv *csv); /* after the last row: JSON's closing bracket, else nothing */
 
 /* Lines end with LF. Complete or absent; "-" is standard output, see clv_parts_write. CLV_E_IO,
  * CLV_E_MEMORY. */
@@ -46,6 +61,35 @@ clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *co
 /* One number for each row. CLV_E_FORMAT names line, column and text of a field that is empty or
  * not a finite number. */
 clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *values);
+/* One field of a row. */
+typedef struct clv_csv_cell {
+    const char *at; /* without the quotes around it; quotes inside are still doubled */
+    size_t length;
+    bool quoted, last; /* last of its row */
+} clv_csv_cell;
+
+/* All fields of a row: `cells` has clv_csv_columns of them, which point into the table. */
+void clv_csv_cells(const clv_csv_table *table, size_t row, clv_csv_cell *cells);
+void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out); /* appends it, quotes undone */
+bool clv_csv_cell_double(const clv_csv_table *table, const clv_csv_cell *cell, double *value);
+
+/* A table from text that was read; `text` (clv_alloc, with a NUL behind it) is taken over, also after a failure.
+ * `between` stands between the fields. Statuses as clv_csv_read. */
+clv_status clv_csv_take(const char *path, char *text, size_t length, char between,
+                        clv_csv_table **table);
+
+/* Whether numbers have decimal commas: only if the table's numbers with one comma tell so (some have another count of
+ * digits than three behind it, none a point). Where they leave it open, clv_csv_doubles says why it fails. */
+void clv_csv_find_decimal(clv_csv_table *table);
+void clv_csv_set_decimal(clv_csv_table *table, char decimal); /* '.' or ',' */
+char clv_csv_decimal(const clv_csv_table *table);
+
+/* NumPy's codes of the columns ("u4", "f4", "S"), where the table came from NumPy; else "". `codes` is taken over. */
+void clv_csv_set_codes(clv_csv_table *table, char (*codes)[3]);
+const char *clv_csv_code(const clv_csv_table *table, size_t column);
+
+void clv_csv_drop_rows(clv_csv_table *table, size_t count); /* of the first rows */
+
 /* A row's field without quotes and blanks behind it, cut to `capacity` - 1 bytes. */
 void clv_csv_field(const clv_csv_table *table, size_t row, size_t column, char *out,
                    size_t capacity);

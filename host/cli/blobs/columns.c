@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which columns of somebody's table hold the frame and the position: as the user says, else by their names. */
+#include "host/cli/blobs/columns.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/io/stream.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char *const roles[BLOBS_ROLES] = { "frame", "y", "x", "z", "particle" };
+
+/* Names that such a column usually has, in any case; the first ones win. */
+static const char *const usual[BLOBS_ROLES][9] = {
+    { "frame", "frames", "t", "frame_number", "slice", "axis-0" },
+    { "y", "position_y", "row", "y_px", "y [px]", "centroid-0", "axis-1" },
+    { "x", "position_x", "col", "column", "x_px", "x [px]", "centroid-1", "axis-2" },
+    { "z", "position_z", "plane", "z_px" },
+    { "particle", "track_id", "track", "trajectory", "id" },
+};
+/* napari's points in space: t, z, y, x. */
+static const char *const four_axes[BLOBS_ROLES] = { "axis-0", "axis-2", "axis-3", "axis-1", NULL };
+
+static int role_of(const char *text, size_t length)
+{
+    for (int r = 0; r < BLOBS_ROLES; ++r)
+        if (strlen(roles[r]) == length && memcmp(roles[r], text, length) == 0) return r;
+    return -1;
+}
+
+/* The part of "frame=t,y=row" that follows "ROLE="; NULL: it is not there. */
+static const char *given_name(const char *given, int role, size_t *length)
+{
+    for (const char *at = given; at && *at;) {
+        const size_t whole = strcspn(at, ","), name = strcspn(at, "=");
+        if (role_of(at, name) == role) {
+            *length = whole - name - 1;
+            return at + name + 1;
+        }
+        at += whole + (at[whole] == ',');
+    }
+    return NULL;
+}
+
+int blobs_check_columns(const cli_command *command, const char *given, bool particle)
+{
+    bool seen[BLOBS_ROLES] = { false };
+    for (const char *at = given; at && *at;) {
+        const size_t whole = strcspn(at, ","), name = strcspn(at, "=");
+        const int role = name < whole ? role_of(at, name) : -1;
+        if (role < 0 || (role == BLOBS_PARTICLE && !particle) || seen[role])
+            return cli_error(
+                command, CLI_USAGE,
+                "--columns: \"%s\" given, expected names for some of %s, each once, such as "
+                "frame=t,y=row,x=col",
+                given, particle ? "frame, y, x, z and particle" : "frame, y, x and z");
+        seen[role] = true;
+        at += whole + (at[whole] == ',');
+    }
+    if (given && !*given)
+        return cli_error(command, CLI_USAGE,
+                         "--columns is empty, expected names such as frame=t,y=row,x=col");
+    return -1;
+}
+
+static bool has(const clv_csv_table *table, const char *name)
+{
+    for (size_t c = 0; c < clv_csv_columns(table); ++c)
+        if (strcmp(clv_csv_name(table, c), name) == 0) return true;
+    return false;
+}
+
+/* The column that is called so in any case. CLV_E_FORMAT: there are several. */
+static clv_status find_any_case(const clv_csv_table *table, const char *path, const char *role,
+                                const char *name, size_t *column)
+{
+    size_t found = SIZE_MAX;
+    for (size_t c = 0; c < clv_csv_columns(table); ++c) {
+        if (strcasecmp(clv_csv_name(table, c), name) != 0) continue;
+        if (found != SIZE_MAX && strcmp(clv_csv_name(table, found), name) == 0)
+            continue; /* as it is spelt */
+        if (found != SIZE_MAX && strcmp(clv_csv_name(table, c), name) != 0)
+            return clv_fail(
+                CLV_E_FORMAT,
+                "%s: the columns '%s' and '%s' may both be %s; --columns %s=NAME says which", path,
+                clv_csv_name(table, found), clv_csv_name(table, c), role, role);
+        found = c;
+    }
+    *column = found;
+    return CLV_OK;
+}
+
+static clv_status guess(const clv_csv_table *table, const char *path, int role, size_t *column)
+{
+    *column = SIZE_MAX;
+    if (has(table, roles[role]))
+        return clv_csv_find(table, roles[role], column); /* twice: an error */
+    if (has(table, "axis-3") && four_axes[role] && has(table, four_axes[role]))
+        return clv_csv_find(table, four_axes[role], column);
+    for (size_t i = 0; i < CLV_LEN(usual[role]) && usual[role][i] && *column == SIZE_MAX; ++i)
+        CLV_TRY(find_any_case(table, path, roles[role], usual[role][i], column));
+    return CLV_OK;
+}
+
+static clv_status not_there(const clv_csv_table *table, const char *path, int role)
+{
+    char there[200];
+    size_t length;
+    const char *header = clv_csv_header(table, &length);
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: no column '%s'; the columns are %s (--columns %s=NAME says which one holds it)", path,
+        roles[role], clv_printable(header, length, there, sizeof there), roles[role]);
+}
+
+clv_status blobs_find_columns(clv_csv_table *table, const char *path, const char *given,
+                              unsigned wanted, bool quiet, size_t column[BLOBS_ROLES])
+{
+    clv_text told = { 0 };
+    clv_status status = CLV_OK;
+    for (int role = 0; role < BLOBS_ROLES && !status; ++role) {
+        size_t length;
+        const char *name = given_name(given, role, &length);
+        column[role] = SIZE_MAX;
+        if (!(wanted >> role & 1) || (name && !length)) continue;
+        if (name) {
+            char copy[256];
+            if (length >= sizeof copy) length = sizeof copy - 1;
+            memcpy(copy, name, length), copy[length] = '\0';
+            status = clv_csv_find(table, copy, &column[role]);
+            continue;
+        }
+        status = guess(table, path, role, &column[role]);
+        if (status) break;
+        if (column[role] == SIZE_MAX && role != BLOBS_Z)
+            status = not_there(table, path, role);
+        else if (column[role] != SIZE_MAX &&
+                 strcmp(clv_csv_name(table, column[role]), roles[role]) != 0)
+            clv_text_add(&told, "%s%s from '%s'", told.length ? ", " : "", roles[role],
+                         clv_csv_name(table, column[role]));
+    }
+    for (int role = 0; role < BLOBS_ROLES && !status; ++role)
+        for (int other = 0; other < role && !status; ++other)
+            if (column[role] != SIZE_MAX && column[role] == column[other] && roles[role] &&
+                roles[other])
+                status = clv_fail(CLV_E_FORMAT, "%s: the column '%s' would be both %s and %s", path,
+                                  clv_csv_name(table, column[role]), roles[other], roles[role]);
+    if (!status && told.length && !quiet)
+        cli_say(stderr, "columns by their names: %s (--columns ROLE=NAME,... says otherwise)\n",
+                clv_text_get(&told));
+    clv_text_clear(&told);
+    return status;
+}
+
+/* TrackMate's header goes on for three lines: names, short names, units. */
+clv_status blobs_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet)
+{
+    if (!has(table, "POSITION_X") || !has(table, "FRAME")) return CLV_OK;
+    clv_csv_cell *cells = clv_alloc(clv_csv_columns(table), sizeof *cells);
+    if (!cells) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    size_t lines = 0;
+    double value;
+    for (; lines < 3 && lines < clv_csv_rows(table); ++lines) {
+        clv_csv_cells(table, lines, cells);
+        if (clv_csv_cell_double(table, &cells[frame], &value)) break;
+    }
+    clv_free(cells);
+    clv_csv_drop_rows(table, lines);
+    if (lines && !quiet)
+        cli_say(stderr,
+                "TrackMate's table: %zu lines of names and units below the header are no rows\n",
+                lines);
+    return CLV_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which columns of somebody's table hold the frame and the position. */
+#ifndef CLEAVE_HOST_CLI_BLOBS_COLUMNS_H
+#define CLEAVE_HOST_CLI_BLOBS_COLUMNS_H
+
+#include "host/cli/cli.h"
+#include "host/io/tables/csv.h"
+
+enum { BLOBS_FRAME, BLOBS_Y, BLOBS_X, BLOBS_Z, BLOBS_PARTICLE, BLOBS_ROLES };
+
+/* --columns "frame=t,y=row": is it one? Returns -1 to go on, else the exit code. */
+int blobs_check_columns(const cli_command *command, const char *given, bool particle);
+
+/* The columns of the roles in `wanted` (bits): as given, else those that are called so, else by other usual names,
+ * which is told. SIZE_MAX: no z. CLV_E_FORMAT: not there, or not clear. */
+clv_status blobs_find_columns(clv_csv_table *table, const char *path, const char *given,
+                              unsigned wanted, bool quiet, size_t column[BLOBS_ROLES]);
+
+/* Drops the lines below the header of a table of TrackMate; tells so. */
+clv_status blobs_drop_header_lines(clv_csv_table *table, const char *path, size_t frame,
+                                   bool quiet);
+
+#endif

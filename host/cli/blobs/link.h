@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `cleave link` share: the table, its points, the lines of the output. */
+#ifndef CLEAVE_HOST_CLI_BLOBS_LINK_H
+#define CLEAVE_HOST_CLI_BLOBS_LINK_H
+
+#include "host/cli/blobs/blobs.h"
+#include "host/cli/blobs/columns.h"
+#include "host/io/tables/any.h"
+
+/* A row of the output: of the input, or between two of its rows. */
+typedef struct link_line {
+    int64_t frame, particle;
+    double z, y, x;
+    size_t row; /* SIZE_MAX: filled in */
+} link_line;
+
+typedef struct link_rows {
+    clv_csv_table *table;
+    clv_point *points;
+    double *z; /* NULL: the table has none */
+    int64_t *particle;
+    size_t count, tracks;
+    size_t column[BLOBS_ROLES];
+    const char *name; /* of the new column */
+    size_t old;       /* the column that it replaces; SIZE_MAX: none */
+    link_line *lines;
+    size_t line_count, line_room;
+} link_rows;
+
+/* The format is that of the path's ending; "-": CSV. Rows as they were, the new column behind them; filled rows hold
+ * what is known, and flag 16 where the table has flags. */
+clv_status link_write(const link_rows *rows, const char *path);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linked table in the format that its name asks for: every column of the input, and the particle. */
+#include "host/cli/blobs/link.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a column holds, as far as all its fields tell; an empty field is a number that is missing. */
+typedef enum kind { WHOLE, NUMBER, TEXT } kind;
+
+typedef struct column {
+    const char *name;
+    size_t from; /* of the table; SIZE_MAX: the particle */
+    kind kind;
+    bool missing;  /* there are empty fields */
+    size_t widest; /* of texts, in bytes */
+    char code[24]; /* NumPy's */
+} column;
+
+typedef struct output {
+    const link_rows *r;
+    const char *path;
+    column *columns;
+    const char **names;
+    size_t count;
+    clv_csv_cell *cells; /* of one row of the table */
+    clv_text text;       /* of one field */
+} output;
+
+static clv_status no_memory(const output *o)
+{
+    return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
+}
+
+/* What a filled row has in a column; empty: not known. */
+static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_text *out)
+{
+    if (c == r->column[BLOBS_FRAME])
+        clv_text_add(out, "%lld", (long long)l->frame);
+    else if (c == r->column[BLOBS_Y] || c == r->column[BLOBS_X] || c == r->column[BLOBS_Z])
+        clv_text_add(out, "%.9g",
+                     c == r->column[BLOBS_Y]   ? l->y
+                     : c == r->column[BLOBS_X] ? l->x
+                                               : l->z);
+    else if (strcmp(clv_csv_name(r->table, c), "flags") == 0)
+        clv_text_add(out, "%d", CLV_SPOT_GAP);
+}
+
+/* A field's text, numbers with a point. */
+static const char *field_of(output *o, const link_line *l, const column *c)
+{
+    double value;
+    clv_text_restart(&o->text);
+    if (c->from == SIZE_MAX) {
+        clv_text_add(&o->text, "%lld", (long long)l->particle);
+    } else if (l->row == SIZE_MAX) {
+        filled_field(o->r, l, c->from, &o->text);
+    } else {
+        const clv_csv_cell *cell = &o->cells[c->from];
+        clv_csv_cell_text(cell, &o->text);
+        if (clv_csv_decimal(o->r->table) == ',' && o->text.length &&
+            clv_csv_cell_double(o->r->table, cell, &value))
+            for (char *at = o->text.data; *at; ++at)
+                if (*at == ',') *at = '.';
+    }
+    return clv_text_get(&o->text);
+}
+
+static void begin_row(output *o, const link_line *l)
+{
+    if (l->row != SIZE_MAX) clv_csv_cells(o->r->table, l->row, o->cells);
+}
+
+/* "nan" and "inf" as NumPy and pandas write them. */
+static bool number_of(const char *text, double *value)
+{
+    if (clv_parse_double(text, value)) return true;
+    const char *word = *text == '-' || *text == '+' ? text + 1 : text;
+    if (clv_find_word("nan,NaN,NAN", word) >= 0)
+        *value = NAN;
+    else if (clv_find_word("inf,Inf,INF", word) >= 0)
+        *value = *text == '-' ? -INFINITY : INFINITY;
+    else
+        return false;
+    return true;
+}
+
+static void find_kinds(output *o)
+{
+    for (size_t i = 0; i < o->r->line_count; ++i) {
+        begin_row(o, &o->r->lines[i]);
+        for (size_t c = 0; c < o->count; ++c) {
+            const char *text = field_of(o, &o->r->lines[i], &o->columns[c]);
+            double value;
+            int64_t whole;
+            if (!*text)
+                o->columns[c].missing = true;
+            else if (o->columns[c].kind == WHOLE && clv_parse_i64(text, &whole))
+                continue;
+            else if (o->columns[c].kind != TEXT && number_of(text, &value))
+                o->columns[c].kind = NUMBER;
+            else
+                o->columns[c].kind = TEXT;
+            o->columns[c].widest = CLV_MAX(o->columns[c].widest, strlen(text));
+        }
+    }
+    for (size_t i = 0; i < o->r->line_count; ++i) { /* numbers that came before a text */
+        begin_row(o, &o->r->lines[i]);
+        for (size_t c = 0; c < o->count; ++c)
+            if (o->columns[c].kind == TEXT)
+                o->columns[c].widest = CLV_MAX(
+                    o->columns[c].widest, strlen(field_of(o, &o->r->lines[i], &o->columns[c])));
+    }
+}
+
+/* ---- text and JSON -------------------------------------------------------------------------------------- */
+
+/* JSON has no "+1", "1.", ".5" and "007". */
+static bool is_json_number(const char *text)
+{
+    text += *text == '-';
+    if (*text == '0' && text[1] >= '0' && text[1] <= '9') return false;
+    size_t digits = strspn(text, "0123456789");
+    if (!digits) return false;
+    text += digits;
+    if (*text == '.') {
+        digits = strspn(text + 1, "0123456789");
+        if (!digits) return false;
+        text += 1 + digits;
+    }
+    if (*text == 'e' || *text == 'E') {
+        text += 1 + (text[1] == '+' || text[1] == '-');
+        digits = strspn(text, "0123456789");
+        if (!digits) return false;
+        text += digits;
+    }
+    return !*text;
+}
+
+static void add_json(clv_csv *csv, const column *c, const char *text)
+{
+    char digits[40];
+    double value;
+    if (c->kind == TEXT) {
+        clv_csv_string(csv, text);
+    } else if (is_json_number(text)) {
+        clv_csv_raw(csv, text);
+    } else if (number_of(text, &value) && isfinite(value)) {
+        snprintf(digits, sizeof digits, "%.17g", value);
+        clv_csv_raw(csv, digits);
+    } else {
+        clv_csv_missing(csv);
+    }
+}
+
+static clv_status write_text(output *o)
+{
+    const clv_csv_kind form = blobs_kind_of(o->path);
+    clv_csv csv;
+    if (form == CLV_CSV_JSON) find_kinds(o);
+    clv_csv_begin_as(&csv, form, o->names, o->count);
+    for (size_t i = 0; i < o->r->line_count; ++i) {
+        begin_row(o, &o->r->lines[i]);
+        for (size_t c = 0; c < o->count; ++c) {
+            const char *text = field_of(o, &o->r->lines[i], &o->columns[c]);
+            if (!*text)
+                clv_csv_missing(&csv);
+            else if (form == CLV_CSV_JSON)
+                add_json(&csv, &o->columns[c], text);
+            else
+                clv_csv_string(&csv, text);
+        }
+        clv_csv_end_row(&csv);
+    }
+    clv_csv_end(&csv);
+    const clv_status status = o->text.failed ? no_memory(o) : clv_csv_write(&csv, o->path);
+    clv_csv_clear(&csv);
+    return status;
+}
+
+/* ---- NumPy records -------------------------------------------------------------------------------------- */
+
+/* Columns keep the type that they came with, unless a field is missing. */
+static void find_code(const output *o, column *c)
+{
+    const char *had = c->from == SIZE_MAX ? "" : clv_csv_code(o->r->table, c->from);
+    const bool is_float = strcmp(had, "f4") == 0;
+    if (c->kind == TEXT)
+        snprintf(c->code, sizeof c->code, "S%zu", CLV_MAX(c->widest, (size_t)1));
+    else if (is_float)
+        clv_copy_string(c->code, sizeof c->code, had);
+    else if (c->kind == WHOLE && !c->missing && strcmp(had, "f8") != 0)
+        clv_copy_string(c->code, sizeof c->code, strcmp(had, "u4") == 0 ? had : "i8");
+    else
+        clv_copy_string(c->code, sizeof c->code, "f8");
+}
+
+static void add_record(clv_text *out, const column *c, const char *text)
+{
+    double value = NAN;
+    int64_t whole = 0;
+    if (c->kind == TEXT) {
+        clv_text_bytes(out, text, strlen(text));
+        for (size_t i = strlen(text); i < CLV_MAX(c->widest, (size_t)1); ++i)
+            clv_text_bytes(out, "", 1);
+    } else if (strcmp(c->code, "i8") == 0) {
+        clv_parse_i64(text, &whole);
+        clv_text_bytes(out, &whole, sizeof whole);
+    } else if (strcmp(c->code, "u4") == 0) {
+        clv_parse_i64(text, &whole);
+        const uint32_t word = (uint32_t)whole;
+        clv_text_bytes(out, &word, sizeof word);
+    } else if (strcmp(c->code, "f4") == 0) {
+        if (!number_of(text, &value)) value = NAN;
+        const float single = (float)value;
+        clv_text_bytes(out, &single, sizeof single);
+    } else {
+        if (!number_of(text, &value)) value = NAN;
+        clv_text_bytes(out, &value, sizeof value);
+    }
+}
+
+static clv_status write_npy(output *o)
+{
+    const char **codes = clv_alloc(o->count, sizeof *codes);
+    clv_text out = { 0 };
+    if (!codes) return no_memory(o);
+    find_kinds(o);
+    for (size_t c = 0; c < o->count; ++c)
+        find_code(o, &o->columns[c]), codes[c] = o->columns[c].code;
+    clv_npy_records_begin(&out, o->names, codes, o->count, o->r->line_count);
+    for (size_t i = 0; i < o->r->line_count; ++i) {
+        begin_row(o, &o->r->lines[i]);
+        for (size_t c = 0; c < o->count; ++c)
+            add_record(&out, &o->columns[c], field_of(o, &o->r->lines[i], &o->columns[c]));
+    }
+    const clv_part part = { out.data, out.length };
+    const clv_status status =
+        out.failed || o->text.failed ? no_memory(o) : clv_parts_write(o->path, &part, 1);
+    clv_text_clear(&out);
+    clv_free(codes);
+    return status;
+}
+
+/* ---- TrackMate's XML ------------------------------------------------------------------------------------ */
+
+/* The value of the first of the columns `a` and `b` that is there and a number; else `otherwise`. */
+static double value_of(output *o, const link_line *l, const char *a, const char *b,
+                       double otherwise)
+{
+    double value;
+    for (size_t c = 0; c < o->count; ++c)
+        if (o->columns[c].from != SIZE_MAX &&
+            (strcmp(o->columns[c].name, a) == 0 || strcmp(o->columns[c].name, b) == 0) &&
+            clv_parse_double(field_of(o, l, &o->columns[c]), &value))
+            return value;
+    return otherwise;
+}
+
+static clv_status write_xml(output *o)
+{
+    const link_rows *r = o->r;
+    blobs_trackmate_row *rows = clv_alloc(CLV_MAX(r->line_count, (size_t)1), sizeof *rows);
+    clv_status status = rows ? CLV_OK : no_memory(o);
+    for (size_t i = 0; i < r->line_count && !status; ++i) {
+        const link_line *l = &r->lines[i];
+        if (l->frame < 0 || l->frame > INT32_MAX) {
+            status =
+                clv_fail(CLV_E_FORMAT, "%s: frame %lld cannot be in TrackMate's XML: 0 to %d can",
+                         o->path, (long long)l->frame, INT32_MAX);
+            break;
+        }
+        begin_row(o, l);
+        const double sigma = value_of(o, l, "sigma", "", 1 / sqrt(2));
+        rows[i] =
+            (blobs_trackmate_row){ .number = i,
+                                   .track = l->particle,
+                                   .frame = (uint32_t)l->frame,
+                                   .quality = (float)value_of(o, l, "response", "QUALITY", 1),
+                                   .z = l->z,
+                                   .y = l->y,
+                                   .x = l->x,
+                                   .radius = value_of(o, l, "RADIUS", "radius", sqrt(2) * sigma) };
+    }
+    const blobs_units units = { .pixel_size = 0 };
+    if (!status) status = blobs_xml_write(o->path, &units, rows, r->line_count);
+    clv_free(rows);
+    return status;
+}
+
+clv_status link_write(const link_rows *r, const char *path)
+{
+    const size_t all = clv_csv_columns(r->table);
+    output o = { .r = r, .path = path };
+    o.columns = clv_zalloc(all + 1, sizeof *o.columns);
+    o.names = clv_alloc(all + 1, sizeof *o.names);
+    o.cells = clv_alloc(all, sizeof *o.cells);
+    clv_status status = o.columns && o.names && o.cells ? CLV_OK : no_memory(&o);
+    for (size_t c = 0; c <= all && !status; ++c) {
+        if (c == r->old) continue;
+        o.columns[o.count] = (column){ .name = c < all ? clv_csv_name(r->table, c) : r->name,
+                                       .from = c < all ? c : SIZE_MAX };
+        o.names[o.count] = o.columns[o.count].name;
+        ++o.count;
+    }
+    const unsigned formats = cli_formats_of(path);
+    if (!status)
+        status = formats & CLI_NPY   ? write_npy(&o)
+                 : formats & CLI_XML ? write_xml(&o)
+                                     : write_text(&o);
+    clv_text_clear(&o.text);
+    clv_free(o.columns), clv_free(o.names), clv_free(o.cells);
+    return status;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of named values, as text with commas: JSON (an array of flat objects), and the spots of TrackMate's XML
+ * (the attributes of each element "Spot"). Columns are all names that occur, in the order in which they do. */
+#include "host/io/tables/any.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "host/io/stream.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MOST_NAMES = 4096 };
+
+/* A name and its value, as they stand in the file. */
+typedef struct pair {
+    const char *name, *value;
+    size_t name_length, value_length;
+    bool text;
+} pair;
+
+typedef struct source source;
+struct source {
+    const char *path, *begin, *at, *end;
+    pair *pairs; /* of one record */
+    size_t count, room;
+    clv_status (*next)(source *s, bool *more);
+    clv_status (*decode)(const source *s, const pair *p,
+                         clv_text *out); /* of a text that has escapes */
+};
+
+static clv_status wrong(const source *s, const char *expected)
+{
+    size_t line = 1;
+    char found[40];
+    for (const char *c = s->begin; c < s->at; ++c)
+        line += *c == '\n';
+    return clv_fail(
+        CLV_E_FORMAT, "%s: line %zu: found \"%s\", expected %s", s->path, line,
+        clv_printable(s->at, CLV_MIN((size_t)(s->end - s->at), 20), found, sizeof found), expected);
+}
+
+static void skip_space(source *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\r' || *s->at == '\t'))
+        ++s->at;
+}
+
+static bool accept(source *s, char wanted)
+{
+    skip_space(s);
+    if (s->at == s->end || *s->at != wanted) return false;
+    ++s->at;
+    return true;
+}
+
+static clv_status add_pair(source *s, pair p)
+{
+    if (!clv_reserve(&s->pairs, &s->room, s->count + 1, sizeof *s->pairs))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    s->pairs[s->count++] = p;
+    return CLV_OK;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+/* From behind the opening quote; leaves the place behind the closing one. */
+static clv_status json_string(source *s, const char **at, size_t *length)
+{
+    *at = s->at;
+    for (; s->at < s->end && *s->at != '"'; ++s->at)
+        if (*s->at == '\\' && s->at + 1 < s->end) ++s->at;
+    if (s->at == s->end) return wrong(s, "a closing quote");
+    *length = (size_t)(s->at++ - *at);
+    return CLV_OK;
+}
+
+static clv_status json_next(source *s, bool *more)
+{
+    if (s->at == s->begin && !accept(s, '[')) return wrong(s, "[");
+    s->count = 0;
+    if ((*more = !accept(s, ']')) == false) {
+        skip_space(s);
+        return s->at == s->end ? CLV_OK : wrong(s, "the end of the file");
+    }
+    if (!accept(s, '{')) return wrong(s, "an object, { ... }, for each row");
+    while (!accept(s, '}')) {
+        pair p = { 0 };
+        if (!accept(s, '"')) return wrong(s, "a name in quotes");
+        CLV_TRY(json_string(s, &p.name, &p.name_length));
+        if (!accept(s, ':')) return wrong(s, ":");
+        if (accept(s, '"')) {
+            p.text = true;
+            CLV_TRY(json_string(s, &p.value, &p.value_length));
+        } else {
+            skip_space(s);
+            p.value = s->at;
+            while (s->at < s->end && (isalnum((unsigned char)*s->at) || strchr("+-.", *s->at)) &&
+                   *s->at)
+                ++s->at;
+            p.value_length = (size_t)(s->at - p.value);
+            if (!p.value_length) return wrong(s, "a number, a text, true, false or null");
+            if (p.value_length == 4 && memcmp(p.value, "null", 4) == 0) p.value_length = 0;
+        }
+        CLV_TRY(add_pair(s, p));
+        if (!accept(s, ',') && (s->at == s->end || *s->at != '}')) return wrong(s, ", or }");
+    }
+    if (!accept(s, ',') && (s->at == s->end || *s->at != ']')) return wrong(s, ", or ]");
+    return CLV_OK;
+}
+
+static clv_status json_decode(const source *s, const pair *p, clv_text *out)
+{
+    clv_json *value;
+    CLV_TRY(clv_json_parse(s->path, p->value - 1, p->value_length + 2, &value));
+    const char *text = clv_json_string(value, "");
+    clv_text_bytes(out, text, strlen(text));
+    clv_json_free(value);
+    return CLV_OK;
+}
+
+/* ---- XML --------------------------------------------------------------------------------------------- */
+
+static clv_status xml_next(source *s, bool *more)
+{
+    static const char tag[] = "<Spot";
+    *more = false, s->count = 0;
+    for (; s->at + sizeof tag < s->end && !*more; ++s->at)
+        if (*s->at == '<' && memcmp(s->at, tag, sizeof tag - 1) == 0 &&
+            memchr(" \t\r\n", s->at[sizeof tag - 1], 4))
+            *more = true;
+    if (!*more) return CLV_OK;
+    s->at += sizeof tag - 2;
+    for (;;) {
+        pair p = { .text = true };
+        skip_space(s);
+        if (s->at < s->end && (*s->at == '/' || *s->at == '>')) return CLV_OK;
+        p.name = s->at;
+        while (s->at < s->end && (isalnum((unsigned char)*s->at) || *s->at == '_' || *s->at == '-'))
+            ++s->at;
+        p.name_length = (size_t)(s->at - p.name);
+        if (!p.name_length || !accept(s, '=')) return wrong(s, "NAME=\"VALUE\" in an element Spot");
+        const char quote = accept(s, '"') ? '"' : '\'';
+        if (quote == '\'' && !accept(s, '\'')) return wrong(s, "a value in quotes");
+        p.value = s->at;
+        while (s->at < s->end && *s->at != quote)
+            ++s->at;
+        if (s->at == s->end) return wrong(s, "a closing quote");
+        p.value_length = (size_t)(s->at++ - p.value);
+        CLV_TRY(add_pair(s, p));
+    }
+}
+
+static clv_status xml_decode(const source *s, const pair *p, clv_text *out)
+{
+    static const struct {
+        const char *name, *text;
+    } entities[] = {
+        { "&amp;", "&" }, { "&lt;", "<" }, { "&gt;", ">" }, { "&quot;", "\"" }, { "&apos;", "'" }
+    };
+    (void)s;
+    for (size_t i = 0, step; i < p->value_length; i += step) {
+        step = 1;
+        const char *text = p->value + i;
+        for (size_t e = 0; e < CLV_LEN(entities); ++e) {
+            const size_t length = strlen(entities[e].name);
+            if (p->value_length - i >= length &&
+                memcmp(p->value + i, entities[e].name, length) == 0)
+                step = length, text = entities[e].text;
+        }
+        clv_text_bytes(out, text, 1);
+    }
+    return CLV_OK;
+}
+
+/* ---- both -------------------------------------------------------------------------------------------- */
+
+typedef struct names {
+    char **items;
+    size_t count, room;
+} names;
+
+/* The column of a name; `hint`: where it probably is. SIZE_MAX: there is none. */
+static size_t column_of(const names *n, const pair *p, size_t hint)
+{
+    for (size_t i = 0; i < n->count; ++i) {
+        const size_t at = (hint + i) % n->count;
+        if (strlen(n->items[at]) == p->name_length &&
+            memcmp(n->items[at], p->name, p->name_length) == 0)
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+static clv_status find_names(source *s, names *n)
+{
+    for (bool more = true;;) {
+        CLV_TRY(s->next(s, &more));
+        if (!more) break;
+        for (size_t i = 0; i < s->count; ++i) {
+            if (column_of(n, &s->pairs[i], i) != SIZE_MAX) continue;
+            char *name = NULL;
+            if (n->count == MOST_NAMES)
+                return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", s->path, MOST_NAMES);
+            if (!clv_reserve(&n->items, &n->room, n->count + 1, sizeof name) ||
+                !(name = clv_zalloc(s->pairs[i].name_length + 1, 1)))
+                return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+            memcpy(name, s->pairs[i].name, s->pairs[i].name_length);
+            n->items[n->count++] = name;
+        }
+    }
+    return n->count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: holds no row", s->path);
+}
+
+static clv_status add_value(const source *s, const pair *p, clv_csv *csv)
+{
+    clv_text text = { 0 };
+    clv_status status = CLV_OK;
+    if (!p || !p->value_length) {
+        clv_csv_missing(csv);
+        return CLV_OK;
+    }
+    if (p->text &&
+        (memchr(p->value, '\\', p->value_length) || memchr(p->value, '&', p->value_length)))
+        status = s->decode(s, p, &text);
+    else
+        clv_text_bytes(&text, p->value, p->value_length);
+    clv_csv_string(csv, clv_text_get(&text));
+    csv->text.failed |= text.failed;
+    clv_text_clear(&text);
+    return status;
+}
+
+static clv_status write_rows(source *s, const names *n, clv_csv *csv)
+{
+    const pair **cells = clv_alloc(n->count, sizeof *cells);
+    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    for (bool more = true; !status;) {
+        if ((status = s->next(s, &more)) || !more) break;
+        memset(cells, 0, n->count * sizeof *cells);
+        for (size_t i = 0; i < s->count && !status; ++i) {
+            const size_t column = column_of(n, &s->pairs[i], i);
+            if (cells[column])
+                status = clv_fail(CLV_E_FORMAT, "%s: row %zu: '%s' is there twice", s->path,
+                                  csv->rows + 1, n->items[column]);
+            cells[column] = &s->pairs[i];
+        }
+        for (size_t i = 0; i < n->count && !status; ++i)
+            status = add_value(s, cells[i], csv);
+        if (!status) clv_csv_end_row(csv);
+    }
+    clv_free(cells);
+    return status;
+}
+
+static clv_status read_all(source *s, clv_text *text)
+{
+    names n = { 0 };
+    clv_csv csv = { .columns = 0 };
+    clv_status status = find_names(s, &n);
+    if (!status) {
+        clv_csv_begin(&csv, (const char *const *)n.items, n.count);
+        s->at = s->begin;
+        status = write_rows(s, &n, &csv);
+        *text = csv.text;
+    }
+    for (size_t i = 0; i < n.count; ++i)
+        clv_free(n.items[i]);
+    clv_free(n.items), clv_free(s->pairs);
+    return status;
+}
+
+clv_status clv_json_records(const char *path, const char *data, size_t length, clv_text *text)
+{
+    source s = { .path = path,
+                 .begin = data,
+                 .at = data,
+                 .end = data + length,
+                 .next = json_next,
+                 .decode = json_decode };
+    return read_all(&s, text);
+}
+
+clv_status clv_xml_records(const char *path, const char *data, size_t length, clv_text *text)
+{
+    source s = { .path = path,
+                 .begin = data,
+                 .at = data,
+                 .end = data + length,
+                 .next = xml_next,
+                 .decode = xml_decode };
+    return read_all(&s, text);
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of spots in every form: `cleave blobs` writes them, `cleave link` reads and writes them.
+
+    blobs_tables.py CLEAVE
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+WRONG = []
+
+
+def say(ok, text):
+    print("ok  " if ok else "FAIL", text, flush=True)
+    if not ok:
+        WRONG.append(text)
+
+
+def movie(path):
+    """Five frames with six spots that move by at most 1.5 pixels."""
+    rng = np.random.default_rng(29)
+    y, x = np.indices((96, 128))
+    place = rng.uniform(15, 80, (6, 2)) + [[0, 20 * (i % 2)] for i in range(6)]
+    frames = []
+    for _ in range(5):
+        light = np.full(y.shape, 20.0)
+        for py, px in place:
+            light += 300 * np.exp(-((y - py) ** 2 + (x - px) ** 2) / (2 * 1.5 ** 2))
+        frames.append(rng.poisson(light))
+        place = place + rng.uniform(-1, 1, place.shape)
+    np.save(path, np.array(frames, np.uint16))
+
+
+def read(path):
+    """The rows of a table as dictionaries of text or numbers."""
+    if path.endswith(".npy"):
+        records = np.load(path)
+        return [dict(zip(records.dtype.names, row)) for row in records.tolist()]
+    if path.endswith(".json"):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    if path.endswith(".xml"):
+        return [dict(s.attrib) for s in ET.parse(path).iter("Spot")]
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ","))
+    return rows[3:] if rows and rows[0].get("FRAME") == "Frame" else rows
+
+
+def places(rows):
+    """Frame, y, x, whatever they are called; in pixels."""
+    names = ("FRAME", "POSITION_Y", "POSITION_X") if "FRAME" in rows[0] else ("frame", "y", "x")
+    return np.array([[float(r[n]) for n in names] for r in rows])
+
+
+def partition(rows, column):
+    """Which rows are together, whatever their number is."""
+    groups = {}
+    for i, row in enumerate(rows):
+        groups.setdefault(str(row[column]), []).append(i)
+    return sorted(groups.values())
+
+
+def run(*words, text=None):
+    return subprocess.run(words, capture_output=True, text=True, input=text, check=False)
+
+
+def every_form(command, work):
+    source = os.path.join(work, "movie.npy")
+    movie(source)
+    forms = [("s.csv", ()), ("s.tsv", ()), ("s.json", ()), ("s.npy", ()), ("s.xml", ()), ("tm.csv", ("trackmate",)),
+             ("tm.tsv", ("trackmate",)), ("xy.csv", ("xy",)), ("xy.json", ("xy",))]
+    want = groups = None
+    for name, form in forms:
+        path = os.path.join(work, name)
+        options = ("--format", *form) if form else ()
+        done = run(command, "blobs", source, "-o", path, "-q", *options)
+        say(done.returncode == 0, f"{name} is written: {done.stderr.strip()}")
+        got = places(read(path))
+        want = got if want is None else want
+        say(got.shape == want.shape and np.abs(got - want).max() < 1e-4, f"{name}: the same {len(got)} spots")
+        for ending in ("csv", "json", "npy", "tsv"):
+            linked = os.path.join(work, "linked." + ending)
+            done = run(command, "link", path, "-o", linked, "--search", "4", "--min-length", "2")
+            if done.returncode:
+                say(False, f"{name} to .{ending}: {done.stderr.strip()}")
+                continue
+            mine = partition(read(linked), "particle")
+            groups = mine if groups is None else groups
+            say(mine == groups and len(read(linked)[0]) == len(read(path)[0]) + 1,
+                f"{name} is linked to .{ending}: {len(mine)} tracks, all columns")
+        told = "columns by their names" in done.stderr
+        say(told == (name.startswith("tm") or name.endswith("xml")), f"{name}: a guess is told, and only then")
+    say(len(groups) == 6, "six tracks")
+
+
+def trackmate(command, work):
+    """What TrackMate's reader (TmXmlReader of TrackMate 7) asks for, element by element."""
+    source, path = os.path.join(work, "movie.npy"), os.path.join(work, "tracks.xml")
+    done = run(command, "blobs", source, "-o", path, "-q", "--link", "4", "--pixel-size", "0.1um", "--interval", "0.5")
+    say(done.returncode == 0, f"XML with tracks and units: {done.stderr.strip()}")
+    root = ET.parse(path).getroot()
+    say(root.tag == "TrackMate" and root.get("version", "")[:2] == "7.", "its root has a version")
+    model = root.find("Model")
+    say((model.get("spatialunits"), model.get("timeunits")) == ("um", "sec"), "units")
+    declared = {}
+    for kind in ("SpotFeatures", "EdgeFeatures", "TrackFeatures"):
+        features = model.find("FeatureDeclarations").find(kind).findall("Feature")
+        declared[kind] = {f.get("feature") for f in features}
+        say(all(f.get(a) for f in features for a in ("feature", "name", "shortname")) and
+            all(f.get("isint") in ("true", "false") and f.get("dimension") in
+                ("NONE", "QUALITY", "COST", "INTENSITY", "POSITION", "VELOCITY", "LENGTH", "TIME", "ANGLE", "RATE",
+                 "ANGLE_RATE", "STRING") for f in features), f"{kind} are declared")
+    spots, frames = {}, []
+    for frame in model.find("AllSpots"):
+        frames.append(int(frame.get("frame")))
+        for s in frame:
+            spots[int(s.get("ID"))] = s
+            if int(s.get("FRAME")) != frames[-1] or float(s.get("POSITION_T")) != 0.5 * frames[-1]:
+                say(False, f"spot {s.attrib} is in frame {frames[-1]}")
+    say(frames == sorted(set(frames)) and len(spots) == int(model.find("AllSpots").get("nspots")),
+        f"{len(spots)} spots by frame, each with an ID of its own")
+    say(all(set(s.attrib) - {"ID", "name"} == declared["SpotFeatures"] for s in spots.values()) and
+        all(float(v) >= 0 for s in spots.values() for k, v in s.attrib.items() if k != "name"),
+        "spots have the features that are declared, as numbers")
+    tracks = model.find("AllTracks").findall("Track")
+    ids = [int(t.get("TRACK_ID")) for t in tracks]
+    say(sorted(ids) == sorted({int(t.get("TRACK_ID")) for t in model.find("FilteredTracks")}) and len(set(ids)) == 6,
+        "six tracks, all shown")
+    edges = [(int(e.get("SPOT_SOURCE_ID")), int(e.get("SPOT_TARGET_ID"))) for t in tracks for e in t.findall("Edge")]
+    say(len(set(edges)) == len(edges) == len(spots) - 6 and
+        all(int(spots[a].get("FRAME")) < int(spots[b].get("FRAME")) for a, b in edges),
+        "edges lead from each spot to a later one")
+    say(all(set(t.attrib) - {"name"} == declared["TrackFeatures"] for t in tracks), "tracks have their features")
+    settings = root.find("Settings")
+    image = settings.find("ImageData")
+    say(image.get("filename") == "movie.npy" and
+        [float(image.get(k)) for k in ("width", "height", "nslices", "nframes", "pixelwidth", "pixelheight",
+                                       "timeinterval")] == [128, 96, 1, 5, 0.1, 0.1, 0.5], "the image is described")
+    say(settings.find("DetectorSettings").get("DETECTOR_NAME") == "MANUAL_DETECTOR" and
+        float(settings.find("DetectorSettings").get("RADIUS")) > 0 and
+        settings.find("TrackerSettings").get("TRACKER_NAME") == "MANUAL_TRACKER" and
+        settings.find("InitialSpotFilter").get("isabove") == "true", "detector and tracker")
+    say(all(settings.find(n) is not None for n in ("BasicSettings", "SpotFilterCollection", "TrackFilterCollection")) and
+        [c.tag for c in settings.find("AnalyzerCollection")] == ["SpotAnalyzers", "EdgeAnalyzers", "TrackAnalyzers"] and
+        root.find("GUIState").get("state") and json.loads(root.find("DisplaySettings").text)["spotDisplayRadius"] == 1,
+        "filters, analyzers and the display are there")
+    linked = os.path.join(work, "linked.xml")
+    done = run(command, "link", path, "-o", linked, "--search", "0.4")
+    say(done.returncode == 0 and len(ET.parse(linked).getroot().find("Model").find("AllTracks")) == 6,
+        "a linked table becomes XML")
+
+
+def separators(command, work):
+    def link(text, *options, name="t.csv"):
+        path = os.path.join(work, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = run(command, "link", path, "-o", "-", "--search", "2", *options)
+        return done, list(csv.DictReader(done.stdout.splitlines()))
+
+    done, rows = link("frame;y;x;note\n0;1,25;2,5;a,b\n1;1,5;2,75;c\n")
+    say([(r["y"], r["x"], r["note"], r["particle"]) for r in rows] == [("1.25", "2.5", "a,b", "0"),
+                                                                       ("1.5", "2.75", "c", "0")] and
+        "decimal commas" in done.stderr, f"semicolons and decimal commas: {done.stderr.strip()}")
+    done, rows = link("frame\ty\tx\n0\t1.5\t2\n")
+    say([r["y"] for r in rows] == ["1.5"], "tabs")
+    done, _ = link("frame;y;x\n0;1,250;2,500\n")
+    say(done.returncode == 2 and "thousands" in done.stderr, f"not clear: {done.stderr.strip()}")
+    done, rows = link("frame;y;x\n0;1,250;2,500\n", "--decimal", "comma")
+    say([r["y"] for r in rows] == ["1.250"], "until it is said")
+    done, _ = link("frame;y;x\n0;1,25;2.5\n")
+    say(done.returncode == 2 and "points and commas" in done.stderr, f"mixed: {done.stderr.strip()}")
+    done, _ = link("frame;y,x\n0;1,2\n")
+    say(done.returncode == 2 and "equal number" in done.stderr, f"two separators: {done.stderr.strip()}")
+
+    table = "t,row,col,height\n0,1,1,9\n1,1,2,1\n2,1,2,1\n"
+    done, rows = link(table)
+    say(done.returncode == 0 and "frame from 't', y from 'row', x from 'col'" in done.stderr,
+        f"a guess is told: {done.stderr.strip()}")
+    done, rows = link(table, "--columns", "frame=t,y=row,x=col,z=height")
+    say([r["particle"] for r in rows] == ["0", "1", "1"] and "by their names" not in done.stderr, "columns by option")
+    done, _ = link(table, "--columns", "frame=t,y=rows,x=col")
+    say(done.returncode == 2 and "no column 'rows'" in done.stderr, "a column that is not there")
+    for wrong in ("y", "w=t", "y=row,y=col", "", "particle=t"):
+        done, _ = link(table, "--columns", wrong)
+        say(done.returncode == 2 and "--columns" in done.stderr, f"--columns {wrong}")
+    done, _ = link("frame,Y,y_px,X,x\n0,1,1,2,3\n")
+    say(done.returncode == 0 and "y from 'Y'" in done.stderr, "the usual names have an order")
+    done, _ = link("Frame,FRAME,y,x\n0,0,1,2\n")
+    say(done.returncode == 2 and "may both be frame" in done.stderr, f"two that fit: {done.stderr.strip()}")
+
+    old = "frame,y,x,particle\n0,1,1,7\n1,1,1,8\n"
+    done, _ = link(old)
+    say(done.returncode == 2 and "--replace" in done.stderr and not done.stdout, "a column particle stays")
+    done, rows = link(old, "--replace")
+    say([r["particle"] for r in rows] == ["0", "0"] and list(rows[0]) == ["frame", "y", "x", "particle"], "--replace")
+    done, rows = link(old, "--particle", "mine")
+    say([(r["particle"], r["mine"]) for r in rows] == [("7", "0"), ("8", "0")], "--particle")
+    done, rows = link("frame,y,x,a\n0,1,1,\n1,1,1,3\n")
+    say([r["a"] for r in rows] == ["", "3"], "empty fields stay")
+
+    path = os.path.join(work, "points.npy")
+    points = np.array([(0, 1.0, 2.0, "a", True), (1, 1.5, 2.0, "b", False)],
+                      [("frame", ">i2"), ("y", ">f8"), ("x", "<f4"), ("name", "U3"), ("good", "?")])
+    np.save(path, points)
+    out = os.path.join(work, "out.npy")
+    done = run(command, "link", path, "-o", out, "--search", "2", "-q")
+    got = np.load(out) if done.returncode == 0 else None
+    say(got is not None and got["particle"].tolist() == [0, 0] and got["y"].tolist() == [1, 1.5] and
+        got["x"].dtype == np.float32 and got["name"].tolist() == [b"a", b"b"], f"NumPy's other types: {done.stderr}")
+    np.save(path, np.zeros((4, 3)))
+    done = run(command, "link", path, "-o", out, "--search", "2")
+    say(done.returncode == 2 and "names" in done.stderr, f"an array without names: {done.stderr.strip()}")
+    for name, text in (("bad.json", '[{"frame": 0, "y": [1], "x": 2}]'), ("bad.json", '[{"frame": 0'),
+                       ("empty.json", "[]"), ("bad.xml", '<Spot FRAME="0" POSITION_Y=1 />')):
+        done, _ = link(text, name=name)
+        say(done.returncode == 2 and name in done.stderr, f"damaged: {done.stderr.strip()}")
+
+
+def endings(command, work):
+    source = os.path.join(work, "movie.npy")
+    for name in ("s.parquet", "s.xlsx", "s.h5"):
+        done = run(command, "blobs", source, "-o", os.path.join(work, name))
+        say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr, done.stderr.strip()[-120:])
+    done = run(command, "blobs", source, "-o", os.path.join(work, "s.npy"), "--format", "trackmate")
+    say(done.returncode == 2, "TrackMate's columns are text or XML")
+
+
+def main():
+    command = sys.argv[1]
+    with tempfile.TemporaryDirectory() as work:
+        every_form(command, work)
+        trackmate(command, work)
+        separators(command, work)
+        endings(command, work)
+    return 1 if WRONG else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
