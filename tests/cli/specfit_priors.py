@@ -33,7 +33,7 @@ class Tool:
 
     def run(self, *options, mode=("--mode", "reference")):
         return subprocess.run([self.cleave, "specfit", self.coadd, "--library", self.library, "-q", "--reject", "0",
-                               "--starts", "2", "--targets", ",".join(map(str, STARS)), *mode, *options],
+                               "--targets", ",".join(map(str, STARS)), *mode, *options],
                               capture_output=True, text=True, timeout=300)
 
     def fit(self, *options, mode=("--mode", "reference")):
@@ -121,6 +121,15 @@ def of_each_star(tool, free):
     tool.refuses("no column TARGETID or FILE", "--priors", path)
 
 
+def far_off(tool):
+    """Ten sigma off in temperature and gravity: with a single start this star ends in a corner of the library, 0.7
+    above the minimum (that of rvspecfit and of eight starts)."""
+    options = ["--prior", "teff=5600:80,logg=4.2:0.1", "--targets", "39600000000004"]
+    sums = [r["NEG2LOGL"] + ((r["TEFF"] - 5600) / 80) ** 2 + ((r["LOGG"] - 4.2) / 0.1) ** 2
+            for r in (tool.fit(*options)[0], tool.fit(*options, "--starts", "8")[0])]
+    expect(f"a prior far off: {sums[0]}, with eight starts {sums[1]}", sums[0] < sums[1] + 0.05)
+
+
 def on_the_device(tool):
     options = ["--prior", "teff=5500:60,feh=-1:0.1", "--fix", "vsini=10"]
     plain, device = tool.fit(*options), tool.fit(*options, mode=())
@@ -139,10 +148,11 @@ def on_the_device(tool):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tool = Tool(sys.argv[1], folder)
-        free = tool.fit()
+        free = tool.fit("--starts", "2")
         as_gaussians_say(tool, free)
         narrow_is_fixed(tool, free)
         of_each_star(tool, free)
+        far_off(tool)
         on_the_device(tool)
         tool.refuses("--prior", "--prior", "teff=5800")
         tool.refuses("--prior", "--prior", "mass=1:0.1")

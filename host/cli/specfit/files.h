@@ -29,8 +29,8 @@ typedef struct specfit_args {
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
     double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom, of --config; NaN: not told */
-    bool min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include, zbest_select,
-        resume;
+    bool starts_given, min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include,
+        zbest_select, resume;
     int resolution, combine, medium;
     double resolving_power;              /* 0: not given */
     double velocity_added;               /* km/s, of --barycentric; NaN: what headers say */

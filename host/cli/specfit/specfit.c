@@ -37,7 +37,8 @@ static void make_table(specfit_args *a, cli_option *table)
         { "barycentric", CLI_TEXT, &a->barycentric, "KMS|header",
           "velocity to be added to those of single spectra, or the header's (VHELIO, BARYCORR, "
           "BERV, ...) [0]" },
-        { "starts", CLI_UINT, &a->starts, "N", "starts for each star, 1 to 8 [1]" },
+        { "starts", CLI_UINT, &a->starts, "N",
+          "starts for each star, 1 to 8 [1; 2 with priors or fixed parameters]", &a->starts_given },
         { "models", CLI_TEXT, &a->models, "FILE", "write the best fits as FITS" },
         { "plot", CLI_TEXT, &a->plots, "DIR", "write a picture of each star, and a summary" },
         { "npoly", CLI_UINT, &a->npoly, "N", "continuum terms, 1 to 15 [10]" },
@@ -202,6 +203,8 @@ static void set_defaults(specfit_args *a)
     if (isnan(a->min_vel)) a->min_vel = -a->max_vel;
     if (isnan(a->vel_step)) a->vel_step = 5;
     if (isnan(a->max_vsini)) a->max_vsini = 500;
+    /* a prior that the spectrum contradicts makes a second minimum */
+    if (!a->starts_given && (a->prior || a->fix || a->priors)) a->starts = 2;
 }
 
 /* Progress over all blocks. */
