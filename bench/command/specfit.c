@@ -13,7 +13,7 @@
 enum { REPEATS = 9 };
 
 /* Parts of a fit: what a job repeats, on how many stars, and what that amounts to. */
-enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE };
+enum { WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE, JUDGE };
 static const struct part {
     const char *name;
     unsigned stages;
@@ -28,6 +28,7 @@ static const struct part {
                8, 416, 1.0 / 8 },
     [START] = { "start values, a star", CLV_SPECTRA_STAGE_START, 32, 0, 1.0 / 32 },
     [PREPARE] = { "preparation, a star", 0, 16, 0, 1.0 / 16 }, /* host work */
+    [JUDGE] = { "normal equations, step, 128 points", CLV_SPECTRA_STAGE_JUDGE, 32, 0, 128.0 / 32 },
 };
 
 static void add_case(size_t stars, int variant, bench_case *cases, size_t room, size_t *count)
@@ -40,7 +41,9 @@ static void add_case(size_t stars, int variant, bench_case *cases, size_t room, 
                        .cold = variant == WHOLE && stars == 32,
                        .from_files = variant == LARGE,
                        .part = variant > LARGE };
-    if (variant <= LARGE)
+    if (variant == LARGE)
+        snprintf(c->name, sizeof c->name, "tile of %zu fibres, 3 arms", stars);
+    else if (variant == WHOLE)
         snprintf(c->name, sizeof c->name, "%zu stars, 7958 pixels", stars);
     else
         snprintf(c->name, sizeof c->name, "%s", parts[variant].name);
@@ -57,9 +60,11 @@ static size_t list_cases(const bench_sizes *sizes, bench_case *cases, size_t roo
         add_case(2, WHOLE, cases, room, &count);
         add_case(32, WHOLE, cases, room, &count);
         if (sizes->full) add_case(256, WHOLE, cases, room, &count);
+        /* as many as are in memory at a time, and a whole tile: both need the same memory */
+        if (sizes->full) add_case(512, LARGE, cases, room, &count);
         if (sizes->full) add_case(5000, LARGE, cases, room, &count);
     }
-    for (int part = NETWORK; part <= PREPARE; ++part)
+    for (int part = NETWORK; part <= JUDGE; ++part)
         add_case(parts[part].stars, part, cases, room, &count);
     return count;
 }
@@ -231,6 +236,10 @@ static clv_status cost_of_part(trial *t, int which)
         t->flops = 128 * (points * 16 + pixels * 8), /* five taps, and the recursions */
             t->traffic = 128 * (3 * points + pixels) * 4;
     if (which == VALUES) t->flops = 128 * each, t->traffic = 128 * pixels * 8;
+    /* 65 sums, then 55 + 21 + 60 + 10 + 12 and the continuum; both passes read eight lanes of a pixel */
+    if (which == JUDGE)
+        t->flops = 128 * pixels * 2 * (65 + 55 + 21 + 60 + 10 + 12 + 10),
+        t->traffic = 128 * pixels * 2 * 32;
     if (which == SCAN)
         t->flops = velocities * (each + shift), t->traffic = velocities * pixels * 12;
     if (which == START)

@@ -27,7 +27,7 @@ from rvspecfit.nn.NNInterpolator import NNInterpolator, save_checkpoint
 SAME_FORMULAS = False  # other optimiser; tests compare what both find
 FROM_FILES = False  # proc_desi reads and writes: that is in the time
 PROCESSES = 2
-WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE = range(8)
+WHOLE, LARGE, NETWORK, SPLINE, VALUES, SCAN, START, PREPARE, JUDGE = range(9)
 chosen = {"variant": WHOLE}
 pools = {}
 
@@ -37,7 +37,7 @@ def name():
 
 
 def can(case):
-    return case["variant"] not in (LARGE, PREPARE) and case["size"][0] > 2
+    return case["variant"] not in (LARGE, PREPARE, JUDGE) and case["size"][0] > 2
 
 
 def choose(case):
