@@ -10,6 +10,7 @@
  * Defines  STARS that share a template's values (CPUs), 1 (GPUs).
  * Layout   templates [templates][pitch], repeated circularly on both sides by `reach`; data
  *          [star][spectrum][2][points]; chi2 [star][spectrum][templates][lags]. */
+#include "common/loose.clh"
 #include "spectra/spectra.clh"
 
 __kernel void clv_spectra_ccf(__global const float *restrict templates,
@@ -29,7 +30,7 @@ __kernel void clv_spectra_ccf(__global const float *restrict templates,
         cross[i] = power[i] = 0.0f;
     }
     for (int n = 0; n < points; ++n) {
-        const float16 m = vload16(0, t + n), square = m * m;
+        const float16 m = load16(0, t + n), square = m * m;
 #pragma unroll
         for (int i = 0; i < STARS; ++i) {
             cross[i] = fma((float16)(q[i][n]), m, cross[i]);
@@ -39,9 +40,11 @@ __kernel void clv_spectra_ccf(__global const float *restrict templates,
 #pragma unroll
     for (int i = 0; i < STARS; ++i)
         if (first + i < stars)
-            vstore16(power[i] - 2.0f * cross[i], 0,
+            store16(power[i] - 2.0f * cross[i], 0,
                      chi + (((size_t)(first + i) * spectra + which) * count + model) * lags + lag);
 }
+
+#define COARSE 4 /* velocities: a lag of the start templates has several */
 
 /* Sum over the spectra at a velocity; `step` km/s a lag and `reach` of each spectrum. */
 static float at_velocity(__global const float *chi, __global const float *step,
@@ -69,7 +72,12 @@ __kernel void clv_spectra_peak(__global const float *restrict chi, __global cons
     const size_t stride = (size_t)count * lags;
     float least = INFINITY;
     int where = 0;
-    for (int i = 0; i < velocities; ++i) {
+    for (int i = 0; i < velocities; i += COARSE) {
+        const float v = at_velocity(c, step, reach, from + i * by, spectra, stride);
+        if (v < least) least = v, where = i;
+    }
+    const int middle = where;
+    for (int i = max(middle - COARSE + 1, 0); i < min(middle + COARSE, velocities); ++i) {
         const float v = at_velocity(c, step, reach, from + i * by, spectra, stride);
         if (v < least) least = v, where = i;
     }

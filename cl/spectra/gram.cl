@@ -9,6 +9,7 @@
  * Launch   x: SPAN segments, y: items; local (WG, 1).
  * Defines  NPOLY continuum terms, at most 15; SPAN segments of one work-item; WG.
  * Memory   pixels [item][pixels][8], data [star][pixels] of (1/s, d/s), 1/s < 0: masked. */
+#include "common/loose.clh"
 #include "spectra/spectra.clh"
 
 __kernel void clv_spectra_gram(__global const float *restrict pixels,
@@ -36,14 +37,14 @@ __kernel void clv_spectra_gram(__global const float *restrict pixels,
             __global const float *p = basis + (size_t)k * 16; /* zero from NPOLY on */
             const float scale = t[(size_t)k * 8] * fabs(point.x);
             const float16 v = fma(data_column, (float16)(point.y * scale),
-                                  vload16(0, p) * (scale * scale));
+                                  load16(0, p) * (scale * scale));
 #pragma unroll
             for (int i = 0; i < NPOLY; ++i)
                 sum[i] = fma((float16)(p[i]), v, sum[i]);
         }
         __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND;
         for (int i = 0; i < NPOLY; ++i)
-            vstore16(sum[i], i, o);
+            store16(sum[i], i, o);
     }
 }
 
@@ -80,7 +81,7 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
                  1.0f / s[CLV_S_STEP + 4], 1.0f / s[CLV_S_STEP + 5], 1.0f / s[CLV_S_STEP], 0.0f);
     for (int seg = first; seg < last; ++seg) {
         __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * CLV_SPECTRA_SOLVED;
-        const float16 a = vload16(0, v + CLV_V_A);
+        const float16 a = load16(0, v + CLV_V_A);
         float8 normal[8], cross[NPOLY], slope = 0.0f, det = 0.0f;
         float16 rest = 0.0f;
         float chi = 0.0f, good = 0.0f;
@@ -91,12 +92,12 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
         for (int k = seg * CLV_SPECTRA_SEGMENT; k < (seg + 1) * CLV_SPECTRA_SEGMENT; ++k) {
             const float2 point = d[k];
             const float weight = fabs(point.x);
-            float16 p = vload16(k, basis);
+            float16 p = load16(k, basis);
             const float *lane = (const float *)&p;
             float16 q = 0.0f;
             for (int i = 0; i < NPOLY; ++i)
-                q = fma(vload16(i, v + CLV_V_INVERSE), (float16)(lane[i]), q);
-            const float8 here = vload8(k, t);
+                q = fma(load16(i, v + CLV_V_INVERSE), (float16)(lane[i]), q);
+            const float8 here = load8(k, t);
             const float continuum = total16(a * p), scaled = here.s0 * weight;
             const float r = point.y - continuum * scaled;
             const float8 change = (here - (float8)(here.s0)) * per_step * weight;
@@ -115,14 +116,14 @@ __kernel void clv_spectra_around(__global const float *restrict pixels,
         }
         __global float *o = out + ((size_t)item * segments + seg) * CLV_SPECTRA_AROUND;
         for (int i = 0; i < 8; ++i)
-            vstore8(normal[i], i, o + CLV_A_NORMAL);
+            store8(normal[i], i, o + CLV_A_NORMAL);
         for (int i = 0; i < NPOLY; ++i)
-            vstore8(cross[i], i, o + CLV_A_CROSS);
+            store8(cross[i], i, o + CLV_A_CROSS);
         for (int i = NPOLY; i < 16; ++i)
-            vstore8((float8)(0.0f), i, o + CLV_A_CROSS);
-        vstore8(slope, 0, o + CLV_A_SLOPE);
-        vstore8(det, 0, o + CLV_A_DET);
-        vstore16(rest, 0, o + CLV_A_REST);
+            store8((float8)(0.0f), i, o + CLV_A_CROSS);
+        store8(slope, 0, o + CLV_A_SLOPE);
+        store8(det, 0, o + CLV_A_DET);
+        store16(rest, 0, o + CLV_A_REST);
         o[CLV_A_CHI] = chi;
         o[CLV_A_CHI_GOOD] = good;
     }
@@ -142,9 +143,9 @@ __kernel void clv_spectra_model(__global const float *restrict pixels,
     __global const float *t = pixels + (size_t)item * all_pixels * 8;
     for (int seg = first; seg < last; ++seg) {
         __global const float *v = solved + ((size_t)item * spectra + owner[seg]) * CLV_SPECTRA_SOLVED;
-        const float16 a = vload16(0, v + CLV_V_A);
+        const float16 a = load16(0, v + CLV_V_A);
         for (int k = seg * CLV_SPECTRA_SEGMENT; k < (seg + 1) * CLV_SPECTRA_SEGMENT; ++k)
             out[(size_t)item * all_pixels + k] =
-                total16(a * vload16(k, basis)) * t[(size_t)k * 8];
+                total16(a * load16(k, basis)) * t[(size_t)k * 8];
     }
 }

@@ -11,6 +11,7 @@
  * teff with steps in ln; then the row of every node, negative where there is none.
  * Defines  LANES 16 (CPUs), 1 (GPUs); WG. */
 #include "common/lanes.clh"
+#include "common/loose.clh"
 #include "spectra/spectra.clh"
 
 #define ROWS CLV_SPECTRA_NETWORK_ROWS
@@ -139,6 +140,6 @@ __kernel void clv_spectra_blend(__global const float *restrict in, __global floa
     const float *v = (const float *)sum;
     __global float *to = out + ((size_t)item * points + p) * 8;
     for (int k = 0; k < LANES; ++k)
-        vstore8((float8)(v[k], v[k], v[LANES + k], v[2 * LANES + k], v[3 * LANES + k],
+        store8((float8)(v[k], v[k], v[LANES + k], v[2 * LANES + k], v[3 * LANES + k],
                          v[4 * LANES + k], 0.0f, 0.0f), k, to);
 }

@@ -3,15 +3,24 @@
  * clv_spectra_inputs: normalised inputs of the 5 points of an item that need a template.
  * clv_spectra_layer:  f = SiLU, rows [item][5][width].
  * clv_spectra_output: f = exp, the last layer, as template lanes [item][points][8].
- * Launch   x: pairs of items, y: LANES neighbouring outputs; local (WG, 1). Weights [in][padded out].
+ * Launch   x: pairs of items, y: LANES neighbouring outputs; local (WG, 1). Weights [out / 16][in][16].
  * Defines  LANES 16 (CPUs), 1 (GPUs); WG.
- * Memory   pairs run fastest: a tile of weights stays in the cache for all of them. */
+ * Memory   pairs run fastest: a tile of weights stays in the cache for all of them. It lies in one piece: rows of a
+ *          wide matrix would each have a page of their own. */
 #include "common/lanes.clh"
+#include "common/loose.clh"
 #include "spectra/spectra.clh"
 
 #define ROWS CLV_SPECTRA_NETWORK_ROWS
 
 #define PAIR (2 * ROWS)
+#define TILE 16 /* outputs whose weights lie together */
+
+/* Where the weights of output o begin. */
+static size_t tile_of(int o, int inputs)
+{
+    return (size_t)(o / TILE) * TILE * inputs + o % TILE;
+}
 
 __kernel void clv_spectra_inputs(__global const float *restrict state,
                                  __global const int *restrict list,
@@ -35,13 +44,13 @@ __kernel void clv_spectra_inputs(__global const float *restrict state,
 /* The sums of LANES outputs for the 10 rows of two items. */
 static void layer(__global const float *restrict x0, __global const float *restrict x1,
                   __global const float *restrict weight, __global const float *restrict bias,
-                  int inputs, int pitch, int width, fvec *sum)
+                  int inputs, int width, fvec *sum)
 {
     const fvec start = lanes_load(bias);
     fvec s0 = start, s1 = start, s2 = start, s3 = start, s4 = start;
     fvec s5 = start, s6 = start, s7 = start, s8 = start, s9 = start;
     for (int i = 0; i < inputs; ++i) {
-        const fvec w = lanes_load(weight + (size_t)i * pitch);
+        const fvec w = lanes_load(weight + (size_t)i * TILE);
         s0 = fma(w, (fvec)(x0[i]), s0);
         s1 = fma(w, (fvec)(x0[i + width]), s1);
         s2 = fma(w, (fvec)(x0[i + 2 * width]), s2);
@@ -66,8 +75,8 @@ __kernel void clv_spectra_layer(__global const float *restrict in, __global floa
     if (at >= list[0] || o >= pitch) return;
     const int one = list[1 + at], two = list[1 + min(at + 1, list[0] - 1)];
     fvec sum[PAIR];
-    layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width, weights + weight + o,
-          weights + bias + o, inputs, pitch, width, sum);
+    layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width, weights + weight + tile_of(o, inputs),
+          weights + bias + o, inputs, width, sum);
     for (int r = 0; r < PAIR; ++r) {
         const fvec v = sum[r];
         __global float *to = out + (size_t)(r < ROWS ? one : two) * ROWS * width;
@@ -84,8 +93,8 @@ __kernel void clv_spectra_output(__global const float *restrict in, __global flo
     if (at >= list[0] || o >= pitch) return;
     const int one = list[1 + at], two = list[1 + min(at + 1, list[0] - 1)];
     fvec sum[PAIR];
-    layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width, weights + weight + o,
-          weights + bias + o, inputs, pitch, width, sum);
+    layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width, weights + weight + tile_of(o, inputs),
+          weights + bias + o, inputs, width, sum);
     for (int r = 0; r < PAIR; ++r)
         sum[r] = exp(clamp(sum[r], -87.0f, 87.0f));
     const float *v = (const float *)sum;
@@ -95,7 +104,7 @@ __kernel void clv_spectra_output(__global const float *restrict in, __global flo
             const float *row = v + second * ROWS * LANES + k;
             const float8 t = (float8)(row[0], row[0], row[LANES], row[2 * LANES], row[3 * LANES],
                                       row[4 * LANES], 0.0f, 0.0f);
-            vstore8(t, k, to);
+            store8(t, k, to);
         }
     }
 }

@@ -8,6 +8,7 @@
  * clv_spectra_resolve: t[k] = sum_m R[k][m] t[k + m - half].
  * Launch   x: RUN neighbours, y: items; local (WG, 1).
  * Defines  RUN neighbours of one work-item (CPUs: many, GPUs: 1), WG. */
+#include "common/loose.clh"
 #include "spectra/spectra.clh"
 
 #define PREFILTER 14     /* taps on either side: (2 - sqrt 3)^15 = 2.6e-9 */
@@ -30,6 +31,7 @@ static float part_of_tap(float k, float radius, int side)
     const float a = asin(from), b = asin(to);
     const float middle = 0.5f * (a + b), half_width = 0.5f * (b - a);
     float sum = 0.0f;
+#pragma unroll 1
     for (int i = 0; i < 8; ++i) {
         const float phi = middle + (i & 1 ? half_width : -half_width) * node[i >> 1];
         const float x = sin(phi) * radius, c = cos(phi);
@@ -94,10 +96,10 @@ __kernel void clv_spectra_taps(__global const float *restrict state,
 static float8 filtered(__global const float *restrict t, __global const float *restrict tap,
                        int reach, int n, int points)
 {
-    float8 sum = vload8(clamp(n, 0, points - 1), t) * vload8(1, tap);
+    float8 sum = load8(clamp(n, 0, points - 1), t) * load8(1, tap);
     for (int k = 1; k <= reach; ++k)
-        sum = fma(vload8(clamp(n - k, 0, points - 1), t) + vload8(clamp(n + k, 0, points - 1), t),
-                  vload8(1 + k, tap), sum);
+        sum = fma(load8(clamp(n - k, 0, points - 1), t) + load8(clamp(n + k, 0, points - 1), t),
+                  load8(1 + k, tap), sum);
     return sum;
 }
 
@@ -113,22 +115,22 @@ __kernel void clv_spectra_spline(__global const float *restrict templates,
     __global const float *t = templates + (size_t)item * pitch * 8;
     __global float *out = spline + (size_t)item * pitch * 8;
 #if RUN == 1
-    if (first < points) vstore8(filtered(t, tap, reach, first, points), first, out);
+    if (first < points) store8(filtered(t, tap, reach, first, points), first, out);
 #else
     float8 x[RUN + 2 * WARM], up[RUN + 2 * WARM], down[RUN + 2 * WARM];
     const int from = first - WARM, count = min(first + RUN, points) + WARM - from;
     int i = 0;
     for (; i < min(max(reach - from, 0), count); ++i)
         x[i] = filtered(t, tap, reach, from + i, points);
-    const float8 middle = vload8(1, tap);
+    const float8 middle = load8(1, tap);
     for (; i + 3 < min(count, points - reach - from); i += 4) { /* four neighbours at once */
         __global const float *here = t + (size_t)(from + i) * 8;
-        float16 a = vload16(0, here) * (float16)(middle, middle),
-                b = vload16(1, here) * (float16)(middle, middle);
+        float16 a = load16(0, here) * (float16)(middle, middle),
+                b = load16(1, here) * (float16)(middle, middle);
         for (int k = 1; k <= reach; ++k) {
-            const float8 w = vload8(1 + k, tap);
-            a = fma(vload16(0, here - k * 8) + vload16(0, here + k * 8), (float16)(w, w), a);
-            b = fma(vload16(1, here - k * 8) + vload16(1, here + k * 8), (float16)(w, w), b);
+            const float8 w = load8(1 + k, tap);
+            a = fma(load16(0, here - k * 8) + load16(0, here + k * 8), (float16)(w, w), a);
+            b = fma(load16(1, here - k * 8) + load16(1, here + k * 8), (float16)(w, w), b);
         }
         x[i] = a.lo, x[i + 1] = a.hi, x[i + 2] = b.lo, x[i + 3] = b.hi;
     }
@@ -140,7 +142,7 @@ __kernel void clv_spectra_spline(__global const float *restrict templates,
         below = fma(below, (float8)(POLE), x[count - 1 - k]), down[count - 1 - k] = below;
     }
     for (int k = WARM; k < count - WARM; ++k)
-        vstore8((up[k] + down[k] - x[k]) * GAIN, from + k, out);
+        store8((up[k] + down[k] - x[k]) * GAIN, from + k, out);
 #endif
 }
 
@@ -190,13 +192,13 @@ __kernel void clv_spectra_sample(__global const float *restrict spline,
         const float4 a = weights_at(less0 ? f0 + 1.0f : f0),
                      b = weights_at(less6 ? f6 + 1.0f : f6);
         __global const float *q = c + (size_t)(i0 - 1) * 8, *r = c + (size_t)(i6 - 1) * 8;
-        float8 t = vload8(0, q) * a.s0;
-        t = fma(vload8(1, q), (float8)(a.s1), t);
-        t = fma(vload8(2, q), (float8)(a.s2), t);
-        t = fma(vload8(3, q), (float8)(a.s3), t);
+        float8 t = load8(0, q) * a.s0;
+        t = fma(load8(1, q), (float8)(a.s1), t);
+        t = fma(load8(2, q), (float8)(a.s2), t);
+        t = fma(load8(3, q), (float8)(a.s3), t);
         t.s6 = fma(r[24], b.s3, fma(r[16], b.s2, fma(r[8], b.s1, r[0] * b.s0)));
         t.s7 = 0.0f;
-        vstore8(t, k, o);
+        store8(t, k, o);
     }
 }
 
@@ -217,7 +219,7 @@ __kernel void clv_spectra_resolve(__global const float *restrict in, __global fl
             resolution + ((size_t)star * all_pixels + first_pixel + k) * diagonals;
         float8 sum = 0.0f;
         for (int m = 0; m < diagonals; ++m)
-            sum = fma(vload8(clamp(k + m - half_width, 0, pixels - 1), t), (float8)(r[m]), sum);
-        vstore8(sum, k, o);
+            sum = fma(load8(clamp(k + m - half_width, 0, pixels - 1), t), (float8)(r[m]), sum);
+        store8(sum, k, o);
     }
 }

@@ -3,6 +3,7 @@
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "base/text.h"
 #include "cl/patch/shared.clh"
 #include "cl_embedded.h"
@@ -32,22 +33,13 @@ const char *const *clv_paco_variants(const clv_device *device)
 }
 
 /* AVX2, and nothing wider. */
-static bool has_avx2_alone(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512f");
-#else
-    return false;
-#endif
-}
-
 /* Sixteen lanes are 1.6 times as fast as eight with AVX-512. With AVX2 alone (EPYC, Zen 3) eight lanes take, of 49
  * pixels, 0.75 of the time for a shifted PSF (25.5 ms and 34.2 with PoCL, 28.8 and 38.3 with Intel's runtime), and 0.87
  * for a fixed one (22.2 and 25.6 with PoCL, 12.3 and 13.4 with Intel's). */
 bool clv_paco_usual(const clv_device *device, size_t *variant)
 {
     if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return false;
-    *variant = has_avx2_alone() ? EIGHT_LANES : SIXTEEN_LANES;
+    *variant = clv_cpu_has_avx2_alone() ? EIGHT_LANES : SIXTEEN_LANES;
     return true;
 }
 

@@ -2,6 +2,8 @@
 /* How kernels are launched on a chunk of stars: the form for a device, arguments, work-groups. */
 #include "host/spectra/spectra_pass.h"
 
+#include "base/cpu.h"
+
 #include <string.h>
 
 clv_pass_form clv_pass_form_of(const clv_device *device)
@@ -11,7 +13,9 @@ clv_pass_form clv_pass_form_of(const clv_device *device)
     const bool doubles = facts->fp64 && !facts->flags.slow_fp64;
     switch (facts->device_class) {
     case CLV_CLASS_CPU:
-        return (clv_pass_form){ 16, 128, 4, 1, doubles, false, true, false };
+        return (clv_pass_form){
+            clv_cpu_has_avx2_alone() ? 8 : 16, 128, 4, 1, doubles, false, true, false
+        };
     case CLV_CLASS_SOFTWARE:
         return (clv_pass_form){ 1, 1, 1, 32, doubles, true, true, false };
     default:
@@ -47,6 +51,7 @@ clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const
     clv_launch l = { .size = sizeof(clv_launch), .source = source, .kernel = kernel };
     for (size_t i = 0; i < define_count; ++i)
         l.defines[i] = defines[i];
+    l.defines[define_count] = (clv_define){ "LOOSE", p->f.lanes > 1 };
     l.local[0] = tall ? 1 : p->f.wg, l.local[1] = tall ? p->f.wg : 1, l.local[2] = 1;
     l.global[0] = clv_round_up(x, l.local[0]), l.global[1] = clv_round_up(y, l.local[1]);
     l.global[2] = z;

@@ -15,7 +15,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     const clv_spectra_plan *plan = p->plan;
     const clv_specfit_options *o = &plan->options;
     const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count;
-    const size_t together = p->f.lanes > 1 ? 4 : 1;
+    const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* as registers allow */
     const clv_define defines[1] = { { "STARS", (long)together } };
     for (size_t i = 0; i < spectra; ++i) {
         const clv_spectra_grid *g = &plan->grid[i];

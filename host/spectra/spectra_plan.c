@@ -19,7 +19,7 @@ enum {
     MIN_POINTS = 64,
     MAX_SIDE = 1 << 24,
     LEAST_START_POINTS = 2048,
-    WIDEST_LAG_KMS = 45,
+    WIDEST_LAG_KMS = 80,
     MOST_IGNORED = 16,
     SCALE_LIMIT = 10 /* as powers of two */
 };
@@ -373,7 +373,8 @@ static void fill_weights(clv_spectra_plan *plan, size_t i)
                     (float)((double)arm->bias[l][o] - g->log_scale);
             for (size_t in = 0; in < arm->width[l]; ++in)
                 for (size_t o = first; o < end; ++o)
-                    plan->tables.weights[w->weight[l] + in * w->pitch[l] + o] =
+                    plan->tables
+                        .weights[w->weight[l] + first * arm->width[l] + in * LANES + (o - first)] =
                         arm->weight[l][o * arm->width[l] + in];
         }
     for (size_t m = 0; m < plan->library->ccf_count; ++m) {
