@@ -41,16 +41,17 @@ clv_cores_keep(__global const float *restrict qkv, ulong stride, ulong k_at, ulo
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-clv_cores_attend(__global const float *restrict qkv, ulong stride, ulong k_at, ulong v_at,
+clv_cores_attend(__global const float *restrict qkv, ulong qkv_offset, ulong stride, ulong k_at, ulong v_at,
                  __global const float *restrict angles, __global const float *restrict weights,
                  ulong q_norm, ulong k_norm, float eps, uint first, uint tokens, uint keeps,
                  float scale, ulong room, __global kept *keys, __global kept *values,
-                 __global float *restrict out, ulong out_stride)
+                 __global float *restrict out, ulong out_offset, ulong out_stride)
 {
-    const seeing s = { .qkv = qkv, .angles = angles, .weights = weights, .stride = stride,
+    const seeing s = { .qkv = qkv + qkv_offset, .angles = angles, .weights = weights, .stride = stride,
                        .k_at = k_at, .v_at = v_at, .q_norm = q_norm, .k_norm = k_norm,
                        .room = room, .out_stride = out_stride, .eps = eps, .scale = scale,
                        .first = first, .tokens = tokens, .keeps = keeps,
                        .parts = get_global_size(2), .kv_heads = get_global_size(0) };
-    see(&s, get_global_id(0), get_global_id(1) * QUERIES, get_global_id(2), keys, values, out);
+    see(&s, get_global_id(0), get_global_id(1) * QUERIES, get_global_id(2), keys, values,
+        out + out_offset);
 }

@@ -44,7 +44,7 @@ static float total(float mine, __local float *each)
 
 /* Queries in place, times `scale`; keys and values of token t to position first + t of the cache. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
-clv_items_turn(__global float *qkv, ulong stride, ulong k_at, ulong v_at,
+clv_items_turn(__global float *qkv, ulong offset, ulong stride, ulong k_at, ulong v_at,
                __global const float *restrict angles, __global const float *restrict weights,
                ulong q_norm, ulong k_norm, float eps, uint first, uint heads, uint kv_heads,
                float scale, __global kept *restrict keys, __global kept *restrict values)
@@ -53,7 +53,7 @@ clv_items_turn(__global float *qkv, ulong stride, ulong k_at, ulong v_at,
     const uint me = get_local_id(0), h = get_group_id(0), t = get_global_id(1);
     const bool is_key = h >= heads;
     const uint kv = is_key ? h - heads : 0;
-    __global float *row = qkv + t * stride;
+    __global float *row = qkv + offset + t * stride;
     __global float *x = row + (is_key ? k_at + kv * DH : (ulong)h * DH);
     float factor = 1.0f;
 #if HEAD_NORM
@@ -96,9 +96,9 @@ clv_items_turn(__global float *qkv, ulong stride, ulong k_at, ulong v_at,
 /* One part of the keys: `out` [tokens][out_stride] is the mixed values of all heads; several (one token
  * then): `out` [parts][heads][2 + DH] is maximum, sum and what is not divided by the sum. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
-clv_items_attend(__global const float *restrict qkv, ulong stride, uint first, uint kv_heads,
+clv_items_attend(__global const float *restrict qkv, ulong offset, ulong stride, uint first, uint kv_heads,
                  __global const kept *restrict keys, __global const kept *restrict values,
-                 __global float *restrict out, ulong out_stride)
+                 __global float *restrict out, ulong out_offset, ulong out_stride)
 {
     __local float q[GROUP * DH], p[GROUP * LOCAL];
     const uint me = get_local_id(0), kv = get_group_id(0), t = get_global_id(1);
@@ -107,6 +107,7 @@ clv_items_attend(__global const float *restrict qkv, ulong stride, uint first, u
     const uint begin = (uint)((ulong)tiles * part / parts);
     const uint end = (uint)((ulong)tiles * (part + 1) / parts);
     float o[GROUP][EACH], top[GROUP], sum[GROUP];
+    qkv += offset, out += out_offset;
     for (uint i = me; i < GROUP * DH; i += LOCAL)
         q[i] = qkv[t * stride + (ulong)kv * GROUP * DH + i];
     for (uint g = 0; g < GROUP; ++g) {
@@ -174,11 +175,11 @@ clv_items_attend(__global const float *restrict qkv, ulong stride, uint first, u
 /* The parts of every head, put together. */
 __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void
 clv_items_join(__global const float *restrict in, uint parts, uint heads,
-               __global float *restrict out)
+               __global float *restrict out, ulong out_offset)
 {
     const uint h = get_group_id(0);
     const size_t all = (size_t)heads * (2 + DH);
-    in += (size_t)h * (2 + DH), out += (size_t)h * DH;
+    in += (size_t)h * (2 + DH), out += out_offset + (size_t)h * DH;
     float top = -INFINITY, sum = 0.0f;
     for (uint p = 0; p < parts; ++p)
         top = fmax(top, in[p * all]);

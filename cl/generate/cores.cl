@@ -13,7 +13,7 @@
  * A row's bits do not depend on the number of items.
  *
  * Launch   1-D: global (work-items), local (1).
- * Defines  LANES (16 or 8), QTYPE as in common/quants.clh.
+ * Defines  LANES (16 or 8), QTYPE as in common/quants.clh, INT8 as in generate/rows.clh.
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 

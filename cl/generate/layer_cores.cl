@@ -8,7 +8,7 @@
  * attend_cores.cl, and so are the bits: no row's sum depends on tasks.
  *
  * Launch   1-D: global (cores), local (1). `turns` [5][2][LINE] is 0 before: taken and done tasks of a phase.
- * Defines  as cores.cl (LANES 16, QTYPE) and attend_cores.cl (QUERIES 1)
+ * Defines  as cores.cl (LANES 16, QTYPE, INT8) and attend_cores.cl (QUERIES 1)
  * Needs    OpenCL C 1.2. */
 #pragma OPENCL FP_CONTRACT OFF
 

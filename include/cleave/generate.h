@@ -19,6 +19,15 @@ typedef enum clv_language_cache {
     CLV_LANGUAGE_CACHE_F16 = 1, /**< as halves: half the memory */
 } clv_language_cache;
 
+typedef enum clv_language_activations {
+    CLV_LANGUAGE_F32 = 0, /**< products are those of float32 numbers */
+    /** What a matrix is multiplied with is rounded, 32 numbers to multiples of a 127th of the largest, for
+     *  tokens that come one by one or a few at a time; prompts are as with F32. Faster where a CPU's driver
+     *  compiles for AVX-512, on weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8. On GPUs and in plain
+     *  C it is F32. */
+    CLV_LANGUAGE_INT8 = 1,
+} clv_language_activations;
+
 /** Start with CLV_INIT. */
 typedef struct clv_language_options {
     size_t size;    /**< sizeof(clv_language_options) */
@@ -29,7 +38,8 @@ typedef struct clv_language_options {
     const size_t
         *split; /**< layers for each of the context's devices, in their order; NULL: chosen by
                                    measured speed and room */
-    size_t split_count; /**< of `split`; the layers' sum must be the model's */
+    size_t split_count;                   /**< of `split`; the layers' sum must be the model's */
+    clv_language_activations activations; /**< of a token's products */
 } clv_language_options;
 
 /** What is known about an open model. Texts are borrowed from it. Start with CLV_INIT. */
@@ -61,6 +71,7 @@ typedef struct clv_language_share {
     uint64_t cache_bytes;  /**< of a token's keys and values there */
     double bytes_s; /**< bytes that its memory moves per second; 0: it was not measured, since the
                                     context has no other device or the split was given */
+    bool int8;      /**< CLV_LANGUAGE_INT8 was asked for, and this device does it */
 } clv_language_share;
 
 /**
@@ -126,6 +137,17 @@ CLV_API clv_status clv_sequence_rewind(clv_sequence *sequence, size_t count);
  */
 CLV_API clv_status clv_sequence_feed(clv_sequence *sequence, const int32_t *ids, size_t count,
                                      float *scores);
+/**
+ * Adds one token to each of several texts of one model: ids[i] to sequences[i]. Weights are read once for up to 8
+ * of them. Each text's scores (clv_sequence_scores) have the bits that clv_sequence_feed of its token alone
+ * would give.
+ *
+ * @param count  any number of texts; they are taken 8 at a time.
+ * @return as clv_sequence_feed; CLV_E_ARGUMENT (texts of different models, a text twice). After a failure all
+ *         texts are as before, but have no scores.
+ */
+CLV_API clv_status clv_sequences_feed(clv_sequence *const *sequences, size_t count,
+                                      const int32_t *ids);
 /** Scores behind the last token that was fed; borrowed until the next call. CLV_E_ARGUMENT: there is none. */
 CLV_API clv_status clv_sequence_scores(clv_sequence *sequence, const float **scores);
 
@@ -191,6 +213,10 @@ typedef struct clv_writing {
     bool ignore_end;  /**< tokens that end a text are tokens like others */
     clv_piece *piece; /**< may be NULL */
     void *user;
+    size_t
+        lookup; /**< most tokens that are guessed ahead, 0 (none) to 7: what followed the last tokens
+                        where they stood before in the text. Guesses are checked together in one step; tokens,
+                        text and scores have the same bits as without, sooner where texts repeat. */
 } clv_writing;
 
 /** What was written. Free `tokens` and `text` with clv_free. Start with CLV_INIT. */
@@ -203,6 +229,8 @@ typedef struct clv_written {
     clv_stop stop;
     double first_s; /**< until the first token was drawn */
     double rest_s;  /**< of the others */
+    size_t guessed; /**< with `lookup`: tokens that were guessed, */
+    size_t hits;    /**< and how many of them came so */
 } clv_written;
 
 /**
@@ -213,6 +241,17 @@ typedef struct clv_written {
  */
 CLV_API clv_status clv_sequence_write(clv_sequence *sequence, const clv_writing *writing,
                                       clv_written *written);
+/**
+ * Goes on with several texts of one model together: a token of each per step (clv_sequences_feed), until the last
+ * one ends. Each text is the one that clv_sequence_write would give, bit for bit; `lookup` is not used.
+ *
+ * @param writings  [count], how each text goes on.
+ * @param written   out, [count].
+ * @return as clv_sequence_write; after a failure each *written[i] holds what was made before it.
+ */
+CLV_API clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
+                                       const clv_writing *const *writings,
+                                       clv_written *const *written);
 
 /* ------------------------------------------------------------- one text of a folder, as before -- */
 

@@ -246,7 +246,7 @@ TokenRows = _struct("clv_token_rows", [
 ChatMessage = _struct("clv_chat_message", [("role", char_p), ("content", char_p)], "chat.h")
 LanguageOptions = _struct("clv_language_options", [
     ("size", size_t), ("context", size_t), ("cache", enum), ("chunk", size_t),
-    ("split", c.POINTER(size_t)), ("split_count", size_t)], "generate.h")
+    ("split", c.POINTER(size_t)), ("split_count", size_t), ("activations", enum)], "generate.h")
 LanguageInfo = _struct("clv_language_info", [
     ("size", size_t), ("architecture", char_p), ("name", char_p), ("template_", char_p),
     ("layers", size_t), ("width", size_t), ("heads", size_t), ("kv_heads", size_t),
@@ -260,11 +260,12 @@ Sampling = _struct("clv_sampling", [
 Piece = c.CFUNCTYPE(c.c_int, void_p, size_t, i32, void_p)  # text, length, id, user
 Writing = _struct("clv_writing", [
     ("size", size_t), ("tokens", size_t), ("sampling", c.POINTER(Sampling)),
-    ("stops", c.POINTER(char_p)), ("ignore_end", boolean), ("piece", Piece), ("user", void_p)],
-    "generate.h")
+    ("stops", c.POINTER(char_p)), ("ignore_end", boolean), ("piece", Piece), ("user", void_p),
+    ("lookup", size_t)], "generate.h")
 Written = _struct("clv_written", [
     ("size", size_t), ("tokens", void_p), ("count", size_t), ("text", void_p), ("length", size_t),
-    ("stop", enum), ("first_s", double), ("rest_s", double)], "generate.h")
+    ("stop", enum), ("first_s", double), ("rest_s", double), ("guessed", size_t),
+    ("hits", size_t)], "generate.h")
 EncoderOptions = _struct("clv_encoder_options", [
     ("size", size_t), ("batch_tokens", size_t), ("hidden", boolean), ("half", boolean)],
     "transformer.h")
@@ -408,6 +409,8 @@ OPTIONAL = {
     "clv_sequence_free": (None, [void_p]),
     "clv_sequence_feed": (status, [void_p, c.POINTER(i32), size_t, c.POINTER(f32)]),
     "clv_sequence_write": (status, [void_p, c.POINTER(Writing), c.POINTER(Written)]),
+    "clv_sequences_write": (status, [c.POINTER(void_p), size_t, c.POINTER(c.POINTER(Writing)),
+                                     c.POINTER(c.POINTER(Written))]),
     "clv_model_open": (status, [char_p, _OUT]),
     "clv_model_close": (None, [void_p]),
     "clv_model_get_config": (c.POINTER(ModelConfig), [void_p]),

@@ -102,6 +102,26 @@ def check_choices():
     expect("--info: types", True, re.search(rb"Tensors +\d+ Q\S+, .*\d+ F32", info.stdout) is not None)
 
 
+def check_several():
+    """Several prompts give the texts of each alone; guesses change no token."""
+    model = os.path.join(TINY, "tiny-legacy.gguf")
+    how = ["-n", "16", "--ignore-eos", "--temperature", "1", "--seed", "3"]
+    prompts = ["the cat", "a", "the sun\\and", "one two three"]
+    alone = [answer(model, "--prompt", prompt, *how)["tokens"] for prompt in prompts]
+    done = run(model, "-i", "-", *how, "--json", "-q", text="\n".join(prompts).encode())
+    together = [json.loads(line) for line in done.stdout.splitlines()]
+    expect("--input: tokens", alone, [one["tokens"] for one in together])
+    plain = run(model, "--input", "-", *how, "-q", text="\n".join(prompts).encode()).stdout.decode()
+    escaped = [one["text"].replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+               for one in together]
+    expect("--input: lines", escaped, plain.split("\n")[:-1])
+    guessed = answer(model, "--prompt", prompts[0], *how, "--lookup", "7")
+    expect("--lookup", alone[0], guessed["tokens"])
+    expect("--lookup: counts", True, guessed["guessed"] >= guessed["guessed_right"] >= 0)
+    refuses(2, "--lookup: 8 given", model, "--prompt", "x", "--lookup", "8")
+    refuses(2, "--input makes several", model, "--input", "-", "--lookup", "2")
+
+
 def check_drivers():
     """Of drivers that have the same cores only the best one is loaded, unless devices are chosen."""
     model = os.path.join(TINY, "tiny-qwen2.gguf")
@@ -169,6 +189,7 @@ if PLATFORM == "pocl" and not BRIEF:
     check_drivers()
 if PLATFORM == "reference":
     check_choices()
+    check_several()
     check_round_trip()
     with tempfile.TemporaryDirectory() as empty:
         check_refusals(empty)

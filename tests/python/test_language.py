@@ -48,6 +48,25 @@ def test_seeds_and_listeners_that_leave(model):
     pieces.close()  # the text ends, or this would take long
 
 
+def test_texts_together_are_those_alone(model):
+    prompts = ["the cat", "a", "the sun and the moon", "b c", "one", "two", "three", "four", "five"]
+    options = {"max_tokens": 9, "temperature": 1.5, "seed": 3, "ignore_end": True}
+    alone = [model.generate(prompt, **options) for prompt in prompts]
+    assert model.generate_many(prompts, **options) == alone
+    assert len(set(alone)) > 1 and model.generate_many([]) == []
+    with pytest.raises(cleave.ArgumentTypeError, match="sequence of texts"):
+        model.generate_many("the cat")
+
+
+def test_guesses_change_nothing(model):
+    options = {"max_tokens": 40, "temperature": 0.0, "ignore_end": True}
+    plain = model.generate("the cat the cat the cat", **options)
+    for lookup in (1, 4, 7):
+        assert model.generate("the cat the cat the cat", lookup=lookup, **options) == plain
+    with pytest.raises(cleave.ArgumentError, match="lookup"):
+        model.generate("a", lookup=8)
+
+
 def test_conversations(model):
     answer = model.chat([{"role": "user", "content": "the sun"}], template="chatml", max_tokens=4)
     assert isinstance(answer, str)

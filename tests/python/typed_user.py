@@ -136,6 +136,8 @@ def language(model: cleave.LanguageModel) -> float:
     said: str = text if isinstance(text, str) else "".join(text)
     answer = model.chat([{"role": "user", "content": said}], max_tokens=1)
     best: NDArray[np.float32] = model.logits(model.tokenize("a"))
+    texts: list[str] = model.generate_many(["a", "b"], max_tokens=2, seed=1)
+    assert len(texts) == 2
     return float(best.max()) + (len(answer) if isinstance(answer, str) else 0)
 
 

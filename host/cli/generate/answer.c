@@ -45,6 +45,7 @@ clv_status generate_write(generate_state *s, bool to_stdout, clv_written *writte
     w.stops = a->stops.items;
     w.ignore_end = a->ignore_eos;
     w.piece = print_piece, w.user = &p;
+    w.lookup = (size_t)a->lookup;
     *written = (clv_written)CLV_INIT(clv_written);
     const clv_status status = clv_sequence_write(s->sequence, &w, written);
     if (to_stdout && a->no_stream && written->text) {
@@ -96,6 +97,7 @@ void generate_summarize(const generate_state *s, const clv_written *w)
         cli_say(stderr, "; %.0f MB", (double)bytes * 1e-6);
     else
         cli_say(stderr, " plain C");
+    if (w->guessed) cli_say(stderr, "; %zu of %zu guessed tokens came so", w->hits, w->guessed);
     if (s->sampling.temperature > 0)
         cli_say(stderr, "; seed %llu", (unsigned long long)s->sampling.seed);
     fputc('\n', stderr);
@@ -181,6 +183,10 @@ clv_status generate_print_json(const generate_state *s, const clv_written *w, co
     clv_json_add_string(root, "text", w->text ? w->text : "");
     clv_json_add_string(root, "stop", stops[w->stop]);
     if (s->sampling.temperature > 0) clv_json_add_bytes(root, "seed", s->sampling.seed);
+    if (s->args->lookup) {
+        clv_json_add_int(root, "guessed", (int64_t)w->guessed);
+        clv_json_add_int(root, "guessed_right", (int64_t)w->hits);
+    }
     clv_status status = CLV_OK;
     if (scores) status = add_top(root, scores, info.vocabulary, (size_t)s->args->logits_top);
     add_timings(root, s, w);

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { MOST_TOP = 1 << 20 };
+enum { MOST_TOP = 1 << 20, MOST_LOOKUP = 7 };
 
 /* A model that is not supported is bad input here. */
 static int input_code(clv_status status)
@@ -28,6 +28,7 @@ static clv_status open_with(generate_state *s, clv_context *context)
     clv_language_options options = CLV_INIT(clv_language_options);
     options.context = (size_t)s->args->context;
     options.cache = (clv_language_cache)s->args->cache;
+    options.activations = (clv_language_activations)s->args->activations;
     return clv_language_open(context, s->path, &options, &s->language);
 }
 
@@ -111,6 +112,13 @@ static int make_context(generate_state *s, double started)
     if (code >= 0) return code;
     const int opened = input_code(generate_open(s));
     s->load_s = clv_now() - started;
+    clv_language_share share = CLV_INIT(clv_language_share);
+    for (size_t i = 0; !opened && s->args->activations && !s->args->common.quiet &&
+                       clv_language_get_share(s->language, i, &share) == CLV_OK;
+         ++i)
+        if (!share.int8)
+            cli_warn(&cli_generate, "%s: --activations int8 is for CPUs; it computes in float32",
+                     share.device);
     return opened ? opened : -1;
 }
 
@@ -137,6 +145,14 @@ static int one_text(generate_state *s)
     return code;
 }
 
+static int several_texts(generate_state *s)
+{
+    int code = input_code(generate_look(s));
+    if (code) return code;
+    code = generate_several(s, make_context);
+    return code || !s->context ? code : write_report(s, NULL);
+}
+
 static int conversation(generate_state *s)
 {
     const double started = clv_now();
@@ -161,15 +177,22 @@ static int check(const generate_args *a)
         { "--min-p", "0 to 1", p->min_p, p->min_p >= 0 && p->min_p <= 1 },
         { "--repeat-penalty", "a number above 0", p->penalty, p->penalty > 0 },
         { "--logits-top", "at most 1048576", (double)a->logits_top, a->logits_top <= MOST_TOP },
+        { "--lookup", "0 to 7", (double)a->lookup, a->lookup <= MOST_LOOKUP },
     };
-    const int prompts = (a->prompt != NULL) + (a->prompt_file != NULL) + (a->ids != NULL);
+    const int prompts =
+        (a->prompt != NULL) + (a->prompt_file != NULL) + (a->input != NULL) + (a->ids != NULL);
     for (size_t i = 0; i < CLV_LEN(rules); ++i)
         if (!rules[i].good)
             return cli_error(&cli_generate, CLI_USAGE, "%s: %.12g given, expected %s",
                              rules[i].option, rules[i].given, rules[i].expected);
     if (prompts > 1)
         return cli_error(&cli_generate, CLI_USAGE,
-                         "--prompt, --prompt-file and --ids exclude each other");
+                         "--prompt, --prompt-file, --input and --ids exclude each other");
+    if (a->input && (a->logits_top || a->lookup || !a->tokens || a->stream))
+        return cli_error(
+            &cli_generate, CLI_USAGE,
+            "--input makes several texts together: it takes no --logits-top, --lookup, "
+            "--stream or --max-tokens 0");
     if (a->chat && a->ids)
         return cli_error(&cli_generate, CLI_USAGE, "--chat takes a text, not --ids");
     if (a->system && !a->chat && prompts)
@@ -184,8 +207,10 @@ static int check(const generate_args *a)
 
 static int check_files(const generate_args *a, const char *model)
 {
-    cli_file inputs[CLI_MODEL_FILES + 1] = { [CLI_MODEL_FILES] = { "--prompt-file", a->prompt_file,
-                                                                   NULL, CLI_STREAM } };
+    cli_file inputs[CLI_MODEL_FILES + 2] = {
+        [CLI_MODEL_FILES] = { "--prompt-file", a->prompt_file, NULL, CLI_STREAM },
+        [CLI_MODEL_FILES + 1] = { "--input", a->input, NULL, CLI_STREAM }
+    };
     cli_model_files("MODEL", model, inputs);
     return cli_check_files(&cli_generate, &a->common, inputs, CLV_LEN(inputs), NULL, 0);
 }
@@ -210,6 +235,10 @@ static int run(int argc, char **argv)
         { "p,prompt", CLI_TEXT, &a.prompt, "TEXT", "what the text begins with; - is standard input",
           NULL },
         { "prompt-file", CLI_TEXT, &a.prompt_file, "FILE", "a file with the prompt", NULL },
+        { "i,input", CLI_TEXT, &a.input, "FILE",
+          "several prompts: lines, or a table or JSON lines (.csv, .tsv, .jsonl); their texts are "
+          "made together, each a line",
+          NULL },
         { "ids", CLI_TEXT, &a.ids, "IDS", "the prompt as token numbers, such as 1,2,3", NULL },
         { "chat", CLI_FLAG, &a.chat, NULL, "the prompt is a question, put as the model expects it",
           NULL },
@@ -236,8 +265,16 @@ static int run(int argc, char **argv)
         { "ignore-eos", CLI_FLAG, &a.ignore_eos, NULL, "go on where the model would end", NULL },
         { "context", CLI_UINT, &a.context, "N",
           "most tokens of prompt and text together [the model's, at most 4096]", NULL },
+        { "lookup", CLI_UINT, &a.lookup, "N",
+          "guess up to N tokens (7 at most) from what followed before: the same text, sooner where "
+          "it repeats [0: do not]",
+          NULL },
         { "cache-type", CLI_CHOICE, &a.cache, "fp32,fp16",
           "how keys and values are kept; fp16 takes half the memory [fp32]", NULL },
+        { "activations", CLI_CHOICE, &a.activations, "fp32,int8",
+          "what matrices are multiplied with when tokens are made; int8 is faster on CPUs with "
+          "AVX-512, and changes scores by up to 0.8 [fp32]",
+          NULL },
         { "stream", CLI_FLAG, &a.stream, NULL, "write the text as it is made (the default)", NULL },
         { "no-stream", CLI_FLAG, &a.no_stream, NULL, "write the text when it is complete", NULL },
         { "json", CLI_FLAG, &a.json, NULL, "write one JSON object in place of the text", NULL },
@@ -259,7 +296,7 @@ static int run(int argc, char **argv)
     cli_listen(a.common.quiet, a.common.verbose);
     generate_state s = { .args = &a, .path = argv[1], .sampling = a.sampling };
     const bool asks = a.prompt || a.prompt_file || a.ids || a.info;
-    code = asks ? one_text(&s) : conversation(&s);
+    code = a.input && !a.info ? several_texts(&s) : asks ? one_text(&s) : conversation(&s);
     clv_sequence_free(s.sequence);
     clv_language_close(s.language);
     clv_report_free(s.report), clv_context_free(s.context);

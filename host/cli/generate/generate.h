@@ -9,13 +9,14 @@
 #include <cleave/generate.h>
 
 typedef struct generate_args {
-    const char *prompt, *prompt_file, *ids, *system, *family;
+    const char *prompt, *prompt_file, *input, *ids, *system, *family;
     cli_list stops;
     cli_common common;
     clv_sampling sampling;
-    uint64_t tokens, context, top_k, repeat_last, logits_top;
+    uint64_t tokens, context, top_k, repeat_last, logits_top, lookup;
     bool seeded, chat, ignore_eos, json, info, no_stream, stream;
-    int cache; /* a clv_language_cache */
+    int cache;       /* a clv_language_cache */
+    int activations; /* a clv_language_activations */
 } generate_args;
 
 typedef struct generate_state {
@@ -37,6 +38,8 @@ clv_status generate_open(generate_state *state);
 
 /* Reads the prompt of the options into state->prompt. */
 clv_status generate_read_prompt(generate_state *state);
+/* A prompt as it lies in a file or a line of one, into state->prompt. */
+clv_status generate_take_prompt(generate_state *state, const char *text, size_t length);
 /* The tokens of a conversation; tells what was chosen for the user. */
 clv_status generate_render(generate_state *state, const clv_chat_message *messages, size_t count);
 
@@ -51,6 +54,9 @@ clv_status generate_print_json(const generate_state *state, const clv_written *w
                                const float *scores);
 /* --info. */
 clv_status generate_print_info(const generate_state *state);
+/* --input: several prompts. `open` opens the model on its devices: negative, or the exit code. Returns the exit
+ * code. */
+int generate_several(generate_state *state, int (*open)(generate_state *state, double started));
 /* A conversation on standard input. Returns the exit code. */
 int generate_talk(generate_state *state);
 

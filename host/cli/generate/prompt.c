@@ -100,21 +100,42 @@ static clv_status tokenize(generate_state *s, const clv_text *text)
     return CLV_OK;
 }
 
+static clv_status expect_tokens(const generate_state *s)
+{
+    if (s->prompt.tokens) return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "the prompt is empty, and this model puts no token in front of a "
+                    "text: there is nothing to go on from");
+}
+
+static clv_status take_text(generate_state *s, const clv_text *text)
+{
+    const bool asks = s->args->chat && strcmp(s->args->family, "none") != 0;
+    CLV_TRY(asks ? ask(s, text) : tokenize(s, text));
+    return expect_tokens(s);
+}
+
+clv_status generate_take_prompt(generate_state *s, const char *bytes, size_t length)
+{
+    clv_text text = { 0 };
+    clv_text_bytes(&text, "", 0);
+    clv_text_bytes(&text, bytes, length);
+    const clv_status status =
+        text.failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : take_text(s, &text);
+    clv_text_clear(&text);
+    return status;
+}
+
 clv_status generate_read_prompt(generate_state *s)
 {
     const generate_args *a = s->args;
     clv_text text = { 0 };
-    clv_status status = CLV_OK;
     if (a->ids) {
-        status = read_ids(s);
-    } else {
-        const bool asks = a->chat && strcmp(a->family, "none") != 0;
-        status = read_text(a, &text);
-        if (!status) status = asks ? ask(s, &text) : tokenize(s, &text);
-        clv_text_clear(&text);
+        CLV_TRY(read_ids(s));
+        return expect_tokens(s);
     }
-    if (!status && !s->prompt.tokens)
-        status = clv_fail(CLV_E_ARGUMENT, "the prompt is empty, and this model puts no token in "
-                                          "front of a text: there is nothing to go on from");
+    clv_status status = read_text(a, &text);
+    if (!status) status = take_text(s, &text);
+    clv_text_clear(&text);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches of a language model's kernels for CPUs: cl/generate/cores.cl and attend_cores.cl for a token,
- * products by tiles in registers for many. */
+ * few_cores.cl for a few, products by tiles in registers for many. */
 #include "host/transformer/generate/part.h"
 
 #include "base/alloc.h"
@@ -40,13 +40,19 @@ clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-/* x in whole blocks and its sums. */
+/* x in whole blocks and its sums; see cl/generate/rows.clh. */
 static size_t item_floats(const clv_lm_part *p)
 {
     const clv_lm_config *c = &p->model->config;
     const size_t widest = CLV_MAX(CLV_MAX(c->width, c->ffn), c->heads * c->head);
     const size_t padded = clv_round_up(widest, 256);
-    return padded + padded / 16 + 64;
+    return padded + padded / 16 + (p->int8 ? padded / 32 + padded / 2 : 0) + 64;
+}
+
+/* Tokens for which weights are unpacked once: four sums each stay in registers. */
+static size_t together(const clv_lm_part *p)
+{
+    return lanes_of(p) == CLV_LM_LANES ? 4 : 2;
 }
 
 static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
@@ -58,7 +64,9 @@ static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
         .size = sizeof(clv_launch),
         .source = &clv_cl_generate_cores,
         .kernel = "clv_cores_product",
-        .defines = { { "LANES", (long)lanes_of(p) }, { "QTYPE", (long)w->type } },
+        .defines = { { "LANES", (long)lanes_of(p) },
+                     { "QTYPE", (long)w->type },
+                     { "INT8", p->int8 } },
         .global = { CLV_MIN(p->items, groups) },
         .local = { 1 },
     };
@@ -86,6 +94,70 @@ static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
         clv_arg_u64(c->y_offset + w->at),
         clv_arg_u32(c->finish),
     };
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status make_ready(clv_lm_part *p, const clv_lm_product *c)
+{
+    const clv_lm_linear *w = c->w;
+    const clv_lm_config *config = &p->model->config;
+    const clv_launch launch = {
+        .size = sizeof(clv_launch),
+        .source = &clv_cl_generate_few_cores,
+        .kernel = "clv_cores_ready",
+        .defines = { { "LANES", (long)lanes_of(p) },
+                     { "QTYPE", (long)w->type },
+                     { "TOKENS", (long)together(p) },
+                     { "INT8", p->int8 } },
+        .global = { c->rows },
+        .local = { 1 },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(c->x),
+        clv_arg_u64(c->x_offset),
+        clv_arg_u64(c->x_stride),
+        clv_arg_u32(c->kind),
+        clv_arg_buffer(p->parts),
+        clv_arg_u64(clv_lm_parts_floats(config)),
+        clv_arg_buffer(p->row_parts),
+        clv_gemm_u32(config->heads),
+        clv_arg_buffer(c->norms ? c->norms : c->weights),
+        clv_arg_u64(c->norm),
+        clv_arg_f32(config->eps),
+        clv_gemm_u32(w->blocks),
+        clv_gemm_u32(w->columns),
+        clv_arg_buffer(p->scratch),
+        clv_arg_u64(item_floats(p)),
+    };
+    return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
+}
+
+static clv_status few_rows(clv_lm_part *p, const clv_lm_product *c)
+{
+    const clv_lm_linear *w = c->w;
+    const size_t groups = w->rows / CLV_LM_LANES;
+    const clv_launch launch = {
+        .size = sizeof(clv_launch),
+        .source = &clv_cl_generate_few_cores,
+        .kernel = "clv_cores_few",
+        .defines = { { "LANES", (long)lanes_of(p) },
+                     { "QTYPE", (long)w->type },
+                     { "TOKENS", (long)together(p) },
+                     { "INT8", p->int8 } },
+        .global = { CLV_MIN(p->items, groups) },
+        .local = { 1 },
+    };
+    const clv_arg args[] = {
+        clv_arg_buffer(c->weights),       clv_arg_u64(w->offset),
+        clv_arg_u64(c->second),           clv_gemm_u32(groups),
+        clv_gemm_u32(w->blocks),          clv_arg_buffer(p->scratch),
+        clv_arg_u64(item_floats(p)),      clv_gemm_u32(c->rows),
+        clv_arg_buffer(c->biases),        clv_arg_u64(w->biased ? w->bias : 0),
+        clv_arg_u32(w->biased),           clv_arg_buffer(c->y),
+        clv_arg_u64(c->y_offset + w->at), clv_arg_u64(c->y_stride),
+        clv_arg_u32(c->finish),
+    };
+    CLV_TRY(make_ready(p, c));
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);
 }
 
@@ -131,12 +203,13 @@ static clv_status many_rows(clv_lm_part *p, const clv_lm_product *c)
 
 clv_status clv_lm_cores_product(clv_lm_part *p, const clv_lm_product *c)
 {
+    if (c->few) return few_rows(p, c);
     return c->rows == 1 ? one_row(p, c) : many_rows(p, c);
 }
 
 size_t clv_lm_cores_scratch(const clv_lm_part *p, size_t rows)
 {
-    size_t most = p->items * item_floats(p);
+    size_t most = CLV_MAX(p->items, (size_t)CLV_LM_FEW) * item_floats(p);
     for (size_t i = 0; i < p->count && rows > 1; ++i) {
         const clv_lm_layer *l = &p->layers[i];
         const clv_lm_linear *all[] = { &l->qkv[0], &l->qkv[1], &l->qkv[2], &l->out,
@@ -200,6 +273,7 @@ clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t ind
         ++defines;
     launch.source = &clv_cl_generate_layer_cores;
     launch.defines[defines] = (clv_define){ "QTYPE", (long)l->out.type };
+    launch.defines[defines + 1] = (clv_define){ "INT8", p->int8 };
     launch.global[0] = p->units, launch.local[1] = launch.local[2] = 0;
     clv_buffer *turns = p->turns;
     const clv_arg args[] = {
@@ -270,8 +344,10 @@ clv_status clv_lm_cores_attend(clv_lm_part *p, const clv_lm_attend *a)
     launch.global[0] = c->kv_heads;
     launch.global[1] = (a->rows + queries - 1) / queries;
     launch.global[2] = a->splits;
+    const bool parted = a->splits > 1;
     const clv_arg args[] = {
         clv_arg_buffer(p->qkv),
+        clv_arg_u64(a->row * w.qkv),
         clv_arg_u64(w.qkv),
         clv_arg_u64(w.q),
         clv_arg_u64(w.q + w.kv),
@@ -287,7 +363,8 @@ clv_status clv_lm_cores_attend(clv_lm_part *p, const clv_lm_attend *a)
         clv_arg_u64(a->room),
         clv_arg_buffer(a->keys),
         clv_arg_buffer(a->values),
-        clv_arg_buffer(a->splits > 1 ? p->parts : p->seen),
+        clv_arg_buffer(parted ? p->parts : p->seen),
+        clv_arg_u64(a->row * (parted ? clv_lm_parts_floats(c) : w.seen)),
         clv_arg_u64(w.seen),
     };
     return clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL);

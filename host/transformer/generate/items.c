@@ -231,6 +231,7 @@ static clv_status turn(clv_lm_part *p, const clv_lm_attend *a)
     launch.global[1] = a->rows, launch.local[1] = 1;
     const clv_arg args[] = {
         clv_arg_buffer(p->qkv),
+        clv_arg_u64(a->row * w.qkv),
         clv_arg_u64(w.qkv),
         clv_arg_u64(w.q),
         clv_arg_u64(w.q + w.kv),
@@ -258,25 +259,26 @@ clv_status clv_lm_items_attend(clv_lm_part *p, const clv_lm_attend *a)
     launch.global[0] = c->kv_heads * local_of(p);
     launch.global[1] = a->rows, launch.global[2] = a->splits;
     launch.local[1] = launch.local[2] = 1;
+    const bool parted = a->splits > 1; /* then of one token */
     const clv_arg args[] = {
         clv_arg_buffer(p->qkv),
+        clv_arg_u64(a->row * w.qkv),
         clv_arg_u64(w.qkv),
         clv_gemm_u32(a->first),
         clv_gemm_u32(c->kv_heads),
         clv_arg_buffer(a->keys),
         clv_arg_buffer(a->values),
-        clv_arg_buffer(a->splits > 1 ? p->parts : p->seen),
+        clv_arg_buffer(parted ? p->parts : p->seen),
+        clv_arg_u64(parted ? 0 : a->row * w.seen),
         clv_arg_u64(w.seen),
     };
     CLV_TRY(clv_launch_enqueue(p->queue, &launch, args, CLV_LEN(args), NULL));
-    if (a->splits == 1) return CLV_OK;
+    if (!parted) return CLV_OK;
     launch = describe_attend(p, "clv_items_join");
     launch.global[0] = c->heads * local_of(p);
     const clv_arg joins[] = {
-        clv_arg_buffer(p->parts),
-        clv_gemm_u32(a->splits),
-        clv_gemm_u32(c->heads),
-        clv_arg_buffer(p->seen),
+        clv_arg_buffer(p->parts), clv_gemm_u32(a->splits),      clv_gemm_u32(c->heads),
+        clv_arg_buffer(p->seen),  clv_arg_u64(a->row * w.seen),
     };
     return clv_launch_enqueue(p->queue, &launch, joins, CLV_LEN(joins), NULL);
 }

@@ -204,7 +204,7 @@ static clv_status open_parts(opening *o)
         l->part_count = i + 1;
         l->speeds[i] = c->place.speed;
         CLV_TRY(clv_lm_part_open(l->context, l->model, queue, c->place.first, c->place.layers,
-                                 l->half, &l->parts[i]));
+                                 l->half, l->int8, &l->parts[i]));
     }
     return CLV_OK;
 }
@@ -246,6 +246,9 @@ static clv_status check_options(const clv_language_options *o)
 {
     if (o->cache > CLV_LANGUAGE_CACHE_F16)
         return clv_fail(CLV_E_ARGUMENT, "clv_language_open: cache is %d", (int)o->cache);
+    if (o->activations > CLV_LANGUAGE_INT8)
+        return clv_fail(CLV_E_ARGUMENT, "clv_language_open: activations is %d",
+                        (int)o->activations);
     if (o->chunk > MOST_CHUNK)
         return clv_fail(CLV_E_ARGUMENT, "clv_language_open: chunk is %zu, expected at most %d",
                         o->chunk, MOST_CHUNK);
@@ -268,6 +271,7 @@ clv_status clv_lm_language_open(clv_context *context, const char *path, bool tex
     if (!l) return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
     l->context = context;
     l->half = o.options.cache == CLV_LANGUAGE_CACHE_F16;
+    l->int8 = o.options.activations == CLV_LANGUAGE_INT8;
     l->chunk = o.options.chunk ? o.options.chunk : USUAL_CHUNK;
     pthread_mutex_init(&l->lock, NULL);
     clv_status status = clv_lm_open(path, texts, &l->model);
@@ -359,6 +363,7 @@ clv_status clv_language_get_share(const clv_language *l, size_t index, clv_langu
         .weight_bytes = p->weight_bytes,
         .cache_bytes = p->count * clv_lm_cache_bytes(&l->model->config, l->half),
         .bytes_s = l->speeds[index],
+        .int8 = p->int8,
     };
     return give("clv_language_get_share", &all, sizeof all, share);
 }

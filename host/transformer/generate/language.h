@@ -17,7 +17,7 @@ struct clv_language {
     size_t part_count;
     clv_lm_plain *plain;
     size_t chunk, room;
-    bool half;
+    bool half, int8;
     clv_mutex lock; /* one step at a time */
 };
 
@@ -35,6 +35,14 @@ struct clv_sequence {
 /* clv_language_open; `texts`: with the tokenizer, which must be there. */
 clv_status clv_lm_language_open(clv_context *context, const char *path, bool texts,
                                 const clv_language_options *options, clv_language **out);
+
+/* Feeds up to CLV_LM_FEW tokens in one step, with the bits of one after the other; `scores` [count]
+ * [vocabulary]. The sequence's own scores are those of the last. */
+clv_status clv_lm_feed_few(clv_sequence *sequence, const int32_t *ids, size_t count, float *scores);
+
+/* What may follow: up to `most` tokens that came after the last two or three where these stood before. How
+ * many. */
+size_t clv_lm_guess(const int32_t *tokens, size_t count, size_t most, int32_t *guess);
 
 /* Tokens behind the first `first`, in plain C; `scores` of the last. */
 clv_status clv_lm_plain_feed(clv_sequence *sequence, size_t first, const int32_t *ids, size_t count,

@@ -250,7 +250,7 @@ static clv_status bring_norm(clv_lm_part *p)
 }
 
 clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *m, clv_queue *queue,
-                            size_t first, size_t count, bool half, clv_lm_part *p)
+                            size_t first, size_t count, bool half, bool int8, clv_lm_part *p)
 {
     const clv_device *device = clv_queue_device(queue);
     uint64_t used = 0;
@@ -267,6 +267,7 @@ clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *m, clv_que
         p->form.block = 512; /* whole blocks of 256 weights */
     else
         p->family = CLV_LM_ITEMS;
+    p->int8 = int8 && p->family == CLV_LM_CORES;
     p->items = 4 * p->units;
     p->layers = clv_zalloc(count + 1, sizeof *p->layers);
     if (!p->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);

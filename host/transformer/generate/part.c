@@ -67,9 +67,10 @@ static clv_status fit_rows(clv_lm_part *p, size_t rows)
         clv_lm_items_scratch(p, rows, &scratch, &wide);
     CLV_TRY(take_floats(p, scratch, &p->scratch));
     if (wide) CLV_TRY(take_floats(p, wide, &p->wide));
-    CLV_TRY(take_floats(
-        p, CLV_LM_SPLITS_MOST * p->model->config.heads * (2 + p->model->config.head), &p->parts));
-    if (last) CLV_TRY(take_floats(p, w.vocabulary, &p->out));
+    const size_t few = CLV_MIN(rows, (size_t)CLV_LM_FEW);
+    CLV_TRY(take_floats(p, few * clv_lm_parts_floats(&p->model->config), &p->parts));
+    CLV_TRY(take_floats(p, CLV_LM_FEW, &p->row_parts));
+    if (last) CLV_TRY(take_floats(p, few * w.vocabulary, &p->out));
     if (p->family == CLV_LM_CORES) CLV_TRY(take_floats(p, p->count * CLV_LM_TURNS, &p->turns));
     /* rows are read in whole groups: what lies behind their ends must be numbers */
     CLV_TRY(clv_fill_enqueue(p->queue, p->x, 0, rows * w.x * sizeof(float), 0, NULL));
@@ -153,17 +154,42 @@ static clv_status product(clv_lm_part *p, const clv_lm_product *call)
                                      : clv_lm_items_product(p, call);
 }
 
-static clv_status attention(clv_lm_part *p, const clv_lm_layer *l, const clv_lm_cache *cache,
-                            size_t layer, size_t first, size_t rows, size_t splits)
+/* What a step does: `rows` tokens of one text, or a few with places of their own. */
+typedef struct step {
+    const clv_lm_cache *cache;
+    size_t first, rows;
+    const clv_lm_row *few; /* [rows]; NULL: those of `cache` from `first` on */
+} step;
+
+static size_t splits_of(const clv_lm_part *p, size_t keys, size_t rows)
 {
-    const clv_lm_attend a = { .layer = l,
-                              .keys = cache->keys[layer],
-                              .values = cache->values[layer],
-                              .room = cache->room,
-                              .first = first,
-                              .rows = rows,
-                              .splits = splits };
-    return p->family == CLV_LM_CORES ? clv_lm_cores_attend(p, &a) : clv_lm_items_attend(p, &a);
+    return p->family == CLV_LM_CORES ? clv_lm_cores_splits(p, keys, rows)
+                                     : clv_lm_items_splits(p, keys, rows);
+}
+
+static clv_lm_attend attend_of(const clv_lm_part *p, const clv_lm_cache *cache, size_t layer,
+                               size_t first, size_t rows)
+{
+    return (clv_lm_attend){ .layer = &p->layers[layer],
+                            .keys = cache->keys[layer],
+                            .values = cache->values[layer],
+                            .room = cache->room,
+                            .first = first,
+                            .rows = rows,
+                            .splits = splits_of(p, first + rows, rows) };
+}
+
+static clv_status attention(clv_lm_part *p, size_t layer, const step *s)
+{
+    const size_t turns = s->few ? s->rows : 1;
+    for (size_t i = 0; i < turns; ++i) {
+        clv_lm_attend a = s->few ? attend_of(p, s->few[i].cache, layer, s->few[i].position, 1)
+                                 : attend_of(p, s->cache, layer, s->first, s->rows);
+        a.row = i;
+        CLV_TRY(p->family == CLV_LM_CORES ? clv_lm_cores_attend(p, &a)
+                                          : clv_lm_items_attend(p, &a));
+    }
+    return CLV_OK;
 }
 
 /* What a product is to do with the norm of part->x: a core does it on the way for one token; else it is done
@@ -175,7 +201,7 @@ static clv_status norm(clv_lm_part *p, const clv_buffer *weights, size_t at, siz
     const size_t stride = clv_lm_widths_of(c).x;
     call->rows = rows, call->x_stride = stride;
     call->norms = weights, call->norm = at;
-    if (p->family == CLV_LM_CORES && rows == 1) {
+    if (p->family == CLV_LM_CORES && (rows == 1 || call->few)) {
         call->x = p->x, call->x_offset = row * stride, call->kind = CLV_LM_NORM;
         return CLV_OK;
     }
@@ -205,37 +231,31 @@ static clv_status gates(clv_lm_part *p, const clv_lm_layer *l, clv_lm_product ca
     return product(p, &call);
 }
 
-static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t layer, size_t first,
-                            size_t rows)
+static clv_status run_layer(clv_lm_part *p, size_t layer, const step *s)
 {
     const clv_lm_layer *l = &p->layers[layer];
     const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
-    const bool cores = p->family == CLV_LM_CORES;
-    const size_t splits = cores ? clv_lm_cores_splits(p, first + rows, rows)
-                                : clv_lm_items_splits(p, first + rows, rows);
-    const bool joins = cores && splits > 1; /* the product puts the parts of the keys together */
+    const bool cores = p->family == CLV_LM_CORES, few = s->few != NULL;
+    const size_t rows = s->rows, splits = few ? 1 : splits_of(p, s->first + rows, rows);
+    /* the product puts the parts of the keys together */
+    const bool joins = cores && splits > 1, may_join = joins || (cores && few);
     clv_lm_product normed = {
-        .weights = l->weights, .biases = l->weights, .y = p->qkv, .y_stride = w.qkv
+        .weights = l->weights, .biases = l->weights, .y = p->qkv, .y_stride = w.qkv, .few = few
     };
     clv_lm_product adds = { .weights = l->weights,
                             .w = &l->out,
                             .x = joins ? p->parts : p->seen,
                             .x_stride = w.seen,
                             .rows = rows,
-                            .kind = joins ? CLV_LM_PARTS : CLV_LM_PLAIN,
+                            .few = few,
+                            .kind = may_join ? CLV_LM_PARTS : CLV_LM_PLAIN,
                             .splits = splits,
                             .biases = l->weights,
                             .y = p->x,
                             .y_stride = w.x,
                             .finish = CLV_LM_ADDS };
-    if (rows == 1 && cores && clv_lm_cores_joined(p, l)) {
-        const clv_lm_attend a = { .layer = l,
-                                  .keys = cache->keys[layer],
-                                  .values = cache->values[layer],
-                                  .room = cache->room,
-                                  .first = first,
-                                  .rows = 1,
-                                  .splits = splits };
+    if (rows == 1 && cores && !few && clv_lm_cores_joined(p, l)) {
+        const clv_lm_attend a = attend_of(p, s->cache, layer, s->first, 1);
         return clv_lm_cores_layer(p, &a, layer);
     }
     CLV_TRY(norm(p, l->weights, l->attn_norm, 0, rows, &normed));
@@ -243,7 +263,7 @@ static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t la
         normed.w = &l->qkv[i];
         CLV_TRY(product(p, &normed));
     }
-    CLV_TRY(attention(p, l, cache, layer, first, rows, splits));
+    CLV_TRY(attention(p, layer, s));
     CLV_TRY(product(p, &adds));
     CLV_TRY(norm(p, l->weights, l->ffn_norm, 0, rows, &normed));
     CLV_TRY(gates(p, l, normed));
@@ -251,37 +271,64 @@ static clv_status run_layer(clv_lm_part *p, const clv_lm_cache *cache, size_t la
     return product(p, &adds);
 }
 
-clv_status clv_lm_part_layers(clv_lm_part *p, const clv_lm_cache *cache, size_t first, size_t rows)
+static clv_status run_layers(clv_lm_part *p, const step *s)
 {
     clv_status status = CLV_OK;
-    if (rows == 1 && p->family == CLV_LM_CORES)
-        status = clv_fill_enqueue(p->queue, p->turns, 0, p->count * CLV_LM_TURNS * sizeof(float), 0,
-                                  NULL);
     for (size_t i = 0; i < p->count && !status; ++i) {
         clv_kept_tensor *weights;
         CLV_TRY(clv_lm_part_hold(p, CLV_LM_KEPT_LAYERS + i, &weights));
         p->layers[i].weights = clv_tensor_buffer(weights);
-        status = run_layer(p, cache, i, first, rows);
+        status = run_layer(p, i, s);
         p->layers[i].weights = NULL;
         clv_tensor_put(weights);
     }
     return status;
 }
 
-clv_status clv_lm_part_scores(clv_lm_part *p, size_t row)
+clv_status clv_lm_part_layers(clv_lm_part *p, const clv_lm_cache *cache, size_t first, size_t rows)
+{
+    const step s = { .cache = cache, .first = first, .rows = rows };
+    if (rows == 1 && p->family == CLV_LM_CORES)
+        CLV_TRY(clv_fill_enqueue(p->queue, p->turns, 0, p->count * CLV_LM_TURNS * sizeof(float), 0,
+                                 NULL));
+    return run_layers(p, &s);
+}
+
+clv_status clv_lm_part_few(clv_lm_part *p, const clv_lm_row *rows, size_t count)
+{
+    const step s = { .rows = count, .few = rows };
+    for (size_t i = 0; i < count; ++i)
+        p->parts_of_rows[i] = (uint32_t)splits_of(p, rows[i].position + 1, 1);
+    CLV_TRY(clv_write_enqueue(p->queue, p->row_parts, 0, p->parts_of_rows,
+                              count * sizeof *p->parts_of_rows, NULL));
+    return run_layers(p, &s);
+}
+
+static clv_status scores(clv_lm_part *p, size_t row, size_t count, bool few)
 {
     const clv_lm_widths w = clv_lm_widths_of(&p->model->config);
     clv_kept_tensor *head;
     CLV_TRY(clv_lm_part_hold(p, p->scores_in, &head));
     clv_lm_product call = { .weights = clv_tensor_buffer(head),
                             .w = &p->scores,
+                            .few = few,
                             .biases = p->out_norm,
                             .y = p->out,
                             .y_stride = w.vocabulary };
-    clv_status status = norm(p, p->out_norm, 0, row, 1, &call);
+    clv_status status = norm(p, p->out_norm, 0, row, count, &call);
     if (!status) status = product(p, &call);
     clv_tensor_put(head);
     return status;
+}
+
+clv_status clv_lm_part_scores(clv_lm_part *p, size_t row)
+{
+    return scores(p, row, 1, false);
+}
+
+clv_status clv_lm_part_scores_few(clv_lm_part *p, size_t count)
+{
+    return scores(p, 0, count, true);
 }
 
 void clv_lm_part_close(clv_lm_part *p)
@@ -291,7 +338,7 @@ void clv_lm_part_close(clv_lm_part *p)
     clv_tensors_drop(clv_queue_device(p->queue), p);
     clv_buffer *const all[] = { p->out_norm, p->ids,   p->x,     p->h,     p->qkv,
                                 p->seen,     p->inner, p->gated, p->parts, p->scratch,
-                                p->angles,   p->out,   p->wide,  p->turns };
+                                p->angles,   p->out,   p->wide,  p->turns, p->row_parts };
     for (size_t i = 0; i < CLV_LEN(all); ++i)
         clv_buffer_free(all[i]);
     clv_free(p->layers);

@@ -31,6 +31,8 @@ typedef struct clv_lm_layer {
     size_t attn_norm, ffn_norm, q_norm, k_norm; /* floats of the buffer */
 } clv_lm_layer;
 
+enum { CLV_LM_FEW = 8 }; /* tokens that have the bits of one token alone, worked on together */
+
 /* How a device's kernels are made. */
 typedef enum clv_lm_family {
     CLV_LM_CORES, /* vectors, work-groups of one */
@@ -49,6 +51,7 @@ typedef struct clv_lm_part {
     clv_queue *queue;
     clv_lm_family family;
     bool half;            /* keys and values are halves */
+    bool int8;            /* CORES: a token's activations are rounded to 8 bits */
     size_t first, count;  /* its layers */
     clv_lm_layer *layers; /* [count] */
     clv_lm_linear word_rows, scores;
@@ -63,8 +66,10 @@ typedef struct clv_lm_part {
     size_t rows_room;   /* tokens that the buffers below have room for */
     size_t angle_room;  /* positions that `angles` has */
     clv_buffer *ids, *x, *h, *qkv, *seen, *inner, *gated, *parts, *scratch, *angles, *out;
-    clv_buffer *turns; /* CORES: counters of the layers, 0 before a token */
-    clv_buffer *wide;  /* ITEMS: weights as floats, for products of many rows */
+    clv_buffer *turns;                  /* CORES: counters of the layers, 0 before a token */
+    clv_buffer *row_parts;              /* CORES: parts of the keys of each of a few tokens */
+    uint32_t parts_of_rows[CLV_LM_FEW]; /* what is on its way there until the step has ended */
+    clv_buffer *wide;                   /* ITEMS: weights as floats, for products of many rows */
 } clv_lm_part;
 
 /* Widths of rows, in whole groups of 16. */
@@ -90,7 +95,7 @@ uint64_t clv_lm_work_bytes(const clv_lm_config *config, size_t rows);
 /* Brings the weights of [first, first + count) to the queue's device; the queue is the part's from then
  * on, also after a failure. `context` is the queue's. */
 clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *model, clv_queue *queue,
-                            size_t first, size_t count, bool half, clv_lm_part *part);
+                            size_t first, size_t count, bool half, bool int8, clv_lm_part *part);
 void clv_lm_part_close(clv_lm_part *part);
 /* One of the part's tensors, brought again where it had to go; pinned until clv_tensor_put. */
 clv_status clv_lm_part_hold(const clv_lm_part *part, size_t which, clv_kept_tensor **out);
@@ -101,13 +106,23 @@ void clv_lm_cache_free(const clv_lm_part *part, clv_lm_cache *cache);
 /* Room for steps of `rows` tokens at positions below `positions`. */
 clv_status clv_lm_part_fit(clv_lm_part *part, size_t rows, size_t positions);
 
-/* A step through the part's layers for `rows` tokens from position `first` on: part->x becomes what the next
- * part goes on with. */
+/* A token of a step: where its keys and values go, and which token of its text it is. */
+typedef struct clv_lm_row {
+    const clv_lm_cache *cache;
+    size_t position;
+} clv_lm_row;
+
+/* A step through the part's layers: part->x becomes what the next part goes on with. */
 clv_status clv_lm_part_words(clv_lm_part *part, const int32_t *ids, size_t rows);
+/* `rows` tokens of one text from position `first` on. */
 clv_status clv_lm_part_layers(clv_lm_part *part, const clv_lm_cache *cache, size_t first,
                               size_t rows);
+/* Up to CLV_LM_FEW tokens, of several texts or of one in their order: each has the bits that it has alone. */
+clv_status clv_lm_part_few(clv_lm_part *part, const clv_lm_row *rows, size_t count);
 /* Scores of row `row` of part->x, to part->out. */
 clv_status clv_lm_part_scores(clv_lm_part *part, size_t row);
+/* Scores of the first `count` rows, one behind the other: the bits of clv_lm_part_scores. */
+clv_status clv_lm_part_scores_few(clv_lm_part *part, size_t count);
 
 /* ---- kernels of the two families ------------------------------------------------------------------ */
 
@@ -120,6 +135,7 @@ typedef struct clv_lm_product {
     unsigned kind;
     const clv_buffer *norms; /* NORM: buffer and float of the norm's weights */
     size_t norm, splits;     /* PARTS: parts of the keys */
+    bool few; /* CORES: with the bits of one token each; PARTS: as part->row_parts says */
     const clv_buffer *biases;
     clv_buffer *y;
     size_t y_offset, y_stride;
@@ -131,7 +147,10 @@ typedef struct clv_lm_attend {
     const clv_lm_layer *layer;
     clv_buffer *keys, *values;
     size_t room, first, rows, splits;
+    size_t row; /* of part->qkv, seen and parts, where the tokens begin */
 } clv_lm_attend;
+/* Floats of part->parts for one token. */
+size_t clv_lm_parts_floats(const clv_lm_config *config);
 
 clv_status clv_lm_cores_embed(clv_lm_part *part, clv_buffer *words, size_t rows);
 clv_status clv_lm_cores_product(clv_lm_part *part, const clv_lm_product *product);

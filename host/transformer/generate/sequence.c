@@ -69,8 +69,8 @@ clv_status clv_sequence_scores(clv_sequence *s, const float **scores)
 
 /* ---- feeding -------------------------------------------------------------------------------------- */
 
-/* Room for `rows` tokens behind the first `used`. */
-static clv_status fit(clv_sequence *s, size_t used, size_t rows)
+/* Room for `rows` tokens behind the first `used`; the part's own memory for `at_once` tokens in a step. */
+static clv_status fit(clv_sequence *s, size_t used, size_t rows, size_t at_once)
 {
     const clv_language *l = s->language;
     const size_t positions = used + rows;
@@ -81,7 +81,7 @@ static clv_status fit(clv_sequence *s, size_t used, size_t rows)
             room = CLV_MIN(CLV_MAX(room, positions), CLV_MAX(l->room, positions));
             CLV_TRY(clv_lm_cache_grow(&l->parts[i], cache, used, room));
         }
-        CLV_TRY(clv_lm_part_fit(&l->parts[i], rows, cache->room));
+        CLV_TRY(clv_lm_part_fit(&l->parts[i], at_once, cache->room));
     }
     return CLV_OK;
 }
@@ -103,7 +103,7 @@ static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t
 {
     const clv_language *l = s->language;
     const size_t words = l->model->config.vocabulary;
-    CLV_TRY(fit(s, first, rows));
+    CLV_TRY(fit(s, first, rows, rows));
     CLV_TRY(clv_lm_part_words(&l->parts[0], ids, rows));
     for (size_t i = 0; i < l->part_count; ++i) {
         if (i) CLV_TRY(hand_over(&l->parts[i - 1], &l->parts[i], rows));
@@ -113,6 +113,43 @@ static clv_status step(clv_sequence *s, size_t first, const int32_t *ids, size_t
     if (!scored) return clv_queue_wait(last->queue);
     CLV_TRY(clv_lm_part_scores(last, rows - 1));
     return clv_read(last->queue, last->out, 0, s->scores, words * sizeof *s->scores);
+}
+
+/* The next call meets nothing of one that failed. */
+static clv_status drain(clv_language *l, clv_status status)
+{
+    for (size_t i = 0; status && i < l->part_count; ++i)
+        clv_queue_drain(l->parts[i].queue);
+    return status;
+}
+
+/* Up to CLV_LM_FEW tokens, ids[i] to of[i]: the texts of several, or one text whose tokens follow each other;
+ * their scores. */
+static clv_status step_few(clv_sequence *const *of, const int32_t *ids, size_t count,
+                           float *const *scores)
+{
+    clv_language *l = of[0]->language;
+    const size_t words = l->model->config.vocabulary;
+    const size_t stride = clv_lm_widths_of(&l->model->config).vocabulary;
+    size_t positions[CLV_LM_FEW];
+    for (size_t k = 0; k < count; ++k) {
+        positions[k] = of[k]->count + (k && of[k] == of[k - 1] ? k : 0);
+        CLV_TRY(fit(of[k], of[k]->count, positions[k] + 1 - of[k]->count, count));
+    }
+    CLV_TRY(clv_lm_part_words(&l->parts[0], ids, count));
+    for (size_t i = 0; i < l->part_count; ++i) {
+        clv_lm_row rows[CLV_LM_FEW];
+        for (size_t k = 0; k < count; ++k)
+            rows[k] = (clv_lm_row){ &of[k]->caches[i], positions[k] };
+        if (i) CLV_TRY(hand_over(&l->parts[i - 1], &l->parts[i], count));
+        CLV_TRY(clv_lm_part_few(&l->parts[i], rows, count));
+    }
+    clv_lm_part *last = &l->parts[l->part_count - 1];
+    CLV_TRY(clv_lm_part_scores_few(last, count));
+    for (size_t k = 0; k < count; ++k)
+        CLV_TRY(clv_read(last->queue, last->out, k * stride * sizeof(float), scores[k],
+                         words * sizeof(float)));
+    return CLV_OK;
 }
 
 static clv_status run(clv_sequence *s, const int32_t *ids, size_t count)
@@ -125,9 +162,7 @@ static clv_status run(clv_sequence *s, const int32_t *ids, size_t count)
         status = step(s, s->count + done, ids + done, rows, done + rows == count);
         done += rows;
     }
-    for (size_t i = 0; status && i < l->part_count; ++i) /* the next call meets nothing of it */
-        clv_queue_drain(l->parts[i].queue);
-    return status;
+    return drain(l, status);
 }
 
 static clv_status check_ids(const clv_sequence *s, const int32_t *ids, size_t count)
@@ -161,4 +196,85 @@ clv_status clv_sequence_feed(clv_sequence *s, const int32_t *ids, size_t count, 
     s->scored = true;
     if (scores) memcpy(scores, s->scores, s->language->model->config.vocabulary * sizeof *scores);
     return CLV_OK;
+}
+
+clv_status clv_lm_feed_few(clv_sequence *s, const int32_t *ids, size_t count, float *scores)
+{
+    clv_language *l = s->language;
+    const size_t words = l->model->config.vocabulary;
+    clv_sequence *of[CLV_LM_FEW];
+    float *to[CLV_LM_FEW];
+    clv_status status = CLV_OK;
+    if (count == 1 || !l->part_count) { /* plain C has nothing to gain */
+        for (size_t i = 0; i < count && !status; ++i)
+            status = clv_sequence_feed(s, &ids[i], 1, scores + i * words);
+        return status;
+    }
+    CLV_TRY(check_ids(s, ids, count));
+    if (!clv_reserve(&s->tokens, &s->token_room, s->count + count, sizeof *s->tokens))
+        return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", s->count + count);
+    for (size_t i = 0; i < count; ++i)
+        of[i] = s, to[i] = scores + i * words;
+    pthread_mutex_lock(&l->lock);
+    s->scored = false;
+    status = drain(l, step_few(of, ids, count, to));
+    pthread_mutex_unlock(&l->lock);
+    if (status) return status;
+    memcpy(s->tokens + s->count, ids, count * sizeof *ids);
+    s->count += count;
+    memcpy(s->scores, to[count - 1], words * sizeof *scores);
+    s->scored = true;
+    return CLV_OK;
+}
+
+/* ---- several texts --------------------------------------------------------------------------------- */
+
+static clv_status check_together(clv_sequence *const *all, size_t count, const int32_t *ids)
+{
+    for (size_t i = 0; i < count; ++i) {
+        if (!all[i]) return clv_fail(CLV_E_ARGUMENT, "clv_sequences_feed: text %zu is NULL", i);
+        if (all[i]->language != all[0]->language)
+            return clv_fail(CLV_E_ARGUMENT,
+                            "clv_sequences_feed: text %zu is of another model than text 0", i);
+        for (size_t k = 0; k < i; ++k)
+            if (all[k] == all[i])
+                return clv_fail(CLV_E_ARGUMENT,
+                                "clv_sequences_feed: texts %zu and %zu are the same", k, i);
+        CLV_TRY(check_ids(all[i], &ids[i], 1));
+        if (!clv_reserve(&all[i]->tokens, &all[i]->token_room, all[i]->count + 1,
+                         sizeof *all[i]->tokens))
+            return clv_fail(CLV_E_MEMORY, "clv_sequences_feed: no memory");
+    }
+    return CLV_OK;
+}
+
+static clv_status run_together(clv_sequence *const *all, size_t count, const int32_t *ids)
+{
+    clv_language *l = all[0]->language;
+    float *scores[CLV_LM_FEW];
+    for (size_t at = 0, now; at < count; at += now) {
+        now = l->part_count ? CLV_MIN(count - at, (size_t)CLV_LM_FEW) : 1;
+        for (size_t i = 0; i < now; ++i)
+            scores[i] = all[at + i]->scores;
+        CLV_TRY(now == 1 ? run(all[at], &ids[at], 1)
+                         : drain(l, step_few(all + at, ids + at, now, scores)));
+    }
+    return CLV_OK;
+}
+
+clv_status clv_sequences_feed(clv_sequence *const *all, size_t count, const int32_t *ids)
+{
+    if (!all || !ids || !count)
+        return clv_fail(CLV_E_ARGUMENT, "clv_sequences_feed: a NULL, or no text");
+    CLV_TRY(check_together(all, count, ids));
+    pthread_mutex_lock(&all[0]->language->lock);
+    for (size_t i = 0; i < count; ++i)
+        all[i]->scored = false;
+    const clv_status status = run_together(all, count, ids);
+    pthread_mutex_unlock(&all[0]->language->lock);
+    for (size_t i = 0; i < count && !status; ++i) {
+        all[i]->tokens[all[i]->count++] = ids[i];
+        all[i]->scored = true;
+    }
+    return status;
 }

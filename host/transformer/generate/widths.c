@@ -25,6 +25,13 @@ uint64_t clv_lm_cache_bytes(const clv_lm_config *c, bool half)
 uint64_t clv_lm_work_bytes(const clv_lm_config *c, size_t rows)
 {
     const clv_lm_widths w = clv_lm_widths_of(c);
-    return 4 * ((uint64_t)rows * (2 * w.x + w.qkv + w.seen + 3 * w.ffn) + w.vocabulary) +
+    const size_t few = CLV_MIN(rows, (size_t)CLV_LM_FEW);
+    return 4 * ((uint64_t)rows * (2 * w.x + w.qkv + w.seen + 3 * w.ffn) +
+                few * (w.vocabulary + clv_lm_parts_floats(c))) +
            ((uint64_t)8 << 20);
+}
+
+size_t clv_lm_parts_floats(const clv_lm_config *c)
+{
+    return CLV_LM_SPLITS_MOST * c->heads * (2 + c->head);
 }

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/text.h"
 
+#include <stddef.h>
 #include <string.h>
 
 typedef struct writer {
@@ -20,6 +21,8 @@ typedef struct writer {
     size_t count, room;
     bool ends;
     clv_stop stop;
+    double started, first_s;
+    size_t guessed, hits;
 } writer;
 
 static void end(writer *w, clv_stop why)
@@ -85,8 +88,8 @@ static bool is_end(const writer *w, int32_t id)
     return false;
 }
 
-/* Draws the next token, and adds what it says. */
-static clv_status take_token(writer *w)
+/* Draws the next token from `scores`, which belong to the text's last token, and adds what it says. */
+static clv_status take_token(writer *w, const float *scores)
 {
     const clv_lm_model *m = w->s->language->model;
     static const clv_sampling highest = { .size = sizeof highest };
@@ -96,7 +99,7 @@ static clv_status take_token(writer *w)
     int32_t id;
     if (!clv_reserve(&w->tokens, &w->room, w->count + 1, sizeof *w->tokens))
         return clv_fail(CLV_E_MEMORY, "no memory for %zu tokens", w->count);
-    CLV_TRY(clv_sample(w->s->scores, m->config.vocabulary, sampling, w->s->tokens, w->s->count,
+    CLV_TRY(clv_sample(scores, m->config.vocabulary, sampling, w->s->tokens, w->s->count,
                        w->s->count, &id));
     w->tokens[w->count++] = id;
     if (is_end(w, id)) {
@@ -114,50 +117,173 @@ static clv_status take_token(writer *w)
     return CLV_OK;
 }
 
-static clv_status write_all(writer *w, double *first_s, double *rest_s)
+static clv_status begin(writer *w)
 {
-    const double started = clv_now();
-    const char *piece;
-    size_t length;
-    CLV_TRY(take_token(w));
-    *first_s = clv_now() - started;
-    while (!w->ends) {
-        CLV_TRY(clv_sequence_feed(w->s, &w->tokens[w->count - 1], 1, NULL));
-        CLV_TRY(take_token(w));
-    }
-    *rest_s = clv_now() - started - *first_s;
-    if (w->stop == CLV_STOP_TEXT) return CLV_OK;
-    const int32_t last = w->tokens[w->count - 1];
-    CLV_TRY(clv_detokenizer_finish(w->detokenizer, &piece, &length));
-    clv_text_bytes(&w->text, piece, length);
-    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
-    if (w->told < w->text.length) tell(w, w->text.length, last);
+    w->started = clv_now();
+    CLV_TRY(take_token(w, w->s->scores));
+    w->first_s = clv_now() - w->started;
     return CLV_OK;
 }
 
+/* What the detokenizer still holds back. */
+static clv_status finish(writer *w)
+{
+    const char *piece;
+    size_t length;
+    if (w->stop == CLV_STOP_TEXT) return CLV_OK;
+    CLV_TRY(clv_detokenizer_finish(w->detokenizer, &piece, &length));
+    clv_text_bytes(&w->text, piece, length);
+    if (w->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
+    if (w->told < w->text.length) tell(w, w->text.length, w->tokens[w->count - 1]);
+    return CLV_OK;
+}
+
+/* ---- guessing ahead -------------------------------------------------------------------------------- */
+
+/* The last token and guesses of what follows, in one step; then as many tokens as guesses came true, and one
+ * more. Tokens are drawn as always, from the scores behind those before them, so that none depends on guesses. */
+static clv_status take_guessed(writer *w, size_t most, float *scores, size_t *came)
+{
+    clv_sequence *s = w->s;
+    const size_t words = s->language->model->config.vocabulary, before = s->count;
+    int32_t ids[CLV_LM_FEW];
+    size_t guessed = 0, taken = 0;
+    ids[0] = w->tokens[w->count - 1];
+    if (clv_reserve(&s->tokens, &s->token_room, before + 1, sizeof *s->tokens)) {
+        s->tokens[before] = ids[0];
+        guessed = clv_lm_guess(s->tokens, before + 1, CLV_MIN(most, s->language->room - before - 1),
+                               ids + 1);
+    }
+    CLV_TRY(clv_lm_feed_few(s, ids, 1 + guessed, scores));
+    for (; taken <= guessed && !w->ends; ++taken) {
+        s->count = before + 1 + taken; /* no token behind it counts */
+        CLV_TRY(take_token(w, scores + taken * words));
+        if (taken < guessed && w->tokens[w->count - 1] != ids[1 + taken]) {
+            ++taken;
+            break;
+        }
+    }
+    memcpy(s->scores, scores + (taken - 1) * words, words * sizeof *scores);
+    w->guessed += guessed, w->hits += taken - 1;
+    *came = guessed ? taken - 1 : SIZE_MAX;
+    return CLV_OK;
+}
+
+/* Guesses are longer as long as they come true. */
+static clv_status write_guessing(writer *w)
+{
+    const size_t most = w->o.lookup, words = w->s->language->model->config.vocabulary;
+    float *scores = clv_alloc((most + 1) * words, sizeof *scores);
+    if (!scores) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", words);
+    clv_status status = CLV_OK;
+    for (size_t now = CLV_MIN(most, (size_t)3); !w->ends && !status;) {
+        size_t came = 0;
+        status = take_guessed(w, now, scores, &came);
+        if (came == SIZE_MAX) continue;
+        now = came >= now ? CLV_MIN(2 * now + 1, most) : CLV_MAX(came, (size_t)1);
+    }
+    clv_free(scores);
+    return status;
+}
+
+static clv_status write_all(writer *w)
+{
+    CLV_TRY(begin(w));
+    if (w->o.lookup && !w->ends) CLV_TRY(write_guessing(w));
+    while (!w->ends) {
+        CLV_TRY(clv_sequence_feed(w->s, &w->tokens[w->count - 1], 1, NULL));
+        CLV_TRY(take_token(w, w->s->scores));
+    }
+    return finish(w);
+}
+
+/* ---- what callers see ------------------------------------------------------------------------------ */
+
 /* Hands out what was made, also after a failure. */
-static clv_status hand_out(writer *w, clv_status status, clv_written *out)
+static clv_status hand_out(writer *w, clv_status status, clv_written *written)
 {
     if (!status && w->text.failed) status = clv_fail(CLV_E_MEMORY, "no memory for a text");
-    out->tokens = w->tokens, out->count = w->count;
-    out->text = w->text.data, out->length = w->text.length;
-    out->stop = w->stop;
+    clv_written all = { .size = written->size,
+                        .tokens = w->tokens,
+                        .count = w->count,
+                        .text = w->text.data,
+                        .length = w->text.length,
+                        .stop = w->stop,
+                        .first_s = w->first_s,
+                        .guessed = w->guessed,
+                        .hits = w->hits };
+    if (w->count && !status) all.rest_s = clv_now() - w->started - w->first_s;
+    memcpy(written, &all, CLV_MIN(written->size, sizeof all));
     clv_detokenizer_free(w->detokenizer);
     return status;
 }
 
-clv_status clv_sequence_write(clv_sequence *s, const clv_writing *writing, clv_written *written)
+static clv_status prepare(writer *w, clv_sequence *s, const clv_writing *writing,
+                          clv_written *written)
 {
-    writer w = { .s = s };
+    enum { FIRST_SIZE = offsetof(clv_written, guessed) }; /* before it knew of guesses */
+    *w = (writer){ .s = s };
     if (!s || !written) return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: a NULL");
-    if (written->size < sizeof *written)
+    if (written->size < FIRST_SIZE)
         return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: start clv_written with CLV_INIT");
-    *written = (clv_written){ .size = sizeof *written };
-    CLV_TRY(clv_take_struct(&w.o, sizeof w.o, writing, "clv_sequence_write", "clv_writing"));
+    const clv_written none = { .size = written->size };
+    memcpy(written, &none, CLV_MIN(written->size, sizeof none));
+    CLV_TRY(clv_take_struct(&w->o, sizeof w->o, writing, "clv_sequence_write", "clv_writing"));
+    if (w->o.lookup >= CLV_LM_FEW)
+        return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: lookup is %zu, expected 0 to %d",
+                        w->o.lookup, CLV_LM_FEW - 1);
     if (!s->scored)
         return clv_fail(CLV_E_ARGUMENT, "clv_sequence_write: feed the text's tokens first");
-    CLV_TRY(clv_detokenizer_create(s->language->model->tokenizer, false, &w.detokenizer));
-    clv_text_bytes(&w.text, "", 0);
-    const clv_status status = write_all(&w, &written->first_s, &written->rest_s);
-    return hand_out(&w, status, written);
+    CLV_TRY(clv_detokenizer_create(s->language->model->tokenizer, false, &w->detokenizer));
+    clv_text_bytes(&w->text, "", 0);
+    return CLV_OK;
+}
+
+clv_status clv_sequence_write(clv_sequence *s, const clv_writing *writing, clv_written *written)
+{
+    writer w;
+    CLV_TRY(prepare(&w, s, writing, written));
+    return hand_out(&w, write_all(&w), written);
+}
+
+/* A token of every text that has not ended, until all have. */
+static clv_status write_together(writer *all, size_t count, clv_sequence **going, int32_t *ids)
+{
+    for (size_t i = 0; i < count; ++i) {
+        CLV_TRY(begin(&all[i]));
+        if (all[i].ends) CLV_TRY(finish(&all[i]));
+    }
+    for (;;) {
+        size_t live = 0;
+        for (size_t i = 0; i < count; ++i)
+            if (!all[i].ends) going[live] = all[i].s, ids[live++] = all[i].tokens[all[i].count - 1];
+        if (!live) return CLV_OK;
+        CLV_TRY(clv_sequences_feed(going, live, ids));
+        for (size_t i = 0; i < count; ++i) {
+            if (all[i].ends) continue;
+            CLV_TRY(take_token(&all[i], all[i].s->scores));
+            if (all[i].ends) CLV_TRY(finish(&all[i]));
+        }
+    }
+}
+
+clv_status clv_sequences_write(clv_sequence *const *sequences, size_t count,
+                               const clv_writing *const *writings, clv_written *const *written)
+{
+    if (!sequences || !count || !writings || !written)
+        return clv_fail(CLV_E_ARGUMENT, "clv_sequences_write: a NULL, or no text");
+    writer *all = clv_zalloc(count, sizeof *all);
+    clv_sequence **going = clv_alloc(count, sizeof(clv_sequence *));
+    int32_t *ids = clv_alloc(count, sizeof *ids);
+    clv_status status = CLV_OK;
+    size_t ready = 0;
+    if (!all || !going || !ids)
+        status = clv_fail(CLV_E_MEMORY, "clv_sequences_write: no memory for %zu texts", count);
+    for (; ready < count && !status; ++ready)
+        status = prepare(&all[ready], sequences[ready], writings[ready], written[ready]);
+    if (!status) status = write_together(all, count, going, ids);
+    for (size_t i = 0; i < ready; ++i)
+        if (all[i].detokenizer) (void)hand_out(&all[i], status, written[i]);
+    clv_free(all), clv_free(going), clv_free(ids);
+    return status;
 }
