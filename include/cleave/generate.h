@@ -22,8 +22,8 @@ typedef enum clv_language_cache {
 typedef enum clv_language_activations {
     CLV_LANGUAGE_F32 = 0, /**< products are those of float32 numbers */
     /** What a matrix is multiplied with is rounded, 32 numbers to multiples of a 127th of the largest, for
-     *  tokens that come one by one or a few at a time; prompts are as with F32. Faster where a CPU's driver
-     *  compiles for AVX-512, on weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8. On GPUs and in plain
+     *  tokens that come one by one or a few at a time; prompts are as with F32. Faster where PoCL
+     *  compiles for AVX2, on weights of Q4_0, Q4_1 and Q8_0; scores change by up to 0.8. On GPUs and in plain
      *  C it is F32. */
     CLV_LANGUAGE_INT8 = 1,
 } clv_language_activations;

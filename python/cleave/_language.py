@@ -136,7 +136,7 @@ class LanguageModel(InThisProcess):
     Architectures llama, mistral, qwen2 and qwen3. Quantised weights stay quantised on the context's
     devices. `tokens`: the most tokens of a text, prompt included (0: the model's, at most 4096).
     `half_cache`: keys and values are kept as halves. `int8`: what matrices are multiplied with is
-    rounded to 8 bits for tokens that are made, which is faster on CPUs with AVX-512 and changes
+    rounded to 8 bits for tokens that are made, which is faster on CPUs with AVX2 and changes
     scores by up to 0.8. Threads may share a model; they take turns.
 
     Raises FileError, FormatError, UnsupportedError, ArgumentError, DeviceMemoryError.

@@ -273,7 +273,7 @@ static int run(int argc, char **argv)
           "how keys and values are kept; fp16 takes half the memory [fp32]", NULL },
         { "activations", CLI_CHOICE, &a.activations, "fp32,int8",
           "what matrices are multiplied with when tokens are made; int8 is faster on CPUs with "
-          "AVX-512, and changes scores by up to 0.8 [fp32]",
+          "AVX2 (PoCL), and changes scores by up to 0.8 [fp32]",
           NULL },
         { "stream", CLI_FLAG, &a.stream, NULL, "write the text as it is made (the default)", NULL },
         { "no-stream", CLI_FLAG, &a.no_stream, NULL, "write the text when it is complete", NULL },
