@@ -157,13 +157,13 @@ int generate_several(generate_state *s, int (*open)(generate_state *s, double st
     prompts p = { 0 };
     totals t = { 0 };
     clv_lines lines;
-    int code = cli_texts_open(&cli_generate, &texts, s->args->common.quiet, &lines);
+    int code = cli_texts_open(cli_running(), &texts, s->args->common.quiet, &lines);
     if (!code) cli_texts_await(&texts, s->args->common.quiet);
-    if (!code) code = cli_input_status(&cli_generate, read_prompts(s, &lines, &p));
+    if (!code) code = cli_input_status(cli_running(), read_prompts(s, &lines, &p));
     clv_lines_close(&lines);
     if (!code && (code = open(s, started)) < 0) {
         cli_catch_interrupts();
-        code = cli_status(&cli_generate, write_all(s, &p, &t));
+        code = cli_status(cli_running(), write_all(s, &p, &t));
         if (!code && !s->args->common.quiet) summarize(s, &p, &t);
         if (!code && t.interrupted) code = CLI_INTERRUPTED;
     }
