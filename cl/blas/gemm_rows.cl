@@ -12,6 +12,8 @@
  *          B_HALF: packed B holds halves; B_LIES: B is not packed; B_BLOCKS: B's columns are rows of
  *          quantised blocks (common/quants.clh, with QTYPE), which are widened panel by panel.
  * Needs    OpenCL C 1.2.
+ * Kernels  clv_gemm_rows; where no define excludes it, clv_gemm_pack_b (not B_LIES, B_BLOCKS) and clv_gemm_pack_a
+ *          (nor B_HALF).
  * Order    every sum runs over k upwards by fma from 0: its bits do not depend on tiles, blocks,
  *          other rows or other columns, and are those of blas/gemm_tile.cl. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -108,7 +110,8 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
 
 #if B_BLOCKS
 /* Terms [k0, k0 + kc) of panel j of `n` columns, to a place where the first of them lies at `to`. Columns
- * beyond the matrix are its last ones again. */
+ * beyond the matrix are its last ones again. A function of its own: within the kernel, Intel's compiler took six
+ * times as long for types of 256 weights. */
 #if QM
 #define Q_BEGIN(k, d, m) { const qf scale = (d), least = (m);
 #define Q_USE(k, v) lanes_put(fma(scale, v, least), column + (size_t)(k) * NR)
@@ -117,8 +120,8 @@ static void pack_panel(__global const float *restrict from, ulong row, ulong col
 #define Q_USE(k, v) lanes_put(scale * (v), column + (size_t)(k) * NR)
 #endif
 #define Q_END(k) }
-static void widen_panel(__global const uchar *blocks, uint per_row, uint j, uint n, uint k0, uint kc,
-                        __global float *to)
+static __attribute__((noinline)) void widen_panel(__global const uchar *blocks, uint per_row, uint j,
+                                                  uint n, uint k0, uint kc, __global float *to)
 {
     const uint last = (n + 15) / 16 - 1;
     for (uint c = 0; c < NR; c += LANES) {
@@ -133,6 +136,7 @@ static void widen_panel(__global const uchar *blocks, uint per_row, uint j, uint
 }
 #endif
 
+#if !B_LIES && !B_BLOCKS
 /* All of B. Launch 3-D: global (panels, blocks of 256 of k, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong col, ulong batch,
@@ -144,6 +148,7 @@ clv_gemm_pack_b(__global const float *restrict B, ulong offset, ulong row, ulong
                min((uint)NR, n - j0), k0, min(k0 + 256, k),
                packed + packed_offset + get_global_id(2) * packed_batch + (size_t)j0 * k);
 }
+#endif
 
 /* Rows [r0, r0 + MR) of the block [k0, k0 + kc), term after term; beyond the last row anything. */
 static void pack_rows(__global const float *restrict A, ulong row, ulong col, uint r0, uint m,
@@ -168,6 +173,7 @@ static void pack_rows(__global const float *restrict A, ulong row, ulong col, ui
             to[k * AS + i] = i < rows ? from[i * row + k * col] : 0.0f;
 }
 
+#if !B_LIES && !B_BLOCKS && !B_HALF
 /* All of A in that form. Launch 3-D: global (panels, blocks of kb, batch), local (1, 1, 1). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong col, ulong batch,
@@ -179,6 +185,7 @@ clv_gemm_pack_a(__global const float *restrict A, ulong offset, ulong row, ulong
               packed + get_global_id(2) * packed_batch +
                   ((size_t)panel * get_global_size(1) + block) * (AS * KC));
 }
+#endif
 
 /* Where the sums of a tile go, and what is done to them on the way. */
 typedef struct finish_t {
@@ -188,34 +195,6 @@ typedef struct finish_t {
     float alpha, beta;
     uint has_bias, act;
 } finish_t;
-
-/* Columns [c, c + lanes) of a row; zeros beyond. */
-static fvec some_columns(__global const float *from, uint lanes)
-{
-    float part[LANES];
-    if (lanes >= LANES) return lanes_load(from);
-    for (uint l = 0; l < LANES; ++l)
-        part[l] = l < lanes ? from[l] : 0.0f;
-    return lanes_load(part);
-}
-
-static void store_columns(fvec x, __global float *to, uint lanes)
-{
-    float part[LANES];
-    if (lanes >= LANES) {
-        lanes_store(x, to);
-        return;
-    }
-    lanes_store(x, part);
-    for (uint l = 0; l < lanes; ++l)
-        to[l] = part[l];
-}
-
-static fvec finish_lanes(fvec x, fvec bias, const finish_t *f)
-{
-    x = x * f->alpha + bias;
-    return f->act ? activate(x, f->act) : x;
-}
 
 /* A whole tile, all vectors of a row at once. */
 static void finish_whole(__global const float *tile, const finish_t *f)
@@ -238,17 +217,29 @@ static void finish_whole(__global const float *tile, const finish_t *f)
     }
 }
 
-static void finish_part(__global const float *tile, const finish_t *f, uint rows, uint columns)
+static void copy_columns(__global const float *from, ulong from_row, uint rows, uint columns,
+                         __global float *to, ulong to_row)
 {
     for (uint i = 0; i < rows; ++i)
-        for (uint c = 0; c < columns; c += LANES) {
-            const uint lanes = columns - c;
-            const fvec bias = f->has_bias ? some_columns(f->bias + c, lanes) : (fvec)(0.0f);
-            fvec x = finish_lanes(lanes_load(tile + i * NR + c), bias, f);
-            if (f->beta != 0.0f)
-                x = fma((fvec)(f->beta), some_columns(f->add + i * f->add_row + c, lanes), x);
-            store_columns(x, f->to + i * f->to_row + c, lanes);
-        }
+        for (uint c = 0; c < columns; ++c)
+            to[i * to_row + c] = from[i * from_row + c];
+}
+
+/* A tile, behind which there is room for another one and a row. Where C ends within it, all that is done to it
+ * happens there: code of its own for parts of vectors kept Intel's compiler busy for five seconds. */
+static void finish_tile(__global float *tile, const finish_t *f, uint rows, uint columns)
+{
+    const bool whole = rows == MR && columns == NR;
+    finish_t g = *f;
+    if (!whole) {
+        __global float *add = tile + MR * NR, *bias = add + MR * NR;
+        if (g.beta != 0.0f) copy_columns(f->add, f->add_row, rows, columns, add, NR);
+        if (g.has_bias) copy_columns(f->bias, 0, 1, columns, bias, NR);
+        g.to = tile, g.add = add, g.bias = bias;
+        g.to_row = g.add_row = NR;
+    }
+    finish_whole(tile, &g);
+    if (!whole) copy_columns(tile, NR, rows, columns, f->to, f->to_row);
 }
 
 /* One term of every sum of a tile. */
@@ -318,10 +309,10 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
 #endif
     A += a_offset + batch * a_batch, bias += bias_offset;
     C += c_offset + batch * c_batch, R += r_offset + batch * r_batch;
-    /* a tile of its own, then its rows of A, then a widened panel */
+    /* a tile of its own with room to finish it, then its rows of A, then a widened panel */
     __global float *tile =
         scratch + ((batch * get_global_size(1) + get_global_id(1)) * shares + share) * item_floats;
-    __global float *mine = tile + MR * NR;
+    __global float *mine = tile + (2 * MR + 1) * NR;
     __global float *sums = scratch + sums_offset + batch * sums_batch;
 
     for (uint block = 0; block < blocks; ++block) {
@@ -368,10 +359,7 @@ clv_gemm_rows(__global const float *restrict A, ulong a_offset, ulong a_row, ulo
                                      .bias = bias + c, .has_bias = has_bias,
                                      .add = R + r * r_row + c, .add_row = r_row,
                                      .alpha = alpha, .beta = beta, .act = act };
-                if (rows == MR && columns == NR)
-                    finish_whole(tile, &f);
-                else
-                    finish_part(tile, &f, rows, columns);
+                finish_tile(tile, &f, rows, columns);
             }
         }
     }

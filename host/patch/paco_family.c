@@ -32,7 +32,6 @@ const char *const *clv_paco_variants(const clv_device *device)
     }
 }
 
-/* AVX2, and nothing wider. */
 /* Sixteen lanes are 1.6 times as fast as eight with AVX-512. With AVX2 alone (EPYC, Zen 3) eight lanes take, of 49
  * pixels, 0.75 of the time for a shifted PSF (25.5 ms and 34.2 with PoCL, 28.8 and 38.3 with Intel's runtime), and 0.87
  * for a fixed one (22.2 and 25.6 with PoCL, 12.3 and 13.4 with Intel's). */

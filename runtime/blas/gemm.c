@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/cpu.h"
 #include "cl/common/shared.clh"
 #include "runtime/device/device.h"
 
@@ -14,10 +15,11 @@ _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                "kernels count activations as cleave/blas.h does");
 
 /* 8 x 48 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
+enum { NARROW = 1 };
 static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
       .fetch = true },
-    { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
+    [NARROW] = { CLV_GEMM_ROWS, "rows6x16", .lanes = 8, .rows = 6, .vectors = 2, .block = 384 },
     { CLV_GEMM_DIRECT, "direct8x32", .lanes = 16, .rows = 8 },
     { CLV_GEMM_DIRECT, "direct6x16", .lanes = 8, .rows = 6 },
 };
@@ -90,6 +92,12 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
     if (device->loop_limit != CLV_UNKNOWN && form.kt)
         form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
     return form;
+}
+
+clv_gemm_form clv_gemm_form_usual(const clv_device *device)
+{
+    const bool cpu = clv_device_facts(device)->device_class == CLV_CLASS_CPU;
+    return clv_gemm_form_of(device, cpu && clv_cpu_has_avx2_alone() ? NARROW : 0);
 }
 
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm)

@@ -59,6 +59,8 @@ typedef struct clv_gemm_form {
 /* Forms that make sense on the device, default first. */
 size_t clv_gemm_form_count(const clv_device *device);
 clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
+/* The one that is likely the fastest for many rows, where nothing shall be measured. */
+clv_gemm_form clv_gemm_form_usual(const clv_device *device);
 
 /* The fastest of them for products of about m rows whose results agree with the host's: measured at
  * the first use of device and class of rows, then noted in tuning.txt. `context` is the one of the

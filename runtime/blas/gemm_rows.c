@@ -88,7 +88,7 @@ static split share_work(const clv_gemm_form *f, const clv_gemm *g)
     return best;
 }
 
-/* Scratch: a tile and rows of A for every item, then packed B, then waiting sums. */
+/* Scratch: a tile, room to finish it and rows of A for every item, then packed B, then waiting sums. */
 typedef struct layout {
     split split;
     size_t item, items_floats, b_floats, b_batch, sums_batch, sums_floats;
@@ -99,7 +99,8 @@ static layout lay_out(const clv_gemm_form *f, const clv_gemm *g)
     layout l = { .split = share_work(f, g) };
     const size_t batch = CLV_MAX(g->batch, (size_t)1), pm = panels(g->m, f->rows);
     const size_t items = panels(pm, l.split.rows) * l.split.shares * batch;
-    l.item = f->rows * tile_columns(f) + (g->a_packed ? 0 : l.split.rows * panel_floats(f)) +
+    l.item = (2 * f->rows + 1) * tile_columns(f) +
+             (g->a_packed ? 0 : l.split.rows * panel_floats(f)) +
              (g->b_half || g->b_blocks || l.split.packs_b ? f->block * tile_columns(f) : 0);
     l.items_floats = items * l.item;
     l.b_batch = clv_gemm_packed_b(f, g->n, g->k);

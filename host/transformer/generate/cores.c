@@ -11,12 +11,8 @@
 
 #include <math.h>
 
-enum { KEYS = 32, ROWS_AT_ONCE = 32 };
-
-static size_t lanes_of(const clv_lm_part *p)
-{
-    return p->form.lanes;
-}
+/* TOGETHER: tokens for which weights are unpacked once. */
+enum { KEYS = 32, ROWS_AT_ONCE = 32, TOGETHER = 4 };
 
 clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
 {
@@ -26,7 +22,7 @@ clv_status clv_lm_cores_embed(clv_lm_part *p, clv_buffer *words, size_t rows)
         .size = sizeof(clv_launch),
         .source = &clv_cl_generate_cores,
         .kernel = "clv_cores_embed",
-        .defines = { { "LANES", (long)lanes_of(p) }, { "QTYPE", (long)w->type } },
+        .defines = { { "LANES", CLV_LM_LANES }, { "QTYPE", (long)w->type } },
         .global = { rows },
         .local = { 1 },
     };
@@ -49,12 +45,6 @@ static size_t item_floats(const clv_lm_part *p)
     return padded + padded / 16 + (p->int8 ? padded / 32 + padded / 2 : 0) + 64;
 }
 
-/* Tokens for which weights are unpacked once: four sums each stay in registers. */
-static size_t together(const clv_lm_part *p)
-{
-    return lanes_of(p) == CLV_LM_LANES ? 4 : 2;
-}
-
 static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
 {
     const clv_lm_linear *w = c->w;
@@ -64,9 +54,7 @@ static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
         .size = sizeof(clv_launch),
         .source = &clv_cl_generate_cores,
         .kernel = "clv_cores_product",
-        .defines = { { "LANES", (long)lanes_of(p) },
-                     { "QTYPE", (long)w->type },
-                     { "INT8", p->int8 } },
+        .defines = { { "LANES", CLV_LM_LANES }, { "QTYPE", (long)w->type }, { "INT8", p->int8 } },
         .global = { CLV_MIN(p->items, groups) },
         .local = { 1 },
     };
@@ -105,9 +93,9 @@ static clv_status make_ready(clv_lm_part *p, const clv_lm_product *c)
         .size = sizeof(clv_launch),
         .source = &clv_cl_generate_few_cores,
         .kernel = "clv_cores_ready",
-        .defines = { { "LANES", (long)lanes_of(p) },
+        .defines = { { "LANES", CLV_LM_LANES },
                      { "QTYPE", (long)w->type },
-                     { "TOKENS", (long)together(p) },
+                     { "TOKENS", TOGETHER },
                      { "INT8", p->int8 } },
         .global = { c->rows },
         .local = { 1 },
@@ -140,9 +128,9 @@ static clv_status few_rows(clv_lm_part *p, const clv_lm_product *c)
         .size = sizeof(clv_launch),
         .source = &clv_cl_generate_few_cores,
         .kernel = "clv_cores_few",
-        .defines = { { "LANES", (long)lanes_of(p) },
+        .defines = { { "LANES", CLV_LM_LANES },
                      { "QTYPE", (long)w->type },
-                     { "TOKENS", (long)together(p) },
+                     { "TOKENS", TOGETHER },
                      { "INT8", p->int8 } },
         .global = { CLV_MIN(p->items, groups) },
         .local = { 1 },
@@ -257,9 +245,8 @@ static clv_launch describe(const clv_lm_part *p, const char *kernel, size_t quer
 bool clv_lm_cores_joined(const clv_lm_part *p, const clv_lm_layer *l)
 {
     const clv_quant type = l->out.type;
-    return p->form.lanes == CLV_LM_LANES && l->qkv_count == 1 && l->paired &&
-           l->qkv[0].type == type && l->gate.type == type && l->down.type == type &&
-           !clv_device_facts(clv_queue_device(p->queue))->flags.loop_limit;
+    return l->qkv_count == 1 && l->paired && l->qkv[0].type == type && l->gate.type == type &&
+           l->down.type == type && !clv_device_facts(clv_queue_device(p->queue))->flags.loop_limit;
 }
 
 clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t index)
