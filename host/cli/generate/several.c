@@ -69,11 +69,11 @@ static clv_status print_line(const clv_written *w)
         else
             clv_text_bytes(&line, &c, 1);
     }
-    clv_text_bytes(&line, "", 0);
+    clv_text_bytes(&line, "\n", 1);
     if (line.failed) return clv_fail(CLV_E_MEMORY, "no memory for a text");
-    cli_say(stdout, "%s\n", clv_text_get(&line));
+    const bool written = fwrite(line.data, 1, line.length, stdout) == line.length;
     clv_text_clear(&line);
-    if (fflush(stdout))
+    if (!written || fflush(stdout))
         return clv_fail(CLV_E_IO, "standard output: cannot write: %s", strerror(errno));
     return CLV_OK;
 }
