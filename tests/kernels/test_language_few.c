@@ -118,11 +118,12 @@ static clv_written write_text(clv_language *l, const clv_sampling *sampling, siz
     return out;
 }
 
+static size_t hits, misses; /* of a device's guesses, all models together */
+
 /* Guesses change no token, be they taken by the highest score or drawn. */
 static void check_guesses(clv_language *l, size_t tokens)
 {
     clv_sampling sampling = CLV_SAMPLING_INIT;
-    size_t hits = 0, misses = 0;
     for (int drawn = 0; drawn < 2; ++drawn) {
         sampling.temperature = drawn ? 0.3 : 0, sampling.seed = 4;
         clv_written plain = write_text(l, &sampling, 0, tokens);
@@ -136,7 +137,6 @@ static void check_guesses(clv_language *l, size_t tokens)
         }
         clv_free(plain.tokens), clv_free(plain.text);
     }
-    if (tokens >= 40) assert_true(hits > 0 && misses > 0);
 }
 
 static void check_model(test_device *device, const char *name, clv_language_activations how)
@@ -153,11 +153,16 @@ static void check_model(test_device *device, const char *name, clv_language_acti
 static void check_device(test_device *device)
 {
     if (test_left_out(device, device->tiny, "texts of hundreds of tokens")) return;
+    hits = misses = 0;
     check_model(device, "tiny-qwen2.gguf", CLV_LANGUAGE_F32);
     if (test_left_out(device, device->slow, "other types, rounded activations")) return;
+    if (test_left_out(device, test_device_is_another_driver(device),
+                      "other types, rounded activations: another driver of this CPU has them"))
+        return;
     check_model(device, "tiny-legacy.gguf", CLV_LANGUAGE_F32);
     check_model(device, "tiny-qwen3.gguf", CLV_LANGUAGE_F32);
     check_model(device, "tiny-legacy.gguf", CLV_LANGUAGE_INT8);
+    if (!hits || !misses) fail_msg("%zu guesses were right, %zu wrong", hits, misses);
 }
 
 static void a_few_tokens_have_the_bits_of_each_alone(void **state)
