@@ -8,6 +8,7 @@ The goldens are greedy tokens and highest scores of small random models in float
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,72 @@ def check_goldens(name, cases, where):
                     what, token, scores.get(token), score))
         if not same_tokens(case, got["tokens"]):
             WRONG.append("%s: tokens %s, expected %s" % (what, got["tokens"], case["tokens"]))
+
+
+def with_keys(data, architecture, pairs):
+    """A GGUF file (version 3, alignment 32) with more pairs of key and value in front of its own."""
+    keys = b""
+    for key, value in pairs.items():
+        name = ("%s.%s" % (architecture, key)).encode()
+        keys += struct.pack("<Q", len(name)) + name
+        if isinstance(value, str):
+            keys += struct.pack("<IQ", 8, len(value)) + value.encode()
+        else:
+            keys += struct.pack("<If", 6, value) if isinstance(value, float) else struct.pack("<II", 4, value)
+    magic, version, tensors, count = struct.unpack_from("<4sIQQ", data)
+    at = 24
+    for i in range(count + tensors):
+        at = (end_of_pair if i < count else end_of_tensor)(data, at)
+    head = struct.pack("<4sIQQ", magic, version, tensors, count + len(pairs)) + keys + data[24:at]
+    return head + bytes(-len(head) % 32) + data[at + -at % 32:]
+
+
+def end_of_string(data, at):
+    return at + 8 + struct.unpack_from("<Q", data, at)[0]
+
+
+def end_of_pair(data, at):
+    at = end_of_string(data, at)
+    return end_of_value(data, at + 4, struct.unpack_from("<I", data, at)[0])
+
+
+def end_of_value(data, at, kind):
+    if kind == 8:
+        return end_of_string(data, at)
+    if kind == 9:
+        inner, count = struct.unpack_from("<IQ", data, at)
+        at += 12
+        for _ in range(count):
+            at = end_of_value(data, at, inner)
+        return at
+    return at + (1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8)[kind]
+
+
+def end_of_tensor(data, at):
+    at = end_of_string(data, at)
+    return at + 4 + 8 * struct.unpack_from("<I", data, at)[0] + 12
+
+
+def check_scaled(folder, where):
+    """Rotary positions that are stretched: linear, dynamic, YaRN, by config.json and by keys of GGUF."""
+    with open(testdata.path_of("generate/scaled.json"), encoding="utf-8") as scaled:
+        cases = json.load(scaled)
+    for i, case in enumerate(cases):
+        path, own = os.path.join(folder, "%d" % i), os.path.join(TINY, case["model"])
+        if "keys" in case:
+            with open(own, "rb") as old, open(path, "wb") as new:
+                new.write(with_keys(old.read(), "llama", case["keys"]))
+        else:
+            os.mkdir(path)
+            for name in os.listdir(own):
+                os.symlink(os.path.join(own, name), os.path.join(path, name))
+            config = os.path.join(path, "config.json")
+            with open(config, encoding="utf-8") as old:
+                settings = json.load(old)
+            os.unlink(config)
+            with open(config, "w", encoding="utf-8") as new:
+                json.dump({**settings, "rope_scaling": case["rope_scaling"]}, new)
+        check_goldens(path, [case], where)
 
 
 def check_choices():
@@ -183,6 +250,8 @@ with tempfile.TemporaryDirectory() as empty:
             check_goldens(model_name, model_cases, place)
         elif model_name in IN_SHORT:
             check_goldens(model_name, model_cases[:1], place)
+    if PLATFORM == "reference" or (PLATFORM == "pocl" and not BRIEF):
+        check_scaled(empty, place)
     kit.keep_programs(cache)
     del os.environ["CLEAVE_CACHE_DIR"]
 if PLATFORM == "pocl" and not BRIEF:

@@ -72,14 +72,19 @@ static clv_status read_factors(clv_lm_model *m)
 {
     const clv_lm_tensor *t = &m->top[CLV_LM_FACTORS];
     if (!t->name) return CLV_OK;
-    m->factors = clv_alloc(t->columns, sizeof *m->factors);
-    if (!m->factors) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
-    CLV_TRY(clv_lm_read_vector(m, t, m->factors));
-    for (size_t i = 0; i < t->columns; ++i)
-        if (!(m->factors[i] > 0) || isinf(m->factors[i]))
-            return clv_fail(CLV_E_FORMAT, "%s: %s[%zu] is %g, expected above 0", m->path, t->name,
-                            i, (double)m->factors[i]);
-    return CLV_OK;
+    const bool scaled = m->factors != NULL; /* both count */
+    if (!scaled) m->factors = clv_alloc(t->columns, sizeof *m->factors);
+    float *values = clv_alloc(t->columns, sizeof *values);
+    clv_status status = m->factors && values ? clv_lm_read_vector(m, t, values)
+                                             : clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
+    for (size_t i = 0; i < t->columns && !status; ++i)
+        if (values[i] > 0 && !isinf(values[i]))
+            m->factors[i] = (scaled ? m->factors[i] : 1) * (double)values[i];
+        else
+            status = clv_fail(CLV_E_FORMAT, "%s: %s[%zu] is %g, expected above 0", m->path, t->name,
+                              i, (double)values[i]);
+    clv_free(values);
+    return status;
 }
 
 /* Tensors of each type: the type of most bytes first. */

@@ -28,6 +28,7 @@ typedef struct clv_lm_config {
     float eps;
     double base;     /* of rotary positions */
     double stretch;  /* positions are divided by it; 1: not */
+    double swell;    /* what is turned is multiplied by it; 1: not */
     bool neighbours; /* pairs of rotary positions are (2t, 2t + 1) */
     bool head_norm;  /* queries and keys are normalised head by head */
     bool tied;       /* scores by the word table */
@@ -78,7 +79,7 @@ typedef struct clv_lm_model {
     size_t shard_count;
     clv_lm_tensor top[CLV_LM_MODEL_ROLES];
     clv_lm_tensor (*layers)[CLV_LM_ROLES]; /* from CLV_LM_MODEL_ROLES on */
-    float *factors; /* [turned / 2]: divisors of the frequencies; NULL: none */
+    double *factors; /* [turned / 2]: divisors of the frequencies; NULL: none */
     clv_tokenizer *tokenizer;
     int32_t ends[CLV_LM_ENDS_MOST]; /* tokens that end a text */
     size_t end_count;
@@ -99,6 +100,33 @@ clv_status clv_lm_read(const clv_lm_model *model, const clv_lm_tensor *tensor, s
 /* A vector as floats. */
 clv_status clv_lm_read_vector(const clv_lm_model *model, const clv_lm_tensor *tensor, float *out);
 size_t clv_lm_row_bytes(const clv_lm_tensor *tensor);
+
+/* ---- rotary positions ----------------------------------------------------------------------------- */
+
+/* Radians that pair t (below turned / 2) turns by from one position to the next. */
+double clv_lm_speed(const clv_lm_model *model, size_t t);
+
+/* Llama 3.1 and later: frequencies with waves longer than original / low positions are divided by `factor`,
+ * those with waves shorter than original / high are not, and the rest lies between. */
+typedef struct clv_lm_llama3 {
+    double factor, low, high, original;
+} clv_lm_llama3;
+/* YaRN (arXiv 2309.00071): frequencies that turn at least `fast` times within `original` positions are left,
+ * those that turn at most `slow` times are divided by `factor`, and the rest lies between. `whole`: the pairs
+ * where that begins and ends are rounded outwards. `swell` multiplies what is turned; 0: by the paper,
+ * 0.1 ln(factor) + 1. */
+typedef struct clv_lm_yarn {
+    double factor, original, fast, slow, swell;
+    bool whole;
+} clv_lm_yarn;
+/* Set the model's factors; CLV_E_FORMAT (numbers that make no sense; `path` and `where` are named),
+ * CLV_E_MEMORY. Call them once sizes and base are known. */
+clv_status clv_lm_scale_llama3(clv_lm_model *model, const char *path, const char *where,
+                               const clv_lm_llama3 *by);
+clv_status clv_lm_scale_yarn(clv_lm_model *model, const char *path, const char *where,
+                             const clv_lm_yarn *by);
+/* 0.1 scale ln(factor) + 1, by which YaRN multiplies queries and keys. */
+double clv_lm_yarn_swell(double factor, double scale);
 
 /* ---- for model.c --------------------------------------------------------------------------------- */
 

@@ -68,53 +68,75 @@ static clv_status take_kind(const reader *r, clv_lm_config *c)
     return CLV_OK;
 }
 
-/* Frequencies of Llama 3.1 and later: long waves are stretched, short ones are not, the rest is between. */
 static clv_status take_llama3(const reader *r, const clv_json *s)
 {
-    clv_lm_model *m = r->m;
-    const clv_lm_config *c = &m->config;
-    double factor, low, high, original;
-    CLV_TRY(take_number(r, s, "factor", 0, &factor));
-    CLV_TRY(take_number(r, s, "low_freq_factor", 0, &low));
-    CLV_TRY(take_number(r, s, "high_freq_factor", 0, &high));
-    CLV_TRY(take_number(r, s, "original_max_position_embeddings", 0, &original));
-    if (!(factor >= 1 && low > 0 && high > low && original >= 1))
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: rope_scaling has the factors %g, %g, %g and %g positions; expected at "
-                        "least 1, above 0, above that, and at least 1",
-                        r->path, factor, low, high, original);
-    m->factors = clv_alloc(c->turned / 2, sizeof *m->factors);
-    if (!m->factors) return clv_fail(CLV_E_MEMORY, "%s: no memory", r->path);
-    for (size_t t = 0; t < c->turned / 2; ++t) {
-        const double wave =
-            2 * 3.14159265358979323846 * pow(c->base, 2.0 * (double)t / (double)c->turned);
-        const double smooth = (original / wave - low) / (high - low);
-        m->factors[t] = (float)(wave < original / high  ? 1
-                                : wave > original / low ? factor
-                                                        : 1 / ((1 - smooth) / factor + smooth));
-    }
+    clv_lm_llama3 by;
+    CLV_TRY(take_number(r, s, "factor", 0, &by.factor));
+    CLV_TRY(take_number(r, s, "low_freq_factor", 0, &by.low));
+    CLV_TRY(take_number(r, s, "high_freq_factor", 0, &by.high));
+    CLV_TRY(take_number(r, s, "original_max_position_embeddings", 0, &by.original));
+    return clv_lm_scale_llama3(r->m, r->path, "rope_scaling", &by);
+}
+
+/* As transformers does it, with what it takes for what is not there. */
+static clv_status take_yarn(const reader *r, const clv_json *s)
+{
+    const double context = (double)r->m->config.context;
+    clv_lm_yarn y = { .whole = clv_json_bool(clv_json_get(s, "truncate"), true) };
+    double scale = 0, scale_all = 0;
+    CLV_TRY(take_number(r, s, "original_max_position_embeddings", context, &y.original));
+    CLV_TRY(take_number(r, s, "factor", CLV_MAX(context / y.original, 1e-30), &y.factor));
+    CLV_TRY(take_number(r, s, "beta_fast", 32, &y.fast));
+    CLV_TRY(take_number(r, s, "beta_slow", 1, &y.slow));
+    if (!clv_folder_absent(clv_json_get(s, "mscale")))
+        CLV_TRY(take_number(r, s, "mscale", 0, &scale));
+    if (!clv_folder_absent(clv_json_get(s, "mscale_all_dim")))
+        CLV_TRY(take_number(r, s, "mscale_all_dim", 0, &scale_all));
+    if (!clv_folder_absent(clv_json_get(s, "attention_factor")))
+        CLV_TRY(take_number(r, s, "attention_factor", 0, &y.swell));
+    else if (scale != 0 && scale_all != 0)
+        y.swell = clv_lm_yarn_swell(y.factor, scale) / clv_lm_yarn_swell(y.factor, scale_all);
+    return clv_lm_scale_yarn(r->m, r->path, "rope_scaling", &y);
+}
+
+/* Frequencies change with the length of the text, but not below the positions that the model was made for. */
+static clv_status take_dynamic(const reader *r, const clv_json *s, clv_lm_config *c)
+{
+    double original;
+    CLV_TRY(take_number(r, s, "original_max_position_embeddings", (double)c->context, &original));
+    if (original >= 1 && original < (double)c->context) c->context = (size_t)original;
     return CLV_OK;
 }
 
 static clv_status take_scaling(const reader *r, clv_lm_config *c)
 {
     const clv_json *s = clv_json_get(r->config, "rope_scaling");
-    c->stretch = 1;
+    double part;
+    CLV_TRY(take_number(r, r->config, "partial_rotary_factor", 1, &part));
     if (clv_folder_absent(s)) s = clv_json_get(r->config, "rope_parameters");
+    if (!clv_folder_absent(s)) CLV_TRY(take_number(r, s, "partial_rotary_factor", part, &part));
+    if (part != 1)
+        return clv_fail(CLV_E_UNSUPPORTED, "%s: partial_rotary_factor is %g, not supported; 1 is",
+                        r->path, part);
     if (clv_folder_absent(s)) return CLV_OK;
     CLV_TRY(take_number(r, s, "rope_theta", c->base, &c->base));
+    CLV_TRY(clv_lm_check_config(r->path, c));
     const char *old = clv_json_string(clv_json_get(s, "type"), "default");
     const char *kind = clv_json_string(clv_json_get(s, "rope_type"), old);
     const bool plain = strcmp(kind, "default") == 0;
     if (plain && !clv_folder_absent(clv_json_get(s, "factor")))
         return clv_fail(CLV_E_FORMAT,
-                        "%s: rope_scaling has a factor but no rope_type, expected linear or llama3",
+                        "%s: rope_scaling has a factor but no rope_type, expected linear, dynamic, "
+                        "yarn or llama3",
                         r->path);
     if (plain) return CLV_OK;
     if (strcmp(kind, "linear") == 0) return take_number(r, s, "factor", 0, &c->stretch);
     if (strcmp(kind, "llama3") == 0) return take_llama3(r, s);
+    if (strcmp(kind, "yarn") == 0) return take_yarn(r, s);
+    if (strcmp(kind, "dynamic") == 0) return take_dynamic(r, s, c);
     return clv_fail(CLV_E_UNSUPPORTED,
-                    "%s: rope_scaling is \"%.40s\", not supported; default, linear and llama3 are",
+                    "%s: rope_scaling is \"%.40s\", not supported; default, linear, dynamic, yarn "
+                    "and llama3 are",
                     r->path, kind);
 }
 
@@ -147,7 +169,7 @@ static clv_status take_config(const reader *r)
     c->turned = c->head;
     c->head_norm = strcmp(c->architecture, "qwen3") == 0;
     c->tied = clv_json_bool(clv_json_get(r->config, "tie_word_embeddings"), false);
-    c->stretch = 1;
+    c->stretch = c->swell = 1;
     CLV_TRY(clv_lm_check_config(r->path, c));
     if (c->layers > CLV_LM_LAYERS_MOST)
         return clv_fail(CLV_E_FORMAT, "%s: num_hidden_layers is %zu, expected 1 to %d", r->path,

@@ -93,17 +93,49 @@ static clv_status take_architecture(reader *r)
                     r->path, (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
+/* The keys that llama.cpp reads. */
+static clv_status take_yarn(const reader *r, double factor)
+{
+    clv_lm_yarn y = { .factor = factor, .whole = true };
+    double multiplier, swell, extent;
+    size_t original;
+    CLV_TRY(take_size(r, "rope.scaling.original_context_length", CLV_LM_MOST, r->m->config.context,
+                      &original));
+    CLV_TRY(take_number(r, "rope.scaling.yarn_beta_fast", 32, &y.fast));
+    CLV_TRY(take_number(r, "rope.scaling.yarn_beta_slow", 1, &y.slow));
+    CLV_TRY(take_number(r, "rope.scaling.attn_factor", 1, &swell));
+    CLV_TRY(take_number(r, "rope.scaling.yarn_ext_factor", 1, &extent));
+    CLV_TRY(take_number(r, "rope.scaling.yarn_log_multiplier", 1e-30, &multiplier));
+    if (extent != 1)
+        return clv_fail(CLV_E_UNSUPPORTED,
+                        "%s: %s.rope.scaling.yarn_ext_factor is %g, not supported; 1 is", r->path,
+                        r->architecture, extent);
+    y.original = (double)original;
+    y.swell = swell * clv_lm_yarn_swell(factor, 1) / clv_lm_yarn_swell(factor, multiplier);
+    return clv_lm_scale_yarn(r->m, r->path, "rope.scaling", &y);
+}
+
+/* A factor without a type is linear; files of 2023 have it in another key. */
 static clv_status take_scaling(const reader *r, clv_lm_config *c)
 {
     char full[96];
     clv_gguf_value v;
-    c->stretch = 1;
-    if (!look_up(r, "rope.scaling.type", full, &v) || text_is(&v, "none")) return CLV_OK;
-    if (text_is(&v, "linear")) return take_number(r, "rope.scaling.factor", 0, &c->stretch);
-    if (v.type != CLV_GGUF_STRING)
+    double factor;
+    const bool typed = look_up(r, "rope.scaling.type", full, &v);
+    if (typed && v.type != CLV_GGUF_STRING)
         return clv_fail(CLV_E_FORMAT, "%s: %s is no text", r->path, full);
-    return clv_fail(CLV_E_UNSUPPORTED, "%s: %s is \"%.*s\", not supported; none and linear are",
-                    r->path, full, (int)CLV_MIN(v.length, (size_t)40), v.text);
+    if (typed && text_is(&v, "none")) return CLV_OK;
+    CLV_TRY(take_number(r, "rope.scale_linear", 1, &factor));
+    CLV_TRY(take_number(r, "rope.scaling.factor", factor > 0 ? factor : 1, &factor));
+    if (factor == 0) factor = 1; /* "not set" */
+    if (!typed || text_is(&v, "linear")) {
+        c->stretch = factor;
+        return CLV_OK;
+    }
+    if (text_is(&v, "yarn")) return take_yarn(r, factor);
+    return clv_fail(CLV_E_UNSUPPORTED,
+                    "%s: %s is \"%.*s\", not supported; none, linear and yarn are", r->path, full,
+                    (int)CLV_MIN(v.length, (size_t)40), v.text);
 }
 
 /* What would be computed otherwise than the model wants it. */
@@ -158,7 +190,7 @@ static clv_status take_config(reader *r)
     CLV_TRY(take_heads(r, c));
     CLV_TRY(take_number(r, "attention.layer_norm_rms_epsilon", 0, &eps));
     CLV_TRY(take_number(r, "rope.freq_base", 1e4, &c->base));
-    CLV_TRY(take_scaling(r, c));
+    c->stretch = c->swell = 1;
     c->eps = (float)eps;
     if (look_up(r, "attention.sliding_window", full, &v) && v.whole != 0)
         CLV_TRY(take_size(r, "attention.sliding_window", CLV_LM_MOST, 0, &c->window));
@@ -176,6 +208,8 @@ static clv_status take_config(reader *r)
     if (clv_gguf_get(r->file, "general.name", &v) && v.type == CLV_GGUF_STRING)
         snprintf(c->name, sizeof c->name, "%.*s", (int)CLV_MIN(v.length, sizeof c->name - 1),
                  v.text);
+    CLV_TRY(clv_lm_check_config(r->path, c));
+    CLV_TRY(take_scaling(r, c));
     return clv_lm_check_config(r->path, c);
 }
 

@@ -33,12 +33,11 @@ static clv_status make_angles(clv_lm_part *p, size_t positions)
     float *angles = clv_alloc(floats, sizeof *angles);
     if (!angles) return clv_fail(CLV_E_MEMORY, "no memory for %zu positions", positions);
     for (size_t t = 0; t < half; ++t) {
-        const double factor = p->model->factors ? (double)p->model->factors[t] : 1;
-        const double speed = pow(c->base, -2.0 * (double)t / (double)c->turned) / factor;
+        const double speed = clv_lm_speed(p->model, t);
         for (size_t i = 0; i < positions; ++i) {
-            const double angle = (double)i / c->stretch * speed;
-            angles[i * c->turned + 2 * t] = (float)cos(angle);
-            angles[i * c->turned + 2 * t + 1] = (float)sin(angle);
+            const double angle = (double)i * speed;
+            angles[i * c->turned + 2 * t] = (float)(c->swell * cos(angle));
+            angles[i * c->turned + 2 * t + 1] = (float)(c->swell * sin(angle));
         }
     }
     clv_status status = take_floats(p, floats, &p->angles);

@@ -171,14 +171,13 @@ static void turn(const token *k, double *x, size_t heads, const float *weight)
     for (size_t h = 0; h < heads; ++h, x += c->head) {
         if (weight) norm(x, weight, c->head, (double)c->eps, x);
         for (size_t t = 0; t < half; ++t) {
-            const double factor = k->l->model->factors ? (double)k->l->model->factors[t] : 1;
-            const double speed = pow(c->base, -2.0 * (double)t / (double)c->turned) / factor;
-            const double angle = (double)k->position / c->stretch * speed;
+            const double angle = (double)k->position * clv_lm_speed(k->l->model, t);
+            const double along = c->swell * cos(angle), across = c->swell * sin(angle);
             double *a = x + (c->neighbours ? 2 * t : t);
             double *b = x + (c->neighbours ? 2 * t + 1 : t + half);
             const double was = *a;
-            *a = was * cos(angle) - *b * sin(angle);
-            *b = was * sin(angle) + *b * cos(angle);
+            *a = was * along - *b * across;
+            *b = was * across + *b * along;
         }
     }
 }
