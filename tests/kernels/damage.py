@@ -20,7 +20,7 @@ import time
 TEST = "{build}/bin/test_paco_{name}"
 # test_NAME, not test_paco_NAME
 OTHERS = ("blob", "array", "gemm", "transformer", "encoder", "spectra", "training", "attention_back",
-          "trainer", "generate", "few", "volume", "templates")
+          "trainer", "generate", "few", "language_few", "volume", "templates")
 OCLGRIND = "{sources}/tests/kernels/under_oclgrind.sh"
 
 # file below cl/, line as it is, damaged line, test
@@ -212,6 +212,9 @@ KERNELS = [
     ("blas/gemm_few.cl", "        barrier(CLK_LOCAL_MEM_FENCE);\n        for (uint e = id; e < m",
      "        for (uint e = id; e < m", "oclgrind few"),
     ("blas/gemm_rows.cl", "pack_panel(B + k0 * b_row", "pack_panel(B", "gemm"),
+    ("blas/gemm_rows.cl", "if (g.has_bias) copy_columns(f->bias, 0, 1, columns, bias, NR);", ";", "gemm"),
+    ("generate/few_cores.cl", "acc[t_] = fma(value_, (qf)(part[t_][k]), acc[t_])", "acc[t_] += value_", "language_few"),
+    ("generate/few_cores.cl", "v[t] = pass ? activate", "v[t] = pass && t ? activate", "language_few"),
     ("blas/gemm_rows.cl", "n - j * NR), 0, kc, b)", "n - j * NR), 0, kc - 1, b)", "gemm"),
     ("blas/gemm_items.cl", "if (k0) {", "if (!k0) {", "gemm"),
     ("blas/gemm_items.cl", "for (uint c = n0; c < min(n0 + TX * RN", "for (uint c = n0; c < min(n0 + TX", "gemm"),
