@@ -7,9 +7,12 @@
 import csv
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -224,6 +227,60 @@ def separators(command, work):
         say(done.returncode == 2 and name in done.stderr, f"damaged: {done.stderr.strip()}")
 
 
+def units(command, work):
+    source = os.path.join(work, "movie.npy")
+    scaled = ("--pixel-size", "0.25um", "--interval", "0.5", "-q")
+    for name in ("u.csv", "u.json", "u.npy"):
+        path = os.path.join(work, name)
+        done = run(command, "blobs", source, "-o", path, "--link", "4", *scaled)
+        rows = read(path) if done.returncode == 0 else [{}]
+        say(list(rows[0])[-4:] == ["y_um", "x_um", "t_s", "particle"] and
+            all(abs(float(r[a + "_um"]) - 0.25 * float(r[a])) < 1e-5 for r in rows for a in "yx") and
+            all(float(r["t_s"]) == 0.5 * int(r["frame"]) for r in rows), f"{name}: columns in um and s {done.stderr}")
+    done = run(command, "blobs", source, "-o", "-", "--interval", "2", "-q")
+    say(done.stdout.splitlines()[0].endswith(",flags,t_s"), "the interval alone")
+    done = run(command, "blobs", source, "-o", "-", "-q")
+    say(done.stdout.splitlines()[0].endswith(",flags"), "neither: pixels and frames alone")
+    for options, says in ((("--pixel-size", "0.25"), "has no unit"), (("--pixel-size", "um"), "expected a size"),
+                          (("--pixel-size", "1um", "--format", "xy"), "in pixels and frames")):
+        done = run(command, "blobs", source, "-o", "-", *options)
+        say(done.returncode == 2 and says in done.stderr, f"{options}: {done.stderr.strip()}")
+
+
+def interrupted(command, work):
+    """Ctrl-C with --partial: the frames that are done are written, and are the same as without."""
+    source, whole, part = (os.path.join(work, name) for name in ("long.npy", "whole.csv", "part.csv"))
+    frames = np.load(os.path.join(work, "movie.npy"))
+    np.save(source, np.concatenate([frames] * 400))
+    line = [command, "blobs", source, "--mode", "reference", "-o"]
+    began = time.time()
+    done = run(*line, whole, "-q")
+    took = time.time() - began
+    say(done.returncode == 0, f"without: {took:.1f} s")
+    said = ""
+    for share in (0.5, 0.35, 0.65, 0.2, 0.8):
+        with subprocess.Popen([*line, part, "--partial"], stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(share * took)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate()[1]
+        if process.returncode == 130 and os.path.exists(part):
+            break
+        if os.path.exists(part):
+            os.remove(part)
+    told = re.search(r"stopped after (\d+) of 2000 frames", said)
+    say(process.returncode == 130 and told, f"with: exit code {process.returncode}, {said.strip()[-300:]}")
+    with open(whole, encoding="ascii") as a, open(part, encoding="ascii") as b:
+        rows, kept = a.read().splitlines(), b.read().splitlines()
+    want = [r for r in rows[1:] if int(r.split(",")[0]) < int(told[1])]
+    say(kept == rows[:1] + want and 0 < len(want) < len(rows) - 1, f"{len(want)} of {len(rows) - 1} rows are kept")
+    with subprocess.Popen([*line, part], stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(share * took)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+    say(process.returncode in (0, 130) and (process.returncode == 0 or "of 2000 frames" in said),
+        f"without --partial: exit code {process.returncode}, {said.strip()[-120:]}")
+
+
 def endings(command, work):
     source = os.path.join(work, "movie.npy")
     for name in ("s.parquet", "s.xlsx", "s.h5"):
@@ -240,6 +297,8 @@ def main():
         trackmate(command, work)
         separators(command, work)
         endings(command, work)
+        units(command, work)
+        interrupted(command, work)
     return 1 if WRONG else 0
 
 

@@ -81,6 +81,14 @@ def write_tiff(path, planes, description, resolution=None):
         file.write(b"II*\0" + struct.pack("<I", offsets[0]) + b"".join(body))
 
 
+def table(path):
+    """The rows, and what they have beside pixels: positions in physical units."""
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    scaled = [{k: row.pop(k) for k in list(row) if k.endswith("_um")} for row in rows]
+    return rows, scaled
+
+
 def blobs(command, work, *options):
     out = os.path.join(work, "out.csv")
     if os.path.exists(out):
@@ -90,8 +98,7 @@ def blobs(command, work, *options):
                           cwd=work)
     if not os.path.exists(out):
         return done, []
-    with open(out, newline="", encoding="utf-8") as file:
-        return done, list(csv.DictReader(file))
+    return done, table(out)[0]
 
 
 def forms(command, work, planes, truth):
@@ -172,8 +179,8 @@ def tables(command, work):
     wide, high = struct.unpack(">II", start[16:24])
     # 56 columns, a gap of 4, and 14 planes that are 4 pixels apart; times a whole number
     say(start[:4] == b"\x89PNG" and wide == high and wide % (56 + 4 + 56) == 0, f"the overlay has {wide}x{high} pixels")
-    with open(tracks, newline="", encoding="utf-8") as file:
-        say(list(csv.DictReader(file)) == rows, "-T writes the same rows")
+    again, scaled = table(tracks)
+    say(again == rows, "-T writes the same rows")
     done = subprocess.run([command, "link", tracks, "-o", "-", "--search", "2", "--replace"], capture_output=True,
                           text=True, check=False)
     say(done.returncode == 0 and len({row["particle"] for row in csv.DictReader(done.stdout.splitlines())}) == 4,
@@ -192,8 +199,12 @@ def tables(command, work):
         data = file.read()
     length = struct.unpack("<H", data[8:10])[0]
     header = data[10:10 + length].decode()
-    say(done.returncode == 0 and "'shape': (12,)" in header and len(data) == 10 + length + 12 * 56 and
-        (10 + length) % 64 == 0, "12 records in the NPY file")
+    say(done.returncode == 0 and "'shape': (12,)" in header and len(data) == 10 + length + 12 * (56 + 3 * 8) and
+        (10 + length) % 64 == 0 and "('z_um', '<f8'), ('y_um', '<f8'), ('x_um', '<f8')" in header,
+        "12 records in the NPY file, with positions in um")
+    say(all(abs(float(u["z_um"]) - 0.4 * float(r["z"])) < 1e-5 and
+            abs(float(u[a + "_um"]) - 0.1 * float(r[a])) < 1e-5 for u, r in zip(scaled, again) for a in "yx"),
+        f"positions in um, as the file tells: {scaled[0]}")
     done, _ = blobs(command, work, "ij.tif", "--format", "trackmate")
     with open(os.path.join(work, "out.csv"), encoding="utf-8") as file:
         lines = file.read().splitlines()

@@ -56,7 +56,8 @@ static void make_table(blobs_args *a, cli_option *table)
           "sides of a voxel of a stack [from the file, or cubes]" },
         { "raw", CLI_TEXT, &a->raw, "T,H,W,TYPE[,OFFSET]",
           "MOVIE has no header: frames of u8, u16, i16, f32 ..." },
-        { "partial", CLI_FLAG, &a->partial, NULL, "take what can be read of a damaged file" },
+        { "partial", CLI_FLAG, &a->partial, NULL,
+          "keep the frames before a damage of the file, or before Ctrl-C" },
         { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
           &a->link_given },
         { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
@@ -67,9 +68,9 @@ static void make_table(blobs_args *a, cli_option *table)
           "picture: brightest values, circles, tracks" },
         { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
         { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
-          "of a pixel, for TrackMate [from the file]" },
-        { "interval", CLI_DOUBLE, &a->interval, "SEC", "between frames, for TrackMate",
-          &a->interval_given },
+          "of a pixel: columns in that unit, such as 0.1um [from the file]" },
+        { "interval", CLI_DOUBLE, &a->interval, "SEC",
+          "between frames: a column t_s [from the file]", &a->interval_given },
         { "preview", CLI_UINT, &a->preview, "N", "frame N only: how many spots at which threshold",
           &a->preview_given },
         { NULL },
@@ -135,13 +136,9 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE,
                          "--z takes one plane of each stack, --axes %s all of them",
                          a->axes == CLV_MOVIE_ZYX ? "ZYX" : "TZYX");
-    const bool xml = (a->output && cli_formats_of(a->output) == CLI_XML) ||
-                     (a->tracks && cli_formats_of(a->tracks) == CLI_XML);
-    if ((a->pixel_size || a->interval_given) && a->format != BLOBS_TRACKMATE && !xml)
+    if ((a->pixel_size || a->interval_given) && a->format == BLOBS_XY)
         return cli_error(&cli_blobs, CLI_USAGE,
-                         "%s scales what --format trackmate and .xml files hold; other formats are "
-                         "in pixels and "
-                         "frames",
+                         "%s has no place in --format xy, which is in pixels and frames",
                          a->pixel_size ? "--pixel-size" : "--interval");
     if (a->preview_given && !a->common.quiet && (a->output || a->tracks || a->overlay))
         cli_warn(&cli_blobs, "--preview only prints: %s is not written",
@@ -198,6 +195,7 @@ typedef struct task {
     size_t first, last, done;
     blobs_writer writer;
     bool writing, cannot_write;
+    bool stopped; /* by the user, who keeps what is done (--partial) */
     blobs_units units;
     clv_spot *spots; /* all, where they are linked or drawn */
     size_t count, room;
@@ -274,8 +272,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
         }
         if (status || !count) break;
         if (cli_interrupted()) { /* the jobs of small blocks end before they ask */
-            status = clv_fail(CLV_E_CANCELLED, "cancelled after %zu of %zu frames", t->done,
-                              t->last - t->first);
+            status = CLV_E_CANCELLED;
             break;
         }
         status = clv_blobs_push(stream, pixels, count, t->report);
@@ -285,6 +282,9 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
         if (!status && !quiet_pass) status = take_spots(t, stream);
         t->done += count;
     }
+    if (status == CLV_E_CANCELLED)
+        status =
+            blobs_stop(t->a, quiet_pass ? 0 : t->done, t->last - t->first, "frames", &t->stopped);
     t->summary = clv_blobs_summary(stream);
     if (reader) t->read_s += blobs_reader_seconds(reader);
     blobs_reader_stop(reader);
@@ -402,11 +402,14 @@ static int work(task *t)
         t->writing = true;
     }
     cli_bar_start(&t->bar, &a->common, "frames");
+    cli_saving(
+        a->partial); /* one interrupt ends the movie, however long the rest takes; a second one all */
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
     end_frame(&t->watch);
     if (status && !t->cannot_write) return cli_input_status(&cli_blobs, status);
     if (!status) status = finish(t);
+    cli_saving(false);
     if (status) return cli_status(&cli_blobs, status);
     clv_report_note(t->report, "frames", (double)t->summary.frames);
     clv_report_note(t->report, "spots", (double)t->summary.spots);
@@ -418,7 +421,7 @@ static int work(task *t)
     clv_report_note(t->report, "measure_s", t->summary.finish_s);
     code = cli_write_report(&cli_blobs, &a->common, t->context, t->report);
     if (!code) summarize(t, clv_now() - started);
-    return code;
+    return code ? code : t->stopped ? CLI_INTERRUPTED : 0;
 }
 
 static int run(int argc, char **argv)

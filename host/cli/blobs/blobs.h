@@ -41,6 +41,10 @@ clv_status blobs_reader_next(blobs_reader *reader, const void **pixels, size_t *
 double blobs_reader_seconds(blobs_reader *reader); /* spent reading so far */
 void blobs_reader_stop(blobs_reader *reader);      /* accepts NULL */
 size_t blobs_block(const clv_movie_facts *facts);  /* frames of a block: bounded memory */
+/* The user stopped after `done` of `total` frames or stacks: CLV_OK and *stopped where these are kept (--partial),
+ * else CLV_E_CANCELLED. */
+clv_status blobs_stop(const blobs_args *args, size_t done, size_t total, const char *what,
+                      bool *stopped);
 
 /* ---- blobs/write.c --------------------------------------------------------------------------- */
 
@@ -58,6 +62,26 @@ typedef struct blobs_units {
     double row, plane; /* distances of rows and planes, in `space`; 0: not known */
 } blobs_units;
 
+/* ---- blobs/units.c --------------------------------------------------------------------------- */
+
+/* Columns in physical units: z (of stacks), y and x such as "y_um" where the size of a pixel and its unit are known,
+ * and the time such as "t_s" where the interval is. */
+typedef struct blobs_extra {
+    char name[4][24];
+    double scale[4];
+    size_t count, places; /* all; those of positions, which come first */
+} blobs_extra;
+
+void blobs_find_extra(const blobs_units *units, bool volume, blobs_extra *extra);
+/* `place`: in pixels, as many as there are places, in their order. `values` has extra->count. */
+void blobs_extra_values(const blobs_extra *extra, uint32_t frame, const double *place,
+                        double *values);
+bool blobs_has_unit(const blobs_units *units); /* of lengths */
+/* Scale for tables: options, else the file's. -1 to go on. */
+int blobs_units_of(const blobs_args *args, const clv_movie_facts *facts, blobs_units *units);
+
+/* ---- blobs/write.c, trackmate_xml.c ------------------------------------------------------------ */
+
 struct blobs_trackmate_row;
 
 /* A file of spots that grows: complete or absent, a bounded part in memory (all of it for TrackMate's XML). */
@@ -69,6 +93,8 @@ typedef struct blobs_writer {
     int format;
     blobs_units units;
     bool tracks, npy; /* npy: records in place of lines */
+    blobs_extra extra;
+    const char *names[16]; /* of all columns */
     size_t row;
     bool xml; /* the spots are kept until the end: */
     struct blobs_trackmate_row *rows;
@@ -86,10 +112,14 @@ typedef struct blobs_trackmate_row {
 void blobs_trackmate_begin(clv_csv *csv, clv_csv_kind kind, const blobs_units *units);
 void blobs_trackmate_add(clv_csv *csv, const blobs_units *units, const blobs_trackmate_row *row);
 
-/* The header of NumPy records: `whole` fields of uint32, then float32; int64 "particle" behind them. Its length
- * does not depend on `rows`. */
+/* The header of NumPy records: `whole` fields of uint32, then float32; float64 of `extra` and int64 "particle" behind
+ * them. Its length does not depend on `rows`. */
 void blobs_npy_begin(clv_text *text, const char *const *fields, size_t count, size_t whole,
-                     bool particle, size_t rows);
+                     const blobs_extra *extra, bool particle, size_t rows);
+
+/* Names of all columns to `names`: of `own`, of `extra`, "particle" if there are tracks. How many. */
+size_t blobs_join_names(const char **names, const char *const *own, size_t count,
+                        const blobs_extra *extra, bool particle);
 
 /* blobs/trackmate_xml.c: rows by frame, their numbers 0, 1, 2 ... */
 clv_status blobs_xml_write(const char *path, const blobs_units *units,
@@ -119,8 +149,6 @@ clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *args, i
 /* Writes --tracks. */
 clv_status blobs_write_tracks(const blobs_args *args, const blobs_units *units,
                               const clv_spot *spots, const int64_t *particle, size_t count);
-/* Scale for TrackMate: options, else the file's. -1 to go on. */
-int blobs_units_of(const blobs_args *args, const clv_movie_facts *facts, blobs_units *units);
 
 /* ---- blobs/overlay.c ------------------------------------------------------------------------- */
 

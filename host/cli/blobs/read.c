@@ -144,3 +144,15 @@ void blobs_reader_stop(blobs_reader *r)
     clv_error_clear(&r->error);
     clv_free(r);
 }
+
+clv_status blobs_stop(const blobs_args *a, size_t done, size_t total, const char *what,
+                      bool *stopped)
+{
+    if (!a->partial || !done)
+        return clv_fail(CLV_E_CANCELLED, "cancelled after %zu of %zu %s%s", done, total, what,
+                        a->partial ? "" : " (--partial keeps what is done)");
+    cli_warn(cli_running(), "stopped after %zu of %zu %s: these are kept (--partial)", done, total,
+             what);
+    *stopped = true;
+    return CLV_OK;
+}

@@ -31,11 +31,13 @@ typedef struct task {
     size_t first, last, done; /* stacks */
     double voxel[3];          /* z, y, x; of x alone where the unit is not known */
     blobs_units units;
+    blobs_extra extra;
     member *members;
     size_t count, room, tracks;
     blobs_volume_views views;
     clv_blob_summary summary;
     double read_s;
+    bool stopped; /* by the user, who keeps what is done (--partial) */
 } task;
 
 /* ---- options ---------------------------------------------------------------------------------------- */
@@ -164,9 +166,7 @@ static clv_status detect(task *t)
             status = CLV_OK;
             break;
         }
-        if (!status && cli_interrupted())
-            status = clv_fail(CLV_E_CANCELLED, "cancelled after %zu of %zu stacks", t->done,
-                              t->last - t->first);
+        if (!status && cli_interrupted()) status = CLV_E_CANCELLED;
         if (!status)
             status = clv_volumes(t->context, &shape, voxels, &options, &spots, &count, &summary,
                                  t->report);
@@ -179,6 +179,8 @@ static clv_status detect(task *t)
         ++t->done;
     }
     clv_free(voxels);
+    if (status == CLV_E_CANCELLED)
+        status = blobs_stop(t->a, t->done, t->last - t->first, "stacks", &t->stopped);
     return status;
 }
 
@@ -275,12 +277,22 @@ static clv_status link_spots(task *t)
 
 static const char *const columns[] = { "frame",   "z",        "y",       "x",          "sigma",
                                        "sigma_z", "response", "mass",    "background", "snr",
-                                       "z_error", "y_error",  "x_error", "flags",      "particle" };
+                                       "z_error", "y_error",  "x_error", "flags" };
+
+/* Positions and time of a spot in physical units. */
+static void find_values(const task *t, const clv_volume_spot *s, double values[4])
+{
+    const double place[] = { (double)s->z, (double)s->y, (double)s->x };
+    blobs_extra_values(&t->extra, s->frame, place, values);
+}
 
 static clv_status write_csv(const task *t, const char *path, bool tracks)
 {
     clv_csv c = { .columns = 0 };
-    clv_csv_begin_as(&c, blobs_kind_of(path), columns, CLV_LEN(columns) - (tracks ? 0 : 1));
+    const char *names[32];
+    double more[4];
+    clv_csv_begin_as(&c, blobs_kind_of(path), names,
+                     blobs_join_names(names, columns, CLV_LEN(columns), &t->extra, tracks));
     for (size_t i = 0; i < t->count; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
         clv_csv_int(&c, s->frame);
@@ -290,6 +302,9 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
         for (size_t v = 0; v < CLV_LEN(values); ++v)
             clv_csv_float(&c, values[v]);
         clv_csv_int(&c, s->flags);
+        find_values(t, s, more);
+        for (size_t v = 0; v < t->extra.count; ++v)
+            clv_csv_number(&c, more[v]);
         if (tracks) clv_csv_int(&c, t->members[i].particle);
         clv_csv_end_row(&c);
     }
@@ -316,16 +331,14 @@ static clv_status write_trackmate(const task *t, const char *path)
                                          .x = (double)s->x * x,
                                          .radius = sqrt(2) * (double)s->sigma * x };
     }
-    blobs_units units = t->units;
-    units.row = y, units.plane = z;
     clv_csv c = { .columns = 0 };
     clv_status status = CLV_OK;
     if (cli_formats_of(path) == CLI_XML) {
-        status = blobs_xml_write(path, &units, rows, t->count);
+        status = blobs_xml_write(path, &t->units, rows, t->count);
     } else {
-        blobs_trackmate_begin(&c, blobs_kind_of(path), &units);
+        blobs_trackmate_begin(&c, blobs_kind_of(path), &t->units);
         for (size_t i = 0; i < t->count; ++i)
-            blobs_trackmate_add(&c, &units, &rows[i]);
+            blobs_trackmate_add(&c, &t->units, &rows[i]);
         status = clv_csv_write(&c, path);
     }
     clv_csv_clear(&c);
@@ -342,9 +355,12 @@ static clv_status write_npy(const task *t, const char *path, bool tracks)
                                           "sigma", "sigma_z", "response", "mass",   "background",
                                           "snr",   "z_error", "y_error",  "x_error" };
     clv_text text = { 0 };
-    blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, tracks, t->count);
+    blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
     for (size_t i = 0; i < t->count; ++i) {
+        double more[4];
+        find_values(t, &t->members[i].spot, more);
         clv_text_bytes(&text, (const char *)&t->members[i].spot, sizeof t->members[i].spot);
+        clv_text_bytes(&text, (const char *)more, t->extra.count * sizeof *more);
         if (tracks)
             clv_text_bytes(&text, (const char *)&t->members[i].particle,
                            sizeof t->members[i].particle);
@@ -438,11 +454,18 @@ static int work(task *t)
     if (code) return code;
     announce(t);
     if ((code = find_voxel(t)) >= 0) return code;
+    const double side = t->units.pixel_size > 0 ? t->units.pixel_size : 1;
+    t->units.row = side * t->voxel[1] / t->voxel[2],
+    t->units.plane = side * t->voxel[0] / t->voxel[2];
+    blobs_find_extra(&t->units, true, &t->extra);
     cli_bar_start(&t->bar, &a->common, "stacks");
+    cli_saving(a->partial);
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
     if (status) return cli_input_status(cli_running(), status);
-    if ((code = cli_status(cli_running(), finish(t)))) return code;
+    status = finish(t);
+    cli_saving(false);
+    if (status) return cli_status(cli_running(), status);
     clv_report_note(t->report, "stacks", (double)t->summary.frames);
     clv_report_note(t->report, "spots", (double)t->summary.spots);
     clv_report_note(t->report, "tracks", (double)t->tracks);
@@ -451,7 +474,7 @@ static int work(task *t)
     clv_report_note(t->report, "measure_s", t->summary.finish_s);
     code = cli_write_report(cli_running(), &a->common, t->context, t->report);
     if (!code) summarize(t, clv_now() - started);
-    return code;
+    return code ? code : t->stopped ? CLI_INTERRUPTED : 0;
 }
 
 int blobs_volumes(const blobs_args *a, clv_movie *movie)

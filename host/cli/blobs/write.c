@@ -16,7 +16,7 @@
 enum { FLUSH_BYTES = 1 << 20 };
 
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
-                                           "mass",  "background", "snr", "flags", "particle" };
+                                           "mass",  "background", "snr", "flags" };
 static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
@@ -72,25 +72,46 @@ static const char *const fields[] = { "frame",    "flags", "y",          "x",  "
 _Static_assert(sizeof(clv_spot) == 9 * 4, "clv_spot has no holes");
 
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,
-                     bool particle, size_t rows)
+                     const blobs_extra *extra, bool particle, size_t rows)
 {
     enum { MOST = 32 };
     const char *all[MOST], *codes[MOST];
-    for (size_t i = 0; i < count; ++i)
-        all[i] = names[i], codes[i] = i < whole ? "u4" : "f4";
-    all[count] = "particle", codes[count] = "i8";
-    clv_npy_records_begin(text, all, codes, count + particle, rows);
+    const size_t columns = blobs_join_names(all, names, count, extra, particle);
+    for (size_t i = 0; i < columns; ++i)
+        codes[i] = i < whole ? "u4" : i < count ? "f4" : i < count + extra->count ? "f8" : "i8";
+    clv_npy_records_begin(text, all, codes, columns, rows);
+}
+
+size_t blobs_join_names(const char **names, const char *const *own, size_t count,
+                        const blobs_extra *extra, bool particle)
+{
+    size_t used = count;
+    memcpy(names, own, count * sizeof *names);
+    for (size_t i = 0; i < extra->count; ++i)
+        names[used++] = extra->name[i];
+    if (particle) names[used++] = "particle";
+    return used;
 }
 
 static void npy_header(const blobs_writer *w, clv_text *text)
 {
-    blobs_npy_begin(text, fields, CLV_LEN(fields), 2, w->tracks, w->row);
+    blobs_npy_begin(text, fields, CLV_LEN(fields), 2, &w->extra, w->tracks, w->row);
+}
+
+/* Positions and time of a spot in physical units. */
+static void find_values(const blobs_writer *w, const clv_spot *s, double values[4])
+{
+    const double place[] = { (double)s->y, (double)s->x };
+    blobs_extra_values(&w->extra, s->frame, place, values);
 }
 
 static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *particle)
 {
     const int64_t none = -1;
+    double values[4];
+    find_values(w, s, values);
     clv_text_bytes(&w->csv.text, (const char *)s, sizeof *s);
+    clv_text_bytes(&w->csv.text, (const char *)values, w->extra.count * sizeof *values);
     if (w->tracks)
         clv_text_bytes(&w->csv.text, (const char *)(particle ? particle : &none), sizeof none);
 }
@@ -115,7 +136,9 @@ static void begin(blobs_writer *w)
     else if (w->format == BLOBS_XY)
         clv_csv_begin_as(&w->csv, kind, xy_columns, CLV_LEN(xy_columns));
     else
-        clv_csv_begin_as(&w->csv, kind, own_columns, CLV_LEN(own_columns) - (w->tracks ? 0 : 1));
+        clv_csv_begin_as(
+            &w->csv, kind, w->names,
+            blobs_join_names(w->names, own_columns, CLV_LEN(own_columns), &w->extra, w->tracks));
 }
 
 clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
@@ -124,6 +147,7 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
     struct stat info;
     *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
     if (units) w->units = *units;
+    if (units && format == BLOBS_CLEAVE) blobs_find_extra(units, false, &w->extra);
     w->npy = cli_formats_of(path) == CLI_NPY;
     w->xml = cli_formats_of(path) == CLI_XML;
     begin(w);
@@ -159,6 +183,10 @@ static void add_own(blobs_writer *w, const clv_spot *s, const int64_t *particle)
     clv_csv_float(c, s->response), clv_csv_float(c, s->mass);
     clv_csv_float(c, s->background), clv_csv_float(c, s->snr);
     clv_csv_int(c, s->flags);
+    double values[4];
+    find_values(w, s, values);
+    for (size_t i = 0; i < w->extra.count; ++i)
+        clv_csv_number(c, values[i]);
     if (w->tracks) clv_csv_int(c, particle ? *particle : -1);
 }
 
@@ -166,11 +194,12 @@ static blobs_trackmate_row trackmate_row(const blobs_writer *w, const clv_spot *
                                          const int64_t *particle)
 {
     const double scale = w->units.pixel_size > 0 ? w->units.pixel_size : 1;
+    const double down = w->units.row > 0 ? w->units.row : scale;
     return (blobs_trackmate_row){ .number = w->row,
                                   .track = particle ? *particle : -1,
                                   .frame = s->frame,
                                   .quality = s->response,
-                                  .y = (double)s->y * scale,
+                                  .y = (double)s->y * down,
                                   .x = (double)s->x * scale,
                                   .radius = sqrt(2) * (double)s->sigma * scale };
 }
