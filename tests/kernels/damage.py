@@ -412,18 +412,18 @@ HOST = [
      "goldens"),
     ("host/patch/paco_finish.c", "unit_b = s / plan->psf_scale", "unit_b = s", "goldens"),
     ("host/patch/paco_finish.c", "if (state == CLV_PIXEL_NOT_FINITE) return state;", "",
-     "inputs"),
+     "outputs"),
     ("host/patch/paco_ref.c", "2 * (plan->vip ? all : squares)", "2 * all", "goldens"),
     ("host/patch/paco_ref.c", "plan->vip ? 0.5 : 1.0", "1.0", "goldens_vip"),
     ("host/patch/psf_basis.c", "values[enough] > 1e-10 * values[0]", "values[enough] > values[0]",
      "rows_match_the_reference"),
     ("host/patch/psf_basis.c", "const double sign = d & 1 ? -1 : 1, u = d - s",
      "const double sign = d & 1 ? -1 : 1, u = d + s", "goldens"),
-    ("host/patch/detect.c", "atan2(-dx, dy)", "atan2(dx, dy)", "inputs"),
-    ("host/patch/detect.c", "other > value ||", "other > 2 * value ||", "inputs"),
-    ("host/patch/psf.c", "p[3] * fwhm_per_sigma", "p[3]", "inputs"),
+    ("host/patch/detect.c", "atan2(-dx, dy)", "atan2(dx, dy)", "outputs"),
+    ("host/patch/detect.c", "other > value ||", "other > 2 * value ||", "outputs"),
+    ("host/patch/psf.c", "p[3] * fwhm_per_sigma", "p[3]", "outputs"),
     ("host/patch/psf.c", "by = aperture_flux(psf, size, fwhm_px)",
-     "by = aperture_flux(psf, size, 2 * fwhm_px)", "inputs"),
+     "by = aperture_flux(psf, size, 2 * fwhm_px)", "outputs"),
     ("runtime/job/items.c", "(char *)a->result + first * a->bytes", "(char *)a->result + 0 * first",
      "items"),
     ("runtime/job/items.c", "a->kind == CLV_ITEM_FIRST ? first : count",
@@ -515,8 +515,8 @@ def host_command(tree, build, test):
     if test.startswith("goldens"):
         conv, cases = ("vip", ["syn50"]) if test.endswith("vip") else ("paper", ["syn50", "syn45x56_bad"])
         return [sys.executable, os.path.join(cli, "paco_goldens.py"), cleave, "reference", conv, *cases]
-    if test == "inputs":
-        return [sys.executable, os.path.join(cli, "paco_inputs.py"), cleave]
+    if test == "outputs":
+        return [sys.executable, os.path.join(cli, "paco_outputs.py"), cleave]
     if test == "items":
         return [os.path.join(build, "bin", "test_items")]
     return [os.path.join(build, "bin", "test_paco"), test]
