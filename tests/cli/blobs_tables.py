@@ -247,38 +247,45 @@ def units(command, work):
         say(done.returncode == 2 and says in done.stderr, f"{options}: {done.stderr.strip()}")
 
 
+def stop(line, delay):
+    """Runs the command and interrupts it after `delay` seconds, also where the parent ignores interrupts."""
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        return process.communicate()[1], process.returncode
+
+
 def interrupted(command, work):
     """Ctrl-C with --partial: the frames that are done are written, and are the same as without."""
     source, whole, part = (os.path.join(work, name) for name in ("long.npy", "whole.csv", "part.csv"))
     frames = np.load(os.path.join(work, "movie.npy"))
-    np.save(source, np.concatenate([frames] * 400))
+    np.save(source, np.concatenate([frames] * 100))
     line = [command, "blobs", source, "--mode", "reference", "-o"]
     began = time.time()
     done = run(*line, whole, "-q")
-    took = time.time() - began
-    say(done.returncode == 0, f"without: {took:.1f} s")
-    said = ""
-    for share in (0.5, 0.35, 0.65, 0.2, 0.8):
-        with subprocess.Popen([*line, part, "--partial"], stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(share * took)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate()[1]
-        if process.returncode == 130 and os.path.exists(part):
+    early, late = 0, time.time() - began
+    say(done.returncode == 0, f"without: {late:.1f} s")
+    for _ in range(10):  # the delay at which some blocks of 64 frames are done, and not all
+        delay = (early + late) / 2
+        said, code = stop([*line, part, "--partial"], delay)
+        if code == 130 and os.path.exists(part):
             break
+        early, late = (early, delay) if code == 0 else (delay, late)
         if os.path.exists(part):
             os.remove(part)
-    told = re.search(r"stopped after (\d+) of 2000 frames", said)
-    say(process.returncode == 130 and told, f"with: exit code {process.returncode}, {said.strip()[-300:]}")
+    told = re.search(r"stopped after (\d+) of 500 frames", said)
+    say(code == 130 and told, f"with: exit code {code}, {said.strip()[-300:]}")
+    if not told:
+        return
     with open(whole, encoding="ascii") as a, open(part, encoding="ascii") as b:
         rows, kept = a.read().splitlines(), b.read().splitlines()
     want = [r for r in rows[1:] if int(r.split(",")[0]) < int(told[1])]
     say(kept == rows[:1] + want and 0 < len(want) < len(rows) - 1, f"{len(want)} of {len(rows) - 1} rows are kept")
-    with subprocess.Popen([*line, part], stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(share * took)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-    say(process.returncode in (0, 130) and (process.returncode == 0 or "of 2000 frames" in said),
-        f"without --partial: exit code {process.returncode}, {said.strip()[-120:]}")
+    os.remove(part)
+    said, code = stop([*line, part], delay)
+    say(code in (0, -signal.SIGINT) or (code == 130 and "of 500 frames" in said and not os.path.exists(part)),
+        f"without --partial: exit code {code}, {said.strip()[-120:]}")
 
 
 def endings(command, work):

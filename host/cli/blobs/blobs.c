@@ -280,7 +280,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
             !blobs_project(&t->projection, t->facts, pixels, count, t->a->invert))
             status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
         if (!status && !quiet_pass) status = take_spots(t, stream);
-        t->done += count;
+        if (!status) t->done += count;
     }
     if (status == CLV_E_CANCELLED)
         status =

@@ -15,15 +15,15 @@
 /* JSON's text of a string, with its quotes. */
 static void add_quoted(clv_text *text, const char *value)
 {
+    const unsigned char *c = (const unsigned char *)value, *plain = c;
     clv_text_bytes(text, "\"", 1);
-    for (const unsigned char *c = (const unsigned char *)value; *c; ++c) {
-        if (*c == '"' || *c == '\\')
-            clv_text_add(text, "\\%c", *c);
-        else if (*c < 0x20)
-            clv_text_add(text, "\\u%04x", *c);
-        else
-            clv_text_bytes(text, c, 1);
+    for (; *c; ++c) {
+        if (*c != '"' && *c != '\\' && *c >= 0x20) continue;
+        clv_text_bytes(text, plain, (size_t)(c - plain));
+        clv_text_add(text, *c < 0x20 ? "\\u%04x" : "\\%c", *c);
+        plain = c + 1;
     }
+    clv_text_bytes(text, plain, (size_t)(c - plain));
     clv_text_bytes(text, "\"", 1);
 }
 

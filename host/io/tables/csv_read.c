@@ -320,9 +320,13 @@ void clv_csv_cells(const clv_csv_table *table, size_t row, clv_csv_cell *cells)
 
 void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out)
 {
+    if (!cell->quoted || !memchr(cell->at, '"', cell->length)) {
+        clv_text_bytes(out, cell->at, cell->length);
+        return;
+    }
     for (size_t i = 0; i < cell->length; ++i) {
         clv_text_bytes(out, cell->at + i, 1);
-        if (cell->quoted && cell->at[i] == '"') ++i; /* of two quotes the first */
+        if (cell->at[i] == '"') ++i; /* of two quotes the first */
     }
 }
 
