@@ -30,9 +30,12 @@ float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad)
     *bad = 0;
     if (plan->shape.type == CLV_BLOB_F32) {
         const float *row = (const float *)plan->pixels + frame * plan->shape.frame_stride;
-        for (size_t y = 0; y < height; ++y, row += plan->shape.row_stride)
+        for (size_t y = 0; y < height; ++y, row += plan->shape.row_stride) {
+            uint32_t in_row = 0; /* as wide as a pixel: compilers make vectors of the sum */
             for (size_t x = 0; x < width; ++x)
-                *bad += !(fabsf(row[x]) <= 3.402823466e38f);
+                in_row += !(fabsf(row[x]) <= 3.402823466e38f);
+            *bad += in_row;
+        }
     }
     size_t taken = 0;
     /* places spread over the frame; where bad pixels hide them all, every pixel is asked */
