@@ -47,11 +47,12 @@ static bool is_packed(const char *path)
     return false;
 }
 
-/* What is there and no plain file, and whatever lies in /dev: a redirected /dev/stdout is a file. */
+/* What is there and no plain file, and whatever lies in /dev or /proc: a redirected /dev/stdout is a file. */
 static bool is_special(const char *path)
 {
     struct stat info;
-    return clv_starts_with(path, "/dev/") || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+    return clv_starts_with(path, "/dev/") || clv_starts_with(path, "/proc/") ||
+           (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
 }
 
 static int refuse(const cli_command *command, const char *option, const char *path,
