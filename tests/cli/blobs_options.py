@@ -14,22 +14,15 @@ import sys
 import tempfile
 import time
 
+from blobs_kit import WRONG, say
 import paco_kit as kit
 import testdata
-
-WRONG = []
 
 # As TrackMate 7 exports spots: key, name, short name, unit.
 TRACKMATE = ["LABEL,ID,TRACK_ID,QUALITY,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS,VISIBILITY",
              "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,Radius,Visibility",
              "Label,Spot ID,Track ID,Quality,X,Y,Z,T,Frame,R,Visibility",
              ",,,(quality),(um),(um),(um),(sec),,(um),"]
-
-
-def say(ok, text):
-    print("ok  " if ok else "FAIL", text, flush=True)
-    if not ok:
-        WRONG.append(text)
 
 
 class Runner:

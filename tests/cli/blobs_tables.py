@@ -17,13 +17,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-WRONG = []
-
-
-def say(ok, text):
-    print("ok  " if ok else "FAIL", text, flush=True)
-    if not ok:
-        WRONG.append(text)
+from blobs_kit import WRONG, say
 
 
 def movie(path):

@@ -10,15 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from blobs_kit import WRONG, say
 import testdata
-
-WRONG = []
-
-
-def say(ok, text):
-    print("ok  " if ok else "FAIL", text, flush=True)
-    if not ok:
-        WRONG.append(text)
 
 
 def link(command, table, *options):

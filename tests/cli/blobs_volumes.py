@@ -15,15 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-WRONG = []
+from blobs_kit import WRONG, say
+
 STACKS, DEPTH, SIDE = 3, 14, 56
 PLAIN = ("--mode", "reference")  # no driver has to be loaded for what files hold
-
-
-def say(ok, text):
-    print("ok  " if ok else "FAIL", text, flush=True)
-    if not ok:
-        WRONG.append(text)
 
 
 def scene():
