@@ -62,7 +62,7 @@ __kernel void clv_spectra_solve(__global const float *restrict totals,
         out[CLV_V_INVERSE + i] = 0.0f;
     /* column c of L^-1; a = sum over rows i of (L^-1 u)_i * row i of L^-1 */
     forward(m, y);
-#pragma unroll 1
+    ROLLED
     for (int c = 0; c < NPOLY; ++c) {
         real x[NPOLY];
         for (int i = c; i < NPOLY; ++i) {
@@ -97,7 +97,7 @@ static void judge(judged *all, __global const float *sums, __global const float 
                   __global float *chi_good)
 {
     real rest[NPOLY], y[6][NPOLY];
-#pragma unroll 1
+    ROLLED
     for (int i = 0; i < NPOLY; ++i) {
         real v = 0;
         for (int k = 0; k <= i; ++k)
@@ -107,14 +107,14 @@ static void judge(judged *all, __global const float *sums, __global const float 
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         for (int i = 0; i < NPOLY; ++i)
             y[a][i] = 0;
-#pragma unroll 1
+    ROLLED
     for (int k = 0; k < NPOLY; ++k)
         for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
             const real v = sum_at(sums, CLV_A_CROSS + k * 8 + lane_of(a));
             for (int i = k; i < NPOLY; ++i)
                 y[a][i] += (real)solved[CLV_V_INVERSE + k * 16 + i] * v;
         }
-#pragma unroll 1
+    ROLLED
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
         real v = sum_at(sums, CLV_A_SLOPE + lane_of(a));
         for (int i = 0; i < NPOLY; ++i)
@@ -145,7 +145,7 @@ static bool damped_step(const float *normal, const float *slope, float lambda, i
     float l[CLV_S_UNKNOWNS][CLV_S_UNKNOWNS], scale[CLV_S_UNKNOWNS];
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         scale[a] = rsqrt(fmax(normal[a * (a + 1) / 2 + a], 1e-30f));
-#pragma unroll 1
+    ROLLED
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         for (int b = 0; b <= a; ++b) {
             const bool off = (held >> a & 1) || (held >> b & 1);
@@ -162,14 +162,14 @@ static bool damped_step(const float *normal, const float *slope, float lambda, i
             }
         }
     }
-#pragma unroll 1
+    ROLLED
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
         float v = held >> a & 1 ? 0.0f : slope[a] * scale[a];
         for (int k = 0; k < a; ++k)
             v -= l[a][k] * step[k];
         step[a] = v / l[a][a];
     }
-#pragma unroll 1
+    ROLLED
     for (int a = CLV_S_UNKNOWNS - 1; a >= 0; --a) {
         float v = step[a];
         for (int k = a + 1; k < CLV_S_UNKNOWNS; ++k)
@@ -188,7 +188,7 @@ static void bend(float *normal, __global const float *s)
     float step[CLV_S_UNKNOWNS], hs[CLV_S_UNKNOWNS], y[CLV_S_UNKNOWNS], shs = 0.0f, ys = 0.0f;
     for (int a = 0; a < CLV_S_UNKNOWNS; ++a)
         step[a] = s[CLV_S_MOVE + a], hs[a] = 0.0f;
-#pragma unroll 1
+    ROLLED
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a)
         for (int b = 0; b <= a; ++b, ++e) {
             hs[a] = fma(normal[e], step[b], hs[a]);
@@ -205,7 +205,7 @@ static void bend(float *normal, __global const float *s)
         y[a] = keep * s[CLV_S_CHANGE + a] + (1.0f - keep) * hs[a];
         ys = fma(y[a], step[a], ys);
     }
-#pragma unroll 1
+    ROLLED
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a)
         for (int b = 0; b <= a; ++b, ++e)
             normal[e] += y[a] / ys * y[b] - hs[a] / shs * hs[b];
@@ -217,7 +217,7 @@ static bool set_next(__global float *s, __global const float *box)
 {
     float normal[21], plain[21], slope[CLV_S_UNKNOWNS], step[CLV_S_UNKNOWNS] = { 0 };
     const float det = fmax(s[CLV_S_LOGDET], 1.0f);
-#pragma unroll 1
+    ROLLED
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
         slope[a] = s[CLV_S_SLOPE + a];
         for (int b = 0; b <= a; ++b, ++e)
@@ -251,7 +251,7 @@ static bool set_next(__global float *s, __global const float *box)
         s[CLV_S_MOVE + a] = next - s[CLV_S_BEST + a];
         s[CLV_S_STEP + a] = next + box[18 + a] > box[6 + a] ? -box[18 + a] : box[18 + a];
     }
-#pragma unroll 1
+    ROLLED
     for (int a = 0, e = 0; a < CLV_S_UNKNOWNS; ++a) {
         promise += 2.0f * slope[a] * s[CLV_S_MOVE + a];
         for (int b = 0; b <= a; ++b, ++e)

@@ -31,7 +31,7 @@ static float part_of_tap(float k, float radius, int side)
     const float a = asin(from), b = asin(to);
     const float middle = 0.5f * (a + b), half_width = 0.5f * (b - a);
     float sum = 0.0f;
-#pragma unroll 1
+    ROLLED
     for (int i = 0; i < 8; ++i) {
         const float phi = middle + (i & 1 ? half_width : -half_width) * node[i >> 1];
         const float x = sin(phi) * radius, c = cos(phi);
