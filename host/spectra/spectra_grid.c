@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { AXES = CLV_SPECTRA_PARAMETERS, MOST = 1 << 24 };
 
@@ -161,6 +162,29 @@ static bool all_whole(const clv_spectra_library *library, const double q[AXES])
     return true;
 }
 
+/* The nearest point to q, in steps of the grid, that lies `part` of a step or more inside of a whole cell. */
+static bool nearest_whole(const clv_spectra_library *library, const clv_spectra_arm *a, double part,
+                          const double q[AXES], double moved[AXES])
+{
+    double best = INFINITY;
+    size_t at[AXES];
+    for (at[0] = 0; at[0] + 1 < a->nodes[0]; ++at[0])
+        for (at[1] = 0; at[1] + 1 < a->nodes[1]; ++at[1])
+            for (at[2] = 0; at[2] + 1 < a->nodes[2]; ++at[2])
+                for (at[3] = 0; at[3] + 1 < a->nodes[3]; ++at[3]) {
+                    double inside[AXES], distance = 0;
+                    for (int k = 0; k < AXES; ++k) {
+                        const double *u = a->axis[k] + at[k], step = u[1] - u[0];
+                        inside[k] = fmin(fmax(q[k], u[0] + part * step), u[1] - part * step);
+                        distance += (inside[k] - q[k]) * (inside[k] - q[k]) / (step * step);
+                    }
+                    if (distance >= best || !all_whole(library, inside)) continue;
+                    best = distance;
+                    memcpy(moved, inside, sizeof inside);
+                }
+    return isfinite(best);
+}
+
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4])
 {
     static const double part = 0.02; /* of a step */
@@ -190,7 +214,12 @@ bool clv_grid_start(const clv_spectra_library *library, size_t start, double par
                 parameters[k] = moved[k];
             return own != 0;
         }
-    return false;
+    double q[AXES], moved[AXES];
+    inputs_of(given, q);
+    if (!nearest_whole(library, a, part, q, moved)) return false;
+    parameters[0] = pow(10, moved[0]);
+    memcpy(parameters + 1, moved + 1, (AXES - 1) * sizeof *moved);
+    return true;
 }
 
 size_t clv_grid_table_size(const clv_spectra_arm *a)

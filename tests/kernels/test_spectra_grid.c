@@ -157,6 +157,36 @@ static void interpolation_on_devices(void **state)
     test_each_device(interpolation_on);
 }
 
+/* A start whose own cells all lack a corner moves to the whole cell that is nearest. */
+static void starts_move_to_whole_cells(void **state)
+{
+    (void)state;
+    static const double teff[] = { 3.6, 3.7, 3.8, 3.9 }, two[] = { 0, 1 };
+    static const double start[2][4] = { { 6310, 0, 1, 1 }, { 7943, 1, 1, 1 } };
+    int32_t grid[32];
+    for (int32_t i = 0; i < 32; ++i)
+        grid[i] = i < 16 ? i : -1; /* whole: 3.6 to 3.7 */
+    grid[20] = 16, grid[31] = 17;
+    const clv_spectra_arm arm = { .nodes = { 4, 2, 2, 2 },
+                                  .axis = { teff, two, two, two },
+                                  .grid = grid };
+    const clv_spectra_library library = {
+        .arm_count = 1, .arms = &arm, .ccf_count = 2, .ccf_parameters = &start[0][0]
+    };
+    for (size_t i = 0; i < 2; ++i) {
+        double q[4];
+        assert_true(clv_grid_start(&library, i, q));
+        assert_true(fabs(log10(q[0]) - 3.698) < 1e-9);
+        for (int k = 1; k < 4; ++k)
+            assert_true(fabs(q[k] - (start[i][k] > 0.5 ? 0.98 : 0.02)) < 1e-9);
+    }
+    for (size_t i = 0; i < 16; ++i)
+        grid[i] = -1;
+    double q[4];
+    assert_false(clv_grid_start(&library, 0, q)); /* there is no whole cell */
+    assert_true(q[0] == 6310 && q[3] == 1);
+}
+
 /* ---- whole fits ------------------------------------------------------------------------------ */
 
 /* The made-up library's networks, looked up at the nodes of a grid. */
@@ -308,9 +338,10 @@ static void rejects_what_is_no_grid(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interpolation_in_plain_c), cmocka_unit_test(faces_belong_to_the_grid),
-        cmocka_unit_test(rejects_what_is_no_grid),  cmocka_unit_test(interpolation_on_devices),
-        cmocka_unit_test(fits_on_devices),          cmocka_unit_test(fits_begin_in_whole_cells),
+        cmocka_unit_test(interpolation_in_plain_c),  cmocka_unit_test(faces_belong_to_the_grid),
+        cmocka_unit_test(rejects_what_is_no_grid),   cmocka_unit_test(interpolation_on_devices),
+        cmocka_unit_test(fits_on_devices),           cmocka_unit_test(starts_move_to_whole_cells),
+        cmocka_unit_test(fits_begin_in_whole_cells),
     };
     test_choose(argc, argv);
     test_isolate();
