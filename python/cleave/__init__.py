@@ -4,6 +4,7 @@
     probe()                          what this machine can compute with
     Context, devices()               which devices work, and by which rules
     paco(), blobs(), link(), specfit()   operations on observations
+    TemplateMaker, spectra_library()   templates of stars for specfit() from models
     matmul(), convolve_2d(), gaussian_2d(), eigvalsh(), eigvals(), monte_carlo_pi()   on plain arrays
     array(), empty(), compute(), reduce(), product(), normalize(), linear_step(), linear_train()
                                      on NumPy's arrays or on such that stay on a device
@@ -45,6 +46,7 @@ from ._probe import probe
 from ._report import Report, Share
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
+from ._templates import TemplateMaker, spectra_library
 from .errors import *  # noqa: F403: every exception
 from .log import log_to
 from .version import __version__
@@ -54,7 +56,7 @@ __all__ = [
     "CompanionResult", "Context", "ContrastResult", "Device",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
-    "SpectraArm", "SpectraLibrary", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
+    "SpectraArm", "SpectraLibrary", "TemplateMaker", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
     "array", "array_stats", "asdi", "blobs", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
@@ -62,4 +64,4 @@ __all__ = [
     "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
-    "reduce", "specfit", "star_position", "tokenize", "volumes", *errors.__all__]
+    "reduce", "specfit", "spectra_library", "star_position", "tokenize", "volumes", *errors.__all__]

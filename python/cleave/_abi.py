@@ -191,6 +191,17 @@ SpecfitResult = _struct("clv_specfit_result", [
     ("model", void_p * MAX_SPECTRA), ("starts_agreed", uint), ("rounds", uint),
     ("warnings", uint)], "spectra.h")
 
+# ---- templates.h
+
+TemplateSource = _struct("clv_template_source", [
+    ("size", size_t), ("points", size_t), ("wavelength", void_p), ("resolving_power", double)], "templates.h")
+TemplateArm = _struct("clv_template_arm", [
+    ("size", size_t), ("first", double), ("last", double), ("step", double), ("sigma", double),
+    ("resolving_power", double), ("margin_kms", double), ("keep_slope", boolean)], "templates.h")
+TemplateGrid = _struct("clv_template_grid", [
+    ("points", size_t), ("first", double), ("last", double), ("sigma", double), ("ccf_points", size_t),
+    ("ccf_log0", double), ("ccf_log1", double), ("ccf_spline_kms", double)], "templates.h")
+
 # ---- blas.h
 
 MatmulOptions = _struct("clv_matmul_options", [
@@ -357,6 +368,11 @@ FUNCTIONS = {
 }
 # Younger than the package: bound where the library has them.
 OPTIONAL = {
+    "clv_template_maker_create": (status, [c.POINTER(TemplateSource), c.POINTER(TemplateArm), _OUT]),
+    "clv_template_maker_free": (None, [void_p]),
+    "clv_template_maker_grid": (TemplateGrid, [void_p]),
+    "clv_template_maker_run": (status, [void_p, void_p, void_p, size_t, void_p, void_p]),
+    "clv_template_maker_starts": (status, [void_p, void_p, size_t, void_p]),
     "clv_volumes": (status, [void_p, c.POINTER(VolumeStacks), void_p, c.POINTER(BlobOptions), _OUT,
                              c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
     "clv_matmul": (status, [void_p, size_t, size_t, size_t, void_p, void_p,

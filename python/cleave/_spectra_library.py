@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Sequence
@@ -16,6 +18,11 @@ from . import _abi
 from ._arrays import address
 from ._check import file_path, given
 from .errors import ArgumentTypeError, FileError, FormatError, ShapeError
+
+
+def _stems(layers: int) -> list[str]:
+    """How the files of a network's layers begin."""
+    return [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
 
 
 @dataclass
@@ -68,6 +75,30 @@ class SpectraArm:
         arm.nodes[:], arm.axis[:] = grid.shape, [address(axis) for axis in axes]
         arm.grid, arm.grid_spectra = address(grid), len(flux)
         arm.grid_log_flux, arm.points = address(flux), flux.shape[1]
+
+    def _write(self, folder: Path) -> dict[str, Any]:
+        """The arm's arrays as files; what lib.json says of them."""
+        folder.mkdir()
+        np.save(folder / "ccf_models.npy", np.asarray(self.ccf, np.float32))
+        about: dict[str, Any] = {
+            "npix": np.shape(self.biases[-1] if self.grid is None else self.log_flux)[-1],
+            "lam0": float(self.first), "lam1": float(self.last),
+            "ccf": {"npoints": np.shape(self.ccf)[1], "logl0": float(self.ccf_log0), "logl1": float(self.ccf_log1),
+                    "splinestep": float(self.ccf_spline_kms)}}
+        if self.sigma:
+            about["sigma"] = float(self.sigma)
+        if self.grid is not None:
+            for k, axis in enumerate(self.axes):
+                np.save(folder / f"axis_{k}.npy", np.asarray(axis, np.float64))
+            np.save(folder / "grid.npy", np.asarray(self.grid, np.int32))
+            np.save(folder / "log_flux.npy", np.asarray(self.log_flux, np.float32))
+            return {**about, "nodes": list(np.shape(self.grid))}
+        for i, stem in enumerate(_stems(len(self.weights))):
+            np.save(folder / f"{stem}_weight.npy", np.asarray(self.weights[i], np.float32))
+            np.save(folder / f"{stem}_bias.npy", np.asarray(self.biases[i], np.float32))
+        for name, value in (("mean", np.ravel(self.mean)), ("std", np.ravel(self.std)), ("hull_pts", self.hull)):
+            np.save(folder / f"{name}.npy", np.asarray(value, np.float64))
+        return {**about, "layers": [4, *(len(bias) for bias in self.biases)]}
 
     def _fill(self, arm: _abi.SpectraArm, keep: list[Any]) -> None:
         def kept(value: Any, dtype: Any) -> NDArray[Any]:
@@ -143,6 +174,29 @@ class SpectraLibrary:
             return names.index(arm)
         raise FormatError(f"library: no arm {arm!r}; there is {', '.join(names)}")
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes lib.json and its .npy files, which load() and `cleave specfit` read. The folder is new or empty; it is
+        complete or absent after an error.
+
+        Raises FileError.
+        """
+        root = Path(file_path("SpectraLibrary.save: folder", folder))
+        made = ""
+        try:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            made = tempfile.mkdtemp(prefix="cleave-library-", dir=root.parent)
+            inside = Path(made, "library")  # with the permissions of any new folder, which `made` has not
+            inside.mkdir()
+            described = {arm.name: arm._write(inside / arm.name) for arm in self.arms}
+            np.save(inside / "ccf_params.npy", self._keep[0])
+            (inside / "lib.json").write_text(
+                json.dumps({"arms": described, "activation": "SiLU"}, indent=1) + "\n", encoding="utf-8")
+            os.rename(inside, root)
+        except OSError as error:
+            raise FileError(f"{root}: {error.strerror or error}: a folder that is new or empty is expected") from error
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "SpectraLibrary":
         """Reads lib.json and its .npy files, as `cleave templates` and packaging/rvspecfit_library.py write them."""
@@ -166,14 +220,14 @@ class SpectraLibrary:
                         axes=[array(name, f"axis_{k}") for k in range(4)], grid=array(name, "grid"),
                         log_flux=array(name, "log_flux")))
                     continue
-                layers = len(about["layers"]) - 1
-                stems = [f"model_lin_{i}" for i in range(layers - 1)] + ["pc_layer"]
+                stems = _stems(len(about["layers"]) - 1)
                 arms.append(SpectraArm(
                     name, about["lam0"], about["lam1"],
                     [array(name, stem + "_weight") for stem in stems],
                     [array(name, stem + "_bias") for stem in stems],
                     array(name, "mean"), array(name, "std"), array(name, "hull_pts"),
-                    array(name, "ccf_models"), ccf["logl0"], ccf["logl1"], ccf["splinestep"]))
+                    array(name, "ccf_models"), ccf["logl0"], ccf["logl1"], ccf["splinestep"],
+                    about.get("sigma", 0.0)))
             return cls(arms, array("ccf_params"))
         except OSError as error:
             raise FileError(f"{error.filename or root}: {error.strerror or error}") from error

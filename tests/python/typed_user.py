@@ -112,6 +112,10 @@ def limits(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any]) -> NDArr
 def stars(folder: str, arm: cleave.SpectraArm, spectra: list[dict[str, Any]]) -> list[str]:
     library: cleave.SpectraLibrary = cleave.SpectraLibrary.load(folder)
     library = cleave.SpectraLibrary([arm], np.zeros((1, 4)))
+    maker: cleave.TemplateMaker = cleave.TemplateMaker(np.arange(5000.0, 5200.0, 0.1), 5050, 5150, 0.2, sigma=0.5)
+    log_flux: NDArray[np.float32] = maker.log_flux(np.ones((1, maker.points)))
+    library = cleave.spectra_library({"green": (maker, log_flux)}, [[5000, 4.5, 0, 0]], starts=10)
+    library.save("mine")
     fits = cleave.specfit(spectra, library)
     return [text for bit, text in cleave.WARNINGS.items() if (fits["warnings"] & bit).any()]
 
