@@ -280,8 +280,8 @@ static bool has_room(const char *path)
            (uint64_t)info.f_bavail * info.f_frsize >= (uint64_t)LEAST_MB * 1000000;
 }
 
-/* Mesa checks what it keeps; PoCL does not. */
-static void keep_private(const char *variable, const char *name, bool guarded)
+/* `checked`: the driver finds most damage in what it keeps itself. */
+static void keep_private(const char *variable, const char *name, bool checked)
 {
     char cache[PATH_MAX], path[PATH_MAX];
     clv_cache_dir(cache, sizeof cache);
@@ -301,7 +301,7 @@ static void keep_private(const char *variable, const char *name, bool guarded)
     }
     sweep(path);
     setenv(variable, path, 1);
-    if (guarded) cli_kernels_guard(path);
+    cli_kernels_guard(path, checked);
 }
 
 static int choose_drivers(const char *const *given, size_t count)
@@ -339,7 +339,7 @@ int cli_ready_drivers(const char *const *given, size_t count)
     const bool told = is_set("OCL_ICD_VENDORS") || is_set("OCL_ICD_FILENAMES") ||
                       is_set("OPENCL_VENDOR_PATH") || add_vendors(NULL, usual_vendors);
     if (count || !told) code = choose_drivers(given, count);
-    keep_private("POCL_CACHE_DIR", "pocl", true);
-    keep_private("MESA_SHADER_CACHE_DIR", "mesa", false);
+    keep_private("POCL_CACHE_DIR", "pocl", false);
+    keep_private("MESA_SHADER_CACHE_DIR", "mesa", true);
     return code;
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that a driver compiled and keeps in a folder of ours: checked, vouched for, removed.
+/* Kernels that drivers compiled and keep in folders of ours: checked, vouched for, removed.
  *
- *   FOLDER          the driver's: FOLDER/XX/PROGRAM/...; a program is removed as a whole
+ *   FOLDER          the driver's: FOLDER/XX/PROGRAM/...; a program is removed as a whole. Mesa's entries are
+ *                   FOLDER/mesa_shader_cache/XX/DIGITS, and XX goes as a whole
  *   FOLDER.sums     "SHA-256 PATH", one line for each file that a run vouched for
  *   FOLDER.lock     held by every process that uses them: shared, while it lives
  *   FOLDER.run-PID  there while a process runs; not empty when it died inside the driver
  *
- * A file that is not in the list may be another process's, unless we are alone. */
+ * A file that is not in the list may be another process's, unless we are alone.
+ *
+ * Mesa compares the checksum of an entry itself, writes entries in a thread of its own, perhaps after our end, and
+ * removes old ones. So an entry that nobody vouched for stays, one that is gone is no damage, and files that are not
+ * entries (its index, a database) are its own business. What Mesa does not see is an entry that is whole but another's:
+ * it ends the process. */
 #define _GNU_SOURCE /* nftw */
 #include "host/cli/kernels.h"
 
@@ -40,7 +46,8 @@ typedef struct entry {
 typedef struct list {
     entry *items;
     size_t count, room, length; /* `length`: of the folder's path, for nftw's visitors */
-    char *bad[4096];            /* programs to be removed: "XX/PROGRAM" */
+    bool checked;    /* the driver itself finds damage: only what is in the list is compared */
+    char *bad[4096]; /* programs to be removed: "XX/PROGRAM" */
     size_t bad_count;
     bool changed; /* a sum, with `add` */
     bool add;     /* what is not in the list is added, not bad */
@@ -49,13 +56,21 @@ typedef struct list {
                             * kernel at once, and the last one's file stays */
 } list;
 
-static char folder[PATH_MAX - 64], mark_path[PATH_MAX];
-static int lock_fd = -1, mark_fd = -1;
+/* A driver's folder. */
+typedef struct place {
+    char folder[PATH_MAX - 64];
+    int lock_fd, mark_fd; /* -1: none */
+    bool checked;         /* see `list` */
+} place;
+
+enum { MOST_PLACES = 2 };
+static place places[MOST_PLACES];
+static size_t place_count;
 static pid_t owner;
 
-static void beside(const char *ending, char *path, size_t capacity)
+static void beside(const place *p, const char *ending, char *path, size_t capacity)
 {
-    snprintf(path, capacity, "%s%s", folder, ending);
+    snprintf(path, capacity, "%s%s", p->folder, ending);
 }
 
 /* ---- the list --------------------------------------------------------------------------------- */
@@ -83,11 +98,11 @@ static bool add_entry(list *l, const char *path, size_t length, const char *sum)
     return true;
 }
 
-static void read_list(list *l)
+static void read_list(const place *p, list *l)
 {
     char path[PATH_MAX], *text = NULL;
     size_t length;
-    beside(".sums", path, sizeof path);
+    beside(p, ".sums", path, sizeof path);
     if (clv_file_read_plain(path, MOST_LIST, &text, &length)) return;
     for (const char *at = text; *at;) {
         const size_t line = strcspn(at, "\n");
@@ -98,13 +113,13 @@ static void read_list(list *l)
     if (l->count) qsort(l->items, l->count, sizeof *l->items, by_path);
 }
 
-static void write_list(const list *l)
+static void write_list(const place *p, const list *l)
 {
     char path[PATH_MAX];
     clv_text text = { 0 };
     for (size_t i = 0; i < l->count; ++i)
         if (l->items[i].there) clv_text_add(&text, "%s %s\n", l->items[i].sum, l->items[i].path);
-    beside(".sums", path, sizeof path);
+    beside(p, ".sums", path, sizeof path);
     if (!text.failed) (void)clv_file_write_private(path, clv_text_get(&text), text.length);
     clv_text_clear(&text);
 }
@@ -153,12 +168,22 @@ static bool earlier(struct timespec a, struct timespec b)
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
 }
 
+/* Mesa's, below its folder: mesa_shader_cache/XX/DIGITS. */
+static bool is_entry(const char *name)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *slash = strchr(name, '/');
+    return slash && strspn(slash + 1, digits) == 2 && slash[3] == '/' && strlen(slash + 4) > 8 &&
+           strspn(slash + 4, digits) == strlen(slash + 4);
+}
+
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     list *l = visiting;
     const char *name = path + l->length + 1;
     char sum[HEX + 1] = "";
     if (kind == FTW_D || walk->level == 0 || clv_starts_with(name, "tempfile_")) return 0;
+    if (l->checked && (kind != FTW_F || !is_entry(name))) return 0;
     entry *e = find(l, name);
     if (kind != FTW_F || strchr(name, '\n')) {
         note_bad(l, name);
@@ -171,7 +196,7 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
             l->changed = true;
         }
     } else if (!l->add) {
-        note_bad(l, name);
+        if (!l->checked) note_bad(l, name);
     } else if (sum_file(path, sum)) {
         (void)add_entry(l, name, strlen(name), sum);
         l->items[l->count - 1].there = true;
@@ -179,11 +204,11 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     return 0;
 }
 
-static void walk(list *l)
+static void walk(const place *p, list *l)
 {
-    l->length = strlen(folder);
+    l->length = strlen(p->folder);
     visiting = l;
-    (void)nftw(folder, visit, DEEPEST, FTW_PHYS);
+    (void)nftw(p->folder, visit, DEEPEST, FTW_PHYS);
     visiting = NULL;
 }
 
@@ -195,20 +220,20 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 }
 
 /* Everything in the folder, which stays. */
-static void wipe(void)
+static void wipe(const place *p)
 {
     char path[PATH_MAX];
-    (void)nftw(folder, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
-    beside(".sums", path, sizeof path);
+    (void)nftw(p->folder, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
+    beside(p, ".sums", path, sizeof path);
     unlink(path);
-    (void)clv_dir_make_private(folder);
+    (void)clv_dir_make_private(p->folder);
 }
 
-static void remove_bad(const list *l)
+static void remove_bad(const place *p, const list *l)
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < l->bad_count; ++i)
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, l->bad[i]) < sizeof path)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", p->folder, l->bad[i]) < sizeof path)
             (void)nftw(path, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -221,18 +246,20 @@ static void drop_removed(list *l)
 }
 
 /* Whether a file was damaged or is gone; what a run left unfinished is removed without a word. */
-static bool check_all(bool alone)
+static bool check_all(const place *p, bool alone)
 {
     list *l = clv_zalloc(1, sizeof *l);
     if (!l) return false;
-    read_list(l);
+    l->checked = p->checked;
+    read_list(p, l);
     const size_t known = l->count;
-    walk(l);
+    walk(p, l);
     bool damaged = false;
     for (size_t i = 0; i < known; ++i) {
         char path[PATH_MAX], sum[HEX + 1];
-        snprintf(path, sizeof path, "%s/%s", folder, l->items[i].path);
+        snprintf(path, sizeof path, "%s/%s", p->folder, l->items[i].path);
         if (l->items[i].there && sum_file(path, sum) && strcmp(sum, l->items[i].sum) == 0) continue;
+        if (l->checked && !l->items[i].there) continue;
         note_bad(l, l->items[i].path);
         damaged = true;
     }
@@ -250,9 +277,9 @@ static bool check_all(bool alone)
         l->bad_count = kept;
     }
     if (l->bad_count) {
-        remove_bad(l);
+        remove_bad(p, l);
         drop_removed(l);
-        write_list(l);
+        write_list(p, l);
     }
     clear_list(l);
     clv_free(l);
@@ -267,12 +294,12 @@ typedef struct marks {
     bool left; /* one is of a process that is gone */
 } marks;
 
-static marks read_marks(bool remove_them)
+static marks read_marks(const place *p, bool remove_them)
 {
     char parent[PATH_MAX], path[PATH_MAX];
-    const char *slash = strrchr(folder, '/');
+    const char *slash = strrchr(p->folder, '/');
     marks found = { 0 };
-    snprintf(parent, sizeof parent, "%.*s", (int)(slash - folder), folder);
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - p->folder), p->folder);
     DIR *directory = opendir(parent);
     if (!directory) return found;
     for (struct dirent *d; (d = readdir(directory));) {
@@ -293,19 +320,22 @@ static marks read_marks(bool remove_them)
 
 /* Whether no other process uses the folder. What a killed run started may take a moment to die after it, and holds the
  * lock until then. */
-static bool lock_alone(void)
+static bool lock_alone(const place *p)
 {
     static const double patience_s = 0.5;
-    if (lock_fd < 0) return false;
-    for (const double end = clv_now() + patience_s; flock(lock_fd, LOCK_EX | LOCK_NB);
+    if (p->lock_fd < 0) return false;
+    for (const double end = clv_now() + patience_s; flock(p->lock_fd, LOCK_EX | LOCK_NB);
          clv_sleep(0.01))
-        if (clv_now() > end || !read_marks(false).left) return false;
+        if (clv_now() > end || !read_marks(p, false).left) return false;
     return true;
 }
 
 static void note_death(void)
 {
-    if (mark_fd >= 0 && getpid() == owner && write(mark_fd, "died\n", 5) != 5) return;
+    for (size_t i = 0; i < place_count; ++i)
+        if (places[i].mark_fd >= 0 && getpid() == owner &&
+            write(places[i].mark_fd, "died\n", 5) != 5)
+            continue;
 }
 
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
@@ -326,77 +356,100 @@ static void on_exit_unsealed(void)
     if (getpid() == owner) note_death();
 }
 
-static void leave_mark(void)
+/* The mark of this process. */
+static void mark_of(const place *p, char *path, size_t capacity)
+{
+    snprintf(path, capacity, "%.*s.run-%ld", (int)sizeof p->folder - 1, p->folder, (long)owner);
+}
+
+static void leave_mark(place *p)
 {
     const struct sigaction action = { .sa_handler = on_death };
+    const bool first = owner != getpid();
+    char path[PATH_MAX];
     owner = getpid();
-    snprintf(mark_path, sizeof mark_path, "%s.run-%ld", folder, (long)owner);
-    mark_fd = open(mark_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (mark_fd < 0) return;
+    mark_of(p, path, sizeof path);
+    p->mark_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (!first) return;
     for (size_t i = 0; i < CLV_LEN(deadly); ++i)
         sigaction(deadly[i], &action, &before[i]);
     atexit(on_exit_unsealed);
 }
 
-void cli_kernels_guard(const char *place)
+void cli_kernels_guard(const char *folder, bool checked)
 {
+    static bool told;
     char path[PATH_MAX];
-    if (strlen(place) >= sizeof folder || lock_fd >= 0) return;
-    clv_copy_string(folder, sizeof folder, place);
-    beside(".lock", path, sizeof path);
-    lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    const bool alone = lock_alone();
-    if (alone && read_marks(true).died) {
-        cli_say(stderr,
-                "cleave: the last run died inside an OpenCL driver; the kernels that it had "
-                "compiled are removed, and compiled again\n");
-        wipe();
-    } else if (check_all(alone)) {
+    if (strlen(folder) >= sizeof places->folder || place_count == MOST_PLACES) return;
+    place *p = &places[place_count++];
+    *p = (place){ .lock_fd = -1, .mark_fd = -1, .checked = checked };
+    clv_copy_string(p->folder, sizeof p->folder, folder);
+    beside(p, ".lock", path, sizeof path);
+    p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const bool alone = lock_alone(p);
+    if (alone && read_marks(p, true).died) {
+        if (!told)
+            cli_say(stderr,
+                    "cleave: the last run died inside an OpenCL driver; the kernels that it had "
+                    "compiled are removed, and compiled again\n");
+        told = true;
+        wipe(p);
+    } else if (check_all(p, alone)) {
         cli_say(stderr,
                 "cleave: compiled kernels in %s were damaged; they are removed, and compiled "
                 "again\n",
-                folder);
+                p->folder);
     }
-    if (lock_fd >= 0) (void)flock(lock_fd, LOCK_SH | LOCK_NB);
-    leave_mark();
+    if (p->lock_fd >= 0) (void)flock(p->lock_fd, LOCK_SH | LOCK_NB);
+    leave_mark(p);
+}
+
+/* What lies in the folder now is vouched for. */
+static void vouch(const place *p)
+{
+    list *l = clv_zalloc(1, sizeof *l);
+    if (!l) return;
+    l->checked = p->checked;
+    read_list(p, l);
+    l->add = true;
+    struct stat mark;
+    if (fstat(p->mark_fd, &mark) == 0) l->since = mark.st_mtim;
+    const size_t known = l->count;
+    walk(p, l);
+    size_t there = 0;
+    for (size_t i = 0; i < known; ++i)
+        there += l->items[i].there;
+    if (l->changed || l->count > known || there < known) write_list(p, l);
+    clear_list(l);
+    clv_free(l);
 }
 
 void cli_kernels_seal(bool good)
 {
-    if (mark_fd < 0 || getpid() != owner) return;
-    if (!good) { /* the mark stays, and says so */
-        note_death();
-        close(mark_fd);
-        mark_fd = -1;
-        return;
+    if (!place_count || getpid() != owner) return;
+    char path[PATH_MAX];
+    if (!good) note_death(); /* the marks stay, and say so */
+    for (size_t i = 0; i < place_count; ++i) {
+        place *p = &places[i];
+        if (p->mark_fd < 0) continue;
+        if (good) vouch(p);
+        close(p->mark_fd);
+        p->mark_fd = -1;
+        mark_of(p, path, sizeof path);
+        if (good) unlink(path);
     }
-    list *l = clv_zalloc(1, sizeof *l);
-    if (l) {
-        read_list(l);
-        l->add = true;
-        struct stat mark;
-        if (fstat(mark_fd, &mark) == 0) l->since = mark.st_mtim;
-        const size_t known = l->count;
-        walk(l);
-        size_t there = 0;
-        for (size_t i = 0; i < known; ++i)
-            there += l->items[i].there;
-        if (l->changed || l->count > known || there < known) write_list(l);
-        clear_list(l);
-    }
-    clv_free(l);
-    close(mark_fd);
-    mark_fd = -1;
-    unlink(mark_path);
 }
 
 void cli_kernels_forget(void)
 {
-    if (mark_fd < 0) return;
-    if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
-        wipe();
-        (void)flock(lock_fd, LOCK_SH | LOCK_NB);
-    } else {
-        note_death();
+    for (size_t i = 0; i < place_count; ++i) {
+        const place *p = &places[i];
+        if (p->mark_fd < 0) continue;
+        if (p->lock_fd >= 0 && flock(p->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+            wipe(p);
+            (void)flock(p->lock_fd, LOCK_SH | LOCK_NB);
+        } else if (write(p->mark_fd, "died\n", 5) != 5) {
+            continue;
+        }
     }
 }

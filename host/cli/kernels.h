@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that a driver compiled and keeps in a folder of ours (PoCL). The driver believes whatever lies there: a
- * file that was cut ends the process, and a damaged one may compute something else. So every file is compared with
- * its digest before the driver is loaded, and what nobody vouches for is removed. */
+/* Kernels that drivers compiled and keep in folders of ours. PoCL believes whatever lies there: a file that was cut ends
+ * the process, and a damaged one may compute something else. So every file is compared with its digest before the driver
+ * is loaded, and what nobody vouches for is removed. Mesa compares a checksum of each file, but not whose it is: a file
+ * in another's place ends the process, so that its files have digests as well. */
 #ifndef CLEAVE_HOST_CLI_KERNELS_H
 #define CLEAVE_HOST_CLI_KERNELS_H
 
@@ -9,8 +10,9 @@
 
 /* Before the driver is loaded. Removes programs with a file that is damaged, missing, or left by a run that did not
  * come to its end, and all of them after a run that died inside the driver. Says on standard error what it removed
- * because of damage. */
-void cli_kernels_guard(const char *folder);
+ * because of damage. `checked`: the driver finds most damage itself, so that a file that nobody vouched for stays. Once
+ * for each driver, at most twice. */
+void cli_kernels_guard(const char *folder, bool checked);
 /* At the end of a run: what the driver wrote is vouched for. `good` is false when a device gave wrong results: then
  * the next run starts without kept kernels. A process that ends in another way died inside the driver. */
 void cli_kernels_seal(bool good);

@@ -17,6 +17,7 @@
  *   hold=K       the K-th kernel does not end before fault_layer_release
  *   build=K      the K-th clBuildProgram fails, with a build log
  *   binary=1     program binaries are refused
+ *   save=1       the process ends by SIGABRT when a program's binaries are asked for
  *   wrong=K      one bit of what the K-th clEnqueueReadBuffer brings is wrong; 0: of all
  *   times=1      profiling says that every command took a nanosecond
  *   call=K       the K-th call that may fail does, whichever it is

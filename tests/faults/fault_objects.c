@@ -2,6 +2,7 @@
 /* The fault layer: calls that make and release objects. */
 #include "fault_calls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char build_log[] = "fault layer: this is the build log";
@@ -38,6 +39,14 @@ static void counted(long difference)
     enter();
     fault.stats.live += difference;
     leave();
+}
+
+/* Some drivers crash when they are asked for binaries. */
+static cl_int CL_API_CALL program_info(cl_program program, cl_program_info what, size_t room,
+                                       void *value, size_t *length)
+{
+    if (fault.plan.save && what == CL_PROGRAM_BINARIES) abort();
+    return layer_below->clGetProgramInfo(program, what, room, value, length);
 }
 
 static cl_int CL_API_CALL create_sub_devices(cl_device_id device,
@@ -273,6 +282,7 @@ void fault_objects_install(cl_icd_dispatch *layer)
     layer->clCreateProgramWithBinary = create_from_binary;
     layer->clBuildProgram = build_program;
     layer->clGetProgramBuildInfo = build_info;
+    layer->clGetProgramInfo = program_info;
     layer->clReleaseProgram = release_program;
     layer->clCreateKernel = create_kernel;
     layer->clReleaseKernel = release_kernel;

@@ -30,7 +30,7 @@ bool fault_parse(const char *text, fault_plan *plan)
         { "wrong", &plan->wrong, NULL },     { "call", &plan->call, NULL },
         { "seed", &plan->seed, NULL },       { "times", &plan->times, NULL },
         { "budget", NULL, &plan->budget },   { "throttle", NULL, &plan->throttle },
-        { "chance", NULL, &plan->chance },
+        { "save", &plan->save, NULL },       { "chance", NULL, &plan->chance },
     };
     while (*text) {
         const size_t length = strcspn(text, "=;");

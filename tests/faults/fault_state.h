@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 typedef struct fault_plan {
-    long on, buffer, enqueue, every, event, lost, hang, hold, build, binary, wrong, call, seed,
+    long on, buffer, enqueue, every, event, lost, hang, hold, build, binary, save, wrong, call, seed,
         times;
     cl_int code;
     double budget, throttle, hang_s, chance;

@@ -5,6 +5,8 @@
 No such run may end by a signal, say nothing, leave half a file or a temporary, or write other numbers with exit code 0.
 Calls fail on PoCL under the layer of tests/faults; mallocs fail where plain C computes: drivers do not survive it.
 
+A driver that crashes when it is asked for binaries, which are kept for later runs, costs no result.
+
 usage: fails_within.py CLEAVE CLI_TESTS DATA FAULT_LAYER MALLOC_FAILS [--every N]
 DATA: the folder tests/data. --every N: N values of k a command and kind; else a few"""
 import array
@@ -135,6 +137,22 @@ def sweep(kind, name, line, environment, fault, runs):
         judge("%s %d of %d, %s" % (kind, k, count, name), done, result(), want)
 
 
+def saved_last(name, line, environment):
+    """The process ends by SIGABRT once binaries are asked for: all is written before."""
+    clean()
+    whole = kit.run(*line, environment=dict(environment, CLEAVE_CACHE_DIR="/dev/null"), timeout=600)
+    want = result()
+    clean()
+    done = kit.run(*line, environment=dict(environment, CLEAVE_FAULTS="save=1"), timeout=120)
+    kit.same("%s: binaries are asked for, exit code" % name, done.returncode, -6)
+    kit.same("%s, whose driver crashes at its end, printed" % name, done.stdout, whole.stdout)
+    got = result()
+    kit.same("%s, whose driver crashes at its end: files" % name, sorted(got), sorted(want))
+    for file in want:
+        if file in got and not same_file(file, got[file], want[file]):
+            kit.wrong("%s, whose driver crashes at its end: %s is another" % (name, file))
+
+
 lines = prepare()
 for name, line in lines.items():
     plain = line if name == "link" else line + ["--mode", "reference"]
@@ -148,6 +166,13 @@ if pocl:
         if name != "link":
             sweep("call", name, line + ["--mode", "cpu"], dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_TUNE="0"),
                   lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
+mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps kernels itself: it is asked for nothing
+if mesa:
+    if "MESA_SHADER_CACHE_DIR" in os.environ:
+        mesa["MESA_SHADER_CACHE_DIR"] = os.environ["MESA_SHADER_CACHE_DIR"]
+    for name, line in lines.items():
+        if name != "link":
+            saved_last(name, line + ["--mode", "cpu"], dict(mesa, OPENCL_LAYERS=LAYER, RUSTICL_ENABLE="llvmpipe"))
 print("%(runs)d runs: %(right)d with the right result, %(errors)d with an error and no file" % DONE)
 kit.same("both happened", DONE["right"] > 0 and DONE["errors"] > 0, True)
 kit.finish()
