@@ -140,13 +140,13 @@ def sweep(kind, name, line, environment, fault, runs):
 def saved_last(name, line, environment):
     """The process ends by SIGABRT once binaries are asked for: all is written before."""
     clean()
-    whole = kit.run(*line, environment=dict(environment, CLEAVE_CACHE_DIR="/dev/null"), timeout=600)
-    want = result()
-    clean()
     done = kit.run(*line, environment=dict(environment, CLEAVE_FAULTS="save=1"), timeout=120)
+    got = result()
+    clean()
+    whole = kit.run(*line, environment=environment, timeout=120)
+    want = result()
     kit.same("%s: binaries are asked for, exit code" % name, done.returncode, -6)
     kit.same("%s, whose driver crashes at its end, printed" % name, done.stdout, whole.stdout)
-    got = result()
     kit.same("%s, whose driver crashes at its end: files" % name, sorted(got), sorted(want))
     for file in want:
         if file in got and not same_file(file, got[file], want[file]):
@@ -170,9 +170,9 @@ mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps kernels itself: it 
 if mesa:
     if "MESA_SHADER_CACHE_DIR" in os.environ:
         mesa["MESA_SHADER_CACHE_DIR"] = os.environ["MESA_SHADER_CACHE_DIR"]
-    for name, line in lines.items():
-        if name != "link":
-            saved_last(name, line + ["--mode", "cpu"], dict(mesa, OPENCL_LAYERS=LAYER, RUSTICL_ENABLE="llvmpipe"))
+    for name in "embed", "blobs", "generate":
+        saved_last(name, lines[name] + ["--mode", "cpu"],
+                   dict(mesa, OPENCL_LAYERS=LAYER, RUSTICL_ENABLE="llvmpipe", CLEAVE_TUNE="0"))
 print("%(runs)d runs: %(right)d with the right result, %(errors)d with an error and no file" % DONE)
 kit.same("both happened", DONE["right"] > 0 and DONE["errors"] > 0, True)
 kit.finish()
