@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 typedef struct fault_plan {
-    long on, buffer, enqueue, every, event, lost, hang, hold, build, binary, save, wrong, call, seed,
-        times;
+    long on, buffer, enqueue, every, event, lost, hang, hold, build, binary, save, wrong, call,
+        seed, times;
     cl_int code;
     double budget, throttle, hang_s, chance;
 } fault_plan;
