@@ -89,7 +89,7 @@ static void draw_axes(const plot *p, const clv_chart_style *s)
         const double value = p->x.low + i * p->x.step;
         const long x = lround(across(p, value));
         clv_image_fill(p->image, x, TOP, 1, bottom - TOP, grid_colour);
-        number(value, false, text, sizeof text);
+        number(value, s->x_powers, text, sizeof text);
         clv_image_text(p->image, x - clv_text_width(text, SCALE) / 2, bottom + 8, SCALE, text, ink,
                        NULL);
     }
@@ -144,7 +144,7 @@ static void draw_curve(const plot *p, const clv_chart_curve *c)
     }
 }
 
-static void draw_legend(const plot *p, const clv_chart_curve *curves, size_t count)
+static void draw_legend(const plot *p, const clv_chart_curve *curves, size_t count, bool left)
 {
     long wide = 0, y = TOP + 10;
     for (size_t i = 0; i < count; ++i)
@@ -152,7 +152,7 @@ static void draw_legend(const plot *p, const clv_chart_curve *curves, size_t cou
             wide = clv_text_width(curves[i].name, SCALE);
     for (size_t i = 0; i < count; ++i) {
         if (!curves[i].name) continue;
-        const long x = WIDTH - RIGHT - 10 - wide;
+        const long x = left ? LEFT + 50 : WIDTH - RIGHT - 10 - wide;
         clv_image_fill(p->image, x - 36, y + 5, 28, 4, curves[i].colour);
         clv_image_text(p->image, x, y, SCALE, curves[i].name, ink, &white);
         y += 22;
@@ -184,15 +184,16 @@ clv_status clv_chart_draw(const clv_chart_curve *curves, size_t count, const clv
         x0 -= aside, x1 += aside;
         y1 += (y1 - y0) * 22 * (double)(count + 1) / (HEIGHT - TOP - BOTTOM);
     }
-    plot p = { image, make_axis(x0, x1, 0), make_axis(y0, y1, style->y_powers ? 0.5 : 0),
-               style->y_down };
+    plot p = { image, make_axis(x0, x1, style->x_powers ? 0.5 : 0),
+               make_axis(y0, y1, style->y_powers ? 0.5 : 0), style->y_down };
     if (style->y_powers) p.y = (axis){ floor(p.y.low), ceil(p.y.high), 1 };
+    if (style->x_powers) p.x = (axis){ floor(p.x.low), ceil(p.x.high), 1 };
     CLV_TRY(clv_image_create(image, WIDTH, HEIGHT, white));
     for (size_t k = 0; k < count; ++k)
         if (curves[k].low && !curves[k].points) draw_band(&p, &curves[k]);
     draw_axes(&p, style);
     for (size_t k = 0; k < count; ++k)
         draw_curve(&p, &curves[k]);
-    draw_legend(&p, curves, count);
+    draw_legend(&p, curves, count, style->legend_left);
     return CLV_OK;
 }

@@ -21,7 +21,9 @@ typedef struct clv_chart_curve {
 typedef struct clv_chart_style {
     const char *title, *x_name, *y_name; /* with their units; may be NULL */
     bool y_down;                         /* small values on top, as magnitudes are drawn */
-    bool y_powers; /* y is a logarithm to base 10: numbers are powers of ten */
+    bool y_powers;    /* y is a logarithm to base 10: numbers are powers of ten */
+    bool x_powers;    /* the same of x */
+    bool legend_left; /* the legend is on the left, not on the right */
 } clv_chart_style;
 
 /* Draws at most 16 curves, 1000 x 640. CLV_E_MEMORY; CLV_E_ARGUMENT (more curves). Free with clv_image_clear. */
