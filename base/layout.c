@@ -8,6 +8,7 @@
 #include <cleave/items.h>
 #include <cleave/job.h>
 #include <cleave/layout.h>
+#include <cleave/motion.h>
 #include <cleave/patch.h>
 #include <cleave/spectra.h>
 #include <cleave/templates.h>
@@ -39,6 +40,8 @@ static const struct {
     { SIZE_OF(clv_cost) },
     { SIZE_OF(clv_define) },
     { SIZE_OF(clv_detection) },
+    { SIZE_OF(clv_diffusion) },
+    { SIZE_OF(clv_diffusion_options) },
     { SIZE_OF(clv_eigen_options) },
     { SIZE_OF(clv_encoder_options) },
     { SIZE_OF(clv_item_arg) },
@@ -53,6 +56,7 @@ static const struct {
     { SIZE_OF(clv_memory_room) },
     { SIZE_OF(clv_memory_stats) },
     { SIZE_OF(clv_monte_carlo_options) },
+    { SIZE_OF(clv_msd) },
     { SIZE_OF(clv_offload) },
     { SIZE_OF(clv_paco_counts) },
     { SIZE_OF(clv_companion) },
@@ -85,6 +89,8 @@ static const struct {
     { SIZE_OF(clv_tokenizer_options) },
     { SIZE_OF(clv_model_config) },
     { SIZE_OF(clv_train_result) },
+    { SIZE_OF(clv_track) },
+    { SIZE_OF(clv_track_filter) },
     { SIZE_OF(clv_trainer_options) },
     { SIZE_OF(clv_volume_spot) },
     { SIZE_OF(clv_volume_stacks) },

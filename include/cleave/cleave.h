@@ -19,6 +19,7 @@
 #include <cleave/log.h>
 #include <cleave/memory.h>
 #include <cleave/model.h>
+#include <cleave/motion.h>
 #include <cleave/offload.h>
 #include <cleave/patch.h>
 #include <cleave/probe.h>

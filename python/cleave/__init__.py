@@ -47,16 +47,17 @@ from ._report import Report, Share
 from ._specfit import WARNINGS, specfit
 from ._spectra_library import SpectraArm, SpectraLibrary
 from ._templates import TemplateMaker, spectra_library
+from ._tracks import Diffusion, Tracks
 from .errors import *  # noqa: F403: every exception
 from .log import log_to
 from .version import __version__
 
 __all__ = [
     "Array", "ArrayStats", "AsdiResult", "BlobStream", "COUNT", "Class", "Classifier",
-    "CompanionResult", "Context", "ContrastResult", "Device",
+    "CompanionResult", "Context", "ContrastResult", "Device", "Diffusion",
     "Encoder", "FIRST", "FinetuneResult", "Kernel", "LIBRARY_PATH", "LanguageModel", "Local", "MemoryRoom",
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
-    "SpectraArm", "SpectraLibrary", "TemplateMaker", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
+    "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
     "array", "array_stats", "asdi", "blobs", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",

@@ -152,6 +152,25 @@ LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),
     ("progress", Progress), ("progress_user", void_p), ("z", void_p)], "track.h")
 
+# ---- motion.h
+
+Track = _struct("clv_track", [
+    ("particle", i64), ("first", i64), ("last", i64), ("spots", size_t), ("extent", double),
+    ("displacement", double)], "motion.h")
+TrackFilter = _struct("clv_track_filter", [
+    ("size", size_t), ("min_spots", size_t), ("max_spots", size_t), ("min_extent", double),
+    ("max_extent", double), ("min_displacement", double), ("max_displacement", double)], "motion.h")
+Msd = _struct("clv_msd", [
+    ("lag", i64), ("pairs", size_t), ("tracks", size_t), ("msd", double), ("error", double),
+    ("independent", double), ("mean", double * 3), ("square", double * 3)], "motion.h")
+DiffusionOptions = _struct("clv_diffusion_options", [
+    ("size", size_t), ("position_error_given", boolean), ("position_error", double),
+    ("exposure", double), ("drift_share", double)], "motion.h")
+Diffusion = _struct("clv_diffusion", [
+    ("d", double), ("d_error", double), ("lateral", double), ("axial", double),
+    ("position_variance", double), ("position_variance_z", double), ("offset", double),
+    ("displacements", size_t), ("tracks", size_t)], "motion.h")
+
 # ---- spectra.h
 
 MAX_LAYERS, MAX_SPECTRA = 8, 36
@@ -375,6 +394,19 @@ OPTIONAL = {
     "clv_template_maker_starts": (status, [void_p, void_p, size_t, void_p]),
     "clv_volumes": (status, [void_p, c.POINTER(VolumeStacks), void_p, c.POINTER(BlobOptions), _OUT,
                              c.POINTER(size_t), c.POINTER(BlobSummary), void_p]),
+    "clv_tracks_create": (status, [void_p, void_p, void_p, size_t, _OUT]),
+    "clv_tracks_free": (None, [void_p]),
+    "clv_tracks_count": (size_t, [void_p]),
+    "clv_tracks_axes": (size_t, [void_p]),
+    "clv_tracks_at": (Track, [void_p, size_t]),
+    "clv_tracks_frames": (None, [void_p, c.POINTER(i64), c.POINTER(i64)]),
+    "clv_tracks_filter": (status, [void_p, c.POINTER(TrackFilter)]),
+    "clv_tracks_spots": (size_t, [void_p, void_p, void_p, void_p]),
+    "clv_tracks_drift": (status, [void_p, size_t, void_p, c.POINTER(double)]),
+    "clv_tracks_subtract": (status, [void_p, void_p]),
+    "clv_tracks_msd": (status, [void_p, i64, size_t, void_p]),
+    "clv_tracks_diffusion": (status, [void_p, i64, c.POINTER(DiffusionOptions),
+                                      c.POINTER(Diffusion)]),
     "clv_matmul": (status, [void_p, size_t, size_t, size_t, void_p, void_p,
                             c.POINTER(MatmulOptions), void_p]),
     "clv_monte_carlo_pi": (status, [void_p, u64, c.POINTER(MonteCarloOptions), c.POINTER(u64),

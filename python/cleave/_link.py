@@ -20,7 +20,7 @@ _SIZE = ctypes.sizeof(_abi.LinkOptions)
 _MOST = (1 << 64) - 1
 
 
-def _column(what: str, value: Any) -> NDArray[Any]:
+def column_of(what: str, value: Any) -> NDArray[Any]:
     """Numbers, also where pandas keeps them as objects."""
     if getattr(value, "dtype", None) == object:
         try:
@@ -30,7 +30,7 @@ def _column(what: str, value: Any) -> NDArray[Any]:
     return numbers(what, value, None)
 
 
-def _points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]:
+def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]:
     """Frames and places; z where there is one."""
     deep = None
     names = getattr(getattr(spots, "dtype", None), "names", None)
@@ -42,11 +42,11 @@ def _points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None
         for name in ("frame", "y", "x"):
             if name not in names:
                 raise ShapeError(f"spots: no column {name!r}")
-        columns = [_column(f"spots: {name}", spots[name]) for name in ("frame", "y", "x")]
+        columns = [column_of(f"spots: {name}", spots[name]) for name in ("frame", "y", "x")]
         if "z" in names:
-            deep = np.ascontiguousarray(_column("spots: z", spots["z"]), np.float64)
+            deep = np.ascontiguousarray(column_of("spots: z", spots["z"]), np.float64)
     else:
-        array = _column("spots", spots)
+        array = column_of("spots", spots)
         if array.shape == (0,):
             array = array.reshape(0, 3)
         if array.ndim != 2 or array.shape[1] not in (3, 4):
@@ -89,7 +89,7 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
-    points, deep = _points_of(spots)
+    points, deep = points_of(spots)
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(

@@ -95,7 +95,12 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     assert spots.dtype == cleave.SPOT == one.dtype and unit.max() == 1 and found.counts
     deep: NDArray[np.void] = cleave.volumes(movie, threshold_rel=0.3, table="array")
     assert deep.dtype == cleave.VOLUME_SPOT
-    return cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
+    particle = cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
+    moving: cleave.Tracks = cleave.Tracks(spots, particle, scale=0.1, interval=0.5).filter(min_spots=1)
+    curve: NDArray[np.void] = moving.msd(2)
+    speed: cleave.Diffusion = moving.subtract_drift(smooth=1).diffusion(exposure=0.0)
+    assert len(curve) <= 2 and len(moving.table) == len(moving) and not speed.d < 0
+    return particle
 
 
 def colours(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any]) -> NDArray[np.float64]:

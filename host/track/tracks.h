@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tracks as the files of motion see them: spots by track and frame. */
+#ifndef CLEAVE_HOST_TRACK_TRACKS_H
+#define CLEAVE_HOST_TRACK_TRACKS_H
+
+#include <cleave/motion.h>
+
+typedef struct clv_track_spot {
+    int64_t frame;
+    double place[3]; /* z, y, x */
+} clv_track_spot;
+
+typedef struct clv_track_range {
+    int64_t particle;
+    size_t first, count; /* of spots */
+} clv_track_range;
+
+struct clv_tracks {
+    clv_track_spot *spots;
+    size_t spot_count;
+    clv_track_range *ranges;
+    size_t count;
+    bool deep; /* z tells something */
+};
+
+/* The tracks from `*first` up to `*end` that an index of a caller names. CLV_E_ARGUMENT: none such. */
+clv_status clv_tracks_pick(const clv_tracks *tracks, const char *function, int64_t index,
+                           size_t *first, size_t *end);
+
+#endif

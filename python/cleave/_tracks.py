@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How particles move: drift, mean squared displacements and diffusion coefficients of tracks."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _abi
+from ._arrays import address, as_floats, dtype_of
+from ._check import real, whole
+from ._library import InThisProcess, check, has, lib
+from ._link import column_of, points_of
+from .errors import ArgumentError, LibraryError, ShapeError
+
+_MSD = dtype_of(_abi.Msd)
+_MOST = (1 << 64) - 1
+_ALL = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Diffusion:
+    """A diffusion coefficient in the square of the positions' unit, per unit of time."""
+    d: float  #: the mean over the axes
+    d_error: float  #: its standard error
+    lateral: float  #: along y and x
+    axial: float  #: along z; NaN of flat tracks
+    position_variance: float  #: of a position along y or x; may be negative by chance
+    position_variance_z: float  #: along z; NaN of flat tracks
+    offset: float  #: of the mean squared displacement: msd(t) = 2 axes d t + offset
+    displacements: int  #: that were used
+    tracks: int  #: that were used
+
+    @property
+    def position_error(self) -> float:
+        """The standard deviation of a position along y or x, 0 where the variance is negative."""
+        return float(np.sqrt(np.maximum(self.position_variance, 0)))
+
+
+class Tracks(InThisProcess):
+    """A table of tracks, in the order of their identifiers.
+
+    Parameters
+    ----------
+    spots     a DataFrame, a dict or a structured array with the columns frame, y, x, and z if it has
+              one; or an array [N, 3] of frame, y, x, or [N, 4] of frame, z, y, x. Any order
+    particle  int [N]: the track of each spot, such as link() returns it; negative: none. None: the
+              column "particle" of the table
+    scale     units of length per unit of the positions, such as micrometres per pixel: one number,
+              or z, y, x
+    interval  units of time between frames, such as seconds
+
+    All lengths and times that come and go are then in those units. A z that is the same everywhere
+    counts as none. Raises ArgumentError (two spots of a track in one frame), ShapeError.
+    """
+
+    _handle: ctypes.c_void_p
+
+    def __init__(self, spots: Any, particle: Any = None, *, scale: Any = 1.0, interval: float = 1.0):
+        if not has("clv_tracks_create"):
+            raise LibraryError("Tracks needs a younger libcleave: update it")
+        points, deep = points_of(spots)
+        if particle is None:
+            try:
+                particle = spots["particle"]
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise ShapeError("spots: no column 'particle', and particle is not given") from None
+        numbers = column_of("particle", particle)
+        if numbers.shape != (len(points),):
+            raise ShapeError(f"particle: one number for each of {len(points)} spots expected, shape "
+                             f"{numbers.shape} given")
+        if numbers.dtype.kind == "f":
+            if not (numbers == np.floor(numbers)).all():  # NaN is none either
+                raise ArgumentError("particle: a number is not whole")
+        ids = np.ascontiguousarray(numbers, np.int64)
+        sides = np.broadcast_to(np.asarray(scale, np.float64), 3)
+        if not (np.isfinite(sides).all() and (sides > 0).all()):
+            raise ArgumentError(f"scale: {scale} given, expected numbers above 0")
+        self.interval = real("interval", interval)
+        if not 0 < self.interval < float("inf"):
+            raise ArgumentError(f"interval: {interval} given, expected more than 0")
+        points["y"] *= sides[1]
+        points["x"] *= sides[2]
+        if deep is not None:
+            deep = deep * sides[0]
+        super().__init__()
+        self._handle = ctypes.c_void_p()
+        check(lib.clv_tracks_create(address(points), None if deep is None else address(deep), address(ids),
+                                    len(points), ctypes.byref(self._handle)))
+        self._share = 0.0
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            lib.clv_tracks_free(self._handle)
+
+    def __len__(self) -> int:
+        return int(lib.clv_tracks_count(self._handle))
+
+    @property
+    def axes(self) -> int:
+        """2, or 3 where z tells something."""
+        return int(lib.clv_tracks_axes(self._handle))
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """The first and the last frame; 0 and -1 without tracks."""
+        first, last = ctypes.c_int64(), ctypes.c_int64()
+        lib.clv_tracks_frames(self._handle, ctypes.byref(first), ctypes.byref(last))
+        return first.value, last.value
+
+    @property
+    def table(self) -> NDArray[np.void]:
+        """One row for each track: particle, first and last frame, spots, extent (the diagonal of the
+        box around them), displacement (from the first spot to the last)."""
+        rows = np.empty(len(self), dtype_of(_abi.Track))
+        for i in range(len(self)):
+            track = lib.clv_tracks_at(self._handle, i)
+            rows[i] = tuple(getattr(track, name) for name in rows.dtype.names or ())
+        return rows
+
+    @property
+    def spots(self) -> NDArray[np.void]:
+        """The spots by particle and frame: frame, z (if there is one), y, x, particle."""
+        count = lib.clv_tracks_spots(self._handle, None, None, None)
+        points = np.empty(count, dtype_of(_abi.Point))
+        deep, particle = np.empty(count, np.float64), np.empty(count, np.int64)
+        lib.clv_tracks_spots(self._handle, address(points), address(deep), address(particle))
+        axes = ["z", "y", "x"][3 - self.axes:]
+        rows = np.empty(count, [("frame", "i8"), *((axis, "f8") for axis in axes), ("particle", "i8")])
+        rows["frame"], rows["particle"] = points["frame"], particle
+        for axis in axes:
+            rows[axis] = deep if axis == "z" else points[axis]
+        return rows
+
+    def filter(self, *, min_spots: int = 0, max_spots: int = 0, min_extent: float = 0, max_extent: float = 0,
+               min_displacement: float = 0, max_displacement: float = 0) -> "Tracks":
+        """Drops the tracks that are outside the bounds; 0 is no bound. Returns self."""
+        check(lib.clv_tracks_filter(self._handle, ctypes.byref(_abi.TrackFilter(
+            ctypes.sizeof(_abi.TrackFilter), whole("min_spots", min_spots, 0, _MOST),
+            whole("max_spots", max_spots, 0, _MOST), real("min_extent", min_extent), real("max_extent", max_extent),
+            real("min_displacement", min_displacement), real("max_displacement", max_displacement)))))
+        return self
+
+    def _drift(self, smooth: int) -> tuple[NDArray[np.float64], float]:
+        first, last = self.frames
+        drift, share = np.zeros((last - first + 1, 3)), ctypes.c_double()
+        check(lib.clv_tracks_drift(self._handle, whole("smooth", smooth, 1, _MOST), address(drift),
+                                   ctypes.byref(share)))
+        return drift, share.value
+
+    def drift(self, smooth: int = 1) -> NDArray[np.float64]:
+        """The motion that all tracks share, [frames, axes] since the first frame, along z (if there is
+        one), y and x: the mean displacement from frame to frame, averaged over `smooth` frames, and
+        summed."""
+        return self._drift(smooth)[0][:, 3 - self.axes:]
+
+    def subtract_drift(self, drift: Any = None, *, smooth: int = 1) -> "Tracks":
+        """Subtracts a drift [frames, axes], None: that of these tracks, whose share of the diffusive
+        motion diffusion() then gives back. Returns self."""
+        first, last = self.frames
+        if drift is None:
+            whole_drift, share = self._drift(smooth)
+        else:
+            own = as_floats("drift", drift, 2, np.float64)
+            if own.shape != (last - first + 1, self.axes):
+                raise ShapeError(f"drift: [{last - first + 1}, {self.axes}] expected, shape {own.shape} given")
+            whole_drift, share = np.zeros((len(own), 3)), self._share
+            whole_drift[:, 3 - self.axes:] = own
+        check(lib.clv_tracks_subtract(self._handle, address(whole_drift)))
+        self._share = share
+        return self
+
+    def msd(self, lags: int = 100, track: int | None = None) -> NDArray[np.void]:
+        """Mean squared displacements at 1 to `lags` frames (no more than the longest track has): of
+        all tracks, or of the one with that place in `table`.
+
+        Returns a structured array: lag (frames), pairs, tracks, msd, error (standard), independent,
+        mean and square [3] (of the displacements along z, y, x).
+        """
+        first, last = self.frames
+        rows = np.zeros(min(whole("lags", lags, 1, _MOST), max(last - first, 0)), _MSD)
+        check(lib.clv_tracks_msd(self._handle, self._index(track), len(rows), address(rows)))
+        return rows
+
+    def diffusion(self, track: int | None = None, *, position_error: float | None = None,
+                  exposure: float = 0.0) -> Diffusion:
+        """The diffusion coefficient that makes the displacements most likely, of all tracks or of one.
+
+        position_error  the standard deviation of a position along y and x; None: found from the
+                        tracks. The one along z is always found
+        exposure        share of the interval that light is gathered for: motion blurs the spots
+        """
+        options = _abi.DiffusionOptions(ctypes.sizeof(_abi.DiffusionOptions), position_error is not None,
+                                        0 if position_error is None else real("position_error", position_error),
+                                        real("exposure", exposure), self._share)
+        found = _abi.Diffusion()
+        check(lib.clv_tracks_diffusion(self._handle, self._index(track), ctypes.byref(options), ctypes.byref(found)))
+        return Diffusion(found.d / self.interval, found.d_error / self.interval, found.lateral / self.interval,
+                         found.axial / self.interval, found.position_variance, found.position_variance_z,
+                         found.offset, found.displacements, found.tracks)
+
+    def _index(self, track: int | None) -> int:
+        return _ALL if track is None else whole("track", track, 0, max(len(self) - 1, 0))
