@@ -171,7 +171,7 @@ int cli_write_report(const cli_command *command, const cli_common *common, clv_c
 extern const cli_command *const cli_commands[];
 /* Options before or after the command's name, and those of `cleave` alone. */
 extern const cli_option cli_global_options[], cli_main_options[];
-extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_bench,
+extern const cli_command cli_probe, cli_demo, cli_paco, cli_blobs, cli_link, cli_tracks, cli_bench,
     cli_selftest, cli_cache;
 extern const cli_command cli_specfit, cli_templates, cli_embed, cli_classify, cli_tokenize,
     cli_detokenize, cli_finetune, cli_generate;

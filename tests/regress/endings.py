@@ -28,6 +28,9 @@ OUTPUTS = [
     (BLOBS, TABLE, "-T", TABLES),
     (BLOBS, TABLE, "--overlay", [".png"]),
     (["link", "spots.csv", "--search", "2"], [], "-o", TABLES),
+    *((["tracks", "spots.csv"], [], option, [".csv", ".tsv", ".txt", ".json"])
+      for option in ("-o", "--summary", "--msd", "--track-msd", "--drift", "--positions")),
+    (["tracks", "spots.csv"], [], "--plot", [".png"]),
     (SPECFIT, [], "-o", [".csv", ".fits"]),
     (SPECFIT, TABLE, "--models", [".fits"]),
     (EMBED, [], "-o", [".npy", ".csv", ".tsv", ".txt"]),

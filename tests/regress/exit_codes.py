@@ -41,6 +41,7 @@ def prepare():
     kit.write("texts.txt", "the cats\nunaffable running\n")
     kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
     kit.write("spots.csv", kit.SPOTS)
+    kit.write("tracks.csv", "frame,y,x,particle\n" + "".join("%d,%d,5,0\n" % (f, f) for f in range(4)))
     shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
     kit.write("ids.json", "[[5, 6, 7], [8]]\n")
     done = kit.run("finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1", "-q")
@@ -96,6 +97,8 @@ COMMANDS = [
              ("--overlay", ".png", True), *REPORTS]),
     Command("link", ["%s", "--search", "2", "-o", "outputs/tracks.csv"], [("spots.csv", ())],
             [("-o", ".csv", True)], devices=False),
+    Command("tracks", ["%s", "-o", "outputs/found.csv"], [("tracks.csv", ())],
+            [("-o", ".csv", True), ("--msd", ".csv", True), ("--plot", ".png", True)], devices=False),
     Command("specfit", ["%s", "--library", "%s", TARGET, "-o", "outputs/stars.csv"],
             [("made/specfit-coadd.fits", ()), ("made/specfit-library", ("folder",))],
             [("-o", ".csv", True), ("-o", ".fits", True), ("--models", ".fits", False), *REPORTS]),
@@ -140,8 +143,8 @@ def usage(command):
     if command.inputs:
         expect(2, command.name)
     for option in ("-o", "--search", "--library", "--data"):
-        if option in command.arguments and command.name not in ("demo", "classify", "tokenize",
-                                                                         "detokenize"):
+        if option in command.arguments and command.name not in ("demo", "classify", "tokenize", "detokenize",
+                                                                "tracks"):
             expect(2, *command.line(without=[option]))
     if command.devices and command.name not in ("probe", "selftest", "bench"):
         for option in ("--mode=fast", "--sched=best", "--batch=0", "--mem-limit=-1", "--sub-devices=65",
@@ -242,7 +245,7 @@ def good(command):
                                         for option, *_ in command.outputs[:1] if option == "-o"]:
             done = subprocess.run([kit.CLEAVE, *line], env=kit.PLAIN, stdin=subprocess.DEVNULL, stdout=out,
                                   stderr=subprocess.PIPE, check=False, timeout=120)
-            if b"-o" in line[-2:] or command.name in ("paco", "blobs", "link", "specfit", "probe", "selftest",
+            if b"-o" in line[-2:] or command.name in ("paco", "blobs", "link", "tracks", "specfit", "probe", "selftest",
                                                     "generate"):
                 if done.returncode != 1 or b"No space left" not in done.stderr:
                     kit.wrong("%s > /dev/full: exit code %d, %r" % (line, done.returncode, done.stderr))

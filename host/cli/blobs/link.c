@@ -25,7 +25,7 @@ static clv_status find_old(link_rows *r, const char *path, const link_args *a)
     for (size_t c = 0; c < clv_csv_columns(r->table); ++c)
         if (strcmp(clv_csv_name(r->table, c), a->particle) == 0) r->old = c;
     if (r->old == SIZE_MAX) return CLV_OK;
-    for (int role = 0; role < BLOBS_ROLES; ++role)
+    for (int role = 0; role < COLUMN_ROLES; ++role)
         if (r->column[role] == r->old)
             return clv_fail(CLV_E_FORMAT,
                             "%s: --particle \"%s\" names a column that positions are read from; "
@@ -43,15 +43,15 @@ static clv_status read_column(link_rows *r, const char *path, int role, double *
 {
     CLV_TRY(clv_csv_doubles(r->table, r->column[role], values));
     for (size_t i = 0; i < r->count; ++i) {
-        if (role == BLOBS_FRAME && (values[i] != floor(values[i]) || fabs(values[i]) > 1e15))
+        if (role == COLUMN_FRAME && (values[i] != floor(values[i]) || fabs(values[i]) > 1e15))
             return clv_fail(CLV_E_FORMAT,
                             "%s: row %zu: the frame, column '%s', is %g, which is no whole number "
                             "(--columns frame=NAME takes another column)",
                             path, i + 1, clv_csv_name(r->table, r->column[role]), values[i]);
-        if (role == BLOBS_FRAME)
+        if (role == COLUMN_FRAME)
             r->points[i].frame = (int64_t)values[i];
         else
-            *(role == BLOBS_Y ? &r->points[i].y : &r->points[i].x) = values[i];
+            *(role == COLUMN_Y ? &r->points[i].y : &r->points[i].x) = values[i];
     }
     return CLV_OK;
 }
@@ -61,21 +61,21 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
     static const char decimals[] = { '\0', '.', ',' };
     const char *kind;
     CLV_TRY(clv_table_read(path, decimals[a->decimal], &r->table, &kind));
-    CLV_TRY(blobs_find_columns(r->table, path, a->columns, (1u << BLOBS_PARTICLE) - 1, a->quiet,
-                               r->column));
+    CLV_TRY(cli_find_columns(r->table, path, a->columns, (1u << COLUMN_PARTICLE) - 1, a->quiet,
+                             r->column));
     CLV_TRY(find_old(r, path, a));
-    CLV_TRY(blobs_drop_header_lines(r->table, path, r->column[BLOBS_FRAME], a->quiet));
+    CLV_TRY(cli_drop_header_lines(r->table, path, r->column[COLUMN_FRAME], a->quiet));
     r->count = clv_csv_rows(r->table);
     r->points = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *r->points);
     r->particle = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *r->particle);
     double *values = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *values);
     clv_status status =
         r->points && r->particle && values ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", path);
-    for (int role = BLOBS_FRAME; role <= BLOBS_X && !status; ++role)
+    for (int role = COLUMN_FRAME; role <= COLUMN_X && !status; ++role)
         status = read_column(r, path, role, values);
-    if (!status && r->column[BLOBS_Z] != SIZE_MAX) {
+    if (!status && r->column[COLUMN_Z] != SIZE_MAX) {
         r->z = values, values = NULL;
-        status = clv_csv_doubles(r->table, r->column[BLOBS_Z], r->z);
+        status = clv_csv_doubles(r->table, r->column[COLUMN_Z], r->z);
     }
     clv_free(values);
     const bool commas = clv_csv_decimal(r->table) == ',';
@@ -184,7 +184,7 @@ static int run(int argc, char **argv)
                          a.search);
     if (!*a.particle)
         return cli_error(&cli_link, CLI_USAGE, "--particle is empty, expected a name");
-    if ((code = blobs_check_columns(&cli_link, a.columns, false)) >= 0) return code;
+    if ((code = cli_check_columns(&cli_link, a.columns, false)) >= 0) return code;
     const cli_file input = { "SPOTS.csv", argv[1], NULL, CLI_STREAM },
                    output = { "-o", a.output, NULL, BLOBS_TABLES };
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;

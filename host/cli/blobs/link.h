@@ -4,7 +4,7 @@
 #define CLEAVE_HOST_CLI_BLOBS_LINK_H
 
 #include "host/cli/blobs/blobs.h"
-#include "host/cli/blobs/columns.h"
+#include "host/cli/columns.h"
 #include "host/io/tables/any.h"
 
 /* A row of the output: of the input, or between two of its rows. */
@@ -20,7 +20,7 @@ typedef struct link_rows {
     double *z; /* NULL: the table has none */
     int64_t *particle;
     size_t count, tracks;
-    size_t column[BLOBS_ROLES];
+    size_t column[COLUMN_ROLES];
     const char *name; /* of the new column */
     size_t old;       /* the column that it replaces; SIZE_MAX: none */
     link_line *lines;

@@ -40,13 +40,13 @@ static clv_status no_memory(const output *o)
 /* What a filled row has in a column; empty: not known. */
 static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_text *out)
 {
-    if (c == r->column[BLOBS_FRAME])
+    if (c == r->column[COLUMN_FRAME])
         clv_text_add(out, "%lld", (long long)l->frame);
-    else if (c == r->column[BLOBS_Y] || c == r->column[BLOBS_X] || c == r->column[BLOBS_Z])
+    else if (c == r->column[COLUMN_Y] || c == r->column[COLUMN_X] || c == r->column[COLUMN_Z])
         clv_text_add(out, "%.9g",
-                     c == r->column[BLOBS_Y]   ? l->y
-                     : c == r->column[BLOBS_X] ? l->x
-                                               : l->z);
+                     c == r->column[COLUMN_Y]   ? l->y
+                     : c == r->column[COLUMN_X] ? l->x
+                                                : l->z);
     else if (strcmp(clv_csv_name(r->table, c), "flags") == 0)
         clv_text_add(out, "%d", CLV_SPOT_GAP);
 }

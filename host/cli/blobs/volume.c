@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cleave blobs` on stacks of planes: spots and tracks in three dimensions, and their tables. */
 #include "host/cli/blobs/blobs.h"
+#include "host/cli/units.h"
 #include "host/cli/endings.h"
 
 #include "base/alloc.h"
@@ -58,23 +59,6 @@ static int refuse(const blobs_args *a)
                      what, a->movie);
 }
 
-/* "Z,Y,X", with a unit behind it or not. */
-static bool parse_voxel(const char *text, double *voxel, char *unit, size_t room)
-{
-    for (int axis = 0; axis < 3; ++axis) {
-        char number[40];
-        const size_t length = strspn(text, "0123456789.eE+-");
-        if (!length || length >= sizeof number) return false;
-        memcpy(number, text, length);
-        number[length] = '\0';
-        if (!clv_parse_double(number, &voxel[axis]) || !(voxel[axis] > 0)) return false;
-        text += length;
-        if (axis < 2 && *text++ != ',') return false;
-    }
-    clv_copy_string(unit, room, text);
-    return strlen(text) < room;
-}
-
 /* The voxel's sides: as the option says, else as the file does, else a cube; what was taken is told. */
 static int find_voxel(task *t)
 {
@@ -85,7 +69,7 @@ static int find_voxel(task *t)
     t->voxel[0] = t->voxel[1] = t->voxel[2] = 1;
     if (a->voxel_size) {
         char unit[sizeof t->units.space];
-        if (!parse_voxel(a->voxel_size, t->voxel, unit, sizeof unit))
+        if (!cli_parse_voxel(a->voxel_size, t->voxel, unit, sizeof unit))
             return cli_error(cli_running(), CLI_USAGE,
                              "--voxel-size: \"%s\" given, expected the sides along z, y and x, "
                              "such as 0.3,0.1,0.1um",

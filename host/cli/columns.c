@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which columns of somebody's table hold the frame and the position: as the user says, else by their names. */
-#include "host/cli/blobs/columns.h"
+#include "host/cli/columns.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const roles[BLOBS_ROLES] = { "frame", "y", "x", "z", "particle" };
+static const char *const roles[COLUMN_ROLES] = { "frame", "y", "x", "z", "particle" };
 
 /* Names that such a column usually has, in any case; the first ones win. */
-static const char *const usual[BLOBS_ROLES][9] = {
+static const char *const usual[COLUMN_ROLES][9] = {
     { "frame", "frames", "t", "frame_number", "slice", "axis-0" },
     { "y", "position_y", "row", "y_px", "y [px]", "centroid-0", "axis-1" },
     { "x", "position_x", "col", "column", "x_px", "x [px]", "centroid-1", "axis-2" },
@@ -20,11 +20,11 @@ static const char *const usual[BLOBS_ROLES][9] = {
     { "particle", "track_id", "track", "trajectory", "id" },
 };
 /* napari's points in space: t, z, y, x. */
-static const char *const four_axes[BLOBS_ROLES] = { "axis-0", "axis-2", "axis-3", "axis-1", NULL };
+static const char *const four_axes[COLUMN_ROLES] = { "axis-0", "axis-2", "axis-3", "axis-1", NULL };
 
 static int role_of(const char *text, size_t length)
 {
-    for (int r = 0; r < BLOBS_ROLES; ++r)
+    for (int r = 0; r < COLUMN_ROLES; ++r)
         if (strlen(roles[r]) == length && memcmp(roles[r], text, length) == 0) return r;
     return -1;
 }
@@ -43,13 +43,13 @@ static const char *given_name(const char *given, int role, size_t *length)
     return NULL;
 }
 
-int blobs_check_columns(const cli_command *command, const char *given, bool particle)
+int cli_check_columns(const cli_command *command, const char *given, bool particle)
 {
-    bool seen[BLOBS_ROLES] = { false };
+    bool seen[COLUMN_ROLES] = { false };
     for (const char *at = given; at && *at;) {
         const size_t whole = strcspn(at, ","), name = strcspn(at, "=");
         const int role = name < whole ? role_of(at, name) : -1;
-        if (role < 0 || (role == BLOBS_PARTICLE && !particle) || seen[role])
+        if (role < 0 || (role == COLUMN_PARTICLE && !particle) || seen[role])
             return cli_error(
                 command, CLI_USAGE,
                 "--columns: \"%s\" given, expected names for some of %s, each once, such as "
@@ -114,12 +114,12 @@ static clv_status not_there(const clv_csv_table *table, const char *path, int ro
         roles[role], clv_printable(header, length, there, sizeof there), roles[role]);
 }
 
-clv_status blobs_find_columns(clv_csv_table *table, const char *path, const char *given,
-                              unsigned wanted, bool quiet, size_t column[BLOBS_ROLES])
+clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *given,
+                            unsigned wanted, bool quiet, size_t column[COLUMN_ROLES])
 {
     clv_text told = { 0 };
     clv_status status = CLV_OK;
-    for (int role = 0; role < BLOBS_ROLES && !status; ++role) {
+    for (int role = 0; role < COLUMN_ROLES && !status; ++role) {
         size_t length;
         const char *name = given_name(given, role, &length);
         column[role] = SIZE_MAX;
@@ -133,14 +133,14 @@ clv_status blobs_find_columns(clv_csv_table *table, const char *path, const char
         }
         status = guess(table, path, role, &column[role]);
         if (status) break;
-        if (column[role] == SIZE_MAX && role != BLOBS_Z)
+        if (column[role] == SIZE_MAX && role != COLUMN_Z)
             status = not_there(table, path, role);
         else if (column[role] != SIZE_MAX &&
                  strcmp(clv_csv_name(table, column[role]), roles[role]) != 0)
             clv_text_add(&told, "%s%s from '%s'", told.length ? ", " : "", roles[role],
                          clv_csv_name(table, column[role]));
     }
-    for (int role = 0; role < BLOBS_ROLES && !status; ++role)
+    for (int role = 0; role < COLUMN_ROLES && !status; ++role)
         for (int other = 0; other < role && !status; ++other)
             if (column[role] != SIZE_MAX && column[role] == column[other] && roles[role] &&
                 roles[other])
@@ -154,7 +154,7 @@ clv_status blobs_find_columns(clv_csv_table *table, const char *path, const char
 }
 
 /* TrackMate's header goes on for three lines: names, short names, units. */
-clv_status blobs_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet)
+clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet)
 {
     if (!has(table, "POSITION_X") || !has(table, "FRAME")) return CLV_OK;
     clv_csv_cell *cells = clv_alloc(clv_csv_columns(table), sizeof *cells);

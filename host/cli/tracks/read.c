@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of tracks: which columns, which units. */
+#include "host/cli/tracks/tracks.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "host/cli/columns.h"
+#include "host/cli/units.h"
+#include "host/io/tables/any.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct source {
+    const char *path;
+    tracks_found *f;
+    clv_csv_table *table;
+    size_t column[COLUMN_ROLES];
+    size_t time; /* of the column t_s; SIZE_MAX: none, or not wanted */
+    clv_point *points;
+    double *z, *values;
+    int64_t *particle;
+} source;
+
+int tracks_find_units(tracks_found *f)
+{
+    const tracks_args *a = f->a;
+    tracks_units *u = &f->units;
+    char unit[sizeof u->space] = "";
+    *u = (tracks_units){ .scale = { 1, 1, 1 }, .interval = 1 };
+    if (a->pixel_size && a->voxel_size)
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--voxel-size and --pixel-size both tell how large a pixel is: give one");
+    if (a->pixel_size && !cli_parse_size(a->pixel_size, &u->scale[2], unit, sizeof unit))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                         a->pixel_size);
+    if (a->pixel_size) u->scale[0] = u->scale[1] = u->scale[2];
+    if (a->voxel_size && !cli_parse_voxel(a->voxel_size, u->scale, unit, sizeof unit))
+        return cli_error(cli_running(), CLI_USAGE,
+                         "--voxel-size: \"%s\" given, expected the sides along z, y and x, such "
+                         "as 0.3,0.1,0.1um",
+                         a->voxel_size);
+    if (a->pixel_size || a->voxel_size) {
+        cli_unit_word(unit, u->space, sizeof u->space);
+        u->physical = u->space[0] != '\0';
+        if (!u->physical)
+            return cli_error(cli_running(), CLI_USAGE,
+                             "%s %s has no unit, after which columns are called: give one, such "
+                             "as %sum",
+                             a->pixel_size ? "--pixel-size" : "--voxel-size",
+                             a->pixel_size ? a->pixel_size : a->voxel_size,
+                             a->pixel_size ? a->pixel_size : a->voxel_size);
+    } else {
+        clv_copy_string(u->space, sizeof u->space, "px");
+    }
+    if (a->interval_given && !(a->interval > 0))
+        return cli_error(cli_running(), CLI_USAGE, "--interval: %g given, expected more than 0",
+                         a->interval);
+    if (a->interval_given) u->interval = a->interval;
+    clv_copy_string(u->time, sizeof u->time, a->interval_given ? "s" : "frame");
+    return -1;
+}
+
+static size_t column_called(const clv_csv_table *table, const char *name)
+{
+    for (size_t c = 0; c < clv_csv_columns(table); ++c)
+        if (strcmp(clv_csv_name(table, c), name) == 0) return c;
+    return SIZE_MAX;
+}
+
+/* Columns such as y_um and x_um, which `cleave blobs` writes, unless the user says otherwise. */
+static bool find_physical(source *s)
+{
+    static const char *const units[] = { "um", "nm", "mm", "cm", "m", "pm" };
+    const tracks_args *a = s->f->a;
+    if (a->pixel_size || a->voxel_size || (a->columns && strpbrk(a->columns, "xyz"))) return false;
+    for (size_t i = 0; i < CLV_LEN(units); ++i) {
+        char name[3][16];
+        for (int axis = 0; axis < 3; ++axis)
+            snprintf(name[axis], sizeof name[axis], "%c_%s", "zyx"[axis], units[i]);
+        const size_t y = column_called(s->table, name[1]), x = column_called(s->table, name[2]);
+        if (y == SIZE_MAX || x == SIZE_MAX) continue;
+        s->column[COLUMN_Y] = y, s->column[COLUMN_X] = x;
+        s->column[COLUMN_Z] = column_called(s->table, name[0]);
+        clv_copy_string(s->f->units.space, sizeof s->f->units.space, units[i]);
+        s->f->units.physical = true;
+        if (!a->quiet)
+            cli_say(stderr,
+                    "places in %s, from the columns %s and %s (--columns y=NAME,x=NAME "
+                    "takes others)\n",
+                    units[i], name[1], name[2]);
+        return true;
+    }
+    return false;
+}
+
+static clv_status find_columns(source *s)
+{
+    const tracks_args *a = s->f->a;
+    size_t column[COLUMN_ROLES];
+    unsigned wanted = (1u << COLUMN_ROLES) - 1;
+    for (int role = 0; role < COLUMN_ROLES; ++role)
+        s->column[role] = SIZE_MAX;
+    if (find_physical(s)) wanted = 1u << COLUMN_FRAME | 1u << COLUMN_PARTICLE;
+    CLV_TRY(cli_find_columns(s->table, s->path, a->columns, wanted, a->quiet, column));
+    for (int role = 0; role < COLUMN_ROLES; ++role)
+        if (wanted >> role & 1) s->column[role] = column[role];
+    s->time = a->interval_given ? SIZE_MAX : column_called(s->table, "t_s");
+    return cli_drop_header_lines(s->table, s->path, s->column[COLUMN_FRAME], a->quiet);
+}
+
+static clv_status no_whole_number(const source *s, size_t row, int role, double value)
+{
+    return clv_fail(CLV_E_FORMAT,
+                    "%s: row %zu: the %s, column '%s', is %g, which is no whole number "
+                    "(--columns %s=NAME takes another column)",
+                    s->path, row + 1, role == COLUMN_FRAME ? "frame" : "particle",
+                    clv_csv_name(s->table, s->column[role]), value,
+                    role == COLUMN_FRAME ? "frame" : "particle");
+}
+
+static clv_status read_frames(source *s, size_t count)
+{
+    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_FRAME], s->values));
+    for (size_t i = 0; i < count; ++i) {
+        if (s->values[i] != floor(s->values[i]) || fabs(s->values[i]) > 1e15)
+            return no_whole_number(s, i, COLUMN_FRAME, s->values[i]);
+        s->points[i].frame = (int64_t)s->values[i];
+    }
+    return CLV_OK;
+}
+
+/* An empty field belongs to no track, and so does a negative number. */
+static clv_status read_particles(source *s, size_t count)
+{
+    clv_csv_cell *cells = clv_alloc(clv_csv_columns(s->table), sizeof *cells);
+    clv_status status = cells ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    for (size_t i = 0; i < count && !status; ++i) {
+        double value = -1;
+        clv_csv_cells(s->table, i, cells);
+        const clv_csv_cell *cell = &cells[s->column[COLUMN_PARTICLE]];
+        if (cell->length && !clv_csv_cell_double(s->table, cell, &value))
+            status = clv_fail(CLV_E_FORMAT,
+                              "%s: row %zu: the particle, column '%s', is no number; tracks have "
+                              "whole numbers (--columns particle=NAME takes another column)",
+                              s->path, i + 1, clv_csv_name(s->table, s->column[COLUMN_PARTICLE]));
+        else if (value != floor(value) || fabs(value) > 9e15)
+            status = no_whole_number(s, i, COLUMN_PARTICLE, value);
+        else
+            s->particle[i] = value < 0 ? -1 : (int64_t)value;
+    }
+    clv_free(cells);
+    return status;
+}
+
+static clv_status read_places(source *s, size_t count)
+{
+    const double *scale = s->f->units.scale;
+    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_Y], s->values));
+    for (size_t i = 0; i < count; ++i)
+        s->points[i].y = s->values[i] * scale[1];
+    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_X], s->values));
+    for (size_t i = 0; i < count; ++i)
+        s->points[i].x = s->values[i] * scale[2];
+    if (s->column[COLUMN_Z] == SIZE_MAX) return CLV_OK;
+    s->z = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *s->z);
+    if (!s->z) return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    CLV_TRY(clv_csv_doubles(s->table, s->column[COLUMN_Z], s->z));
+    for (size_t i = 0; i < count; ++i)
+        s->z[i] *= scale[0];
+    return CLV_OK;
+}
+
+/* The time between frames from a column t_s. */
+static clv_status read_interval(source *s, size_t count)
+{
+    if (s->time == SIZE_MAX || !count) return CLV_OK;
+    size_t low = 0, high = 0;
+    CLV_TRY(clv_csv_doubles(s->table, s->time, s->values));
+    for (size_t i = 0; i < count; ++i) {
+        if (s->points[i].frame < s->points[low].frame) low = i;
+        if (s->points[i].frame > s->points[high].frame) high = i;
+    }
+    const double interval =
+        (s->values[high] - s->values[low]) / (double)(s->points[high].frame - s->points[low].frame);
+    if (!(interval > 0) || !isfinite(interval)) return CLV_OK;
+    s->f->units.interval = interval;
+    clv_copy_string(s->f->units.time, sizeof s->f->units.time, "s");
+    if (!s->f->a->quiet)
+        cli_say(stderr, "%.6g s between frames, from the column t_s (--interval says otherwise)\n",
+                interval);
+    return CLV_OK;
+}
+
+static void tell_units(const tracks_found *f)
+{
+    if (f->a->quiet) return;
+    if (!f->units.physical)
+        cli_say(stderr, "places are in pixels, or whatever the table has (--pixel-size 0.1um "
+                        "gives micrometres)\n");
+    if (strcmp(f->units.time, "frame") == 0)
+        cli_say(stderr, "times are in frames (--interval 0.05 gives seconds)\n");
+}
+
+clv_status tracks_read(const char *path, tracks_found *f)
+{
+    static const char decimals[] = { '\0', '.', ',' };
+    const char *kind;
+    source s = { .path = path, .f = f };
+    clv_status status = clv_table_read(path, decimals[f->a->decimal], &s.table, &kind);
+    if (!status) status = find_columns(&s);
+    const size_t count = status ? 0 : clv_csv_rows(s.table), room = CLV_MAX(count, (size_t)1);
+    if (!status) {
+        s.points = clv_alloc(room, sizeof *s.points);
+        s.values = clv_alloc(room, sizeof *s.values);
+        s.particle = clv_alloc(room, sizeof *s.particle);
+        if (!s.points || !s.values || !s.particle)
+            status = clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+    }
+    if (!status) status = read_frames(&s, count);
+    if (!status) status = read_particles(&s, count);
+    if (!status) status = read_places(&s, count);
+    if (!status) status = read_interval(&s, count);
+    if (!status) {
+        tell_units(f);
+        status = clv_tracks_create(s.points, s.z, s.particle, count, &f->tracks);
+    }
+    clv_csv_free(s.table);
+    clv_free(s.points), clv_free(s.values), clv_free(s.particle), clv_free(s.z);
+    return status;
+}

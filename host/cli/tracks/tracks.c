@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cleave tracks`: what the particles of a table of tracks do: diffusion, mean squared displacements, drift. */
+#include "host/cli/tracks/tracks.h"
+#include "host/cli/clash.h"
+#include "host/cli/columns.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+static clv_status filter(tracks_found *f)
+{
+    const tracks_args *a = f->a;
+    const clv_track_filter keep = { .size = sizeof keep,
+                                    .min_spots = (size_t)a->min_length,
+                                    .max_spots = (size_t)a->max_length,
+                                    .min_extent = a->min_extent,
+                                    .max_extent = a->max_extent,
+                                    .min_displacement = a->min_displacement,
+                                    .max_displacement = a->max_displacement };
+    f->all_tracks = clv_tracks_count(f->tracks);
+    return clv_tracks_filter(f->tracks, &keep);
+}
+
+static clv_status find_drift(tracks_found *f)
+{
+    double share;
+    clv_tracks_frames(f->tracks, &f->first, &f->last);
+    if (f->last < f->first) return CLV_OK;
+    const uint64_t frames = (uint64_t)(f->last - f->first) + 1;
+    if (frames > 100000000)
+        return clv_fail(CLV_E_ARGUMENT,
+                        "the frames go from %lld to %lld; a drift over more than 1e+08 frames is "
+                        "not found",
+                        (long long)f->first, (long long)f->last);
+    f->drift = clv_alloc((size_t)frames, 3 * sizeof *f->drift);
+    if (!f->drift)
+        return clv_fail(CLV_E_MEMORY, "no memory for the drift of %llu frames",
+                        (unsigned long long)frames);
+    CLV_TRY(clv_tracks_drift(f->tracks, (size_t)f->a->smooth, f->drift, &share));
+    if (!f->a->subtract_drift) return CLV_OK;
+    f->drift_share = share;
+    return clv_tracks_subtract(f->tracks, f->drift);
+}
+
+static clv_status find_msd(tracks_found *f)
+{
+    uint64_t longest = 0;
+    for (size_t k = 0; k < clv_tracks_count(f->tracks); ++k) {
+        const clv_track t = clv_tracks_at(f->tracks, k);
+        longest = CLV_MAX(longest, (uint64_t)(t.last - t.first));
+    }
+    f->lags = (size_t)CLV_MIN(longest, f->a->lags);
+    f->msd = clv_alloc(CLV_MAX(f->lags, (size_t)1), sizeof *f->msd);
+    if (!f->msd) return clv_fail(CLV_E_MEMORY, "no memory for %zu lags", f->lags);
+    return clv_tracks_msd(f->tracks, CLV_ALL_TRACKS, f->lags, f->msd);
+}
+
+static clv_status analyse(const char *path, tracks_found *f)
+{
+    CLV_TRY(tracks_read(path, f));
+    f->axes = clv_tracks_axes(f->tracks);
+    CLV_TRY(filter(f));
+    CLV_TRY(find_drift(f));
+    CLV_TRY(find_msd(f));
+    return tracks_diffusion(f, CLV_ALL_TRACKS, &f->diffusion);
+}
+
+/* How many standard errors the mean displacement from frame to frame is away from none. */
+static double drift_in_errors(const tracks_found *f)
+{
+    double most = 0;
+    for (size_t axis = 3 - f->axes; axis < 3 && f->lags; ++axis) {
+        const clv_msd *m = &f->msd[0];
+        const double variance = m->square[axis] - m->mean[axis] * m->mean[axis];
+        if (m->pairs > 1 && variance > 0)
+            most = fmax(most, fabs(m->mean[axis]) / sqrt(variance / (double)m->pairs));
+    }
+    return most;
+}
+
+static void tell_drift(const tracks_found *f, FILE *news)
+{
+    const double errors = drift_in_errors(f);
+    if (f->last < f->first) return;
+    const double *end = f->drift + 3 * (size_t)(f->last - f->first);
+    char places[100];
+    if (f->axes == 3)
+        snprintf(places, sizeof places, "%.4g, %.4g and %.4g %s along z, y and x", end[0], end[1],
+                 end[2], f->units.space);
+    else
+        snprintf(places, sizeof places, "%.4g and %.4g %s along y and x", end[1], end[2],
+                 f->units.space);
+    if (f->a->subtract_drift)
+        cli_say(news, "drift: %s from frame %lld to %lld, subtracted\n", places,
+                (long long)f->first, (long long)f->last);
+    else if (errors > 5)
+        cli_say(news,
+                "drift: %s from frame %lld to %lld, which D and the mean squared displacements "
+                "contain (--subtract-drift takes it away)\n",
+                places, (long long)f->first, (long long)f->last);
+}
+
+static void tell(const tracks_found *f, FILE *news)
+{
+    const clv_diffusion *d = &f->diffusion;
+    const size_t kept = clv_tracks_count(f->tracks);
+    cli_say(news, "%zu track%s of %zu spots", kept, kept == 1 ? "" : "s",
+            clv_tracks_spots(f->tracks, NULL, NULL, NULL));
+    if (f->all_tracks > kept) cli_say(news, "; %zu dropped", f->all_tracks - kept);
+    cli_say(news, "\n");
+    tell_drift(f, news);
+    if (isnan(d->d)) {
+        cli_say(news, "D: too few displacements (%zu)\n", d->displacements);
+        return;
+    }
+    cli_say(news, "D = %.4g +- %.2g %s^2/%s along %zu axes, from %zu displacements",
+            d->d / f->units.interval, d->d_error / f->units.interval, f->units.space, f->units.time,
+            f->axes, d->displacements);
+    if (f->a->position_error_given)
+        cli_say(news, "; positions known to %.4g %s\n", f->a->position_error, f->units.space);
+    else if (d->position_variance > 0)
+        cli_say(news, "; positions good to %.3g %s\n", sqrt(d->position_variance), f->units.space);
+    else
+        cli_say(news, "; errors of positions are too small to be seen\n");
+}
+
+static int check(const tracks_args *a)
+{
+    const struct {
+        const char *option;
+        double value, most;
+    } numbers[] = { { "--position-error", a->position_error, INFINITY },
+                    { "--exposure", a->exposure, 1 },
+                    { "--min-extent", a->min_extent, INFINITY },
+                    { "--max-extent", a->max_extent, INFINITY },
+                    { "--min-displacement", a->min_displacement, INFINITY },
+                    { "--max-displacement", a->max_displacement, INFINITY } };
+    for (size_t i = 0; i < CLV_LEN(numbers); ++i)
+        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
+            return cli_error(&cli_tracks, CLI_USAGE, "%s: %g given, expected %s", numbers[i].option,
+                             numbers[i].value, numbers[i].most == 1 ? "0 to 1" : "0 or more");
+    if (!a->lags || a->lags > 1000000)
+        return cli_error(&cli_tracks, CLI_USAGE, "--lags: %llu given, expected 1 to 1000000",
+                         (unsigned long long)a->lags);
+    if (a->smooth_given && !a->smooth)
+        return cli_error(&cli_tracks, CLI_USAGE, "--smooth: 0 given, expected 1 or more frames");
+    return cli_check_columns(&cli_tracks, a->columns, true);
+}
+
+static int run(int argc, char **argv)
+{
+    tracks_args a = { .min_length = 1, .lags = 100 };
+    const cli_option results[] = {
+        { "o,output", CLI_TEXT, &a.output, "FILE",
+          "one row for each track, with its D: .csv .tsv .json; - is standard output", NULL },
+        { "summary", CLI_TEXT, &a.summary, "FILE", "one row about all of them", NULL },
+        { "msd", CLI_TEXT, &a.msd, "FILE", "mean squared displacements of all, by lag", NULL },
+        { "track-msd", CLI_TEXT, &a.track_msd, "FILE", "the same of each track", NULL },
+        { "drift", CLI_TEXT, &a.drift, "FILE", "the common motion, by frame", NULL },
+        { "positions", CLI_TEXT, &a.positions, "FILE",
+          "the spots of the tracks that stay, drift subtracted if so asked", NULL },
+        { "plot", CLI_TEXT, &a.plot, "FILE.png", "mean squared displacements, with the fit", NULL },
+        { NULL },
+    };
+    const cli_option filters[] = {
+        { "min-length", CLI_UINT, &a.min_length, "L", "spots of the shortest track that stays [1]",
+          NULL },
+        { "max-length", CLI_UINT, &a.max_length, "L", "of the longest [none]", NULL },
+        { "min-extent", CLI_DOUBLE, &a.min_extent, "R",
+          "diagonal of the box around a track, at least [0]", NULL },
+        { "max-extent", CLI_DOUBLE, &a.max_extent, "R", "at most [none]", NULL },
+        { "min-displacement", CLI_DOUBLE, &a.min_displacement, "R",
+          "from the first spot to the last, at least [0]", NULL },
+        { "max-displacement", CLI_DOUBLE, &a.max_displacement, "R", "at most [none]", NULL },
+        { NULL },
+    };
+    const cli_option own[] = {
+        { "subtract-drift", CLI_FLAG, &a.subtract_drift, NULL,
+          "takes the common motion of the tracks that stay out of them", NULL },
+        { "smooth", CLI_UINT, &a.smooth, "N", "the drift is averaged over N frames [1]",
+          &a.smooth_given },
+        { "lags", CLI_UINT, &a.lags, "N", "largest lag, in frames [100]", NULL },
+        { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]", "such as 0.1um [pixels]", NULL },
+        { "voxel-size", CLI_TEXT, &a.voxel_size, "Z,Y,X[UNIT]",
+          "the same with planes apart, such as 0.3,0.1,0.1um", NULL },
+        { "interval", CLI_DOUBLE, &a.interval, "S", "seconds between frames [frames]",
+          &a.interval_given },
+        { "position-error", CLI_DOUBLE, &a.position_error, "S",
+          "known standard deviation of y and x [found from the tracks]", &a.position_error_given },
+        { "exposure", CLI_DOUBLE, &a.exposure, "SHARE",
+          "of the interval that light is gathered for, 0 to 1 [0]", NULL },
+        { "columns", CLI_TEXT, &a.columns, "ROLE=NAME,...",
+          "names of the columns frame, y, x, z, particle [by their names]", NULL },
+        { "decimal", CLI_CHOICE, &a.decimal, "auto,point,comma",
+          "decimal sign of numbers in text [as the numbers tell]", NULL },
+        { "q,quiet", CLI_FLAG, &a.quiet, NULL, "no messages but errors", NULL },
+        { NULL },
+    };
+    const cli_option *const tables[] = { results, filters, own, NULL };
+    int operands, code = cli_parse(&cli_tracks, tables, argc, argv, &operands);
+    if (code >= 0) return code;
+    if ((code = cli_check_operands(&cli_tracks, "TRACKS.csv", operands, argv + 1)) >= 0)
+        return code;
+    a.input = argv[1];
+    if ((code = check(&a)) >= 0) return code;
+    const cli_file input = { "TRACKS.csv", a.input, NULL, CLI_STREAM };
+    const cli_file outputs[] = {
+        { "-o", a.output, NULL, TRACKS_TABLES },
+        { "--summary", a.summary, NULL, TRACKS_TABLES },
+        { "--msd", a.msd, NULL, TRACKS_TABLES },
+        { "--track-msd", a.track_msd, NULL, TRACKS_TABLES },
+        { "--drift", a.drift, NULL, TRACKS_TABLES },
+        { "--positions", a.positions, NULL, TRACKS_TABLES },
+        { "--plot", a.plot, NULL, CLI_PNG },
+    };
+    tracks_found f = { .a = &a };
+    if ((code = tracks_find_units(&f)) >= 0) return code;
+    if ((code = cli_check_files(&cli_tracks, NULL, &input, 1, outputs, CLV_LEN(outputs))) >= 0)
+        return code;
+    code =
+        cli_input_status(&cli_tracks, analyse(cli_is_stream(a.input) ? "/dev/stdin" : a.input, &f));
+    if (!code) code = cli_status(&cli_tracks, tracks_write(&f));
+    if (!code && !a.quiet) tell(&f, cli_news(NULL, outputs, CLV_LEN(outputs)));
+    clv_tracks_free(f.tracks);
+    clv_free(f.drift), clv_free(f.msd);
+    return code;
+}
+
+const cli_command cli_tracks = {
+    .name = "tracks",
+    .summary = "diffusion, mean squared displacements and drift of tracks",
+    .operands = "TRACKS.csv [-o FILE] [OPTION...]",
+    .description =
+        "Takes any table with the frame, y, x and particle of spots, and z if there is one (-: "
+        "from\n"
+        "standard input), and tells how the particles move: the diffusion coefficient D with its "
+        "error,\n"
+        "the errors of the positions taken out, mean squared displacements, and the drift that all "
+        "share.\n"
+        "Places are in pixels and times in frames, unless the table has columns such as y_um, x_um "
+        "and\n"
+        "t_s, or --pixel-size and --interval are given; lengths of options are in the same unit.\n"
+        "The names of the columns that are written tell the unit.",
+    .run = run,
+};

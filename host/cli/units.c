@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical units: sizes with a unit behind them, and units as parts of names. */
+#include "host/cli/units.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <string.h>
+
+bool cli_parse_size(const char *text, double *size, char *unit, size_t room)
+{
+    char number[40];
+    const size_t length = strspn(text, "0123456789.eE+-");
+    if (length >= sizeof number || strlen(text + length) >= room) return false;
+    memcpy(number, text, length);
+    number[length] = '\0';
+    if (!clv_parse_double(number, size) || !(*size > 0)) return false;
+    clv_copy_string(unit, room, text + length);
+    return true;
+}
+
+bool cli_parse_voxel(const char *text, double voxel[3], char *unit, size_t room)
+{
+    for (int axis = 0; axis < 3; ++axis) {
+        char number[40];
+        const size_t length = strspn(text, "0123456789.eE+-");
+        if (!length || length >= sizeof number) return false;
+        memcpy(number, text, length);
+        number[length] = '\0';
+        if (!clv_parse_double(number, &voxel[axis]) || !(voxel[axis] > 0)) return false;
+        text += length;
+        if (axis < 2 && *text++ != ',') return false;
+    }
+    clv_copy_string(unit, room, text);
+    return strlen(text) < room;
+}
+
+void cli_unit_word(const char *unit, char *out, size_t room)
+{
+    static const struct {
+        const char *spelt, *word;
+    } words[] = {
+        { "\xC2\xB5m", "um" },  { "\xCE\xBCm", "um" },  { "micron", "um" },    { "microns", "um" },
+        { "micrometer", "um" }, { "micrometre", "um" }, { "nanometer", "nm" }, { "sec", "s" },
+        { "second", "s" },      { "seconds", "s" },     { "msec", "ms" },      { "pixel", "" },
+        { "pixels", "" },       { "px", "" },           { "frame", "" },
+    };
+    size_t used = 0;
+    for (size_t i = 0; i < CLV_LEN(words); ++i)
+        if (strcmp(words[i].spelt, unit) == 0) {
+            clv_copy_string(out, room, words[i].word);
+            return;
+        }
+    for (; *unit && used + 1 < room; ++unit)
+        if (strspn(unit, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+            out[used++] = *unit;
+    out[used] = '\0';
+}
