@@ -177,6 +177,33 @@ def check_records():
             kit.wrong("%s took %.0f s" % (name, time.monotonic() - started))
 
 
+def records(name, kinds, rows, body):
+    """NumPy records of columns frame, y and x, and more without a name of their own."""
+    names = ["frame", "y", "x"] + ["c%d" % i for i in range(len(kinds) - 3)]
+    header = "{'descr': [%s], 'fortran_order': False, 'shape': (%d,), }" % (
+        ", ".join("('%s', '%s')" % field for field in zip(names, kinds)), rows)
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return kit.write(name, b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + body)
+
+
+def check_tables():
+    """Rows that lack most columns, and fields of no width, made a small file a large table; names in another order
+    were each compared with all."""
+    def link(code, part, name):
+        started = time.monotonic()
+        kit.expect(code, part, "link", name, "-o", "out.csv", "--search", "3", "-q")
+        if time.monotonic() - started > 10:
+            kit.wrong("%s took %.0f s" % (name, time.monotonic() - started))
+    link(2, "is of type |S0", records("none.npy", ["|S0"] * 3, 10 ** 15, b""))
+    link(2, "is of type |S0", records("narrow.npy", ["|u1"] * 3 + ["|S0"] * 240, 200000, b"\1" * 600000))
+    first = ['"%s":1' % name for name in ["frame", "y", "x"] + ["c%d" % i for i in range(4000)]]
+    whole, reverse = "{%s}" % ",".join(first), "{%s}" % ",".join(reversed(first))
+    kit.write("sparse.json", "[%s,%s]" % (whole, ",".join(['{"x":1}'] * 60000)))
+    link(2, "10000000 may be absent", "sparse.json")
+    kit.write("reverse.json", "[%s,%s]" % (whole, ",".join([reverse] * 100)))
+    link(0, "", "reverse.json")
+
+
 def shared_strips(name, pages, strips):
     """Every page has the same list of strips, one a row."""
     tags = [(256, 4, 1, 1), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, strips, 8),
@@ -272,6 +299,7 @@ def check_gguf_hole():
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\n")
 check_records()
+check_tables()
 check_shared()
 check_frames()
 check_holes()

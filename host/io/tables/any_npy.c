@@ -66,7 +66,8 @@ static bool take_type(const char *type, field *f)
     if (!strchr("<>|=", *type) || !*type || !strchr("biufSU", type[1]) || !type[1]) return false;
     f->kind = type[1];
     f->size = strtoul(type + 2, &end, 10);
-    if (*end || !isdigit((unsigned char)type[2]) || f->size > 1 << 20) return false;
+    /* fields of no width would let a file of no length promise any number of rows */
+    if (*end || !isdigit((unsigned char)type[2]) || !f->size || f->size > 1 << 20) return false;
     f->swap = *type == (one.bytes[0] ? '>' : '<');
     if (f->kind == 'S') return true;
     if (f->kind == 'U') f->size *= 4;
@@ -216,7 +217,7 @@ static clv_status write_rows(const records *r, const unsigned char *data, clv_te
         names[i] = r->fields[i].name;
     clv_csv csv;
     clv_csv_begin(&csv, names, r->count);
-    for (size_t row = 0; row < r->rows; ++row) {
+    for (size_t row = 0; row < r->rows && !csv.text.failed; ++row) {
         for (size_t i = 0; i < r->count; data += r->fields[i].size, ++i)
             add_value(&csv, &r->fields[i], data);
         clv_csv_end_row(&csv);

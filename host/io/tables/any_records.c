@@ -11,7 +11,9 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_NAMES = 4096 };
+/* A row may lack columns, but a small file must not become a large table: at most MOST_EMPTY values may lack, and
+ * beyond that seven for each that is there. */
+enum { MOST_NAMES = 4096, SLOTS = 4 * MOST_NAMES, MOST_EMPTY = 10000000, EMPTY_EACH = 7 };
 
 /* A name and its value, as they stand in the file. */
 typedef struct pair {
@@ -179,36 +181,57 @@ static clv_status xml_decode(const source *s, const pair *p, clv_text *out)
 typedef struct names {
     char **items;
     size_t count, room;
+    uint16_t slots[SLOTS]; /* by digests of names: 1 + the column; 0: free */
 } names;
 
-/* The column of a name; `hint`: where it probably is. SIZE_MAX: there is none. */
-static size_t column_of(const names *n, const pair *p, size_t hint)
+/* Where the name is among the slots, or where it belongs. */
+static size_t slot_of(const names *n, const pair *p)
 {
-    for (size_t i = 0; i < n->count; ++i) {
-        const size_t at = (hint + i) % n->count;
-        if (strlen(n->items[at]) == p->name_length &&
-            memcmp(n->items[at], p->name, p->name_length) == 0)
-            return at;
+    uint32_t digest = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < p->name_length; ++i)
+        digest = (digest ^ (unsigned char)p->name[i]) * 16777619u;
+    size_t slot = (digest ^ digest >> 15) % SLOTS;
+    for (; n->slots[slot]; slot = (slot + 1) % SLOTS) {
+        const char *name = n->items[n->slots[slot] - 1];
+        if (strlen(name) == p->name_length && memcmp(name, p->name, p->name_length) == 0) break;
     }
-    return SIZE_MAX;
+    return slot;
+}
+
+static clv_status add_name(const source *s, names *n, const pair *p)
+{
+    char *name = NULL;
+    const size_t slot = slot_of(n, p);
+    if (n->slots[slot]) return CLV_OK;
+    if (n->count == MOST_NAMES)
+        return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", s->path, MOST_NAMES);
+    if (memchr(p->name, '\0', p->name_length))
+        return clv_fail(CLV_E_FORMAT, "%s: the name of column %zu holds a byte 0", s->path,
+                        n->count + 1);
+    if (!clv_reserve(&n->items, &n->room, n->count + 1, sizeof name) ||
+        !(name = clv_zalloc(p->name_length + 1, 1)))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    memcpy(name, p->name, p->name_length);
+    n->items[n->count++] = name;
+    n->slots[slot] = (uint16_t)n->count;
+    return CLV_OK;
 }
 
 static clv_status find_names(source *s, names *n)
 {
+    size_t rows = 0, values = 0;
     for (bool more = true;;) {
         CLV_TRY(s->next(s, &more));
         if (!more) break;
-        for (size_t i = 0; i < s->count; ++i) {
-            if (column_of(n, &s->pairs[i], i) != SIZE_MAX) continue;
-            char *name = NULL;
-            if (n->count == MOST_NAMES)
-                return clv_fail(CLV_E_FORMAT, "%s: more than %d columns", s->path, MOST_NAMES);
-            if (!clv_reserve(&n->items, &n->room, n->count + 1, sizeof name) ||
-                !(name = clv_zalloc(s->pairs[i].name_length + 1, 1)))
-                return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
-            memcpy(name, s->pairs[i].name, s->pairs[i].name_length);
-            n->items[n->count++] = name;
-        }
+        for (size_t i = 0; i < s->count; ++i)
+            CLV_TRY(add_name(s, n, &s->pairs[i]));
+        ++rows, values += s->count;
+        if (rows * n->count > values + MOST_EMPTY + EMPTY_EACH * values)
+            return clv_fail(CLV_E_FORMAT,
+                            "%s: of the %zu values of %zu rows and %zu columns only %zu are there; "
+                            "%d may be absent, and beyond that %d for each that is there",
+                            s->path, rows * n->count, rows, n->count, values, MOST_EMPTY,
+                            EMPTY_EACH);
     }
     return n->count ? CLV_OK : clv_fail(CLV_E_FORMAT, "%s: holds no row", s->path);
 }
@@ -240,7 +263,7 @@ static clv_status write_rows(source *s, const names *n, clv_csv *csv)
         if ((status = s->next(s, &more)) || !more) break;
         memset(cells, 0, n->count * sizeof *cells);
         for (size_t i = 0; i < s->count && !status; ++i) {
-            const size_t column = column_of(n, &s->pairs[i], i);
+            const size_t column = n->slots[slot_of(n, &s->pairs[i])] - 1u;
             if (cells[column])
                 status = clv_fail(CLV_E_FORMAT, "%s: row %zu: '%s' is there twice", s->path,
                                   csv->rows + 1, n->items[column]);
@@ -256,18 +279,19 @@ static clv_status write_rows(source *s, const names *n, clv_csv *csv)
 
 static clv_status read_all(source *s, clv_text *text)
 {
-    names n = { 0 };
+    names *n = clv_zalloc(1, sizeof *n);
     clv_csv csv = { .columns = 0 };
-    clv_status status = find_names(s, &n);
+    if (!n) return clv_fail(CLV_E_MEMORY, "%s: no memory", s->path);
+    clv_status status = find_names(s, n);
     if (!status) {
-        clv_csv_begin(&csv, (const char *const *)n.items, n.count);
+        clv_csv_begin(&csv, (const char *const *)n->items, n->count);
         s->at = s->begin;
-        status = write_rows(s, &n, &csv);
+        status = write_rows(s, n, &csv);
         *text = csv.text;
     }
-    for (size_t i = 0; i < n.count; ++i)
-        clv_free(n.items[i]);
-    clv_free(n.items), clv_free(s->pairs);
+    for (size_t i = 0; i < n->count; ++i)
+        clv_free(n->items[i]);
+    clv_free(n->items), clv_free(n), clv_free(s->pairs);
     return status;
 }
 
