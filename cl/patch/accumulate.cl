@@ -1,6 +1,6 @@
 /* cl/patch/accumulate.cl -- sums a and b of every map position over the frames whose patch lies in
  * this chunk, exactly: a float becomes a multiple of 2^-10 plus a multiple of 2^-62, both integers,
- * so that the sums do not depend on the order, the chunks or the devices.
+ * so that the sums do not depend on the order, the chunks or the devices. A frame counts by its weight.
  *
  * Launch   2-D: global (tiles of positions, map rows / MAP_ROWS), local (1, 1) on CPUs.
  * Defines  LANES, SHIFTED, MAP_ROWS positions below each other for one work-item: a block of
@@ -86,6 +86,7 @@ __kernel void clv_paco_accumulate(__global const float *restrict hits, __global 
             fvec a, b;
             gather(frame_hits, at, here, &a, &b);
             const ivec good = here && isfinite(a);
+            a *= r.weight, b *= r.gain; /* D has the gain already */
             add_exactly(pick(good, a, (fvec)0.0f), &total[i].a_high, &total[i].a_low);
             add_exactly(pick(good, b, (fvec)0.0f), &total[i].b_high, &total[i].b_low);
             total[i].found += pick(good, (ivec)1, (ivec)0);

@@ -1,4 +1,5 @@
-/* cl/patch/centre.cl -- D = (cube - cube[0]) * scale - mean, and which pixels can be used.
+/* cl/patch/centre.cl -- D = ((cube - cube[0]) * scale - mean) * gain of the frame, with the mean by the frames'
+ * weights, and which pixels can be used.
  *
  * Subtracting frame 0 first keeps float32 exact where a constant level would swallow it.
  * A pixel that is not finite in some frame gives D = 0; so does one that never changes.
@@ -14,7 +15,8 @@
 __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_offset,
                               ulong frame_stride, ulong row_stride, __global float *restrict D,
                               __global uchar *restrict state, uint band_rows,
-                              uint frames, uint width, uint pitch, float scale)
+                              uint frames, uint width, uint pitch, float scale,
+                              __global const rotation *restrict turn)
 {
     const uint tile = get_global_id(0) * LANES, row = get_global_id(1);
     if (tile >= pitch || row >= band_rows) return;
@@ -33,6 +35,7 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
     /* the last vector of a row may hang over the end of the array: read it lane by lane */
     const bool whole = (int)tile >= CLV_PACO_PAD && tile - CLV_PACO_PAD + LANES <= width;
     fvec first = 0.0f, sum = 0.0f;
+    float weights = 0.0f;
     ivec finite = -1;
     for (uint t = 0; t < frames; ++t) {
         fvec value = 0.0f;
@@ -51,14 +54,14 @@ __kernel void clv_paco_centre(__global const float *restrict cube, ulong cube_of
         finite = finite && isfinite(value);
         if (t == 0) first = value;
         const fvec change = (value - first) * scale;
-        sum += change;
+        sum += change * turn[t].weight, weights += turn[t].weight;
         lanes_store(change, out + (size_t)t * pitch);
     }
-    const fvec mean = sum * (1.0f / (float)frames);
+    const fvec mean = sum * (1.0f / weights);
     const ivec good = inside && finite;
     fvec largest = 0.0f;
     for (uint t = 0; t < frames; ++t) {
-        const fvec centred = lanes_load(out + (size_t)t * pitch) - mean;
+        const fvec centred = (lanes_load(out + (size_t)t * pitch) - mean) * turn[t].gain;
         const fvec kept = pick(good, centred, (fvec)0.0f);
         largest = fmax(largest, fabs(kept));
         lanes_store(kept, out + (size_t)t * pitch);

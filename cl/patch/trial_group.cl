@@ -54,13 +54,15 @@ clv_trial_group(__global const float *restrict data, __global const float *restr
 
     for (uint i = id; i < P; i += WG) {
         const int2 offset = (int2)(offsets[2 * i], offsets[2 * i + 1]);
-        float sum = 0.0f;
+        float sum = 0.0f, weights = 0.0f;
         for (uint t = 0; t < frames; ++t) {
             const trial_place there = places[trial * frames + t];
-            sum += pixel_of(at0 + (size_t)t * height * width, width, spot0 + (size_t)t * size * stride, size, stride,
-                            offset, (int2)(here.row - there.row + middle, here.col - there.col + middle));
+            weights += there.weight;
+            sum += there.weight * pixel_of(at0 + (size_t)t * height * width, width,
+                                           spot0 + (size_t)t * size * stride, size, stride, offset,
+                                           (int2)(here.row - there.row + middle, here.col - there.col + middle));
         }
-        mean[i] = sum * weight;
+        mean[i] = sum * (1.0f / weights);
         for (int k = 0; k < 3; ++k)
             right[k * P + i] =
                 templates[((size_t)at * 3 + k) * (2 * RADIUS + 1) * CLV_TRIAL_ROW +
@@ -81,9 +83,10 @@ clv_trial_group(__global const float *restrict data, __global const float *restr
         const trial_place there = places[trial * frames + t];
         for (uint i = id; i < P; i += WG) {
             const int2 offset = (int2)(offsets[2 * i], offsets[2 * i + 1]);
-            q[i] = pixel_of(at0 + (size_t)t * height * width, width, spot0 + (size_t)t * size * stride, size, stride,
-                            offset, (int2)(here.row - there.row + middle, here.col - there.col + middle)) -
-                   mean[i];
+            const float value = pixel_of(at0 + (size_t)t * height * width, width, spot0 + (size_t)t * size * stride,
+                                         size, stride, offset,
+                                         (int2)(here.row - there.row + middle, here.col - there.col + middle));
+            q[i] = there.gain * (value - mean[i]);
             if (t == l) right[3 * P + i] = q[i];
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -70,19 +70,21 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
         const int middle = (int)size / 2;
         fvec mean[VECS];
         _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] = (fvec)0.0f;
+        float weights = 0.0f;
         for (uint t = 0; t < frames; ++t) {
             const trial_place there = places[trial * frames + t];
+            weights += there.weight;
             const int2 to_spot = (int2)(here.row - there.row + middle, here.col - there.col + middle);
             __global float *q = Q + (size_t)t * ROW;
             take_frame(q, data + ((size_t)t * height + here.row) * width + here.col, width,
                        spots + ((size_t)trial * frames + t) * size * stride, size, stride, run, to_spot);
-            _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] += lanes_load(q + v * LANES);
+            _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] += lanes_load(q + v * LANES) * there.weight;
         }
-        _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] *= weight;
+        _Pragma("unroll") for (int v = 0; v < VECS; ++v) mean[v] *= 1.0f / weights;
         for (uint t = 0; t < frames; ++t)
             _Pragma("unroll") for (int v = 0; v < VECS; ++v) {
                 __global float *q = Q + (size_t)t * ROW + v * LANES;
-                lanes_store(lanes_load(q) - mean[v], q);
+                lanes_store((lanes_load(q) - mean[v]) * places[trial * frames + t].gain, q);
             }
         COVARIANCE(0)
 #if VECS > 1

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAMPLES = 4096, REACH = 3 };
+enum { SAMPLES = 4096, REACH = 3, UNUSUAL = 4 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -83,19 +83,37 @@ cleanup:
     return status;
 }
 
-/* Mean and standard deviation over time of the frames that have the pixel; NaN where less than half has it. */
-static void measure(const float *cube, size_t frames, size_t plane, size_t p, float *mean,
-                    float *deviation)
+clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t count,
+                                  clv_frame_weighting weighting, double *weights)
+{
+    if (!frames || !weights) return clv_fail(CLV_E_ARGUMENT, "frames: frames or weights is NULL");
+    if (weighting != CLV_WEIGHTS_ROBUST && weighting != CLV_WEIGHTS_VARIANCE)
+        return clv_fail(CLV_E_ARGUMENT, "frames: weighting %d; expected robust (0) or variance (1)",
+                        (int)weighting);
+    const bool robust = weighting == CLV_WEIGHTS_ROBUST;
+    for (size_t l = 0; l < count; ++l) {
+        const double ratio = (robust ? 2 : 1) / fmax(frames[l].scale, robust ? 2 : 0.1);
+        weights[l] = isfinite(frames[l].scale) ? fmax(ratio * ratio, 1e-12) : 1;
+    }
+    return CLV_OK;
+}
+
+/* Mean and standard deviation over time of the usual frames that have the pixel; NaN where less than half has it. */
+static void measure(const float *cube, const clv_paco_frame *judged, size_t frames, size_t plane,
+                    size_t p, float *mean, float *deviation)
 {
     double sum = 0, squares = 0;
-    size_t count = 0;
-    for (size_t l = 0; l < frames; ++l)
-        if (isfinite(cube[l * plane + p])) sum += cube[l * plane + p], ++count;
+    size_t count = 0, usual = 0;
+    for (size_t l = 0; l < frames; ++l) {
+        usual += !judged[l].rejected;
+        if (!judged[l].rejected && isfinite(cube[l * plane + p]))
+            sum += cube[l * plane + p], ++count;
+    }
     *mean = *deviation = NAN;
-    if (2 * count < frames || count < 2) return;
+    if (2 * count < usual || count < 2) return;
     sum /= (double)count;
     for (size_t l = 0; l < frames; ++l)
-        if (isfinite(cube[l * plane + p])) {
+        if (!judged[l].rejected && isfinite(cube[l * plane + p])) {
             const double d = cube[l * plane + p] - sum;
             squares += d * d;
         }
@@ -138,12 +156,23 @@ clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width
     for (size_t i = 0; i < frames * plane; ++i)
         wrong += !isfinite(cube[i]);
     if (!wrong) return CLV_OK;
+    const clv_paco_input in = {
+        .size = sizeof in, .cube = cube, .frames = frames, .height = height, .width = width
+    };
+    size_t kept = 0;
     float *mean = clv_alloc(3 * plane, sizeof *mean);
-    if (!mean)
-        return clv_fail(CLV_E_MEMORY, "mend: no memory for a frame of %zux%zu", width, height);
+    clv_paco_frame *judged = clv_alloc(frames, sizeof *judged);
+    clv_status status = CLV_OK;
+    if (!mean || !judged) {
+        status = clv_fail(CLV_E_MEMORY, "mend: no memory for a frame of %zux%zu", width, height);
+        goto cleanup;
+    }
+    if ((status = clv_paco_frames(&in, UNUSUAL, judged, &kept))) goto cleanup;
+    for (size_t l = 0; l < frames && kept < 2; ++l)
+        judged[l].rejected = false;
     float *deviation = mean + plane, *whole = deviation + plane;
     for (size_t p = 0; p < plane; ++p)
-        measure(cube, frames, plane, p, &mean[p], &deviation[p]);
+        measure(cube, judged, frames, plane, p, &mean[p], &deviation[p]);
     mender m = { .mean = mean, .deviation = deviation, .height = height, .width = width };
     const double sigma = 0.5 * fwhm_px / 2.3548;
     for (int dy = -REACH; dy <= REACH; ++dy)
@@ -162,6 +191,7 @@ clv_status clv_paco_mend(float *cube, size_t frames, size_t height, size_t width
         for (size_t p = 0; p < plane; ++p)
             frame[p] = whole[p];
     }
-    clv_free(mean);
-    return CLV_OK;
+cleanup:
+    clv_free(mean), clv_free(judged);
+    return status;
 }

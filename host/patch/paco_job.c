@@ -191,7 +191,7 @@ static clv_status centre(const pass *p, const clv_place *cube, clv_buffer *data,
         clv_arg_buffer(data),         clv_arg_buffer(state),
         u32(p->c->band_rows),         u32(p->plan->in.frames),
         u32(p->plan->in.width),       u32(p->f->pitch),
-        clv_arg_f32(p->plan->scale),
+        clv_arg_f32(p->plan->scale),  clv_arg_buffer(constant(p, TURN)),
     };
     return launch(p, CLV_PACO_CENTRE, p->f->pitch / p->f->lanes, p->c->band_rows, 0, args,
                   CLV_LEN(args));

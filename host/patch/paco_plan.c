@@ -43,6 +43,13 @@ static clv_status check_input(const clv_paco_input *in, unsigned radius)
     for (size_t l = 0; l < in->frames; ++l)
         if (!isfinite(in->angles[l]))
             return clv_fail(CLV_E_ARGUMENT, "paco: angle %zu is not finite", l);
+    for (size_t l = 0; in->weights && l < in->frames; ++l)
+        if (!(in->weights[l] > 0) || !isfinite(in->weights[l]))
+            return clv_fail(
+                CLV_E_ARGUMENT,
+                "paco: weight %zu is %g; expected a number above 0: leave out the frame "
+                "that shall not count",
+                l, in->weights[l]);
     return CLV_OK;
 }
 
@@ -121,7 +128,11 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     plan->turn = clv_alloc(plan->in.frames, sizeof *plan->turn);
     if (!plan->turn)
         return clv_fail(CLV_E_MEMORY, "paco: no memory for %zu angles", plan->in.frames);
+    double most = 0;
+    for (size_t l = 0; l < plan->in.frames && plan->in.weights; ++l)
+        most = fmax(most, plan->in.weights[l]);
     for (size_t l = 0; l < plan->in.frames; ++l) {
+        const double weight = plan->in.weights ? fmax(plan->in.weights[l] / most, 1e-12) : 1;
         const double t = (reverse ? -1 : 1) * fmod(plan->in.angles[l], 360) * (PI / 180),
                      c = cos(t), s = sin(t);
         const double my = middle - cy, mx = middle - cx;
@@ -132,6 +143,8 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
             .col0 = q32(cx - cx * c - cy * s) + plan->half,
             .back_row0 = q32(cy + my * c + mx * s),
             .back_col0 = q32(cx - my * s + mx * c),
+            .weight = (float)weight,
+            .gain = (float)sqrt(weight),
         };
     }
     return CLV_OK;

@@ -21,6 +21,7 @@ typedef struct clv_offset {
 /* Rotation of one frame in Q32, as `rotation` in cl/patch/paco.clh. */
 typedef struct clv_rotation {
     int64_t c, s, row0, col0, back_row0, back_col0;
+    float weight, gain; /* of the frame: over the largest weight, and the root of that */
 } clv_rotation;
 
 /* What a pixel is good for; as written by cl/patch/centre.cl. */

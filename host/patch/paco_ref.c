@@ -38,12 +38,15 @@ static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, worksp
         const float *pixel = in->cube +
                              (row + (size_t)(ptrdiff_t)plan->offset[i].dy) * in->row_stride + col +
                              (size_t)(ptrdiff_t)plan->offset[i].dx;
-        double mean = 0, squares = 0;
-        for (size_t l = 0; l < in->frames; ++l)
-            mean += pixel[l * in->frame_stride];
-        mean /= (double)in->frames;
+        double mean = 0, squares = 0, weights = 0;
         for (size_t l = 0; l < in->frames; ++l) {
-            const double d = (pixel[l * in->frame_stride] - mean) * plan->scale;
+            const double weight = (double)plan->turn[l].weight;
+            mean += weight * (double)pixel[l * in->frame_stride], weights += weight;
+        }
+        mean /= weights;
+        for (size_t l = 0; l < in->frames; ++l) {
+            const double d =
+                (pixel[l * in->frame_stride] - mean) * plan->scale * (double)plan->turn[l].gain;
             w->residuals[l * plan->pixels + i] = d;
             squares += d * d;
         }
@@ -126,8 +129,8 @@ static void serve_frame(const clv_paco_plan *plan, const target *t, size_t l, si
             clv_psf_shifted(plan, place.fy, place.fx, w->h);
             clv_forward_substitute(w->covariance, plan->pixels, w->h);
         }
-        add_hit(plan, t, (size_t)y, (size_t)x, dot(w->h, w->h, plan->pixels),
-                dot(w->h, w->z, plan->pixels));
+        add_hit(plan, t, (size_t)y, (size_t)x, (double)r->weight * dot(w->h, w->h, plan->pixels),
+                (double)r->gain * dot(w->h, w->z, plan->pixels));
     }
 }
 

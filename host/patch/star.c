@@ -2,6 +2,7 @@
 /* Where the star is: the point about which the mean frame is symmetric. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <cleave/patch.h>
 
@@ -12,7 +13,7 @@ typedef struct image {
     size_t height, width;
 } image;
 
-/* Mean over the frames that have the pixel; 0 where none has it. */
+/* Mean over the frames that have the pixel, with their weights; 0 where none has it. */
 static clv_status mean_frame(const clv_paco_input *in, image *mean)
 {
     const size_t row = in->row_stride ? in->row_stride : in->width,
@@ -22,13 +23,13 @@ static clv_status mean_frame(const clv_paco_input *in, image *mean)
     if (!mean->at) return clv_fail(CLV_E_MEMORY, "paco: no memory for the mean frame");
     for (size_t y = 0; y < in->height; ++y)
         for (size_t x = 0; x < in->width; ++x) {
-            double sum = 0;
-            size_t count = 0;
+            double sum = 0, weights = 0;
             for (size_t l = 0; l < in->frames; ++l) {
                 const float value = in->cube[l * plane + y * row + x];
-                if (isfinite(value)) sum += value, ++count;
+                const double weight = in->weights ? in->weights[l] : 1;
+                if (isfinite(value)) sum += weight * (double)value, weights += weight;
             }
-            if (count) mean->at[y * in->width + x] = sum / (double)count;
+            if (weights > 0) mean->at[y * in->width + x] = sum / weights;
         }
     return CLV_OK;
 }
@@ -90,12 +91,15 @@ static double search(const image *m, double *cy, double *cx, double reach, doubl
     return best;
 }
 
-clv_status clv_paco_star(const clv_paco_input *input, double fwhm_px, clv_star *star)
+clv_status clv_paco_star(const clv_paco_input *given, double fwhm_px, clv_star *star)
 {
     /* 0.02 to 0.04 for a real star behind a coronagraph, 0.08 to 0.25 where static speckles rule, 1 for noise */
     const double most = 0.06;
-    if (!input || !input->cube || !star)
-        return clv_fail(CLV_E_ARGUMENT, "star: input, cube or result is NULL");
+    clv_paco_input in;
+    const clv_paco_input *const input = &in;
+    if (!given || !star) return clv_fail(CLV_E_ARGUMENT, "star: input or result is NULL");
+    CLV_TRY(clv_take_struct(&in, sizeof in, given, "clv_paco_star", "clv_paco_input"));
+    if (!in.cube) return clv_fail(CLV_E_ARGUMENT, "star: the cube is NULL");
     if (!(fwhm_px > 0) || !isfinite(fwhm_px))
         return clv_fail(CLV_E_ARGUMENT, "star: FWHM %g; expected a positive number", fwhm_px);
     *star = (clv_star){ .x = (double)(input->width / 2),

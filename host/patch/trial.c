@@ -211,18 +211,21 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
 }
 
 /* One frame's sums, with the derivatives by the place in the map: x and y move the planet by (-s, c) and (c, s). */
-static void add_frame(const float *v, double c, double s, clv_trial *t)
+static void add_frame(const float *v, const clv_rotation *turn, clv_trial *t)
 {
-    const double hh = (double)v[0], hr = (double)v[1], hc = (double)v[2], rr = (double)v[3],
-                 rc = (double)v[4], cc = (double)v[5];
+    const double c = (double)turn->c * 0x1p-32, s = (double)turn->s * 0x1p-32,
+                 w = (double)turn->weight, g = (double)turn->gain;
+    const double hh = w * (double)v[0], hr = w * (double)v[1], hc = w * (double)v[2],
+                 rr = w * (double)v[3], rc = w * (double)v[4], cc = w * (double)v[5],
+                 hz = g * (double)v[6], rz = g * (double)v[7], cz = g * (double)v[8];
     t->A[0] += hh;
     t->A[1] += c * hc - s * hr, t->A[2] += c * hr + s * hc;
     t->A[4] += s * s * rr - 2 * s * c * rc + c * c * cc;
     t->A[5] += s * c * (cc - rr) + (c * c - s * s) * rc;
     t->A[8] += c * c * rr + 2 * s * c * rc + s * s * cc;
-    t->c[0] += (double)v[6];
-    t->c[1] += c * (double)v[8] - s * (double)v[7];
-    t->c[2] += c * (double)v[7] + s * (double)v[8];
+    t->c[0] += hz;
+    t->c[1] += c * cz - s * rz;
+    t->c[2] += c * rz + s * cz;
 }
 
 static clv_status commit(const clv_slot *slot, size_t first, size_t count, void *user)
@@ -235,9 +238,7 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
         clv_trial *t = &b->trials[b->order[first + k]];
         memset(t->A, 0, sizeof t->A), memset(t->c, 0, sizeof t->c);
         for (size_t l = 0; l < frames; ++l)
-            add_frame(result + (k * frames + l) * CLV_TRIAL_SUMS,
-                      (double)b->plan->turn[l].c * 0x1p-32, (double)b->plan->turn[l].s * 0x1p-32,
-                      t);
+            add_frame(result + (k * frames + l) * CLV_TRIAL_SUMS, &b->plan->turn[l], t);
         t->A[3] = t->A[1], t->A[6] = t->A[2], t->A[7] = t->A[5];
         for (int i = 0; i < 9; ++i)
             t->A[i] *= s * s;
@@ -307,10 +308,11 @@ static clv_status make_coefficients(clv_trials *b)
     return CLV_OK;
 }
 
-static clv_trial_place place_of(double row, double col)
+static clv_trial_place place_of(const clv_rotation *turn, double row, double col)
 {
     const double y = floor(row + 0.5), x = floor(col + 0.5);
-    return (clv_trial_place){ (int32_t)y, (int32_t)x, (float)(row - y), (float)(col - x) };
+    return (clv_trial_place){ (int32_t)y,       (int32_t)x,   (float)(row - y),
+                              (float)(col - x), turn->weight, turn->gain };
 }
 
 /* Places of all trials in all frames; trials that leave the frame are left out. */
@@ -343,8 +345,8 @@ static clv_status make_places(clv_trials *b, size_t count)
             inside = row >= r - 0.5 && col >= r - 0.5 && row < (double)plan->in.height - 0.5 - r &&
                      col < (double)plan->in.width - 0.5 - r;
             if (!inside) break;
-            places[l] = place_of(row, col);
-            origins[l] = place_of(row + t->aside_y * c - t->aside_x * sine,
+            places[l] = place_of(&plan->turn[l], row, col);
+            origins[l] = place_of(&plan->turn[l], row + t->aside_y * c - t->aside_x * sine,
                                   col + t->aside_x * c + t->aside_y * sine);
             low[0] = CLV_MIN(low[0], places[l].row), high[0] = CLV_MAX(high[0], places[l].row);
             low[1] = CLV_MIN(low[1], places[l].col), high[1] = CLV_MAX(high[1], places[l].col);

@@ -21,6 +21,7 @@ typedef struct clv_trial {
 typedef struct clv_trial_place {
     int32_t row, col;
     float fy, fx;
+    float weight, gain; /* of the frame, as in clv_rotation */
 } clv_trial_place;
 
 /* A batch on its way. */

@@ -54,7 +54,7 @@ static void gather(const clv_trials *b, size_t k, size_t l, workspace *w)
     for (size_t i = 0; i < p; ++i) {
         const clv_offset o = b->plan->offset[i];
         const int row = here.row + o.dy, col = here.col + o.dx;
-        double mean = 0;
+        double mean = 0, weights = 0;
         for (size_t t = 0; t < frames; ++t) {
             const size_t at = (t * b->height + (size_t)row) * b->width + (size_t)col,
                          image = t * (size_t)size * (size_t)size;
@@ -64,11 +64,12 @@ static void gather(const clv_trials *b, size_t k, size_t l, workspace *w)
                                        col - origins[t].col + middle);
             w->q[t * p + i] =
                 (double)b->data[at] - (double)b->flux[k] * out + (double)b->injected[k] * in;
-            mean += w->q[t * p + i];
+            mean += (double)places[t].weight * w->q[t * p + i];
+            weights += (double)places[t].weight;
         }
-        mean /= (double)frames;
+        mean /= weights;
         for (size_t t = 0; t < frames; ++t)
-            w->q[t * p + i] -= mean;
+            w->q[t * p + i] = (double)places[t].gain * (w->q[t * p + i] - mean);
         for (int j = 0; j < 3; ++j)
             w->right[j][i] = pixel_of(w->image[j], size, o.dy + middle, o.dx + middle);
         w->right[3][i] = w->q[l * p + i];

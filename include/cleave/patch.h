@@ -33,6 +33,8 @@ typedef struct clv_paco_input {
     const double *angles;            /**< [frames] parallactic angles, degrees, any order */
     const float *psf;                /**< [psf_size,psf_size], finite, centre at psf_size / 2 */
     size_t psf_size;                 /**< at least 2 radius + 1 */
+    const double *
+        weights; /**< [frames] above 0: 1 / variance of each frame's noise, in any unit; NULL: all alike */
 } clv_paco_input;
 
 /** All-zero means default. */
@@ -67,7 +69,9 @@ typedef struct clv_paco_counts {
  *
  * over the frames l, with k = k(l) the patch through which a planet at the map position would pass
  * in frame l, m_k and C_k the mean and the shrunk covariance of that patch over time, r its pixels
- * and h_l the PSF there. S/N = b / sqrt(a), flux = b / a, sigma = 1 / sqrt(a): clv_paco_maps.
+ * and h_l the PSF there. With weights w, the noise of frame l has the covariance C_k / w_l: m_k is the mean with
+ * these weights, C_k comes from sqrt(w_l) (r - m_k), and frame l counts w_l times in a and b. S/N = b / sqrt(a),
+ * flux = b / a, sigma = 1 / sqrt(a): clv_paco_maps.
  *
  * @param context  the devices to use; the maps do not depend on their number.
  * @param options  NULL means all defaults.
@@ -76,9 +80,9 @@ typedef struct clv_paco_counts {
  * @param counts   out, may be NULL.
  * @param report   may be NULL; the run is added.
  * @return CLV_OK; CLV_E_ARGUMENT (NULL, radius outside 2 to 6, centre outside the frame, a PSF that
- *         is not finite or all zero); CLV_E_SHAPE (fewer than 2 frames, a frame or PSF smaller than
- *         the patch); CLV_E_CANCELLED; CLV_E_MEMORY; CLV_E_DEVICE... of the job. After an error the
- *         maps are not written.
+ *         is not finite or all zero, a weight that is not above 0); CLV_E_SHAPE (fewer than 2 frames, a frame or PSF
+ *         smaller than the patch); CLV_E_CANCELLED; CLV_E_MEMORY; CLV_E_DEVICE... of the job. After an error the maps
+ *         are not written.
  *
  * Accuracy: against float64, a within 5e-5 and S/N within 1e-3 (FIXED) or 1e-3 and 2e-3 (SHIFT);
  * observed 3e-6 and 2e-4. On one device the same bits for every batch, chunk and sub-device.
@@ -334,7 +338,7 @@ typedef struct clv_star {
  * It minimises sum_d w(d) (I(c + d) - I(c - d))^2 over a disc of 1.1 FWHM, w = 1 / (1 + |d|), so that stars behind
  * a coronagraph and saturated ones are found too. Searched within an eighth of the shorter side, 12 pixels at most.
  *
- * @param input  cube, sizes and strides matter; NaN is left out.
+ * @param input  cube, sizes, strides and weights matter; NaN is left out.
  * @return CLV_OK, also when no star was found; CLV_E_ARGUMENT; CLV_E_MEMORY.
  * Accuracy: 0.05 pixels on a real coronagraphic sequence; static speckles set the limit. Threads: any.
  */
@@ -359,10 +363,27 @@ typedef struct clv_paco_frame {
 CLV_API clv_status clv_paco_frames(const clv_paco_input *input, double limit,
                                    clv_paco_frame *frames, size_t *kept);
 
+/** How much a frame counts, by its scale. */
+typedef enum clv_frame_weighting {
+    CLV_WEIGHTS_ROBUST =
+        0, /**< min(1, (2 / scale)^2): frames unlike the others count less, the usual ones all alike */
+    CLV_WEIGHTS_VARIANCE, /**< 1 / scale^2, of a scale of at least 0.1: for frames of different noise */
+} clv_frame_weighting;
+
+/**
+ * Weights for clv_paco_input from what clv_paco_frames says. A frame whose scale is not known counts 1.
+ *
+ * @param weights  out, [count]; at least 1e-12.
+ * @return CLV_OK; CLV_E_ARGUMENT. Threads: any.
+ */
+CLV_API clv_status clv_paco_frame_weights(const clv_paco_frame *frames, size_t count,
+                                          clv_frame_weighting weighting, double *weights);
+
 /**
  * Replaces pixels that are NaN or inf in some frames by what their neighbours in the same frame suggest: mean over
  * time plus deviation over time times the neighbours' weighted mean of (value - mean) / deviation. Pixels that are
- * missing in more than half of the frames stay as they are.
+ * missing in more than half of the frames stay as they are. Frames that deviate four times as much as usual
+ * (clv_paco_frames) are filled in, but do not count in mean and deviation.
  *
  * @param cube    [frames,height,width], dense, changed in place.
  * @param mended  out: how many were replaced.

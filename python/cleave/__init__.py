@@ -38,7 +38,7 @@ from ._map import map_items as map
 from ._matmul import matmul
 from ._offload import Plan, explain, last_plan, offload
 from ._asdi import AsdiResult, asdi
-from ._companions import (CompanionResult, calibrate_snr, characterize, companions, frame_quality,
+from ._companions import (CompanionResult, calibrate_snr, characterize, companions, frame_quality, frame_weights,
                          inject, mend, psf_recentre, star_position)
 from ._contrast import ContrastResult, contrast
 from ._paco import PacoResult, paco, psf_fwhm, psf_normalize
@@ -61,8 +61,8 @@ __all__ = [
     "__version__",
     "array", "array_stats", "asdi", "blobs", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
-    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "gaussian_2d", "has",
-    "inject",
+    "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights",
+    "gaussian_2d", "has", "inject",
     "last_plan", "linear_step", "linear_train", "link", "log_to", "map", "matmul", "mend", "monte_carlo_pi",
     "normalize", "offload", "paco", "probe", "product", "psf_fwhm", "psf_normalize", "psf_recentre",
     "reduce", "specfit", "spectra_library", "star_position", "tokenize", "volumes", *errors.__all__]

@@ -82,7 +82,7 @@ Items = _struct("clv_items", [                                                  
 PacoInput = _struct("clv_paco_input", [
     ("size", size_t), ("cube", void_p), ("frames", size_t), ("height", size_t), ("width", size_t),
     ("frame_stride", size_t), ("row_stride", size_t), ("angles", void_p), ("psf", void_p),
-    ("psf_size", size_t)], "patch.h")
+    ("psf_size", size_t), ("weights", void_p)], "patch.h")
 PacoOptions = _struct("clv_paco_options", [
     ("size", size_t), ("radius", uint), ("psf_mode", enum), ("convention", enum),
     ("rounding", enum), ("reverse_angles", boolean), ("centre_given", boolean),
@@ -368,6 +368,7 @@ FUNCTIONS = {
                                    c.POINTER(ContrastOptions), void_p, size_t, void_p, void_p]),
     "clv_paco_star": (status, [c.POINTER(PacoInput), double, c.POINTER(Star)]),
     "clv_paco_frames": (status, [c.POINTER(PacoInput), double, void_p, c.POINTER(size_t)]),
+    "clv_paco_frame_weights": (status, [void_p, size_t, enum, void_p]),
     "clv_paco_mend": (status, [void_p, size_t, size_t, size_t, double, c.POINTER(size_t)]),
     "clv_psf_recentre": (status, [void_p, size_t, c.POINTER(double), c.POINTER(double)]),
     "clv_psf_fwhm": (status, [void_p, size_t, c.POINTER(double)]),

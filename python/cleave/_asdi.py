@@ -13,10 +13,10 @@ from . import _abi
 from ._arrays import address, dtype_of, seen_at
 from ._astro import companion_table, degrees, hdus, image, pixels, plain
 from ._check import described, real
-from ._companions import _input, _options
+from ._companions import _options
 from ._context import Context, chosen
 from ._library import lib
-from ._paco import psf_fwhm
+from ._paco import _describe, _weights_of, psf_fwhm
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ShapeError
@@ -61,7 +61,8 @@ class AsdiResult:
 
 def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int = 4, fwhm: float | None = None,
          threshold: float | None = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
-         context: Context | None = None, report: Report | None = None, progress: Progress = None) -> AsdiResult:
+         weights: Any = None, context: Context | None = None, report: Report | None = None,
+         progress: Progress = None) -> AsdiResult:
     """Searches a sequence of several wavelengths as a whole (Flasseur et al. 2020, A&A 637, A9).
 
     cube     [channels, T, H, W], not scaled with wavelength: a planet is on the same place in all channels
@@ -74,13 +75,12 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
     """
     cube = np.ascontiguousarray(image("cube", cube, 4))
     angles = degrees("angles", angles)
-    channels, frames, height, columns = cube.shape
+    channels, _, height, columns = cube.shape
     images = np.asarray(plain("psf", psf))
     images = np.ascontiguousarray(image("psf", images[np.newaxis] if images.ndim == 2 else images, 3))
     if images.shape[0] not in (1, channels) or images.shape[1] != images.shape[2]:
         raise ShapeError(f"psf: shape {images.shape} given, [S, S] or [{channels}, S, S] expected")
-    if len(angles) != frames:
-        raise ShapeError(f"angles: {len(angles)} given, the cube has {frames} frames")
+    weights = _weights_of(weights)
     shapes = np.empty((0, channels)) if spectra is None else np.atleast_2d(np.asarray(spectra, np.float64))
     if shapes.ndim != 2 or shapes.shape[1] != channels:
         raise ShapeError(f"spectra: shape {shapes.shape} given, [N, {channels}] expected")
@@ -88,7 +88,7 @@ def asdi(cube: Any, angles: Any, psf: Any, *, spectra: Any = None, radius: int =
     options = _options(radius, center, reverse_angles)
     width = float(np.mean([psf_fwhm(p) for p in images])) if fwhm is None else pixels("asdi: fwhm", fwhm)
     inputs = (_abi.PacoInput * channels)(*(
-        _input(cube[c], angles, images[c if len(images) > 1 else 0]) for c in range(channels)))
+        _describe(cube[c], (0, 0), angles, images[c if len(images) > 1 else 0], weights) for c in range(channels)))
     wanted = described("asdi", _abi.AsdiOptions, fwhm_px=width, spectrum_count=len(shapes),
                        threshold=np.inf if threshold is None else real("asdi: threshold", threshold))
     wanted.spectra = address(shapes) if len(shapes) else None

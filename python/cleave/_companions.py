@@ -15,13 +15,15 @@ from ._astro import companion_table, degrees, hdus, image, pair, pixels
 from ._check import described, not_zero, real
 from ._context import Context, chosen
 from ._library import check, lib
-from ._paco import _psf_of, psf_fwhm
+from ._paco import _describe, _psf_of, _weights_of, psf_fwhm
+from ._probe import choice
 from ._report import Report, report_handle
 from ._watch import Progress, Watch
 from .errors import ShapeError
 
 _COMPANION = dtype_of(_abi.Companion)
 _FRAME = dtype_of(_abi.PacoFrame)
+_WEIGHTINGS = {"robust": 0, "variance": 1}
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,22 @@ class CompanionResult:
         return companion_table(self.companions, pixel_scale, star_flux, true_north)
 
 
-def _sequence(cube: Any, angles: Any, psf: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], _abi.PacoInput]:
+def _sequence(cube: Any, angles: Any, psf: Any, weights: Any = None) -> tuple[
+        NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None, _abi.PacoInput]:
+    """The last one borrows the others."""
     cube = np.ascontiguousarray(image("cube", cube, 3))
     angles = degrees("angles", angles)
-    psf = _psf_of(psf)
-    if len(angles) != len(cube):
-        raise ShapeError(f"angles: {len(angles)} given, the cube has {len(cube)} frames")
-    return cube, angles, psf, _input(cube, angles, psf)
+    psf, weights = _psf_of(psf), _weights_of(weights)
+    return cube, angles, psf, weights, _describe(cube, (0, 0), angles, psf, weights)
 
 
-def _input(cube: NDArray[Any], angles: NDArray[Any] | None = None, psf: NDArray[Any] | None = None) -> _abi.PacoInput:
+def _frames(cube: NDArray[Any], weights: NDArray[Any] | None = None) -> _abi.PacoInput:
+    """Without angles and PSF."""
+    if weights is not None and len(weights) != len(cube):
+        raise ShapeError(f"weights: {len(weights)} given, the cube has {len(cube)} frames")
     return _abi.PacoInput(
         size=ctypes.sizeof(_abi.PacoInput), cube=address(cube), frames=cube.shape[0], height=cube.shape[1],
-        width=cube.shape[2], frame_stride=0,
-        row_stride=0, angles=None if angles is None else address(angles), psf=None if psf is None else address(psf),
-        psf_size=0 if psf is None else psf.shape[0])
+        width=cube.shape[2], weights=None if weights is None else address(weights))
 
 
 def _options(radius: int, center: tuple[float, float] | None, reverse_angles: bool) -> Any:
@@ -89,7 +92,7 @@ def _places(places: Any) -> NDArray[np.float64]:
 
 def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float | None = None,
                threshold: float = 5.0, center: tuple[float, float] | None = None, reverse_angles: bool = False,
-               context: Context | None = None, report: Report | None = None,
+               weights: Any = None, context: Context | None = None, report: Report | None = None,
                progress: Progress = None) -> CompanionResult:
     """Searches a sequence for companions, one after the other: the highest peak of the calibrated S/N map is
     measured and taken out of the cube, until none is left above the threshold.
@@ -97,7 +100,7 @@ def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float
     Parameters are those of paco(); the star is on `center`, or (W // 2, H // 2): see star_position(). Returns a
     CompanionResult. Raises what paco() raises.
     """
-    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles)
     width = psf_fwhm(psf) if fwhm is None else pixels("companions: fwhm", fwhm)
     plane = cube.shape[1:]
@@ -119,15 +122,15 @@ def companions(cube: Any, angles: Any, psf: Any, *, radius: int = 4, fwhm: float
 
 def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: bool = False, radius: int = 4,
                  fwhm: float | None = None, center: tuple[float, float] | None = None,
-                 reverse_angles: bool = False, context: Context | None = None, report: Report | None = None,
-                 progress: Progress = None) -> NDArray[np.void]:
+                 reverse_angles: bool = False, weights: Any = None, context: Context | None = None,
+                 report: Report | None = None, progress: Progress = None) -> NDArray[np.void]:
     """Flux and place of companions near `places` [N, 2] (column, row), with errors; with keep_places the places are
     exact. A structured array in their order, fields as CompanionResult.companions without snr and false_alarm.
 
     The planet is taken out of its own background statistics until its flux settles (Flasseur et al. 2018, algorithm
     3); the errors are the scatter of planets hidden elsewhere at the same separation.
     """
-    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles)
     width = psf_fwhm(psf) if fwhm is None else pixels("characterize: fwhm", fwhm)
     where = _places(places)
@@ -143,7 +146,7 @@ def characterize(cube: Any, angles: Any, psf: Any, places: Any, *, keep_places: 
 def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center: tuple[float, float] | None = None,
            reverse_angles: bool = False) -> NDArray[np.float32]:
     """A copy of the cube with planets of these fluxes (negative: taken out) at places [N, 2] (column, row)."""
-    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    cube, angles, psf, _, sequence = _sequence(cube, angles, psf)
     where = _places(places)
     planets = np.zeros(len(where), _COMPANION)
     planets["x"], planets["y"], planets["flux"] = where[:, 0], where[:, 1], -np.asarray(fluxes, np.float64)
@@ -154,11 +157,14 @@ def inject(cube: Any, angles: Any, psf: Any, places: Any, fluxes: Any, *, center
     return made
 
 
-def star_position(cube: Any, fwhm: float) -> tuple[float, float] | None:
-    """(column, row) of the point about which the mean frame of [T, H, W] is symmetric; None: no star is found."""
+def star_position(cube: Any, fwhm: float, *, weights: Any = None) -> tuple[float, float] | None:
+    """(column, row) of the point about which the mean frame of [T, H, W], by the frames' weights [T], is symmetric;
+    None: no star is found."""
+    weights = _weights_of(weights)
     cube = np.ascontiguousarray(image("cube", cube, 3))
     star = _abi.Star()
-    check(lib.clv_paco_star(ctypes.byref(_input(cube)), real("star_position: fwhm", fwhm), ctypes.byref(star)))
+    check(lib.clv_paco_star(ctypes.byref(_frames(cube, weights)), real("star_position: fwhm", fwhm),
+                            ctypes.byref(star)))
     return (star.x, star.y) if star.found else None
 
 
@@ -168,9 +174,18 @@ def frame_quality(cube: Any, limit: float = 4.0) -> NDArray[np.void]:
     cube = np.ascontiguousarray(image("cube", cube, 3))
     frames = np.zeros(len(cube), _FRAME)
     kept = ctypes.c_size_t()
-    check(lib.clv_paco_frames(ctypes.byref(_input(cube)), real("frame_quality: limit", limit), address(frames),
+    check(lib.clv_paco_frames(ctypes.byref(_frames(cube)), real("frame_quality: limit", limit), address(frames),
                               ctypes.byref(kept)))
     return frames
+
+
+def frame_weights(quality: Any, kind: str = "robust") -> NDArray[np.float64]:
+    """Weights of frames from frame_quality(): "robust", min(1, (2 / scale)^2), or "variance", 1 / scale^2."""
+    frames = np.ascontiguousarray(quality, _FRAME)
+    made = np.empty(len(frames))
+    check(lib.clv_paco_frame_weights(address(frames), len(frames), choice("frame_weights: kind", kind, _WEIGHTINGS),
+                                     address(made)))
+    return made
 
 
 def mend(cube: Any, fwhm: float) -> NDArray[np.float32]:

@@ -42,7 +42,7 @@ class ContrastResult:
 def contrast(cube: Any, angles: Any, psf: Any, separations: Any = None, *, injections: int = 0, snr: float = 5.0,
              calibrated: bool = True, known: Any = (), radius: int = 4, fwhm: float | None = None,
              center: tuple[float, float] | None = None, reverse_angles: bool = False,
-             context: Context | None = None, report: Report | None = None,
+             weights: Any = None, context: Context | None = None, report: Report | None = None,
              progress: Progress = None) -> ContrastResult:
     """The faintest planets that companions() detects, by planets that are hidden and searched.
 
@@ -54,7 +54,7 @@ def contrast(cube: Any, angles: Any, psf: Any, separations: Any = None, *, injec
 
     The other parameters are those of companions(). Raises what paco() raises.
     """
-    cube, angles, psf, sequence = _sequence(cube, angles, psf)
+    cube, angles, psf, weights, sequence = _sequence(cube, angles, psf, weights)
     options = _options(radius, center, reverse_angles)
     width = psf_fwhm(psf) if fwhm is None else pixels("contrast: fwhm", fwhm)
     height, columns = cube.shape[1:]

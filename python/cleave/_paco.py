@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _abi
-from ._arrays import address, dtype_of, given_away, with_strides
+from ._arrays import address, as_floats, dtype_of, given_away, with_strides
 from ._astro import degrees, hdus, image, pair, pixels
 from ._check import described, not_zero, real
 from ._context import Context, chosen
@@ -61,6 +61,23 @@ def _psf_of(psf: Any) -> NDArray[np.float32]:
     return np.ascontiguousarray(psf)
 
 
+def _weights_of(weights: Any) -> NDArray[np.float64] | None:
+    return None if weights is None else np.ascontiguousarray(as_floats("weights", weights, 1, np.float64))
+
+
+def _describe(cube: NDArray[Any], strides: tuple[int, int], angles: NDArray[Any], psf: NDArray[Any],
+              weights: NDArray[Any] | None) -> _abi.PacoInput:
+    """Borrows all of them."""
+    if len(angles) != len(cube):
+        raise ShapeError(f"angles: {len(angles)} given, the cube has {len(cube)} frames")
+    if weights is not None and len(weights) != len(cube):
+        raise ShapeError(f"weights: {len(weights)} given, the cube has {len(cube)} frames")
+    return _abi.PacoInput(
+        size=ctypes.sizeof(_abi.PacoInput), cube=address(cube), frames=cube.shape[0], height=cube.shape[1],
+        width=cube.shape[2], frame_stride=strides[0], row_stride=strides[1], angles=address(angles),
+        psf=address(psf), psf_size=psf.shape[0], weights=None if weights is None else address(weights))
+
+
 def psf_fwhm(psf: Any) -> float:
     """FWHM in pixels of a round Gaussian with background, fitted to a PSF [S, S]. FormatError when
     there is no peak near the centre."""
@@ -92,7 +109,7 @@ def _detect(snr: NDArray[Any], flux: NDArray[Any], sigma: NDArray[Any], centre: 
 def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "shift",
          psf_norm: str = "none", fwhm: float | None = None, threshold: float | None = 5.0,
          center: tuple[float, float] | None = None, reverse_angles: bool = False,
-         convention: str = "paper", rounding: str | None = None, psf_vectors: int = 0,
+         convention: str = "paper", rounding: str | None = None, psf_vectors: int = 0, weights: Any = None,
          context: Context | None = None, report: Report | None = None,
          progress: Progress = None) -> PacoResult:
     """PACO's maps and detections (Flasseur, Denis, Thiebaut, Langlois 2018, A&A 618, A138):
@@ -119,6 +136,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     reverse_angles  the angles turn the other way
     convention  "paper", or "vip" for what vip-hci computes; `rounding` ("nearest", "trunc")
     psf_vectors basis of the shifted PSF: 5, 10, 15; 0: 10
+    weights     [T] above 0, 1 / variance of each frame's noise in any unit: see frame_quality(); None: all alike
     context, report, progress   see Context, Report; progress=True shows a bar
 
     Returns a PacoResult. Accuracy against float64: S/N within 2e-3; the same bits on one device
@@ -130,9 +148,8 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
     cube, strides = with_strides(image("cube", cube, 3))
     angles = degrees("angles", angles)
     psf = _psf_of(psf)
-    frames, height, width = cube.shape
-    if len(angles) != frames:
-        raise ShapeError(f"angles: {len(angles)} given, the cube has {frames} frames")
+    height, width = cube.shape[1:]
+    weights = _weights_of(weights)
     not_zero("paco", radius=radius)
     norm = choice("psf_norm", psf_norm, _NORMS)
     centre = (width / 2 // 1, height / 2 // 1)
@@ -144,10 +161,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
         fwhm = psf_fwhm(psf)
     if norm:
         psf = psf_normalize(psf, psf_norm, fwhm)
-    given = _abi.PacoInput(
-        size=ctypes.sizeof(_abi.PacoInput),
-        cube=address(cube), frames=frames, height=height, width=width, frame_stride=strides[0],
-        row_stride=strides[1], angles=address(angles), psf=address(psf), psf_size=psf.shape[0])
+    given = _describe(cube, strides, angles, psf, weights)
     options = described(
         "paco", _abi.PacoOptions, radius=radius,
         psf_mode=choice("psf_mode", psf_mode, _PSF_MODES),

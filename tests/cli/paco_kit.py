@@ -171,8 +171,8 @@ def options_for(command, platform, cache):
     return testdata.skip(f"no OpenCL device of {platform}")
 
 
-# The maps as they are: no search for the star, no frame left out, nothing filled in, S/N = b / sqrt(a).
-AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--nan", "mask", "--snr", "raw", "--no-subtract"]
+# The maps as they are: no search for the star, no frame left out or weighed, nothing filled in, S/N = b / sqrt(a).
+AS_IT_IS = ["--center", "middle", "--reject-frames", "none", "--frame-weights", "none", "--nan", "mask", "--snr", "raw", "--no-subtract"]
 
 
 class Sequence:

@@ -252,7 +252,7 @@ class Prepares(PacoCase):
         rows = self.companions("--pixel-scale", "10", "--star-flux", "1000", "--true-north", "5", "--at", "10,30",
                                "--threshold", "3.5", "--psf-mode", "shift")
         self.assertGreater(len(rows), 1)
-        self.assertIn("1 of 50 frames left out, the first is frame 7", self.result.stderr)
+        self.assertIn("1 of 50 frames count less than the others, the least is frame 7 (", self.result.stderr)
         self.assertIn("1 pixels that were NaN", self.result.stderr)
         self.assertIn("patch radius 4", self.result.stderr)
         self.assertEqual(list(rows[0]), ["x", "y", "x_err", "y_err", "separation_px", "position_angle_deg", "snr",
@@ -268,8 +268,9 @@ class Prepares(PacoCase):
             self.assertLess(row["false_alarm"], 0.1)
         with open(self.path("out/frames.csv"), encoding="ascii") as file:
             frames = list(csv.DictReader(file))
-        self.assertEqual([f["frame"] for f in frames if f["used"] == "0"], ["7"])
-        self.assertEqual(len(frames), 50)
+        self.assertEqual([f["frame"] for f in frames if float(f["weight"]) != 1], ["7"])
+        self.assertAlmostEqual(float(frames[7]["weight"]) * float(frames[7]["scale"]) ** 2, 4, delta=1e-4)
+        self.assertEqual([f["used"] for f in frames], 50 * ["1"])
         with open(self.path("out/at.csv"), encoding="ascii") as file:
             at = list(csv.DictReader(file))
         self.assertEqual([(row["x"], row["y"], row["x_err"]) for row in at], [("10", "30", "0")])
@@ -277,7 +278,8 @@ class Prepares(PacoCase):
         self.assertNotEqual(raw.values, snr.values)
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             operation = json.load(file)["operation"]
-        self.assertEqual((operation["frames"], operation["frames_rejected"], operation["pixels_mended"]), (49, 1, 1))
+        self.assertEqual((operation["frames"], operation["frames_rejected"], operation["pixels_mended"]), (50, 0, 1))
+        self.assertEqual((operation["frame_weights"], operation["frames_lowered"]), ("robust", 1))
 
     def test_contrast_is_written(self):
         self.companions("--contrast", "--contrast-radii", "12", "--contrast-injections", "6", "--psf-mode", "shift",
@@ -302,6 +304,18 @@ class Prepares(PacoCase):
                         ("--contrast", "--contrast-radii", "9,"), ("--contrast", "--threshold", "-1")):
             result = self.run_paco(self.cube, self.angles, self.psf, "--psf-mode", "shift", *options, code=2)
             self.assertIn("--contrast", result.stderr)
+
+    def test_frames_may_count_alike_or_by_their_noise(self):
+        self.companions("--frame-weights", "none", "--no-subtract")
+        self.assertIn("1 of 50 frames left out, the first is frame 7", self.result.stderr)
+        with open(self.path("out/frames.csv"), encoding="ascii") as file:
+            frames = list(csv.DictReader(file))
+        self.assertEqual([(f["frame"], f["weight"]) for f in frames if f["used"] == "0"], [("7", "0")])
+        self.assertEqual([f["weight"] for f in frames if f["used"] == "1"], 49 * ["1"])
+        self.companions("--frame-weights", "variance", "--no-subtract")
+        with open(self.path("out/frames.csv"), encoding="ascii") as file:
+            for row in csv.DictReader(file):
+                self.assertAlmostEqual(float(row["weight"]) * float(row["scale"]) ** 2, 1, delta=1e-4)
 
     def test_frames_are_chosen_by_hand(self):
         self.companions("--reject-frames", "0,3-5", "--no-subtract")

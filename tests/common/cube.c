@@ -40,7 +40,10 @@ test_cube test_cube_make(const test_cube_shape *shape)
     c.cube = clv_alloc_pages(c.floats * sizeof *c.cube);
     c.psf = clv_alloc(psf_size * psf_size, sizeof *c.psf);
     c.angles = clv_alloc(t, sizeof *c.angles);
-    assert_true(white && c.cube && c.psf && c.angles);
+    c.weights = clv_alloc(t, sizeof *c.weights);
+    assert_true(white && c.cube && c.psf && c.angles && c.weights);
+    for (size_t l = 0; l < t; ++l)
+        c.weights[l] = l % 3 == 1 ? 0.2 : l % 3 ? 2.5 : 5;
     for (size_t i = 0; i < c.floats; ++i)
         c.cube[i] = 3e33f; /* whoever reads padding gets infinite squares */
     for (size_t l = 0; l < t; ++l) {
@@ -67,7 +70,8 @@ test_cube test_cube_make(const test_cube_shape *shape)
                              .row_stride = shape->row_padding ? row : 0,
                              .angles = c.angles,
                              .psf = c.psf,
-                             .psf_size = psf_size };
+                             .psf_size = psf_size,
+                             .weights = shape->weighted ? c.weights : NULL };
     test_cube_settle(&c);
     return c;
 }
@@ -95,6 +99,7 @@ void test_cube_check(const test_cube *cube)
 
 void test_cube_free(test_cube *cube)
 {
-    clv_free(cube->cube), clv_free(cube->psf), clv_free(cube->angles), clv_free(cube->before);
+    clv_free(cube->cube), clv_free(cube->psf), clv_free(cube->angles), clv_free(cube->weights),
+        clv_free(cube->before);
     *cube = (test_cube){ 0 };
 }

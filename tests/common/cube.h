@@ -8,7 +8,7 @@
 typedef struct test_cube {
     clv_paco_input in;
     float *cube, *psf, *before; /* `before`: the cube with its padding, as it was made */
-    double *angles;
+    double *angles, *weights;
     size_t floats; /* of the cube, padding included */
 } test_cube;
 
@@ -21,6 +21,7 @@ typedef struct test_cube_shape {
     double unit, level;                /* data are (noise + level) * unit; 0: 1 */
     double turn;                       /* degrees from the first frame to the last; 0: 40 */
     double first_angle;
+    bool weighted; /* frames of weight 5, 2.5 and 0.2 */
 } test_cube_shape;
 
 test_cube test_cube_make(const test_cube_shape *shape);

@@ -58,8 +58,9 @@ static maps expect(const stage *s, const float *hits)
                  (size_t)col) *
                     2;
             if (!isfinite(hit[0])) continue;
-            add_exactly(hit[0], &m.sums[at], &m.sums[m.positions + at]);
-            add_exactly(hit[1], &m.sums[2 * m.positions + at], &m.sums[3 * m.positions + at]);
+            add_exactly(hit[0] * r->weight, &m.sums[at], &m.sums[m.positions + at]);
+            add_exactly(hit[1] * r->gain, &m.sums[2 * m.positions + at],
+                        &m.sums[3 * m.positions + at]);
             ++m.count[at];
         }
     return m;

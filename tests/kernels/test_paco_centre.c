@@ -19,21 +19,22 @@ static uint8_t centre_pixel(const stage *s, size_t row, size_t x, double *want, 
 {
     const size_t frames = s->plan->in.frames;
     const double scale = s->plan->scale, first = *test_cube_at(&s->cube, 0, row, x);
-    double sum = 0, sizes = 0;
+    double sum = 0, sizes = 0, weights = 0;
     bool finite = true, still = true;
     for (size_t l = 0; l < frames; ++l) {
         const double value = *test_cube_at(&s->cube, l, row, x);
         want[l] = (value - first) * scale;
         finite = finite && isfinite(value);
         still = still && value == first;
-        sum += want[l];
-        sizes += fabs(want[l]);
+        const double weight = (double)s->plan->turn[l].weight;
+        sum += weight * want[l], weights += weight;
+        sizes += weight * fabs(want[l]);
     }
-    const double mean = sum / (double)frames, n = (double)frames;
+    const double mean = sum / weights, n = (double)frames;
     for (size_t l = 0; l < frames; ++l) {
         const double change = want[l];
-        want[l] = finite && !still ? change - mean : 0;
-        allowed[l] = EPS * (fabs(change) + (1 + (n + 1) / n) * sizes + fabs(want[l]));
+        want[l] = finite && !still ? (change - mean) * (double)s->plan->turn[l].gain : 0;
+        allowed[l] = EPS * (fabs(change) + (1 + (2 * n + 2) / weights) * sizes + 2 * fabs(want[l]));
     }
     return !finite ? CLV_PIXEL_NOT_FINITE : still ? CLV_PIXEL_CONSTANT : CLV_PIXEL_GOOD;
 }
@@ -72,12 +73,13 @@ static void run_and_check(stage *s, size_t offset)
     test_array cube =
         test_array_from(s->device, moved, (offset + s->cube.floats - from) * sizeof(float));
     test_array D = test_array_new(s->device, samples * sizeof(float));
+    test_array turn = test_array_from(s->device, s->plan->turn, in->frames * sizeof *s->plan->turn);
     test_array state = test_array_new(s->device, s->c.band_rows * s->f.pitch);
     const clv_arg args[] = {
         clv_arg_buffer(cube.buffer), clv_arg_u64(offset),         clv_arg_u64(in->frame_stride),
         clv_arg_u64(in->row_stride), clv_arg_buffer(D.buffer),    clv_arg_buffer(state.buffer),
         stage_u32(s->c.band_rows),   stage_u32(in->frames),       stage_u32(in->width),
-        stage_u32(s->f.pitch),       clv_arg_f32(s->plan->scale),
+        stage_u32(s->f.pitch),       clv_arg_f32(s->plan->scale), clv_arg_buffer(turn.buffer),
     };
     stage_launch(s, CLV_PACO_CENTRE, s->f.pitch / s->f.lanes, s->c.band_rows, 0, args,
                  CLV_LEN(args));
@@ -85,7 +87,7 @@ static void run_and_check(stage *s, size_t offset)
     test_array_read(&state);
     for (size_t row = 0; row < s->c.band_rows; ++row)
         check_row(s, row, (const float *)(void *)D.host, state.host);
-    test_array_free(&cube), test_array_free(&D), test_array_free(&state);
+    test_array_free(&cube), test_array_free(&D), test_array_free(&state), test_array_free(&turn);
     clv_free(moved);
 }
 
@@ -131,7 +133,8 @@ static void check_form(test_device *device, const stage_form *form)
                                               .row_padding = cases[i].row_padding,
                                               .frame_padding = cases[i].frame_padding,
                                               .unit = cases[i].unit,
-                                              .level = cases[i].level },
+                                              .level = cases[i].level,
+                                              .weighted = i % 3 == 1 },
                                     .options = { .size = sizeof(clv_paco_options),
                                                  .psf_mode = CLV_PSF_FIXED } };
         stage s;

@@ -20,7 +20,7 @@ typedef struct trial_case {
 } trial_case;
 
 static const trial_case cases[] = {
-    { { .seed = 1, .frames = 19, .height = 41, .width = 38, .psf_size = 13 }, 4 },
+    { { .seed = 1, .frames = 19, .height = 41, .width = 38, .psf_size = 13, .weighted = true }, 4 },
     { { .seed = 2, .frames = 7, .height = 33, .width = 35, .psf_size = 12 }, 2 },
     { { .seed = 3, .frames = 12, .height = 35, .width = 35, .psf_size = 17, .unit = 1e-9 }, 3 },
     { { .seed = 4, .frames = 9, .height = 43, .width = 44, .row_padding = 3 }, 5 },

@@ -157,6 +157,67 @@ def test_frames_unlike_the_others_are_rejected(field):
     assert list(np.flatnonzero(cleave.frame_quality(cube, 1e9)["rejected"])) == [11]
 
 
+def test_weights_follow_the_scale(field):
+    cube, _, _ = with_planets(field)
+    cube[5] *= 30
+    frames = cleave.frame_quality(cube)
+    scale = frames["scale"]
+    np.testing.assert_allclose(cleave.frame_weights(frames), np.minimum(1, (2 / scale) ** 2), rtol=1e-12)
+    np.testing.assert_allclose(cleave.frame_weights(frames, "variance"), 1 / scale ** 2, rtol=1e-12)
+    frames["scale"][3] = np.nan
+    assert cleave.frame_weights(frames)[3] == 1 and cleave.frame_weights(frames)[5] < 1e-3
+    with pytest.raises(cleave.ArgumentError):
+        cleave.frame_weights(frames, "median")
+
+
+def test_weights_are_those_of_the_formula(context):
+    """A field that does not turn: one patch serves all frames, and a few lines of NumPy say what a and b are."""
+    rng = np.random.default_rng(28)
+    frames, radius, (row, column) = 30, 2, (7, 8)
+    cube = rng.normal(100, 1, (frames, 16, 17)).astype(np.float32)
+    weights = rng.uniform(0.1, 3, frames)
+    spread = np.arange(-3, 4)
+    psf = np.exp(-(spread[:, None] ** 2 + spread ** 2) / 4).astype(np.float32)
+    made = cleave.paco(cube, np.zeros(frames), psf, radius=radius, psf_mode="fixed", threshold=None, weights=weights,
+                       context=context)
+    near = [(y, x) for y in range(-2, 3) for x in range(-2, 3) if y * y + x * x <= radius ** 2]
+    patch = np.stack([cube[:, row + y, column + x] for y, x in near], 1).astype(float)
+    h = np.array([psf[3 + y, 3 + x] for y, x in near], float)
+    w = weights / weights.max()
+    off = patch - (w @ patch) / w.sum()
+    q = np.sqrt(w)[:, None] * off
+    s = q.T @ q / frames
+    all_, diagonal, trace = (s ** 2).sum(), (np.diag(s) ** 2).sum(), np.trace(s)
+    rho = min(max((all_ + trace ** 2 - 2 * diagonal) / ((frames + 1) * (all_ - diagonal)), 0), 1)
+    inverse = np.linalg.inv((1 - rho) * s + rho * np.diag(np.diag(s)))
+    a, b = w.sum() * (h @ inverse @ h), (w[:, None] * off).sum(0) @ inverse @ h
+    assert made.a[row, column] == pytest.approx(a, rel=1e-4)
+    assert made.snr[row, column] == pytest.approx(b / np.sqrt(a), abs=1e-3)
+    np.testing.assert_array_equal(cleave.paco(cube, np.zeros(frames), psf, radius=radius, psf_mode="fixed",
+                                              threshold=None, weights=8 * weights, context=context).a, made.a)
+
+
+def test_wrong_weights_are_told(context, field):
+    cube, angles, psf = with_planets(field)
+    for wrong, error in ((np.ones(FRAMES - 1), cleave.ShapeError), (np.zeros(FRAMES), cleave.ArgumentError),
+                         (np.full(FRAMES, np.nan), cleave.ArgumentError)):
+        with pytest.raises(error, match="weight"):
+            cleave.paco(cube, angles, psf, weights=wrong, context=context)
+        with pytest.raises(error, match="weight"):
+            cleave.companions(cube, angles, psf, weights=wrong, context=context)
+
+
+def test_a_frame_that_counts_little_spoils_little(context, field):
+    x, y, flux = 29.0, 25.0, 20.0
+    cube, angles, psf = with_planets(field, (x, y, flux))
+    want = cleave.characterize(cube, angles, psf, [(x, y)], radius=RADIUS, context=context)[0]
+    cube[9] = 30 * cube[9] + 500
+    weights = cleave.frame_weights(cleave.frame_quality(cube))
+    got = cleave.characterize(cube, angles, psf, [(x, y)], radius=RADIUS, weights=weights, context=context)[0]
+    assert got["flux"] == pytest.approx(want["flux"], abs=0.5 * want["flux_err"])
+    assert np.hypot(got["x"] - want["x"], got["y"] - want["y"]) < want["x_err"]
+
+
 def test_missing_pixels_cost_little(context, field):
     x, y = 29.0, 25.0
     cube, angles, psf = with_planets(field, (x, y, 8.0))

@@ -95,11 +95,11 @@ def noise_figures(kind, rng, count, frames, side, context):
 
 
 def prepared(cube, context):
-    """What the command does before its search: frames unlike the others go, pixels are mended."""
-    angles = angles_of(len(cube))
-    kept = ~cleave.frame_quality(cube)["rejected"]
-    whole = cleave.mend(cube[kept], FWHM)
-    return cleave.paco(whole, angles[kept], PSF, radius=RADIUS, threshold=None, context=context).snr
+    """What the command does before its search: frames unlike the others count less, pixels are mended."""
+    weights = cleave.frame_weights(cleave.frame_quality(cube))
+    whole = cleave.mend(cube, FWHM)
+    return cleave.paco(whole, angles_of(len(cube)), PSF, radius=RADIUS, threshold=None, weights=weights,
+                       context=context).snr
 
 
 def damage_figures(rng, count, frames, side, context):

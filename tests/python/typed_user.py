@@ -84,7 +84,8 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     moved, (right, up) = cleave.psf_recentre(psf)
     star: tuple[float, float] | None = cleave.star_position(cube, 4.0)
     good: NDArray[Any] = cleave.mend(cube, 4.0)[~cleave.frame_quality(cube)["rejected"]]
-    planets: cleave.CompanionResult = cleave.companions(cube, angles, psf, threshold=1e9)
+    weights: NDArray[np.float64] = cleave.frame_weights(cleave.frame_quality(cube), "variance")
+    planets: cleave.CompanionResult = cleave.companions(cube, angles, psf, threshold=1e9, weights=weights)
     fluxes: NDArray[np.void] = cleave.characterize(cleave.inject(cube, angles, psf, [], []), angles, psf, [])
     flat: NDArray[np.float32] = cleave.calibrate_snr(planets.snr_raw, star or (0.0, 0.0), 4.0)
     assert len(good) <= len(cube) and len(fluxes) == 0 and right + up < 1 and moved.size == psf.size

@@ -21,7 +21,7 @@ typedef struct paco_args {
     bool temperature_given;
     const char *contrast_radii;
     uint64_t contrast_injections;
-    int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr;
+    int psf_mode, psf_norm, conv, rounding, angle_sign, format, nan, snr, weights;
     double fwhm, threshold, pixel_scale, true_north;
     double star_flux; /* given or, with star_ratio, from the PSF: then star_given is true, too */
     double star_ratio;
@@ -44,8 +44,10 @@ typedef struct paco_inputs {
     clv_fits_cards cards; /* of the cube, for the maps */
     /* paco_prepare: frames as they were read, of which `frames` are left */
     size_t frames_read;
-    clv_paco_frame *quality; /* [frames_read] */
-    double *angles_read;
+    clv_paco_frame *quality;            /* [frames_read] */
+    double *angles_read, *weights_read; /* [frames_read]; weight 0: left out */
+    double *weights;                    /* [frames]; NULL: all alike */
+    size_t lowered;                     /* frames that are used with a weight below 1 */
     size_t mended;
 } paco_inputs;
 
@@ -71,7 +73,7 @@ typedef struct paco_maps {
 } paco_maps;
 
 /* The table of options of its own, with the last empty row. */
-enum { PACO_OPTIONS = 29 };
+enum { PACO_OPTIONS = 30 };
 void paco_make_table(paco_args *a, cli_option *table);
 /* Options that need more than their own row to be judged: an exit code, or -1 to go on. */
 int paco_check_args(paco_args *a);
@@ -80,8 +82,10 @@ int paco_check_args(paco_args *a);
 int paco_read(paco_args *args, const char *cube, const char *angles, const char *psf,
               paco_inputs *inputs);
 int paco_maps_create(const paco_args *args, const paco_inputs *inputs, paco_maps *maps);
-/* Finds the star, leaves out bad frames, mends pixels; tells what was done. */
+/* Finds the star, weighs frames and leaves out the worst, mends pixels; tells what was done. */
 int paco_prepare(paco_args *args, const char *cube, paco_inputs *inputs);
+/* "robust", "variance" or "none". */
+const char *paco_weights_name(const paco_args *args);
 /* "X,Y" as two numbers. */
 bool paco_parse_place(const char *text, double *x, double *y);
 /* Everything into args->output, report.json last. */

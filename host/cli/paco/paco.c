@@ -44,6 +44,7 @@ static clv_paco_input input_of(const paco_inputs *in, size_t channel)
         .angles = in->angles,
         .psf = in->psf + (in->psf_count > 1 ? source : 0) * in->psf_size * in->psf_size,
         .psf_size = in->psf_size,
+        .weights = in->weights,
     };
 }
 

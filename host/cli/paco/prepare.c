@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double worst_scale = 4; /* of a frame that is used; 3 is seen in good sequences */
+/* Scales of the worst frames that are used: where all count alike (3 is seen in good sequences), and where the worst
+ * count next to nothing. */
+static const double worst_scale = 4, worst_weighed = 1000;
+
+enum { ROBUST, VARIANCE, ALIKE }; /* --frame-weights */
+
+const char *paco_weights_name(const paco_args *a)
+{
+    static const char *const names[] = { "robust", "variance", "none" };
+    return names[a->weights];
+}
 
 static clv_paco_input channel_of(const paco_inputs *in, size_t channel)
 {
@@ -17,7 +27,8 @@ static clv_paco_input channel_of(const paco_inputs *in, size_t channel)
                              .cube = in->cube + channel * in->frames * in->height * in->width,
                              .frames = in->frames,
                              .height = in->height,
-                             .width = in->width };
+                             .width = in->width,
+                             .weights = in->weights };
 }
 
 /* "3,7-9": marks these frames; false where the list is not one. */
@@ -47,6 +58,7 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
 {
     const bool automatic = !a->reject || strcmp(a->reject, "auto") == 0,
                none = a->reject && strcmp(a->reject, "none") == 0;
+    const double limit = a->weights == ALIKE ? worst_scale : worst_weighed;
     clv_paco_frame *one = clv_alloc(in->frames + 1, sizeof *one);
     in->quality = clv_zalloc(in->frames + 1, sizeof *in->quality);
     int code = one && in->quality
@@ -56,7 +68,7 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
         size_t kept;
         const clv_paco_input input = channel_of(in, in->first_channel + c);
         code = cli_status(cli_running(),
-                          clv_paco_frames(&input, automatic ? worst_scale : INFINITY, one, &kept));
+                          clv_paco_frames(&input, automatic ? limit : INFINITY, one, &kept));
         for (size_t l = 0; l < in->frames && !code; ++l) {
             clv_paco_frame *all = &in->quality[l];
             all->scale = fmax(all->scale, one[l].scale),
@@ -71,6 +83,38 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
             "--reject-frames: \"%s\" given, expected auto, none, or frames 0 to %zu such as 3,7-9",
             a->reject, in->frames - 1);
     return code;
+}
+
+/* The weights of the frames that were read: 0 for those left out; tells which count less. */
+static int weigh_frames(const paco_args *a, paco_inputs *in)
+{
+    in->weights_read = clv_alloc(in->frames + 1, sizeof *in->weights_read);
+    in->weights = a->weights == ALIKE ? NULL : clv_alloc(in->frames + 1, sizeof *in->weights);
+    if (!in->weights_read || (a->weights != ALIKE && !in->weights))
+        return cli_error(cli_running(), CLI_FAILED, "no memory for %zu frames", in->frames);
+    if (in->weights) {
+        const clv_status status = clv_paco_frame_weights(
+            in->quality, in->frames,
+            a->weights == VARIANCE ? CLV_WEIGHTS_VARIANCE : CLV_WEIGHTS_ROBUST, in->weights_read);
+        if (status) return cli_status(cli_running(), status);
+    }
+    size_t n = 0, least = 0;
+    for (size_t l = 0; l < in->frames; ++l) {
+        double *weight = &in->weights_read[l];
+        if (!in->weights) *weight = 1;
+        if (in->quality[l].rejected) *weight = 0;
+        if (in->quality[l].rejected || !in->weights) continue;
+        in->weights[n++] = *weight;
+        if (*weight >= 1) continue;
+        if (!in->lowered++ || *weight < in->weights_read[least]) least = l;
+    }
+    if (in->lowered && a->weights == ROBUST && !a->common.quiet)
+        cli_say(stderr,
+                "%zu of %zu frames count less than the others, the least is frame %zu (weight "
+                "%.2g, %.3g times the "
+                "usual deviation); frames.csv lists all (--frame-weights none does not)\n",
+                in->lowered, in->frames, least, in->weights_read[least], in->quality[least].scale);
+    return CLI_OK;
 }
 
 /* Moves the frames that are used together, in all channels. */
@@ -163,6 +207,7 @@ static int find_star(paco_args *a, paco_inputs *in)
 int paco_prepare(paco_args *a, const char *cube, paco_inputs *in)
 {
     int code = judge_frames(a, in);
+    if (!code) code = weigh_frames(a, in);
     if (!code) code = drop_frames(a, cube, in);
     if (!code && !a->nan) code = mend(a, in);
     if (!code) code = find_star(a, in);

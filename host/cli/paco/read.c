@@ -315,6 +315,7 @@ int paco_read(paco_args *a, const char *cube, const char *angles, const char *ps
 void paco_inputs_clear(paco_inputs *in)
 {
     clv_free(in->cube), clv_free(in->angles), clv_free(in->psf), clv_free(in->quality);
+    clv_free(in->weights), clv_free(in->weights_read);
     clv_free(in->angles_read), clv_free(in->wavelengths), clv_free(in->spectra);
     clv_fits_cards_clear(&in->cards);
     *in = (paco_inputs){ 0 };

@@ -96,25 +96,27 @@ static clv_status write_companions(const paco_args *a, const paco_maps *m, const
 
 static clv_status write_frames(const paco_args *a, const paco_inputs *in)
 {
-    static const char *const names[] = { "frame", "angle_deg", "scale", "missing", "used" };
+    static const char *const names[] = {
+        "frame", "angle_deg", "scale", "missing", "used", "weight"
+    };
     clv_csv csv = { 0 };
     clv_csv_begin(&csv, names, CLV_LEN(names));
     for (size_t l = 0; l < in->frames_read; ++l) {
         clv_csv_int(&csv, (int64_t)l), clv_csv_number(&csv, in->angles_read[l]);
         clv_csv_number(&csv, in->quality[l].scale), clv_csv_number(&csv, in->quality[l].missing);
-        clv_csv_int(&csv, !in->quality[l].rejected);
+        clv_csv_int(&csv, !in->quality[l].rejected), clv_csv_number(&csv, in->weights_read[l]);
         clv_csv_end_row(&csv);
     }
     return finish(a, "frames.csv", &csv);
 }
 
-/* A bar for every frame: its deviation, red where it was left out. */
+/* A bar for every frame: its deviation, yellow where it counts less, red where it was left out. */
 static clv_status draw_frames(const paco_args *a, const paco_inputs *in)
 {
     enum { LEFT = 60, TOP = 40, HEIGHT = 240, BOTTOM = 50, TOPMOST = 6 };
     static const clv_colour white = { 255, 255, 255 }, ink = { 40, 40, 40 },
                             grey = { 215, 215, 215 }, good = { 40, 110, 180 },
-                            bad = { 200, 40, 40 };
+                            less = { 225, 160, 30 }, bad = { 200, 40, 40 };
     const size_t count = in->frames_read;
     const long bar = count < 200   ? 900 / (long)count
                      : count < 900 ? 2
@@ -137,11 +139,15 @@ static clv_status draw_frames(const paco_args *a, const paco_inputs *in)
             const double scale = isfinite(f->scale) ? fmin(f->scale, TOPMOST) : TOPMOST;
             const long height = (long)(scale * HEIGHT / TOPMOST);
             clv_image_fill(&image, LEFT + (long)l * bar, TOP + HEIGHT - height,
-                           bar > 2 ? bar - 1 : bar, height, f->rejected ? bad : good);
+                           bar > 2 ? bar - 1 : bar, height,
+                           f->rejected               ? bad
+                           : in->weights_read[l] < 1 ? less
+                                                     : good);
         }
         clv_image_fill(&image, LEFT, TOP + HEIGHT, width, 1, ink);
         clv_image_text(&image, LEFT, 12, 2, "deviation of each frame (1 is usual)", ink, NULL);
-        snprintf(label, sizeof label, "frame 0 to %zu; red: left out", count - 1);
+        snprintf(label, sizeof label, "frame 0 to %zu; yellow: counts less, red: left out",
+                 count - 1);
         clv_image_text(&image, LEFT, TOP + HEIGHT + 16, 2, label, ink, NULL);
         status = path_of(a, "frames.png", &path);
     }

@@ -32,6 +32,8 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
     clv_fits_card_string(cards, "PSFMODE", a->psf_mode ? "fixed" : "shift", "PSF between pixels");
     clv_fits_card_string(cards, "CONV", a->conv ? "vip" : "paper", "formulas");
     clv_fits_card_int(cards, "NREJECT", (int64_t)(in->frames_read - in->frames), "frames left out");
+    clv_fits_card_string(cards, "FRWEIGHT", paco_weights_name(a), "how frames count");
+    clv_fits_card_int(cards, "NLOWERED", (int64_t)in->lowered, "frames that count less");
     clv_fits_card_double(cards, "FWHM", in->fwhm, "of the PSF [pixel]");
     clv_fits_card_double(cards, "CENX", cx + 1, "column of the star, 1-based");
     clv_fits_card_double(cards, "CENY", cy + 1, "row of the star, 1-based");
@@ -211,6 +213,8 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "centre_x", a->centre_x);
         clv_report_note(report, "centre_y", a->centre_y);
         clv_report_note(report, "frames_rejected", (double)(in->frames_read - in->frames));
+        clv_report_note_text(report, "frame_weights", paco_weights_name(a));
+        clv_report_note(report, "frames_lowered", (double)in->lowered);
         clv_report_note(report, "pixels_mended", (double)in->mended);
         clv_report_note_text(report, "channels_searched", m->together ? "together" : "each");
         clv_report_note_text(report, "snr", a->snr ? "raw" : "calibrated");
