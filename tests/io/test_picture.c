@@ -173,6 +173,35 @@ static void marks_are_circles_around_their_pixel(void **state)
     }
 }
 
+static void the_star_is_a_cross_and_the_ruler_has_its_length(void **state)
+{
+    (void)state;
+    enum { LEFT = 16, TOP = 16, ZOOM = 60, SIDE = 10 };
+    static float values[SIDE * SIDE];
+    for (int below = 0; below < 2; ++below) {
+        clv_image image;
+        const clv_map_style style = { .low = 0,
+                                      .high = 1,
+                                      .first_row_below = below,
+                                      .star = true,
+                                      .star_x = 6,
+                                      .star_y = 2.5,
+                                      .ruler = 3 };
+        EXPECT_OK(clv_map_draw(values, SIDE, SIDE, &style, &image));
+        const size_t row = below ? 6 * ZOOM + ZOOM / 2 : 2 * ZOOM + ZOOM / 2;
+        const size_t x = LEFT + 6 * ZOOM + ZOOM / 2, y = TOP + row + ZOOM / 2;
+        expect_colour(at(&image, x, y), clv_map_colour(0)); /* open in the middle */
+        assert_true(at(&image, x + 8, y).red > 250 && at(&image, x - 8, y).red > 250);
+        assert_true(at(&image, x, y + 8).red > 250 && at(&image, x, y - 8).red > 250);
+        expect_colour(at(&image, x + 20, y), clv_map_colour(0));
+        size_t bright = 0;
+        for (size_t i = LEFT; i < LEFT + SIDE * ZOOM; ++i)
+            bright += at(&image, i, TOP + SIDE * ZOOM - 16).red > 250;
+        assert_int_equal(bright, 3 * ZOOM);
+        clv_image_clear(&image);
+    }
+}
+
 static void any_values_can_be_drawn(void **state)
 {
     (void)state;
@@ -193,7 +222,11 @@ static void any_values_can_be_drawn(void **state)
         const clv_map_style style = { .title = "a title that is longer than the map, much longer",
                                       .unit = "unit",
                                       .marks = &wild,
-                                      .mark_count = 1 };
+                                      .mark_count = 1,
+                                      .star = true,
+                                      .star_x = -1e300,
+                                      .ruler = 1e300,
+                                      .ruler_label = "long" };
         EXPECT_OK(clv_map_draw(cases[i], 2, 2, &style, &image));
         clv_image_clear(&image);
     }
@@ -345,6 +378,7 @@ int main(void)
         cmocka_unit_test(colours_are_those_of_viridis),
         cmocka_unit_test(map_pixels_are_where_they_belong),
         cmocka_unit_test(marks_are_circles_around_their_pixel),
+        cmocka_unit_test(the_star_is_a_cross_and_the_ruler_has_its_length),
         cmocka_unit_test(any_values_can_be_drawn),
         cmocka_unit_test(one_hot_pixel_does_not_rule_the_stretch),
         cmocka_unit_test(a_peak_has_a_colour_of_its_own),

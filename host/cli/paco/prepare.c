@@ -204,9 +204,26 @@ static int find_star(paco_args *a, paco_inputs *in)
     return CLI_OK;
 }
 
+/* Places that the user gave have to be in the frames. */
+static int check_places(const paco_args *a, const paco_inputs *in)
+{
+    for (size_t i = 0; a->at.items[i]; ++i) {
+        double x, y;
+        if (!paco_parse_place(a->at.items[i], &x, &y) || !(x >= 0 && y >= 0) ||
+            x > (double)(in->width - 1) || y > (double)(in->height - 1))
+            return cli_error(cli_running(), CLI_USAGE,
+                             "--at: \"%s\" is outside the frames of %zux%zu: expected X from 0 to "
+                             "%zu and Y from 0 to "
+                             "%zu, the column and row of a pixel, not a distance from the star",
+                             a->at.items[i], in->width, in->height, in->width - 1, in->height - 1);
+    }
+    return CLI_OK;
+}
+
 int paco_prepare(paco_args *a, const char *cube, paco_inputs *in)
 {
-    int code = judge_frames(a, in);
+    int code = check_places(a, in);
+    if (!code) code = judge_frames(a, in);
     if (!code) code = weigh_frames(a, in);
     if (!code) code = drop_frames(a, cube, in);
     if (!code && !a->nan) code = mend(a, in);

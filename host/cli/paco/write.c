@@ -104,12 +104,28 @@ static clv_status write_tables(written *w, const paco_args *a, const paco_inputs
     return status;
 }
 
-/* The S/N map (of the channel with the highest peak) with detections circled. */
-static clv_status write_picture(written *w, const paco_inputs *in, const paco_maps *m)
+/* A length of 1, 2 or 5 times a power of ten, about a fifth of the map's width, in pixels. */
+static double ruler_of(const paco_args *a, const paco_inputs *in, char *label, size_t bytes)
+{
+    const double unit = a->scale_given ? a->pixel_scale : 1, most = 0.25 * (double)in->width * unit;
+    const double power = pow(10, floor(log10(most))), times = most / power;
+    const double length = power * (times >= 5 ? 5 : times >= 2 ? 2 : 1);
+    if (!a->scale_given)
+        snprintf(label, bytes, "%g px", length);
+    else if (length >= 100)
+        snprintf(label, bytes, "%g arcsec", length / 1000);
+    else
+        snprintf(label, bytes, "%g mas", length);
+    return length / unit;
+}
+
+/* The S/N map (of the channel with the highest peak) with detections circled and the star marked. */
+static clv_status write_picture(written *w, const paco_args *a, const paco_inputs *in,
+                                const paco_maps *m)
 {
     enum { MOST_MARKS = 100 };
     clv_map_mark marks[MOST_MARKS];
-    char labels[MOST_MARKS][16], title[96];
+    char labels[MOST_MARKS][16], title[96], ruler[32];
     const size_t plane = in->height * in->width;
     size_t channel = 0, count = 0;
     double highest = -INFINITY;
@@ -135,7 +151,12 @@ static clv_status write_picture(written *w, const paco_inputs *in, const paco_ma
                                   .up_to_peak = true, /* planets are a few pixels of thousands */
                                   .first_row_below = true,
                                   .marks = marks,
-                                  .mark_count = count };
+                                  .mark_count = count,
+                                  .star = true,
+                                  .star_x = a->centre_x,
+                                  .star_y = a->centre_y,
+                                  .ruler = ruler_of(a, in, ruler, sizeof ruler),
+                                  .ruler_label = ruler };
     clv_image image = { 0 };
     char *path = path_in(w->folder, "snr.png");
     clv_status status = path ? CLV_OK : CLV_E_MEMORY;
@@ -198,7 +219,7 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
     if (!status && m->limits)
         status = write_map(&w, a, in, m->channels, "contrast", CLV_F32, m->limit_map, &own);
     if (!status) status = write_tables(&w, a, in, m);
-    if (!status) status = write_picture(&w, in, m);
+    if (!status) status = write_picture(&w, a, in, m);
     clv_fits_cards_clear(&own);
     if (!status) {
         clv_report_note_text(report, "operation", "paco");

@@ -226,6 +226,39 @@ static void draw_mark(clv_image *image, const layout *at, size_t rows, const clv
                    ring_colour, &ring_halo);
 }
 
+/* Four arms about the place, so that its own pixel stays visible; dark below, bright above. */
+static void draw_star(clv_image *image, const layout *at, size_t rows, const clv_map_style *style)
+{
+    enum { GAP = 4, ARM = 9 };
+    const double zoom = (double)at->zoom, half = (zoom - 1) / 2;
+    const double row = style->first_row_below ? (double)rows - 1 - style->star_y : style->star_y;
+    const double px = (double)at->left + style->star_x * zoom + half,
+                 py = (double)at->top + row * zoom + half;
+    if (!(px > -1e6 && px < 1e6 && py > -1e6 && py < 1e6)) return;
+    const long x = lround(px), y = lround(py);
+    for (int edge = 1; edge >= 0; --edge) { /* the halo first */
+        const clv_colour colour = edge ? ring_halo : ring_colour;
+        const long thick = 2 + 2 * edge, longer = ARM + 2 * edge;
+        clv_image_fill(image, x + GAP - edge, y - thick / 2, longer, thick, colour);
+        clv_image_fill(image, x - GAP + edge - longer, y - thick / 2, longer, thick, colour);
+        clv_image_fill(image, x - thick / 2, y + GAP - edge, thick, longer, colour);
+        clv_image_fill(image, x - thick / 2, y - GAP + edge - longer, thick, longer, colour);
+    }
+}
+
+static void draw_ruler(clv_image *image, const layout *at, const clv_map_style *style)
+{
+    enum { INSET = 14, THICK = 3 };
+    const double length = style->ruler * (double)at->zoom;
+    if (!(length >= 1 && length <= (double)(at->width - 2 * INSET))) return;
+    const long x = at->left + INSET, y = at->top + at->height - INSET - THICK;
+    clv_image_fill(image, x - 1, y - 1, lround(length) + 2, THICK + 2, ring_halo);
+    clv_image_fill(image, x, y, lround(length), THICK, ring_colour);
+    if (style->ruler_label)
+        clv_image_text(image, x, y - clv_text_height(TEXT) - 6, TEXT, style->ruler_label,
+                       ring_colour, &ring_halo);
+}
+
 clv_status clv_map_draw(const float *values, size_t height, size_t width,
                         const clv_map_style *style, clv_image *image)
 {
@@ -253,5 +286,7 @@ clv_status clv_map_draw(const float *values, size_t height, size_t width,
     if (style->title) draw_title(image, &at, style->title);
     for (size_t i = 0; i < style->mark_count; ++i)
         draw_mark(image, &at, height, &style->marks[i], style->first_row_below);
+    if (style->star) draw_star(image, &at, height, style);
+    if (style->ruler > 0) draw_ruler(image, &at, style);
     return CLV_OK;
 }

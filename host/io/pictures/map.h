@@ -22,6 +22,10 @@ typedef struct clv_map_style {
     bool first_row_below;     /* as astronomers show images */
     const clv_map_mark *marks;
     size_t mark_count;
+    bool star; /* a cross with an open middle at (star_x, star_y), as coordinates of a mark */
+    double star_x, star_y;
+    double ruler; /* length of a bar in the lower left corner, in pixels of the map; 0: none */
+    const char *ruler_label; /* above it; may be NULL */
 } clv_map_style;
 
 /* Draws `values` [height, width] f32, C order; each pixel becomes a square of whole pixels, so that
