@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "host/track/assign.h"
+#include "host/track/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,9 +14,11 @@
 
 /* A particle that may go on. */
 typedef struct head {
-    double z, y, x;
-    int64_t frame; /* last seen */
+    double z, y, x;  /* where it is looked for */
+    double place[3]; /* where it was seen: z, y, x */
+    int64_t frame;   /* last seen */
     int64_t track;
+    size_t sample; /* its velocity in the flow; SIZE_MAX: none */
 } head;
 
 /* A possible link: head `from` of those that live, spot `to` of the frame. */
@@ -34,6 +37,8 @@ typedef struct linker {
     int64_t tracks;
     head *heads;
     size_t head_count, head_room;
+    clv_flow flow;
+    int64_t seen; /* the last frame with spots */
     edge *edges;
     size_t edge_count, edge_room;
     /* cells over the heads of a frame */
@@ -320,6 +325,37 @@ static clv_status solve_groups(linker *l, size_t spots)
     return status;
 }
 
+/* Looks for every head where it is expected. */
+static void predict(linker *l, int64_t frame)
+{
+    for (size_t i = 0; i < l->head_count; ++i) {
+        head *h = &l->heads[i];
+        double later[3];
+        clv_flow_predict(&l->flow, l->options->predict, h->place, h->sample,
+                         (double)frame - (double)h->frame, later);
+        /* What has left all bounds is found nowhere, as is right. */
+        h->z = fmin(fmax(later[0], -most), most);
+        h->y = fmin(fmax(later[1], -most), most);
+        h->x = fmin(fmax(later[2], -most), most);
+    }
+}
+
+/* A head goes to the spot that it was given. */
+static clv_status move_head(linker *l, head *h, const clv_point *p, double z, int64_t frame)
+{
+    const double to[3] = { z, p->y, p->x };
+    h->sample = SIZE_MAX;
+    if (l->options->predict == CLV_PREDICT_VELOCITY || l->options->predict == CLV_PREDICT_DRIFT) {
+        if (h->frame == l->seen && h->frame != frame) {
+            h->sample = l->flow.count;
+            CLV_TRY(clv_flow_add(&l->flow, h->place, to, (double)frame - (double)h->frame));
+        }
+    }
+    memcpy(h->place, to, sizeof to);
+    h->z = z, h->y = p->y, h->x = p->x, h->frame = frame;
+    return CLV_OK;
+}
+
 /* Links the spots [first, first + count) of one frame. */
 static clv_status link_frame(linker *l, size_t first, size_t count, int64_t frame)
 {
@@ -328,6 +364,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
         if ((uint64_t)frame - (uint64_t)l->heads[i].frame - 1 <= l->options->memory)
             l->heads[alive++] = l->heads[i];
     l->head_count = alive;
+    if (l->options->predict != CLV_PREDICT_NONE) predict(l, frame);
     if (!clv_reserve(&l->taken, &l->taken_room, count, sizeof *l->taken)) return no_memory();
     for (size_t s = 0; s < count; ++s)
         l->taken[s] = -1;
@@ -335,13 +372,17 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
     if (l->edge_count) CLV_TRY(solve_groups(l, count));
     if (!clv_reserve(&l->heads, &l->head_room, l->head_count + count, sizeof *l->heads))
         return no_memory();
+    clv_flow_begin(&l->flow);
+    for (size_t i = 0; i < l->head_count; ++i)
+        l->heads[i].sample = SIZE_MAX;
     for (size_t s = 0; s < count; ++s) {
         const clv_point *p = &l->points[l->order[first + s]];
         head *h = l->taken[s] >= 0 ? &l->heads[l->taken[s]] : &l->heads[l->head_count];
-        if (l->taken[s] < 0) h->track = l->tracks++, ++l->head_count;
-        h->z = z_of(l, l->order[first + s]), h->y = p->y, h->x = p->x, h->frame = frame;
+        if (l->taken[s] < 0) *h = (head){ .track = l->tracks++, .frame = frame }, ++l->head_count;
+        CLV_TRY(move_head(l, h, p, z_of(l, l->order[first + s]), frame));
         l->track[first + s] = h->track;
     }
+    l->seen = frame;
     return CLV_OK;
 }
 
@@ -373,6 +414,7 @@ static void clear(linker *l)
     clv_free(l->cell_head), clv_free(l->cell_next), clv_free(l->group), clv_free(l->taken);
     clv_free(l->place), clv_free(l->cost), clv_free(w->u), clv_free(w->v), clv_free(w->least);
     clv_free(w->row), clv_free(w->way), clv_free(w->used), clv_free(l->column);
+    clv_flow_clear(&l->flow);
 }
 
 clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
@@ -397,8 +439,17 @@ clv_status clv_link(const clv_point *points, size_t count, const clv_link_option
                        : clv_fail(CLV_E_ARGUMENT,
                                   "link: the place of spot %zu is not finite (%g, %g)", i,
                                   points[i].y, points[i].x);
+    if (o.predict != CLV_PREDICT_NONE && o.predict != CLV_PREDICT_VELOCITY &&
+        o.predict != CLV_PREDICT_DRIFT)
+        return clv_fail(CLV_E_ARGUMENT, "link: predict is %d, expected one of clv_link_predict",
+                        (int)o.predict);
+    for (int axis = 0; axis < 3; ++axis)
+        if (!(fabs(o.guess_velocity[axis]) <= most))
+            return clv_fail(CLV_E_ARGUMENT, "link: guess_velocity is %g, but it has to be finite",
+                            o.guess_velocity[axis]);
     linker l = { .points = points,
                  .options = &o,
+                 .flow = { .guess = o.guess_velocity },
                  .watch = clv_watch_begin("link", o.progress, o.progress_user, count) };
     clv_status status = sort_points(&l, count);
     for (size_t first = 0, end; first < count && !status; first = end) {

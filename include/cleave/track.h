@@ -16,6 +16,13 @@ typedef struct clv_point {
     double y, x;
 } clv_point;
 
+/** Where a particle is looked for in the next frame. */
+typedef enum clv_link_predict {
+    CLV_PREDICT_NONE, /**< where it was last seen */
+    CLV_PREDICT_VELOCITY, /**< carried on by the velocity of the particle that is nearest to it, mostly its own */
+    CLV_PREDICT_DRIFT, /**< carried on by the mean velocity of all */
+} clv_link_predict;
+
 /** All-zero is not valid: search_range must be positive. */
 typedef struct clv_link_options {
     size_t size;            /**< sizeof(clv_link_options) */
@@ -27,6 +34,10 @@ typedef struct clv_link_options {
     /** NULL, or the third coordinate of each point [count], in the unit of y and x: links are then no longer than
      * search_range in space. */
     const double *z;
+    /** Velocities are those of the particles that were seen in both of the last two frames with spots; in the first
+     * frame, and where no particle was, they are guess_velocity. */
+    clv_link_predict predict;
+    double guess_velocity[3]; /**< z, y, x, in the unit of the positions per frame */
 } clv_link_options;
 
 /**
@@ -34,7 +45,8 @@ typedef struct clv_link_options {
  * search_range, the one with the smallest sum of squared lengths, where a spot that continues no
  * track costs search_range squared. Solved exactly in every independent group of up to some 2000 spots.
  *
- * A particle unseen for up to `memory` frames stays a candidate at its last place. Of equal
+ * A particle unseen for up to `memory` frames stays a candidate at its last place, or at the place that `predict` gives
+ * it. Lengths of links are then those from the predicted places. Of equal
  * solutions the one found for spots in the order (frame, z, y, x) is taken: the answer does not
  * depend on the order of the input.
  *
@@ -43,11 +55,12 @@ typedef struct clv_link_options {
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
  * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10; NULL,
- *         a range that is not positive, a position that is not finite; above 1e150 nothing counts as finite);
+ *         a range that is not positive, a position or velocity that is not finite, an unknown `predict`; above 1e150 nothing counts as finite);
  *         CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.
- * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment).
+ * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment); trackpy's
+ * NearestVelocityPredict and DriftPredict (the predictions).
  */
 CLV_API clv_status clv_link(const clv_point *points, size_t count, const clv_link_options *options,
                             int64_t *particle, size_t *tracks);

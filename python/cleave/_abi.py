@@ -150,7 +150,8 @@ VolumeSpot = _struct("clv_volume_spot", [
 Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
 LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),
-    ("progress", Progress), ("progress_user", void_p), ("z", void_p)], "track.h")
+    ("progress", Progress), ("progress_user", void_p), ("z", void_p), ("predict", enum),
+    ("guess_velocity", double * 3)], "track.h")
 
 # ---- motion.h
 

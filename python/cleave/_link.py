@@ -12,12 +12,14 @@ from . import _abi
 from ._arrays import address, dtype_of, numbers
 from ._check import real, whole
 from ._library import lib
+from ._probe import choice
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
 
 _POINT = dtype_of(_abi.Point)
 _SIZE = ctypes.sizeof(_abi.LinkOptions)
 _MOST = (1 << 64) - 1
+_PREDICT = {None: 0, "velocity": 1, "drift": 2}
 
 
 def column_of(what: str, value: Any) -> NDArray[Any]:
@@ -69,7 +71,7 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
 
 
 def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1,
-         progress: Progress = None) -> NDArray[np.int64]:
+         predict: str | None = None, velocity: Any = 0.0, progress: Progress = None) -> NDArray[np.int64]:
     """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
     `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
     track costs search_range^2. Solved exactly, however large a group of spots is.
@@ -82,6 +84,10 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     search_range  longest link, in the unit of z, y and x
     memory        frames that a particle may stay unseen
     min_length    tracks of fewer spots get no identifier
+    predict       None: a particle is looked for where it was last seen. "drift": carried on by the mean
+                  velocity of all that were seen in both of the last two frames; "velocity": by that of
+                  the one of them that is nearest, mostly its own. search_range then counts from there
+    velocity      the velocity where none is known, as in the first frame: z, y, x or y, x per frame
     progress      see paco(); units are spots
 
     Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
@@ -90,12 +96,18 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
     points, deep = points_of(spots)
+    guess = np.atleast_1d(numbers("link: velocity", velocity, np.float64))
+    if guess.shape not in ((1,), (2,), (3,)) or (guess.shape == (1,) and guess[0] != 0):
+        raise ShapeError(f"link: velocity: y, x or z, y, x expected, {velocity} given")
+    ahead = np.zeros(3)
+    ahead[3 - len(guess):] = guess
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(
             _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, _MOST),
             whole("link: min_length", min_length, 0, _MOST), watch.function,
-            z=None if deep is None else address(deep))
+            z=None if deep is None else address(deep), predict=choice("predict", predict, _PREDICT),
+            guess_velocity=(ctypes.c_double * 3)(*ahead))
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle

@@ -47,6 +47,12 @@ def against_trackpy(command, folder):
 
 def options(command, work):
     table = os.path.join(work, "spots.csv")
+    with open(table, "w", encoding="ascii") as file:  # a grid that moves on, faster and faster
+        file.write("frame,y,x\n" + "".join(f"{f},{10 * i},{10 * j + (0, 3, 7, 12)[f]}\n"
+                                           for f in range(4) for i in range(5) for j in range(5)))
+    for predict, tracks in (("none", 50), ("drift", 25), ("velocity", 25)):
+        done, rows = link(command, table, "--search", "4", "--predict", predict)
+        say(done.returncode == 0 and len({r["particle"] for r in rows}) == tracks, f"--predict {predict}")
     with open(table, "w", encoding="ascii") as file:
         file.write('frame,name,y,x,flags\n0,"a, b",5,5,0\n3,c,5,6.5,0\n0,d,50,50,2\n')
     with open(table, "rb") as file:

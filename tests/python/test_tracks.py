@@ -42,6 +42,8 @@ def test_mean_squared_displacements_are_the_written_out_sums(axes, gaps):
     for at, particle in enumerate(tracks.table["particle"]):
         rows = tracks.msd(track=at)
         assert rows["lag"].tolist() == list(range(1, 12))
+        if not gaps:  # Qian et al. 1991: all displacements at lag 1, one at the last lag, 1200 / 174 at lag 2
+            np.testing.assert_allclose(rows["independent"][[0, 1, -1]], [11, 6 * 100 * 2 / (24 - 2 + 192 - 40), 1])
         for row in rows:
             want, pairs = msd_of(table, particle, row["lag"], ("z", "y", "x")[3 - axes:])
             assert row["pairs"] == pairs

@@ -14,7 +14,7 @@ typedef struct link_args {
     const char *input, *output, *columns, *particle;
     double search;
     uint64_t memory, min_length;
-    int decimal;
+    int decimal, predict;
     bool search_given, fill_gaps, replace, quiet;
 } link_args;
 
@@ -156,6 +156,10 @@ static int run(int argc, char **argv)
         { "search", CLI_DOUBLE, &a.search, "R", "longest way from frame to frame",
           &a.search_given },
         { "memory", CLI_UINT, &a.memory, "M", "frames that a particle may stay unseen [0]", NULL },
+        { "predict", CLI_CHOICE, &a.predict, "none,velocity,drift",
+          "looks for particles where the velocity of the nearest one, or of all, carries them "
+          "[none]",
+          NULL },
         { "min-length", CLI_UINT, &a.min_length, "L", "shortest track [1]", NULL },
         { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL, "rows in between where one was unseen", NULL },
         { "columns", CLI_TEXT, &a.columns, "ROLE=NAME,...",
@@ -196,7 +200,8 @@ static int run(int argc, char **argv)
                                            .search_range = a.search,
                                            .memory = (size_t)a.memory,
                                            .min_length = (size_t)a.min_length,
-                                           .z = r.z };
+                                           .z = r.z,
+                                           .predict = (clv_link_predict)a.predict };
         clv_status status = clv_link(r.points, r.count, &options, r.particle, &r.tracks);
         if (!status) status = make_lines(&r, argv[1], a.fill_gaps);
         if (!status) status = link_write(&r, a.output);
