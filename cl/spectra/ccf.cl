@@ -61,10 +61,10 @@ static float at_velocity(__global const float *chi, __global const float *step,
     return sum;
 }
 
-__kernel void clv_spectra_peak(__global const float *restrict chi, __global const float *restrict step,
-                               __global const int *restrict reach, __global float *restrict best,
-                               float from, float by, int velocities, int spectra, int count,
-                               int lags)
+SELDOM __kernel void clv_spectra_peak(__global const float *restrict chi, __global const float *restrict step,
+                                      __global const int *restrict reach, __global float *restrict best,
+                                      float from, float by, int velocities, int spectra, int count,
+                                      int lags)
 {
     const int model = (int)get_global_id(0), star = (int)get_global_id(1);
     if (model >= count) return;
@@ -92,13 +92,13 @@ __kernel void clv_spectra_peak(__global const float *restrict chi, __global cons
     best[((size_t)star * count + model) * 2 + 1] = top;
 }
 
-__kernel void clv_spectra_start(__global const float *restrict best,
-                                __global const float *restrict points,
-                                __global const float *restrict box,
-                                __global const float *restrict usable,
-                                __global const float *restrict priors,
-                                __global float *restrict state, __global float *restrict found,
-                                int count, int starts, int items)
+SELDOM __kernel void clv_spectra_start(__global const float *restrict best,
+                                       __global const float *restrict points,
+                                       __global const float *restrict box,
+                                       __global const float *restrict usable,
+                                       __global const float *restrict priors,
+                                       __global float *restrict state, __global float *restrict found,
+                                       int count, int starts, int items)
 {
     const int item = (int)get_global_id(0);
     if (item >= items) return;

@@ -296,9 +296,9 @@ static float rise(__global const float *restrict s, __global const float *restri
 
 /* Only velocities inside the limits count. Another turn is wanted when the error is less than four
  * steps, or when one end is not far out. */
-__kernel void clv_spectra_moments(__global float *restrict state, __global const int *restrict list,
-                                  __global const float *restrict box,
-                                  __global const float *restrict values, int velocities, int turns)
+SELDOM __kernel void clv_spectra_moments(__global float *restrict state, __global const int *restrict list,
+                                         __global const float *restrict box,
+                                         __global const float *restrict values, int velocities, int turns)
 {
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;

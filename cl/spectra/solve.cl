@@ -39,9 +39,9 @@ static real sum_at(__global const float *totals, int column)
     return (real)totals[column] + (real)totals[CLV_SPECTRA_AROUND + column];
 }
 
-__kernel void clv_spectra_solve(__global const float *restrict totals,
-                                __global const int *restrict list, __global float *restrict solved,
-                                int spectra)
+SELDOM __kernel void clv_spectra_solve(__global const float *restrict totals,
+                                       __global const int *restrict list, __global float *restrict solved,
+                                       int spectra)
 {
     const int at = (int)get_global_id(0), which = (int)get_global_id(1);
     if (at >= list[0]) return;
@@ -262,11 +262,11 @@ static bool set_next(__global float *s, __global const float *box)
 }
 
 /* last: the point is the best one again; only its numbers are wanted. */
-__kernel void clv_spectra_step(__global const float *restrict totals,
-                               __global const float *restrict solved,
-                               __global const float *restrict box,
-                               __global const int *restrict list, __global float *restrict state,
-                               int spectra, int last)
+SELDOM __kernel void clv_spectra_step(__global const float *restrict totals,
+                                      __global const float *restrict solved,
+                                      __global const float *restrict box,
+                                      __global const int *restrict list, __global float *restrict state,
+                                      int spectra, int last)
 {
     const int at = (int)get_global_id(0);
     if (at >= list[0]) return;

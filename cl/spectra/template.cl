@@ -44,9 +44,9 @@ static float part_of_tap(float k, float radius, int side)
 
 /* taps [item][room][8]: a row of lanes for each distance, from row 1 on; row 0 begins with the reach
  * of the point and of its neighbour in vsini, lane 1. */
-__kernel void clv_spectra_taps(__global const float *restrict state,
-                               __global const int *restrict list, __global float *restrict taps,
-                               float dln)
+SELDOM __kernel void clv_spectra_taps(__global const float *restrict state,
+                                      __global const int *restrict list, __global float *restrict taps,
+                                      float dln)
 {
     const int at = (int)get_global_id(0), which = (int)get_global_id(1);
     if (at >= list[0]) return;
