@@ -84,7 +84,7 @@ def main():
         def cleave(*arguments):
             subprocess.run([CLEAVE, *arguments, "--mode", "reference", "-q"], cwd=folder, check=True,
                            stdout=subprocess.DEVNULL)
-        cleave("demo", "-o", "demo")
+        subprocess.run([os.environ["CLEAVE_TEST_MAKER"], os.path.join(folder, "demo")], check=True)
         cleave("specfit", "demo/specfit-coadd.fits", "--library", "demo/specfit-library", "-o",
                "stars.csv", "--plot", "plots")
         plots = os.path.join(folder, "plots")

@@ -132,7 +132,7 @@ def main():
         demo = os.path.join(folder, "demo")
         subprocess.run([command, "demo", "--quiet", "--mode", "reference", "-o", demo], check=True,
                        stdout=subprocess.DEVNULL, timeout=TIMEOUT_S,
-                       env={k: v for k, v in os.environ.items() if k != "CLEAVE_MINILM_DIR"})
+                       env={k: v for k, v in os.environ.items() if k not in ("CLEAVE_MINILM_DIR", "CLEAVE_SMOLLM2")})
         for i, name in enumerate(wanted):
             place = os.path.join(folder, str(i))
             prepare(root, place, demo)

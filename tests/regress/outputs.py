@@ -112,7 +112,7 @@ def sweeping():
 
 
 def paco_set():
-    good("demo", "-q", "-o", "made", "--mode", "reference")
+    kit.make_inputs("made")
     line = ["paco", *("made/paco-%s.npy" % name for name in ("cube", "angles", "psf")), "-q"]
     good(*line, "-o", "maps")
     check_set("maps", 10)
