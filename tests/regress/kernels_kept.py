@@ -65,7 +65,7 @@ def check_damage(wanted):
         chosen, kinds = [], set()
         for name in files:
             kind = os.path.splitext(name)[1] if name in drivers else name
-            if kind not in kinds or "gemm" in name and name.endswith(".so") and len(chosen) < 12:
+            if kind not in kinds or "gemm" in name and name.endswith(".so") and len(chosen) < 8:
                 kinds.add(kind)
                 chosen.append(name)
         files = chosen
@@ -75,7 +75,7 @@ def check_damage(wanted):
             data = file.read()
         if not data:
             continue
-        for what, bent in kernels_kit.bent(data) if EVERY else list(kernels_kit.bent(data))[cases % 2::2]:
+        for what, bent in kernels_kit.bent(data) if EVERY else list(kernels_kit.bent(data))[cases % 4::4]:
             mode = os.stat(path).st_mode
             with open(path, "wb") as file:
                 file.write(bent)
