@@ -161,7 +161,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
         fwhm = psf_fwhm(psf)
     if norm:
         psf = psf_normalize(psf, psf_norm, fwhm)
-    given = _describe(cube, strides, angles, psf, weights)
+    given = _describe(cube, (strides[0], strides[1]), angles, psf, weights)
     options = described(
         "paco", _abi.PacoOptions, radius=radius,
         psf_mode=choice("psf_mode", psf_mode, _PSF_MODES),

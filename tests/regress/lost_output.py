@@ -49,11 +49,14 @@ def shell(line, redirection):
 
 
 for each in lines():
-    told = " ".join(each)
-    done = shell(each, "")
-    if done.returncode or not done.stdout:
-        kit.wrong("%s: exit code %d, %d bytes: %r" % (told, done.returncode, len(done.stdout), done.stderr))
-    for where in "> /dev/full", ">&-":
+    told, ways = " ".join(each), ["> /dev/full", ">&-"]
+    if each[0] == "demo" and len(each) > 2:
+        ways.pop()  # it takes half a minute
+    else:
+        done = shell(each, "")
+        if done.returncode or not done.stdout:
+            kit.wrong("%s: exit code %d, %d bytes: %r" % (told, done.returncode, len(done.stdout), done.stderr))
+    for where in ways:
         done = shell(each, where)
         if done.returncode != 1 or not done.stderr:
             kit.wrong("%s %s: exit code %d, %r" % (told, where, done.returncode, done.stderr))
