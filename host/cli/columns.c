@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "host/io/stream.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -151,6 +152,29 @@ clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *
                 clv_text_get(&told));
     clv_text_clear(&told);
     return status;
+}
+
+size_t cli_column_called(const clv_csv_table *table, const char *name)
+{
+    for (size_t c = 0; c < clv_csv_columns(table); ++c)
+        if (strcmp(clv_csv_name(table, c), name) == 0) return c;
+    return SIZE_MAX;
+}
+
+const char *cli_find_physical(const clv_csv_table *table, size_t column[COLUMN_ROLES])
+{
+    static const char *const units[] = { "um", "nm", "mm", "cm", "m", "pm" };
+    for (size_t i = 0; i < CLV_LEN(units); ++i) {
+        char name[3][16];
+        for (int axis = 0; axis < 3; ++axis)
+            snprintf(name[axis], sizeof name[axis], "%c_%s", "zyx"[axis], units[i]);
+        const size_t y = cli_column_called(table, name[1]), x = cli_column_called(table, name[2]);
+        if (y == SIZE_MAX || x == SIZE_MAX) continue;
+        column[COLUMN_Y] = y, column[COLUMN_X] = x;
+        column[COLUMN_Z] = cli_column_called(table, name[0]);
+        return units[i];
+    }
+    return NULL;
 }
 
 /* TrackMate's header goes on for three lines: names, short names, units. */

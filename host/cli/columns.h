@@ -16,6 +16,12 @@ int cli_check_columns(const cli_command *command, const char *given, bool partic
 clv_status cli_find_columns(clv_csv_table *table, const char *path, const char *given,
                             unsigned wanted, bool quiet, size_t column[COLUMN_ROLES]);
 
+/* The column of exactly that name; SIZE_MAX: none. */
+size_t cli_column_called(const clv_csv_table *table, const char *name);
+/* Columns such as y_um and x_um (and z_um), which `cleave blobs` writes: the roles y, x and z of `column` are set, z to
+ * SIZE_MAX where it is not there. Returns the unit; NULL: there are none, and `column` stays. */
+const char *cli_find_physical(const clv_csv_table *table, size_t column[COLUMN_ROLES]);
+
 /* Drops the lines below the header of a table of TrackMate; tells so. */
 clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet);
 

@@ -241,6 +241,35 @@ def units(command, work):
         say(done.returncode == 2 and says in done.stderr, f"{options}: {done.stderr.strip()}")
 
 
+def linked_units(command, work):
+    """TrackMate's XML from `cleave link` is that of `cleave blobs`, by columns in units or by options."""
+    def model(path):
+        found = ET.parse(path).getroot().find("Model")
+        spots = [[float(s.get(k)) for k in ("ID", "POSITION_X", "POSITION_Y", "POSITION_T", "FRAME", "RADIUS")]
+                 for s in found.iter("Spot")]
+        return [found.get("spatialunits"), found.get("timeunits")], sorted(spots), len(list(found.iter("Edge")))
+
+    source, scaled = os.path.join(work, "movie.npy"), ("--pixel-size", "0.25um", "--interval", "0.5")
+    path = {name: os.path.join(work, "lu-" + name) for name in ("own.xml", "u.csv", "p.csv", "a.xml", "b.xml", "c.xml")}
+    for name, options in (("own.xml", ("--link", "4", *scaled)), ("u.csv", scaled), ("p.csv", ())):
+        run(command, "blobs", source, "-o", path[name], "-q", *options)
+    done = [run(command, "link", path["u.csv"], "-o", path["a.xml"], "--search", "4"),
+            run(command, "link", path["p.csv"], "-o", path["b.xml"], "--search", "4", *scaled),
+            run(command, "link", path["p.csv"], "-o", path["c.xml"], "--search", "4")]
+    say("pixels of 0.25 um" in done[0].stderr and done[1].stderr == "", "units that are taken from columns are told")
+    own, columns, options, plain = (model(path[name]) for name in ("own.xml", "a.xml", "b.xml", "c.xml"))
+    for found in columns, options:
+        say(found[0] == own[0] == ["um", "sec"] and found[2] == own[2] and
+            all(abs(a - b) < 1e-5 * (1 + abs(b)) for one, other in zip(found[1], own[1], strict=True)
+                for a, b in zip(one, other, strict=True)), f"linked spots are in {found[0]}")
+    say(plain[0] == ["pixel", "frame"] and abs(plain[1][0][1] - 4 * own[1][0][1]) < 1e-4, "or in pixels and frames")
+    for arguments, says in ((("-o", "-", "--interval", "2"), "for TrackMate's XML"),
+                            (("-o", "x.xml", "--pixel-size", "um"), "expected a size"),
+                            (("-o", "x.xml", "--interval", "0"), "more than 0")):
+        wrong = run(command, "link", path["p.csv"], "--search", "4", *arguments)
+        say(wrong.returncode == 2 and says in wrong.stderr, f"{arguments}: {wrong.stderr.strip()}")
+
+
 def stop(line, delay):
     """Runs the command and interrupts it after `delay` seconds, also where the parent ignores interrupts."""
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True,
@@ -299,6 +328,7 @@ def main():
         separators(command, work)
         endings(command, work)
         units(command, work)
+        linked_units(command, work)
         interrupted(command, work)
     return 1 if WRONG else 0
 

@@ -2,6 +2,7 @@
 /* `cleave link`: adds a particle number to the rows of any table with frame, y and x. */
 #include "host/cli/blobs/link.h"
 #include "host/cli/clash.h"
+#include "host/cli/units.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -11,11 +12,11 @@
 #include <string.h>
 
 typedef struct link_args {
-    const char *input, *output, *columns, *particle;
-    double search;
+    const char *input, *output, *columns, *particle, *pixel_size;
+    double search, interval;
     uint64_t memory, min_length;
     int decimal, predict;
-    bool search_given, fill_gaps, replace, quiet;
+    bool interval_given, search_given, fill_gaps, replace, quiet;
 } link_args;
 
 /* A column of the new one's name is replaced only if the user says so. */
@@ -83,6 +84,72 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
         cli_say(stderr, "%s: %s%s\n", path, kind,
                 commas ? ", decimal commas (written as points)" : "");
     return status;
+}
+
+/* How much larger a column is than another, by the row where that is told best; 0: not known. */
+static clv_status ratio_of(const link_rows *r, size_t large, size_t small, double *ratio)
+{
+    double *a = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *a),
+           *b = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *b);
+    clv_status status = a && b ? CLV_OK : clv_fail(CLV_E_MEMORY, "link: no memory");
+    size_t best = 0;
+    *ratio = 0;
+    if (!status) status = clv_csv_doubles(r->table, large, a);
+    if (!status) status = clv_csv_doubles(r->table, small, b);
+    for (size_t i = 0; i < r->count && !status; ++i)
+        if (fabs(b[i]) > fabs(b[best])) best = i;
+    if (!status && r->count && b[best] != 0 && isfinite(a[best] / b[best]))
+        *ratio = fmax(a[best] / b[best], 0);
+    clv_free(a), clv_free(b);
+    return status;
+}
+
+/* The units of TrackMate's XML: as the options say, else by columns such as y_um and t_s beside those that are read. */
+static clv_status find_units(link_rows *r, const link_args *a)
+{
+    blobs_units *u = &r->units;
+    size_t physical[COLUMN_ROLES];
+    if (a->interval_given) {
+        u->interval = a->interval;
+        clv_copy_string(u->time, sizeof u->time, "sec");
+    } else if (cli_column_called(r->table, "t_s") != SIZE_MAX) {
+        CLV_TRY(
+            ratio_of(r, cli_column_called(r->table, "t_s"), r->column[COLUMN_FRAME], &u->interval));
+        clv_copy_string(u->time, sizeof u->time, "sec");
+    }
+    const char *unit = a->pixel_size ? NULL : cli_find_physical(r->table, physical);
+    if (!unit) return CLV_OK;
+    CLV_TRY(ratio_of(r, physical[COLUMN_X], r->column[COLUMN_X], &u->pixel_size));
+    CLV_TRY(ratio_of(r, physical[COLUMN_Y], r->column[COLUMN_Y], &u->row));
+    if (r->z && physical[COLUMN_Z] != SIZE_MAX)
+        CLV_TRY(ratio_of(r, physical[COLUMN_Z], r->column[COLUMN_Z], &u->plane));
+    clv_copy_string(u->space, sizeof u->space, unit);
+    if (!a->quiet && u->pixel_size > 0)
+        cli_say(stderr,
+                "pixels of %.6g %s, by the columns x and x_%s (--pixel-size says otherwise)\n",
+                u->pixel_size, unit, unit);
+    return CLV_OK;
+}
+
+static int check_units(const link_args *a, blobs_units *u)
+{
+    if (!a->pixel_size && !a->interval_given) return -1;
+    if (cli_formats_of(a->output) != CLI_XML)
+        return cli_error(&cli_link, CLI_USAGE,
+                         "--pixel-size and --interval are for TrackMate's XML, and -o is %s: the "
+                         "columns of other tables stay as they are (cleave tracks reckons in "
+                         "physical units)",
+                         a->output);
+    if (a->pixel_size && !cli_parse_size(a->pixel_size, &u->pixel_size, u->space, sizeof u->space))
+        return cli_error(&cli_link, CLI_USAGE,
+                         "--pixel-size: \"%s\" given, expected a size such as 0.1um",
+                         a->pixel_size);
+    if (a->pixel_size && !u->space[0]) clv_copy_string(u->space, sizeof u->space, "pixel");
+    if (a->interval_given && !(a->interval > 0))
+        return cli_error(&cli_link, CLI_USAGE, "--interval: %g given, expected more than 0",
+                         a->interval);
+    u->row = u->plane = u->pixel_size;
+    return -1;
 }
 
 static bool add_line(link_rows *r, link_line added)
@@ -162,6 +229,10 @@ static int run(int argc, char **argv)
           NULL },
         { "min-length", CLI_UINT, &a.min_length, "L", "shortest track [1]", NULL },
         { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL, "rows in between where one was unseen", NULL },
+        { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]",
+          "such as 0.1um, for .xml [columns such as x_um]", NULL },
+        { "interval", CLI_DOUBLE, &a.interval, "S", "seconds between frames, for .xml [t_s]",
+          &a.interval_given },
         { "columns", CLI_TEXT, &a.columns, "ROLE=NAME,...",
           "names of the columns frame, y, x, z [by their names]", NULL },
         { "decimal", CLI_CHOICE, &a.decimal, "auto,point,comma",
@@ -193,6 +264,7 @@ static int run(int argc, char **argv)
                    output = { "-o", a.output, NULL, BLOBS_TABLES };
     if ((code = cli_check_files(&cli_link, NULL, &input, 1, &output, 1)) >= 0) return code;
     link_rows r = { 0 };
+    if ((code = check_units(&a, &r.units)) >= 0) return code;
     code = cli_input_status(&cli_link,
                             read_rows(cli_is_stream(argv[1]) ? "/dev/stdin" : argv[1], &a, &r));
     if (!code) {
@@ -203,6 +275,7 @@ static int run(int argc, char **argv)
                                            .z = r.z,
                                            .predict = (clv_link_predict)a.predict };
         clv_status status = clv_link(r.points, r.count, &options, r.particle, &r.tracks);
+        if (!status && cli_formats_of(a.output) == CLI_XML) status = find_units(&r, &a);
         if (!status) status = make_lines(&r, argv[1], a.fill_gaps);
         if (!status) status = link_write(&r, a.output);
         code = cli_status(&cli_link, status);

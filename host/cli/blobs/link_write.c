@@ -265,6 +265,9 @@ static double value_of(output *o, const link_line *l, const char *a, const char 
 static clv_status write_xml(output *o)
 {
     const link_rows *r = o->r;
+    const blobs_units *u = &r->units;
+    const double side = u->pixel_size > 0 ? u->pixel_size : 1, row = u->row > 0 ? u->row : side,
+                 plane = u->plane > 0 ? u->plane : side;
     blobs_trackmate_row *rows = clv_alloc(CLV_MAX(r->line_count, (size_t)1), sizeof *rows);
     clv_status status = rows ? CLV_OK : no_memory(o);
     for (size_t i = 0; i < r->line_count && !status; ++i) {
@@ -277,18 +280,17 @@ static clv_status write_xml(output *o)
         }
         begin_row(o, l);
         const double sigma = value_of(o, l, "sigma", "", 1 / sqrt(2));
-        rows[i] =
-            (blobs_trackmate_row){ .number = i,
-                                   .track = l->particle,
-                                   .frame = (uint32_t)l->frame,
-                                   .quality = (float)value_of(o, l, "response", "QUALITY", 1),
-                                   .z = l->z,
-                                   .y = l->y,
-                                   .x = l->x,
-                                   .radius = value_of(o, l, "RADIUS", "radius", sqrt(2) * sigma) };
+        rows[i] = (blobs_trackmate_row){ .number = i,
+                                         .track = l->particle,
+                                         .frame = (uint32_t)l->frame,
+                                         .quality = (float)value_of(o, l, "response", "QUALITY", 1),
+                                         .z = l->z * plane,
+                                         .y = l->y * row,
+                                         .x = l->x * side,
+                                         .radius = side * value_of(o, l, "RADIUS", "radius",
+                                                                   sqrt(2) * sigma) };
     }
-    const blobs_units units = { .pixel_size = 0 };
-    if (!status) status = blobs_xml_write(o->path, &units, rows, r->line_count);
+    if (!status) status = blobs_xml_write(o->path, u, rows, r->line_count);
     clv_free(rows);
     return status;
 }

@@ -62,37 +62,21 @@ int tracks_find_units(tracks_found *f)
     return -1;
 }
 
-static size_t column_called(const clv_csv_table *table, const char *name)
-{
-    for (size_t c = 0; c < clv_csv_columns(table); ++c)
-        if (strcmp(clv_csv_name(table, c), name) == 0) return c;
-    return SIZE_MAX;
-}
-
 /* Columns such as y_um and x_um, which `cleave blobs` writes, unless the user says otherwise. */
 static bool find_physical(source *s)
 {
-    static const char *const units[] = { "um", "nm", "mm", "cm", "m", "pm" };
     const tracks_args *a = s->f->a;
     if (a->pixel_size || a->voxel_size || (a->columns && strpbrk(a->columns, "xyz"))) return false;
-    for (size_t i = 0; i < CLV_LEN(units); ++i) {
-        char name[3][16];
-        for (int axis = 0; axis < 3; ++axis)
-            snprintf(name[axis], sizeof name[axis], "%c_%s", "zyx"[axis], units[i]);
-        const size_t y = column_called(s->table, name[1]), x = column_called(s->table, name[2]);
-        if (y == SIZE_MAX || x == SIZE_MAX) continue;
-        s->column[COLUMN_Y] = y, s->column[COLUMN_X] = x;
-        s->column[COLUMN_Z] = column_called(s->table, name[0]);
-        clv_copy_string(s->f->units.space, sizeof s->f->units.space, units[i]);
-        s->f->units.physical = true;
-        if (!a->quiet)
-            cli_say(stderr,
-                    "places in %s, from the columns %s and %s (--columns y=NAME,x=NAME "
-                    "takes others)\n",
-                    units[i], name[1], name[2]);
-        return true;
-    }
-    return false;
+    const char *unit = cli_find_physical(s->table, s->column);
+    if (!unit) return false;
+    clv_copy_string(s->f->units.space, sizeof s->f->units.space, unit);
+    s->f->units.physical = true;
+    if (!a->quiet)
+        cli_say(stderr,
+                "places in %s, from the columns y_%s and x_%s (--columns y=NAME,x=NAME takes "
+                "others)\n",
+                unit, unit, unit);
+    return true;
 }
 
 static clv_status find_columns(source *s)
@@ -106,7 +90,7 @@ static clv_status find_columns(source *s)
     CLV_TRY(cli_find_columns(s->table, s->path, a->columns, wanted, a->quiet, column));
     for (int role = 0; role < COLUMN_ROLES; ++role)
         if (wanted >> role & 1) s->column[role] = column[role];
-    s->time = a->interval_given ? SIZE_MAX : column_called(s->table, "t_s");
+    s->time = a->interval_given ? SIZE_MAX : cli_column_called(s->table, "t_s");
     return cli_drop_header_lines(s->table, s->path, s->column[COLUMN_FRAME], a->quiet);
 }
 
