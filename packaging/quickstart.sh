@@ -7,6 +7,7 @@
 #   packaging/quickstart.sh test    the same, then build and run the tests: every operation on every
 #                                   OpenCL driver against its reference, within minutes
 #   packaging/quickstart.sh test --full   all tests
+#   packaging/quickstart.sh fetch   what tests take from PyPI where the variables below, or CI=true, ask for it
 #
 # As root, or with sudo. Debian 12 and 13, Ubuntu 22.04 and 24.04; elsewhere it says what to install.
 # CLEAVE_BUILD_DIR  where to build [build]
@@ -30,7 +31,7 @@ esac
 
 usage()
 {
-    sed -n '3,17s/^# \{0,1\}//p' "$0"
+    sed -n '3,18s/^# \{0,1\}//p' "$0"
 }
 
 # stop MESSAGE
@@ -166,6 +167,14 @@ fetch_models()
     fi
 }
 
+fetch_all()
+{
+    mkdir -p "$build/platforms/vendors"
+    [ -e "$build/python/bin/pip" ] || python3 -m venv "$build/python"
+    fetch_models
+    ! platforms_intel_wanted || platforms_intel "$build/platforms"
+}
+
 # run_tests [--full]
 run_tests()
 {
@@ -220,6 +229,9 @@ demo)
     ;;
 test)
     run_tests "${@:2}"
+    ;;
+fetch)
+    fetch_all
     ;;
 -h | --help)
     usage
