@@ -18,11 +18,11 @@ def alone(word, name):
     for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(folder, "*.icd")))]:
         with open(path, encoding="utf-8") as file:
             if word in (file.read() + os.path.basename(path)).lower():
-                os.makedirs("vendors", exist_ok=True)
-                shutil.copy(path, "vendors")
+                os.makedirs("vendors-" + word, exist_ok=True)
+                shutil.copy(path, "vendors-" + word)
                 kept = {name: value for name, value in kit.ENVIRONMENT.items()
                         if name not in ("POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR")}
-                return dict(kept, OCL_ICD_VENDORS=os.path.abspath("vendors"))
+                return dict(kept, OCL_ICD_VENDORS=os.path.abspath("vendors-" + word))
     print("SKIPPED: %s is not here" % name)
     return None
 
