@@ -87,9 +87,6 @@ def main():
         env = dict(os.environ, OCL_ICD_VENDORS=folder, OPENCL_LAYERS=layer,
                    CLEAVE_CARD="%s#%s" % (cards, card), CLEAVE_CACHE_DIR=os.path.join(folder, "cache"))
         env.pop("CLEAVE_SMOLLM2", None)  # the self-test has language models of its own
-        # Asked for a program's binary, PoCL compiles every kernel once more, for work-groups of any size: twice the
-        # time of all the rest. Its own cache serves the demo.
-        env["CLEAVE_CACHE"] = "0"
         os.mkdir(env["CLEAVE_CACHE_DIR"], 0o700)
         report = json.loads(run(env, folder, command, "probe", "--json"))
         if any(d["name"].startswith("pthread") for d in report["devices"]):

@@ -61,7 +61,7 @@ def collect(build, card, folder):
             env = dict(os.environ, OPENCL_LAYERS=str(build / "lib/libcard_layer.so"),
                        CLEAVE_CARD="%s#%s" % (HERE.parent / "cards/cards.json", card),
                        CLEAVE_CARD_RECORD=str(folder), CLEAVE_CARD_RUN_UP_TO=most,
-                       CLEAVE_CACHE_DIR=cache, CLEAVE_CACHE="0")
+                       CLEAVE_CACHE_DIR=cache)
             done = subprocess.run([build / "bin/gpu_operations"] + operations, env=env,
                                   capture_output=True, text=True)
             if done.returncode:
