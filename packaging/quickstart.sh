@@ -7,7 +7,7 @@
 #   packaging/quickstart.sh test    the same, then build and run the tests: every operation on every
 #                                   OpenCL driver against its reference, within minutes
 #   packaging/quickstart.sh test --full   all tests
-#   packaging/quickstart.sh fetch   what tests take from PyPI where the variables below, or CI=true, ask for it
+#   packaging/quickstart.sh fetch   download what the variables below ask for, and nothing else
 #
 # As root, or with sudo. Debian 12 and 13, Ubuntu 22.04 and 24.04; elsewhere it says what to install.
 # CLEAVE_BUILD_DIR  where to build [build]
@@ -169,6 +169,7 @@ fetch_models()
 
 fetch_all()
 {
+    packages_install useful "${packages_test[@]}" || stop "packages could not be installed"
     mkdir -p "$build/platforms/vendors"
     [ -e "$build/python/bin/pip" ] || python3 -m venv "$build/python"
     fetch_models

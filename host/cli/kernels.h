@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that drivers compiled and keep in folders of ours. PoCL believes whatever lies there: a file that was cut ends
- * the process, and a damaged one may compute something else. So every file is compared with its digest before the driver
- * is loaded, and what nobody vouches for is removed. Mesa compares a checksum of each file, but not whose it is: a file
- * in another's place ends the process, so that its files have digests as well. */
+/* Kernels that drivers compiled and keep in folders of ours. PoCL believes whatever lies there: a file that was cut
+ * ends the process, and a damaged one may compute something else. So every file is compared with its digest before the
+ * driver is loaded, and what nobody vouches for is removed. Mesa compares a checksum of each file, but does not check
+ * whose kernel it holds: a file in another's place ends the process, so that its files have digests as well. */
 #ifndef CLEAVE_HOST_CLI_KERNELS_H
 #define CLEAVE_HOST_CLI_KERNELS_H
 

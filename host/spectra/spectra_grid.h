@@ -33,7 +33,8 @@ double clv_grid_outside(const clv_spectra_arm *arm, const double parameters[4]);
 /* Where a fit begins that starts from template `start`. A fit cannot improve anything in a cell of the grid that lacks
  * a corner. Where the template's own parameters, with the alpha that fits try first, lie in such a cell, the start
  * moves a little below them along some axes, if a whole cell is there; otherwise it tries the same with the template's
- * alpha; otherwise it moves to the nearest whole cell. True: fits begin with the alpha in `parameters`; false: with theirs. */
+ * alpha; otherwise it moves to the nearest whole cell. True: fits begin with the alpha in `parameters`; false: with
+ * theirs. */
 bool clv_grid_start(const clv_spectra_library *library, size_t start, double parameters[4]);
 
 /* What cl/spectra/grid.cl looks up: for each axis nodes and 1 / steps (the last: 1 / length), axis 0

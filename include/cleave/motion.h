@@ -38,8 +38,8 @@ typedef struct clv_msd {
     size_t tracks; /**< that have such pairs */
     double msd;    /**< sum of `square` over the axes */
     double error;  /**< standard error of msd */
-    double
-        independent; /**< how many independent squared displacements tell as much (Qian et al. 1991, B4) */
+    /** How many independent squared displacements tell as much (Qian et al. 1991, B4). */
+    double independent;
     double mean[3];   /**< displacement along z, y, x */
     double square[3]; /**< squared displacement along z, y, x */
 } clv_msd;
@@ -48,11 +48,11 @@ typedef struct clv_msd {
 typedef struct clv_diffusion_options {
     size_t size;               /**< sizeof(clv_diffusion_options) */
     bool position_error_given; /**< position_error is known; else it is found together with D */
-    double
-        position_error; /**< standard deviation of a position along one axis, in the positions' unit; not for z */
+    /** Standard deviation of a position along y or x, in the positions' unit; that along z is always found. */
+    double position_error;
     double exposure; /**< share of the time between frames during which light is gathered, 0 to 1 */
-    double
-        drift_share; /**< share of the motion that subtracting a drift took away: see clv_tracks_drift */
+    /** Share of the motion that subtracting a drift took away: see clv_tracks_drift. */
+    double drift_share;
 } clv_diffusion_options;
 
 /** A diffusion coefficient D, in the square of the positions' unit per frame. NaN: too few displacements. Frozen. */
@@ -86,7 +86,11 @@ CLV_API clv_track clv_tracks_at(const clv_tracks *tracks,
 /** First and last frame of all tracks; 0 and -1 if there are none. */
 CLV_API void clv_tracks_frames(const clv_tracks *tracks, int64_t *first, int64_t *last);
 
-/** Drops tracks that the filter does not keep. @return CLV_OK; CLV_E_ARGUMENT (NULL, a bound that is negative or NaN). */
+/**
+ * Drops the tracks that the filter does not keep.
+ *
+ * @return CLV_OK; CLV_E_ARGUMENT (NULL, a bound that is negative or NaN).
+ */
 CLV_API clv_status clv_tracks_filter(clv_tracks *tracks, const clv_track_filter *filter);
 
 /** The tracks' spots by particle and frame; each output has room for all of them and may be NULL. Returns how many. */
