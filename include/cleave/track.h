@@ -46,17 +46,16 @@ typedef struct clv_link_options {
  * track costs search_range squared. Solved exactly in every independent group of up to some 2000 spots.
  *
  * A particle unseen for up to `memory` frames stays a candidate at its last place, or at the place that `predict` gives
- * it. Lengths of links are then those from the predicted places. Of equal
- * solutions the one found for spots in the order (frame, z, y, x) is taken: the answer does not
- * depend on the order of the input.
+ * it. Lengths of links are then those from the predicted places. Of equal solutions the one found for spots in the
+ * order (frame, z, y, x) is taken: the answer does not depend on the order of the input.
  *
  * @param points    any order; frames may be missing; several spots of a frame at one place allowed.
  * @param particle  out, [count]: 0, 1, 2 ... by first frame, then z, y, x; -1: shorter than
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
  * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10; NULL,
- *         a range that is not positive, a position or velocity that is not finite, an unknown `predict`; above 1e150 nothing counts as finite);
- *         CLV_E_MEMORY; CLV_E_CANCELLED.
+ *         a range that is not positive, a position or velocity that is not finite, where above 1e150 nothing counts
+ *         as finite, an unknown `predict`); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.
  * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment); trackpy's

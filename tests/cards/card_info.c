@@ -248,8 +248,8 @@ static cl_int CL_API_CALL group_info(cl_kernel kernel, cl_device_id device,
     return layer_below->clGetKernelWorkGroupInfo(kernel, device, what, room, out, length);
 }
 
-/* Of Cleave's programs there are no binaries: asked for one, PoCL compiles every kernel once more, for work-groups of any
- * size, which takes longer than all that a test of a card computes. CLBlast insists on binaries of its own. */
+/* Cleave gets no binaries of its programs: asked for one, PoCL compiles every kernel once more, for work-groups of any
+ * size, which takes longer than all that a test of a card computes. CLBlast needs the binaries of its own programs. */
 static cl_int program_info(cl_program program, cl_program_info what, size_t room, void *out,
                            size_t *length)
 {

@@ -112,7 +112,7 @@ static int weigh_frames(const paco_args *a, paco_inputs *in)
         cli_say(stderr,
                 "%zu of %zu frames count less than the others, the least is frame %zu (weight "
                 "%.2g, %.3g times the "
-                "usual deviation); frames.csv lists all (--frame-weights none does not)\n",
+                "usual deviation); frames.csv lists all (--frame-weights none: all count alike)\n",
                 in->lowered, in->frames, least, in->weights_read[least], in->quality[least].scale);
     return CLI_OK;
 }
