@@ -7,32 +7,34 @@
 
 #include <string.h>
 
-bool cli_parse_size(const char *text, double *size, char *unit, size_t room)
+/* A number above 0 at the beginning of `*text`, which then begins behind it. */
+static bool take_number(const char **text, double *value)
 {
     char number[40];
-    const size_t length = strspn(text, "0123456789.eE+-");
-    if (length >= sizeof number || strlen(text + length) >= room) return false;
-    memcpy(number, text, length);
+    const size_t length = strspn(*text, "0123456789.eE+-");
+    if (!length || length >= sizeof number) return false;
+    memcpy(number, *text, length);
     number[length] = '\0';
-    if (!clv_parse_double(number, size) || !(*size > 0)) return false;
-    clv_copy_string(unit, room, text + length);
+    *text += length;
+    return clv_parse_double(number, value) && *value > 0;
+}
+
+bool cli_parse_size(const char *text, double *size, char *unit, size_t room)
+{
+    if (!take_number(&text, size) || strlen(text) >= room) return false;
+    clv_copy_string(unit, room, text);
     return true;
 }
 
 bool cli_parse_voxel(const char *text, double voxel[3], char *unit, size_t room)
 {
     for (int axis = 0; axis < 3; ++axis) {
-        char number[40];
-        const size_t length = strspn(text, "0123456789.eE+-");
-        if (!length || length >= sizeof number) return false;
-        memcpy(number, text, length);
-        number[length] = '\0';
-        if (!clv_parse_double(number, &voxel[axis]) || !(voxel[axis] > 0)) return false;
-        text += length;
+        if (!take_number(&text, &voxel[axis])) return false;
         if (axis < 2 && *text++ != ',') return false;
     }
+    if (strlen(text) >= room) return false;
     clv_copy_string(unit, room, text);
-    return strlen(text) < room;
+    return true;
 }
 
 void cli_unit_word(const char *unit, char *out, size_t room)
