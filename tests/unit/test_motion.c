@@ -2,6 +2,8 @@
 /* Tracks that can be reckoned by hand: sorting, displacements, drift, filters, wrong arguments. */
 #include "test.h"
 
+#include "base/alloc.h"
+
 #include <cleave/motion.h>
 
 #include <math.h>
@@ -57,6 +59,29 @@ static void displacements_are_those_of_the_lag(void **unused)
     near(m[1].msd, 25, 1e-12), near(m[2].msd, 50, 1e-12);
     EXPECT_OK(clv_tracks_msd(tracks, CLV_ALL_TRACKS, 3, m));
     assert_int_equal(m[0].pairs, 4), assert_int_equal(m[0].tracks, 2);
+    clv_tracks_free(tracks);
+}
+
+/* A spot in every second frame: no pairs at odd lags. What the others tell is that of trackpy 0.7 (column N of msd). */
+static void lags_without_pairs_tell_nothing(void **unused)
+{
+    (void)unused;
+    static const clv_point p[] = { { .frame = 0, .y = 0, .x = 0 },
+                                   { .frame = 2, .y = 0.5, .x = 1 },
+                                   { .frame = 4, .y = 0.2, .x = 3 },
+                                   { .frame = 8, .y = 1, .x = 2 },
+                                   { .frame = 10, .y = 2, .x = 5 } };
+    static const int64_t id[CLV_LEN(p)] = { 0 };
+    static const double tells[] = { 0, 7.074967, 0, 3.321728, 0, 1.965269 };
+    clv_tracks *tracks;
+    clv_msd msd[CLV_LEN(tells)];
+    EXPECT_OK(clv_tracks_create(p, NULL, id, CLV_LEN(p), &tracks));
+    EXPECT_OK(clv_tracks_msd(tracks, 0, CLV_LEN(tells), msd));
+    for (size_t k = 0; k < CLV_LEN(tells); ++k) {
+        near(msd[k].independent, tells[k], 1e-6);
+        assert_true(isnan(msd[k].msd) == (tells[k] == 0));
+    }
+    near(msd[1].msd, 5.113333, 1e-6);
     clv_tracks_free(tracks);
 }
 
@@ -160,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tracks_are_sorted_and_described),
         cmocka_unit_test(displacements_are_those_of_the_lag),
+        cmocka_unit_test(lags_without_pairs_tell_nothing),
         cmocka_unit_test(drift_is_the_mean_step),
         cmocka_unit_test(filters_keep_whole_tracks),
         cmocka_unit_test(diffusion_tells_motion_from_errors),
