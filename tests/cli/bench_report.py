@@ -163,7 +163,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: os.path.join(folder, "bench." + kind) for kind in ("json", "html", "md")}
         result = subprocess.run(
-            [sys.argv[1], "bench", "paco", "--device", "0", "--sizes", "24x24x12,40x40x12,40x40x30",
+            [sys.argv[1], "bench", "paco", "--device", "0", "--sizes", "24x24x12,28x28x12,28x28x16",
              "--repeats", "2", "--no-cold", "-q", "--json", files["json"], "--html", files["html"],
              "--markdown", files["md"]], capture_output=True, text=True, check=False)
         check(result.returncode == 0, result.stderr)
@@ -175,7 +175,7 @@ def main():
             tables = file.read()
     check(figures["schema"] == "cleave.bench/1", "schema is %r" % figures["schema"])
     text = json.dumps(figures)
-    for name in ("24x24, T=12, fixed", "40x40, T=30, shift"):
+    for name in ("24x24, T=12, fixed", "28x28, T=16, shift"):
         for where, what in (("JSON", text), ("HTML", page), ("Markdown", tables),
                             ("terminal", result.stdout)):
             check(name in what, "%s has no case %r" % (where, name))
