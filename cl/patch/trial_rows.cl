@@ -4,8 +4,10 @@
  * The right-hand sides h, r, c and z are four more columns of C: the Cholesky elimination multiplies them by
  * L^-1, and the sums are their inner products.
  *
- * Launch   1-D: global = workers, local (1); a worker takes every workers-th frame of a trial.
- * Defines  LANES 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
+ * Launch   1-D: global = workers, local (1); a worker takes frames that follow each other, since they read almost the
+ *          same part of the spots: with every n-th frame, half of the time was waiting for these.
+ *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with theirs.
+ * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
  * Needs    no barrier, no local memory. `data` readable 16 elements behind its end.
  * Memory   data, spots and templates from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -21,12 +23,14 @@ static void take_frame(__global float *q, __global const float *data, uint width
                        int size, uint stride, __global const int *run, int2 to_spot)
 {
     for (int j = 0; j < SIDE; ++j) {
-        const int half_width = run[2 * j], start = run[2 * j + 1];
-        fvec value = lanes_load(data + (int)((j - RADIUS) * (int)width) - half_width);
-        const int row = to_spot.x + j - RADIUS, col = to_spot.y - half_width;
-        if (row >= 0 && row < size && col > -LANES && col < size)
-            value -= lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col);
-        lanes_store(value, q + start); /* the next row of the disc replaces what is too much */
+        const int half_width = run[2 * j], start = run[2 * j + 1], row = to_spot.x + j - RADIUS;
+        for (int x = 0; x <= 2 * half_width; x += LANES) {
+            fvec value = lanes_load(data + (int)((j - RADIUS) * (int)width) + x - half_width);
+            const int col = to_spot.y + x - half_width;
+            if (row >= 0 && row < size && col > -LANES && col < size)
+                value -= lanes_load(spot + row * (int)stride + CLV_TRIAL_PAD + col);
+            lanes_store(value, q + start + x); /* the next row of the disc replaces what is too much */
+        }
     }
     lanes_store((fvec)0.0f, q + P);
 #if ROW - LANES >= P
@@ -34,37 +38,77 @@ static void take_frame(__global float *q, __global const float *data, uint width
 #endif
 }
 
-/* Four rows of sum_t q_t q_t', from column block `first` on. */
-#define COVARIANCE(first)                                                                          \
-    for (int i0 = (first)*LANES; i0 < (first)*LANES + LANES && i0 < P; i0 += 4) {                  \
-        fvec acc[4][VECS];                                                                         \
-        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                              \
-            _Pragma("unroll") for (int v = (first); v < VECS; ++v) acc[r][v] = (fvec)0.0f;         \
-        for (uint t = 0; t < frames; ++t) {                                                        \
-            __global const float *row = Q + (size_t)t * ROW;                                       \
-            fvec mine[VECS];                                                                       \
-            _Pragma("unroll") for (int v = (first); v < VECS; ++v) mine[v] = lanes_load(row + v * LANES); \
-            _Pragma("unroll") for (int r = 0; r < 4; ++r)                                          \
-                _Pragma("unroll") for (int v = (first); v < VECS; ++v)                             \
-                    acc[r][v] = fma((fvec)row[i0 + r], mine[v], acc[r][v]);                        \
-        }                                                                                          \
-        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                              \
-            _Pragma("unroll") for (int v = (first); v < VECS; ++v)                                 \
-                lanes_store(acc[r][v] * weight, S + (i0 + r) * ROW + v * LANES);                   \
+/* Four rows of sum_t q_t q_t', WIDTH vectors from column v * LANES on: as much as fits into registers. */
+#define TILE(WIDTH)                                                                                          \
+    static void tile##WIDTH(__global const float *Q, __global float *S, uint frames, float weight, int i0, int v) \
+    {                                                                                                        \
+        fvec acc[4][WIDTH];                                                                                  \
+        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                                        \
+            _Pragma("unroll") for (int k = 0; k < WIDTH; ++k) acc[r][k] = (fvec)0.0f;                        \
+        for (uint t = 0; t < frames; ++t) {                                                                  \
+            __global const float *row = Q + (size_t)t * ROW, *right = row + v * LANES;                       \
+            fvec mine[WIDTH];                                                                                \
+            _Pragma("unroll") for (int k = 0; k < WIDTH; ++k) mine[k] = lanes_load(right + k * LANES);       \
+            _Pragma("unroll") for (int r = 0; r < 4; ++r)                                                    \
+                _Pragma("unroll") for (int k = 0; k < WIDTH; ++k)                                            \
+                    acc[r][k] = fma((fvec)row[i0 + r], mine[k], acc[r][k]);                                  \
+        }                                                                                                    \
+        _Pragma("unroll") for (int r = 0; r < 4; ++r)                                                        \
+            _Pragma("unroll") for (int k = 0; k < WIDTH; ++k)                                                \
+                lanes_store(acc[r][k] * weight, S + (i0 + r) * ROW + (v + k) * LANES);                       \
     }
+
+/* 16 registers hold 4 * 3 sums beside what is multiplied, 32 of them 4 * 6. */
+#if LANES == 8
+#define WIDEST 3
+#else
+#define WIDEST 6
+#endif
+TILE(1)
+TILE(2)
+TILE(3)
+#if WIDEST > 3
+TILE(4)
+TILE(5)
+TILE(6)
+#endif
+
+/* S = weight * sum_t q_t q_t', on and right of the diagonal. */
+static void covariance(__global const float *Q, __global float *S, uint frames, float weight)
+{
+    for (int i0 = 0; i0 < P; i0 += 4)
+        for (int v = i0 / LANES; v < VECS;) {
+            const int left = VECS - v, parts = (left + WIDEST - 1) / WIDEST, width = (left + parts - 1) / parts;
+            switch (width) {
+            case 1: tile1(Q, S, frames, weight, i0, v); break;
+            case 2: tile2(Q, S, frames, weight, i0, v); break;
+#if WIDEST == 3
+            default: tile3(Q, S, frames, weight, i0, v); break;
+#else
+            case 3: tile3(Q, S, frames, weight, i0, v); break;
+            case 4: tile4(Q, S, frames, weight, i0, v); break;
+            case 5: tile5(Q, S, frames, weight, i0, v); break;
+            default: tile6(Q, S, frames, weight, i0, v); break;
+#endif
+            }
+            v += width;
+        }
+}
 
 __kernel void clv_trial_rows(__global const float *restrict data, __global const float *restrict spots,
                              __global const float *restrict templates, __global const trial_place *restrict places,
                              __global const int *restrict run, __global float *restrict out,
-                             __global float *restrict scratch, uint first, uint trials, uint frames, uint height,
+                             __global float *restrict scratch, uint first, uint before, uint trials, uint frames, uint height,
                              uint width, uint size, uint stride, uint workers)
 {
-    places += (size_t)first * frames;
+    places += (size_t)(first + before) * frames;
+    out += (size_t)before * frames * CLV_TRIAL_SUMS;
     const uint worker = get_global_id(0);
     __global float *Q = scratch + (size_t)worker * ((size_t)frames * ROW + SCRATCH), *S = Q + (size_t)frames * ROW;
     const float weight = 1.0f / (float)frames;
     const ivec lane = lanes_iota();
-    for (uint at = worker; at < trials * frames; at += workers) {
+    const uint share = (trials * frames + workers - 1) / workers, end = min((worker + 1) * share, trials * frames);
+    for (uint at = worker * share; at < end; ++at) {
         const uint trial = at / frames, l = at % frames;
         const trial_place here = places[at];
         const int middle = (int)size / 2;
@@ -86,28 +130,7 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
                 __global float *q = Q + (size_t)t * ROW + v * LANES;
                 lanes_store((lanes_load(q) - mean[v]) * places[trial * frames + t].gain, q);
             }
-        COVARIANCE(0)
-#if VECS > 1
-        COVARIANCE(1)
-#endif
-#if VECS > 2
-        COVARIANCE(2)
-#endif
-#if VECS > 3
-        COVARIANCE(3)
-#endif
-#if VECS > 4
-        COVARIANCE(4)
-#endif
-#if VECS > 5
-        COVARIANCE(5)
-#endif
-#if VECS > 6
-        COVARIANCE(6)
-#endif
-#if VECS > 7
-        COVARIANCE(7)
-#endif
+        covariance(Q, S, frames, weight);
         /* rho, as for the maps */
         fvec above = (fvec)0.0f;
         float trace = 0.0f, squares = 0.0f;

@@ -5,10 +5,11 @@
  * clv_trial_spots: what is taken out of the frames, flux * image(f) - injected * image(f0), where the injected planet
  * has another place f0. clv_trial_templates: the image and its derivatives by fy and fx on the patch.
  *
- * Launch   spots: 3-D, global (stride / LANES, size, trials * frames). templates: 3-D, global (CLV_TRIAL_ROW / LANES,
- *          2 RADIUS + 1, trials * frames).
+ * Launch   spots: 3-D, global (n, size, m); templates: 3-D, global (n, 2 RADIUS + 1, m). A work-item does every n-th
+ *          vector of its row in every m-th of `images` = trials * frames: CPUs take whole rows of many images, whose
+ *          coefficients then stay in the first cache.
  * Defines  LANES; RADIUS.
- * Memory   coefficients [CLV_TRIAL_TERMS][size][stride] from cache, spots and templates once. */
+ * Memory   coefficients [size][CLV_TRIAL_TERMS][stride] from cache, spots and templates once. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #include "patch/trial.clh"
@@ -38,61 +39,71 @@ static void derivatives(const float *phi, float *by_y, float *by_x)
     }
 }
 
-static fvec image(__global const float *from, const float *phi, size_t plane)
+/* Two sums, so that one does not wait for the other. */
+static fvec image(__global const float *from, const float *phi, uint stride)
 {
-    fvec sum = lanes_load(from) * phi[0];
-    for (int m = 1; m < CLV_TRIAL_TERMS; ++m) sum = fma((fvec)phi[m], lanes_load(from + (size_t)m * plane), sum);
-    return sum;
+    fvec even = lanes_load(from) * phi[0], odd = lanes_load(from + stride) * phi[1];
+    for (int m = 2; m < CLV_TRIAL_TERMS; m += 2) {
+        even = fma((fvec)phi[m], lanes_load(from + m * stride), even);
+        odd = fma((fvec)phi[m + 1], lanes_load(from + (m + 1) * stride), odd);
+    }
+    return even + odd;
 }
 
 __kernel void clv_trial_spots(__global float *restrict spots, __global const float *restrict coefficients,
                               __global const trial_place *restrict places,
                               __global const trial_place *restrict origins, __global const float *restrict flux,
-                              __global const float *restrict injected, uint first, uint frames, uint size, uint stride)
+                              __global const float *restrict injected, uint first, uint frames, uint size, uint stride,
+                              uint images)
 {
-    const uint x = get_global_id(0) * LANES, y = get_global_id(1), at = get_global_id(2);
-    if (x >= stride || y >= size) return;
-    __global float *to = spots + ((size_t)at * size + y) * stride + x;
-    if (x + LANES <= CLV_TRIAL_PAD || x >= CLV_TRIAL_PAD + size) {
-        lanes_store((fvec)0.0f, to);
-        return;
+    const uint y = get_global_id(1);
+    if (y >= size) return;
+    for (uint at = get_global_id(2); at < images; at += get_global_size(2)) {
+        const uint trial = first + at / frames;
+        const trial_place here = places[(size_t)first * frames + at], origin = origins[(size_t)first * frames + at];
+        const int row = (int)y - (origin.row - here.row);
+        const bool same = origin.row == here.row && origin.col == here.col && origin.fy == here.fy &&
+                          origin.fx == here.fx,
+                   other_row = !same && row >= 0 && row < (int)size;
+        const float own = same ? flux[trial] - injected[trial] : flux[trial];
+        float phi[CLV_TRIAL_TERMS], psi[CLV_TRIAL_TERMS];
+        monomials(here.fy, here.fx, phi);
+        if (other_row) monomials(origin.fy, origin.fx, psi);
+        for (uint x = get_global_id(0) * LANES; x < stride; x += get_global_size(0) * LANES) {
+            __global float *to = spots + ((size_t)at * size + y) * stride + x;
+            if (x + LANES <= CLV_TRIAL_PAD || x >= CLV_TRIAL_PAD + size) {
+                lanes_store((fvec)0.0f, to);
+                continue;
+            }
+            const int col = (int)x - (origin.col - here.col);
+            fvec sum = image(coefficients + y * CLV_TRIAL_TERMS * stride + x, phi, stride) * own;
+            /* columns before and behind a row's zeros are of another row: nothing of the planet is there */
+            if (other_row && col >= 0 && col + LANES <= (int)stride)
+                sum = fma((fvec)(-injected[trial]),
+                          image(coefficients + row * CLV_TRIAL_TERMS * stride + col, psi, stride), sum);
+            lanes_store(sum, to);
+        }
     }
-    const uint trial = first + at / frames;
-    const size_t plane = (size_t)size * stride;
-    const trial_place here = places[(size_t)first * frames + at], origin = origins[(size_t)first * frames + at];
-    const int row = (int)y - (origin.row - here.row), col = (int)x - (origin.col - here.col);
-    const bool same = origin.row == here.row && origin.col == here.col && origin.fy == here.fy && origin.fx == here.fx;
-    float phi[CLV_TRIAL_TERMS];
-    monomials(here.fy, here.fx, phi);
-    fvec sum = image(coefficients + (size_t)y * stride + x, phi, plane) *
-               (same ? flux[trial] - injected[trial] : flux[trial]);
-    if (!same && row >= 0 && row < (int)size && col > -(int)LANES && col < (int)stride) {
-        /* columns before and behind a row's zeros are of another row: nothing of the planet is there */
-        monomials(origin.fy, origin.fx, phi);
-        fvec other = (fvec)0.0f;
-        if (col >= 0 && col + LANES <= (int)stride)
-            other = image(coefficients + (size_t)row * stride + col, phi, plane);
-        sum = fma((fvec)(-injected[trial]), other, sum);
-    }
-    lanes_store(sum, to);
 }
 
 __kernel void clv_trial_templates(__global float *restrict templates, __global const float *restrict coefficients,
                                   __global const trial_place *restrict places, uint first, uint frames, uint size,
-                                  uint stride)
+                                  uint stride, uint images)
 {
-    const uint x = get_global_id(0) * LANES, y = get_global_id(1), at = get_global_id(2);
-    if (x >= CLV_TRIAL_ROW || y >= 2 * RADIUS + 1) return;
-    const trial_place here = places[(size_t)first * frames + at];
-    const size_t plane = (size_t)size * stride;
-    __global const float *from =
-        coefficients + (size_t)(size / 2 - RADIUS + y) * stride + CLV_TRIAL_PAD + size / 2 - RADIUS + x;
-    __global float *to = templates + (((size_t)at * 3) * (2 * RADIUS + 1) + y) * CLV_TRIAL_ROW + x;
-    float phi[CLV_TRIAL_TERMS], by_y[CLV_TRIAL_TERMS], by_x[CLV_TRIAL_TERMS];
-    monomials(here.fy, here.fx, phi);
-    derivatives(phi, by_y, by_x);
-    const size_t next = (size_t)(2 * RADIUS + 1) * CLV_TRIAL_ROW;
-    lanes_store(image(from, phi, plane), to);
-    lanes_store(image(from, by_y, plane), to + next);
-    lanes_store(image(from, by_x, plane), to + 2 * next);
+    const uint y = get_global_id(1), next = (2 * RADIUS + 1) * CLV_TRIAL_ROW;
+    if (y >= 2 * RADIUS + 1) return;
+    for (uint at = get_global_id(2); at < images; at += get_global_size(2)) {
+        const trial_place here = places[(size_t)first * frames + at];
+        float phi[CLV_TRIAL_TERMS], by_y[CLV_TRIAL_TERMS], by_x[CLV_TRIAL_TERMS];
+        monomials(here.fy, here.fx, phi);
+        derivatives(phi, by_y, by_x);
+        for (uint x = get_global_id(0) * LANES; x < CLV_TRIAL_ROW; x += get_global_size(0) * LANES) {
+            __global const float *from = coefficients + (size / 2 - RADIUS + y) * CLV_TRIAL_TERMS * stride +
+                                         CLV_TRIAL_PAD + size / 2 - RADIUS + x;
+            __global float *to = templates + (((size_t)at * 3) * (2 * RADIUS + 1) + y) * CLV_TRIAL_ROW + x;
+            lanes_store(image(from, phi, stride), to);
+            lanes_store(image(from, by_y, stride), to + next);
+            lanes_store(image(from, by_x, stride), to + 2 * next);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,13 +111,23 @@ cleanup:
     return status;
 }
 
+/* A plan for what needs no basis of PSFs, which takes longer than all of the rest. */
+static clv_status plan_without_basis(const clv_paco_input *input, const clv_paco_options *options,
+                                     clv_paco_plan **plan)
+{
+    clv_paco_options o;
+    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco", "clv_paco_options"));
+    o.size = sizeof o, o.psf_mode = CLV_PSF_FIXED;
+    return clv_paco_plan_create(input, &o, plan);
+}
+
 clv_status clv_paco_subtract(const clv_paco_input *input, const clv_paco_options *options,
                              const clv_companion *companions, size_t count, float *cube)
 {
     if (!companions || !cube)
         return clv_fail(CLV_E_ARGUMENT, "subtract: companions or cube is NULL");
     clv_paco_plan *plan;
-    CLV_TRY(clv_paco_plan_create(input, options, &plan));
+    CLV_TRY(plan_without_basis(input, options, &plan));
     const clv_paco_input *in = &plan->in;
     const size_t size = in->psf_size;
     const int64_t middle = (int64_t)size / 2;
@@ -182,7 +193,7 @@ static clv_status open_fit(clv_context *context, const clv_paco_input *input,
                            const clv_paco_options *options, clv_report *report,
                            clv_paco_plan **plan, clv_fit *f)
 {
-    CLV_TRY(clv_paco_plan_create(input, options, plan));
+    CLV_TRY(plan_without_basis(input, options, plan));
     *f = (clv_fit){ .context = context,
                     .plan = *plan,
                     .progress = options ? options->progress : NULL,
@@ -232,7 +243,7 @@ clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *inp
     CLV_TRY(clv_measure(context, input, options, fwhm_px, keep_places, companions, count, report));
     /* the errors need the cube without the companions */
     clv_paco_plan *plan;
-    CLV_TRY(clv_paco_plan_create(input, options, &plan));
+    CLV_TRY(plan_without_basis(input, options, &plan));
     clv_paco_input in = plan->in;
     clv_paco_plan_free(plan);
     float *cube = clv_alloc(in.frames * in.frame_stride, sizeof *cube);

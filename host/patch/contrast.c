@@ -262,7 +262,9 @@ clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
     o.size = sizeof o;
     o.psf_mode = CLV_PSF_SHIFT, o.convention = CLV_PACO_PAPER; /* what trials do */
     clv_paco_plan *plan;
-    CLV_TRY(clv_paco_plan_create(input, &o, &plan));
+    clv_paco_options fixed = o; /* trials need no basis of PSFs */
+    fixed.psf_mode = CLV_PSF_FIXED;
+    CLV_TRY(clv_paco_plan_create(input, &fixed, &plan));
     clv_limits l = { .context = context,
                      .plan = plan,
                      .wanted = &w,

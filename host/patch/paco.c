@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Adds a chunk's part of the map, row by row. */
 static void add_part(clv_paco_plan *plan, const clv_paco_chunk *c, size_t pitch,
@@ -41,13 +42,14 @@ clv_status clv_paco_commit(const clv_slot *slot, size_t first, size_t count, voi
     return CLV_OK;
 }
 
-clv_status clv_paco(clv_context *context, const clv_paco_input *input,
-                    const clv_paco_options *options, double *a, double *b, clv_paco_counts *counts,
-                    clv_report *report)
+clv_status clv_paco_run(clv_context *context, clv_paco_plan *plan, clv_progress *progress,
+                        void *user, double *a, double *b, clv_paco_counts *counts,
+                        clv_report *report)
 {
-    if (!context || !a || !b) return clv_fail(CLV_E_ARGUMENT, "paco: context, a or b is NULL");
-    clv_paco_plan *plan;
-    CLV_TRY(clv_paco_plan_create(input, options, &plan));
+    const size_t positions = plan->in.height * plan->in.width;
+    memset(plan->sums, 0, 4 * positions * sizeof *plan->sums);
+    memset(plan->found, 0, positions * sizeof *plan->found);
+    memset(plan->state, 0, positions * sizeof *plan->state);
     char signature[96];
     snprintf(signature, sizeof signature, "P%zu Q%zu T%zu W%zu", plan->pixels, plan->basis.vectors,
              plan->in.frames, plan->in.width);
@@ -62,13 +64,26 @@ clv_status clv_paco(clv_context *context, const clv_paco_input *input,
         .rehearse = true,
         .commit = clv_paco_commit,
         .reference = clv_paco_reference,
-        .progress = options ? options->progress : NULL,
-        .progress_user = options ? options->progress_user : NULL,
+        .progress = progress,
+        .progress_user = user,
     };
-    const clv_status status = clv_job_run(context, &job, plan, report);
+    CLV_TRY(clv_job_run(context, &job, plan, report));
+    clv_paco_finish(plan, a, b, counts);
+    return CLV_OK;
+}
+
+clv_status clv_paco(clv_context *context, const clv_paco_input *input,
+                    const clv_paco_options *options, double *a, double *b, clv_paco_counts *counts,
+                    clv_report *report)
+{
+    if (!context || !a || !b) return clv_fail(CLV_E_ARGUMENT, "paco: context, a or b is NULL");
+    clv_paco_plan *plan;
+    clv_paco_counts sorted;
+    CLV_TRY(clv_paco_plan_create(input, options, &plan));
+    const clv_status status =
+        clv_paco_run(context, plan, options ? options->progress : NULL,
+                     options ? options->progress_user : NULL, a, b, &sorted, report);
     if (!status) {
-        clv_paco_counts sorted;
-        clv_paco_finish(plan, a, b, &sorted);
         if (counts) *counts = sorted;
         clv_report_note(report, "positions", (double)(plan->in.height * plan->in.width));
         clv_report_note(report, "valid", (double)sorted.valid);

@@ -86,6 +86,13 @@ void clv_paco_finish(const clv_paco_plan *plan, double *a, double *b, clv_paco_c
 /* Adds a value exactly: a multiple of 2^-10 and a multiple of 2^-62, as the kernels do. */
 void clv_paco_add(int64_t *high, int64_t *low, double value);
 
+/* ---- paco.c ---- */
+
+/* clv_paco of a plan, again and again: of what plan->in.cube holds at the time. */
+clv_status clv_paco_run(clv_context *context, clv_paco_plan *plan, clv_progress *progress,
+                        void *user, double *a, double *b, clv_paco_counts *counts,
+                        clv_report *report);
+
 /* ---- psf_basis.c ---- */
 
 /* h [pixels]: the PSF moved by (fy, fx), sampled on the patch. Fourier shift of the zero-padded

@@ -34,52 +34,77 @@ static void shift_kernel(int n, double s, int first, int count, double *re, doub
     }
 }
 
-void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
+/* Re K and Im K at all distances between a row of the PSF and one of the patch. */
+typedef struct patch_kernel {
+    double re[REACH], im[REACH];
+} patch_kernel;
+
+static void make_kernel(const clv_paco_plan *plan, double s, patch_kernel *k)
 {
-    const int size = (int)plan->in.psf_size, centre = size / 2, r = (int)plan->radius;
-    const double *psf = plan->psf;
-    if (fy == 0 && fx == 0) {
-        for (size_t i = 0; i < plan->pixels; ++i)
-            h[i] = psf[(centre + plan->offset[i].dy) * size + centre + plan->offset[i].dx];
-        return;
-    }
+    const int size = (int)plan->in.psf_size, r = (int)plan->radius;
     /* a ring of zeros, and one row more where the side would be odd */
-    const int n = size + 2 + (size & 1), first = centre - r - (size - 1), count = size + 2 * r;
-    double ky_re[REACH], ky_im[REACH], kx_re[REACH], kx_im[REACH];
-    shift_kernel(n, fy, first, count, ky_re, ky_im);
-    shift_kernel(n, fx, first, count, kx_re, kx_im);
-    for (size_t i = 0; i < plan->pixels; ++i)
-        h[i] = 0;
-    for (int x = 0; x < size; ++x) {
-        double re[SPAN] = { 0 },
-               im[SPAN] = { 0 }; /* this column, moved down, at the patch's rows */
-        for (int y = 0; y < size; ++y) {
-            const double value = psf[y * size + x];
-            const int at = size - 1 - y; /* distance from pixel y to the patch's first row */
-            for (int k = 0; k <= 2 * r; ++k) {
-                re[k] += ky_re[at + k] * value;
-                im[k] += ky_im[at + k] * value;
-            }
-        }
-        const int at = size - 1 - x;
-        for (size_t i = 0; i < plan->pixels; ++i) {
-            const int row = plan->offset[i].dy + r, column = plan->offset[i].dx + r;
-            h[i] += re[row] * kx_re[at + column] - im[row] * kx_im[at + column];
+    const int n = size + 2 + (size & 1), first = size / 2 - r - (size - 1);
+    shift_kernel(n, s, first, size + 2 * r, k->re, k->im);
+}
+
+/* Column x of the PSF, moved down, at the patch's rows: re and im [SPAN]. */
+static void move_column(const clv_paco_plan *plan, const patch_kernel *ky, int x, double *re,
+                        double *im)
+{
+    const int size = (int)plan->in.psf_size, rows = 2 * (int)plan->radius + 1;
+    for (int k = 0; k < rows; ++k)
+        re[k] = im[k] = 0;
+    for (int y = 0; y < size; ++y) {
+        const double value = plan->psf[y * size + x];
+        const int at = size - 1 - y; /* distance from pixel y to the patch's first row */
+        for (int k = 0; k < rows; ++k) {
+            re[k] += ky->re[at + k] * value;
+            im[k] += ky->im[at + k] * value;
         }
     }
 }
 
-/* out[k] = sum_j K(k + whole - j - s) in[j], `in` zero outside: a shift by s pixels, the whole part by copying. */
-static void move_line(const double *in, size_t size, size_t step, double s, double *out)
+/* h += what this column has to do with the patch's pixels. */
+static void add_column(const clv_paco_plan *plan, const patch_kernel *kx, int x, const double *re,
+                       const double *im, double *h)
 {
-    const int count = (int)size, whole = (int)lrint(s), n = count + 2 + (count & 1);
-    double re[2 * CLV_PACO_MAX_PSF], im[2 * CLV_PACO_MAX_PSF];
-    shift_kernel(n, s - whole, 1 - count, 2 * count - 1, re, im);
+    const int at = (int)plan->in.psf_size - 1 - x, r = (int)plan->radius;
+    for (size_t i = 0; i < plan->pixels; ++i) {
+        const int row = plan->offset[i].dy + r, column = plan->offset[i].dx + r;
+        h[i] += re[row] * kx->re[at + column] - im[row] * kx->im[at + column];
+    }
+}
+
+void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
+{
+    const int size = (int)plan->in.psf_size, centre = size / 2;
+    if (fy == 0 && fx == 0) {
+        for (size_t i = 0; i < plan->pixels; ++i)
+            h[i] = plan->psf[(centre + plan->offset[i].dy) * size + centre + plan->offset[i].dx];
+        return;
+    }
+    patch_kernel ky, kx;
+    double re[SPAN], im[SPAN];
+    make_kernel(plan, fy, &ky), make_kernel(plan, fx, &kx);
+    for (size_t i = 0; i < plan->pixels; ++i)
+        h[i] = 0;
+    for (int x = 0; x < size; ++x) {
+        move_column(plan, &ky, x, re, im);
+        add_column(plan, &kx, x, re, im, h);
+    }
+}
+
+/* out[k] = sum_j K(k + whole - j - s) in[j], `in` zero outside: a shift by s pixels, the whole part by copying.
+ * `kernel` [2 size - 1] is Re K at the distances from 1 - size on. */
+static void move_line(const double *in, size_t size, size_t step, int whole, const double *kernel,
+                      double *out)
+{
+    const int count = (int)size;
     for (int k = 0; k < count; ++k) {
         double sum = 0;
         for (int j = 0; j < count; ++j) {
             const int d = k - whole - j + count - 1;
-            if (d >= 0 && d < 2 * count - 1) sum += re[d] * in[(size_t)j * step];
+            if (d >= 0 && d < 2 * count - 1) sum += kernel[d] * in[(size_t)j * step];
         }
         out[k] = sum;
     }
@@ -94,16 +119,21 @@ clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
                                CLV_PACO_MAX_PSF)
                     : clv_fail(CLV_E_MEMORY, "psf: no memory");
     }
+    double kernel[2 * CLV_PACO_MAX_PSF], unused[2 * CLV_PACO_MAX_PSF];
+    const int count = (int)size, n = count + 2 + (count & 1), down = (int)lrint(fy),
+              right = (int)lrint(fx);
     line = work + size * size;
     for (size_t i = 0; i < size * size; ++i)
         work[i] = psf[i];
+    shift_kernel(n, fy - down, 1 - count, 2 * count - 1, kernel, unused);
     for (size_t x = 0; x < size; ++x) {
-        move_line(work + x, size, size, fy, line);
+        move_line(work + x, size, size, down, kernel, line);
         for (size_t y = 0; y < size; ++y)
             work[y * size + x] = line[y];
     }
+    shift_kernel(n, fx - right, 1 - count, 2 * count - 1, kernel, unused);
     for (size_t y = 0; y < size; ++y) {
-        move_line(work + y * size, size, 1, fx, line);
+        move_line(work + y * size, size, 1, right, kernel, line);
         for (size_t x = 0; x < size; ++x)
             psf[y * size + x] = (float)line[x];
     }
@@ -131,12 +161,26 @@ static double node(int i)
     return -0.5 * cos(PI * (i + 0.5) / NODES);
 }
 
-static void sample_shifts(const clv_paco_plan *plan, double *samples)
+/* The PSF at all nodes [NODES][NODES][pixels]; `columns` [2][psf_size][SPAN] serve all nodes of a row. */
+static void sample_shifts(const clv_paco_plan *plan, double *columns, double *samples)
 {
     const double to_centre = plan->half ? 0 : 0.5; /* truncation leaves remainders in [0, 1) */
-    for (int i = 0; i < SAMPLES; ++i)
-        clv_psf_shifted(plan, node(i / NODES) + to_centre, node(i % NODES) + to_centre,
-                        samples + (size_t)i * plan->pixels);
+    const int size = (int)plan->in.psf_size;
+    double *re = columns, *im = columns + (size_t)size * SPAN;
+    patch_kernel k;
+    for (int i = 0; i < NODES; ++i) {
+        make_kernel(plan, node(i) + to_centre, &k);
+        for (int x = 0; x < size; ++x)
+            move_column(plan, &k, x, re + (size_t)x * SPAN, im + (size_t)x * SPAN);
+        for (int j = 0; j < NODES; ++j) {
+            double *h = samples + ((size_t)i * NODES + (size_t)j) * plan->pixels;
+            make_kernel(plan, node(j) + to_centre, &k);
+            for (size_t n = 0; n < plan->pixels; ++n)
+                h[n] = 0;
+            for (int x = 0; x < size; ++x)
+                add_column(plan, &k, x, re + (size_t)x * SPAN, im + (size_t)x * SPAN, h);
+        }
+    }
 }
 
 /* The strongest directions of the samples: eigenvectors of their Gram matrix. */
@@ -168,12 +212,13 @@ static bool fit(size_t terms, double *targets, size_t columns, double *work, dou
 }
 
 typedef struct scratch {
-    double *samples, *gram, *values, *vectors, *targets, *work, *out, *coefficients;
+    double *columns, *samples, *gram, *values, *vectors, *targets, *work, *out, *coefficients;
 } scratch;
 
-static bool allocate(scratch *s, size_t pixels)
+static bool allocate(scratch *s, size_t pixels, size_t psf_size)
 {
     enum { PAIRS = CLV_PACO_MAX_VECTORS * (CLV_PACO_MAX_VECTORS + 1) / 2 };
+    s->columns = clv_alloc(psf_size, 2 * SPAN * sizeof(double));
     s->samples = clv_alloc(SAMPLES, pixels * sizeof(double));
     s->gram = clv_alloc(pixels * pixels, sizeof(double));
     s->values = clv_alloc(pixels, sizeof(double));
@@ -182,13 +227,14 @@ static bool allocate(scratch *s, size_t pixels)
     s->coefficients = clv_alloc(SAMPLES, CLV_PACO_MAX_VECTORS * sizeof(double));
     s->work = clv_alloc(SAMPLES, CLV_PACO_TERMS_A * sizeof(double));
     s->out = clv_alloc(CLV_PACO_TERMS_A, PAIRS * sizeof(double));
-    return s->samples && s->gram && s->values && s->vectors && s->targets && s->coefficients &&
-           s->work && s->out;
+    return s->columns && s->samples && s->gram && s->values && s->vectors && s->targets &&
+           s->coefficients && s->work && s->out;
 }
 
 static void release(scratch *s)
 {
-    clv_free(s->samples), clv_free(s->gram), clv_free(s->values), clv_free(s->vectors);
+    clv_free(s->columns), clv_free(s->samples), clv_free(s->gram), clv_free(s->values),
+        clv_free(s->vectors);
     clv_free(s->targets), clv_free(s->coefficients), clv_free(s->work), clv_free(s->out);
 }
 
@@ -213,8 +259,9 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
                                clv_psf_basis *basis)
 {
     const size_t pixels = plan->pixels;
-    if (!allocate(s, pixels)) return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
-    sample_shifts(plan, s->samples);
+    if (!allocate(s, pixels, plan->in.psf_size))
+        return clv_fail(CLV_E_MEMORY, "paco: no memory for the PSF basis");
+    sample_shifts(plan, s->columns, s->samples);
     const size_t q = strongest(s->samples, pixels, CLV_MIN(most, pixels / 5 * 5), s->gram,
                                s->values, s->vectors);
     const size_t pairs = q * (q + 1) / 2;

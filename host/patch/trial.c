@@ -3,6 +3,7 @@
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/linalg.h"
 #include "cl/patch/shared.clh"
@@ -19,6 +20,8 @@ enum { SPOTS = 1, TEMPLATES, SCRATCH };
 typedef struct form {
     bool in_groups;
     size_t lanes, row, group, entries, workers;
+    size_t
+        together; /* trials whose images are kept at once: on CPUs, as many as their caches hold */
 } form;
 
 static clv_status form_of(const clv_trials *b, const clv_device *device, form *f)
@@ -30,10 +33,11 @@ static clv_status form_of(const clv_trials *b, const clv_device *device, form *f
             CLV_E_DEVICE,
             "paco: trials need a CPU or GPU driver; the host is faster than a rasteriser");
     *f = (form){ .in_groups = facts->device_class != CLV_CLASS_CPU };
-    f->lanes = f->in_groups ? 1 : 16;
-    f->row = clv_round_up(p + 4, 16);
+    f->lanes = f->in_groups ? 1 : clv_cpu_has_avx2_alone() ? 8 : 16;
+    f->row = clv_round_up(p + 4, CLV_MAX(f->lanes, 8));
     f->group = p <= 49 ? 64 : 256;
     f->entries = (pairs + f->group - 1) / f->group;
+    f->together = f->in_groups ? SIZE_MAX : 4;
     f->workers = 8 * CLV_MAX(facts->compute_units, 1u);
     if (f->in_groups && (facts->max_work_group < f->group ||
                          facts->local_bytes < (pairs + 7 * p + f->group) * sizeof(float)))
@@ -127,29 +131,31 @@ static clv_status enqueue_images(clv_slot *slot, const clv_trials *b, const form
                              u32(first),
                              u32(frames),
                              u32(size),
-                             u32(b->stride) };
+                             u32(b->stride),
+                             u32(count * frames) };
+    const size_t turns = f->in_groups ? count * frames : (count * frames + 15) / 16;
     const size_t local = f->in_groups ? 16 : 1;
     clv_launch launch = {
         .size = sizeof(clv_launch),
         .source = &clv_cl_patch_trial_spots,
         .kernel = "clv_trial_spots",
         .defines = { { "LANES", (long)f->lanes }, { "RADIUS", (long)b->plan->radius } },
-        .global = { clv_round_up(b->stride / f->lanes, local), size, count * frames },
+        .global = { f->in_groups ? clv_round_up(b->stride, local) : 1, size, turns },
         .local = { local, 1, 1 }
     };
     CLV_TRY(clv_launch_enqueue(clv_slot_queue(slot), &launch, args, CLV_LEN(args), NULL));
     const clv_arg more[] = {
-        clv_arg_buffer(templates), args[1], args[2], args[6], args[7], args[8], args[9]
+        clv_arg_buffer(templates), args[1], args[2], args[6], args[7], args[8], args[9], args[10]
     };
     launch.kernel = "clv_trial_templates";
-    launch.global[0] = CLV_TRIAL_ROW / f->lanes, launch.global[1] = 2 * b->plan->radius + 1;
+    launch.global[0] = f->in_groups ? CLV_TRIAL_ROW : 1, launch.global[1] = 2 * b->plan->radius + 1;
     return clv_launch_enqueue(clv_slot_queue(slot), &launch, more, CLV_LEN(more), NULL);
 }
 
 /* The sums of every frame of every trial of the chunk. */
 static clv_status enqueue_sums(clv_slot *slot, const clv_trials *b, const form *f,
                                clv_buffer *spots, clv_buffer *templates, clv_buffer *sums,
-                               size_t first, size_t count)
+                               size_t first, size_t before, size_t count)
 {
     const size_t frames = b->plan->in.frames, p = b->plan->pixels,
                  workers = CLV_MIN(f->workers, count * frames);
@@ -168,7 +174,7 @@ static clv_status enqueue_sums(clv_slot *slot, const clv_trials *b, const form *
         args[n++] = clv_arg_buffer(scratch);
     }
     args[n++] = u32(first);
-    if (!f->in_groups) args[n++] = u32(count);
+    if (!f->in_groups) args[n++] = u32(before), args[n++] = u32(count);
     args[n++] = u32(frames), args[n++] = u32(b->height), args[n++] = u32(b->width);
     args[n++] = u32(b->plan->in.psf_size), args[n++] = u32(b->stride);
     clv_launch launch = { .size = sizeof(clv_launch),
@@ -195,19 +201,23 @@ static clv_status enqueue_sums(clv_slot *slot, const clv_trials *b, const form *
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     const clv_trials *b = user;
-    const size_t images = count * b->plan->in.frames;
     form f;
     clv_buffer *spots, *templates, *result;
     CLV_TRY(form_of(b, clv_worker_device(clv_slot_worker(slot)), &f));
+    const size_t frames = b->plan->in.frames, images = CLV_MIN(count, f.together) * frames;
     CLV_TRY(clv_slot_buffer(slot, SPOTS, images * b->plan->in.psf_size * b->stride * sizeof(float),
                             &spots));
     CLV_TRY(clv_slot_buffer(slot, TEMPLATES,
                             images * 3 * (2 * b->plan->radius + 1) * CLV_TRIAL_ROW * sizeof(float),
                             &templates));
-    CLV_TRY(
-        clv_slot_output(slot, CLV_TRIAL_RESULT, images * CLV_TRIAL_SUMS * sizeof(float), &result));
-    CLV_TRY(enqueue_images(slot, b, &f, first, count, spots, templates));
-    return enqueue_sums(slot, b, &f, spots, templates, result, first, count);
+    CLV_TRY(clv_slot_output(slot, CLV_TRIAL_RESULT, count * frames * CLV_TRIAL_SUMS * sizeof(float),
+                            &result));
+    for (size_t before = 0, now; before < count; before += now) {
+        now = CLV_MIN(count - before, f.together);
+        CLV_TRY(enqueue_images(slot, b, &f, first + before, now, spots, templates));
+        CLV_TRY(enqueue_sums(slot, b, &f, spots, templates, result, first, before, now));
+    }
+    return CLV_OK;
 }
 
 /* One frame's sums, with the derivatives by the place in the map: x and y move the planet by (-s, c) and (c, s). */
@@ -294,13 +304,13 @@ static clv_status make_coefficients(clv_trials *b)
             }
         for (int k = 0; j + k < DEGREES; ++k) {
             const int degree = j + k, term = degree * (degree + 1) / 2 + k;
-            float *out = b->coefficients + (size_t)term * size * b->stride + CLV_TRIAL_PAD;
+            float *out = b->coefficients + (size_t)term * b->stride + CLV_TRIAL_PAD;
             for (int y = 0; y < side; ++y)
                 for (int x = 0; x < side; ++x) {
                     double sum = 0;
                     for (int u = 0; u < side; ++u)
                         sum += kernel[(x - u + side) * DEGREES + k] * half[y * side + u];
-                    out[(size_t)y * b->stride + (size_t)x] = (float)sum;
+                    out[(size_t)y * CLV_TRIAL_TERMS * b->stride + (size_t)x] = (float)sum;
                 }
         }
     }

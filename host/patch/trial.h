@@ -31,7 +31,7 @@ typedef struct clv_trials {
     size_t *order, count;
     size_t row0, col0, height, width; /* the part of the frames that the batch needs */
     float *data;         /* [frames][height][width] and 16 more: (cube - mean) * scale */
-    float *coefficients; /* [CLV_TRIAL_TERMS][psf_size][stride] */
+    float *coefficients; /* [psf_size][CLV_TRIAL_TERMS][stride] */
     size_t stride;
     clv_trial_place *places,
         *origins; /* [count][frames], relative to row0 and col0; of the planets injected */

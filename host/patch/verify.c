@@ -16,42 +16,101 @@ enum { PLANETS = 12, TURNS = 2 };
 
 static const size_t every[TURNS] = { 3, 1 }; /* of these planets: the first turn may be rough */
 
-typedef struct maps {
+/* The part of the frames that says what planets at one separation are worth, and maps of it. */
+typedef struct window {
+    clv_paco_plan *plan; /* plan->in.cube is `cube` */
+    size_t x, y;         /* its first pixel in the frame */
     float *cube, *snr;
     double *a, *b;
-} maps;
+    bool *masked;
+} window;
 
-static clv_status hide_one(clv_limits *l, const clv_paco_options *o, const clv_sought *s,
-                           const maps *m)
+static void close_window(window *w)
 {
-    clv_paco_input in = l->plan->in;
-    const clv_companion planet = { .x = s->x, .y = s->y, .flux = -s->flux };
-    for (size_t t = 0; t < in.frames; ++t)
-        memcpy(m->cube + t * in.frame_stride, in.cube + t * in.frame_stride,
-               (in.row_stride * (in.height - 1) + in.width) * sizeof *m->cube);
-    in.cube = m->cube;
-    CLV_TRY(clv_paco_subtract(&in, o, &planet, 1, m->cube));
-    CLV_TRY(clv_paco(l->context, &in, o, m->a, m->b, NULL, l->report));
-    clv_paco_maps(m->a, m->b, in.height * in.width, m->snr, NULL, NULL);
+    clv_paco_plan_free(w->plan);
+    clv_free(w->cube), clv_free(w->snr), clv_free(w->a), clv_free(w->b), clv_free(w->masked);
+    *w = (window){ 0 };
+}
+
+/* The pixels of a side of the frame that are within `reach` of the centre. */
+static size_t cut(double centre, double reach, size_t side, size_t *first)
+{
+    *first = (size_t)fmax(floor(centre - reach), 0);
+    return (size_t)fmin(ceil(centre + reach) + 1, (double)side) - *first;
+}
+
+/* Around the circle of radius r, with all annuli from which its noise is told, and their patches. */
+static clv_status open_window(const clv_limits *l, const clv_paco_options *options, double r,
+                              window *w)
+{
+    const clv_paco_plan *whole = l->plan;
+    const double reach = r + 2 * l->fwhm + (double)whole->margin + 4;
+    clv_paco_input in = whole->in;
+    clv_paco_options o = *options;
+    *w = (window){ 0 };
+    in.width = cut(whole->centre_x, reach, in.width, &w->x);
+    in.height = cut(whole->centre_y, reach, in.height, &w->y);
+    in.cube += w->y * in.row_stride + w->x;
+    o.centre_given = true;
+    o.centre_x = whole->centre_x - (double)w->x, o.centre_y = whole->centre_y - (double)w->y;
+    const size_t plane = in.height * in.width;
+    w->cube = clv_alloc(in.frames * plane, sizeof *w->cube);
+    w->snr = clv_alloc(plane, sizeof *w->snr), w->masked = clv_alloc(plane, sizeof *w->masked);
+    w->a = clv_alloc(plane, sizeof *w->a), w->b = clv_alloc(plane, sizeof *w->b);
+    clv_status status =
+        w->cube && w->snr && w->a && w->b && w->masked
+            ? clv_paco_plan_create(&in, &o, &w->plan)
+            : clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu frames", in.frames);
+    if (status) {
+        close_window(w);
+        return status;
+    }
+    for (size_t i = 0; i < plane; ++i)
+        w->masked[i] = l->masked[(w->y + i / in.width) * whole->in.width + w->x + i % in.width];
+    w->plan->in.cube = w->cube;
+    w->plan->in.row_stride = in.width, w->plan->in.frame_stride = plane;
+    return CLV_OK;
+}
+
+static clv_status hide_one(clv_limits *l, bool reverse, const clv_sought *s, const window *w)
+{
+    const clv_paco_input *from = &l->plan->in, *to = &w->plan->in;
+    clv_paco_options o = { .size = sizeof o, .radius = w->plan->radius, .centre_given = true };
+    clv_paco_counts counts;
+    o.centre_x = w->plan->centre_x, o.centre_y = w->plan->centre_y;
+    o.reverse_angles = reverse;
+    const clv_companion planet = { .x = s->x - (double)w->x,
+                                   .y = s->y - (double)w->y,
+                                   .flux = -s->flux };
+    for (size_t t = 0; t < to->frames; ++t)
+        for (size_t y = 0; y < to->height; ++y)
+            memcpy(w->cube + t * to->frame_stride + y * to->row_stride,
+                   from->cube + t * from->frame_stride + (w->y + y) * from->row_stride + w->x,
+                   to->width * sizeof *w->cube);
+    CLV_TRY(clv_paco_subtract(to, &o, &planet, 1, w->cube));
+    CLV_TRY(
+        clv_paco_run(l->context, w->plan, clv_limit_progress, l, w->a, w->b, &counts, l->report));
+    clv_paco_maps(w->a, w->b, to->height * to->width, w->snr, NULL, NULL);
     return CLV_OK;
 }
 
 /* The S/N that a search gives the planet: its highest pixel, by the noise elsewhere. */
-static clv_status value_of(const clv_limits *l, const clv_sought *s, const maps *m, double *value)
+static clv_status value_of(const clv_limits *l, const clv_sought *s, const window *w, double *value)
 {
-    const clv_paco_input *in = &l->plan->in;
+    const clv_paco_input *in = &w->plan->in;
+    const double x = s->x - (double)w->x, y = s->y - (double)w->y;
     size_t best = SIZE_MAX;
     *value = NAN;
     for (size_t p = 0; p < in->height * in->width; ++p) {
-        const double d = hypot((double)(p % in->width) - s->x, (double)(p / in->width) - s->y);
-        if (d > fmax(0.5 * l->fwhm, 0.75) || !isfinite(m->snr[p])) continue;
-        if (best == SIZE_MAX || m->snr[p] > m->snr[best]) best = p;
+        const double d = hypot((double)(p % in->width) - x, (double)(p / in->width) - y);
+        if (d > fmax(0.5 * l->fwhm, 0.75) || !isfinite(w->snr[p])) continue;
+        if (best == SIZE_MAX || w->snr[p] > w->snr[best]) best = p;
     }
     if (best == SIZE_MAX) return CLV_OK;
-    *value = m->snr[best];
+    *value = w->snr[best];
     if (l->wanted->raw) return CLV_OK;
-    return clv_calibrated_alone(m->snr, in->height, in->width, l->plan->centre_x, l->plan->centre_y,
-                                l->fwhm, l->masked, best, value);
+    return clv_calibrated_alone(w->snr, in->height, in->width, w->plan->centre_x, w->plan->centre_y,
+                                l->fwhm, w->masked, best, value);
 }
 
 static int by_value(const void *a, const void *b)
@@ -75,9 +134,27 @@ static void smooth(clv_limits *l)
     }
 }
 
+/* What the planets of a ring are worth; sorted. */
+static clv_status judge(clv_limits *l, const clv_paco_options *o, double r, const clv_sought *s,
+                        size_t step, double *values, size_t *count)
+{
+    window w;
+    *count = 0;
+    CLV_TRY(open_window(l, o, r, &w));
+    clv_status status = CLV_OK;
+    for (size_t k = 0; k < PLANETS && !status; k += step) {
+        if (!isfinite(s[k].flux) || !(s[k].flux > 0)) continue;
+        status = hide_one(l, o->reverse_angles, &s[k], &w);
+        if (!status) status = value_of(l, &s[k], &w, &values[*count]);
+        if (!status) *count += isfinite(values[*count]);
+    }
+    close_window(&w);
+    if (*count) qsort(values, *count, sizeof *values, by_value);
+    return status;
+}
+
 /* One turn: planets as bright as the limits say now, what they are worth, better limits. */
-static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, const maps *m,
-                       size_t step)
+static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, size_t step)
 {
     for (size_t k = 0; k < l->rings * PLANETS; ++k)
         if (k % step == 0)
@@ -87,15 +164,9 @@ static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, 
     CLV_TRY(clv_limit_seek(l, s, l->rings * PLANETS, false));
     for (size_t i = 0; i < l->rings; ++i) {
         double values[PLANETS];
-        size_t n = 0;
-        for (size_t k = i * PLANETS; k < (i + 1) * PLANETS; k += step) {
-            if (!isfinite(s[k].flux) || !(s[k].flux > 0)) continue;
-            CLV_TRY(hide_one(l, o, &s[k], m));
-            CLV_TRY(value_of(l, &s[k], m, &values[n]));
-            n += isfinite(values[n]);
-        }
+        size_t n;
+        CLV_TRY(judge(l, o, l->ring[i], s + i * PLANETS, step, values, &n));
         if (2 * n * step < PLANETS) continue; /* too few can be detected there at all */
-        qsort(values, n, sizeof *values, by_value);
         const double median = 0.5 * (values[(n - 1) / 2] + values[n / 2]);
         /* a brighter planet leaves more traces, too: a bit more than what is missing has to be added */
         const double factor = l->shortfall[i] * pow(l->snr / fmax(median, 0.1), 1.25);
@@ -107,11 +178,9 @@ static clv_status turn(clv_limits *l, const clv_paco_options *o, clv_sought *s, 
 
 clv_status clv_limit_verify(clv_limits *l, const clv_paco_options *options, double from, double to)
 {
-    const clv_paco_input *in = &l->plan->in;
-    const size_t plane = in->height * in->width;
     clv_sought s[CLV_LIMIT_RINGS * PLANETS];
     clv_paco_options o = *options;
-    o.progress = clv_limit_progress, o.progress_user = l;
+    o.progress = NULL, o.progress_user = NULL;
     memset(s, 0, sizeof s);
     l->rings = to > from ? CLV_LIMIT_RINGS : 1;
     for (size_t k = 0; k < l->rings * PLANETS; ++k) {
@@ -127,15 +196,7 @@ clv_status clv_limit_verify(clv_limits *l, const clv_paco_options *options, doub
         }
     }
     CLV_TRY(clv_limit_look(l, s, l->rings * PLANETS));
-    const maps m = { clv_alloc(in->frames * in->frame_stride, sizeof *m.cube),
-                     clv_alloc(plane, sizeof *m.snr), clv_alloc(plane, sizeof *m.a),
-                     clv_alloc(plane, sizeof *m.b) };
-    clv_status status =
-        m.cube && m.snr && m.a && m.b
-            ? CLV_OK
-            : clv_fail(CLV_E_MEMORY, "contrast: no memory for %zu frames", in->frames);
-    for (int i = 0; i < TURNS && !status; ++i)
-        status = turn(l, &o, s, &m, every[i]);
-    clv_free(m.cube), clv_free(m.snr), clv_free(m.a), clv_free(m.b);
-    return status;
+    for (int i = 0; i < TURNS; ++i)
+        CLV_TRY(turn(l, &o, s, every[i]));
+    return CLV_OK;
 }
