@@ -157,7 +157,7 @@ def refused(command, work):
         say(done.returncode == 2 and part in done.stderr, f"refused: {arguments[1:]}")
     for rows, part in (([(0, 1, 1, 0), (0, 2, 2, 0)], "two spots in frame 0"), ([(0.5, 1, 1, 0)], "no whole number"),
                        ([(0, 1, 1, 1.5)], "no whole number"), ([(0, 1, 1, "a")], "is no number"),
-                       ([(0, 1, "", 0)], "'x'"), ([(0, 1, 1, 0), (10 ** 12, 1, 1, 0)], "1e+08 frames")):
+                       ([(0, 1, "", 0)], "'x'")):
         done = run(command, write(os.path.join(work, "bad.csv"), ("frame", "y", "x", "particle"), rows))
         say(done.returncode == 2 and part in done.stderr, f"refused: {part}")
     done = run(command, write(os.path.join(work, "bad.csv"), ("frame", "y", "x"), [(0, 1, 1)]))

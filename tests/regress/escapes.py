@@ -24,9 +24,11 @@ import text_embed  # noqa: E402
 EVIL = "x\x1b]0;owned\x07\x1b[31m\u009b2J\u202ecba\x7f"
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SAID = [0]
+RUN = set()
 
 
 def harmless(*arguments, code=None, says=True, **options):
+    RUN.add(arguments[0])
     done = kit.run(*arguments, **options)
     told = ascii(arguments)
     if code is not None and done.returncode != code:
@@ -50,6 +52,8 @@ def check_missing():
     for name in EVIL, os.fsdecode(b"\x1b[31m\xff\xfe"):
         for arguments in (["paco", name, "a", "b", "-o", "out"], ["blobs", name, "-o", "out.csv"],
                           ["link", name, "-o", "out.csv", "--search", "2"],
+                          ["tracks", name], ["tracks", "t.csv", "--columns", name],
+                          ["templates", name, "-o", "out"], ["templates", "models.csv", "-o", "out", "--arm", name],
                           ["specfit", "a", "--library", name, "-o", "o.csv"], ["embed", name, "-o", "o.npy"],
                           ["classify", name], ["tokenize", name], ["detokenize", name],
                           ["finetune", name, "--data", "d", "-o", "o"], ["generate", name, "-p", "hello"],
@@ -81,6 +85,14 @@ def check_folders():
         harmless("blobs", EVIL + "/" + name, "-o", "o.csv", code=2)
         harmless("paco", EVIL + "/" + name, EVIL + "/" + name, EVIL + "/" + name, "-o", "out", code=2)
         harmless("link", EVIL + "/" + name, "-o", "o.csv", "--search", "3", code=2)
+        harmless("tracks", EVIL + "/" + name, code=2)
+        harmless("templates", EVIL + "/" + name, "-o", EVIL + "/library", code=2)
+    kit.write(EVIL + "/models.csv", "FILE,TEFF,LOGG,FEH,ALPHA\n" + "".join(
+        "%s%d,%d,4,0,0\n" % (EVIL, t, t) for t in (5000, 6000)))
+    harmless("templates", EVIL + "/models.csv", "-o", EVIL + "/library", "--mode", "reference", code=2)
+    kit.write(EVIL + "/tracks.csv", "%s,y,x,particle\n0,1,1,0\n1,1,2,0\n" % EVIL)
+    harmless("tracks", EVIL + "/tracks.csv", code=2)
+    harmless("tracks", EVIL + "/tracks.csv", "--columns", "frame=" + EVIL, code=0, says=False)
     harmless("cache", "path", environment=kit.without_drivers(CLEAVE_CACHE_DIR=os.path.abspath(EVIL)), code=0)
     harmless("cache", environment=kit.without_drivers(CLEAVE_CACHE_DIR=os.path.abspath(EVIL)), code=0)
 
@@ -154,5 +166,6 @@ check_missing()
 check_folders()
 check_models()
 check_source()
+kit.swept("escapes", RUN & set(kit.commands()))
 print("%d escapes were shown as text" % SAID[0])
 kit.finish()

@@ -18,7 +18,6 @@ host/cli/cli.h):
 Here every command meets every fault that it can meet.
 
 usage: exit_codes.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
-import math
 import os
 import shutil
 import signal
@@ -40,29 +39,17 @@ def prepare():
     kit.write("texts.txt", "the cats\nunaffable running\n")
     kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
     kit.write("spots.csv", kit.SPOTS)
-    kit.write("tracks.csv", "frame,y,x,particle\n" + "".join("%d,%d,5,0\n" % (f, f) for f in range(4)))
+    kit.track_table()
     shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
     kit.write("ids.json", "[[5, 6, 7], [8]]\n")
     done = kit.run("finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1", "-q")
     kit.same("finetune", done.returncode, 0)
-    models()
+    kit.model_spectra()
     kit.movie()
     for name in "a-folder", "outputs":
         os.mkdir(name)
     kit.write("empty", b"")
     kit.write("garbage", bytes(range(256)) * 16)
-
-
-def models():
-    """Four spectra with a line, on a grid of temperature and gravity, and their table."""
-    rows = ["FILE,TEFF,LOGG,FEH,ALPHA"]
-    for teff in 5000, 6000:
-        for logg in 4, 5:
-            rows.append("model-%d-%d.txt,%d,%d,0,0" % (teff, logg, teff, logg))
-            kit.write("model-%d-%d.txt" % (teff, logg), "# wavelength flux\n" + "".join(
-                "%.2f %.6f\n" % (wave, teff / 5000 * (1 - 0.3 * math.exp(-(wave - 5100) ** 2 / logg)))
-                for wave in (4980 + 0.25 * i for i in range(901))))
-    kit.write("models.csv", "\n".join(rows) + "\n")
 
 
 PACO = ["made/paco-cube.npy", "made/paco-angles.npy", "made/paco-psf.npy"]
@@ -101,7 +88,7 @@ COMMANDS = [
     Command("specfit", ["%s", "--library", "%s", TARGET, "-o", "outputs/stars.csv"],
             [("made/specfit-coadd.fits", ()), ("made/specfit-library", ("folder",))],
             [("-o", ".csv", True), ("-o", ".fits", True), ("--models", ".fits", False), *REPORTS]),
-    Command("templates", ["%s", "--arm=green=5050:5150:0.5:1", "-o", "outputs/library"], [("models.csv", ())],
+    Command("templates", ["%s", kit.ARM, "-o", "outputs/library"], [("models.csv", ())],
             REPORTS, folder="-o"),
     Command("embed", ["%s", "-i", "%s", "-o", "outputs/vectors.npy"],
             [("model", ("folder",)), ("texts.txt", ("empty", "garbage"))],
@@ -326,7 +313,7 @@ def specfit():
 
 
 # `cache` alone reads and writes nothing of the user's: others() has it
-kit.same("the commands of this test", sorted([each.name for each in COMMANDS] + ["cache"]), sorted(kit.commands()))
+kit.swept("exit codes", [each.name for each in COMMANDS] + ["cache"])
 prepare()
 os.chmod(kit.FOLDER, 0o755)
 os.chmod("outputs", 0o777)

@@ -29,11 +29,7 @@ DONE = {"runs": 0, "right": 0, "errors": 0}
 
 def prepare():
     lines_of = kit.small_commands(text_embed.make_model, 8, 48)
-    rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 9 * (i // 5) + t % 3, 9 * (i % 5)) for t in range(9) for i in range(25)]
-    kit.write("many.csv", "\n".join(rows) + "\n")
-    lines_of["link"] = ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"]
-    lines_of["generate"] = ["generate", os.path.join(DATA, "generate/tiny/tiny-legacy.gguf"), "--prompt", "the",
-                            "-n", "4", "--temperature", "0", "-q"]
+    lines_of.update(kit.more_commands(DATA))
     return lines_of
 
 
@@ -130,7 +126,7 @@ def sweep(kind, name, line, environment, fault, runs):
         return
     with open(counted, encoding="ascii") as file:
         count = int(file.read())
-    kit.same("%s, %s: something is counted" % (kind, name), count > 20 or (kind == "call" and name == "link"), True)
+    kit.same("%s, %s: something is counted" % (kind, name), count > 20, True)
     for k in spread(count, runs):
         clean()
         done = kit.run(*line, environment=dict(environment, **fault(k)), timeout=120)
@@ -155,7 +151,7 @@ def saved_last(name, line, environment):
 
 lines = prepare()
 for name, line in lines.items():
-    plain = line if name == "link" else line + ["--mode", "reference"]
+    plain = line if name in kit.HOST_ONLY else line + ["--mode", "reference"]
     sweep("malloc", name, plain, dict(kit.PLAIN, LD_PRELOAD=MALLOC), lambda k: {"CLEAVE_FAIL_MALLOC": str(k)},
           RUNS or 7)
 pocl = kernels_kit.pocl_alone()
@@ -163,7 +159,7 @@ if pocl:
     if "POCL_CACHE_DIR" in os.environ:  # what other tests compiled
         pocl["POCL_CACHE_DIR"] = os.environ["POCL_CACHE_DIR"]
     for name, line in lines.items():
-        if name != "link":
+        if name not in kit.HOST_ONLY:
             sweep("call", name, line + ["--mode", "cpu"], dict(pocl, OPENCL_LAYERS=LAYER, CLEAVE_TUNE="0"),
                   lambda k: {"CLEAVE_FAULTS": "call=%d" % k}, RUNS or 4)
 mesa = kernels_kit.alone("rusticl", "rusticl")  # PoCL keeps kernels itself: it is asked for nothing
@@ -173,6 +169,8 @@ if mesa:
     for name in "embed", "blobs", "generate":
         saved_last(name, lines[name] + ["--mode", "cpu"],
                    dict(mesa, OPENCL_LAYERS=LAYER, RUSTICL_ENABLE="llvmpipe", CLEAVE_TUNE="0"))
+kit.swept("k-th malloc", lines)
+kit.swept("k-th OpenCL call", set(lines) - set(kit.HOST_ONLY))
 print("%(runs)d runs: %(right)d with the right result, %(errors)d with an error and no file" % DONE)
 kit.same("both happened", DONE["right"] > 0 and DONE["errors"] > 0, True)
 kit.finish()

@@ -4,9 +4,11 @@
 
 PACO's maps were of two runs after 24 of 54 kills, and 78 temporaries stayed for ever. Two kinds of runs, whose results
 differ, write to the same places in turn and are killed at moments that go from their beginning to their end. After
-each kill every file is one that a whole run wrote, and where report.json stands, its digests fit all files.
+each kill every file is one that a whole run wrote, and where report.json stands, its digests fit all files. What
+`finetune` had learnt is gone on from, and ends with the bytes of a run without a kill; a library of templates is whole
+where its lib.json stands.
 
-usage: kills.py CLEAVE [KILLS]    KILLS: how many in all; 50 unless given"""
+usage: kills.py CLEAVE CLI_TESTS DATA [KILLS]    DATA: the folder tests/data. KILLS: how many in all; 80 unless given"""
 import hashlib
 import os
 import subprocess
@@ -15,8 +17,11 @@ import time
 
 import kit
 
-KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
-FREE = ("report.json",)  # it has times in it
+sys.path.insert(0, sys.argv[2])
+import text_embed  # noqa: E402
+
+KILLS = int(sys.argv[4]) if len(sys.argv) > 4 else 80
+FREE = ("report.json", "checkpoint.safetensors")  # it has times in it; what finetune goes on from
 
 
 def digest(path):
@@ -25,8 +30,12 @@ def digest(path):
 
 
 def files(folder):
-    return {name: digest(os.path.join(folder, name)) for name in os.listdir(folder)
-            if not name.endswith(".cleave-part")}
+    return {os.path.relpath(path, folder): hashlib.sha256(data).hexdigest()
+            for path, data in kit.listing(folder).items() if data is not None and not is_temporary(path)}
+
+
+def is_temporary(path):
+    return ".cleave-part" in path or "/cleave-templates-" in path
 
 
 def check_set(folder, told):
@@ -40,19 +49,32 @@ def check_set(folder, told):
     return True
 
 
+OTHER = {"paco": ["--radius", "4"], "blobs": ["--threshold-sigma", "8"], "link": ["--search", "1"],
+         "tracks": ["--min-length", "3", "--lags", "2"], "specfit": ["--max-vel=900"], "embed": ["--normalize"],
+         "classify": ["--all"], "tokenize": ["--no-bos"], "detokenize": ["--special"]}
+
+
 def prepare():
-    kit.make_inputs("made")
-    inputs = ["made/paco-%s.npy" % name for name in ("cube", "angles", "psf")]
-    kit.movie(frames=120, size=64)
-    rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 20 * (i // 20) + t % 3, 20 * (i % 20))
-                            for t in range(30) for i in range(200)]
-    kit.write("many.csv", "\n".join(rows) + "\n")
-    return {"paco": [["paco", *inputs, "-q", "--radius", radius, "--mode", "reference", "-o", "out-paco"]
-                     for radius in ("3", "4")],
-            "blobs": [["blobs", "movie.npy", "-q", "--threshold-sigma", value, "--mode", "reference",
-                       "-o", "out-blobs/spots.csv"] for value in ("5", "8")],
-            "link": [["link", "many.csv", "-q", "--search", value, "-o", "out-link/tracks.csv"]
-                     for value in ("4", "1")]}
+    """{name: its two kinds of runs}; the later of two equal options holds."""
+    lines = kit.small_commands(text_embed.make_model, 60, 64)
+    lines.update(kit.more_commands(sys.argv[3]))
+    del lines["generate"]  # it writes to standard output
+    found = {}
+    for name, line in lines.items():
+        line = [word.replace("out", "out-" + name, 1) if word[:4] in ("out", "out/") else word for word in line]
+        line += [] if name in kit.HOST_ONLY else ["--mode", "reference"]
+        found[name] = [line, line + OTHER.get(name, [])]
+    return found
+
+
+def ready(name, line):
+    """The line that a user gives after a kill: what finetune had learnt is gone on from; libraries are not replaced."""
+    if name == "templates":
+        for path in sorted(kit.listing("out-templates/library"), reverse=True):
+            if not is_temporary(path):
+                (os.rmdir if os.path.isdir(path) else os.remove)(path)
+    state = os.path.join("out-" + name, "checkpoint.safetensors")
+    return line + ["--resume"] if os.path.exists(state) else line
 
 
 def whole_runs(lines):
@@ -64,41 +86,60 @@ def whole_runs(lines):
         whole[name] = {}
         for line in pair:
             began = time.time()
-            kit.same(" ".join(line), kit.run(*line).returncode, 0)
+            kit.same(" ".join(line), kit.run(*ready(name, line)).returncode, 0)
             seconds[name] = time.time() - began
             for file, found in files(folder).items():
                 whole[name].setdefault(file, set()).add(found)
     return whole, seconds
 
 
-lines = prepare()
-whole, seconds = whole_runs(lines)
-died = broken_sets = 0
-for i in range(KILLS):
-    name = sorted(lines)[i % len(lines)]
-    moment = seconds[name] * ((i // len(lines)) % 17 + 0.5) / 17
-    if name == "paco" and i % 2:
-        moment = seconds[name] * (0.8 + 0.2 * (i % 7) / 7)  # while it writes
-    with subprocess.Popen([kit.CLEAVE, *lines[name][i // len(lines) % 2]], env=kit.PLAIN, stdin=subprocess.DEVNULL,
+def check_files(name, told):
+    found = files("out-" + name)
+    for file, digest in found.items():
+        if file not in FREE and digest not in whole[name].get(file, ()):
+            kit.wrong("%s: %s is of no whole run" % (told, file))
+    if "library/lib.json" in found:
+        kit.same(told + ": beside lib.json", sorted(found), sorted(whole[name]))
+
+
+def kill(name, moment, line):
+    """True: it was there to be killed."""
+    with subprocess.Popen([kit.CLEAVE, *ready(name, line)], env=kit.PLAIN, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:
             process.kill()
-            died += 1
-    for file, found in files("out-" + name).items():
-        if file not in FREE and found not in whole[name].get(file, ()):
-            kit.wrong("kill %d of %s: %s is of no whole run" % (i, name, file))
+            return True
+    return False
+
+
+def temporaries(folder):
+    return [path for path in kit.listing(folder) if is_temporary(path)]
+
+
+lines = prepare()
+kit.swept("kills", lines)
+whole, seconds = whole_runs(lines)
+died = broken_sets = 0
+for i in range(KILLS):
+    name = sorted(lines)[i % len(lines)]
+    turn = i // len(lines)
+    moment = seconds[name] * (turn * 7 % 17 + 0.5) / 17
+    if name == "paco" and turn % 2:
+        moment = seconds[name] * (0.8 + 0.2 * (turn % 7) / 7)  # while it writes
+    died += kill(name, moment, lines[name][turn % 2])
+    check_files(name, "kill %d of %s" % (i, name))
     if name == "paco" and not check_set("out-paco", "kill %d" % i):
         broken_sets += 1
 for name in lines:  # an hour later
     folder = "out-" + name
-    left = [file for file in os.listdir(folder) if file.endswith(".cleave-part")]
-    for file in left:
-        os.utime(os.path.join(folder, file), (time.time() - 3600, time.time() - 3600))
-    kit.same(name + ": the next run", kit.run(*lines[name][0]).returncode, 0)
-    kit.same(name + ": swept", [file for file in os.listdir(folder) if file.endswith(".cleave-part")], [])
+    for path in temporaries(folder):
+        os.utime(path, (time.time() - 3600, time.time() - 3600))
+    kit.same(name + ": the next run", kit.run(*ready(name, lines[name][0])).returncode, 0)
+    check_files(name, name + " at the end")
+    kit.same(name + ": swept", temporaries(folder), [])
 kit.same("the last set is whole", check_set("out-paco", "at the end"), True)
 kit.same("enough runs died", died >= KILLS // 3, True)
-print("%d runs, %d killed; %d sets without a report" % (KILLS, died, broken_sets))
+print("%d runs of %d commands, %d killed; %d sets without a report" % (KILLS, len(lines), died, broken_sets))
 kit.finish()

@@ -4,6 +4,7 @@
 Checks note what is wrong and go on; `finish` prints it and ends the test."""
 import atexit
 import json
+import math
 import os
 import shutil
 import struct
@@ -37,6 +38,41 @@ def commands():
     return [row.split()[0] for row in rows]
 
 
+def swept(sweep, names):
+    """The commands that a sweep ran are those that the table of docs/reliability.md says, each named with a word."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/reliability.md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read().split("## Commands and sweeps\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    column = rows[0].index(sweep)
+    same(sweep + ": commands of the table in docs/reliability.md", sorted(row[0].strip("`") for row in rows[2:]),
+         sorted(commands()))
+    same(sweep + ": commands that the table says are in it",
+         sorted(row[0].strip("`") for row in rows[2:] if row[column] == "yes"), sorted(set(names)))
+
+
+def track_table(name="tracks.csv", frames=12):
+    """Two particles that move."""
+    return write(name, "frame,y,x,particle\n" + "".join(
+        "%d,%.2f,%.2f,%d\n" % (t, 5 + 9 * p + 0.5 * t + (t * 7 + p) % 3 / 4, 5 + (t * 5 + p) % 4 / 3, p)
+        for t in range(frames) for p in range(2)))
+
+
+def model_spectra(points=901):
+    """Four spectra with a line, on a grid of temperature and gravity, and the table models.csv that names them."""
+    rows = ["FILE,TEFF,LOGG,FEH,ALPHA"]
+    for teff in 5000, 6000:
+        for logg in 4, 5:
+            rows.append("model-%d-%d.txt,%d,%d,0,0" % (teff, logg, teff, logg))
+            write("model-%d-%d.txt" % (teff, logg), "# wavelength flux\n" + "".join(
+                "%.2f %.6f\n" % (wave, teff / 5000 * (1 - 0.3 * math.exp(-(wave - 5100) ** 2 / logg)))
+                for wave in (4980 + 225 / (points - 1) * i for i in range(points))))
+    return write("models.csv", "\n".join(rows) + "\n")
+
+
+ARM = "--arm=green=5050:5150:0.5:1"  # of the library that models.csv becomes
+
+
 def small_commands(make_model, frames, size):
     """{name: arguments} of five commands that write into the folder "out", and their inputs; make_model is that of
     tests/cli/text_embed.py, frames and size are those of the movie."""
@@ -52,6 +88,29 @@ def small_commands(make_model, frames, size):
                         "-o", "out/stars.csv"],
             "embed": ["embed", "model", "-i", "texts.txt", "-q", "-o", "out/v.npy"],
             "finetune": ["finetune", "model", "--data", "train.tsv", "--epochs", "2", "-q", "-o", "out"]}
+
+
+def more_commands(data):
+    """The other commands that write results, as small_commands, after which this is called. data: tests/data."""
+    rows = ["frame,y,x"] + ["%d,%d,%d" % (t, 9 * (i // 5) + t % 3, 9 * (i % 5)) for t in range(9) for i in range(25)]
+    write("many.csv", "\n".join(rows) + "\n")
+    track_table()
+    model_spectra(301)
+    shutil.copy(os.path.join(data, "generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
+    write("ids.json", "[[5, 6, 7], [8]]\n")
+    done = run("finetune", "model", "--data", "train.tsv", "--epochs", "1", "-q", "-o", "classes", "--mode", "reference")
+    same("a model with classes", done.returncode, 0)
+    return {"link": ["link", "many.csv", "-q", "--search", "4", "-o", "out/tracks.csv"],
+            "tracks": ["tracks", "tracks.csv", "-q", "-o", "out/found.csv", "--msd", "out/msd.csv", "--plot",
+                       "out/msd.png"],
+            "templates": ["templates", "models.csv", ARM, "-q", "-o", "out/library"],
+            "classify": ["classify", "classes", "-i", "texts.txt", "-q", "-o", "out/classes.csv"],
+            "tokenize": ["tokenize", "model", "-i", "texts.txt", "-q", "-o", "out/ids.json"],
+            "detokenize": ["detokenize", "tiny.gguf", "-i", "ids.json", "-q", "-o", "out/texts.txt"],
+            "generate": ["generate", "tiny.gguf", "--prompt", "the", "-n", "4", "--temperature", "0", "-q"]}
+
+
+HOST_ONLY = "link", "tracks", "tokenize", "detokenize"  # have no --mode
 
 
 def without_drivers(**variables):

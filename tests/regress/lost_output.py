@@ -6,6 +6,8 @@
 was closed.
 
 usage: lost_output.py CLEAVE CLI_TESTS    CLI_TESTS: the folder tests/cli, whose small model is used"""
+import os
+import shutil
 import subprocess
 import sys
 
@@ -16,8 +18,7 @@ import text_embed  # noqa: E402
 
 
 def lines():
-    help_text = kit.run("--help").stdout.decode()
-    commands = [line.split()[0] for line in help_text.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+    commands = kit.commands()
     kit.same("commands", len(commands) >= 15, True)
     yield from (["--help"], ["-V"], ["--version"], ["help"])
     for name in commands:
@@ -32,6 +33,8 @@ def lines():
     yield ["probe", "--print-mode"]
     yield ["blobs", kit.movie(), "--preview", "0"]
     yield ["link", kit.write("spots.csv", kit.SPOTS), "--search", "2", "-o", "-"]
+    yield ["tracks", kit.track_table()]
+    yield ["tracks", "tracks.csv", "-q", "-o", "-"]
     text_embed.make_model("model")
     kit.write("texts.txt", "the cats\nunaffable running\n")
     kit.write("data.txt", "the cats\tanimal\n12 and 12\tnumber\ncats run\tanimal\n1 2 3\tnumber\n")
@@ -39,6 +42,9 @@ def lines():
     yield ["embed", "model", "-i", "texts.txt", "-o", "-"]
     yield ["finetune", "model", "--data", "data.txt", "-o", "classes", "--epochs", "1"]
     yield ["classify", "classes", "-i", "texts.txt", "-o", "-"]
+    shutil.copy(os.path.join(sys.argv[2], "../data/generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
+    yield ["detokenize", "tiny.gguf", "-i", kit.write("ids.json", "[[5, 6, 7], [8]]\n")]
+    yield ["generate", "tiny.gguf", "--prompt", "the", "-n", "2", "-q"]
     yield ["demo", "-o", "made", "--mode", "reference"]
 
 
@@ -48,7 +54,9 @@ def shell(line, redirection):
                           timeout=300)
 
 
+run = set()
 for each in lines():
+    run.add(each[0])
     told, ways = " ".join(each), ["> /dev/full", ">&-"]
     if each[0] == "demo" and len(each) > 2:
         ways.pop()  # it takes half a minute
@@ -60,4 +68,5 @@ for each in lines():
         done = shell(each, where)
         if done.returncode != 1 or not done.stderr:
             kit.wrong("%s %s: exit code %d, %r" % (told, where, done.returncode, done.stderr))
+kit.swept("lost output", run & set(kit.commands()))
 kit.finish()

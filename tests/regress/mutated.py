@@ -154,7 +154,19 @@ def files():
         name = os.path.join(DATA, "blobs/formats/fmt_%s.tif" % name)
         copy = shutil.copy(name, "copy-" + os.path.basename(name))
         yield copy, ["blobs", copy, "-q", "-o", "out/spots.csv"] + plain
+    more = kit.more_commands(DATA)
     yield kit.write("spots.csv", kit.SPOTS), ["link", "spots.csv", "-q", "--search", "2", "-o", "out/tracks.csv"]
+    yield "tracks.csv", more["tracks"]
+    xml = ['<?xml version="1.0"?>\n<TrackMate version="7"><Model><AllSpots>']
+    xml += ['<SpotsInFrame frame="%d"><Spot ID="%d" POSITION_X="%d.5" POSITION_Y="2" POSITION_Z="0" FRAME="%d"\n'
+            'TRACK_ID="0"/></SpotsInFrame>' % (t, t, t, t) for t in range(6)]
+    yield kit.write("tracks.xml", "\n".join(xml) + "</AllSpots></Model></TrackMate>\n"), [
+        "tracks", "tracks.xml", "-q", "--columns", "particle=TRACK_ID", "-o", "out/found.csv"]
+    for name in "models.csv", "model-5000-4.txt":
+        yield name, more["templates"] + plain
+    yield "ids.json", more["detokenize"]
+    for name in "config.json", "model.safetensors":
+        yield "classes/" + name, more["classify"] + plain
     for name in ("config.json", "model.safetensors", "vocab.txt", "tokenizer.json"):
         if os.path.exists("model/" + name):
             yield "model/" + name, lines["embed"] + plain
@@ -163,7 +175,7 @@ def files():
     yield kit.write("lines.jsonl", '{"id": 1, "text": "the cats"}\n{"text": "12 and"}\n'), [
         "embed", "model", "-i", "lines.jsonl", "-q", "-o", "out/v.npy"] + plain
     yield "train.tsv", lines["finetune"] + plain + ["--epochs", "1"]
-    gguf = shutil.copy(os.path.join(DATA, "generate/tiny/tiny-legacy.gguf"), "tiny.gguf")
+    gguf = "tiny.gguf"
     yield gguf, ["generate", "tiny.gguf", "--prompt", "the", "-n", "2", "--temperature", "0", "-q"] + plain
     yield gguf, ["tokenize", "tiny.gguf", "-i", "texts.txt", "-q", "-o", "out/ids.json"]
     spectrum = "".join("%.1f %.3f 0.01\n" % (4000 + 0.5 * i, 1 + 0.1 * (i % 7)) for i in range(400))
@@ -172,6 +184,7 @@ def files():
 
 
 count = kinds = refused = 0
+read = set()
 for name, line in list(files()):
     began = time.monotonic()
     with open(name, "rb") as file:
@@ -181,6 +194,7 @@ for name, line in list(files()):
         with open("said", encoding="utf-8", errors="replace") as file:
             kit.wrong("%s as it is fails: %s" % (name, file.read()))
     kinds += 1
+    read.add(line[0])
     for i in range(RUNS):
         way = WAYS[i % len(WAYS)] if i < len(WAYS) else RANDOM.choice(WAYS)
         bent = way(whole)
@@ -195,5 +209,6 @@ for name, line in list(files()):
     kit.write(name, whole)
     print("%s: %.1f s" % (name, time.monotonic() - began))
 print("%d changed files of %d kinds: %d refused, the others had a result" % (count, kinds, refused))
+kit.swept("changed files", read)
 kit.same("some are refused", refused > count // 10, True)
 kit.finish()

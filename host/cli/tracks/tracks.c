@@ -24,17 +24,27 @@ static clv_status filter(tracks_found *f)
     return clv_tracks_filter(f->tracks, &keep);
 }
 
+/* Frames that a drift is found over: a file of a few bytes may name frames that are any number apart. */
+static uint64_t most_frames(const tracks_found *f)
+{
+    return 1000000 + 100 * (uint64_t)clv_tracks_spots(f->tracks, NULL, NULL, NULL);
+}
+
 static clv_status find_drift(tracks_found *f)
 {
     double share;
     clv_tracks_frames(f->tracks, &f->first, &f->last);
     if (f->last < f->first) return CLV_OK;
     const uint64_t frames = (uint64_t)(f->last - f->first) + 1;
-    if (frames > 100000000)
+    if (frames > most_frames(f)) {
+        if (!f->a->drift && !f->a->subtract_drift) return CLV_OK; /* told at the end */
         return clv_fail(CLV_E_ARGUMENT,
-                        "the frames go from %lld to %lld; a drift over more than 1e+08 frames is "
-                        "not found",
-                        (long long)f->first, (long long)f->last);
+                        "the frames go from %lld to %lld, but a drift of %zu spots is found over "
+                        "at most %llu frames: leave out spots that are far from the others",
+                        (long long)f->first, (long long)f->last,
+                        clv_tracks_spots(f->tracks, NULL, NULL, NULL),
+                        (unsigned long long)most_frames(f));
+    }
     f->drift = clv_alloc((size_t)frames, 3 * sizeof *f->drift);
     if (!f->drift)
         return clv_fail(CLV_E_MEMORY, "no memory for the drift of %llu frames",
@@ -85,6 +95,13 @@ static void tell_drift(const tracks_found *f, FILE *news)
 {
     const double errors = drift_in_errors(f);
     if (f->last < f->first) return;
+    if (!f->drift) {
+        cli_say(news,
+                "drift: not looked for, since the frames go from %lld to %lld, more than %llu "
+                "apart\n",
+                (long long)f->first, (long long)f->last, (unsigned long long)most_frames(f));
+        return;
+    }
     const double *end = f->drift + 3 * (size_t)(f->last - f->first);
     char places[100];
     if (f->axes == 3)

@@ -261,7 +261,7 @@ static clv_status write_summary(const tracks_found *f, const char *path)
 {
     table t = { .f = f };
     const clv_diffusion *d = &f->diffusion;
-    const double *end_of = f->last >= f->first ? f->drift + 3 * (size_t)(f->last - f->first) : NULL;
+    const double *end_of = f->drift ? f->drift + 3 * (size_t)(f->last - f->first) : NULL;
     name(&t, "tracks"), name(&t, "dropped_tracks"), name(&t, "spots"), name(&t, "first_frame");
     name(&t, "last_frame"), name(&t, "displacements");
     if (has_time(f)) name(&t, "interval_%T");
@@ -277,7 +277,7 @@ static clv_status write_summary(const tracks_found *f, const char *path)
     add_diffusion(&t, d);
     number(&t, d->offset);
     for (size_t axis = 3 - f->axes; axis < 3; ++axis)
-        number(&t, end_of ? end_of[axis] : 0);
+        number(&t, end_of ? end_of[axis] : f->last < f->first ? 0 : NAN);
     whole(&t, f->a->subtract_drift);
     clv_csv_end_row(&t.csv);
     return end(&t, path, CLV_OK);
