@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,8 +120,10 @@ static void forget_all(const char *folder)
     }
 }
 
-static void become(const whole_run *w, const char *errors, const char *cache)
+static void become(const whole_run *w, const char *errors, const char *cache, pid_t parent)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for it then */
+    if (getppid() != parent) _exit(126);
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC),
               log = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (nothing < 0 || log < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
@@ -158,8 +161,8 @@ static clv_status run_whole(void *user, double *seconds)
     if (w->cold) CLV_TRY(clv_dir_make_private(cache));
     fflush(NULL);
     const double started = clv_now();
-    const pid_t pid = fork();
-    if (pid == 0) become(w, errors, cache);
+    const pid_t parent = getpid(), pid = fork();
+    if (pid == 0) become(w, errors, cache, parent);
     if (pid < 0) return clv_fail(CLV_E_IO, "no new process: %s", strerror(errno));
     while (wait4(pid, &state, 0, &usage) < 0 && errno == EINTR)
         continue;

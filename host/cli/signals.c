@@ -14,7 +14,8 @@
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 /* These end the command as if nothing caught them, but for the temporary files. */
-static const int swift[] = { SIGQUIT, SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF };
+static const int swift[] = { SIGQUIT,   SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2,
+                             SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,  SIGSTKFLT };
 static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 200000 } };
 
 static volatile sig_atomic_t catching, interrupts, saving;
@@ -72,6 +73,7 @@ void cli_watch_signals(void)
     act.sa_handler = on_timer;
     sigaction(SIGALRM, &act, NULL);
     signal(SIGXFSZ, SIG_IGN); /* who writes is told: EFBIG */
+    signal(SIGCHLD, SIG_DFL); /* children of who ignores it have no exit code */
 }
 
 void cli_catch_interrupts(void)

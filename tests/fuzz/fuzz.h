@@ -3,10 +3,17 @@
 #ifndef CLEAVE_TESTS_FUZZ_H
 #define CLEAVE_TESTS_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* An allocation of the library fails in this run: what has to succeed otherwise may fail. */
+extern bool fuzz_poor;
+
+/* Zeros, of a fuzzer itself: these allocations never fail. Free with clv_free. */
+void *fuzz_alloc(size_t count, size_t size);
 
 /* A regular file with these bytes; it holds until the next call. */
 const char *fuzz_file(const uint8_t *data, size_t size);

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              { "assistant", "\xC3\x89t\xC3\xA9 \xF0\x9F\x98\x80" },
                                              { "user", "" } };
     clv_chat_options options = CLV_INIT(clv_chat_options);
-    char *source = clv_alloc(size + 1, 1), *text;
+    char *source = fuzz_alloc(size + 1, 1), *text;
     unsigned char *marks;
     size_t length;
     if (!source) abort();

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!trainer) begin();
     char *changed = NULL;
     if (size && *data == '=') {
-        changed = clv_alloc(state_bytes, 1);
+        changed = fuzz_alloc(state_bytes, 1);
         if (!changed) abort();
         memcpy(changed, state, state_bytes);
         for (size_t i = 1; i + 3 <= size; i += 3)
@@ -71,9 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const clv_status status = clv_trainer_restore(trainer, fuzz_file(data, size));
     FUZZ_CHECK(status == CLV_OK || clv_trainer_steps(trainer) == before);
     if (!status) { /* and back */
-        FUZZ_CHECK(clv_trainer_restore(trainer, fuzz_file((const uint8_t *)state, state_bytes)) ==
-                   CLV_OK);
-        FUZZ_CHECK(clv_trainer_steps(trainer) == 1);
+        const clv_status back =
+            clv_trainer_restore(trainer, fuzz_file((const uint8_t *)state, state_bytes));
+        FUZZ_CHECK(fuzz_poor || back == CLV_OK);
+        FUZZ_CHECK(back || clv_trainer_steps(trainer) == 1);
     }
     clv_free(changed);
     return 0;

@@ -46,7 +46,8 @@ static void try_copy(const char *path, const char *name)
     clv_fits_table_primary(&table, NULL, 0);
     clv_fits_raw_write(&raw, name, rows, raw.rows ? 2 : 0, &table);
     clv_fits_table_finish(&table);
-    FUZZ_CHECK(!table.bytes.failed && table.bytes.length % 2880 == 0);
+    FUZZ_CHECK(fuzz_poor || !table.bytes.failed);
+    FUZZ_CHECK(table.bytes.failed || table.bytes.length % 2880 == 0);
     clv_fits_table_clear(&table), clv_fits_raw_clear(&raw);
 }
 

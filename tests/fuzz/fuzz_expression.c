@@ -18,14 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const size_t stride[] = { 1, 0 };
     clv_expression e;
     size_t position = 0;
-    char *text = clv_alloc(size + 1, 1); /* its end is the end of the memory */
+    char *text = fuzz_alloc(size + 1, 1); /* its end is the end of the memory */
     if (!text) abort();
     if (size) memcpy(text, data, size);
     text[size] = '\0';
     if (clv_expression_parse(text, names, CLV_LEN(names), &e, &position)) {
         FUZZ_CHECK(position <= strlen(text));
     } else {
-        float out[COUNT], *room = clv_alloc(clv_expression_room(&e), sizeof *room);
+        float out[COUNT], *room = fuzz_alloc(clv_expression_room(&e), sizeof *room);
         const clv_numbers numbers = clv_expression_numbers(&e);
         clv_text cl = { 0 };
         FUZZ_CHECK(e.count && e.count <= EXPRESSION_STEPS && e.result < e.count);

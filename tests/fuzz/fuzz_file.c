@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input as a regular file that never touches a disk. */
+/* Input as a regular file that never touches a disk, and memory. */
 #define _GNU_SOURCE
 #include "fuzz.h"
 
@@ -10,6 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+bool fuzz_poor;
+
+void *fuzz_alloc(size_t count, size_t size)
+{
+    void *memory = calloc(CLV_MAX(count, (size_t)1), CLV_MAX(size, (size_t)1));
+    if (!memory) abort();
+    return memory;
+}
 
 const char *fuzz_file(const uint8_t *data, size_t size)
 {

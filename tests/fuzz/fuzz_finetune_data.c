@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static clv_tokenizer *tokenizer;
     if (!tokenizer) {
-        tokenizer = clv_zalloc(1, sizeof *tokenizer);
+        tokenizer = fuzz_alloc(1, sizeof *tokenizer);
         if (!tokenizer || clv_tokenizer_from_vocabulary(tokenizer, "vocab.txt", vocabulary,
                                                         sizeof vocabulary - 1, NULL, NULL, 0))
             abort();

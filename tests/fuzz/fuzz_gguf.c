@@ -19,17 +19,17 @@ static void walk(clv_gguf_value v)
 static void read_whole(const clv_gguf *file, const clv_gguf_tensor *t, size_t size)
 {
     FUZZ_CHECK(t->bytes <= size && t->offset <= size - t->bytes);
-    char *bytes = clv_alloc((size_t)t->bytes + 1, 1);
+    char *bytes = fuzz_alloc((size_t)t->bytes + 1, 1);
     FUZZ_CHECK(bytes);
-    FUZZ_CHECK(clv_gguf_read(file, t, 0, bytes, (size_t)t->bytes) == CLV_OK);
+    FUZZ_CHECK(fuzz_poor || clv_gguf_read(file, t, 0, bytes, (size_t)t->bytes) == CLV_OK);
     fuzz_touch(bytes, (size_t)t->bytes);
     clv_free(bytes);
     const clv_quant_facts *facts = clv_quant_get_facts(t->type);
     FUZZ_CHECK(facts);
     if (!facts->supported) return;
-    float *values = clv_alloc((size_t)t->count + 1, sizeof *values);
+    float *values = fuzz_alloc((size_t)t->count + 1, sizeof *values);
     FUZZ_CHECK(values);
-    FUZZ_CHECK(clv_gguf_read_f32(file, t, 0, (size_t)t->count, values) == CLV_OK);
+    FUZZ_CHECK(fuzz_poor || clv_gguf_read_f32(file, t, 0, (size_t)t->count, values) == CLV_OK);
     fuzz_touch(values, (size_t)t->count * sizeof *values);
     clv_free(values);
 }

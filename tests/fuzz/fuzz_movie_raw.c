@@ -14,12 +14,12 @@ static void read_all(clv_movie *movie, size_t most)
     const clv_movie_facts *f = clv_movie_look(movie);
     const size_t frame = f->height * f->width * clv_type_size(f->type);
     FUZZ_CHECK(f->frames && frame && f->frames <= most);
-    unsigned char *one = clv_alloc(1, frame), *all = clv_alloc(f->frames, frame);
+    unsigned char *one = fuzz_alloc(1, frame), *all = fuzz_alloc(f->frames, frame);
     FUZZ_CHECK(one && all); /* both are about as long as the file */
-    FUZZ_CHECK(clv_movie_read(movie, 0, f->frames, all) == CLV_OK);
+    FUZZ_CHECK(fuzz_poor || clv_movie_read(movie, 0, f->frames, all) == CLV_OK);
     fuzz_touch(all, f->frames * frame);
     for (size_t i = 0; i < f->frames; ++i) {
-        FUZZ_CHECK(clv_movie_read(movie, i, 1, one) == CLV_OK);
+        FUZZ_CHECK(fuzz_poor || clv_movie_read(movie, i, 1, one) == CLV_OK);
         FUZZ_CHECK(memcmp(one, all + i * frame, frame) == 0);
     }
     FUZZ_CHECK(clv_movie_read(movie, f->frames, 1, one) != CLV_OK);

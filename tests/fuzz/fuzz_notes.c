@@ -20,9 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     clv_notes_set(&notes, "new", "1");
     clv_notes_close(&notes);
     clv_notes_open(&again, folder, "speeds.txt", "title");
-    FUZZ_CHECK(again.count >= 1 && again.count <= count + 1);
-    FUZZ_CHECK(clv_notes_get(&again, "new", twice, sizeof twice) && strcmp(twice, "1") == 0);
-    FUZZ_CHECK(clv_notes_get(&again, "a", twice, sizeof twice) == told);
+    FUZZ_CHECK(fuzz_poor || (again.count >= 1 && again.count <= count + 1));
+    FUZZ_CHECK(fuzz_poor || clv_notes_get(&again, "new", twice, sizeof twice));
+    FUZZ_CHECK(fuzz_poor || strcmp(twice, "1") == 0);
+    FUZZ_CHECK(fuzz_poor || clv_notes_get(&again, "a", twice, sizeof twice) == told);
     clv_notes_close(&again);
     return 0;
 }

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(bytes <= 2 * size); /* twice, where a narrow type was widened */
     FUZZ_CHECK(array.rank <= CLV_MAX_RANK);
     fuzz_touch(array.data, bytes);
-    FUZZ_CHECK(clv_file_array_convert(&array, "fuzz", CLV_F32) == CLV_OK);
+    FUZZ_CHECK(fuzz_poor || clv_file_array_convert(&array, "fuzz", CLV_F32) == CLV_OK);
     clv_file_array_clear(&array);
     return 0;
 }

@@ -33,7 +33,7 @@ static void try_table(const char *path, size_t size)
     }
     const size_t rows = clv_csv_rows(table), columns = clv_csv_columns(table);
     FUZZ_CHECK(columns);
-    double *values = clv_alloc(rows, sizeof *values);
+    double *values = fuzz_alloc(rows, sizeof *values);
     for (size_t c = 0; c < columns && c < 8; ++c) {
         if (clv_csv_find(table, clv_csv_name(table, c), &found) == CLV_OK) FUZZ_CHECK(found == c);
         (void)clv_csv_doubles(table, c, values);
@@ -58,8 +58,8 @@ static void try_any(const char *path)
         return;
     }
     const size_t rows = clv_csv_rows(table), columns = clv_csv_columns(table);
-    clv_csv_cell *cells = clv_alloc(columns, sizeof *cells);
-    double *values = clv_alloc(CLV_MAX(rows, (size_t)1), sizeof *values);
+    clv_csv_cell *cells = fuzz_alloc(columns, sizeof *cells);
+    double *values = fuzz_alloc(CLV_MAX(rows, (size_t)1), sizeof *values);
     clv_text text = { 0 };
     for (size_t r = 0; r < rows; ++r) {
         clv_csv_cells(table, r, cells);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const clv_movie_facts *f = clv_movie_look(movie);
     FUZZ_CHECK(f->frames && f->height && f->width);
     const size_t bytes = f->height * f->width * clv_type_size(f->type);
-    void *pixels = bytes <= MOST_BYTES ? clv_alloc(bytes, 1) : NULL;
+    void *pixels = bytes <= MOST_BYTES ? fuzz_alloc(bytes, 1) : NULL;
     for (size_t t = 0; pixels && t < f->frames && t < 4; ++t)
         if (!clv_movie_read(movie, t, 1, pixels)) fuzz_touch(pixels, bytes);
     clv_free(pixels);

@@ -11,11 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const texts[] = { "the cats [MASK] run", "\xC3\x89t\xC3\xA9 \xE6\x9D\xB1!" };
     clv_token_rows rows = { 0 };
-    clv_tokenizer *t = clv_zalloc(1, sizeof *t);
+    clv_tokenizer *t = fuzz_alloc(1, sizeof *t);
     if (!t) abort();
     if (!clv_tokenizer_from_json(t, "tokenizer.json", (const char *)data, size)) {
         t->max_length = SIZE_MAX;
-        FUZZ_CHECK(clv_tokenize(t, texts, NULL, 2, NULL, &rows) == CLV_OK);
+        FUZZ_CHECK(fuzz_poor || clv_tokenize(t, texts, NULL, 2, NULL, &rows) == CLV_OK);
         for (size_t i = 0; i < rows.tokens; ++i)
             FUZZ_CHECK(clv_tokenizer_piece(t, rows.ids[i]));
     }

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzzer on the files of directories, for builds without libFuzzer. */
+/* Runs a fuzzer on the files of directories, for builds without libFuzzer: with all the memory it wants, and then so
+ * that the k-th allocation fails. The promises of the fuzzer hold in either case. */
 #define _XOPEN_SOURCE 700
 #include "fuzz.h"
+
+#include "base/alloc.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_INPUT = 1 << 20 };
+enum { MAX_INPUT = 1 << 20, ALL_OF = 64, SOME = 16 };
+
+static size_t runs, failures;
+
+/* Each of the first allocations, and some of the others. */
+static void run_without_memory(const uint8_t *buffer, size_t size, unsigned long count)
+{
+    const unsigned long step = count > ALL_OF ? (count - ALL_OF) / SOME + 1 : 1;
+    fuzz_poor = true;
+    for (unsigned long k = 1; k <= count; k += k < ALL_OF ? 1 : step) {
+        clv_alloc_fail_at(k);
+        LLVMFuzzerTestOneInput(buffer, size);
+        ++failures;
+    }
+    fuzz_poor = false;
+    clv_alloc_fail_at(0);
+}
 
 static void run(const char *path, uint8_t *buffer)
 {
@@ -18,12 +37,14 @@ static void run(const char *path, uint8_t *buffer)
     }
     const size_t size = fread(buffer, 1, MAX_INPUT, file);
     fclose(file);
+    clv_alloc_fail_at(0);
     LLVMFuzzerTestOneInput(buffer, size);
+    ++runs;
+    run_without_memory(buffer, size, clv_alloc_calls());
 }
 
 int main(int argc, char **argv)
 {
-    size_t runs = 0;
     uint8_t *buffer = malloc(MAX_INPUT);
     if (!buffer) return 1;
     for (int i = 1; i < argc; ++i) {
@@ -37,11 +58,10 @@ int main(int argc, char **argv)
             if (entry->d_name[0] == '.') continue;
             snprintf(path, sizeof path, "%s/%s", argv[i], entry->d_name);
             run(path, buffer);
-            ++runs;
         }
         closedir(directory);
     }
     free(buffer);
-    printf("%zu inputs\n", runs);
+    printf("%zu inputs; %zu times without some of the memory\n", runs, failures);
     return runs ? 0 : 1;
 }

@@ -89,7 +89,7 @@ def ignored():
 def swift():
     """Every other signal that ends a process and can be caught: as by default, but without a temporary."""
     for number in (signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU, signal.SIGUSR1, signal.SIGUSR2, signal.SIGVTALRM,
-                   signal.SIGPROF):
+                   signal.SIGPROF, signal.SIGPOLL, signal.SIGPWR, signal.SIGSTKFLT):
         process = start()
         wait_for_temporary(process)
         process.send_signal(number)
@@ -104,6 +104,14 @@ def swift():
     process.wait(120)
     kit.same("stopped and continued: exit code", process.returncode, 0)
     os.remove("out/spots.csv")
+
+
+def children():
+    """Where the parent ignores SIGCHLD, children have no exit code, and all of them "hung at their end"."""
+    def before():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    done = kit.run("bench", "link", "--no-files", "--repeats", "1", preexec_fn=before)
+    kit.same("bench whose parent ignores SIGCHLD: exit code (%r)" % done.stderr, done.returncode, 0)
 
 
 def file_size():
@@ -141,6 +149,7 @@ def slow_driver():
 cancelled()
 swift()
 file_size()
+children()
 if slow_driver():
     ignored()
     for each in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
