@@ -17,7 +17,7 @@ static void read_kernel_texts(const char *text)
     (void)clv_meminfo_bytes(text, "MemTotal");
     if (clv_cpuinfo_value(text, "model name", out, sizeof out)) FUZZ_CHECK(strlen(out) < 64);
     clv_isa_text(text, &isa);
-    FUZZ_CHECK(!isa.failed);
+    FUZZ_CHECK(fuzz_poor || !isa.failed);
     clv_text_clear(&isa);
     if (clv_cgroup_path(text, "", out, sizeof out)) FUZZ_CHECK(*out == '/' && !strstr(out, ".."));
     if (clv_cgroup_path(text, "memory", out, sizeof out)) FUZZ_CHECK(*out == '/');
