@@ -15,10 +15,13 @@
 
 enum {
     AT_ONCE = 1 << 20, /* bytes of the file that are read ahead */
-    MOST_NESTING = 4,  /* arrays of arrays */
-    MOST_KEY = 65535,  /* bytes */
-    MOST_NAME = 64,    /* bytes of a tensor's name */
-    LEAST_STRING = 8,  /* bytes in the file */
+    MOST_HEAD =
+        1
+        << 28, /* bytes; the largest vocabularies take 20 MB, and a file may be a hole of any length */
+    MOST_NESTING = 4, /* arrays of arrays */
+    MOST_KEY = 65535, /* bytes */
+    MOST_NAME = 64,   /* bytes of a tensor's name */
+    LEAST_STRING = 8, /* bytes in the file */
     LEAST_ARRAY = 12,
     LEAST_PAIR = 13,
     LEAST_TENSOR = 24,
@@ -65,6 +68,11 @@ static clv_status need(cursor *c, uint64_t bytes, const char *what)
                         f->path, what, c->at, bytes, left(c));
     const uint64_t end = c->at + bytes;
     if (end <= f->head_bytes) return CLV_OK;
+    if (end > MOST_HEAD)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: %s at byte %" PRIu64 " takes %" PRIu64
+                        " bytes, but what is in front of the weights may take %d at most",
+                        f->path, what, c->at, bytes, MOST_HEAD);
     const size_t wanted = (size_t)CLV_MIN(CLV_MAX(end, f->head_bytes + (uint64_t)AT_ONCE), f->size);
     if (!clv_reserve(&f->head, &f->head_room, wanted, 1))
         return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu bytes of its head", f->path, wanted);

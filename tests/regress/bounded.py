@@ -7,6 +7,7 @@
 - 3000 spots in one place of two frames were assigned to each other for more than two minutes.
 - A TIFF file of many pages was cut at some limit of the library, and ImageJ's and OME's headers that promise 2e9 or
   1e24 planes were taken as one plane, without a word.
+- The head of a GGUF file that is nothing but a hole filled as much memory as it promised, 3 GB in the test.
 - `tracks` on two rows whose frames were 1e8 apart took 2.4 GB for a drift that nobody had asked for.
 - A FIFO as config.json of a model, in the place of a cached file, or among spectra, hung for ever.
 - A line of JSON with many members, or a header with many columns, was walked once for each of them.
@@ -312,9 +313,22 @@ def check_gguf_hole():
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)))
 
 
+def check_gguf_head():
+    """3 GB of metadata in a file that takes no place were read into memory before anything else was looked at."""
+    key, count, before = b"general.name", 3 * 10 ** 9, peak()
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", len(key)) + key + struct.pack("<IIQ", 9, 0, count)
+    if not hole("head.gguf", head, count + 5000):
+        return
+    for command in ["tokenize", "head.gguf", "-i", "texts.txt"], ["generate", "head.gguf", "-p", "a", "-n", "1"]:
+        kit.expect(2, "may take 268435456 at most", *command)
+    if peak() > before + 100 * MIB:
+        kit.wrong("metadata of a hole took %d MiB" % ((peak() - before) >> 20))
+
+
 text_embed.make_model("model")
 kit.write("texts.txt", "the cats\n")
 check_tracks()
+check_gguf_head()
 check_records()
 check_tables()
 check_shared()
