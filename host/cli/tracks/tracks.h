@@ -35,8 +35,8 @@ typedef struct tracks_found {
     size_t all_tracks;  /* before the filters */
     size_t axes;
     int64_t first, last; /* frames */
-    double *drift;       /* [last - first + 1][3], in units.space; NULL: no spots, or too many frames */
-    double drift_share;  /* lost where it is subtracted, else 0 */
+    double *drift; /* [last - first + 1][3], in units.space; NULL: no spots, or too many frames */
+    double drift_share; /* lost where it is subtracted, else 0 */
     size_t lags;
     clv_msd *msd;            /* of all tracks: [lags] */
     clv_diffusion diffusion; /* of all tracks, per frame */
