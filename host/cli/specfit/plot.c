@@ -129,6 +129,7 @@ static void ticks_of_y(clv_image *image, const frame *f, double count)
     for (long i = (long)ceil(f->low / step); (double)i * step <= f->high; ++i) {
         const double part = ((double)i * step - f->low) / (f->high - f->low);
         const long y = f->y + f->height - 1 - (long)(part * (double)(f->height - 1));
+        if (y + 5 > f->y + f->height) continue; /* the number would meet that of the panel below */
         clv_image_fill(image, f->x, y, 5, 1, ink);
         number(image, f->x - 4, y - 3, (double)i * step, 1);
     }
@@ -156,14 +157,23 @@ static void mark_lines(clv_image *image, const frame *f, const double *wave, siz
                   { NULL, 5174.13 },      { NULL, 5185.05 },      { "Na D", 5891.58 },
                   { NULL, 5897.56 },      { "H alpha", 6564.61 }, { "Ca II", 8500.35 },
                   { "Ca II", 8544.44 },   { "Ca II", 8664.52 } };
+    long name_at[CLV_LEN(lines)], end = 0, row = 0;
     for (size_t i = 0; i < CLV_LEN(lines); ++i) {
         const double at =
             lines[i].wavelength * (1 + (isfinite(velocity) ? velocity : 0) / 299792.458);
+        name_at[i] = -1;
         if (!(at > wave[0] && at < wave[n - 1])) continue;
         const long x = place_of(f, wave, n, at);
         clv_image_fill(image, x, f->y, 1, f->height, mark_colour);
-        if (lines[i].name)
-            clv_image_text(image, x + 3, f->y + f->height - 12, 1, lines[i].name, ink, NULL);
+        if (lines[i].name) name_at[i] = x + 3;
+    }
+    for (size_t i = 0; i < CLV_LEN(lines);
+         ++i) { /* on top of all marks; neighbours above each other */
+        if (name_at[i] < 0) continue;
+        row = name_at[i] < end ? row + 1 : 0;
+        clv_image_text(image, name_at[i], f->y + f->height - 12 - 10 * row, 1, lines[i].name, ink,
+                       NULL);
+        end = name_at[i] + clv_text_width(lines[i].name, 1) + 4;
     }
 }
 
@@ -174,10 +184,11 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
     const double *wave = s->wavelength, unit = s->unit;
     const float *ivar = s->ivar;
     frame f = { LEFT, y, WIDTH - LEFT - RIGHT, PANEL - RESIDUAL, 0, 1 };
-    frame r = { LEFT, y + f.height, f.width, RESIDUAL, -5, 5 };
+    frame r = { LEFT, y + f.height, f.width, RESIDUAL, -6, 6 };
     float *residual = clv_alloc(n, sizeof *residual), *flux = clv_alloc(n, sizeof *flux);
     for (size_t k = 0; flux && k < n; ++k)
-        flux[k] = (float)((double)s->flux[k] * unit);
+        flux[k] =
+            ivar[k] > 0 ? (float)((double)s->flux[k] * unit) : NAN; /* what is masked is a gap */
     if (!flux) {
         clv_free(residual);
         return;
@@ -256,7 +267,7 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
         draw_arm(&image, &s, f->model[k], f->velocity, !slots[k].input->single,
                  TOP + (long)(k * (PANEL + GAP)));
     }
-    if (t->input_count > 1)
+    if (t->input_count > 1 || about->target < 0)
         snprintf(name, sizeof name, "star%zu.png", (size_t)(row - t->rows));
     else
         snprintf(name, sizeof name, "%lld_row%zu.png", (long long)about->target, place->row);
