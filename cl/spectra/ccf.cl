@@ -4,10 +4,14 @@
  *
  * clv_spectra_ccf:   chi2[lag] = sum_n w[n] T[n + lag]^2 - 2 q[n] T[n + lag] of one spectrum, lag
  *                    from -reach, 16 neighbours a work-item; x: lags, y: templates, z: STARS stars.
+ * clv_spectra_few:   the same less that of T = 1, as its two sums apart, for the few templates that all others are
+ *                    mixtures of. With L = T - 1, which is small: of (q[n] - w[n]) L[n + lag] for the first rows, of
+ *                    w[n] L[n + lag]^2 for the others; x: lags, y: rows, z: stars, some together.
+ * clv_spectra_mix:   chi2 of all templates from these; x: lags, y: MIXED templates, z: stars.
  * clv_spectra_peak:  lowest sum over the spectra on the common grid of velocities; x: templates,
  *                    y: stars.
  * clv_spectra_start: the first point of each item from the best template; x: items.
- * Defines  STARS that share a template's values (CPUs), 1 (GPUs).
+ * Defines  STARS that share a template's values (CPUs), 1 (GPUs), where MIXED is 1 instead of 4.
  * Layout   templates [templates][pitch], repeated circularly on both sides by `reach`; data
  *          [star][spectrum][2][points]; chi2 [star][spectrum][templates][lags]. */
 #include "common/loose.clh"
@@ -42,6 +46,70 @@ __kernel void clv_spectra_ccf(__global const float *restrict templates,
         if (first + i < stars)
             store16(power[i] - 2.0f * cross[i], 0,
                      chi + (((size_t)(first + i) * spectra + which) * count + model) * lags + lag);
+}
+
+#define TOGETHER (STARS > 1 ? 2 * STARS : 1) /* stars, where each has one sum */
+
+/* out [star][count][lags] */
+__kernel void clv_spectra_few(__global const float *restrict templates,
+                              __global const float *restrict data, __global const int *restrict rows,
+                              __global float *restrict out, ulong first_template, int pitch, int points, int room,
+                              int lags, int which, int spectra, int first_row, int crosses, int count, int stars)
+{
+    const int lag = 16 * (int)get_global_id(0), row = (int)get_global_id(1), first = TOGETHER * (int)get_global_id(2);
+    if (lag >= lags || row >= count || first >= stars) return;
+    __global const float *t = templates + first_template + (size_t)rows[first_row + row] * pitch + lag;
+    __global const float *q[TOGETHER];
+    float16 sum[TOGETHER];
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) {
+        q[i] = data + ((size_t)min(first + i, stars - 1) * spectra + which) * 2 * room;
+        sum[i] = 0.0f;
+    }
+    if (row < crosses)
+        for (int n = 0; n < points; ++n) {
+            const float16 line = load16(0, t + n) - 1.0f;
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i)
+                sum[i] = fma((float16)(q[i][n] - q[i][room + n]), line, sum[i]);
+        }
+    else
+        for (int n = 0; n < points; ++n) {
+            const float16 line = load16(0, t + n) - 1.0f, square = line * line;
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i)
+                sum[i] = fma((float16)(q[i][room + n]), square, sum[i]);
+        }
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i)
+        if (first + i < stars) store16(sum[i], 0, out + ((size_t)(first + i) * count + row) * lags + lag);
+}
+
+#define MIXED (STARS > 1 ? 4 : 1)
+
+/* few [star][rows][lags]; shares [templates][rows] */
+__kernel void clv_spectra_mix(__global const float *restrict few, __global const float *restrict shares,
+                              __global float *restrict chi, ulong first_share, int rows, int lags, int which,
+                              int spectra, int count, int stars)
+{
+    const int lag = 16 * (int)get_global_id(0), first = MIXED * (int)get_global_id(1), star = (int)get_global_id(2);
+    if (lag >= lags || first >= count || star >= stars) return;
+    __global const float *f = few + (size_t)star * rows * lags + lag;
+    __global const float *share[MIXED];
+    float16 sum[MIXED];
+#pragma unroll
+    for (int i = 0; i < MIXED; ++i)
+        share[i] = shares + first_share + (size_t)min(first + i, count - 1) * rows, sum[i] = 0.0f;
+    for (int r = 0; r < rows; ++r) {
+        const float16 here = load16(0, f + (size_t)r * lags);
+#pragma unroll
+        for (int i = 0; i < MIXED; ++i)
+            sum[i] = fma((float16)(share[i][r]), here, sum[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < MIXED; ++i)
+        if (first + i < count)
+            store16(sum[i], 0, chi + (((size_t)star * spectra + which) * count + first + i) * lags + lag);
 }
 
 #define COARSE 4 /* velocities: a lag of the start templates has several */

@@ -297,9 +297,7 @@ SELDOM __kernel void clv_spectra_step(__global const float *restrict totals,
     for (int a = 0; a < CLV_S_UNKNOWNS && !last; ++a)
         s[CLV_S_CHANGE + a] =
             first ? 0.0f : s[CLV_S_SLOPE + a] - (now.slope[a] - 0.5f * now.det_slope[a]);
-    const bool creeps = !first && s[CLV_S_GAIN] * CLV_SPECTRA_CREEP < 1.0f;
-    s[CLV_S_IDLE] = creeps ? s[CLV_S_IDLE] + 1.0f : 0.0f;
-    if (last || (usable && drop >= (creeps ? -1.0f / CLV_SPECTRA_ROUNDING : 0.0f))) {
+    if (last || (usable && drop >= 0.0f)) {
         for (int a = 0; a < CLV_S_UNKNOWNS; ++a) {
             s[CLV_S_BEST + a] = s[CLV_S_TRY + a];
             s[CLV_S_SLOPE + a] = now.slope[a] - 0.5f * now.det_slope[a];
@@ -324,8 +322,12 @@ SELDOM __kernel void clv_spectra_step(__global const float *restrict totals,
         if (s[CLV_S_LAMBDA] > 1e6f) s[CLV_S_STATUS] = usable || !first ? 2.0f : 3.0f;
         if (first) s[CLV_S_STATUS] = 3.0f; /* nothing to improve on */
     }
-    if (s[CLV_S_STATUS] == 1.0f && (s[CLV_S_IDLE] >= 2.0f || !set_next(s, box)))
-        s[CLV_S_STATUS] = 2.0f;
+    if (s[CLV_S_STATUS] != 1.0f) return;
+    const bool goes_on = set_next(s, box);
+    if (goes_on && s[CLV_S_GAIN] * CLV_SPECTRA_LAST > 1.0f) return;
+    s[CLV_S_STATUS] = 2.0f;
+    for (int a = 0; a < CLV_S_UNKNOWNS && goes_on; ++a) /* the last look judges it */
+        s[CLV_S_BEST + a] = s[CLV_S_TRY + a];
 }
 
 /* last: all items, at their best point. */

@@ -26,6 +26,7 @@ enum {
     SOLVED,
     LIST,
     START_DATA,
+    START_FEW,
     START_CHI,
     START_BEST,
     PRIORS,
@@ -41,7 +42,7 @@ enum { FIRST_LOOK = 7 }; /* round after which the list of items is looked at */
 /* Bytes a star needs on a device, by what they are for. */
 typedef struct sizes {
     size_t data, resolution, hidden, template_, taps, pixels, partial, totals, solved, start,
-        start_chi, curve, values, scratch, scratch_solution;
+        start_few, start_chi, curve, values, scratch, scratch_solution;
 } sizes;
 
 static sizes sizes_of(const clv_spectra_plan *p)
@@ -58,6 +59,7 @@ static sizes sizes_of(const clv_spectra_plan *p)
         .totals = starts * spectra * 2 * CLV_SPECTRA_AROUND * f,
         .solved = starts * spectra * CLV_SPECTRA_SOLVED * f,
         .start = spectra * 2 * p->sizes.ccf_room * f,
+        .start_few = p->sizes.few * p->sizes.ccf_lags * f,
         .start_chi = spectra * p->library->ccf_count * p->sizes.ccf_lags * f,
         .curve = p->wish.scans ? starts * p->sizes.all_points * f : 0,
         .values = p->wish.scans ? starts * 2 * clv_scan_velocities(p) * f : 0,
@@ -97,11 +99,11 @@ clv_cost clv_spectra_cost(size_t first, size_t count, void *user)
     const double round = 5 * network + 600 * (double)p->sizes.all_pixels;
     const size_t star = s.data + s.resolution + 2 * s.hidden + 2 * s.template_ + s.taps +
                         s.pixels * (p->sizes.diagonals ? 2 : 1) + s.partial + s.totals + s.solved +
-                        s.start + s.start_chi + s.curve + s.values + 4096;
+                        s.start + s.start_few + s.start_chi + s.curve + s.values + 4096;
     const size_t batch = clv_scan_batch(p, room);
     const size_t constants =
         (p->tables.weight_count + p->tables.grid_count + p->tables.ccf_count +
-         p->sizes.all_pixels * (18 + clv_scan_columns(p->options.terms))) *
+         p->tables.share_count + p->sizes.all_pixels * (18 + clv_scan_columns(p->options.terms))) *
             sizeof(float) +
         batch * (s.scratch * (p->sizes.diagonals ? 2 : 1) + 2 * s.scratch_solution);
     const size_t largest = CLV_MAX(CLV_MAX(s.template_, s.pixels), CLV_MAX(s.start_chi, s.partial));
@@ -156,6 +158,12 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
     CLV_TRY(upload(worker, CLV_PASS_PART, p->tables.part, n * sizeof *p->tables.part));
     CLV_TRY(
         upload(worker, CLV_PASS_CCF, p->tables.ccf, p->tables.ccf_count * sizeof *p->tables.ccf));
+    if (p->tables.few) {
+        CLV_TRY(upload(worker, CLV_PASS_FEW, p->tables.few,
+                       p->tables.few_count * sizeof *p->tables.few));
+        CLV_TRY(upload(worker, CLV_PASS_SHARES, p->tables.shares,
+                       p->tables.share_count * sizeof *p->tables.shares));
+    }
     CLV_TRY(upload(worker, CLV_PASS_POINTS, p->tables.ccf_points,
                    p->library->ccf_count * 4 * sizeof(float)));
     CLV_TRY(
@@ -313,6 +321,7 @@ static clv_status make_buffers(clv_pass *p)
         { SOLVED, n * s.solved, &p->solved },
         { LIST, (n * plan->options.starts + 2) * sizeof(int32_t), &p->list },
         { START_DATA, n * s.start, &p->start_data },
+        { START_FEW, CLV_MAX(n * s.start_few, (size_t)64), &p->start_few },
         { START_CHI, n * s.start_chi, &p->start_chi },
         { START_BEST, n * templates * 2 * sizeof(float), &p->start_best },
         { PRIORS, n * CLV_SPECTRA_PRIOR * sizeof(float), &p->priors },

@@ -10,6 +10,71 @@ static clv_arg u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
+/* The few templates of a spectrum's arm, then all as mixtures of them. */
+static clv_status correlate_few(const clv_pass *p, size_t spectrum, const clv_define *defines,
+                                size_t together)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_spectra_grid *g = &plan->grid[spectrum];
+    const clv_spectra_weights *w = &plan->tables.arm[spectrum];
+    const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count,
+                 lags = plan->sizes.ccf_lags;
+    const clv_arg few[] = {
+        clv_pass_constant(p, CLV_PASS_CCF),
+        clv_arg_buffer(p->start_data),
+        clv_pass_constant(p, CLV_PASS_FEW),
+        clv_arg_buffer(p->start_few),
+        clv_arg_u64(w->ccf),
+        clv_pass_int(w->ccf_pitch),
+        clv_pass_int(g->ccf_points),
+        clv_pass_int(plan->sizes.ccf_room),
+        clv_pass_int(lags),
+        clv_pass_int(spectrum),
+        clv_pass_int(spectra),
+        clv_pass_int(w->few),
+        clv_pass_int(w->crosses),
+        clv_pass_int(w->rows),
+        clv_pass_int(p->stars),
+    };
+    const size_t stars = together > 1 ? 2 * together : 1;
+    CLV_TRY(clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_few", defines, 1, lags / 16,
+                            w->rows, (p->stars + stars - 1) / stars, false, few, CLV_LEN(few)));
+    const clv_arg mix[] = {
+        clv_arg_buffer(p->start_few), clv_pass_constant(p, CLV_PASS_SHARES),
+        clv_arg_buffer(p->start_chi), clv_arg_u64(w->share),
+        clv_pass_int(w->rows),        clv_pass_int(lags),
+        clv_pass_int(spectrum),       clv_pass_int(spectra),
+        clv_pass_int(templates),      clv_pass_int(p->stars),
+    };
+    const size_t mixed = together > 1 ? 4 : 1;
+    return clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_mix", defines, 1, lags / 16,
+                           (templates + mixed - 1) / mixed, p->stars, false, mix, CLV_LEN(mix));
+}
+
+/* Every template of a spectrum's arm. */
+static clv_status correlate_all(const clv_pass *p, size_t spectrum, const clv_define *defines,
+                                size_t together)
+{
+    const clv_spectra_plan *plan = p->plan;
+    const clv_arg args[] = {
+        clv_pass_constant(p, CLV_PASS_CCF),
+        clv_arg_buffer(p->start_data),
+        clv_arg_buffer(p->start_chi),
+        clv_arg_u64(plan->tables.arm[spectrum].ccf),
+        clv_pass_int(plan->tables.arm[spectrum].ccf_pitch),
+        clv_pass_int(plan->grid[spectrum].ccf_points),
+        clv_pass_int(plan->sizes.ccf_room),
+        clv_pass_int(plan->sizes.ccf_lags),
+        clv_pass_int(spectrum),
+        clv_pass_int(plan->stars.spectra),
+        clv_pass_int(plan->library->ccf_count),
+        clv_pass_int(p->stars),
+    };
+    return clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_ccf", defines, 1,
+                           plan->sizes.ccf_lags / 16, plan->library->ccf_count,
+                           (p->stars + together - 1) / together, false, args, CLV_LEN(args));
+}
+
 clv_status clv_pass_find_starts(const clv_pass *p)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -18,24 +83,9 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* as registers allow */
     const clv_define defines[1] = { { "STARS", (long)together } };
     for (size_t i = 0; i < spectra; ++i) {
-        const clv_spectra_grid *g = &plan->grid[i];
-        if (!g->wavelength) continue;
-        const clv_arg args[] = {
-            clv_pass_constant(p, CLV_PASS_CCF),
-            clv_arg_buffer(p->start_data),
-            clv_arg_buffer(p->start_chi),
-            clv_arg_u64(plan->tables.arm[i].ccf),
-            clv_pass_int(plan->tables.arm[i].ccf_pitch),
-            clv_pass_int(g->ccf_points),
-            clv_pass_int(plan->sizes.ccf_room),
-            clv_pass_int(plan->sizes.ccf_lags),
-            clv_pass_int(i),
-            clv_pass_int(spectra),
-            clv_pass_int(templates),
-            clv_pass_int(p->stars),
-        };
-        CLV_TRY(CLV_PASS_LAUNCH(p, ccf, "clv_spectra_ccf", defines, plan->sizes.ccf_lags / 16,
-                                templates, (p->stars + together - 1) / together, false, args));
+        if (!plan->grid[i].wavelength) continue;
+        CLV_TRY(plan->tables.arm[i].rows ? correlate_few(p, i, defines, together)
+                                         : correlate_all(p, i, defines, together));
     }
     const clv_arg peak[] = {
         clv_arg_buffer(p->start_chi),
@@ -73,6 +123,9 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
     const clv_spectra_weights *w = &plan->tables.arm[spectrum];
     const clv_define defines[] = { { "LANES", p->f.lanes } };
+    /* of a work-item: two vectors of outputs, or an output of two items */
+    const size_t lanes = (size_t)p->f.lanes, items = lanes > 1 ? 1 : 2,
+                 outputs = lanes > 1 ? 2 * lanes : 1;
     for (size_t l = 0; l < arm->layers; ++l) {
         const bool last = l + 1 == arm->layers;
         const clv_arg args[] = {
@@ -88,8 +141,8 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
             last ? clv_arg_u64(pitch) : clv_pass_int(1),
         };
         CLV_TRY(CLV_PASS_LAUNCH(p, network, last ? "clv_spectra_output" : "clv_spectra_layer",
-                                defines, (p->items + 1) / 2, w->pitch[l] / (size_t)p->f.lanes, 1,
-                                true, args));
+                                defines, (p->items + items - 1) / items,
+                                (w->pitch[l] + outputs - 1) / outputs, 1, true, args));
     }
     return CLV_OK;
 }

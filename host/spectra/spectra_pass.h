@@ -21,7 +21,9 @@ enum {
     CLV_PASS_STEP,
     CLV_PASS_BOX,
     CLV_PASS_GRID,
-    CLV_PASS_CORNERS
+    CLV_PASS_CORNERS,
+    CLV_PASS_FEW,
+    CLV_PASS_SHARES
 };
 
 /* How the kernels are cut for a device: explicit vectors and long runs for CPUs, neighbouring
@@ -42,8 +44,8 @@ typedef struct clv_pass {
     size_t stars, items, batch; /* of a scan: items at a time */
     unsigned stages;            /* of those that make templates */
     clv_buffer *data, *resolution, *usable, *hidden[2], *templates, *spline, *taps, *pixels,
-        *resolved, *partial, *totals, *solved, *list, *state, *start_data, *start_chi, *start_best,
-        *priors, *found, *models;
+        *resolved, *partial, *totals, *solved, *list, *state, *start_data, *start_few, *start_chi,
+        *start_best, *priors, *found, *models;
     clv_buffer *curve, *shifted, *blurred, *sums, *along, *values; /* of a scan */
 } clv_pass;
 

@@ -12,7 +12,9 @@
 enum {
     CLV_SPECTRA_ROUNDS = 48,
     CLV_SPECTRA_MAX_START_LAGS = 2048,
-    CLV_SPECTRA_SCAN = 96, /* velocities around the best one */
+    CLV_SPECTRA_FEW =
+        48, /* start templates that all are mixtures of, and as many squares, at most */
+    CLV_SPECTRA_SCAN = 64, /* velocities around the best one: 6.4 errors on either side */
 };
 
 /* Stages that a job repeats to be timed. */
@@ -67,6 +69,9 @@ typedef struct clv_spectra_weights {
     size_t grid;  /* into the spectra of all grids */
     size_t ccf;   /* into the start templates */
     size_t ccf_pitch;
+    size_t few, share; /* into few and shares */
+    size_t crosses,
+        rows; /* of few: those for products with q, and all; rows 0: every template is correlated */
 } clv_spectra_weights;
 
 /* The unknowns of a fit: where they may lie, and how far they go at once. */
@@ -84,6 +89,7 @@ typedef struct clv_spectra_sizes {
     size_t widest;             /* hidden layer */
     size_t velocities;         /* of the start */
     size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
+    size_t few;                /* most rows of an arm */
 } clv_spectra_sizes;
 
 /* Constants of the devices: uploaded once by each worker. */
@@ -98,9 +104,12 @@ typedef struct clv_spectra_tables {
     float *ccf;
     size_t ccf_count;
     float *ccf_points; /* [templates,4] */
-    int32_t *ranges;   /* ranges [spectra,2], reach [spectra], owner [segments] */
-    float *ccf_step;   /* [spectra] */
-    float *products;   /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
+    int32_t *few;      /* templates of the mixtures; NULL: there are none */
+    float *shares;     /* [templates,rows] of each arm */
+    size_t few_count, share_count;
+    int32_t *ranges; /* ranges [spectra,2], reach [spectra], owner [segments] */
+    float *ccf_step; /* [spectra] */
+    float *products; /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
 } clv_spectra_tables;
 
 /* What one run is asked for beside the fit. */

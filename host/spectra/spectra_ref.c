@@ -122,13 +122,13 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
                    clv_ref_judged *best, int *status)
 {
     double next[N], damping = 1e-3, promise, gain;
-    int rounds = 1, idle = 0;
+    int rounds = 1;
     clv_ref_judged now;
     secant last = { { 0 }, { 0 } };
     clv_ref_judge(plan, d, x, w, best, NULL);
     clv_ref_add_prior(prior, x, best);
     *status = isfinite(best->value) ? 1 : 3;
-    while (*status == 1 && idle < 2 &&
+    while (*status == 1 &&
            next_point(plan, best, x, &last, (int)prior[12], &damping, next, &promise, &gain) &&
            rounds < CLV_SPECTRA_ROUNDS) {
         clv_ref_judge(plan, d, next, w, &now, NULL);
@@ -141,9 +141,8 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
         }
         const double drop =
             best->value + best->penalty + best->prior - now.value - now.penalty - now.prior;
-        const bool creeps = gain * CLV_SPECTRA_CREEP < 1;
-        idle = creeps ? idle + 1 : 0;
-        if (isfinite(now.value) && drop >= (creeps ? -1.0 / CLV_SPECTRA_ROUNDING : 0)) {
+        const bool ends = gain * CLV_SPECTRA_LAST < 1;
+        if (isfinite(now.value) && (drop >= 0 || ends)) {
             const double kept = 2 * drop / fmax(promise, 1e-30) - 1;
             *best = now;
             memcpy(x, next, sizeof now.slope);
@@ -151,6 +150,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
         } else if ((damping = fmax(damping * 8, 1e-3)) > 1e6) {
             break;
         }
+        if (ends) break;
     }
     if (*status == 1 && rounds < CLV_SPECTRA_ROUNDS) *status = 2;
     return rounds;

@@ -409,7 +409,89 @@ ON_EVERY_DEVICE(normal_equations)
 ON_EVERY_DEVICE(masked_pixels)
 ON_EVERY_DEVICE(scan)
 ON_EVERY_DEVICE(scan_with_resolution)
+/* Templates between those of the small library: many, so that a few are correlated and the rest mixed of them. */
+static clv_spectra_library many_templates(clv_spectra_arm *arm, float **memory, double **parameters)
+{
+    enum { TIMES = 3 };
+    const clv_spectra_library *small = &golden_library.library;
+    const size_t count = small->ccf_count, n = small->arms[0].ccf_points;
+    *memory = clv_alloc(TIMES * count * n, sizeof **memory);
+    *parameters = clv_alloc(TIMES * count * 4, sizeof **parameters);
+    assert_true(*memory && *parameters);
+    for (size_t t = 0; t < TIMES * count; ++t) {
+        const size_t a = t % count, b = (t + 7) % count;
+        const float share = 0.3f * (float)(t / count);
+        for (size_t i = 0; i < n; ++i)
+            (*memory)[t * n + i] =
+                (1 - share) * small->arms[0].ccf[a * n + i] + share * small->arms[0].ccf[b * n + i];
+        memcpy(*parameters + 4 * t, small->ccf_parameters + 4 * a, 4 * sizeof **parameters);
+    }
+    *arm = small->arms[0];
+    arm->ccf = *memory;
+    return (clv_spectra_library){ sizeof(clv_spectra_library), 1, arm, TIMES * count, *parameters };
+}
+
+/* chi2 of a template at a lag, less what a flat one has, from the prepared star. */
+static double chi_of(const clv_spectra_plan *plan, const clv_star_data *star, size_t t, size_t lag)
+{
+    const clv_spectra_weights *w = &plan->tables.arm[0];
+    const float *row = plan->tables.ccf + w->ccf + t * w->ccf_pitch + lag;
+    double sum = 0;
+    for (size_t n = 0; n < plan->grid[0].ccf_points; ++n) {
+        const double m = (double)row[n], q = (double)star->ccf[n],
+                     v = (double)star->ccf[plan->sizes.ccf_room + n];
+        sum += v * (m * m - 1) - 2 * q * (m - 1);
+    }
+    return sum;
+}
+
+/* A mixture's chi2 is that of the template, to a small part of what templates and lags differ by. */
+static void mixtures_on(test_device *device)
+{
+    if (test_left_out(device, device->tiny, "spectra of a file: too long")) return;
+    clv_spectra_arm arm;
+    float *memory;
+    double *parameters;
+    const clv_spectra_library library = many_templates(&arm, &memory, &parameters);
+    golden_coadd coadd = golden_open("a", false);
+    enum { STARS = 3 };
+    clv_spectrum items[STARS];
+    for (size_t i = 0; i < STARS; ++i)
+        items[i] = coadd.items[5 * i * coadd.stars.spectra];
+    const clv_spectra_stars stars = { sizeof(clv_spectra_stars), STARS, 1, items };
+    clv_spectra_plan *plan;
+    clv_star_data star;
+    EXPECT_OK(clv_spectra_plan_create(&library, &stars, &golden_options, &plan));
+    EXPECT_OK(clv_star_data_create(plan, &star));
+    const clv_spectra_weights *w = &plan->tables.arm[0];
+    print_message("%zu templates of %zu, %zu squares\n", w->crosses, library.ccf_count,
+                  w->rows - w->crosses);
+    assert_true(w->crosses > 4 && w->rows > w->crosses && w->rows < library.ccf_count);
+    const size_t lags = plan->sizes.ccf_lags, reach = plan->grid[0].ccf_reach,
+                 per_star = library.ccf_count * lags;
+    plan->wish.stages = CLV_SPECTRA_STAGE_START;
+    watch_run(device, plan, NULL, 0, CLV_WATCH_START_CHI, per_star);
+    for (size_t i = 0; i < STARS; ++i) {
+        double worst = 0, low = INFINITY, high = -INFINITY;
+        EXPECT_OK(clv_star_prepare(plan, i, &star));
+        for (size_t t = 0; t < library.ccf_count; t += device->slow ? 29 : 3)
+            for (size_t lag = 0; lag <= 2 * reach; lag += 2) {
+                const double want = chi_of(plan, &star, t, lag);
+                const double got = (double)watched.watched[i * per_star + t * lags + lag];
+                low = fmin(low, want), high = fmax(high, want);
+                worst = fmax(worst, fabs(got - want));
+            }
+        print_message("star %zu: off by %.1e of %.1e\n", i, worst, high - low);
+        assert_true(worst < 2e-3 * (high - low));
+    }
+    clv_star_data_clear(&star);
+    watch_forget(plan);
+    golden_close_coadd(&coadd);
+    clv_free(memory), clv_free(parameters);
+}
+
 ON_EVERY_DEVICE(starts)
+ON_EVERY_DEVICE(mixtures)
 
 int main(int argc, char **argv)
 {
@@ -423,6 +505,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(scan),
         cmocka_unit_test(scan_with_resolution),
         cmocka_unit_test(starts),
+        cmocka_unit_test(mixtures),
     };
     test_share_compiled();
     test_choose(argc, argv);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of what a fit is given: library, stars, options, priors. */
+#include "host/spectra/spectra_tables.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MIN_PIXELS = 16, MIN_POINTS = 64, MAX_SIDE = 1 << 24, MOST_IGNORED = 16 };
+
+static clv_status check_rest(const clv_spectra_arm *a, const char *name)
+{
+    if (!(a->first > 0) || !(a->last > a->first) || !isfinite(a->last))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: wavelengths %g to %g", name, a->first,
+                        a->last);
+    if (!a->ccf || a->ccf_points < MIN_POINTS || a->ccf_points > MAX_SIDE ||
+        !(a->ccf_log1 > a->ccf_log0) || !(a->ccf_spline_kms > 0))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has no start templates", name);
+    return CLV_OK;
+}
+
+static clv_status check_arm(const clv_spectra_library *lib, size_t index)
+{
+    const clv_spectra_arm *a = &lib->arms[index];
+    const char *name = a->name ? a->name : "?";
+    const bool grid = clv_is_grid(a);
+    if (grid) CLV_TRY(clv_grid_check(a));
+    if (grid && (a->layers || a->points < MIN_POINTS || a->points > MAX_SIDE))
+        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a grid with %zu layers and %zu points", name,
+                        a->layers, a->points);
+    if (grid) return check_rest(a, name);
+    if (!a->layers || a->layers > CLV_SPECTRA_MAX_LAYERS)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s has %zu layers, expected 1 to %d", name,
+                        a->layers, CLV_SPECTRA_MAX_LAYERS);
+    if (a->width[0] != 4 || a->width[a->layers] != a->points || a->points < MIN_POINTS ||
+        a->points > MAX_SIDE)
+        return clv_fail(CLV_E_SHAPE, "specfit: arm %s: a network of 4 to %zu values expected", name,
+                        a->points);
+    for (size_t i = 0; i < a->layers; ++i)
+        if (!a->weight[i] || !a->bias[i] || !a->width[i] || a->width[i] > MAX_SIDE)
+            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: layer %zu is empty", name, i);
+    for (int k = 0; k < 4; ++k)
+        if (!(a->std[k] > 0) || !isfinite(a->std[k]) || !isfinite(a->mean[k]))
+            return clv_fail(CLV_E_ARGUMENT, "specfit: arm %s: mean and std of the inputs", name);
+    return check_rest(a, name);
+}
+
+clv_status clv_plan_check(const clv_spectra_library *lib, const clv_spectra_stars *stars,
+                          const clv_specfit_options *o)
+{
+    if (!lib->arms || !lib->arm_count || (stars->count && !stars->items))
+        return clv_fail(CLV_E_ARGUMENT, "specfit: NULL given");
+    if (!stars->spectra || stars->spectra > CLV_SPECTRA_MAX_SPECTRA)
+        return clv_fail(CLV_E_SHAPE, "specfit: %zu spectra a star given, expected 1 to %d",
+                        stars->spectra, CLV_SPECTRA_MAX_SPECTRA);
+    if (o->terms > CLV_SPECTRA_MAX_TERMS || o->starts > 8)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: %u continuum terms (1 to %d), %u starts (1 to 8)",
+                        o->terms, CLV_SPECTRA_MAX_TERMS, o->starts);
+    const double v[] = { o->max_velocity_kms - o->min_velocity_kms, o->velocity_step_kms,
+                         o->max_vsini_kms, o->library_sigma };
+    for (size_t i = 0; i < CLV_LEN(v); ++i)
+        if (!(v[i] > 0) || v[i] > 10000)
+            return clv_fail(CLV_E_ARGUMENT, "specfit: velocity range, steps and widths must be "
+                                            "positive and at most 10000");
+    if (!(o->reject_sigma >= 3))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: reject_sigma is %g, but it must be at least 3 (or INFINITY, so "
+                        "that no pixel is rejected)",
+                        o->reject_sigma);
+    if (o->ignored_count > MOST_IGNORED || (o->ignored_count && !o->ignored))
+        return clv_fail(CLV_E_ARGUMENT,
+                        "specfit: %zu ranges of wavelengths to ignore given, expected at most %d",
+                        o->ignored_count, MOST_IGNORED);
+    for (size_t i = 0; i < o->ignored_count; ++i)
+        if (!(o->ignored[2 * i] < o->ignored[2 * i + 1]))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: the ignored range %zu is %g to %g Angstrom, but the first "
+                            "bound must be below the second",
+                            i, o->ignored[2 * i], o->ignored[2 * i + 1]);
+    if (!lib->ccf_count || !lib->ccf_parameters)
+        return clv_fail(CLV_E_ARGUMENT, "specfit: the library has no start templates");
+    for (size_t i = 0; i < lib->arm_count; ++i)
+        CLV_TRY(check_arm(lib, i));
+    return CLV_OK;
+}
+
+clv_status clv_plan_read_options(const clv_specfit_options *given, clv_specfit_options *out)
+{
+    clv_specfit_options o;
+    CLV_TRY(clv_take_struct(&o, sizeof o, given, "clv_specfit", "clv_specfit_options"));
+    if (!o.terms) o.terms = 10;
+    if (!o.starts) o.starts = 1;
+    if (o.max_velocity_kms == 0) o.max_velocity_kms = 1000;
+    if (!o.min_velocity_given) o.min_velocity_kms = -o.max_velocity_kms;
+    if (o.velocity_step_kms == 0) o.velocity_step_kms = 5;
+    if (o.max_vsini_kms == 0) o.max_vsini_kms = 500;
+    if (o.library_sigma == 0) o.library_sigma = 0.5;
+    if (o.reject_sigma == 0) o.reject_sigma = 6;
+    *out = o;
+    return CLV_OK;
+}
+
+double clv_plan_fastest(const clv_specfit_options *o)
+{
+    return fmax(fabs(o->min_velocity_kms), fabs(o->max_velocity_kms));
+}
+
+clv_status clv_plan_check_spectrum(const clv_spectra_plan *plan, size_t star, size_t spectrum)
+{
+    const clv_spectrum *x = &plan->stars.items[star * plan->stars.spectra + spectrum];
+    if (x->arm < plan->library->arm_count && x->pixels >= MIN_PIXELS && x->pixels <= MAX_SIDE &&
+        x->wavelength && x->flux && x->ivar)
+        return CLV_OK;
+    return clv_fail(CLV_E_ARGUMENT,
+                    "specfit: star %zu, spectrum %zu: an arm of the library, at least %d pixels, "
+                    "wavelengths, flux and "
+                    "ivar expected",
+                    star, spectrum, MIN_PIXELS);
+}
+
+clv_status clv_plan_check_grid(const clv_spectra_plan *plan, const clv_spectra_grid *g)
+{
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const clv_specfit_options *o = &plan->options;
+    const double b = clv_plan_fastest(o) / CLV_LIGHT_KMS;
+    const double low = g->wavelength[0] * sqrt((1 - b) / (1 + b));
+    const double high = g->wavelength[g->pixels - 1] * sqrt((1 + b) / (1 - b));
+    for (size_t k = 0; k < g->pixels; ++k)
+        if (!isfinite(g->wavelength[k]) || (k && !(g->wavelength[k] > g->wavelength[k - 1])))
+            return clv_fail(CLV_E_ARGUMENT,
+                            "specfit: wavelengths of arm %s do not rise at pixel %zu", arm->name,
+                            k);
+    if (!(low > arm->first) || !(high < arm->last))
+        return clv_fail(CLV_E_SHAPE,
+                        "specfit: arm %s of the library covers %.1f to %.1f Angstrom; the spectra "
+                        "need %.1f to %.1f at +-%g km/s",
+                        arm->name, arm->first, arm->last, low, high, clv_plan_fastest(o));
+    return CLV_OK;
+}
+
+clv_status clv_plan_check_priors(const clv_spectra_plan *plan)
+{
+    static const char *const names[] = { "velocity", "vsini", "teff", "logg", "feh", "alpha" };
+    for (size_t i = 0; plan->stars.priors && i < plan->stars.count; ++i) {
+        const clv_star_prior *p = &plan->stars.priors[i];
+        for (int k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
+            const double x = p->value[k], sigma = p->sigma[k];
+            if (!isfinite(x) || !(sigma >= 0) || !isfinite(sigma) || (sigma > 0 && sigma < 1e-6))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: star %zu: the prior of %s is %g +- %g; finite numbers "
+                                "with a sigma of 0 (no "
+                                "prior) or at least 1e-6 expected",
+                                i, names[k], x, sigma);
+            if (p->fixed[k] && !(x >= plan->box.low[k] && x <= plan->box.high[k]))
+                return clv_fail(CLV_E_ARGUMENT,
+                                "specfit: star %zu: %s is to be fixed at %g, outside of %g to %g, "
+                                "which the library and "
+                                "the limits allow",
+                                i, names[k], x, plan->box.low[k], plan->box.high[k]);
+        }
+    }
+    return CLV_OK;
+}
+
+void clv_star_prior_numbers(const clv_spectra_plan *plan, size_t star, float out[CLV_SPECTRA_PRIOR])
+{
+    unsigned fixed = 0;
+    memset(out, 0, CLV_SPECTRA_PRIOR * sizeof *out);
+    if (!plan->stars.priors) return;
+    const clv_star_prior *p = &plan->stars.priors[star];
+    for (unsigned k = 0; k < CLV_SPECTRA_UNKNOWNS; ++k) {
+        if (p->fixed[k] || p->sigma[k] > 0) out[k] = (float)p->value[k];
+        if (!p->fixed[k] && p->sigma[k] > 0) out[6 + k] = (float)(1 / (p->sigma[k] * p->sigma[k]));
+        fixed |= (unsigned)p->fixed[k] << k;
+    }
+    out[12] = (float)fixed;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Constants of the devices: weights of the networks, start templates, segments; and the scale of templates. */
+#include "host/spectra/spectra_tables.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 16, SCALE_LIMIT = 10 /* as powers of two */ };
+
+size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
+{
+    if (!plan->grid[spectrum].wavelength) return SIZE_MAX;
+    size_t i = 0;
+    while (!plan->grid[i].wavelength || plan->grid[i].arm != plan->grid[spectrum].arm)
+        ++i;
+    return i;
+}
+
+/* A typical template of an arm: the network's in the middle of its training points, or a node's. */
+static void typical_template(const clv_spectra_arm *arm, double *work, double *out)
+{
+    if (!clv_is_grid(arm)) {
+        const double middle[4] = { pow(10, arm->mean[0]), arm->mean[1], arm->mean[2],
+                                   arm->mean[3] };
+        clv_spectra_network(arm, middle, work, out);
+        return;
+    }
+    const float *row = arm->grid_log_flux + arm->grid_spectra / 2 * arm->points;
+    for (size_t n = 0; n < arm->points; ++n)
+        out[n] = exp(fmin(fmax((double)row[n], -300), 300));
+}
+
+/* Templates far from 1 (PHOENIX has 1e+14) are divided by a power of two, so that float32 can hold
+ * the sums of their squares. Others stay as they are. */
+clv_status clv_plan_find_scales(clv_spectra_plan *plan)
+{
+    const size_t most = plan->sizes.longest_template, wide = CLV_MAX(most, plan->sizes.widest);
+    double *work = clv_alloc(2 * CLV_MAX(wide, (size_t)1), sizeof *work);
+    double *out = clv_alloc(CLV_MAX(most, (size_t)1), sizeof *out);
+    for (size_t i = 0; i < plan->stars.spectra && work && out; ++i) {
+        clv_spectra_grid *g = &plan->grid[i];
+        const size_t lead = clv_spectra_lead(plan, i);
+        if (!g->wavelength) continue;
+        if (lead != i) {
+            g->log_scale = plan->grid[lead].log_scale;
+            continue;
+        }
+        const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+        typical_template(arm, work, out);
+        const double power = round(log2(clv_median(out, arm->points)));
+        g->log_scale = isfinite(power) && fabs(power) > SCALE_LIMIT ? power * log(2) : 0;
+    }
+    const bool ok = work && out;
+    clv_free(work), clv_free(out);
+    return ok ? CLV_OK : clv_fail(CLV_E_MEMORY, "specfit: no memory for a template");
+}
+
+void clv_plan_lay_out(clv_spectra_plan *plan)
+{
+    size_t at = 0, ccf = 0;
+    for (size_t i = 0; i < plan->stars.spectra; ++i) {
+        clv_spectra_grid *g = &plan->grid[i];
+        clv_spectra_weights *w = &plan->tables.arm[i];
+        if (!g->wavelength) continue;
+        const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+        const size_t lead = clv_spectra_lead(plan, i);
+        if (lead != i) {
+            *w = plan->tables.arm[lead];
+            continue;
+        }
+        g->curve = plan->sizes.all_points;
+        plan->sizes.all_points += clv_round_up(arm->points, LANES);
+        w->scale = at, at += LANES;
+        if (clv_is_grid(arm)) {
+            w->grid = plan->tables.grid_count,
+            plan->tables.grid_count += arm->grid_spectra * arm->points;
+            at += clv_round_up(clv_grid_table_size(arm), LANES);
+        }
+        for (size_t l = 0; l < arm->layers; ++l) {
+            w->pitch[l] = clv_round_up(arm->width[l + 1], LANES);
+            w->weight[l] = at, at += w->pitch[l] * arm->width[l];
+            w->bias[l] = at, at += w->pitch[l];
+        }
+        w->ccf = ccf;
+        w->ccf_pitch = g->ccf_points + plan->sizes.ccf_lags + LANES;
+        ccf += w->ccf_pitch * plan->library->ccf_count;
+    }
+    plan->tables.weight_count = CLV_MAX(at, (size_t)1),
+    plan->tables.ccf_count = CLV_MAX(ccf, (size_t)1);
+}
+
+void clv_plan_fill(clv_spectra_plan *plan, size_t i)
+{
+    const clv_spectra_grid *g = &plan->grid[i];
+    const clv_spectra_arm *arm = &plan->library->arms[g->arm];
+    const clv_spectra_weights *w = &plan->tables.arm[i];
+    if (clv_is_grid(arm)) clv_grid_table_fill(arm, plan->tables.weights + w->scale);
+    for (size_t k = 0; k < 4 && !clv_is_grid(arm); ++k) {
+        plan->tables.weights[w->scale + k] = (float)arm->mean[k];
+        plan->tables.weights[w->scale + 4 + k] = (float)(1 / arm->std[k]);
+    }
+    for (size_t l = 0; l < arm->layers; ++l)
+        for (size_t first = 0; first < arm->width[l + 1]; first += LANES) {
+            const size_t end = CLV_MIN(first + LANES, arm->width[l + 1]);
+            memcpy(plan->tables.weights + w->bias[l] + first, arm->bias[l] + first,
+                   (end - first) * sizeof(float));
+            for (size_t o = first; o < end && l + 1 == arm->layers; ++o)
+                plan->tables.weights[w->bias[l] + o] =
+                    (float)((double)arm->bias[l][o] - g->log_scale);
+            for (size_t in = 0; in < arm->width[l]; ++in)
+                for (size_t o = first; o < end; ++o)
+                    plan->tables
+                        .weights[w->weight[l] + first * arm->width[l] + in * LANES + (o - first)] =
+                        arm->weight[l][o * arm->width[l] + in];
+        }
+    for (size_t m = 0; m < plan->library->ccf_count; ++m) {
+        float *to = plan->tables.ccf + w->ccf + m * w->ccf_pitch;
+        const float *from = arm->ccf + m * arm->ccf_points;
+        for (size_t n = 0; n < w->ccf_pitch; ++n) {
+            const size_t at = (n + g->ccf_points - g->ccf_reach) % g->ccf_points * g->ccf_fold;
+            double sum = 0;
+            for (size_t k = 0; k < g->ccf_fold; ++k)
+                sum += (double)from[at + k];
+            to[n] = (float)(sum / (double)g->ccf_fold);
+        }
+    }
+}
+
+void clv_plan_fill_ranges(clv_spectra_plan *plan)
+{
+    const size_t spectra = plan->stars.spectra;
+    int32_t *owner = plan->tables.ranges + 3 * spectra;
+    for (size_t i = 0; i < spectra; ++i) {
+        const clv_spectra_grid *g = &plan->grid[i];
+        const size_t first = g->first / CLV_SPECTRA_SEGMENT,
+                     count = g->padded / CLV_SPECTRA_SEGMENT;
+        plan->tables.ranges[2 * i] = (int32_t)first,
+                                plan->tables.ranges[2 * i + 1] = (int32_t)count;
+        plan->tables.ranges[2 * spectra + i] = (int32_t)g->ccf_reach;
+        plan->tables.ccf_step[i] = (float)g->ccf_step;
+        for (size_t k = 0; k < count; ++k)
+            owner[first + k] = (int32_t)i;
+    }
+}
