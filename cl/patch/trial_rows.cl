@@ -95,6 +95,24 @@ static void covariance(__global const float *Q, __global float *S, uint frames, 
         }
 }
 
+/* Row k over the root of its diagonal, and what its right-hand sides add to the sums. */
+static void finish_row(__global float *mine, int k, float *sum)
+{
+    const float inverse = 1.0f / sqrt(mine[k]);
+    for (int v = k / LANES * LANES; v < ROW; v += LANES) lanes_store(lanes_load(mine + v) * inverse, mine + v);
+    const float h = mine[P], r = mine[P + 1], c = mine[P + 2], z = mine[P + 3];
+    sum[0] = fma(h, h, sum[0]), sum[1] = fma(h, r, sum[1]), sum[2] = fma(h, c, sum[2]);
+    sum[3] = fma(r, r, sum[3]), sum[4] = fma(r, c, sum[4]), sum[5] = fma(c, c, sum[5]);
+    sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
+}
+
+/* other -= factor * mine, from column i on. */
+static void take_row(__global float *other, __global const float *mine, float factor, int i)
+{
+    for (int v = i / LANES * LANES; v < ROW; v += LANES)
+        lanes_store(fma((fvec)(-factor), lanes_load(mine + v), lanes_load(other + v)), other + v);
+}
+
 __kernel void clv_trial_rows(__global const float *restrict data, __global const float *restrict spots,
                              __global const float *restrict templates, __global const trial_place *restrict places,
                              __global const int *restrict run, __global float *restrict out,
@@ -164,20 +182,18 @@ __kernel void clv_trial_rows(__global const float *restrict data, __global const
             }
         float sum[CLV_TRIAL_SUMS];
         for (int i = 0; i < CLV_TRIAL_SUMS; ++i) sum[i] = 0.0f;
-        for (int k = 0; k < P; ++k) {
-            __global float *mine = S + k * ROW;
-            const float inverse = 1.0f / sqrt(mine[k]);
-            for (int v = k / LANES; v < VECS; ++v)
-                lanes_store(lanes_load(mine + v * LANES) * inverse, mine + v * LANES);
-            const float h = mine[P], r = mine[P + 1], c = mine[P + 2], z = mine[P + 3];
-            sum[0] = fma(h, h, sum[0]), sum[1] = fma(h, r, sum[1]), sum[2] = fma(h, c, sum[2]);
-            sum[3] = fma(r, r, sum[3]), sum[4] = fma(r, c, sum[4]), sum[5] = fma(c, c, sum[5]);
-            sum[6] = fma(h, z, sum[6]), sum[7] = fma(r, z, sum[7]), sum[8] = fma(c, z, sum[8]);
-            for (int i = k + 1; i < P; ++i) {
-                const fvec factor = (fvec)(-mine[i]);
-                for (int v = i / LANES; v < VECS; ++v) {
-                    __global float *other = S + i * ROW + v * LANES;
-                    lanes_store(fma(factor, lanes_load(mine + v * LANES), lanes_load(other)), other);
+        for (int k = 0; k < P; k += 2) { /* two columns at a time: the rest of S is read and written half as often */
+            __global float *mine = S + k * ROW, *next = mine + ROW;
+            finish_row(mine, k, sum);
+            if (k + 1 == P) break;
+            take_row(next, mine, mine[k + 1], k + 1);
+            finish_row(next, k + 1, sum);
+            for (int i = k + 2; i < P; ++i) {
+                const fvec factor = (fvec)(-mine[i]), second = (fvec)(-next[i]);
+                __global float *other = S + i * ROW;
+                for (int v = i / LANES * LANES; v < ROW; v += LANES) {
+                    const fvec left = fma(factor, lanes_load(mine + v), lanes_load(other + v));
+                    lanes_store(fma(second, lanes_load(next + v), left), other + v);
                 }
             }
         }
