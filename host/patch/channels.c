@@ -116,7 +116,7 @@ static clv_status flux_errors(const clv_channels *s, const clv_fit *fit, const c
                 .x = found[k].x, .y = found[k].y, .flux = fmax(f[0], 3 * f[1]), .flux_err = f[1]
             };
         }
-        status = clv_measure_rings(&one, s->fwhm, in_one, count, NULL);
+        status = clv_measure_rings(&one, s->fwhm, NULL, in_one, count, NULL);
         for (size_t k = 0; k < count && !status; ++k)
             fluxes[2 * (k * s->count + l) + 1] = in_one[k].flux_err;
     }
@@ -132,7 +132,7 @@ clv_status clv_channels_errors(const clv_channels *s, const double *spectra,
     if (!count) return CLV_OK;
     clv_status status = open_plans(s, &plans, &fit);
     if (!status) status = flux_errors(s, &fit, companions, fluxes, count);
-    if (!status) status = clv_measure_rings(&fit, s->fwhm, companions, count, spectra);
+    if (!status) status = clv_measure_rings(&fit, s->fwhm, NULL, companions, count, spectra);
     close_plans(plans, s->count);
     return status;
 }

@@ -84,8 +84,8 @@ static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion 
     }
 }
 
-clv_status clv_measure_rings(const clv_fit *f, double fwhm, clv_companion *found, size_t count,
-                             const double *spectra)
+clv_status clv_measure_rings(const clv_fit *f, double fwhm, const bool *left_out,
+                             clv_companion *found, size_t count, const double *spectra)
 {
     clv_fit_planet *ring = clv_alloc(count * RING + 1, sizeof *ring);
     size_t *in_ring = clv_alloc(count + 1, sizeof *in_ring), total = 0;
@@ -96,14 +96,15 @@ clv_status clv_measure_rings(const clv_fit *f, double fwhm, clv_companion *found
     }
     for (size_t k = 0; k < count; ++k) {
         const double *spectrum = spectra ? spectra + k * f->channel_count : NULL;
-        in_ring[k] =
-            found[k].flux > 0 ? make_ring(f, fwhm, found, count, k, spectrum, ring + total) : 0;
+        in_ring[k] = found[k].flux > 0 && !(left_out && left_out[k])
+                         ? make_ring(f, fwhm, found, count, k, spectrum, ring + total)
+                         : 0;
         total += in_ring[k];
     }
     status = clv_fit_run(f, ring, total, RING_ROUNDS, 0, ring_tolerance);
     total = 0;
     for (size_t k = 0; k < count && !status; ++k) {
-        take_ring(ring + total, in_ring[k], &found[k]);
+        if (!(left_out && left_out[k])) take_ring(ring + total, in_ring[k], &found[k]);
         total += in_ring[k];
     }
 cleanup:
@@ -111,13 +112,20 @@ cleanup:
     return status;
 }
 
+static clv_status take_options(clv_paco_options *o, const clv_paco_options *options)
+{
+    CLV_TRY(clv_take_struct(o, sizeof *o, options, "clv_paco", "clv_paco_options"));
+    o->size = sizeof *o;
+    return CLV_OK;
+}
+
 /* A plan for what needs no basis of PSFs, which takes longer than all of the rest. */
 static clv_status plan_without_basis(const clv_paco_input *input, const clv_paco_options *options,
                                      clv_paco_plan **plan)
 {
     clv_paco_options o;
-    CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco", "clv_paco_options"));
-    o.size = sizeof o, o.psf_mode = CLV_PSF_FIXED;
+    CLV_TRY(take_options(&o, options));
+    o.psf_mode = CLV_PSF_FIXED;
     return clv_paco_plan_create(input, &o, plan);
 }
 
@@ -188,29 +196,67 @@ clv_status clv_measure_fit(const clv_fit *f, double fwhm, bool keep_places, clv_
     return status;
 }
 
-/* Everything that both halves begin with. */
+/* ---- with the patch that suits ---- */
+
+/* Everything that both halves begin with; `wide`: the patch of options->measure_radius. */
 static clv_status open_fit(clv_context *context, const clv_paco_input *input,
-                           const clv_paco_options *options, clv_report *report,
+                           const clv_paco_options *options, bool wide, clv_report *report,
                            clv_paco_plan **plan, clv_fit *f)
 {
-    CLV_TRY(plan_without_basis(input, options, plan));
+    clv_paco_options o = *options;
+    if (wide && o.measure_radius) o.radius = o.measure_radius;
+    o.psf_mode = CLV_PSF_FIXED; /* as plan_without_basis */
+    CLV_TRY(clv_paco_plan_create(input, &o, plan));
     *f = (clv_fit){ .context = context,
                     .plan = *plan,
-                    .progress = options ? options->progress : NULL,
-                    .user = options ? options->progress_user : NULL,
+                    .progress = o.progress,
+                    .user = o.progress_user,
                     .report = report };
     return CLV_OK;
+}
+
+/* The patches along the arc stay inside the frames, with a pixel to spare. */
+static bool fits(const clv_paco_plan *plan, double x, double y)
+{
+    const double edge = (double)plan->margin + 1, dx = x - plan->centre_x, dy = y - plan->centre_y;
+    for (size_t l = 0; l < plan->in.frames; ++l) {
+        const double c = (double)plan->turn[l].c * 0x1p-32, s = (double)plan->turn[l].s * 0x1p-32;
+        const double row = plan->centre_y + dy * c - dx * s, col = plan->centre_x + dx * c + dy * s;
+        if (row < edge || col < edge || row > (double)plan->in.height - 1 - edge ||
+            col > (double)plan->in.width - 1 - edge)
+            return false;
+    }
+    return true;
 }
 
 clv_status clv_measure(clv_context *context, const clv_paco_input *input,
                        const clv_paco_options *options, double fwhm_px, bool keep_places,
                        clv_companion *companions, size_t count, clv_report *report)
 {
+    clv_paco_options o;
+    CLV_TRY(take_options(&o, options));
+    clv_companion *near = clv_alloc(count + 1, sizeof *near);
+    size_t *who = clv_alloc(count + 1, sizeof *who), n = 0;
     clv_fit f;
-    clv_paco_plan *plan;
-    CLV_TRY(open_fit(context, input, options, report, &plan, &f));
-    const clv_status status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
+    clv_paco_plan *plan = NULL;
+    clv_status status = near && who
+                            ? open_fit(context, input, &o, true, report, &plan, &f)
+                            : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu companions", count);
+    if (!status) memcpy(near, companions, count * sizeof *near);
+    if (!status) status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
+    for (size_t k = 0; k < count && !status; ++k) /* where it has moved is what counts for errors */
+        if (isnan(companions[k].flux) || !fits(plan, companions[k].x, companions[k].y))
+            near[n] = near[k], who[n++] = k;
     clv_paco_plan_free(plan);
+    plan = NULL;
+    if (!status && n && o.measure_radius) {
+        status = open_fit(context, input, &o, false, report, &plan, &f);
+        if (!status) status = clv_measure_fit(&f, fwhm_px, keep_places, near, n, NULL);
+        for (size_t i = 0; i < n && !status; ++i)
+            companions[who[i]] = near[i];
+        clv_paco_plan_free(plan);
+    }
+    clv_free(near), clv_free(who);
     return status;
 }
 
@@ -218,12 +264,32 @@ clv_status clv_measure_errors(clv_context *context, const clv_paco_input *input,
                               const clv_paco_options *options, double fwhm_px,
                               clv_companion *companions, size_t count, clv_report *report)
 {
-    clv_fit f;
-    clv_paco_plan *plan;
+    clv_paco_options o;
     if (!count) return CLV_OK;
-    CLV_TRY(open_fit(context, input, options, report, &plan, &f));
-    const clv_status status = clv_measure_rings(&f, fwhm_px, companions, count, NULL);
+    CLV_TRY(take_options(&o, options));
+    clv_fit f;
+    clv_paco_plan *plan = NULL;
+    bool *left_out = clv_zalloc(count, sizeof *left_out), any = false;
+    clv_status status = left_out
+                            ? open_fit(context, input, &o, true, report, &plan, &f)
+                            : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu companions", count);
+    for (size_t k = 0; k < count && !status; ++k) {
+        left_out[k] = !fits(plan, companions[k].x, companions[k].y);
+        any = any || left_out[k];
+    }
+    const bool again = any && o.measure_radius;
+    if (!status)
+        status = clv_measure_rings(&f, fwhm_px, again ? left_out : NULL, companions, count, NULL);
     clv_paco_plan_free(plan);
+    plan = NULL;
+    if (!status && again) {
+        for (size_t k = 0; k < count; ++k)
+            left_out[k] = !left_out[k];
+        status = open_fit(context, input, &o, false, report, &plan, &f);
+        if (!status) status = clv_measure_rings(&f, fwhm_px, left_out, companions, count, NULL);
+        clv_paco_plan_free(plan);
+    }
+    clv_free(left_out);
     return status;
 }
 

@@ -5,7 +5,7 @@
 
 #include "host/patch/fit.h"
 
-/* Place and flux with the errors of the likelihood. */
+/* Place and flux with the errors of the likelihood. Both take options->measure_radius where it fits. */
 clv_status clv_measure(clv_context *context, const clv_paco_input *input,
                        const clv_paco_options *options, double fwhm_px, bool keep_places,
                        clv_companion *companions, size_t count, clv_report *report);
@@ -17,8 +17,9 @@ clv_status clv_measure_errors(clv_context *context, const clv_paco_input *input,
 /* The same with a fit of one channel or several; `spectra` [count][channel_count] of the companions, NULL with one. */
 clv_status clv_measure_fit(const clv_fit *fit, double fwhm, bool keep_places,
                            clv_companion *companions, size_t count, const double *spectra);
-clv_status clv_measure_rings(const clv_fit *fit, double fwhm, clv_companion *companions,
-                             size_t count, const double *spectra);
+/* `left_out` [count] or NULL: of these, nothing is measured. */
+clv_status clv_measure_rings(const clv_fit *fit, double fwhm, const bool *left_out,
+                             clv_companion *companions, size_t count, const double *spectra);
 
 /* ---- channels.c ---- */
 

@@ -87,7 +87,7 @@ PacoOptions = _struct("clv_paco_options", [
     ("size", size_t), ("radius", uint), ("psf_mode", enum), ("convention", enum),
     ("rounding", enum), ("reverse_angles", boolean), ("centre_given", boolean),
     ("centre_x", double), ("centre_y", double), ("psf_vectors", uint), ("progress", Progress),
-    ("progress_user", void_p)], "patch.h")
+    ("progress_user", void_p), ("measure_radius", uint)], "patch.h")
 PacoCounts = _struct("clv_paco_counts", [
     ("valid", size_t), ("outside", size_t), ("not_finite", size_t), ("constant", size_t),
     ("degenerate", size_t)], "patch.h")

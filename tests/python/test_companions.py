@@ -94,6 +94,24 @@ def test_places_lie_between_pixels(context, field):
         assert one["separation_px"] == pytest.approx(np.hypot(one["x"] - MIDDLE, one["y"] - MIDDLE))
 
 
+def test_companions_are_measured_with_a_patch_of_their_own(context, field):
+    """A wider one, except where it leaves the frames."""
+    inside, edge = (29.3, 24.6), (36.1, 20.2)
+    cube, angles, psf = with_planets(field, (*inside, 30.0), (*edge, 30.0))
+    options = {"radius": RADIUS, "threshold": 5.0, "context": context}
+    own, wide = (cleave.companions(cube, angles, psf, measure_radius=r, **options) for r in (None, RADIUS + 1))
+    assert len(own.companions) == len(wide.companions) == 2
+    for place in (inside, edge):
+        one, other = (found.companions[np.hypot(found.companions["x"] - place[0],
+                                                found.companions["y"] - place[1]) < 1][0] for found in (own, wide))
+        rest = cleave.inject(wide.rest, angles, psf, [(other["x"], other["y"])], [other["flux"]])
+        again = cleave.characterize(rest, angles, psf, [place], radius=RADIUS + (place == inside), context=context)[0]
+        assert abs(other["flux"] - again["flux"]) < 0.1 * other["flux_err"], place
+        assert np.hypot(other["x"] - again["x"], other["y"] - again["y"]) < 0.1 * other["x_err"], place
+        assert (abs(one["flux"] / other["flux"] - 1) > 1e-4) == (place == inside), place
+        assert other["ring"] >= 6 and other["x_err"] > 0
+
+
 def test_nothing_where_the_arc_leaves_the_frame(reference, field):
     found = cleave.characterize(*with_planets(field), [(1.0, 1.0)], radius=RADIUS, context=reference)
     assert np.isnan(found["flux"][0])

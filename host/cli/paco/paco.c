@@ -29,6 +29,7 @@ static clv_paco_options options_of(const paco_args *a, cli_bar *bar)
         .centre_y = a->centre_y,
         .progress = cli_progress,
         .progress_user = bar,
+        .measure_radius = (unsigned)a->measure_radius,
     };
 }
 
@@ -60,7 +61,9 @@ static void note_search(const paco_args *a, const paco_inputs *in, clv_context *
         in->frames * in->height * in->width > large)
         return;
     clv_prepare_begin(context);
-    (void)clv_paco_characterize(context, &input, options, in->fwhm, true, &at, 1, NULL);
+    clv_paco_options once = *options; /* not with both patches */
+    if (once.measure_radius) once.radius = once.measure_radius, once.measure_radius = 0;
+    (void)clv_paco_characterize(context, &input, &once, in->fwhm, true, &at, 1, NULL);
     clv_prepare_leave(context);
 }
 

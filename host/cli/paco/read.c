@@ -130,16 +130,19 @@ static void recentre(const char *path, paco_inputs *in, bool quiet)
     }
 }
 
-/* The patch should hold the core of the PSF: 0.85 FWHM, as far as frames and PSF are large enough. */
+/* The patch should hold the core of the PSF: 0.85 FWHM, as far as frames and PSF are large enough. A wider one makes
+ * the places of companions better, but the S/N of the map lower. */
 static void choose_radius(paco_args *a, const paco_inputs *in)
 {
     if (a->radius) return;
     const size_t side = CLV_MIN(CLV_MIN(in->height, in->width), in->psf_size),
                  most = side > 5 ? (side - 1) / 2 : 2;
     a->radius = (uint64_t)fmin(fmin(fmax(round(0.85 * in->fwhm), 2), 6), (double)most);
+    a->measure_radius = CLV_MIN(CLV_MIN(a->radius + 1, 6), (uint64_t)most);
     if (!a->common.quiet)
-        cli_say(stderr, "patch radius %llu for a FWHM of %.2f px (--radius)\n",
-                (unsigned long long)a->radius, in->fwhm);
+        cli_say(stderr,
+                "patch radius %llu for a FWHM of %.2f px, %llu to measure companions (--radius)\n",
+                (unsigned long long)a->radius, in->fwhm, (unsigned long long)a->measure_radius);
 }
 
 /* Of all channels, which are searched together. */

@@ -230,6 +230,8 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "width", (double)in->width);
         clv_report_note(report, "channels", (double)m->channels);
         clv_report_note(report, "radius", (double)a->radius);
+        clv_report_note(report, "measure_radius",
+                        (double)(a->measure_radius ? a->measure_radius : a->radius));
         clv_report_note(report, "fwhm_px", in->fwhm);
         clv_report_note(report, "centre_x", a->centre_x);
         clv_report_note(report, "centre_y", a->centre_y);
