@@ -136,6 +136,13 @@ class Writes(PacoCase):
             self.assertIn(b"IEND", pictures[-1][-12:])
         self.assertNotEqual(*pictures)
 
+    def test_files_of_an_earlier_run_are_told(self):
+        inputs = self.cube, self.angles, self.psf
+        for _ in range(2):
+            self.assertNotIn("earlier run", self.run_paco(*inputs, "--format", "fits").stderr)
+        told = self.run_paco(*inputs, "--format", "npy").stderr
+        self.assertIn("no part of this one: a.fits, b.fits, snr.fits, flux.fits, sigma.fits (remove", told)
+
     def test_header_cards(self):
         cards = [("OBJECT", "HD 1"), ("CRVAL1", 5.5), ("CTYPE1", "RA---TAN"), ("EXPTIME", 2.5)]
         kit.fits_write(self.path("c.fits"), self.sequence.shape, self.sequence.cube, cards=cards)

@@ -86,6 +86,30 @@ static clv_status write_map(written *w, const paco_args *a, const paco_inputs *i
     return status;
 }
 
+/* Files that a run with other options leaves. A user who meets them beside a new set takes them for a part of it. */
+static void tell_older(const written *w)
+{
+    static const char *const names[] = {
+        "a.fits",       "b.fits",        "snr.fits",    "snr_raw.fits", "flux.fits",
+        "sigma.fits",   "contrast.fits", "a.npy",       "b.npy",        "snr.npy",
+        "snr_raw.npy",  "flux.npy",      "sigma.npy",   "contrast.npy", "at.csv",
+        "contrast.csv", "contrast.png",  "spectra.csv", "spectra.png"
+    };
+    clv_text told = { 0 };
+    for (size_t i = 0; i < CLV_LEN(names); ++i) {
+        char *path = clv_json_get(w->digests, names[i]) ? NULL : path_in(w->folder, names[i]);
+        if (path && access(path, F_OK) == 0)
+            clv_text_add(&told, "%s%s", told.length ? ", " : "", names[i]);
+        clv_free(path);
+    }
+    if (told.length)
+        cli_warn(cli_running(),
+                 "%s: of an earlier run, and no part of this one: %s (remove them, or choose "
+                 "another folder)",
+                 w->folder, clv_text_get(&told));
+    clv_text_clear(&told);
+}
+
 static clv_status write_tables(written *w, const paco_args *a, const paco_inputs *in,
                                const paco_maps *m)
 {
@@ -245,6 +269,7 @@ int paco_write(const paco_args *a, const paco_inputs *in, const paco_maps *m, cl
         clv_report_note(report, "detections", (double)m->detection_count);
         clv_report_note(report, "command_s", clv_now() - started);
         status = write_report(&w, report);
+        if (!status) tell_older(&w);
     }
     clv_json_free(w.digests);
     return cli_status(cli_running(), status);
