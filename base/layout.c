@@ -33,6 +33,7 @@ static const struct {
     { SIZE_OF(clv_blob_options) },
     { SIZE_OF(clv_blob_summary) },
     { SIZE_OF(clv_box) },
+    { SIZE_OF(clv_branch) },
     { SIZE_OF(clv_chat_message) },
     { SIZE_OF(clv_cl_source) },
     { SIZE_OF(clv_context_options) },

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions from the velocities of the last two frames: of the nearest particle, or the mean of all. */
+/* Predictions from the velocities of the last two frames: of the nearest particle, the mean of all, or of
+ * those at one distance from the wall of a channel. */
 #include "host/track/predict.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void clv_flow_begin(clv_flow *flow)
 {
-    flow->count = 0;
+    flow->count = flow->bin_count = 0;
     memset(flow->mean, 0, sizeof flow->mean);
 }
 
@@ -41,15 +43,94 @@ static const clv_flow_sample *nearest(const clv_flow *flow, const double place[3
     return best;
 }
 
-void clv_flow_predict(const clv_flow *flow, clv_link_predict how, const double place[3], size_t own,
-                      double frames, double *later)
+static size_t along(const clv_flow *flow)
 {
-    const double *velocity = flow->guess;
-    if (how == CLV_PREDICT_DRIFT && flow->count) {
+    return flow->options->channel_axis == CLV_CHANNEL_Y ? 1 : 2;
+}
+
+static int by_across(const void *left, const void *right)
+{
+    const clv_flow_bin *a = left, *b = right;
+    return (a->across > b->across) - (a->across < b->across);
+}
+
+/* A bin for each sample, at its own distance, or at the middle of the bin that it falls into; then one for all of a
+ * distance. */
+static clv_status fill_bins(clv_flow *flow, bool own_distance, size_t least)
+{
+    const size_t axis = along(flow), across = 3 - axis;
+    const double width = flow->options->channel_bin;
+    if (!clv_reserve(&flow->bins, &flow->bin_room, flow->count, sizeof *flow->bins))
+        return clv_fail(CLV_E_MEMORY, "link: no memory for %zu velocities", flow->count);
+    for (size_t i = 0; i < flow->count; ++i) {
+        const double at = flow->samples[i].place[across];
+        flow->bins[i] = (clv_flow_bin){ own_distance ? at : (floor(at / width) + 0.5) * width,
+                                        flow->samples[i].velocity[axis], 1 };
+    }
+    if (flow->count) qsort(flow->bins, flow->count, sizeof *flow->bins, by_across);
+    size_t bins = 0;
+    for (size_t i = 0, end; i < flow->count; i = end) {
+        clv_flow_bin sum = flow->bins[i];
+        for (end = i + 1; end < flow->count && !(flow->bins[end].across > sum.across); ++end)
+            sum.velocity += (flow->bins[end].velocity - sum.velocity) / (double)++sum.count;
+        if (sum.count >= least) flow->bins[bins++] = sum;
+    }
+    flow->bin_count = bins;
+    return CLV_OK;
+}
+
+clv_status clv_flow_end(clv_flow *flow)
+{
+    enum { USUAL = 20 }; /* trackpy's */
+    if (flow->options->predict != CLV_PREDICT_CHANNEL) return CLV_OK;
+    return fill_bins(flow, false,
+                     flow->options->channel_least ? flow->options->channel_least : USUAL);
+}
+
+clv_status clv_flow_guess(clv_flow *flow)
+{
+    clv_flow_begin(flow);
+    for (size_t i = 0; i < flow->options->guesses; ++i) {
+        const double *to = flow->options->guess_places + 3 * i,
+                     *velocity = flow->options->guess_velocities + 3 * i;
+        const double from[3] = { to[0] - velocity[0], to[1] - velocity[1], to[2] - velocity[2] };
+        CLV_TRY(clv_flow_add(flow, from, to, 1));
+        memcpy(flow->samples[i].velocity, velocity, 3 * sizeof *velocity);
+    }
+    return flow->options->predict == CLV_PREDICT_CHANNEL ? fill_bins(flow, true, 1) : CLV_OK;
+}
+
+/* Of the bin that is nearest. */
+static double velocity_across(const clv_flow *flow, double at)
+{
+    size_t low = 0, high = flow->bin_count; /* the first bin that is not before `at` */
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (flow->bins[middle].across < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == flow->bin_count ||
+        (low && at - flow->bins[low - 1].across <= flow->bins[low].across - at))
+        --low;
+    return flow->bins[low].velocity;
+}
+
+void clv_flow_predict(const clv_flow *flow, const double place[3], size_t own, double frames,
+                      double *later)
+{
+    const clv_link_options *o = flow->options;
+    double channel[3] = { 0 };
+    const double *velocity = o->guess_velocity;
+    if (o->predict == CLV_PREDICT_DRIFT && flow->count) {
         velocity = flow->mean;
-    } else if (how == CLV_PREDICT_VELOCITY && flow->count) {
+    } else if (o->predict == CLV_PREDICT_VELOCITY && flow->count) {
         const clv_flow_sample *s = own < flow->count ? &flow->samples[own] : nearest(flow, place);
         if (s) velocity = s->velocity;
+    } else if (o->predict == CLV_PREDICT_CHANNEL && flow->bin_count) {
+        channel[along(flow)] = velocity_across(flow, place[3 - along(flow)]);
+        velocity = channel;
     }
     for (int axis = 0; axis < 3; ++axis)
         later[axis] = place[axis] + velocity[axis] * frames;
@@ -57,6 +138,6 @@ void clv_flow_predict(const clv_flow *flow, clv_link_predict how, const double p
 
 void clv_flow_clear(clv_flow *flow)
 {
-    clv_free(flow->samples);
-    *flow = (clv_flow){ .guess = flow->guess };
+    clv_free(flow->samples), clv_free(flow->bins);
+    *flow = (clv_flow){ .options = flow->options };
 }

@@ -33,7 +33,7 @@ from ._finetune import FinetuneResult, finetune
 from ._kernel import COUNT, FIRST, Kernel, Local, Out, Shared
 from ._language import LanguageModel
 from ._library import LIBRARY_PATH, has
-from ._link import link
+from ._link import branches, link
 from ._map import map_items as map
 from ._matmul import matmul
 from ._offload import Plan, explain, last_plan, offload
@@ -59,7 +59,7 @@ __all__ = [
     "MemoryStats", "Normalized", "Out", "PacoResult", "Plan", "Report", "SPOT", "Share", "Shared",
     "SpectraArm", "SpectraLibrary", "TemplateMaker", "Tracks", "TrainResult", "Trainer", "VOLUME_SPOT", "WARNINGS",
     "__version__",
-    "array", "array_stats", "asdi", "blobs", "calibrate_snr", "characterize",
+    "array", "array_stats", "asdi", "blobs", "branches", "calibrate_snr", "characterize",
     "classify", "companions", "compute", "contrast", "convolve_2d", "default_context",
     "devices", "eigvals", "eigvalsh", "embed", "empty", "explain", "finetune", "frame_quality", "frame_weights",
     "gaussian_2d", "has", "inject",

@@ -151,7 +151,10 @@ Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "tr
 LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),
     ("progress", Progress), ("progress_user", void_p), ("z", void_p), ("predict", enum),
-    ("guess_velocity", double * 3)], "track.h")
+    ("guess_velocity", double * 3), ("adaptive_stop", double), ("adaptive_step", double),
+    ("adaptive_group", size_t), ("channel_bin", double), ("channel_least", size_t), ("channel_axis", enum),
+    ("guess_places", void_p), ("guess_velocities", void_p), ("guesses", size_t)], "track.h")
+Branch = _struct("clv_branch", [("kind", enum), ("from", size_t), ("to", size_t)], "track.h")
 
 # ---- motion.h
 
@@ -383,6 +386,7 @@ FUNCTIONS = {
     "clv_blobs_summary": (BlobSummary, [void_p]),
     "clv_blobs_close": (None, [void_p]),
     "clv_link": (status, [void_p, size_t, c.POINTER(LinkOptions), void_p, c.POINTER(size_t)]),
+    "clv_link_branches": (status, [void_p, void_p, void_p, size_t, double, void_p, c.POINTER(size_t)]),
     "clv_specfit": (status, [void_p, c.POINTER(SpectraLibrary), c.POINTER(SpectraStars),
                              c.POINTER(SpecfitOptions), void_p, void_p]),
     "clv_specfit_results_clear": (None, [void_p, size_t]),

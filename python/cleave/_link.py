@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import _abi
 from ._arrays import address, dtype_of, numbers
 from ._check import real, whole
-from ._library import lib
+from ._library import check, lib
 from ._probe import choice
 from ._watch import Progress, Watch
 from .errors import ArgumentError, ShapeError
@@ -19,7 +19,9 @@ from .errors import ArgumentError, ShapeError
 _POINT = dtype_of(_abi.Point)
 _SIZE = ctypes.sizeof(_abi.LinkOptions)
 _MOST = (1 << 64) - 1
-_PREDICT = {None: 0, "velocity": 1, "drift": 2}
+_PREDICT = {None: 0, "velocity": 1, "drift": 2, "channel": 3}
+_AXIS = {"x": 0, "y": 1}
+_BRANCH = dtype_of(_abi.Branch)
 
 
 def column_of(what: str, value: Any) -> NDArray[Any]:
@@ -70,11 +72,39 @@ def points_of(spots: Any) -> tuple[NDArray[np.void], NDArray[np.float64] | None]
     return points, deep
 
 
+def _deep(what: str, value: Any) -> NDArray[np.float64]:
+    """[N, 3] of z, y, x."""
+    rows = np.atleast_2d(numbers(what, value, np.float64))
+    if rows.shape == (1, 1) and rows[0, 0] == 0:
+        return np.zeros((1, 3))
+    if rows.ndim != 2 or rows.shape[1] not in (2, 3):
+        raise ShapeError(f"{what}: y, x or z, y, x expected, {value} given")
+    deep = np.zeros((len(rows), 3))
+    deep[:, 3 - rows.shape[1]:] = rows
+    return deep
+
+
+def _velocities(velocity: Any, at: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """One velocity, or those at some places."""
+    guess = _deep("link: velocity", velocity)
+    if at is None:
+        if len(guess) != 1:
+            raise ShapeError(f"link: velocity: {len(guess)} velocities, but no velocity_at")
+        return guess, None
+    places = _deep("link: velocity_at", at)
+    if len(places) != len(guess):
+        raise ShapeError(f"link: velocity_at: {len(places)} places for {len(guess)} velocities")
+    return guess, places
+
+
 def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 1,
-         predict: str | None = None, velocity: Any = 0.0, progress: Progress = None) -> NDArray[np.int64]:
+         predict: str | None = None, velocity: Any = 0.0, velocity_at: Any = None,
+         channel_bin: float = 0.0, channel_axis: str = "x", channel_least: int = 20,
+         adaptive_stop: float = 0.0, adaptive_step: float = 0.95, adaptive_group: int = 15,
+         progress: Progress = None) -> NDArray[np.int64]:
     """Links spots frame by frame: of all one-to-one assignments whose links are no longer than
     `search_range`, the one with the smallest sum of squared lengths, where a spot that continues no
-    track costs search_range^2. Solved exactly, however large a group of spots is.
+    track costs search_range^2. Solved exactly, in groups of up to some 2000 spots.
 
     Parameters
     ----------
@@ -86,8 +116,15 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     min_length    tracks of fewer spots get no identifier
     predict       None: a particle is looked for where it was last seen. "drift": carried on by the mean
                   velocity of all that were seen in both of the last two frames; "velocity": by that of
-                  the one of them that is nearest, mostly its own. search_range then counts from there
-    velocity      the velocity where none is known, as in the first frame: z, y, x or y, x per frame
+                  the one of them that is nearest, mostly its own; "channel": along channel_axis ("x" or
+                  "y"), by the mean velocity of those in the same strip of width channel_bin, where there
+                  are channel_least of them, else of the nearest strip. search_range then counts from there
+    velocity      the velocity where none is known, as in the first frame: z, y, x or y, x per frame; or, with
+                  velocity_at, those at N places, [N, 3] or [N, 2]
+    velocity_at   the places of these velocities, of the same shape
+    adaptive_stop above 0: where more than adaptive_group particles compete for spots, the search range is
+                  multiplied by adaptive_step, for them alone, again and again until they fall into groups
+                  that are small enough. ArgumentError if they do not before it is adaptive_stop or less
     progress      see paco(); units are spots
 
     Returns int64 [N], in the order of the input: the particle's identifier 0, 1, 2, ... by first
@@ -96,18 +133,50 @@ def link(spots: Any, search_range: float, *, memory: int = 0, min_length: int = 
     Raises ArgumentError, ShapeError, CancelledError. Ctrl-C ends it.
     """
     points, deep = points_of(spots)
-    guess = np.atleast_1d(numbers("link: velocity", velocity, np.float64))
-    if guess.shape not in ((1,), (2,), (3,)) or (guess.shape == (1,) and guess[0] != 0):
-        raise ShapeError(f"link: velocity: y, x or z, y, x expected, {velocity} given")
-    ahead = np.zeros(3)
-    ahead[3 - len(guess):] = guess
+    guess, places = _velocities(velocity, velocity_at)
     particle = np.empty(len(points), np.int64)
     with Watch(progress, "link") as watch:
         options = _abi.LinkOptions(
             _SIZE, real("link: search_range", search_range), whole("link: memory", memory, 0, _MOST),
             whole("link: min_length", min_length, 0, _MOST), watch.function,
             z=None if deep is None else address(deep), predict=choice("predict", predict, _PREDICT),
-            guess_velocity=(ctypes.c_double * 3)(*ahead))
+            guess_velocity=(ctypes.c_double * 3)(*(np.zeros(3) if places is not None else guess[0])),
+            adaptive_stop=real("link: adaptive_stop", adaptive_stop),
+            adaptive_step=real("link: adaptive_step", adaptive_step) if adaptive_stop else 0.0,
+            adaptive_group=whole("link: adaptive_group", adaptive_group, 1, _MOST) if adaptive_stop else 0,
+            channel_bin=real("link: channel_bin", channel_bin),
+            channel_least=whole("link: channel_least", channel_least, 1, _MOST),
+            channel_axis=choice("link: channel_axis", channel_axis, _AXIS))
+        if places is not None:
+            options.guess_places, options.guess_velocities = address(places), address(guess)
+            options.guesses = len(places)
         watch.done(lib.clv_link(address(points), len(points), ctypes.byref(options),
                                 address(particle), None))
     return particle
+
+
+def branches(spots: Any, particle: Any, search_range: float) -> NDArray[np.void]:
+    """Where linked tracks split and merge: a track that begins may come from a spot of the frame before whose
+    track goes on, and one that ends may go into a spot of the next frame whose track was there before, both at
+    most `search_range` away; the best one-to-one assignment of each pair of frames.
+
+    Parameters
+    ----------
+    spots, particle  as link() takes and returns them
+    search_range     longest way, in the unit of z, y and x
+
+    Returns a structured array by frame: kind (0: the track of `to` comes from that of `from`; 1: the track of
+    `from` goes into that of `to`), from and to (rows of spots; `to` is one frame later).
+
+    Raises ArgumentError, ShapeError.
+    """
+    points, deep = points_of(spots)
+    tracks = np.ascontiguousarray(numbers("branches: particle", particle, np.int64))
+    if tracks.shape != (len(points),):
+        raise ShapeError(f"branches: particle: {len(points)} numbers expected, shape {tracks.shape} given")
+    found = ctypes.c_size_t()
+    rows = np.empty(2 * len(points), _BRANCH)
+    check(lib.clv_link_branches(address(points), None if deep is None else address(deep), address(tracks),
+                                len(points), real("branches: search_range", search_range), address(rows),
+                                ctypes.byref(found)))
+    return rows[:found.value]

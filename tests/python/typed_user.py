@@ -97,6 +97,7 @@ def observations(cube: NDArray[Any], angles: NDArray[Any], psf: NDArray[Any],
     deep: NDArray[np.void] = cleave.volumes(movie, threshold_rel=0.3, table="array")
     assert deep.dtype == cleave.VOLUME_SPOT
     particle = cleave.link(spots, search_range=2.0, progress=lambda done, total: True)
+    assert len(cleave.branches(spots, particle, 2.0)) <= 2 * len(spots)
     moving: cleave.Tracks = cleave.Tracks(spots, particle, scale=0.1, interval=0.5).filter(min_spots=1)
     curve: NDArray[np.void] = moving.msd(2)
     speed: cleave.Diffusion = moving.subtract_drift(smooth=1).diffusion(exposure=0.0)

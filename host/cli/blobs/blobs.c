@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 40 };
+enum { OWN_OPTIONS = 41 };
 
 static void make_table(blobs_args *a, cli_option *table)
 {
@@ -61,6 +61,9 @@ static void make_table(blobs_args *a, cli_option *table)
         { "link", CLI_DOUBLE, &a->link, "R", "link spots at most R pixels apart into tracks",
           &a->link_given },
         { "memory", CLI_UINT, &a->memory, "M", "frames that a particle may stay unseen [0]" },
+        { "predict", CLI_CHOICE, &a->predict, "none,velocity,drift",
+          "looks for particles where the velocity of the nearest one, or of all, carries them "
+          "[none]" },
         { "min-length", CLI_UINT, &a->min_length, "L", "shortest track [1]" },
         { "fill-gaps", CLI_FLAG, &a->fill_gaps, NULL, "spots in between where one was unseen" },
         { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
@@ -122,11 +125,13 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE, "--link: %g given, expected more than 0", a->link);
     if (a->fill_gaps && !a->link_given)
         return cli_error(&cli_blobs, CLI_USAGE, "--fill-gaps needs --link R");
-    if (!a->link_given && (a->memory || a->min_length != 1))
+    if (!a->link_given && (a->memory || a->min_length != 1 || a->predict))
         return cli_error(
             &cli_blobs, CLI_USAGE,
             "%s is for tracks, which --link R makes: how far a spot may move, in pixels",
-            a->memory ? "--memory" : "--min-length");
+            a->memory    ? "--memory"
+            : a->predict ? "--predict"
+                         : "--min-length");
     if (a->sigma_ratio != 1.6 && !a->dog)
         return cli_error(&cli_blobs, CLI_USAGE, "--sigma-ratio is an option of --dog alone");
     if (a->z_given && a->voxel_size)

@@ -16,7 +16,7 @@ typedef struct blobs_args {
     const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *voxel_size, *raw;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
-    int hot_pixels, scope, taps, normalize, subpixel, prune, format, axes;
+    int hot_pixels, scope, taps, normalize, subpixel, prune, format, axes, predict;
     double link, interval;
     bool dog, log_scale, invert, partial, fill_gaps;
     bool threshold_given, threshold_rel_given, threshold_sigma_given;
@@ -104,7 +104,9 @@ typedef struct blobs_writer {
 /* TrackMate's columns and four header lines; then a row for each spot. */
 typedef struct blobs_trackmate_row {
     size_t number;
-    int64_t track; /* -1: none */
+    int64_t track;                  /* -1: none */
+    int64_t segment;                /* of the track: one way without splits and merges */
+    size_t split_from, merges_into; /* 1 + numbers of other segments' spots; 0: none */
     uint32_t frame;
     float quality;
     double z, y, x, radius; /* in units.space */

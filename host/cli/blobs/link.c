@@ -13,10 +13,10 @@
 
 typedef struct link_args {
     const char *input, *output, *columns, *particle, *pixel_size;
-    double search, interval;
-    uint64_t memory, min_length;
-    int decimal, predict;
-    bool interval_given, search_given, fill_gaps, replace, quiet;
+    double search, interval, branch, bin, stop, step;
+    uint64_t memory, min_length, group;
+    int decimal, predict, channel;
+    bool interval_given, search_given, branch_given, fill_gaps, replace, quiet;
 } link_args;
 
 /* A column of the new one's name is replaced only if the user says so. */
@@ -214,6 +214,50 @@ static clv_status make_lines(link_rows *r, const char *path, bool fill)
     return CLV_OK;
 }
 
+static clv_status find_branches(link_rows *r, const char *path, double range)
+{
+    r->branches = clv_alloc(2 * r->tracks + 1, sizeof *r->branches);
+    r->parent = clv_alloc(r->tracks + 1, sizeof *r->parent);
+    r->child = clv_alloc(r->tracks + 1, sizeof *r->child);
+    if (!r->branches || !r->parent || !r->child)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %zu tracks", path, r->tracks);
+    for (size_t t = 0; t < r->tracks; ++t)
+        r->parent[t] = r->child[t] = -1;
+    CLV_TRY(clv_link_branches(r->points, r->z, r->particle, r->count, range, r->branches,
+                              &r->branch_count));
+    for (size_t b = 0; b < r->branch_count; ++b) {
+        const int64_t from = r->particle[r->branches[b].from], to = r->particle[r->branches[b].to];
+        if (r->branches[b].kind == CLV_BRANCH_SPLIT)
+            r->parent[to] = from;
+        else
+            r->child[from] = to;
+    }
+    return CLV_OK;
+}
+
+static void tell(const link_rows *r, FILE *news)
+{
+    size_t splits = 0;
+    for (size_t b = 0; b < r->branch_count; ++b)
+        splits += r->branches[b].kind == CLV_BRANCH_SPLIT;
+    cli_say(news, "%zu spots, %zu tracks, %zu rows written\n", r->count, r->tracks, r->line_count);
+    if (r->branches) cli_say(news, "%zu splits and %zu merges\n", splits, r->branch_count - splits);
+}
+
+/* A table that has the new columns already would have them twice. */
+static int check_names(const link_rows *r, const char *path)
+{
+    static const char *const names[] = { "parent", "child" };
+    for (size_t i = 0; i < CLV_LEN(names); ++i)
+        if (cli_column_called(r->table, names[i]) != SIZE_MAX)
+            return cli_error(
+                &cli_link, CLI_USAGE,
+                "%s: has a column '%s' already, which --branches would write; rename it or leave "
+                "--branches out",
+                path, names[i]);
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     link_args a = { .min_length = 1, .particle = "particle" };
@@ -223,10 +267,23 @@ static int run(int argc, char **argv)
         { "search", CLI_DOUBLE, &a.search, "R", "longest way from frame to frame",
           &a.search_given },
         { "memory", CLI_UINT, &a.memory, "M", "frames that a particle may stay unseen [0]", NULL },
-        { "predict", CLI_CHOICE, &a.predict, "none,velocity,drift",
-          "looks for particles where the velocity of the nearest one, or of all, carries them "
-          "[none]",
+        { "predict", CLI_CHOICE, &a.predict, "none,velocity,drift,channel",
+          "looks for particles where the velocity of the nearest one, of all, or of those as far "
+          "across a channel "
+          "carries them [none]",
           NULL },
+        { "channel-bin", CLI_DOUBLE, &a.bin, "B",
+          "width of the strips of a channel that have one velocity", NULL },
+        { "channel-axis", CLI_CHOICE, &a.channel, "x,y", "the channel goes along it [x]", NULL },
+        { "adaptive-stop", CLI_DOUBLE, &a.stop, "R",
+          "shorter search ranges down to R where particles are crowded [0: not]", NULL },
+        { "adaptive-step", CLI_DOUBLE, &a.step, "F",
+          "factor of the search range in each step [0.95]", NULL },
+        { "adaptive-group", CLI_UINT, &a.group, "N", "most particles that are not crowded [15]",
+          NULL },
+        { "branches", CLI_DOUBLE, &a.branch, "R",
+          "tracks split and merge within R: columns parent and child, edges in .xml",
+          &a.branch_given },
         { "min-length", CLI_UINT, &a.min_length, "L", "shortest track [1]", NULL },
         { "fill-gaps", CLI_FLAG, &a.fill_gaps, NULL, "rows in between where one was unseen", NULL },
         { "pixel-size", CLI_TEXT, &a.pixel_size, "S[UNIT]",
@@ -257,6 +314,9 @@ static int run(int argc, char **argv)
     if (!(a.search > 0))
         return cli_error(&cli_link, CLI_USAGE, "--search is %g, but it must be more than 0",
                          a.search);
+    if (a.branch_given && !(a.branch > 0))
+        return cli_error(&cli_link, CLI_USAGE, "--branches is %g, but it must be more than 0",
+                         a.branch);
     if (!*a.particle)
         return cli_error(&cli_link, CLI_USAGE, "--particle is empty, expected a name");
     if ((code = cli_check_columns(&cli_link, a.columns, false)) >= 0) return code;
@@ -267,24 +327,30 @@ static int run(int argc, char **argv)
     if ((code = check_units(&a, &r.units)) >= 0) return code;
     code = cli_input_status(&cli_link,
                             read_rows(cli_is_stream(argv[1]) ? "/dev/stdin" : argv[1], &a, &r));
+    if (!code && a.branch_given) code = check_names(&r, argv[1]);
     if (!code) {
         const clv_link_options options = { .size = sizeof options,
                                            .search_range = a.search,
                                            .memory = (size_t)a.memory,
                                            .min_length = (size_t)a.min_length,
                                            .z = r.z,
-                                           .predict = (clv_link_predict)a.predict };
+                                           .predict = (clv_link_predict)a.predict,
+                                           .adaptive_stop = a.stop,
+                                           .adaptive_step = a.step,
+                                           .adaptive_group = (size_t)a.group,
+                                           .channel_bin = a.bin,
+                                           .channel_axis = (clv_link_channel)a.channel };
         clv_status status = clv_link(r.points, r.count, &options, r.particle, &r.tracks);
+        if (!status && a.branch_given) status = find_branches(&r, argv[1], a.branch);
         if (!status && cli_formats_of(a.output) == CLI_XML) status = find_units(&r, &a);
         if (!status) status = make_lines(&r, argv[1], a.fill_gaps);
         if (!status) status = link_write(&r, a.output);
         code = cli_status(&cli_link, status);
     }
-    if (!code && !a.quiet)
-        cli_say(cli_news(NULL, &output, 1), "%zu spots, %zu tracks, %zu rows written\n", r.count,
-                r.tracks, r.line_count);
+    if (!code && !a.quiet) tell(&r, cli_news(NULL, &output, 1));
     clv_csv_free(r.table);
     clv_free(r.points), clv_free(r.z), clv_free(r.particle), clv_free(r.lines);
+    clv_free(r.branches), clv_free(r.parent), clv_free(r.child);
     return code;
 }
 

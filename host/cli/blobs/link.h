@@ -21,8 +21,12 @@ typedef struct link_rows {
     int64_t *particle;
     size_t count, tracks;
     size_t column[COLUMN_ROLES];
-    const char *name;  /* of the new column */
-    size_t old;        /* the column that it replaces; SIZE_MAX: none */
+    const char *name;     /* of the new column */
+    size_t old;           /* the column that it replaces; SIZE_MAX: none */
+    clv_branch *branches; /* splits and merges; NULL: not asked for */
+    size_t branch_count;
+    int64_t *parent,
+        *child;        /* [tracks]: the one that it splits from, that it merges into; -1: none */
     blobs_units units; /* for TrackMate's XML: the sides of a voxel, the time between frames */
     link_line *lines;
     size_t line_count, line_room;

@@ -10,12 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In place of a column of the table: the particle, what it splits from, what it merges into. */
+#define PARTICLE SIZE_MAX
+#define PARENT (SIZE_MAX - 1)
+#define CHILD (SIZE_MAX - 2)
+
 /* What a column holds, as far as all its fields tell; an empty field is a number that is missing. */
 typedef enum kind { WHOLE, NUMBER, TEXT } kind;
 
 typedef struct column {
     const char *name;
-    size_t from; /* of the table; SIZE_MAX: the particle */
+    size_t from; /* of the table; else one of those that are new */
     kind kind;
     bool missing;  /* there are empty fields */
     size_t widest; /* of texts, in bytes */
@@ -56,8 +61,11 @@ static const char *field_of(output *o, const link_line *l, const column *c)
 {
     double value;
     clv_text_restart(&o->text);
-    if (c->from == SIZE_MAX) {
-        clv_text_add(&o->text, "%lld", (long long)l->particle);
+    if (c->from >= CHILD) {
+        const int64_t number = c->from == PARTICLE ? l->particle
+                               : c->from == PARENT ? o->r->parent[l->particle]
+                                                   : o->r->child[l->particle];
+        clv_text_add(&o->text, "%lld", (long long)number);
     } else if (l->row == SIZE_MAX) {
         filled_field(o->r, l, c->from, &o->text);
     } else {
@@ -188,7 +196,7 @@ static clv_status write_text(output *o)
 /* Columns keep the type that they came with, unless a field is missing. */
 static void find_code(const output *o, column *c)
 {
-    const char *had = c->from == SIZE_MAX ? "" : clv_csv_code(o->r->table, c->from);
+    const char *had = c->from >= CHILD ? "" : clv_csv_code(o->r->table, c->from);
     const bool is_float = strcmp(had, "f4") == 0;
     if (c->kind == TEXT)
         snprintf(c->code, sizeof c->code, "S%zu", CLV_MAX(c->widest, (size_t)1));
@@ -255,11 +263,45 @@ static double value_of(output *o, const link_line *l, const char *a, const char 
 {
     double value;
     for (size_t c = 0; c < o->count; ++c)
-        if (o->columns[c].from != SIZE_MAX &&
+        if (o->columns[c].from < CHILD &&
             (strcmp(o->columns[c].name, a) == 0 || strcmp(o->columns[c].name, b) == 0) &&
             clv_parse_double(field_of(o, l, &o->columns[c]), &value))
             return value;
     return otherwise;
+}
+
+static int64_t root(int64_t *of, int64_t i)
+{
+    while (of[i] != i)
+        i = of[i] = of[of[i]];
+    return i;
+}
+
+/* To TrackMate what splits and merges is one track. */
+static clv_status join_branches(const output *o, blobs_trackmate_row *rows)
+{
+    const link_rows *r = o->r;
+    int64_t *of = clv_alloc(CLV_MAX(r->tracks, (size_t)1), sizeof *of);
+    size_t *line = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *line);
+    clv_status status = of && line ? CLV_OK : no_memory(o);
+    for (size_t t = 0; t < r->tracks && !status; ++t)
+        of[t] = (int64_t)t;
+    for (size_t i = 0; i < r->line_count && !status; ++i)
+        if (r->lines[i].row != SIZE_MAX) line[r->lines[i].row] = i;
+    for (size_t b = 0; b < r->branch_count && !status; ++b) {
+        const clv_branch *branch = &r->branches[b];
+        const int64_t x = root(of, r->particle[branch->from]),
+                      y = root(of, r->particle[branch->to]);
+        of[CLV_MAX(x, y)] = CLV_MIN(x, y);
+        if (branch->kind == CLV_BRANCH_SPLIT)
+            rows[line[branch->to]].split_from = 1 + line[branch->from];
+        else
+            rows[line[branch->from]].merges_into = 1 + line[branch->to];
+    }
+    for (size_t i = 0; i < r->line_count && !status; ++i)
+        rows[i].track = root(of, rows[i].track);
+    clv_free(of), clv_free(line);
+    return status;
 }
 
 static clv_status write_xml(output *o)
@@ -282,6 +324,7 @@ static clv_status write_xml(output *o)
         const double sigma = value_of(o, l, "sigma", "", 1 / sqrt(2));
         rows[i] = (blobs_trackmate_row){ .number = i,
                                          .track = l->particle,
+                                         .segment = l->particle,
                                          .frame = (uint32_t)l->frame,
                                          .quality = (float)value_of(o, l, "response", "QUALITY", 1),
                                          .z = l->z * plane,
@@ -290,25 +333,32 @@ static clv_status write_xml(output *o)
                                          .radius = side * value_of(o, l, "RADIUS", "radius",
                                                                    sqrt(2) * sigma) };
     }
+    if (!status && r->branches) status = join_branches(o, rows);
     if (!status) status = blobs_xml_write(o->path, u, rows, r->line_count);
     clv_free(rows);
     return status;
 }
 
+static void add_column(output *o, const char *name, size_t from)
+{
+    o->columns[o->count] = (column){ .name = name, .from = from };
+    o->names[o->count++] = name;
+}
+
 clv_status link_write(const link_rows *r, const char *path)
 {
+    enum { NEW = 3 };
     const size_t all = clv_csv_columns(r->table);
     output o = { .r = r, .path = path };
-    o.columns = clv_zalloc(all + 1, sizeof *o.columns);
-    o.names = clv_alloc(all + 1, sizeof *o.names);
+    o.columns = clv_zalloc(all + NEW, sizeof *o.columns);
+    o.names = clv_alloc(all + NEW, sizeof *o.names);
     o.cells = clv_alloc(all, sizeof *o.cells);
     clv_status status = o.columns && o.names && o.cells ? CLV_OK : no_memory(&o);
-    for (size_t c = 0; c <= all && !status; ++c) {
-        if (c == r->old) continue;
-        o.columns[o.count] = (column){ .name = c < all ? clv_csv_name(r->table, c) : r->name,
-                                       .from = c < all ? c : SIZE_MAX };
-        o.names[o.count] = o.columns[o.count].name;
-        ++o.count;
+    for (size_t c = 0; c < all && !status; ++c)
+        if (c != r->old) add_column(&o, clv_csv_name(r->table, c), c);
+    if (!status) {
+        add_column(&o, r->name, PARTICLE);
+        if (r->branches) add_column(&o, "parent", PARENT), add_column(&o, "child", CHILD);
     }
     const unsigned formats = cli_formats_of(path);
     if (!status)

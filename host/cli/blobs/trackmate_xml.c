@@ -150,6 +150,7 @@ static int by_track(const void *left, const void *right)
     const blobs_trackmate_row *a = *(const blobs_trackmate_row *const *)left,
                               *b = *(const blobs_trackmate_row *const *)right;
     if (a->track != b->track) return a->track < b->track ? -1 : 1;
+    if (a->segment != b->segment) return a->segment < b->segment ? -1 : 1;
     return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
@@ -159,14 +160,28 @@ static double distance(const blobs_trackmate_row *a, const blobs_trackmate_row *
                 (a->z - b->z) * (a->z - b->z));
 }
 
-/* Members [first, end) are one track, by frame; at least two. */
-static void add_track(clv_text *t, const blobs_units *units, const blobs_trackmate_row *const *of,
-                      size_t first, size_t end, size_t index)
+static void add_edge(clv_text *t, const blobs_units *units, const blobs_trackmate_row *from,
+                     const blobs_trackmate_row *to)
+{
+    const double far = distance(from, to);
+    clv_text_add(t,
+                 "        <Edge SPOT_SOURCE_ID=\"%zu\" SPOT_TARGET_ID=\"%zu\" LINK_COST=\"%.9g\" "
+                 "DISPLACEMENT=\"%.9g\" EDGE_TIME=\"%.9g\" />\n",
+                 from->number, to->number, far * far, far,
+                 (time_of(units, from->frame) + time_of(units, to->frame)) / 2);
+}
+
+/* Members [first, end) are one track, by segment and frame; at least two. */
+static void add_track(clv_text *t, const blobs_units *units, const blobs_trackmate_row *rows,
+                      const blobs_trackmate_row *const *of, size_t first, size_t end, size_t index)
 {
     size_t gaps = 0;
-    for (size_t i = first + 1; i < end; ++i)
-        gaps += of[i]->frame - of[i - 1]->frame > 1;
-    const blobs_trackmate_row *a = of[first], *z = of[end - 1];
+    const blobs_trackmate_row *a = of[first], *z = of[first];
+    for (size_t i = first + 1; i < end; ++i) {
+        gaps += of[i]->segment == of[i - 1]->segment && of[i]->frame - of[i - 1]->frame > 1;
+        if (of[i]->frame < a->frame) a = of[i];
+        if (of[i]->frame > z->frame) z = of[i];
+    }
     const double start = time_of(units, a->frame), stop = time_of(units, z->frame);
     clv_text_add(
         t,
@@ -176,14 +191,10 @@ static void add_track(clv_text *t, const blobs_units *units, const blobs_trackma
         "TRACK_DISPLACEMENT=\"%.9g\">\n",
         (long long)a->track, (long long)a->track, index, end - first, gaps, stop - start, start,
         stop, distance(a, z));
-    for (size_t i = first + 1; i < end; ++i) {
-        const double far = distance(of[i - 1], of[i]);
-        clv_text_add(
-            t,
-            "        <Edge SPOT_SOURCE_ID=\"%zu\" SPOT_TARGET_ID=\"%zu\" LINK_COST=\"%.9g\" "
-            "DISPLACEMENT=\"%.9g\" EDGE_TIME=\"%.9g\" />\n",
-            of[i - 1]->number, of[i]->number, far * far, far,
-            (time_of(units, of[i - 1]->frame) + time_of(units, of[i]->frame)) / 2);
+    for (size_t i = first; i < end; ++i) {
+        if (i > first && of[i]->segment == of[i - 1]->segment) add_edge(t, units, of[i - 1], of[i]);
+        if (of[i]->split_from) add_edge(t, units, &rows[of[i]->split_from - 1], of[i]);
+        if (of[i]->merges_into) add_edge(t, units, of[i], &rows[of[i]->merges_into - 1]);
     }
     clv_text_add(t, "      </Track>\n");
 }
@@ -203,7 +214,7 @@ static clv_status add_tracks(clv_text *t, const blobs_units *units, const blobs_
         for (end = first + 1; end < members && of[end]->track == of[first]->track;)
             ++end;
         if (end - first < 2) continue; /* a single spot is no track to TrackMate */
-        add_track(t, units, of, first, end, index++);
+        add_track(t, units, rows, of, first, end, index++);
         clv_text_add(&shown, "      <TrackID TRACK_ID=\"%lld\" />\n", (long long)of[first]->track);
     }
     clv_text_add(t, "    </AllTracks>\n    <FilteredTracks>\n%s    </FilteredTracks>\n",

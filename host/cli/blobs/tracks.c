@@ -100,7 +100,8 @@ static clv_status link_members(const clv_spot *spots, size_t count, const blobs_
     const clv_link_options options = { .size = sizeof options,
                                        .search_range = a->link,
                                        .memory = (size_t)a->memory,
-                                       .min_length = (size_t)a->min_length };
+                                       .min_length = (size_t)a->min_length,
+                                       .predict = (clv_link_predict)a->predict };
     const clv_status status = clv_link(points, count, &options, particle, tracks);
     clv_free(points);
     return status;

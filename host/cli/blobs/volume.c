@@ -244,6 +244,7 @@ static clv_status link_spots(task *t)
                                        .search_range = t->a->link,
                                        .memory = (size_t)t->a->memory,
                                        .min_length = (size_t)t->a->min_length,
+                                       .predict = (clv_link_predict)t->a->predict,
                                        .z = z };
     if (!status) status = clv_link(points, t->count, &options, particle, &t->tracks);
     size_t kept = 0;
