@@ -9,12 +9,17 @@
 #include "host/io/stream.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
 {
     unsigned char start[16] = { 0 };
     char found[40];
     clv_input input;
+    struct stat info;
+    if (stat(movie->path, &info) == 0 && S_ISDIR(info.st_mode))
+        return clv_movie_open_folder(movie, options,
+                                     (clv_movie_opener){ clv_movie_open, clv_movie_close });
     if (options->raw.given) {
         CLV_TRY(clv_movie_only_one(movie->path, options));
         return clv_movie_open_raw(movie, options);

@@ -5,15 +5,19 @@
 
 #include "host/io/array.h"
 
+/* Narrow numbers that no array holds: int8 becomes int16, float16 becomes float32. */
+typedef enum clv_narrow { CLV_NARROW_NOT, CLV_NARROW_INT8, CLV_NARROW_HALF } clv_narrow;
+
 /* What a file without a header holds. */
 typedef struct clv_raw_layout {
     bool given, big_endian;
     size_t frames, height, width; /* frames 0: as many as there are */
     clv_type type;
-    uint64_t offset; /* of the first frame, bytes */
+    uint64_t offset;   /* of the first frame, bytes */
+    clv_narrow narrow; /* type is what it becomes */
 } clv_raw_layout;
 
-/* "T,H,W,TYPE[,OFFSET]", TYPE u8 u16 i16 u32 f32 f64 or NumPy's names, > in front: big-endian. */
+/* "T,H,W,TYPE[,OFFSET]", TYPE i8 u8 u16 i16 u32 f16 f32 f64 or NumPy's names, > in front: big-endian. */
 bool clv_raw_parse(const char *text, clv_raw_layout *layout);
 
 /* What the planes of a file are. */
@@ -37,10 +41,10 @@ typedef struct clv_movie_options {
 typedef struct clv_movie_facts {
     clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
     size_t frames, height, width;
-    char format[16];                    /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "raw" */
-    char stored[16];                    /* type in the file: "uint16" */
-    char notices[400];                  /* lines for the user, each ends with LF */
-    double pixel_size, interval;        /* 0: not told */
+    char format[16];             /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "raw", "folder" */
+    char stored[16];             /* type in the file: "uint16" */
+    char notices[400];           /* lines for the user, each ends with LF */
+    double pixel_size, interval; /* 0: not told */
     char pixel_unit[16], time_unit[16]; /* "" : not told */
     size_t depth; /* planes of a stack; frames are planes, stack by stack. 1: frames in time */
     double plane_spacing, row_spacing; /* in pixel_unit; 0: not told, rows: as pixel_size */

@@ -43,7 +43,8 @@ static clv_status read_npy(clv_movie *movie, size_t frame, void *pixels)
     void *to = npy->row ? npy->row : pixels;
     CLV_TRY(clv_input_read_at(&npy->input, npy->data + (uint64_t)plane * bytes, to, bytes));
     if (npy->header.swap) clv_npy_swap(to, bytes, npy->header.dtype->size);
-    if (npy->row) clv_movie_narrow(npy->header.dtype->type, npy->row, npy->pixels, pixels);
+    if (npy->row)
+        clv_movie_convert(npy->header.dtype->type, CLV_NARROW_NOT, npy->row, npy->pixels, pixels);
     return CLV_OK;
 }
 

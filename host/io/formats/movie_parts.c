@@ -3,6 +3,7 @@
 #include "host/io/formats/movie_parts.h"
 
 #include "base/error.h"
+#include "base/half.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,9 +23,31 @@ clv_type clv_movie_type(clv_type stored)
     return stored == CLV_U8 || stored == CLV_U16 || stored == CLV_I16 ? stored : CLV_F32;
 }
 
-void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out)
+size_t clv_movie_stored_size(clv_type stored, clv_narrow narrow)
+{
+    return narrow == CLV_NARROW_INT8 ? 1 : narrow == CLV_NARROW_HALF ? 2 : clv_type_size(stored);
+}
+
+const char *clv_movie_stored_name(clv_type stored, clv_narrow narrow)
+{
+    return narrow == CLV_NARROW_INT8   ? "int8"
+           : narrow == CLV_NARROW_HALF ? "float16"
+                                       : clv_type_name(stored);
+}
+
+void clv_movie_convert(clv_type stored, clv_narrow narrow, const void *in, size_t count, void *out)
 {
     float *to = out;
+    if (narrow == CLV_NARROW_INT8) {
+        for (size_t i = 0; i < count; ++i)
+            ((int16_t *)out)[i] = ((const int8_t *)in)[i];
+        return;
+    }
+    if (narrow == CLV_NARROW_HALF) {
+        for (size_t i = 0; i < count; ++i)
+            to[i] = clv_half_to_float(((const uint16_t *)in)[i]);
+        return;
+    }
     switch (stored) {
     case CLV_I32:
         for (size_t i = 0; i < count; ++i)

@@ -16,10 +16,13 @@ struct clv_movie {
 
 void clv_movie_notice(clv_movie *movie, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Of a number as it is in the file: bytes, name. */
+size_t clv_movie_stored_size(clv_type stored, clv_narrow narrow);
+const char *clv_movie_stored_name(clv_type stored, clv_narrow narrow);
 /* The type that frames of this stored type are handed out in. */
 clv_type clv_movie_type(clv_type stored);
-/* `count` numbers of `stored` to clv_movie_type(stored). */
-void clv_movie_narrow(clv_type stored, const void *in, size_t count, void *out);
+/* `count` numbers as they are in the file to clv_movie_type(stored). */
+void clv_movie_convert(clv_type stored, clv_narrow narrow, const void *in, size_t count, void *out);
 /* CLV_E_FORMAT with the format's name and the way out, where the first bytes of a file are those of one that is
  * known but not read; else CLV_OK. */
 clv_status clv_movie_foreign(const char *path, const unsigned char *start, size_t length);
@@ -28,6 +31,14 @@ clv_status clv_movie_only_one(const char *path, const clv_movie_options *options
 /* The message for a file whose frames end early. */
 clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
 
+/* How the files of a folder are opened and closed: clv_movie_open and clv_movie_close. */
+typedef struct clv_movie_opener {
+    clv_status (*open)(const char *path, const clv_movie_options *options, clv_movie **movie);
+    void (*close)(clv_movie *movie);
+} clv_movie_opener;
+
+clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *options,
+                                 clv_movie_opener opener);
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options);

@@ -29,12 +29,14 @@ static void close_raw(void *state)
 static clv_status read_raw(clv_movie *movie, size_t frame, void *pixels)
 {
     raw_movie *raw = movie->state;
-    const size_t size = clv_type_size(raw->layout.type), bytes = raw->pixels * size;
+    const size_t size = clv_movie_stored_size(raw->layout.type, raw->layout.narrow),
+                 bytes = raw->pixels * size;
     void *to = raw->row ? raw->row : pixels;
     CLV_TRY(
         clv_input_read_at(&raw->input, raw->layout.offset + (uint64_t)frame * bytes, to, bytes));
     if (raw->layout.big_endian) clv_npy_swap(to, bytes, size);
-    if (raw->row) clv_movie_narrow(raw->layout.type, raw->row, raw->pixels, pixels);
+    if (raw->row)
+        clv_movie_convert(raw->layout.type, raw->layout.narrow, raw->row, raw->pixels, pixels);
     return CLV_OK;
 }
 
@@ -45,7 +47,8 @@ static clv_status check_length(clv_movie *movie, const raw_movie *raw, bool part
     const uint64_t there = raw->input.length < raw->layout.offset
                                ? 0
                                : raw->input.length - raw->layout.offset,
-                   frame = (uint64_t)raw->pixels * clv_type_size(raw->layout.type);
+                   frame = (uint64_t)raw->pixels *
+                           clv_movie_stored_size(raw->layout.type, raw->layout.narrow);
     clv_movie_facts *f = &movie->facts;
     if (!f->frames) f->frames = (size_t)(there / frame);
     const uint64_t wanted = frame * f->frames;
@@ -78,7 +81,7 @@ clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options
     f->frames = l->frames, f->height = l->height, f->width = l->width;
     f->type = clv_movie_type(l->type);
     snprintf(f->format, sizeof f->format, "raw");
-    snprintf(f->stored, sizeof f->stored, "%s", clv_type_name(l->type));
+    snprintf(f->stored, sizeof f->stored, "%s", clv_movie_stored_name(l->type, l->narrow));
     if (!clv_shape_size(CLV_F64, 3,
                         (size_t[]){ CLV_MAX(l->frames, (size_t)1), l->height, l->width },
                         &raw->pixels, &bytes))
@@ -86,9 +89,9 @@ clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options
                         l->frames, l->height, l->width);
     raw->pixels = l->height * l->width;
     CLV_TRY(check_length(movie, raw, options->partial));
-    if (f->type == l->type) return CLV_OK;
-    clv_movie_notice(movie, "%s pixels become float32\n", f->stored);
-    raw->row = clv_alloc(raw->pixels, clv_type_size(l->type));
+    if (f->type == l->type && !l->narrow) return CLV_OK;
+    clv_movie_notice(movie, "%s pixels become %s\n", f->stored, clv_type_name(f->type));
+    raw->row = clv_alloc(raw->pixels, clv_movie_stored_size(l->type, l->narrow));
     return raw->row ? CLV_OK : clv_fail(CLV_E_MEMORY, "%s: no memory for a frame", movie->path);
 }
 
@@ -99,17 +102,21 @@ static bool read_type(const char *name, clv_raw_layout *layout)
     static const struct {
         const char *names[3];
         clv_type type;
-    } kinds[] = {
-        { { "u8", "uint8", "u1" }, CLV_U8 },     { { "u16", "uint16", "u2" }, CLV_U16 },
-        { { "i16", "int16", "i2" }, CLV_I16 },   { { "u32", "uint32", "u4" }, CLV_U32 },
-        { { "f32", "float32", "f4" }, CLV_F32 }, { { "f64", "float64", "f8" }, CLV_F64 }
-    };
+        clv_narrow narrow;
+    } kinds[] = { { { "i8", "int8", "i1" }, CLV_I16, CLV_NARROW_INT8 },
+                  { { "f16", "float16", "f2" }, CLV_F32, CLV_NARROW_HALF },
+                  { { "u8", "uint8", "u1" }, CLV_U8 },
+                  { { "u16", "uint16", "u2" }, CLV_U16 },
+                  { { "i16", "int16", "i2" }, CLV_I16 },
+                  { { "u32", "uint32", "u4" }, CLV_U32 },
+                  { { "f32", "float32", "f4" }, CLV_F32 },
+                  { { "f64", "float64", "f8" }, CLV_F64 } };
     layout->big_endian = *name == '>';
     if (*name == '<' || *name == '>') ++name;
     for (size_t i = 0; i < CLV_LEN(kinds); ++i)
         for (size_t k = 0; k < CLV_LEN(kinds[i].names); ++k)
             if (strcmp(name, kinds[i].names[k]) == 0) {
-                layout->type = kinds[i].type;
+                layout->type = kinds[i].type, layout->narrow = kinds[i].narrow;
                 return true;
             }
     return false;

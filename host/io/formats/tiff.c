@@ -33,6 +33,7 @@ typedef struct tiff_movie {
     uint32_t width, height;
     uint16_t bits, format, samples, planar, compression, photometric;
     clv_type stored;
+    clv_narrow narrow;
     size_t sample; /* the channel that is taken of a page with several */
     /* planes behind the only page */
     bool contiguous;
@@ -92,26 +93,33 @@ static void close_tiff(void *state)
     clv_free(t);
 }
 
-static clv_status stored_type(const tiff_movie *t, clv_type *type)
+static clv_status find_type(tiff_movie *t)
 {
     static const struct {
         uint16_t bits, format;
         clv_type type;
+        clv_narrow narrow;
     } known[] = {
-        { 8, SAMPLEFORMAT_UINT, CLV_U8 },   { 16, SAMPLEFORMAT_UINT, CLV_U16 },
-        { 16, SAMPLEFORMAT_INT, CLV_I16 },  { 32, SAMPLEFORMAT_IEEEFP, CLV_F32 },
-        { 32, SAMPLEFORMAT_UINT, CLV_U32 }, { 32, SAMPLEFORMAT_INT, CLV_I32 },
-        { 64, SAMPLEFORMAT_INT, CLV_I64 },  { 64, SAMPLEFORMAT_IEEEFP, CLV_F64 },
+        { 8, SAMPLEFORMAT_INT, CLV_I16, CLV_NARROW_INT8 },
+        { 16, SAMPLEFORMAT_IEEEFP, CLV_F32, CLV_NARROW_HALF },
+        { 8, SAMPLEFORMAT_UINT, CLV_U8 },
+        { 16, SAMPLEFORMAT_UINT, CLV_U16 },
+        { 16, SAMPLEFORMAT_INT, CLV_I16 },
+        { 32, SAMPLEFORMAT_IEEEFP, CLV_F32 },
+        { 32, SAMPLEFORMAT_UINT, CLV_U32 },
+        { 32, SAMPLEFORMAT_INT, CLV_I32 },
+        { 64, SAMPLEFORMAT_INT, CLV_I64 },
+        { 64, SAMPLEFORMAT_IEEEFP, CLV_F64 },
     };
     const uint16_t format = t->format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : t->format;
     for (size_t i = 0; i < CLV_LEN(known); ++i)
         if (known[i].bits == t->bits && known[i].format == format) {
-            *type = known[i].type;
+            t->stored = known[i].type, t->narrow = known[i].narrow;
             return CLV_OK;
         }
     return clv_fail(CLV_E_FORMAT,
-                    "%s: pixels of %u bits and sample format %u, expected 8, 16 or 32-bit integers "
-                    "or floats",
+                    "%s: pixels of %u bits and sample format %u, expected integers of 8 to 64 bits "
+                    "or floats of 16 to 64",
                     t->path, t->bits, t->format);
 }
 
@@ -334,7 +342,7 @@ static clv_status read_tiff(clv_movie *movie, size_t frame, void *pixels)
             return clv_fail(CLV_E_FORMAT, "%s: page %zu cannot be read: %s", movie->path, page,
                             why(t));
     }
-    if (t->wide) clv_movie_narrow(t->stored, t->wide, count, pixels);
+    if (t->wide) clv_movie_convert(t->stored, t->narrow, t->wide, count, pixels);
     return CLV_OK;
 }
 
@@ -362,7 +370,7 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
     if (!t->width || !t->height || t->bits < 8)
         return clv_fail(CLV_E_FORMAT, "%s: %ux%u pixels of %u bits", movie->path, t->width,
                         t->height, t->bits);
-    CLV_TRY(stored_type(t, &t->stored));
+    CLV_TRY(find_type(t));
     CLV_TRY(choose_sample(t, options));
     const bool white_is_zero = t->photometric == PHOTOMETRIC_MINISWHITE;
     size_t pages;
@@ -389,13 +397,13 @@ static clv_status open_pages(clv_movie *movie, tiff_movie *t, const clv_movie_op
              story.ome      ? "OME-TIFF"
              : story.imagej ? "ImageJ TIFF"
                             : "TIFF");
-    snprintf(f->stored, sizeof f->stored, "%s", clv_type_name(t->stored));
+    snprintf(f->stored, sizeof f->stored, "%s", clv_movie_stored_name(t->stored, t->narrow));
     if (white_is_zero)
         clv_movie_notice(movie, "0 is white in this file; its numbers are taken as they are: "
                                 "--invert looks for dark spots\n");
-    if (f->type != t->stored) {
-        clv_movie_notice(movie, "%s pixels become float32\n", f->stored);
-        t->wide = clv_alloc(f->height * f->width, clv_type_size(t->stored));
+    if (f->type != t->stored || t->narrow) {
+        clv_movie_notice(movie, "%s pixels become %s\n", f->stored, clv_type_name(f->type));
+        t->wide = clv_alloc(f->height * f->width, clv_movie_stored_size(t->stored, t->narrow));
         if (!t->wide) return clv_fail(CLV_E_MEMORY, "%s: no memory for a frame", movie->path);
     }
     return CLV_OK;
