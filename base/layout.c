@@ -61,6 +61,7 @@ static const struct {
     { SIZE_OF(clv_offload) },
     { SIZE_OF(clv_paco_counts) },
     { SIZE_OF(clv_companion) },
+    { SIZE_OF(clv_spot_error) },
     { SIZE_OF(clv_star) },
     { SIZE_OF(clv_paco_frame) },
     { SIZE_OF(clv_contrast_options) },

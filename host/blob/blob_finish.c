@@ -12,7 +12,8 @@
 
 static int by_place(const void *left, const void *right)
 {
-    const clv_spot *a = left, *b = right;
+    const clv_spot *a = &((const clv_blob_found *)left)->spot,
+                   *b = &((const clv_blob_found *)right)->spot;
     if (a->y != b->y) return a->y < b->y ? -1 : 1;
     if (a->x != b->x) return a->x < b->x ? -1 : 1;
     return (a->sigma > b->sigma) - (a->sigma < b->sigma);
@@ -40,6 +41,7 @@ clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher
 void clv_blob_finisher_clear(clv_blob_finisher *f)
 {
     clv_free(f->spots), clv_free(f->head), clv_free(f->next), clv_free(f->mask);
+    clv_free(f->peaks);
     *f = (clv_blob_finisher){ 0 };
 }
 
@@ -49,14 +51,16 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     clv_blob_peak *peaks = plan->peaks[frame];
     *count = clv_blob_judge(plan, frame, finisher, peaks, plan->found[frame]);
     if (!*count) return CLV_OK;
+    if (finisher->skew.variance > 0 && !plan->options.keep_overlapping)
+        CLV_TRY(clv_blob_split(plan, frame, finisher, &peaks, count));
     CLV_TRY(clv_blob_prune(plan, finisher, peaks, count));
     /* the fit wants two more copies */
     if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
-    clv_spot *spots = finisher->spots;
+    clv_blob_found *spots = finisher->spots;
     for (size_t i = 0; i < *count; ++i) {
-        clv_spot *spot = spots + i;
-        *spot = (clv_spot){ .frame = (uint32_t)frame };
+        clv_spot *spot = &spots[i].spot;
+        spots[i] = (clv_blob_found){ { .frame = (uint32_t)frame }, { NAN, NAN } };
         clv_blob_refine(plan, &peaks[i], spot);
         if (plan->bad_pixels[frame] &&
             clv_blob_bad_within(plan, frame, &peaks[i], 4 * plan->sigma[peaks[i].k]))
@@ -65,7 +69,7 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     }
     clv_sort(spots, *count, sizeof *spots, by_place);
     if (plan->options.subpixel == CLV_BLOB_SUBPIXEL_FIT) {
-        clv_spot *guess = spots + 2 * *count;
+        clv_blob_found *guess = spots + 2 * *count;
         memcpy(guess, spots, *count * sizeof *guess);
         clv_blob_fit(plan, frame, guess, spots + *count, spots, *count);
         clv_sort(spots, *count, sizeof *spots, by_place);

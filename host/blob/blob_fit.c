@@ -25,13 +25,13 @@ static double sign_of(const clv_blob_plan *plan)
 }
 
 /* Spots are by y: the range of those whose y is within `reach`. */
-static void near_in_y(const clv_spot *spots, size_t count, size_t own, double reach, size_t *first,
-                      size_t *last)
+static void near_in_y(const clv_blob_found *spots, size_t count, size_t own, double reach,
+                      size_t *first, size_t *last)
 {
     size_t low = own, high = own;
-    while (low > 0 && (double)spots[own].y - (double)spots[low - 1].y <= reach)
+    while (low > 0 && (double)spots[own].spot.y - (double)spots[low - 1].spot.y <= reach)
         --low;
-    while (high + 1 < count && (double)spots[high + 1].y - (double)spots[own].y <= reach)
+    while (high + 1 < count && (double)spots[high + 1].spot.y - (double)spots[own].spot.y <= reach)
         ++high;
     *first = low, *last = high;
 }
@@ -165,8 +165,8 @@ static bool descend(const window *w, double p[UNKNOWNS], double sigma)
 }
 
 /* Variance of a pixel = a + b * light in it, as the residuals have it. Where light makes none the
- * weights stay equal. */
-static void weigh(window *w, const double p[UNKNOWNS])
+ * weights stay equal. Returns the variance over the inverse of the weights. */
+static double weigh(window *w, const double p[UNKNOWNS])
 {
     shape s;
     double n = 0, m = 0, mm = 0, r2 = 0, mr2 = 0;
@@ -178,9 +178,9 @@ static void weigh(window *w, const double p[UNKNOWNS])
         n += 1, m += light, mm += light * light, r2 += r * r, mr2 += light * r * r;
     }
     const double det = n * mm - m * m;
-    if (!(det > 0) || !(r2 > 0)) return;
+    if (!(det > 0) || !(r2 > 0)) return r2 / fmax(n - UNKNOWNS, 1);
     double b = (n * mr2 - m * r2) / det, a = (r2 - b * m) / n;
-    if (!(b > 0)) return;
+    if (!(b > 0)) return r2 / fmax(n - UNKNOWNS, 1);
     const double least = 0.1 * r2 / n;
     if (a < least) a = least;
     for (size_t i = 0; i < w->rows * w->columns; ++i)
@@ -188,11 +188,29 @@ static void weigh(window *w, const double p[UNKNOWNS])
             const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
             w->weight[i] = 1 / (a + b * light);
         }
+    return n / fmax(n - UNKNOWNS, 1); /* what the fit took out of the residuals */
+}
+
+/* Of the inverse of J'WJ. */
+static clv_spot_error errors_of(const window *w, const double p[UNKNOWNS], double variance)
+{
+    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS],
+        column[UNKNOWNS];
+    float error[2] = { NAN, NAN };
+    judge(w, p, normal, right);
+    for (int a = 0; a < 2; ++a) {
+        const double unit[UNKNOWNS] = { a == Y, a == X };
+        if (clv_damped_step(normal, UNKNOWNS, 0, unit, scratch, column) && column[a] > 0)
+            error[a] = (float)sqrt(column[a] * variance);
+    }
+    return (clv_spot_error){ error[0], error[1] };
 }
 
 /* Starts at `from`; the answer into *to. */
-static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *from, clv_spot *to)
+static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *from,
+                       clv_blob_found *found)
 {
+    clv_spot *to = &found->spot;
     const double sigma = (double)from->sigma, sign = sign_of(plan);
     double p[UNKNOWNS] = { (double)from->y, (double)from->x, fmax((double)from->mass, 1e-3),
                            sign * (double)from->background, sigma };
@@ -200,51 +218,53 @@ static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *fro
     for (size_t i = 0; i < w->rows * w->columns; ++i)
         used += w->weight[i] > 0;
     if (used < 2 * UNKNOWNS || !descend(w, p, sigma)) return false;
-    weigh(w, p);
+    const double variance = weigh(w, p);
     if (!descend(w, p, sigma)) return false;
     to->y = (float)p[Y], to->x = (float)p[X], to->sigma = (float)p[WIDTH];
     to->mass = (float)p[LIGHT], to->background = (float)(sign * p[GROUND]);
+    found->error = errors_of(w, p, variance);
     return true;
 }
 
 /* One spot: `guess` are the spots as the quadratic has them, by y; `fitted`, unless NULL, as a
  * first sweep has. Whether another spot's light is in the window: *crowded. */
-static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_spot *guess,
-                    const clv_spot *fitted, size_t count, size_t own, clv_spot *to, bool *crowded)
+static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
+                    const clv_blob_found *fitted, size_t count, size_t own, clv_blob_found *to,
+                    bool *crowded)
 {
     window w;
     size_t first, last;
-    const double reach = reach_of(&guess[own]);
-    take(plan, frame, &guess[own], &w);
+    const double reach = reach_of(&guess[own].spot);
+    take(plan, frame, &guess[own].spot, &w);
     near_in_y(guess, count, own, reach + REACH, &first, &last);
     *crowded = false;
     for (size_t i = first; i <= last; ++i) {
-        const double away = reach + reach_of(&guess[i]);
-        if (i == own || fabs((double)guess[i].x - (double)guess[own].x) > away ||
-            fabs((double)guess[i].y - (double)guess[own].y) > away)
+        const double away = reach + reach_of(&guess[i].spot);
+        if (i == own || fabs((double)guess[i].spot.x - (double)guess[own].spot.x) > away ||
+            fabs((double)guess[i].spot.y - (double)guess[own].spot.y) > away)
             continue;
         *crowded = true;
         if (fitted)
-            take_away(&w, &fitted[i]);
+            take_away(&w, &fitted[i].spot);
         else
-            leave_to(&w, &guess[own], &guess[i]);
+            leave_to(&w, &guess[own].spot, &guess[i].spot);
     }
     if (fitted && !*crowded) return false; /* the first sweep's answer stays */
-    return fit_window(plan, &w, fitted ? &fitted[own] : &guess[own], to);
+    return fit_window(plan, &w, fitted ? &fitted[own].spot : &guess[own].spot, to);
 }
 
-void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_spot *guess, clv_spot *first,
-                  clv_spot *spots, size_t count)
+void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
+                  clv_blob_found *first, clv_blob_found *spots, size_t count)
 {
     bool crowded;
     for (size_t i = 0; i < count; ++i) {
         first[i] = guess[i];
         if (!fit_one(plan, frame, guess, NULL, count, i, &first[i], &crowded))
-            first[i].flags |= CLV_SPOT_FIT_FAILED;
+            first[i].spot.flags |= CLV_SPOT_FIT_FAILED;
     }
     for (size_t i = 0; i < count; ++i) {
         spots[i] = first[i];
-        clv_spot second = guess[i];
+        clv_blob_found second = guess[i];
         if (fit_one(plan, frame, guess, first, count, i, &second, &crowded)) spots[i] = second;
     }
 }

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_HOST_BLOB_BLOB_JOB_H
 #define CLEAVE_HOST_BLOB_BLOB_JOB_H
 
+#include "host/blob/blob_noise.h"
 #include "host/blob/blob_plan.h"
 
 /* Result memory of a chunk. */
@@ -27,8 +28,14 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
 /* ---- blob_finish.c ---- */
 
 /* What one thread needs to finish frame after frame; grows with the most spots of a frame. */
+/* A spot, and what is known of it beside. */
+typedef struct clv_blob_found {
+    clv_spot spot;
+    clv_spot_error error;
+} clv_blob_found;
+
 typedef struct clv_blob_finisher {
-    clv_spot *spots; /* of the last frame */
+    clv_blob_found *spots; /* of the last frame */
     size_t room;
     double side; /* of the cells in which neighbours are looked for */
     size_t rows, columns;
@@ -38,6 +45,9 @@ typedef struct clv_blob_finisher {
     uint8_t *mask; /* bright spots, for clv_blob_find_skew */
     /* of the last frame */
     size_t dropped_bad, hot;
+    clv_blob_skew skew;   /* variance 0: thresholds do not come from the noise */
+    clv_blob_peak *peaks; /* after spots that touch were told apart */
+    size_t peaks_room;
 } clv_blob_finisher;
 
 clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher *finisher);
@@ -63,6 +73,19 @@ size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher
 bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                          double radius);
 
+/* How many times its threshold a response of scale k is, where the pixels have noise `pixel`. */
+double clv_blob_times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
+                                double pixel, const clv_blob_skew *skew);
+/* To the maximum of scale k next to the peak, at most steps - 1 pixels off; its neighbourhood there. */
+void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps,
+                    clv_blob_peak *peak);
+
+/* ---- blob_split.c ---- */
+
+/* Peaks that are two close spots become two: *peaks are the finisher's then. Thresholds come from the noise. */
+clv_status clv_blob_split(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
+                          clv_blob_peak **peaks, size_t *count);
+
 /* ---- blob_measure.c ---- */
 
 /* Sub-pixel place and sigma by quadratics through the responses. */
@@ -73,7 +96,7 @@ void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_pe
 /* ---- blob_fit.c ---- */
 /* Fits all spots of a frame, `guess` by y; those that fail are as guessed, and flagged. `first` is
  * scratch of the same length. */
-void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_spot *guess, clv_spot *first,
-                  clv_spot *spots, size_t count);
+void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
+                  clv_blob_found *first, clv_blob_found *spots, size_t count);
 
 #endif

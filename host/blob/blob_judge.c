@@ -95,19 +95,16 @@ static void mask_peak(const clv_blob_plan *plan, uint8_t *mask, const clv_blob_p
         memset(mask + y * across + x0, 1, x1 - x0 + 1);
 }
 
-/* How many times its threshold a response of scale k is. */
-static double times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
-                              double pixel, const clv_blob_skew *skew)
+double clv_blob_times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
+                                double pixel, const clv_blob_skew *skew)
 {
     return response / (clv_blob_noise(plan, frame, k, pixel) *
                        clv_blob_threshold(plan, frame, k, pixel, skew));
 }
 
-/* To the maximum of scale k next to the peak, at most two pixels off; its neighbourhood there. */
-static void climb(const clv_blob_plan *plan, size_t frame, size_t k, clv_blob_peak *p)
+void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps, clv_blob_peak *p)
 {
-    enum { STEPS = 3 };
-    for (int step = 0; step < STEPS; ++step) {
+    for (int step = 0; step < steps; ++step) {
         size_t best = 4;
         for (size_t i = 0; i < 9; ++i) {
             const int64_t y = (int64_t)(p->y + i / 3) - 1, x = (int64_t)(p->x + i % 3) - 1;
@@ -118,7 +115,7 @@ static void climb(const clv_blob_plan *plan, size_t frame, size_t k, clv_blob_pe
         }
         for (size_t i = 0; i < 9; ++i)
             if (p->around[i] > p->around[best]) best = i;
-        if (best == 4 || step + 1 == STEPS) return;
+        if (best == 4 || step + 1 == steps) return;
         p->y = (uint32_t)(p->y + best / 3 - 1), p->x = (uint32_t)(p->x + best % 3 - 1);
     }
 }
@@ -137,21 +134,22 @@ static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak
 static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                               double pixel, const clv_blob_skew *skew, double least)
 {
-    enum { MOST_LARGER = 4, MOST_RADIUS = 48 };
+    enum { STEPS = 3, MOST_LARGER = 4, MOST_RADIUS = 48 };
     const size_t last = CLV_MIN(p->k + (size_t)MOST_LARGER, plan->scales - 1);
     size_t best_k = p->k;
     double best = 0;
     for (size_t k = p->k + 1; k <= last && plan->radius[k] <= MOST_RADIUS; ++k) {
         const double response =
             k == p->k + 1u ? (double)p->above : clv_blob_response_at(plan, frame, k, p->y, p->x);
-        const double times = times_threshold(plan, frame, k, response, pixel, skew);
+        const double times = clv_blob_times_threshold(plan, frame, k, response, pixel, skew);
         if (times < promising || response > (double)p->own) break;
         if (times > best) best = times, best_k = k;
     }
     if (best < close_by) return false;
     clv_blob_peak moved = *p;
-    climb(plan, frame, best_k, &moved);
-    if (!(times_threshold(plan, frame, best_k, (double)moved.around[4], pixel, skew) > least))
+    clv_blob_climb(plan, frame, best_k, STEPS, &moved);
+    if (!(clv_blob_times_threshold(plan, frame, best_k, (double)moved.around[4], pixel, skew) >
+          least))
         return false;
     *p = moved;
     return true;
@@ -162,7 +160,7 @@ static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                     const clv_blob_skew *skew, bool *hot)
 {
     const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
-    const double own = times_threshold(plan, frame, p->k, (double)p->own, pixel, skew);
+    const double own = clv_blob_times_threshold(plan, frame, p->k, (double)p->own, pixel, skew);
     const bool narrow = p->k == 0 && own > 1 && !plan->options.keep_hot_pixels &&
                         narrows(plan, frame, p, pixel) &&
                         is_hot(plan, frame, p, pixel * sqrt(skew->variance), skew->third);
@@ -184,16 +182,18 @@ static size_t above_noise(const clv_blob_plan *plan, size_t frame, clv_blob_fini
     for (size_t i = 0; i < count; ++i) {
         const clv_blob_peak *p = &peaks[i];
         const double pixel = clv_blob_pixel_noise(plan, frame, p->y, p->x);
-        double times = times_threshold(plan, frame, p->k, (double)p->around[4], pixel, &none);
+        double times =
+            clv_blob_times_threshold(plan, frame, p->k, (double)p->around[4], pixel, &none);
         if (p->above > 0)
-            times =
-                fmax(times, times_threshold(plan, frame, p->k + 1, (double)p->above, pixel, &none));
+            times = fmax(times, clv_blob_times_threshold(plan, frame, p->k + 1, (double)p->above,
+                                                         pixel, &none));
         if (times < promising) continue;
         if (times > bright) mask_peak(plan, f->mask, p);
         peaks[kept++] = *p;
     }
     if (!kept) return 0;
     const clv_blob_skew skew = clv_blob_find_skew(plan, frame, f->mask);
+    f->skew = skew;
     count = kept, kept = 0;
     for (size_t i = 0; i < count; ++i) {
         clv_blob_peak *p = &peaks[i];
@@ -216,6 +216,7 @@ size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher
     const float low = fmaxf(plan->floor, part * plan->max_response[frame]);
     size_t kept = 0;
     f->dropped_bad = f->hot = 0;
+    f->skew = (clv_blob_skew){ 0 };
     for (size_t i = 0; i < count; ++i) {
         const clv_blob_peak *p = &peaks[i];
         if (!(p->around[4] > low) || outside(plan, p)) continue;

@@ -20,8 +20,8 @@ typedef struct helper {
     clv_blob_plan *plan;
     size_t first, last;
     clv_blob_finisher finisher;
-    float *work;     /* for the map of a frame's noise */
-    clv_spot *spots; /* of all its frames */
+    float *work;           /* for the map of a frame's noise */
+    clv_blob_found *spots; /* of all its frames */
     size_t count, room, dropped, hot, empty, bad;
     clv_error error;
 } helper;
@@ -31,8 +31,9 @@ struct clv_blob_stream {
     clv_blob_plan *plan;
     helper helpers[MOST_HELPERS];
     size_t helper_count;
-    clv_spot *spots; /* [taken, count) wait to be pulled */
+    clv_blob_found *spots; /* [taken, count) wait to be pulled */
     size_t taken, count, room;
+    size_t last; /* [last, taken) were pulled last */
     clv_blob_summary summary;
 };
 
@@ -67,7 +68,7 @@ static clv_status append(clv_blob_stream *stream, size_t used)
     if (stream->taken) {
         memmove(stream->spots, stream->spots + stream->taken,
                 (stream->count - stream->taken) * sizeof *stream->spots);
-        stream->count -= stream->taken, stream->taken = 0;
+        stream->count -= stream->taken, stream->taken = stream->last = 0;
     }
     if (!clv_reserve(&stream->spots, &stream->room, stream->count + total, sizeof *stream->spots))
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", stream->count + total);
@@ -75,7 +76,7 @@ static clv_status append(clv_blob_stream *stream, size_t used)
         const helper *h = &stream->helpers[i];
         for (size_t s = 0; s < h->count; ++s) {
             stream->spots[stream->count] = h->spots[s];
-            stream->spots[stream->count++].frame += (uint32_t)stream->summary.frames;
+            stream->spots[stream->count++].spot.frame += (uint32_t)stream->summary.frames;
         }
         stream->summary.dropped_bad += h->dropped, stream->summary.empty_frames += h->empty;
         stream->summary.hot_pixels += h->hot;
@@ -303,8 +304,18 @@ clv_status clv_blobs_pull(clv_blob_stream *stream, clv_spot *spots, size_t capac
     if (!stream || !count || (capacity && !spots))
         return clv_fail(CLV_E_ARGUMENT, "blobs: stream, spots or count is NULL");
     *count = CLV_MIN(capacity, stream->count - stream->taken);
-    if (*count) memcpy(spots, stream->spots + stream->taken, *count * sizeof *spots);
-    stream->taken += *count;
+    stream->last = stream->taken;
+    for (size_t i = 0; i < *count; ++i)
+        spots[i] = stream->spots[stream->taken++].spot;
+    return CLV_OK;
+}
+
+clv_status clv_blobs_errors(const clv_blob_stream *stream, clv_spot_error *errors, size_t capacity)
+{
+    if (!stream || (capacity && !errors))
+        return clv_fail(CLV_E_ARGUMENT, "blobs: %s is NULL", stream ? "errors" : "stream");
+    for (size_t i = 0; i < capacity && stream->last + i < stream->taken; ++i)
+        errors[i] = stream->spots[stream->last + i].error;
     return CLV_OK;
 }
 

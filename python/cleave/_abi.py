@@ -143,6 +143,7 @@ VolumeStacks = _struct("clv_volume_stacks", [
     ("size", size_t), ("type", enum), ("stacks", size_t), ("depth", size_t), ("height", size_t),
     ("width", size_t), ("stack_stride", size_t), ("plane_stride", size_t), ("row_stride", size_t)],
     "volume.h")
+SpotError = _struct("clv_spot_error", [("y", f32), ("x", f32)], "blob.h")
 VolumeSpot = _struct("clv_volume_spot", [
     ("frame", u32), ("flags", u32), ("z", f32), ("y", f32), ("x", f32), ("sigma", f32),
     ("sigma_z", f32), ("response", f32), ("mass", f32), ("background", f32), ("snr", f32),
@@ -383,6 +384,7 @@ FUNCTIONS = {
     "clv_blobs_warm": (status, [void_p, size_t]),
     "clv_blobs_push": (status, [void_p, void_p, size_t, void_p]),
     "clv_blobs_pull": (status, [void_p, void_p, size_t, c.POINTER(size_t)]),
+    "clv_blobs_errors": (status, [void_p, void_p, size_t]),
     "clv_blobs_summary": (BlobSummary, [void_p]),
     "clv_blobs_close": (None, [void_p]),
     "clv_link": (status, [void_p, size_t, c.POINTER(LinkOptions), void_p, c.POINTER(size_t)]),

@@ -44,6 +44,8 @@ def _movie_of(movie: Any, axes: str = "[T, H, W]") -> NDArray[Any]:
     frames = frames.astype(frames.dtype.newbyteorder("="), copy=False)
     if frames.dtype == np.float64 or frames.dtype == np.float16:
         frames = frames.astype(np.float32)
+    if frames.dtype == np.int8:
+        frames = frames.astype(np.int16)
     if frames.dtype == np.bool_:
         frames = frames.view(np.uint8)
     if frames.dtype.str not in _PIXELS:
@@ -133,7 +135,7 @@ def blobs(movie: Any, *, min_sigma: float = 1.0, max_sigma: float = 3.0, num_sig
     Parameters
     ----------
     movie       [T, H, W] or [H, W]; uint8, uint16, int16 or float32 (used in place), float64 and
-                float16 are converted. NaN and inf are masks
+                float16 are converted, as int8 is. NaN and inf are masks
     {options}
     threshold_scope  "frame", or "movie": threshold_rel of the movie's largest response
     table       "array": structured; "pandas": a DataFrame; "auto": pandas where it is installed
@@ -233,6 +235,7 @@ class BlobStream(InThisProcess):
     def __init__(self, shape: tuple[int, int], dtype: Any, *, capacity: int = 1,
                  context: Context | None = None, **options: Any):
         self._handle, self._context = None, chosen(context)
+        self._errors = np.empty((0, 2), np.float32)
         defaults = {name: value for name, value in (blobs.__kwdefaults__ or {}).items()
                     if name not in ("table", "context", "report", "progress")}
         unknown = set(options) - set(defaults)
@@ -272,12 +275,20 @@ class BlobStream(InThisProcess):
         return self._pull()
 
     def _pull(self) -> NDArray[np.void]:
-        parts, got = [], ctypes.c_size_t(1)
+        parts, errors, got = [], [], ctypes.c_size_t(1)
         while got.value:
-            part = np.empty(1024, SPOT)
+            part, error = np.empty(1024, SPOT), np.empty((1024, 2), np.float32)
             check(lib.clv_blobs_pull(self._handle, address(part), len(part), ctypes.byref(got)))
+            check(lib.clv_blobs_errors(self._handle, address(error), len(error)))
             parts.append(part[:got.value])
+            errors.append(error[:got.value])
+        self._errors = np.concatenate(errors)
         return np.concatenate(parts)
+
+    @property
+    def errors(self) -> NDArray[np.float32]:
+        """Standard deviations of y and x [N, 2] of the spots of the last push; NaN unless subpixel is "fit"."""
+        return self._errors
 
     @property
     def summary(self) -> dict[str, Any]:

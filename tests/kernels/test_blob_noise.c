@@ -150,9 +150,10 @@ static void widths_are_right(test_device *device)
     for (size_t i = 0; i < CLV_LEN(sigma); ++i) {
         clv_spot *spots;
         double sum = 0, found = 0;
+        size_t there = 0;
         fill(100, 100);
         for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
-            for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP)
+            for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++there)
                 add_spot((double)y + uniform(&state) - 0.5, (double)x + uniform(&state) - 0.5, 300,
                          sigma[i]);
         expose(&state);
@@ -162,10 +163,13 @@ static void widths_are_right(test_device *device)
         free(spots);
         if (!(fabs(sum / found - sigma[i]) < 0.04 * sigma[i]))
             fail_msg("spots of sigma %g have %g on average", sigma[i], sum / found);
+        if (count > there + there / 100 + 1)
+            fail_msg("%zu spots of sigma %g are taken for %zu", there, sigma[i], count);
     }
 }
 
-static void close_pairs_stay_two(test_device *device)
+/* Pairs of sigma 1.5 in all directions. */
+static void close_pairs_stay_two(test_device *device, double distance, double peak, double least)
 {
     uint64_t state = 3;
     clv_spot *spots;
@@ -173,22 +177,26 @@ static void close_pairs_stay_two(test_device *device)
     fill(100, 100);
     for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
         for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
-            const double way = 0.1 * (double)(pairs % 31), dy = 2.5 * sin(way), dx = 2.5 * cos(way);
-            add_spot((double)y - dy, (double)x - dx, 300, 1.5);
-            add_spot((double)y + dy, (double)x + dx, 300, 1.5);
+            const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
+                         dx = distance / 2 * cos(way);
+            add_spot((double)y - dy, (double)x - dx, peak, 1.5);
+            add_spot((double)y + dy, (double)x + dx, peak, 1.5);
         }
     expose(&state);
     const size_t count = find(device, 6, &spots, NULL);
     pairs = 0;
     for (size_t y = STEP; y + STEP / 2 < SIDE; y += STEP)
         for (size_t x = STEP; x + STEP / 2 < SIDE; x += STEP, ++pairs) {
-            const double way = 0.1 * (double)(pairs % 31), dy = 2.5 * sin(way), dx = 2.5 * cos(way);
+            const double way = 0.1 * (double)(pairs % 31), dy = distance / 2 * sin(way),
+                         dx = distance / 2 * cos(way);
             const clv_spot *a = spot_at(spots, count, (double)y - dy, (double)x - dx),
                            *b = spot_at(spots, count, (double)y + dy, (double)x + dx);
             apart += a && b && a != b;
         }
     free(spots);
-    if ((double)apart < 0.95 * (double)pairs) fail_msg("%zu of %zu pairs are two", apart, pairs);
+    if ((double)apart < least * (double)pairs)
+        fail_msg("%zu of %zu pairs %g pixels apart are two", apart, pairs, distance);
+    if ((double)count > 2.01 * (double)pairs) fail_msg("%zu spots of %zu pairs", count, pairs);
 }
 
 static void check(test_device *device)
@@ -198,7 +206,8 @@ static void check(test_device *device)
     spots_are_found_everywhere(device);
     single_pixels_are_no_spots(device);
     widths_are_right(device);
-    close_pairs_stay_two(device);
+    close_pairs_stay_two(device, 5, 300, 0.95);
+    close_pairs_stay_two(device, 4, 160, 0.6);
 }
 
 static void noise_is_known_for_each_place(void **state)

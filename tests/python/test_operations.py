@@ -149,7 +149,11 @@ def test_a_stream_gives_the_same_spots(reference, movie):
         assert stream.summary["frames"] == len(movie)
         with pytest.raises(cleave.ShapeError, match="float32 frames"):
             stream.push(movie.astype(np.uint8))
+        assert stream.errors.shape == (len(parts[-1]), 2) and np.isnan(stream.errors).all()
     assert np.array_equal(np.concatenate(parts), want)
+    with cleave.BlobStream(movie.shape[1:], np.float32, threshold_sigma=5, subpixel="fit", context=reference) as stream:
+        spots = stream.push(movie[0])
+        assert len(spots) and (stream.errors[spots["flags"] & 1 == 0] > 0).all()
     with pytest.raises(cleave.ArgumentError, match="closed"):
         stream.push(movie[0])
     with pytest.raises(cleave.ArgumentError, match="unknown option 'colour'"):
