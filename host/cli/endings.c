@@ -55,6 +55,26 @@ static bool is_special(const char *path)
            (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
 }
 
+/* How pandas makes what is not written here of a table that is. */
+static const char *by_pandas(const char *path, unsigned formats)
+{
+    static const struct {
+        const char *ending, *way;
+    } ways[] = {
+        { ".parquet",
+          ". pandas makes it of a .csv file: pandas.read_csv(...).to_parquet(...), with pyarrow" },
+        { ".feather",
+          ". pandas makes it of a .csv file: pandas.read_csv(...).to_feather(...), with pyarrow" },
+        { ".xlsx",
+          ". pandas makes it of a .csv file: pandas.read_csv(...).to_excel(...), with openpyxl" },
+        { ".h5",
+          ". pandas makes it of a .csv file: pandas.read_csv(...).to_hdf(...), with tables" },
+    };
+    for (size_t i = 0; i < CLV_LEN(ways) && formats & CLI_CSV; ++i)
+        if (strcmp(ending_of(path), ways[i].ending) == 0) return ways[i].way;
+    return "";
+}
+
 static int refuse(const cli_command *command, const char *option, const char *path,
                   unsigned formats)
 {
@@ -69,9 +89,10 @@ static int refuse(const cli_command *command, const char *option, const char *pa
         snprintf(why, sizeof why, "this output cannot be a %.40s file", ending_of(path));
     else
         snprintf(why, sizeof why, "its ending has to say the format");
-    return cli_error(command, CLI_USAGE, "%s is \"%s\", but %s: use a name that ends in %s%s",
+    return cli_error(command, CLI_USAGE, "%s is \"%s\", but %s: use a name that ends in %s%s%s",
                      option, path, why, clv_list_words(list, "or", words, sizeof words),
-                     formats & CLI_NO_STREAM ? "" : ", or - for standard output");
+                     formats & CLI_NO_STREAM ? "" : ", or - for standard output",
+                     by_pandas(path, formats));
 }
 
 int cli_check_ending(const cli_command *command, const char *option, const char *path,

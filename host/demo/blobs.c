@@ -98,7 +98,7 @@ static clv_status show(const outcome *o, const char *folder, demo_row *row)
     if (!blobs_project(&p, &facts, o->movie.pixels, FRAMES, false))
         return clv_fail(CLV_E_MEMORY, "no memory for a picture");
     snprintf(path, sizeof path, "%s/blobs-tracks.png", folder);
-    clv_status status = blobs_draw(&p, o->spots, o->particle, o->count, path);
+    clv_status status = blobs_draw(&p, NULL, o->spots, o->particle, o->count, path);
     blobs_projection_clear(&p);
     if (!status) clv_text_add(&row->notes, "%s: brightest values, spots and tracks\n", path);
     if (status == CLV_E_FORMAT) { /* a build without PNG: all the rest is there */

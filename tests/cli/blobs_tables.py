@@ -6,6 +6,7 @@
 """
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -311,11 +312,173 @@ def interrupted(command, work):
         f"without --partial: exit code {code}, {said.strip()[-120:]}")
 
 
+def write_tiff(path, frames, sample_format):
+    """Little-endian, uncompressed, a page for each frame."""
+    bits, data, at = 8 * frames.dtype.itemsize, b"", 8
+    for i, frame in enumerate(frames):
+        pixels = frame.astype(frame.dtype.newbyteorder("<")).tobytes()
+        pixels += b"\0" * (len(pixels) % 2)
+        height, width = frame.shape
+        tags = [(256, width), (257, height), (258, bits), (259, 1), (262, 1), (273, at + 2 + 12 * 10 + 4), (277, 1),
+                (278, height), (279, frame.nbytes), (339, sample_format)]
+        end = at + 2 + 12 * len(tags) + 4 + len(pixels)
+        data += len(tags).to_bytes(2, "little")
+        for tag, value in tags:
+            data += tag.to_bytes(2, "little") + (4).to_bytes(2, "little") + (1).to_bytes(4, "little")
+            data += value.to_bytes(4, "little")
+        data += (end if i + 1 < len(frames) else 0).to_bytes(4, "little") + pixels
+        at = end
+    with open(path, "wb") as file:
+        file.write(b"II*\0" + (8).to_bytes(4, "little") + data)
+
+
+def forms_of_pixels(command, work):
+    """Movies of int8 and float16 give the spots of uint8, whatever file holds them."""
+    frames = np.minimum(np.load(os.path.join(work, "movie.npy")) // 3, 127)
+    shape = ",".join(str(n) for n in frames.shape)
+    want = None
+    for kind, code, sample_format in (("uint8", "u8", 1), ("int8", "i8", 2), ("int16", "i16", 2), ("float16", "f16", 3),
+                                      ("float32", "f32", 3)):
+        same = frames.astype(kind)
+        for ending in ("npy", "tif", "raw"):
+            path = os.path.join(work, f"{kind}.{ending}")
+            if ending == "npy":
+                np.save(path, same)
+            elif ending == "tif":
+                write_tiff(path, same, sample_format)
+            else:
+                same.tofile(path)
+            options = ("--raw", f"{shape},{code}") if ending == "raw" else ()
+            out = os.path.join(work, "pixels.csv")
+            done = run(command, "blobs", path, "-o", out, *options)
+            if done.returncode:
+                say(False, f"{kind} in .{ending}: {done.stderr.strip()}")
+                continue
+            got = places(read(out))
+            want = got if want is None else want
+            say(got.shape == want.shape and len(got) == 30 and np.abs(got - want).max() < 2e-3,
+                f"{kind} in .{ending}: the same {len(got)} spots")
+            narrow = {"int8": "become int16", "float16": "become float32"}.get(kind)
+            say(narrow is None or ending == "npy" or narrow in done.stderr, f"{kind} in .{ending}: what it becomes is told")
+
+
+def folder_of_frames(command, work):
+    """A file for each frame, in the order of their numbers."""
+    frames, folder = np.load(os.path.join(work, "movie.npy")), os.path.join(work, "frames")
+    os.mkdir(folder)
+    for i, frame in enumerate(frames):
+        write_tiff(os.path.join(folder, f"img_t{8 + i}.tif"), frame[None], 1)  # 8, 9, 10, 11, 12
+    with open(os.path.join(folder, "notes.md"), "w", encoding="ascii") as file:
+        file.write("of the day\n")
+    out = os.path.join(work, "folder.csv")
+    done = run(command, "blobs", folder, "-o", out)
+    want = places(read(os.path.join(work, "s.csv")))
+    got = places(read(out)) if done.returncode == 0 else np.empty(0)
+    say(got.shape == want.shape and np.array_equal(got, want), f"a folder gives the same {len(got)} spots")
+    say("5 files" in done.stderr and "img_t8.tif to img_t12.tif" in done.stderr and "1 other" in done.stderr,
+        f"its order is told: {done.stderr.strip()[:120]}")
+    np.save(os.path.join(folder, "img_t13.npy"), frames[0, :-1])
+    done = run(command, "blobs", folder, "-o", out)
+    say(done.returncode == 2 and "img_t13.npy" in done.stderr, f"another size is refused: {done.stderr.strip()[-140:]}")
+    for i in range(5):
+        os.remove(os.path.join(folder, f"img_t{8 + i}.tif"))
+    np.save(os.path.join(folder, "img_t13.npy"), frames)
+    done = run(command, "blobs", folder, "-o", out)
+    say(done.returncode == 2 and "5 frames" in done.stderr, f"so are movies: {done.stderr.strip()[-120:]}")
+    os.remove(os.path.join(folder, "img_t13.npy"))
+    done = run(command, "blobs", folder, "-o", out)
+    say(done.returncode == 2 and ".tif" in done.stderr, f"and a folder without frames: {done.stderr.strip()[-120:]}")
+
+
+def light_of(shape, spots):
+    """Gaussians integrated over the pixels: rows of y, x, sigma, photons."""
+    total = np.zeros(shape)
+    error = np.vectorize(math.erf)
+    for y, x, sigma, photons in spots:
+        rows, columns = (np.diff(error((np.arange(n + 1) - 0.5 - at) / sigma / math.sqrt(2))) / 2
+                         for n, at in zip(shape, (y, x)))
+        total += photons * np.outer(rows, columns)
+    return total
+
+
+def errors_of_places(command, work):
+    """What a fit says of its errors, against the truth: pulls scatter by 1, for faint spots and for bright ones."""
+    rng = np.random.default_rng(7)
+    frames, truth = [], []
+    for _ in range(12):
+        spots = [(18 + 28 * (i // 9) + rng.uniform(-2, 2), 18 + 28 * (i % 9) + rng.uniform(-2, 2), 1.4,
+                  (600, 3000, 20000)[i % 3]) for i in range(81)]
+        frames.append(rng.poisson(20 + light_of((260, 260), spots)))
+        truth.append(np.array(spots))
+    path, out = os.path.join(work, "fitted.npy"), os.path.join(work, "fitted.csv")
+    np.save(path, np.array(frames, np.uint16))
+    done = run(command, "blobs", path, "-o", out, "-q", "--subpixel", "fit")
+    rows = read(out)
+    pulls = {600: [], 3000: [], 20000: []}
+    for row in rows:
+        near = truth[int(row["frame"])]
+        away = np.hypot(near[:, 0] - float(row["y"]), near[:, 1] - float(row["x"]))
+        own = near[away.argmin()]
+        if away.min() < 2:
+            pulls[own[3]] += [(float(row[a]) - own[i]) / float(row[a + "_error"]) for i, a in enumerate("yx")]
+    for photons, found in pulls.items():
+        say(len(found) > 600 and 0.9 < np.std(found) < 1.1 and abs(np.mean(found)) < 0.15,
+            f"{photons} photons: {len(found)} pulls scatter by {np.std(found):.3f} around {np.mean(found):.3f}")
+    for ending in ("npy", "json", "tsv"):
+        other = os.path.join(work, "fitted." + ending)
+        done = run(command, "blobs", path, "-o", other, "-q", "--subpixel", "fit")
+        same = np.array([[float(r[n]) for n in ("y_error", "x_error")] for r in read(other)])
+        want = np.array([[float(r[n]) for n in ("y_error", "x_error")] for r in rows])
+        say(done.returncode == 0 and np.allclose(same, want, rtol=1e-5), f".{ending} has the errors")
+    linked = os.path.join(work, "gaps.csv")
+    done = run(command, "blobs", path, "-o", linked, "-q", "--subpixel", "fit", "--link", "3", "--memory", "3",
+               "--fill-gaps")
+    made = [r for r in read(linked) if r["flags"] == "16"]
+    say(all(r["y_error"] == "" for r in made) and all(float(r["y_error"]) > 0 for r in read(linked) if r["flags"] == "0"),
+        f"{len(made)} filled spots have no errors, fitted ones have")
+
+
+def motion(command, work):
+    """Options of links that go beyond the distance."""
+    table, out = os.path.join(work, "flow.csv"), os.path.join(work, "flow.xml")
+    with open(table, "w", encoding="ascii") as file:  # faster in the middle of the channel
+        file.write("frame,y,x\n" + "".join(f"{f},{10 * y},{20 * x + f * (1 + 2 * min(y, 8 - y))}\n"
+                                            for f in range(6) for y in range(9) for x in range(25)))
+    for options, tracks in (((), 675), (("--predict", "channel", "--channel-bin", "9"), 225)):
+        done = run(command, "link", table, "-o", os.path.join(work, "l.csv"), "--search", "9", *options)
+        say(done.returncode == 0 and (tracks == 225) == (f", {tracks} tracks" in done.stdout), f"{options}: {done.stdout.strip()}")
+    with open(table, "w", encoding="ascii") as file:
+        rows = [(f, 0, f) for f in range(9)] + [(f, 2 + f - 3, f) for f in range(3, 9)] + [(f, f - 7.5, f) for f in range(6)]
+        file.write("frame,y,x\n" + "".join("%d,%g,%g\n" % row for row in rows))
+    done = run(command, "link", table, "-o", os.path.join(work, "b.csv"), "--search", "1.5", "--branches", "3")
+    got = read(os.path.join(work, "b.csv"))
+    first = {r["particle"]: r for r in reversed(got)}
+    kinds = sorted((r["parent"] != "-1", r["child"] != "-1") for r in first.values())
+    say(done.returncode == 0 and kinds == [(False, False), (False, True), (True, False)] and
+        "1 splits and 1 merges" in done.stdout, f"one splits, one merges: {done.stdout.strip()}")
+    done = run(command, "link", table, "-o", out, "--search", "1.5", "--branches", "3")
+    tracks = list(ET.parse(out).iter("Track"))
+    say(len(tracks) == 1 and len(list(tracks[0].iter("Edge"))) == 8 + 5 + 5 + 2, "to TrackMate they are one track")
+    with open(table, "w", encoding="ascii") as file:
+        file.write("frame,y,x\n" + "".join(f"{f},{y},{x + 0.1 * f}\n" for f in range(2) for y in range(5) for x in range(5)))
+    crowd = ("link", table, "-o", os.path.join(work, "c.csv"), "--search", "3")
+    done = run(command, *crowd, "--adaptive-stop", "0.2", "--adaptive-step", "0.5")
+    say(done.returncode == 0 and " 25 tracks" in done.stdout, f"--adaptive-stop: {done.stdout.strip()}")
+    done = run(command, *crowd, "--adaptive-stop", "2.9")
+    say(done.returncode == 2 and "adaptive_stop" in done.stderr, done.stderr.strip())
+    source = os.path.join(work, "movie.npy")
+    done = run(command, "blobs", source, "-o", os.path.join(work, "p.csv"), "--link", "4", "--predict", "drift")
+    say(done.returncode == 0 and "6 tracks" in done.stdout, f"blobs --predict: {done.stdout.strip()}")
+    done = run(command, "blobs", source, "-o", os.path.join(work, "p.csv"), "--predict", "drift")
+    say(done.returncode == 2 and "--link" in done.stderr, done.stderr.strip())
+
+
 def endings(command, work):
     source = os.path.join(work, "movie.npy")
     for name in ("s.parquet", "s.xlsx", "s.h5"):
         done = run(command, "blobs", source, "-o", os.path.join(work, name))
-        say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr, done.stderr.strip()[-120:])
+        say(done.returncode == 2 and ".xml" in done.stderr and ".json" in done.stderr and "pandas.read_csv" in done.stderr,
+            done.stderr.strip()[-120:])
     done = run(command, "blobs", source, "-o", os.path.join(work, "s.npy"), "--format", "trackmate")
     say(done.returncode == 2, "TrackMate's columns are text or XML")
 
@@ -330,6 +493,10 @@ def main():
         units(command, work)
         linked_units(command, work)
         interrupted(command, work)
+        forms_of_pixels(command, work)
+        folder_of_frames(command, work)
+        errors_of_places(command, work)
+        motion(command, work)
     return 1 if WRONG else 0
 
 

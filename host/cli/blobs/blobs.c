@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_OPTIONS = 41 };
+enum { OWN_OPTIONS = 42 };
 
 static void make_table(blobs_args *a, cli_option *table)
 {
@@ -69,6 +69,8 @@ static void make_table(blobs_args *a, cli_option *table)
         { "T,tracks", CLI_TEXT, &a->tracks, "FILE", "linked spots: .csv .tsv .json .npy .xml" },
         { "overlay", CLI_TEXT, &a->overlay, "FILE.png",
           "picture: brightest values, circles, tracks" },
+        { "histogram", CLI_TEXT, &a->histogram, "FILE.png",
+          "with --preview: how many spots are how far above the noise, and the threshold" },
         { "format", CLI_CHOICE, &a->format, "cleave,trackmate,xy", "columns [cleave]" },
         { "pixel-size", CLI_TEXT, &a->pixel_size, "S[UNIT]",
           "of a pixel: columns in that unit, such as 0.1um [from the file]" },
@@ -145,11 +147,12 @@ static int check_args(blobs_args *a)
         return cli_error(&cli_blobs, CLI_USAGE,
                          "%s has no place in --format xy, which is in pixels and frames",
                          a->pixel_size ? "--pixel-size" : "--interval");
-    if (a->preview_given && !a->common.quiet && (a->output || a->tracks || a->overlay))
-        cli_warn(&cli_blobs, "--preview only prints: %s is not written",
-                 a->output   ? a->output
-                 : a->tracks ? a->tracks
-                             : a->overlay);
+    if (a->preview_given && !a->common.quiet && (a->output || a->tracks))
+        cli_warn(&cli_blobs, "--preview writes pictures alone: %s is not written",
+                 a->output ? a->output : a->tracks);
+    if (a->histogram && !a->preview_given)
+        return cli_error(&cli_blobs, CLI_USAGE,
+                         "--histogram needs --preview N: it shows one frame, N");
     if (!(a->overlap >= 0 && a->overlap <= 1))
         return cli_error(&cli_blobs, CLI_USAGE, "--overlap: %g given, expected 0 to 1", a->overlap);
     if (a->scope == 1 && a->threshold_sigma_given)
@@ -202,7 +205,7 @@ typedef struct task {
     bool writing, cannot_write;
     bool stopped; /* by the user, who keeps what is done (--partial) */
     blobs_units units;
-    clv_spot *spots; /* all, where they are linked or drawn */
+    blobs_spot *spots; /* all, where they are linked or drawn */
     size_t count, room;
     int64_t *particle;
     size_t tracks;
@@ -228,21 +231,26 @@ static clv_status take_spots(task *t, clv_blob_stream *stream)
 {
     enum { AT_ONCE = 4096 };
     static clv_spot some[AT_ONCE];
+    static clv_spot_error errors[AT_ONCE];
+    static blobs_spot both[AT_ONCE];
     size_t count;
     for (;;) {
         CLV_TRY(clv_blobs_pull(stream, some, AT_ONCE, &count));
         if (!count) return CLV_OK;
-        for (size_t i = 0; i < count; ++i)
+        CLV_TRY(clv_blobs_errors(stream, errors, AT_ONCE));
+        for (size_t i = 0; i < count; ++i) {
             some[i].frame += (uint32_t)t->first;
+            both[i] = (blobs_spot){ some[i], errors[i] };
+        }
         count_spots(&t->watch, some, count);
         if (t->writing && !t->a->link_given) {
-            const clv_status status = blobs_writer_add(&t->writer, some, NULL, count);
+            const clv_status status = blobs_writer_add(&t->writer, both, NULL, count);
             if ((t->cannot_write = status != CLV_OK)) return status;
         }
         if (!keeps_spots(t->a)) continue;
         if (!clv_reserve(&t->spots, &t->room, t->count + count, sizeof *t->spots))
             return clv_fail(CLV_E_MEMORY, "no memory for %zu spots", t->count + count);
-        memcpy(t->spots + t->count, some, count * sizeof *some);
+        memcpy(t->spots + t->count, both, count * sizeof *both);
         t->count += count;
     }
 }
@@ -318,6 +326,18 @@ static clv_status detect(task *t)
     return run_frames(t, &options, false);
 }
 
+static clv_status draw(const task *t)
+{
+    clv_spot *spots = clv_alloc(CLV_MAX(t->count, (size_t)1), sizeof *spots);
+    if (!spots) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
+    for (size_t i = 0; i < t->count; ++i)
+        spots[i] = t->spots[i].is;
+    const clv_status status =
+        blobs_draw(&t->projection, &t->units, spots, t->particle, t->count, t->a->overlay);
+    clv_free(spots);
+    return status;
+}
+
 static clv_status finish(task *t)
 {
     const blobs_args *a = t->a;
@@ -328,9 +348,7 @@ static clv_status finish(task *t)
         CLV_TRY(blobs_writer_finish(&t->writer));
     }
     if (a->tracks) CLV_TRY(blobs_write_tracks(a, &t->units, t->spots, t->particle, t->count));
-    if (a->overlay)
-        CLV_TRY(blobs_draw(&t->projection, t->spots, t->particle, t->count, a->overlay));
-    return CLV_OK;
+    return a->overlay ? draw(t) : CLV_OK;
 }
 
 static void announce(const task *t)
@@ -401,8 +419,8 @@ static int work(task *t)
     announce(t);
     if ((code = blobs_units_of(a, t->facts, &t->units)) >= 0) return code;
     if (a->output) {
-        code = cli_status(&cli_blobs, blobs_writer_open(&t->writer, a->output, a->format, &t->units,
-                                                        a->link_given));
+        code = cli_status(&cli_blobs,
+                          blobs_writer_open(&t->writer, a->output, a, &t->units, a->link_given));
         if (code) return code;
         t->writing = true;
     }
@@ -452,7 +470,8 @@ static int run(int argc, char **argv)
     const cli_file movie = { "MOVIE", a.movie, NULL, 0 };
     const cli_file outputs[] = { { "-o", a.output, NULL, formats },
                                  { "--tracks", a.tracks, NULL, formats },
-                                 { "--overlay", a.overlay, NULL, CLI_PNG } };
+                                 { "--overlay", a.overlay, NULL, CLI_PNG },
+                                 { "--histogram", a.histogram, NULL, CLI_PNG } };
     code = cli_check_files(&cli_blobs, &a.common, &movie, 1, outputs, CLV_LEN(outputs));
     if (code >= 0) return code;
     a.news = cli_news(&a.common, outputs, CLV_LEN(outputs));

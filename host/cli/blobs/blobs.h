@@ -13,7 +13,8 @@
 #include <cleave/volume.h>
 
 typedef struct blobs_args {
-    const char *movie, *output, *tracks, *overlay, *frames, *pixel_size, *voxel_size, *raw;
+    const char *movie, *output, *tracks, *overlay, *histogram, *frames, *pixel_size, *voxel_size,
+        *raw;
     double min_sigma, max_sigma, sigma_ratio, threshold, threshold_rel, threshold_sigma, overlap;
     uint64_t num_sigma, exclude_border, channel, z, memory, min_length, preview;
     int hot_pixels, scope, taps, normalize, subpixel, prune, format, axes, predict;
@@ -92,7 +93,7 @@ typedef struct blobs_writer {
     clv_csv csv;
     int format;
     blobs_units units;
-    bool tracks, npy; /* npy: records in place of lines */
+    bool tracks, npy, errors; /* npy: records in place of lines; errors: columns of them */
     blobs_extra extra;
     const char *names[16]; /* of all columns */
     size_t row;
@@ -131,10 +132,16 @@ clv_status blobs_xml_write(const char *path, const blobs_units *units,
 clv_csv_kind blobs_kind_of(const char *path);
 
 /* Rows by frame. The path's ending is the format (CSV for other endings and "-"). */
-clv_status blobs_writer_open(blobs_writer *writer, const char *path, int format,
+clv_status blobs_writer_open(blobs_writer *writer, const char *path, const blobs_args *args,
                              const blobs_units *units, bool tracks);
+/* A spot, and the error of its place (NaN: not fitted). */
+typedef struct blobs_spot {
+    clv_spot is;
+    clv_spot_error error;
+} blobs_spot;
+
 /* `particle` (of each spot) may be NULL. */
-clv_status blobs_writer_add(blobs_writer *writer, const clv_spot *spots, const int64_t *particle,
+clv_status blobs_writer_add(blobs_writer *writer, const blobs_spot *spots, const int64_t *particle,
                             size_t count);
 clv_status blobs_writer_finish(blobs_writer *writer);
 void blobs_writer_abandon(blobs_writer *writer); /* after finish nothing is left to abandon */
@@ -146,11 +153,11 @@ void blobs_writer_abandon(blobs_writer *writer); /* after finish nothing is left
 /* Whether `made` spots may be put between those that were seen: CLV_E_MEMORY for more than 1e8, or for more than
  * clv_io_room has place for. */
 clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each);
-clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *args, int64_t **particle,
+clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *args, int64_t **particle,
                       size_t *tracks);
 /* Writes --tracks. */
 clv_status blobs_write_tracks(const blobs_args *args, const blobs_units *units,
-                              const clv_spot *spots, const int64_t *particle, size_t count);
+                              const blobs_spot *spots, const int64_t *particle, size_t count);
 
 /* ---- blobs/overlay.c ------------------------------------------------------------------------- */
 
@@ -163,10 +170,19 @@ typedef struct blobs_projection {
 bool blobs_project(blobs_projection *projection, const clv_movie_facts *facts, const void *pixels,
                    size_t count, bool invert);
 void blobs_projection_clear(blobs_projection *projection);
-/* Stretched projection, circles of radius sqrt(2) sigma, tracks as lines (`particle` may be
- * NULL). */
-clv_status blobs_draw(const blobs_projection *projection, const clv_spot *spots,
-                      const int64_t *particle, size_t count, const char *path);
+/* Stretched projection, circles of radius sqrt(2) sigma, tracks (`particle` may be NULL) as lines in the colour of
+ * the time, a scale bar if `units` (may be NULL) tell the size of a pixel. */
+clv_status blobs_draw(const blobs_projection *projection, const blobs_units *units,
+                      const clv_spot *spots, const int64_t *particle, size_t count,
+                      const char *path);
+
+/* ---- blobs/histogram.c ----------------------------------------------------------------------- */
+
+enum { BLOBS_BINS = 40, BLOBS_FAINTEST = 3, BLOBS_BRIGHTEST = 100 };
+double blobs_histogram_edge(size_t i); /* i <= BLOBS_BINS */
+/* Bars of counts, which go from one edge to the next, and the threshold, as PNG. */
+clv_status blobs_histogram_draw(const size_t *counts, double threshold, const char *title,
+                                const char *path);
 
 /* ---- blobs/volume.c, volume_views.c: stacks of planes ---------------------------------------------- */
 
@@ -185,8 +201,8 @@ clv_status blobs_volume_project(blobs_volume_views *views, const clv_movie_facts
 void blobs_volume_views_clear(blobs_volume_views *views);
 /* `voxel`: its sides along z, y, x. */
 clv_status blobs_volume_draw(const blobs_volume_views *views, const double voxel[3],
-                             const clv_volume_spot *spots, const int64_t *particle, size_t count,
-                             const char *path);
+                             const blobs_units *units, const clv_volume_spot *spots,
+                             const int64_t *particle, size_t count, const char *path);
 
 /* A pixel of frames as they are handed out. */
 static inline float blobs_value_at(const clv_movie_facts *f, const void *pixels, size_t at)

@@ -57,14 +57,18 @@ static clv_status ends_of(const blobs_projection *p, float *low, float *high)
     return CLV_OK;
 }
 
-/* A colour for each track. */
-static clv_colour colour_of(int64_t track)
+/* The colour of a time, from the first frame (blue) to the last (orange): all of them are seen on black and on white. */
+static clv_colour colour_at(double frame, double first, double last)
 {
-    static const clv_colour colours[] = {
-        { 255, 110, 80 },  { 90, 200, 255 },  { 255, 210, 70 }, { 130, 230, 120 },
-        { 230, 130, 255 }, { 255, 160, 190 }, { 80, 230, 210 }, { 200, 200, 120 },
-    };
-    return colours[(uint64_t)track % CLV_LEN(colours)];
+    static const double ramp[][3] = { { 0, 150, 255 }, { 220, 50, 230 }, { 255, 100, 0 } };
+    const double part = last > first ? fmin(fmax((frame - first) / (last - first), 0), 1) : 0;
+    const size_t from = part < 0.5 ? 0 : 1;
+    const double rest = 2 * part - (double)from;
+    unsigned char mixed[3];
+    for (int i = 0; i < 3; ++i)
+        mixed[i] =
+            (unsigned char)lround(ramp[from][i] + rest * (ramp[from + 1][i] - ramp[from][i]));
+    return (clv_colour){ mixed[0], mixed[1], mixed[2] };
 }
 
 static void draw_line(clv_image *image, double x0, double y0, double x1, double y1,
@@ -74,11 +78,12 @@ static void draw_line(clv_image *image, double x0, double y0, double x1, double 
     const long steps = (long)ceil(length) + 1;
     for (long i = 0; i <= steps; ++i) {
         const double part = (double)i / (double)steps;
-        clv_image_set(image, lround(x0 + (x1 - x0) * part), lround(y0 + (y1 - y0) * part), colour);
+        clv_image_fill(image, lround(x0 + (x1 - x0) * part), lround(y0 + (y1 - y0) * part), 2, 2,
+                       colour);
     }
 }
 
-/* Lines from each spot to the next of its track; spots are by frame. */
+/* Lines from each spot to the next of its track, in the colour of that time; spots are by frame. */
 static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *spots,
                               const int64_t *particle, size_t count)
 {
@@ -86,6 +91,7 @@ static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *sp
     for (size_t i = 0; i < count; ++i)
         most = CLV_MAX(most, particle[i]);
     size_t *last = clv_zalloc((size_t)(most + 1) + 1, sizeof *last);
+    const double first = count ? spots[0].frame : 0, end = count ? spots[count - 1].frame : 0;
     if (!last) return clv_fail(CLV_E_MEMORY, "no memory for the overlay");
     for (size_t i = 0; i < count; ++i) {
         if (particle[i] < 0) continue;
@@ -94,7 +100,7 @@ static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *sp
             const clv_spot *a = &spots[*before - 1], *b = &spots[i];
             draw_line(image, ((double)a->x + 0.5) * scale, ((double)a->y + 0.5) * scale,
                       ((double)b->x + 0.5) * scale, ((double)b->y + 0.5) * scale,
-                      colour_of(particle[i]));
+                      colour_at(((double)a->frame + b->frame) / 2, first, end));
         }
         *before = i + 1;
     }
@@ -102,8 +108,51 @@ static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *sp
     return CLV_OK;
 }
 
-clv_status blobs_draw(const blobs_projection *p, const clv_spot *spots, const int64_t *particle,
-                      size_t count, const char *path)
+/* The largest of 1, 2, 5, 10, ... that is not above `most`. */
+static double round_length(double most)
+{
+    const double power = pow(10, floor(log10(most)));
+    return power * (most >= 5 * power ? 5 : most >= 2 * power ? 2 : 1);
+}
+
+static const clv_colour white = { 255, 255, 255 }, black = { 0, 0, 0 };
+enum { MARGIN = 12, BAR = 4 };
+
+/* A bar of a round length in the lower left corner, at most a quarter of the width. */
+static void draw_scale(clv_image *image, double pixels_per_unit, const char *unit)
+{
+    const double length = round_length((double)image->width / 4 / pixels_per_unit);
+    const long width = lround(length * pixels_per_unit), y = (long)image->height - MARGIN - BAR;
+    char text[40];
+    snprintf(text, sizeof text, "%g %s", length, unit);
+    clv_image_fill(image, MARGIN - 1, y - 1, width + 2, BAR + 2, black);
+    clv_image_fill(image, MARGIN, y, width, BAR, white);
+    clv_image_text(image, MARGIN, y - 4 - clv_text_height(2), 2, text, white, &black);
+}
+
+/* What the colours of tracks mean, in the lower right corner. */
+static void draw_times(clv_image *image, uint32_t first, uint32_t last, double interval)
+{
+    enum { WIDTH = 120 };
+    const long y = (long)image->height - MARGIN - BAR, x = (long)image->width - MARGIN - WIDTH;
+    char text[2][40];
+    if (x < WIDTH || last <= first) return;
+    for (int end = 0; end < 2; ++end) {
+        const double frame = end ? last : first;
+        if (interval > 0)
+            snprintf(text[end], sizeof *text, "%.4g s", frame * interval);
+        else
+            snprintf(text[end], sizeof *text, end ? "%.0f" : "frame %.0f", frame);
+    }
+    for (long i = 0; i < WIDTH; ++i)
+        clv_image_fill(image, x + i, y, 1, BAR, colour_at((double)i, 0, WIDTH - 1));
+    const long up = y - 4 - clv_text_height(1);
+    clv_image_text(image, x, up, 1, text[0], white, &black);
+    clv_image_text(image, x + WIDTH - clv_text_width(text[1], 1), up, 1, text[1], white, &black);
+}
+
+clv_status blobs_draw(const blobs_projection *p, const blobs_units *units, const clv_spot *spots,
+                      const int64_t *particle, size_t count, const char *path)
 {
     enum { SMALL = 800, MOST_CIRCLES = 20000 };
     const size_t longer = CLV_MAX(p->height, p->width);
@@ -125,13 +174,15 @@ clv_status blobs_draw(const blobs_projection *p, const clv_spot *spots, const in
     /* of a linked movie the circles of the first frame, where the tracks begin */
     for (size_t i = 0, drawn = 0; i < count && drawn < MOST_CIRCLES && !status; ++i) {
         if (particle && spots[i].frame != spots[0].frame) break;
-        const clv_colour colour =
-            particle ? colour_of(CLV_MAX(particle[i], 0)) : (clv_colour){ 255, 90, 60 };
+        const clv_colour colour = particle ? colour_at(0, 0, 1) : (clv_colour){ 255, 90, 60 };
         clv_image_ring(&image, ((double)spots[i].x + 0.5) * s - 0.5,
                        ((double)spots[i].y + 0.5) * s - 0.5, sqrt(2) * (double)spots[i].sigma * s,
                        1.3, colour);
         ++drawn;
     }
+    if (units && blobs_has_unit(units)) draw_scale(&image, s / units->pixel_size, units->space);
+    if (particle && count)
+        draw_times(&image, spots[0].frame, spots[count - 1].frame, units ? units->interval : 0);
     if (!status) status = clv_png_write(path, &image);
     clv_image_clear(&image);
     return status;
@@ -147,6 +198,32 @@ static clv_status count_at(clv_context *context, const clv_blob_frames *shape, c
     CLV_TRY(clv_blobs(context, shape, pixels, options, spots, count, &summary, NULL));
     *largest = summary.max_response;
     return CLV_OK;
+}
+
+/* Counts above each edge; what lies between two is their difference. */
+static clv_status histogram(const blobs_args *a, clv_context *context, const clv_blob_frames *shape,
+                            const void *pixels)
+{
+    clv_blob_options o = blobs_options(a);
+    const double threshold = a->threshold_sigma_given ? a->threshold_sigma : 6;
+    size_t count, above = 0, more[BLOBS_BINS + 1], counts[BLOBS_BINS];
+    double largest;
+    char title[120];
+    o.threshold_given = o.threshold_rel_given = false, o.threshold_sigma_given = true;
+    for (size_t i = 0; i <= BLOBS_BINS + 1; ++i) {
+        clv_spot *spots = NULL;
+        o.threshold_sigma = i <= BLOBS_BINS ? blobs_histogram_edge(i) : threshold;
+        const clv_status status = count_at(context, shape, pixels, &o, &spots, &count, &largest);
+        clv_free(spots);
+        if (status) return status;
+        *(i <= BLOBS_BINS ? &more[i] : &above) = count;
+    }
+    for (size_t i = 0; i < BLOBS_BINS; ++i)
+        counts[i] = more[i] > more[i + 1] ? more[i] - more[i + 1] : 0;
+    counts[BLOBS_BINS - 1] += more[BLOBS_BINS];
+    snprintf(title, sizeof title, "frame %llu: %zu spots above %g", (unsigned long long)a->preview,
+             above, threshold);
+    return blobs_histogram_draw(counts, threshold, title, a->histogram);
 }
 
 static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *context)
@@ -183,6 +260,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
             cli_say(stdout, "--threshold-rel   %-5g %7zu spots   (--threshold %.4g)\n",
                     o.threshold_rel, count, o.threshold_rel * largest);
     }
+    if (!status && a->histogram) status = histogram(a, context, &shape, pixels);
     if (!status && a->overlay) {
         blobs_projection p = { 0 };
         clv_free(spots), spots = NULL;
@@ -190,7 +268,7 @@ static clv_status preview(const blobs_args *a, clv_movie *movie, clv_context *co
         status = count_at(context, &shape, pixels, &o, &spots, &count, &largest);
         if (!status && !blobs_project(&p, f, pixels, 1, a->invert))
             status = clv_fail(CLV_E_MEMORY, "no memory for the overlay");
-        if (!status) status = blobs_draw(&p, spots, NULL, count, a->overlay);
+        if (!status) status = blobs_draw(&p, NULL, spots, NULL, count, a->overlay);
         blobs_projection_clear(&p);
     }
     clv_free(spots);

@@ -7,12 +7,14 @@
 #include "base/text.h"
 #include "host/io/room.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A spot of a track. */
 typedef struct member {
     clv_spot spot;
+    clv_spot_error error;
     int64_t particle;
 } member;
 
@@ -82,6 +84,7 @@ static clv_status fill_gaps(member **members, size_t *count)
                 return clv_fail(CLV_E_MEMORY, "no memory to fill gaps");
             (*members)[total++] = (member){
                 step_between(&(*members)[i - 1].spot, &(*members)[i].spot, f),
+                { NAN, NAN },
                 (*members)[i].particle,
             };
         }
@@ -90,13 +93,13 @@ static clv_status fill_gaps(member **members, size_t *count)
     return CLV_OK;
 }
 
-static clv_status link_members(const clv_spot *spots, size_t count, const blobs_args *a,
+static clv_status link_members(const blobs_spot *spots, size_t count, const blobs_args *a,
                                int64_t *particle, size_t *tracks)
 {
     clv_point *points = clv_alloc(CLV_MAX(count, (size_t)1), sizeof *points);
     if (!points) return clv_fail(CLV_E_MEMORY, "no memory to link %zu spots", count);
     for (size_t i = 0; i < count; ++i)
-        points[i] = (clv_point){ spots[i].frame, (double)spots[i].y, (double)spots[i].x };
+        points[i] = (clv_point){ spots[i].is.frame, (double)spots[i].is.y, (double)spots[i].is.x };
     const clv_link_options options = { .size = sizeof options,
                                        .search_range = a->link,
                                        .memory = (size_t)a->memory,
@@ -107,7 +110,7 @@ static clv_status link_members(const clv_spot *spots, size_t count, const blobs_
     return status;
 }
 
-clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *a, int64_t **particle,
+clv_status blobs_link(blobs_spot **spots, size_t *count, const blobs_args *a, int64_t **particle,
                       size_t *tracks)
 {
     const size_t seen = *count;
@@ -117,14 +120,14 @@ clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *a, int6
     if (!status) status = link_members(*spots, seen, a, of, tracks);
     size_t kept = 0;
     for (size_t i = 0; i < seen && !status; ++i)
-        if (of[i] >= 0) members[kept++] = (member){ (*spots)[i], of[i] };
+        if (of[i] >= 0) members[kept++] = (member){ (*spots)[i].is, (*spots)[i].error, of[i] };
     if (!status && a->fill_gaps) {
         qsort(members, kept, sizeof *members, by_track);
         status = fill_gaps(&members, &kept);
     }
     if (!status) {
         qsort(members, kept, sizeof *members, by_frame);
-        clv_spot *all = clv_realloc(*spots, CLV_MAX(kept, (size_t)1), sizeof *all);
+        blobs_spot *all = clv_realloc(*spots, CLV_MAX(kept, (size_t)1), sizeof *all);
         if (all) *spots = all;
         clv_free(of);
         of = clv_alloc(CLV_MAX(kept, (size_t)1), sizeof *of);
@@ -132,18 +135,19 @@ clv_status blobs_link(clv_spot **spots, size_t *count, const blobs_args *a, int6
     }
     if (!status) {
         for (size_t i = 0; i < kept; ++i)
-            (*spots)[i] = members[i].spot, of[i] = members[i].particle;
+            (*spots)[i] = (blobs_spot){ members[i].spot, members[i].error },
+            of[i] = members[i].particle;
         *count = kept, *particle = of, of = NULL;
     }
     clv_free(of), clv_free(members);
     return status;
 }
 
-clv_status blobs_write_tracks(const blobs_args *a, const blobs_units *units, const clv_spot *spots,
-                              const int64_t *particle, size_t count)
+clv_status blobs_write_tracks(const blobs_args *a, const blobs_units *units,
+                              const blobs_spot *spots, const int64_t *particle, size_t count)
 {
     blobs_writer writer;
-    CLV_TRY(blobs_writer_open(&writer, a->tracks, a->format, units, true));
+    CLV_TRY(blobs_writer_open(&writer, a->tracks, a, units, true));
     clv_status status = blobs_writer_add(&writer, spots, particle, count);
     if (!status) return blobs_writer_finish(&writer);
     blobs_writer_abandon(&writer);

@@ -373,8 +373,8 @@ static clv_status draw(const task *t)
     for (size_t i = 0; i < t->count && !status; ++i)
         spots[i] = t->members[i].spot, particle[i] = t->members[i].particle;
     if (!status)
-        status = blobs_volume_draw(&t->views, t->voxel, spots, t->a->link_given ? particle : NULL,
-                                   t->count, t->a->overlay);
+        status = blobs_volume_draw(&t->views, t->voxel, &t->units, spots,
+                                   t->a->link_given ? particle : NULL, t->count, t->a->overlay);
     clv_free(spots), clv_free(particle);
     return status;
 }

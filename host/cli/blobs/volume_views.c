@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GAP = 4, VIEWS = 3, COLOURS = 8 }; /* GAP: dark columns between the pictures */
+enum { GAP = 4, VIEWS = 3 }; /* GAP: dark columns between the pictures */
 
 static void put(float *most, float v, bool invert)
 {
@@ -70,8 +70,8 @@ static float *paste(const blobs_volume_views *v, size_t deep, size_t height, siz
 }
 
 clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
-                             const clv_volume_spot *spots, const int64_t *particle, size_t count,
-                             const char *path)
+                             const blobs_units *units, const clv_volume_spot *spots,
+                             const int64_t *particle, size_t count, const char *path)
 {
     const size_t deep = deep_pixels(v, voxel[0] / voxel[2]);
     const double scale = (double)deep / (double)v->depth; /* pixels of the picture per plane */
@@ -81,11 +81,10 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
     int64_t *tracks = clv_alloc(VIEWS * count + 1, sizeof *tracks);
     clv_status status =
         p.values && flat && tracks ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
-    /* each view has lines of its own, in the colour of the track: see colour_of in overlay.c */
+    /* each view has lines of its own */
     int64_t most = 0;
     for (size_t i = 0; i < count && particle; ++i)
         most = CLV_MAX(most, particle[i] + 1);
-    most = (most + COLOURS - 1) / COLOURS * COLOURS;
     for (size_t i = 0; i < count && !status; ++i) {
         const clv_volume_spot *s = &spots[i];
         const float z = (float)(((double)s->z + 0.5) * scale - 0.5);
@@ -100,7 +99,8 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
                 particle && particle[i] >= 0 ? (int64_t)view * most + particle[i] : -1;
         }
     }
-    if (!status) status = blobs_draw(&p, flat, particle ? tracks : NULL, VIEWS * count, path);
+    if (!status)
+        status = blobs_draw(&p, units, flat, particle ? tracks : NULL, VIEWS * count, path);
     clv_free(flat), clv_free(tracks);
     blobs_projection_clear(&p);
     return status;

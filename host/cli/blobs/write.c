@@ -17,6 +17,10 @@ enum { FLUSH_BYTES = 1 << 20 };
 
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
                                            "mass",  "background", "snr", "flags" };
+/* With places that were fitted. */
+static const char *const error_columns[] = { "frame",    "y",       "x",          "sigma",
+                                             "response", "mass",    "background", "snr",
+                                             "y_error",  "x_error", "flags" };
 static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
@@ -69,7 +73,10 @@ void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_track
 /* In the order of clv_spot, which is written as it lies in memory. */
 static const char *const fields[] = { "frame",    "flags", "y",          "x",  "sigma",
                                       "response", "mass",  "background", "snr" };
-_Static_assert(sizeof(clv_spot) == 9 * 4, "clv_spot has no holes");
+static const char *const error_fields[] = { "frame", "flags",    "y",      "x",
+                                            "sigma", "response", "mass",   "background",
+                                            "snr",   "y_error",  "x_error" };
+_Static_assert(sizeof(clv_spot) == 9 * 4 && sizeof(blobs_spot) == 11 * 4, "there are no holes");
 
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,
                      const blobs_extra *extra, bool particle, size_t rows)
@@ -95,7 +102,9 @@ size_t blobs_join_names(const char **names, const char *const *own, size_t count
 
 static void npy_header(const blobs_writer *w, clv_text *text)
 {
-    blobs_npy_begin(text, fields, CLV_LEN(fields), 2, &w->extra, w->tracks, w->row);
+    blobs_npy_begin(text, w->errors ? error_fields : fields,
+                    w->errors ? CLV_LEN(error_fields) : CLV_LEN(fields), 2, &w->extra, w->tracks,
+                    w->row);
 }
 
 /* Positions and time of a spot in physical units. */
@@ -105,12 +114,12 @@ static void find_values(const blobs_writer *w, const clv_spot *s, double values[
     blobs_extra_values(&w->extra, s->frame, place, values);
 }
 
-static void add_record(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+static void add_record(blobs_writer *w, const blobs_spot *spot, const int64_t *particle)
 {
     const int64_t none = -1;
     double values[4];
-    find_values(w, s, values);
-    clv_text_bytes(&w->csv.text, (const char *)s, sizeof *s);
+    find_values(w, &spot->is, values);
+    clv_text_bytes(&w->csv.text, (const char *)spot, w->errors ? sizeof *spot : sizeof spot->is);
     clv_text_bytes(&w->csv.text, (const char *)values, w->extra.count * sizeof *values);
     if (w->tracks)
         clv_text_bytes(&w->csv.text, (const char *)(particle ? particle : &none), sizeof none);
@@ -136,18 +145,23 @@ static void begin(blobs_writer *w)
     else if (w->format == BLOBS_XY)
         clv_csv_begin_as(&w->csv, kind, xy_columns, CLV_LEN(xy_columns));
     else
-        clv_csv_begin_as(
-            &w->csv, kind, w->names,
-            blobs_join_names(w->names, own_columns, CLV_LEN(own_columns), &w->extra, w->tracks));
+        clv_csv_begin_as(&w->csv, kind, w->names,
+                         blobs_join_names(w->names, w->errors ? error_columns : own_columns,
+                                          w->errors ? CLV_LEN(error_columns) : CLV_LEN(own_columns),
+                                          &w->extra, w->tracks));
 }
 
-clv_status blobs_writer_open(blobs_writer *w, const char *path, int format,
+clv_status blobs_writer_open(blobs_writer *w, const char *path, const blobs_args *a,
                              const blobs_units *units, bool tracks)
 {
     struct stat info;
-    *w = (blobs_writer){ .path = path, .format = format, .tracks = tracks };
+    *w = (blobs_writer){ .path = path,
+                         .format = a->format,
+                         .tracks = tracks,
+                         .errors =
+                             a->format == BLOBS_CLEAVE && a->subpixel == CLV_BLOB_SUBPIXEL_FIT };
     if (units) w->units = *units;
-    if (units && format == BLOBS_CLEAVE) blobs_find_extra(units, false, &w->extra);
+    if (units && a->format == BLOBS_CLEAVE) blobs_find_extra(units, false, &w->extra);
     w->npy = cli_formats_of(path) == CLI_NPY;
     w->xml = cli_formats_of(path) == CLI_XML;
     begin(w);
@@ -175,13 +189,24 @@ static clv_status flush(blobs_writer *w)
     return CLV_OK;
 }
 
-static void add_own(blobs_writer *w, const clv_spot *s, const int64_t *particle)
+/* A missing field for what is not known. */
+static void add_error(clv_csv *c, float error)
 {
+    if (isfinite(error))
+        clv_csv_float(c, error);
+    else
+        clv_csv_missing(c);
+}
+
+static void add_own(blobs_writer *w, const blobs_spot *spot, const int64_t *particle)
+{
+    const clv_spot *s = &spot->is;
     clv_csv *c = &w->csv;
     clv_csv_int(c, s->frame);
     clv_csv_float(c, s->y), clv_csv_float(c, s->x), clv_csv_float(c, s->sigma);
     clv_csv_float(c, s->response), clv_csv_float(c, s->mass);
     clv_csv_float(c, s->background), clv_csv_float(c, s->snr);
+    if (w->errors) add_error(c, spot->error.y), add_error(c, spot->error.x);
     clv_csv_int(c, s->flags);
     double values[4];
     find_values(w, s, values);
@@ -213,7 +238,7 @@ static void add_xy(blobs_writer *w, const clv_spot *s, const int64_t *particle)
     clv_csv_int(c, particle ? *particle : (int64_t)w->row);
 }
 
-clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_t *particle,
+clv_status blobs_writer_add(blobs_writer *w, const blobs_spot *spots, const int64_t *particle,
                             size_t count)
 {
     for (size_t i = 0; i < count; ++i, ++w->row) {
@@ -221,16 +246,16 @@ clv_status blobs_writer_add(blobs_writer *w, const clv_spot *spots, const int64_
         if (w->xml) {
             if (!clv_reserve(&w->rows, &w->room, w->row + 1, sizeof *w->rows))
                 return clv_fail(CLV_E_MEMORY, "%s: no memory", w->path);
-            w->rows[w->row] = trackmate_row(w, &spots[i], p);
+            w->rows[w->row] = trackmate_row(w, &spots[i].is, p);
             continue;
         }
         if (w->npy) {
             add_record(w, &spots[i], p);
         } else if (w->format == BLOBS_TRACKMATE) {
-            const blobs_trackmate_row row = trackmate_row(w, &spots[i], p);
+            const blobs_trackmate_row row = trackmate_row(w, &spots[i].is, p);
             blobs_trackmate_add(&w->csv, &w->units, &row);
         } else if (w->format == BLOBS_XY)
-            add_xy(w, &spots[i], p);
+            add_xy(w, &spots[i].is, p);
         else
             add_own(w, &spots[i], p);
         if (!w->npy && w->format != BLOBS_TRACKMATE) clv_csv_end_row(&w->csv);
