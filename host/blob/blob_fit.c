@@ -164,46 +164,107 @@ static bool descend(const window *w, double p[UNKNOWNS], double sigma)
     return false;
 }
 
+/* Sums for the line variance = a + b * light. */
+typedef struct line_sums {
+    double n, m, mm, v, mv;
+} line_sums;
+
+static void add_to(line_sums *s, double weight, double light, double variance)
+{
+    s->n += weight, s->m += weight * light, s->mm += weight * light * light;
+    s->v += weight * variance, s->mv += weight * light * variance;
+}
+
+/* Its coefficients; false where light makes no variance. */
+static bool line_of(const line_sums *s, double *a, double *b)
+{
+    const double det = s->n * s->mm - s->m * s->m;
+    *a = s->n > 0 ? s->v / s->n : 0, *b = 0;
+    if (!(det > 0) || !(s->v > 0)) return false;
+    const double slope = (s->n * s->mv - s->m * s->v) / det;
+    if (!(slope > 0)) return false;
+    *b = slope;
+    *a = fmax((s->v - slope * s->m) / s->n, 0.1 * s->v / s->n);
+    return true;
+}
+
 /* Variance of a pixel = a + b * light in it, as the residuals have it. Where light makes none the
- * weights stay equal. Returns the variance over the inverse of the weights. */
-static double weigh(window *w, const double p[UNKNOWNS])
+ * weights stay equal. */
+static void weigh(window *w, const double p[UNKNOWNS])
 {
     shape s;
-    double n = 0, m = 0, mm = 0, r2 = 0, mr2 = 0;
+    line_sums sums = { 0 };
+    double a, b;
     make_shape(w, p, &s);
     for (size_t i = 0; i < w->rows * w->columns; ++i) {
         if (w->weight[i] == 0) continue;
         const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
         const double r = w->pixel[i] - p[GROUND] - light;
-        n += 1, m += light, mm += light * light, r2 += r * r, mr2 += light * r * r;
+        add_to(&sums, 1, light, r * r);
     }
-    const double det = n * mm - m * m;
-    if (!(det > 0) || !(r2 > 0)) return r2 / fmax(n - UNKNOWNS, 1);
-    double b = (n * mr2 - m * r2) / det, a = (r2 - b * m) / n;
-    if (!(b > 0)) return r2 / fmax(n - UNKNOWNS, 1);
-    const double least = 0.1 * r2 / n;
-    if (a < least) a = least;
+    if (!line_of(&sums, &a, &b)) return;
     for (size_t i = 0; i < w->rows * w->columns; ++i)
         if (w->weight[i] > 0) {
             const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
             w->weight[i] = 1 / (a + b * light);
         }
-    return n / fmax(n - UNKNOWNS, 1); /* what the fit took out of the residuals */
 }
 
-/* Of the inverse of J'WJ. */
-static clv_spot_error errors_of(const window *w, const double p[UNKNOWNS], double variance)
+/* The inverse of J'WJ. */
+static bool invert(const window *w, const double p[UNKNOWNS], double inverse[UNKNOWNS][UNKNOWNS])
 {
-    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS],
-        column[UNKNOWNS];
-    float error[2] = { NAN, NAN };
+    double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS];
     judge(w, p, normal, right);
-    for (int a = 0; a < 2; ++a) {
-        const double unit[UNKNOWNS] = { a == Y, a == X };
-        if (clv_damped_step(normal, UNKNOWNS, 0, unit, scratch, column) && column[a] > 0)
-            error[a] = (float)sqrt(column[a] * variance);
+    for (int a = 0; a < UNKNOWNS; ++a) {
+        double unit[UNKNOWNS] = { 0 };
+        unit[a] = 1;
+        if (!clv_damped_step(normal, UNKNOWNS, 0, unit, scratch, inverse[a])) return false;
     }
-    return (clv_spot_error){ error[0], error[1] };
+    return true;
+}
+
+/* Of the squared residual at pixel i, the part that the fit has taken away (its leverage). */
+static double taken_away(const window *w, const shape *s, const double p[UNKNOWNS], size_t i,
+                         double inverse[UNKNOWNS][UNKNOWNS])
+{
+    const size_t y = i / w->columns, x = i % w->columns;
+    const double light = s->ey[y] * s->ex[x];
+    const double j[UNKNOWNS] = { p[LIGHT] * s->ey_c[y] * s->ex[x], p[LIGHT] * s->ey[y] * s->ex_c[x],
+                                 light, 1,
+                                 p[LIGHT] * (s->ey_w[y] * s->ex[x] + s->ey[y] * s->ex_w[x]) };
+    double sum = 0;
+    for (int a = 0; a < UNKNOWNS; ++a)
+        for (int b = 0; b < UNKNOWNS; ++b)
+            sum += j[a] * inverse[a][b] * j[b];
+    return fmin(w->weight[i] * sum, 0.9);
+}
+
+/* Standard deviations of the place. The few bright pixels decide it, and their residuals are made small by the fit: so
+ * squares are divided by what is left of them, and the line of variances is found again, its points weighted. */
+static clv_spot_error errors_of(window *w, const double p[UNKNOWNS])
+{
+    const clv_spot_error none = { NAN, NAN };
+    double inverse[UNKNOWNS][UNKNOWNS], a = 0, b = 0;
+    shape s;
+    if (!invert(w, p, inverse)) return none;
+    make_shape(w, p, &s);
+    for (int round = 0; round < 3; ++round) {
+        line_sums sums = { 0 };
+        for (size_t i = 0; i < w->rows * w->columns; ++i) {
+            if (w->weight[i] == 0) continue;
+            const double light = p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns];
+            const double r = w->pixel[i] - p[GROUND] - light, model = round ? a + b * light : 1;
+            add_to(&sums, 1 / (model * model), light,
+                   r * r / (1 - taken_away(w, &s, p, i, inverse)));
+        }
+        line_of(&sums, &a, &b);
+        if (!(a > 0)) return none;
+    }
+    for (size_t i = 0; i < w->rows * w->columns; ++i)
+        if (w->weight[i] > 0)
+            w->weight[i] = 1 / (a + b * p[LIGHT] * s.ey[i / w->columns] * s.ex[i % w->columns]);
+    if (!invert(w, p, inverse) || !(inverse[Y][Y] > 0 && inverse[X][X] > 0)) return none;
+    return (clv_spot_error){ (float)sqrt(inverse[Y][Y]), (float)sqrt(inverse[X][X]) };
 }
 
 /* Starts at `from`; the answer into *to. */
@@ -218,11 +279,11 @@ static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *fro
     for (size_t i = 0; i < w->rows * w->columns; ++i)
         used += w->weight[i] > 0;
     if (used < 2 * UNKNOWNS || !descend(w, p, sigma)) return false;
-    const double variance = weigh(w, p);
+    weigh(w, p);
     if (!descend(w, p, sigma)) return false;
     to->y = (float)p[Y], to->x = (float)p[X], to->sigma = (float)p[WIDTH];
     to->mass = (float)p[LIGHT], to->background = (float)(sign * p[GROUND]);
-    found->error = errors_of(w, p, variance);
+    found->error = errors_of(w, p);
     return true;
 }
 

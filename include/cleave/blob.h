@@ -166,7 +166,8 @@ typedef struct clv_spot_error {
  * @param errors  out, the first min(capacity, what was pulled).
  * @return CLV_OK; CLV_E_ARGUMENT (NULL).
  *
- * Accuracy: on simulated frames the deviations from the truth are 0.9 to 1.1 times as large.
+ * Accuracy: the deviations from the truth are 1.03 to 1.05 times as large for spots of 3000 and more photons, and 1.1
+ * times for spots of 600 (simulated, sigma 1.4, background 20).
  */
 CLV_API clv_status clv_blobs_errors(const clv_blob_stream *stream, clv_spot_error *errors,
                                     size_t capacity);

@@ -337,7 +337,7 @@ def forms_of_pixels(command, work):
     frames = np.minimum(np.load(os.path.join(work, "movie.npy")) // 3, 127)
     shape = ",".join(str(n) for n in frames.shape)
     want = None
-    for kind, code, sample_format in (("uint8", "u8", 1), ("int8", "i8", 2), ("int16", "i16", 2), ("float16", "f16", 3),
+    for kind, code, sample_format in (("uint8", "u8", 1), ("int8", "i8", 2), ("float16", "f16", 3),
                                       ("float32", "f32", 3)):
         same = frames.astype(kind)
         for ending in ("npy", "tif", "raw"):
@@ -402,7 +402,7 @@ def light_of(shape, spots):
 
 
 def errors_of_places(command, work):
-    """What a fit says of its errors, against the truth: pulls scatter by 1, for faint spots and for bright ones."""
+    """What a fit says of its errors, against the truth: pulls scatter by 1, a little more for faint spots."""
     rng = np.random.default_rng(7)
     frames, truth = [], []
     for _ in range(12):
@@ -410,7 +410,7 @@ def errors_of_places(command, work):
                   (600, 3000, 20000)[i % 3]) for i in range(81)]
         frames.append(rng.poisson(20 + light_of((260, 260), spots)))
         truth.append(np.array(spots))
-    path, out = os.path.join(work, "fitted.npy"), os.path.join(work, "fitted.csv")
+    path, out = os.path.join(work, "bright.npy"), os.path.join(work, "fitted.csv")
     np.save(path, np.array(frames, np.uint16))
     done = run(command, "blobs", path, "-o", out, "-q", "--subpixel", "fit")
     rows = read(out)
@@ -422,9 +422,9 @@ def errors_of_places(command, work):
         if away.min() < 2:
             pulls[own[3]] += [(float(row[a]) - own[i]) / float(row[a + "_error"]) for i, a in enumerate("yx")]
     for photons, found in pulls.items():
-        say(len(found) > 600 and 0.9 < np.std(found) < 1.1 and abs(np.mean(found)) < 0.15,
+        say(len(found) > 600 and 0.9 < np.std(found) < (1.15 if photons == 600 else 1.1) and abs(np.mean(found)) < 0.15,
             f"{photons} photons: {len(found)} pulls scatter by {np.std(found):.3f} around {np.mean(found):.3f}")
-    for ending in ("npy", "json", "tsv"):
+    for ending in ("npy", "json"):
         other = os.path.join(work, "fitted." + ending)
         done = run(command, "blobs", path, "-o", other, "-q", "--subpixel", "fit")
         same = np.array([[float(r[n]) for n in ("y_error", "x_error")] for r in read(other)])
@@ -441,12 +441,12 @@ def errors_of_places(command, work):
 def motion(command, work):
     """Options of links that go beyond the distance."""
     table, out = os.path.join(work, "flow.csv"), os.path.join(work, "flow.xml")
-    with open(table, "w", encoding="ascii") as file:  # faster in the middle of the channel
-        file.write("frame,y,x\n" + "".join(f"{f},{10 * y},{20 * x + f * (1 + 2 * min(y, 8 - y))}\n"
+    with open(table, "w", encoding="ascii") as file:  # faster and faster, most in the middle of the channel
+        file.write("frame,y,x\n" + "".join(f"{f},{10 * y},{20 * x + f * f * (0.2 + 0.4 * min(y, 8 - y))}\n"
                                             for f in range(6) for y in range(9) for x in range(25)))
-    for options, tracks in (((), 675), (("--predict", "channel", "--channel-bin", "9"), 225)):
-        done = run(command, "link", table, "-o", os.path.join(work, "l.csv"), "--search", "9", *options)
-        say(done.returncode == 0 and (tracks == 225) == (f", {tracks} tracks" in done.stdout), f"{options}: {done.stdout.strip()}")
+    for options, all_linked in (((), False), (("--predict", "channel", "--channel-bin", "9"), True)):
+        done = run(command, "link", table, "-o", os.path.join(work, "l.csv"), "--search", "4", *options)
+        say(done.returncode == 0 and all_linked == (" 225 tracks" in done.stdout), f"{options}: {done.stdout.strip()}")
     with open(table, "w", encoding="ascii") as file:
         rows = [(f, 0, f) for f in range(9)] + [(f, 2 + f - 3, f) for f in range(3, 9)] + [(f, f - 7.5, f) for f in range(6)]
         file.write("frame,y,x\n" + "".join("%d,%g,%g\n" % row for row in rows))
