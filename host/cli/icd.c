@@ -301,7 +301,15 @@ static void keep_private(const char *variable, const char *name, bool checked)
     }
     sweep(path);
     setenv(variable, path, 1);
-    cli_kernels_guard(path, checked);
+    if (cli_kernels_guard(path, checked)) return;
+    const char *own = temporary_folder();
+    if (!own) return;
+    cli_say(stderr,
+            "cleave: another run changes compiled kernels in %s at this moment; those of this run "
+            "go to %s "
+            "and are removed at its end\n",
+            path, own);
+    setenv(variable, own, 1);
 }
 
 static int choose_drivers(const char *const *given, size_t count)

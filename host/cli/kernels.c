@@ -245,7 +245,8 @@ static void drop_removed(list *l)
             if (clv_starts_with(l->items[i].path, l->bad[k])) l->items[i].there = false;
 }
 
-/* Whether a file was damaged or is gone; what a run left unfinished is removed without a word. */
+/* Whether a file was damaged or is gone. When we are alone, its program is removed, and without a word what a run left
+ * unfinished; else another process may be writing it at this moment, and nothing is touched. */
 static bool check_all(const place *p, bool alone)
 {
     list *l = clv_zalloc(1, sizeof *l);
@@ -263,20 +264,7 @@ static bool check_all(const place *p, bool alone)
         note_bad(l, l->items[i].path);
         damaged = true;
     }
-    if (!alone) { /* what is unknown may be written at this moment */
-        size_t kept = 0;
-        for (size_t k = 0; k < l->bad_count; ++k) {
-            bool vouched = false;
-            for (size_t i = 0; i < known && !vouched; ++i)
-                vouched = clv_starts_with(l->items[i].path, l->bad[k]);
-            if (vouched)
-                l->bad[kept++] = l->bad[k];
-            else
-                clv_free(l->bad[k]);
-        }
-        l->bad_count = kept;
-    }
-    if (l->bad_count) {
+    if (alone && l->bad_count) {
         remove_bad(p, l);
         drop_removed(l);
         write_list(p, l);
@@ -330,6 +318,20 @@ static bool lock_alone(const place *p)
     return true;
 }
 
+/* Whether nobody removes files now. Who is alone holds the lock for as long as the check takes. Where files cannot be
+ * locked, nobody is ever alone. */
+static bool lock_shared(const place *p)
+{
+    static const double patience_s = 20;
+    if (p->lock_fd < 0) return false;
+    for (const double end = clv_now() + patience_s; flock(p->lock_fd, LOCK_SH | LOCK_NB);
+         clv_sleep(0.01)) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (clv_now() > end) return false;
+    }
+    return true;
+}
+
 static void note_death(void)
 {
     for (size_t i = 0; i < place_count; ++i)
@@ -376,32 +378,43 @@ static void leave_mark(place *p)
     atexit(on_exit_unsealed);
 }
 
-void cli_kernels_guard(const char *folder, bool checked)
+bool cli_kernels_guard(const char *folder, bool checked)
 {
     static bool told;
     char path[PATH_MAX];
-    if (strlen(folder) >= sizeof places->folder || place_count == MOST_PLACES) return;
+    if (strlen(folder) >= sizeof places->folder || place_count == MOST_PLACES) return true;
     place *p = &places[place_count++];
     *p = (place){ .lock_fd = -1, .mark_fd = -1, .checked = checked };
     clv_copy_string(p->folder, sizeof p->folder, folder);
     beside(p, ".lock", path, sizeof path);
     p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     const bool alone = lock_alone(p);
-    if (alone && read_marks(p, true).died) {
+    const marks runs = read_marks(p, alone);
+    bool usable = true;
+    if (!alone) {
+        usable = lock_shared(p) && !check_all(p, false);
+    } else if (runs.died) {
         if (!told)
             cli_say(stderr,
                     "cleave: the last run died inside an OpenCL driver; the kernels that it had "
                     "compiled are removed, and compiled again\n");
         told = true;
         wipe(p);
-    } else if (check_all(p, alone)) {
+    } else if (check_all(p, true) && !runs.left) {
         cli_say(stderr,
                 "cleave: compiled kernels in %s were damaged; they are removed, and compiled "
                 "again\n",
                 p->folder);
     }
-    if (p->lock_fd >= 0) (void)flock(p->lock_fd, LOCK_SH | LOCK_NB);
-    leave_mark(p);
+    /* another process may get in between: it finds nothing of ours yet */
+    if (alone) usable = lock_shared(p);
+    if (usable) {
+        leave_mark(p);
+        return true;
+    }
+    if (p->lock_fd >= 0) close(p->lock_fd);
+    --place_count;
+    return false;
 }
 
 /* What lies in the folder now is vouched for. */

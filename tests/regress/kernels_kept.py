@@ -8,6 +8,7 @@ file is emptied, cut, changed in one byte, replaced by another one, and removed;
 A run that died inside the driver, and `probe --check`, leave no kernels behind.
 
 usage: kernels_kept.py CLEAVE CLI_TESTS [--every]    --every: each file in each way, else a choice"""
+import fcntl
 import glob
 import os
 import shutil
@@ -101,6 +102,26 @@ def check_repair(wanted):
     vectors, said = embed()
     if vectors != wanted or "damaged" in said:
         kit.wrong("damage is told again: %r" % said)
+
+
+def check_beside():
+    """While another run uses the folder nothing in it is removed: what looks damaged may be what it writes. Its kernels
+    could not be linked then, and it ended. The vectors come from kernels elsewhere."""
+    wanted = embed()[0]
+    path = kept("drivers/pocl/**/clv_pool.so")[0]
+    with open(POCL + ".lock", "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        with open(path, "wb") as file:
+            file.write(b"not a kernel")
+        vectors, said = embed()
+        if vectors != wanted or "another run" not in said:
+            kit.wrong("a file that another run writes: %s, %r" % ("other vectors", said))
+        with open(path, "rb") as file:
+            if file.read() != b"not a kernel":
+                kit.wrong("what another run writes was removed")
+    vectors, said = embed()
+    if vectors != wanted or "damaged" not in said:
+        kit.wrong("alone again, and damage is not told: %r" % said)
 
 
 def check_check():
