@@ -177,6 +177,12 @@ def test_splits_and_merges():
         cleave.branches(rows, 0 * particle, 3.0)
 
 
+def test_a_track_that_ends_does_not_split():
+    """One ends where another begins a frame later: neither goes on, so there is no branch."""
+    rows = [(0, 0, 0), (1, 0, 0), (2, 2, 0), (3, 2, 0)]
+    assert len(cleave.branches(rows, [0, 0, 1, 1], 3.0)) == 0
+
+
 def test_of_splits_the_best_assignment_is_taken():
     """Two new tracks, two that go on: the nearest one of both is left to that which has no other."""
     rows = [(0, 0, 0), (1, 0, 0), (0, 0, 10), (1, 0, 10), (1, 0, 4.5), (1, 0, -6.0)]
