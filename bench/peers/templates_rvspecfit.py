@@ -187,8 +187,8 @@ def main():
             print(f"{arm}: between nodes: {between:.1e} at most, rms {spread:.1e}")
             v = velocities(cleave, theirs, ours, arm, models, folder, dice)
             print(f"{arm}: velocities: ours less theirs {np.max(np.abs(v[:, 0])):.4f} km/s at most, rms "
-                  f"{np.sqrt(np.mean(v[:, 0] ** 2)):.4f}; errors {np.median(v[:, 1]):.3f}; ours less truth: pulls of sd "
-                  f"{np.std(v[:, 2] / v[:, 1]):.2f}", flush=True)
+                  f"{np.sqrt(np.mean(v[:, 0] ** 2)):.4f}; errors {np.median(v[:, 1]):.3f}; ours less truth: pulls of "
+                  f"sd {np.std(v[:, 2] / v[:, 1]):.2f}", flush=True)
             bad = bad or most > 1e-3 or between > 1e-3 or np.max(np.abs(v[:, 0])) > 0.1
     return 1 if bad else 0
 

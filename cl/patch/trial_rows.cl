@@ -6,7 +6,8 @@
  *
  * Launch   1-D: global = workers, local (1); a worker takes frames that follow each other, since they read almost the
  *          same part of the spots: with every n-th frame, half of the time was waiting for these.
- *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with theirs.
+ *          `trials` trials from `first` + `before` on; `out` begins with that of `first`, spots and templates with
+ *          theirs.
  * Defines  LANES 8 or 16; P pixels of the patch, RADIUS; SCRATCH floats of a worker for q, beside frames * ROW.
  * Needs    no barrier, no local memory. `data` readable 16 elements behind its end.
  * Memory   data, spots and templates from cache; scratch of frames * ROW + SCRATCH floats for each worker. */
@@ -116,8 +117,8 @@ static void take_row(__global float *other, __global const float *mine, float fa
 __kernel void clv_trial_rows(__global const float *restrict data, __global const float *restrict spots,
                              __global const float *restrict templates, __global const trial_place *restrict places,
                              __global const int *restrict run, __global float *restrict out,
-                             __global float *restrict scratch, uint first, uint before, uint trials, uint frames, uint height,
-                             uint width, uint size, uint stride, uint workers)
+                             __global float *restrict scratch, uint first, uint before, uint trials, uint frames,
+                             uint height, uint width, uint size, uint stride, uint workers)
 {
     places += (size_t)(first + before) * frames;
     out += (size_t)before * frames * CLV_TRIAL_SUMS;

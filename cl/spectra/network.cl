@@ -88,7 +88,15 @@ static void layer(__global const float *restrict x0, __global const float *restr
 
 /* What a work-item has: items one and two, outputs from o on and from p on; where either has no second, it is the
  * first again. */
-#define PLACE                                                                                           const int at = ITEMS * (int)get_global_id(0), o = VECTORS * LANES * (int)get_global_id(1);           if (at >= list[0] || o >= pitch) return;                                                            const int one = list[1 + at], two = list[1 + min(at + ITEMS - 1, list[0] - 1)];                      const int p = VECTORS > 1 && o + LANES < pitch ? o + LANES : o;                                      fvec sum[SUMS];                                                                                     layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width,                                   weights + weight + tile_of(o, inputs), weights + weight + tile_of(p, inputs),                       weights + bias + o, weights + bias + p, inputs, width, sum)
+#define PLACE                                                                                       \
+    const int at = ITEMS * (int)get_global_id(0), o = VECTORS * LANES * (int)get_global_id(1);      \
+    if (at >= list[0] || o >= pitch) return;                                                        \
+    const int one = list[1 + at], two = list[1 + min(at + ITEMS - 1, list[0] - 1)];                 \
+    const int p = VECTORS > 1 && o + LANES < pitch ? o + LANES : o;                                 \
+    fvec sum[SUMS];                                                                                 \
+    layer(in + (size_t)one * ROWS * width, in + (size_t)two * ROWS * width,                         \
+          weights + weight + tile_of(o, inputs), weights + weight + tile_of(p, inputs),             \
+          weights + bias + o, weights + bias + p, inputs, width, sum)
 
 __kernel void clv_spectra_layer(__global const float *restrict in, __global float *restrict out,
                                 __global const int *restrict list,

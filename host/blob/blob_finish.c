@@ -31,7 +31,8 @@ clv_status clv_blob_finisher_create(const clv_blob_plan *plan, clv_blob_finisher
     f->head = clv_alloc(f->rows * f->columns, sizeof *f->head);
     f->mask = clv_alloc((height >> CLV_BLOB_MASK_SHIFT) + 1, (width >> CLV_BLOB_MASK_SHIFT) + 1);
     if (f->head && f->mask &&
-        clv_reserve(&f->next, &f->next_room, CLV_BLOB_USUAL_SPOTS, sizeof *f->next) &&
+        clv_reserve(&f->next, &f->next_room, 2 * CLV_BLOB_USUAL_SPOTS, sizeof *f->next) &&
+        clv_reserve(&f->peaks, &f->peaks_room, 2 * CLV_BLOB_USUAL_SPOTS, sizeof *f->peaks) &&
         clv_reserve(&f->spots, &f->room, 3 * CLV_BLOB_USUAL_SPOTS, sizeof *f->spots))
         return CLV_OK;
     clv_blob_finisher_clear(f);

@@ -27,13 +27,13 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
 
 /* ---- blob_finish.c ---- */
 
-/* What one thread needs to finish frame after frame; grows with the most spots of a frame. */
 /* A spot, and what is known of it beside. */
 typedef struct clv_blob_found {
     clv_spot spot;
     clv_spot_error error;
 } clv_blob_found;
 
+/* What one thread needs to finish frame after frame; grows with the most spots of a frame. */
 typedef struct clv_blob_finisher {
     clv_blob_found *spots; /* of the last frame */
     size_t room;

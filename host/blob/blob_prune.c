@@ -11,14 +11,19 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Larger sigma, larger response, smaller y, smaller x: who is visited first stays. */
+/* Larger sigma, larger response, smaller y, smaller x: who is visited first stays. A maximum that the device found and
+ * the part of a peak that lies there may differ in the last digit of a neighbouring response, and the device's are in
+ * any order. */
 static int by_rank(const void *left, const void *right)
 {
     const clv_blob_peak *a = left, *b = right;
     if (a->k != b->k) return a->k > b->k ? -1 : 1;
     if (a->own != b->own) return a->own > b->own ? -1 : 1;
     if (a->y != b->y) return a->y < b->y ? -1 : 1;
-    return (a->x > b->x) - (a->x < b->x);
+    if (a->x != b->x) return a->x < b->x ? -1 : 1;
+    if (a->below != b->below) return a->below > b->below ? -1 : 1;
+    if (a->above != b->above) return a->above > b->above ? -1 : 1;
+    return memcmp(a->around, b->around, sizeof a->around);
 }
 
 /* Larger response first, then as above. Responses are normalised: a spot's is largest at its own scale. */

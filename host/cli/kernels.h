@@ -10,9 +10,10 @@
 
 /* Before the driver is loaded. Removes programs with a file that is damaged, missing, or left by a run that did not
  * come to its end, and all of them after a run that died inside the driver. Says on standard error what it removed
- * because of damage. `checked`: the driver finds most damage itself, so that a file that nobody vouched for stays. Once
- * for each driver, at most twice. False when another process uses the folder and a file in it is not what was vouched
- * for: then nothing is removed, because that process may be writing it, and this run must keep its kernels elsewhere. */
+ * because of damage. `checked`: the driver finds most damage itself, so that a file that nobody vouched for stays.
+ * Once for each driver, at most twice. False when another process uses the folder and a file in it is not what was
+ * vouched for: nothing is removed then, because that process may be writing it, and this run must keep its kernels
+ * elsewhere. */
 bool cli_kernels_guard(const char *folder, bool checked);
 /* At the end of a run: what the driver wrote is vouched for. `good` is false when a device gave wrong results: then
  * the next run starts without kept kernels. A process that ends in another way died inside the driver. */

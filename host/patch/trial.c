@@ -20,8 +20,8 @@ enum { SPOTS = 1, TEMPLATES, SCRATCH };
 typedef struct form {
     bool in_groups;
     size_t lanes, row, group, entries, workers;
-    size_t
-        together; /* trials whose images are kept at once: on CPUs, as many as their caches hold */
+    /* trials whose images are kept at once; on CPUs as many as their caches hold */
+    size_t together;
 } form;
 
 static clv_status form_of(const clv_trials *b, const clv_device *device, form *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of links that share particles or spots, found by union and find, and an exact assignment in each. Groups that
- * are too large can be split by a shorter range: all of them step by step together, as trackpy's adaptive search does it
- * for each. */
+ * are too large can be split by a shorter range, all of them together and step by step; trackpy's adaptive search does
+ * it for each. */
 #include "host/track/group.h"
 
 #include "base/alloc.h"

@@ -50,10 +50,9 @@ typedef struct clv_paco_options {
     unsigned psf_vectors;      /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, fewer if enough */
     clv_progress *progress;    /**< NULL: none; a non-zero return cancels */
     void *progress_user;
-    unsigned
-        measure_radius; /**< patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to
-                                  6; 0: `radius`. A wider one makes places better, but the S/N of maps lower. Where it
-                                  does not fit into the frames, `radius` is taken */
+    /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6; 0: `radius`.
+     * A wider patch gives better positions. Where it does not fit into the frames, `radius` is taken. */
+    unsigned measure_radius;
 } clv_paco_options;
 
 /** Map positions by what became of them; the five add up to height * width. Frozen. */
@@ -157,9 +156,9 @@ typedef struct clv_companion {
  * @return CLV_OK; CLV_E_ARGUMENT, CLV_E_SHAPE as clv_paco; CLV_E_CANCELLED; CLV_E_MEMORY; those of the job.
  *
  * Accuracy: flux within 1e-3 of the same in float64. 24 planets hidden in a real sequence at 20, 40 and 80 times 1 /
- *           sqrt(a): place within 0.25, 0.13 and 0.065 pixels rms per axis with radius 4, 0.22, 0.11 and 0.055 with 5;
- *           divided by the errors stated, places scatter by 1.1 and fluxes by 1.0 to 1.1. At other places: 0.21, 0.11 and
- *           0.056 pixels with radius 4, 0.17, 0.089 and 0.046 with 5, 0.16, 0.084 and 0.043 with 6.
+ *           sqrt(a): positions within 0.25, 0.13 and 0.065 pixels rms per axis with radius 4, and 0.22, 0.11 and 0.055
+ *           with 5; 24 others: 0.21, 0.11 and 0.056 with 4, 0.17, 0.089 and 0.046 with 5, 0.16, 0.084 and 0.043 with 6.
+ *           Divided by the errors stated, positions scatter by 1.1 and fluxes by 1.0 to 1.1.
  * Threads:  any; one job at a time per context.
  */
 CLV_API clv_status clv_paco_characterize(clv_context *context, const clv_paco_input *input,

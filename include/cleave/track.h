@@ -21,7 +21,7 @@ typedef enum clv_link_predict {
     CLV_PREDICT_NONE, /**< where it was last seen */
     CLV_PREDICT_VELOCITY, /**< carried on by the velocity of the particle that is nearest to it, mostly its own */
     CLV_PREDICT_DRIFT, /**< carried on by the mean velocity of all */
-    CLV_PREDICT_CHANNEL, /**< carried along the channel by the mean velocity of those at the same distance from its wall */
+    CLV_PREDICT_CHANNEL, /**< carried along a channel by the mean velocity at the same distance from its wall */
 } clv_link_predict;
 
 /** Along which axis a channel goes. */
@@ -72,9 +72,9 @@ typedef struct clv_link_options {
  * @param particle  out, [count]: 0, 1, 2 ... by first frame, then z, y, x; -1: shorter than
  *                  min_length.
  * @param tracks    out, may be NULL: the number of identifiers.
- * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10, or one that
- *         is too large at adaptive_stop; NULL, a range that is not positive, a position or velocity that is not finite, where above 1e150 nothing counts
- *         as finite, an unknown `predict`, a channel without bins); CLV_E_MEMORY; CLV_E_CANCELLED.
+ * @return CLV_OK; CLV_E_ARGUMENT (a group of m spots and n particles with m m (n + m) > 2e10, or one that is too large
+ *         at adaptive_stop; NULL, a range that is not positive, a position or velocity that is not finite, where above
+ *         1e150 nothing counts as finite, an unknown `predict`, a channel without bins); CLV_E_MEMORY; CLV_E_CANCELLED.
  *
  * Cost: sorting, a search in cells, and the cube of the largest group.
  * Source: Crocker and Grier 1996 (the model); Jonker and Volgenant 1987 (the assignment); trackpy's

@@ -57,7 +57,7 @@ static clv_status ends_of(const blobs_projection *p, float *low, float *high)
     return CLV_OK;
 }
 
-/* The colour of a time, from the first frame (blue) to the last (orange): all of them are seen on black and on white. */
+/* The colour of a time, from the first frame (blue) to the last (orange), all visible on black and on white. */
 static clv_colour colour_at(double frame, double first, double last)
 {
     static const double ramp[][3] = { { 0, 150, 255 }, { 220, 50, 230 }, { 255, 100, 0 } };
