@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -184,12 +185,22 @@ void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child)
     put(parent, key, copy);
 }
 
+static int add_part(const char *part, size_t length, void *text)
+{
+    clv_text_bytes(text, part, length);
+    return ((clv_text *)text)->failed ? -1 : 0;
+}
+
+/* Jansson does not look whether the quote behind a key found memory, and tells of success: the text does. */
 char *clv_json_text(const clv_json *root, bool compact)
 {
+    clv_text text = { 0 };
     if (look_for_lack(raw(root), false)) return NULL;
     /* 12 digits: more would print the binary tail of every measured time */
-    return json_dumps(raw(root), (compact ? JSON_COMPACT : JSON_INDENT(2)) |
-                                     JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);
+    const size_t how =
+        (compact ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY;
+    if (json_dump_callback(raw(root), add_part, &text, how) || text.failed) clv_text_clear(&text);
+    return text.data;
 }
 
 void clv_json_text_free(char *text)
