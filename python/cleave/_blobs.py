@@ -235,7 +235,7 @@ class BlobStream(InThisProcess):
     def __init__(self, shape: tuple[int, int], dtype: Any, *, capacity: int = 1,
                  context: Context | None = None, **options: Any):
         self._handle, self._context = None, chosen(context)
-        self._errors = np.empty((0, 2), np.float32)
+        self._errors: NDArray[np.float32] = np.empty((0, 2), np.float32)
         defaults = {name: value for name, value in (blobs.__kwdefaults__ or {}).items()
                     if name not in ("table", "context", "report", "progress")}
         unknown = set(options) - set(defaults)
