@@ -39,7 +39,7 @@ static bool is_open(const spot *s, bool merges)
     return merges ? s->ends : s->begins;
 }
 
-/* The first of the spots, which are by y, that is not above y. */
+/* The first of the spots, which are sorted by y, whose y is not smaller. */
 static size_t first_from(const spot *spots, size_t count, double y)
 {
     size_t low = 0, high = count;

@@ -50,8 +50,8 @@ typedef struct clv_paco_options {
     unsigned psf_vectors;      /**< basis of the shifted PSF: 5, 10 or 15; 0: 10, fewer if enough */
     clv_progress *progress;    /**< NULL: none; a non-zero return cancels */
     void *progress_user;
-    /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6; 0: `radius`.
-     * A wider patch gives better positions. Where it does not fit into the frames, `radius` is taken. */
+    /** Radius of the patch with which clv_paco_characterize and clv_paco_search measure companions, 2 to 6;
+     * 0: `radius`. A wider patch gives better positions. Where it does not fit into the frames, `radius` is taken. */
     unsigned measure_radius;
 } clv_paco_options;
 
