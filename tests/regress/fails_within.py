@@ -127,7 +127,9 @@ def sweep(kind, name, line, environment, fault, runs):
     with open(counted, encoding="ascii") as file:
         count = int(file.read())
     kit.same("%s, %s: something is counted" % (kind, name), count > 20, True)
-    for k in spread(count, runs):
+    # the library's description is written last: Jansson lost the quote behind a key, and told of success
+    last = range(count - 24, count + 1) if (kind, name) == ("malloc", "templates") else ()
+    for k in sorted({*spread(count, runs), *last}):
         clean()
         done = kit.run(*line, environment=dict(environment, **fault(k)), timeout=120)
         judge("%s %d of %d, %s" % (kind, k, count, name), done, result(), want)
