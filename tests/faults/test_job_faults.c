@@ -312,7 +312,9 @@ static void the_report_tells_what_happened(void **state)
     clv_context *context = job_test_two_parts(CLV_SCHEDULE_STATIC);
     job_test_as_cards(context);
     job_test_expect_ok(context); /* compiles: from now on times tell speeds */
-    run_in(&o, context, "enqueue=5;code=-36");
+    /* A kernel, because a command is chosen by its number, and two threads enqueue in any order:
+     * the fifth may be the mapping of staging memory, without which an upload works as well. */
+    run_in(&o, context, "event=1;code=-14");
     EXPECT_OK(o.status);
     job_test_expect_right(&o.job);
     char *text = clv_report_json(o.report);
@@ -334,7 +336,8 @@ static void the_report_tells_what_happened(void **state)
         assert_non_null(strstr(clv_json_string(clv_json_get(s, "why"), ""), "units/s"));
     }
     if (!(units == 3000 && fabs(share - 1) < 1e-9 && failed == 1))
-        fail_msg("units %g, shares %.9g, failed %g: %s", units, share, failed, text);
+        fail_msg("units %g, shares %.9g, failed %g, injected %u: %s", units, share, failed,
+                 (unsigned)job_test_stats().injected, text);
     const double least = 3000.0 * JOB_UNIT * sizeof(uint32_t);
     assert_true(up >= least && down >= least);
     free(text);
