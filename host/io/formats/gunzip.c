@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file compressed by gzip, unpacked into memory by zlib. */
+/* What gzip and zlib packed, unpacked into memory by zlib: whole files, and chunks of known length. */
 #include "host/io/formats/gunzip.h"
+#include "host/io/formats/unpack.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -8,6 +9,7 @@
 
 #ifdef CLEAVE_HAVE_CFITSIO /* which needs zlib too */
 
+#define ZLIB_CONST
 #include <zlib.h>
 
 #include <string.h>
@@ -140,6 +142,27 @@ clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
     return status;
 }
 
+clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void *out,
+                           size_t wanted)
+{
+    enum { EITHER = 32 + MAX_WBITS };
+    z_stream z = { .next_in = in };
+    if (length > UINT32_MAX || wanted >= UINT32_MAX)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes are more than a chunk may have", path,
+                        length > UINT32_MAX ? length : wanted);
+    if (inflateInit2(&z, EITHER) != Z_OK)
+        return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
+    z.avail_in = (uInt)length, z.next_out = out, z.avail_out = (uInt)wanted;
+    const int result = inflate(&z, Z_FINISH);
+    const size_t got = wanted - z.avail_out;
+    inflateEnd(&z);
+    if (result == Z_MEM_ERROR) return clv_fail(CLV_E_MEMORY, "%s: no memory to unpack it", path);
+    if (result != Z_STREAM_END || got != wanted)
+        return clv_fail(CLV_E_FORMAT, "%s: damaged zlib data, or not %zu bytes when unpacked", path,
+                        wanted);
+    return CLV_OK;
+}
+
 #else
 
 clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
@@ -147,6 +170,13 @@ clv_status clv_gunzip(clv_input *input, char **bytes, size_t *length)
     *bytes = NULL;
     *length = 0;
     return clv_fail(CLV_E_FORMAT, "%s: this Cleave was built without gzip", input->path);
+}
+
+clv_status clv_unpack_zlib(const char *path, const void *in, size_t length, void *out,
+                           size_t wanted)
+{
+    (void)in, (void)length, (void)out, (void)wanted;
+    return clv_fail(CLV_E_FORMAT, "%s: is packed by zlib, and this Cleave was built without", path);
 }
 
 #endif

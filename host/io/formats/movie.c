@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "host/io/formats/zarr.h"
 #include "host/io/room.h"
 #include "host/io/stream.h"
 
@@ -17,7 +18,10 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     char found[40];
     clv_input input;
     struct stat info;
-    if (stat(movie->path, &info) == 0 && S_ISDIR(info.st_mode))
+    const bool folder = stat(movie->path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (folder && !options->raw.given && clv_zarr_is(movie->path))
+        return clv_movie_open_zarr(movie, options);
+    if (folder)
         return clv_movie_open_folder(movie, options,
                                      (clv_movie_opener){ clv_movie_open, clv_movie_close });
     if (options->raw.given) {

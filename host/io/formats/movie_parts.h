@@ -41,6 +41,7 @@ clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *opti
                                  clv_movie_opener opener);
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options);
+clv_status clv_movie_open_zarr(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options);
 
 #endif

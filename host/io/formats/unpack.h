@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packed bytes in memory, as the chunks of Zarr arrays are. */
+#ifndef CLEAVE_HOST_IO_FORMATS_UNPACK_H
+#define CLEAVE_HOST_IO_FORMATS_UNPACK_H
+
+#include <cleave/status.h>
+
+#include <stddef.h>
+
+/* Each unpacks `length` bytes at `in` to exactly `wanted` bytes at `out`. `path` names the file in messages.
+ * CLV_E_FORMAT: damaged, another length, or this Cleave was built without the library; CLV_E_MEMORY. */
+typedef clv_status clv_unpacker(const char *path, const void *in, size_t length, void *out,
+                                size_t wanted);
+
+clv_unpacker clv_unpack_zlib;  /* gunzip.c: zlib and gzip, known by their first bytes */
+clv_unpacker clv_unpack_zstd;  /* unzstd.c: one frame of Zstandard */
+clv_unpacker clv_unpack_blosc; /* unblosc.c: Blosc with any of its codecs */
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks of a Zarr array: their files, shards, checksums and unpacking. zarr_layout.c reads what the array is. */
+#include "host/io/formats/zarr_parts.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "host/io/formats/npy_header.h"
+#include "host/io/stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    CHECKSUM = 4,
+    PLACE = 16
+}; /* bytes of a CRC-32C; of a chunk's offset and length in a shard */
+#define NOWHERE UINT64_MAX
+
+/* CRC-32C (Castagnoli), bit by bit: indexes of shards are short, and chunks with it rare. */
+static uint32_t crc32c(const unsigned char *bytes, size_t length)
+{
+    uint32_t crc = 0xFFFFFFFFu;
+    for (size_t i = 0; i < length; ++i) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; ++bit)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
+    }
+    return ~crc;
+}
+
+static uint64_t little(const unsigned char *bytes, int count)
+{
+    uint64_t value = 0;
+    for (int i = count; i-- > 0;)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+/* Takes the checksum off the end. */
+static clv_status check_sum(const char *path, const unsigned char *bytes, size_t *length)
+{
+    if (*length < CHECKSUM)
+        return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, too short for its checksum", path, *length);
+    *length -= CHECKSUM;
+    if (crc32c(bytes, *length) != little(bytes + *length, CHECKSUM))
+        return clv_fail(CLV_E_FORMAT, "%s: damaged: its checksum (CRC-32C) is another", path);
+    return CLV_OK;
+}
+
+/* The file of a chunk or shard: "0/0/3", "c/0/3" or "0.0.3". */
+static void name_of(const clv_zarr *z, const size_t *index, clv_text *name)
+{
+    clv_text_restart(name);
+    clv_text_add(name, "%s/", z->path);
+    if (z->prefixed) clv_text_add(name, "c%s", z->layout.rank ? z->separator : "");
+    for (size_t i = 0; i < z->layout.rank; ++i)
+        clv_text_add(name, "%s%zu", i ? z->separator : "", index[i]);
+}
+
+static void fill(const clv_zarr *z, void *out)
+{
+    const size_t size = z->element;
+    for (size_t i = 0; i < z->layout.chunk_elements; ++i)
+        memcpy((char *)out + i * size, z->fill, size);
+}
+
+/* Undoes the codecs of a chunk, the last first. `bytes` is a copy that may be written over. */
+static clv_status decode(clv_zarr *z, const char *path, const unsigned char *bytes, size_t length,
+                         void *out)
+{
+    const size_t wanted = z->layout.chunk_elements * z->element;
+    if (z->sum_behind) CLV_TRY(check_sum(path, bytes, &length));
+    if (z->unpack) {
+        const size_t packed = wanted + (z->sum_before ? CHECKSUM : 0);
+        if (z->sum_before) {
+            if (!clv_reserve(&z->scratch, &z->scratch_room, packed, 1))
+                return clv_fail(CLV_E_MEMORY, "%s: no memory", path);
+            CLV_TRY(z->unpack(path, bytes, length, z->scratch, packed));
+            length = packed;
+            CLV_TRY(check_sum(path, z->scratch, &length));
+            memcpy(out, z->scratch, wanted);
+        } else {
+            CLV_TRY(z->unpack(path, bytes, length, out, wanted));
+        }
+    } else {
+        if (z->sum_before) CLV_TRY(check_sum(path, bytes, &length));
+        if (length != wanted)
+            return clv_fail(CLV_E_FORMAT, "%s: %zu bytes, expected %zu", path, length, wanted);
+        memcpy(out, bytes, wanted);
+    }
+    if (z->swap) clv_npy_swap(out, wanted, z->element);
+    return CLV_OK;
+}
+
+/* Opens the file of a chunk or shard; *there false: it is not there. */
+static clv_status open_chunk(const char *path, clv_input *input, bool *there)
+{
+    struct stat info;
+    *there = true;
+    if (stat(path, &info) == 0) return clv_input_open(input, path);
+    *there = false;
+    if (errno == ENOENT || errno == ENOTDIR) return CLV_OK;
+    return clv_fail(CLV_E_IO, "%s: cannot read: %s", path, strerror(errno));
+}
+
+static clv_status read_bytes(clv_zarr *z, const clv_input *input, uint64_t offset, uint64_t length)
+{
+    /* no codec makes data much longer than it was */
+    const uint64_t most = 2 * (uint64_t)z->layout.chunk_elements * z->element + (1 << 20);
+    if (length > most || length > input->length || offset > input->length - length)
+        return clv_fail(CLV_E_FORMAT, "%s: damaged: a chunk of %llu bytes at %llu", input->path,
+                        (unsigned long long)length, (unsigned long long)offset);
+    if (!clv_reserve(&z->bytes, &z->bytes_room, (size_t)length + 1, 1))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory for %llu bytes", input->path,
+                        (unsigned long long)length);
+    return clv_input_read_at(input, offset, z->bytes, (size_t)length);
+}
+
+/* Where a chunk lies in its shard. */
+static clv_status find_in_shard(clv_zarr *z, const clv_input *input, size_t inner, uint64_t *offset,
+                                uint64_t *length)
+{
+    const uint64_t bytes = (uint64_t)z->per_shard * PLACE + (z->index_sum ? CHECKSUM : 0);
+    if (bytes > input->length)
+        return clv_fail(CLV_E_FORMAT, "%s: %llu bytes, too short for its index", input->path,
+                        (unsigned long long)input->length);
+    if (!clv_reserve(&z->index, &z->index_room, (size_t)bytes, 1))
+        return clv_fail(CLV_E_MEMORY, "%s: no memory", input->path);
+    CLV_TRY(clv_input_read_at(input, z->index_first ? 0 : input->length - bytes, z->index,
+                              (size_t)bytes));
+    size_t there = (size_t)bytes;
+    if (z->index_sum) CLV_TRY(check_sum(input->path, z->index, &there));
+    *offset = little(z->index + inner * PLACE, 8);
+    *length = little(z->index + inner * PLACE + 8, 8);
+    return CLV_OK;
+}
+
+static clv_status read_opened(clv_zarr *z, const clv_input *input, size_t inner, void *out)
+{
+    uint64_t offset = 0, length = input->length;
+    if (z->per_shard) {
+        CLV_TRY(find_in_shard(z, input, inner, &offset, &length));
+        if (offset == NOWHERE && length == NOWHERE) {
+            fill(z, out);
+            return CLV_OK;
+        }
+    }
+    CLV_TRY(read_bytes(z, input, offset, length));
+    return decode(z, input->path, z->bytes, (size_t)length, out);
+}
+
+clv_status clv_zarr_read(clv_zarr *z, const size_t *index, void *out)
+{
+    size_t outer[CLV_ZARR_RANK] = { 0 }, inner = 0;
+    for (size_t i = 0; i < z->layout.rank; ++i) {
+        outer[i] = index[i] / z->shard[i];
+        inner = inner * z->shard[i] + index[i] % z->shard[i];
+    }
+    name_of(z, outer, &z->name);
+    if (z->name.failed) return clv_fail(CLV_E_MEMORY, "%s: no memory", z->path);
+    clv_input input;
+    bool there;
+    CLV_TRY(open_chunk(z->name.data, &input, &there));
+    if (!there) {
+        fill(z, out);
+        return CLV_OK;
+    }
+    const clv_status status = read_opened(z, &input, inner, out);
+    clv_input_close(&input);
+    return status;
+}
+
+const clv_zarr_layout *clv_zarr_look(const clv_zarr *z)
+{
+    return &z->layout;
+}
+
+void clv_zarr_close(clv_zarr *z)
+{
+    if (!z) return;
+    clv_free(z->path);
+    clv_free(z->bytes), clv_free(z->index), clv_free(z->scratch);
+    clv_text_clear(&z->name);
+    clv_free(z);
+}
