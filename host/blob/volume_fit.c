@@ -239,8 +239,8 @@ static void find_errors(const clv_volume_plan *plan, const window *w, const doub
         if (clv_damped_step(normal, UNKNOWNS, 0, unit, scratch, column) && column[a] > 0)
             error[a] = sqrt(column[a]);
     }
-    to->z_error = (float)error[CLV_Z], to->y_error = (float)error[CLV_Y],
-    to->x_error = (float)error[CLV_X];
+    to->z_err = (float)error[CLV_Z], to->y_err = (float)error[CLV_Y],
+    to->x_err = (float)error[CLV_X];
 }
 
 static bool fit_window(const clv_volume_plan *plan, window *w, const clv_volume_spot *from,

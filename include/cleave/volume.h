@@ -27,8 +27,8 @@ typedef struct clv_volume_spot {
     float mass;       /**< sum above the background within 3 sigma (fit: the Gaussian's volume) */
     float background; /**< median of a shell around that (fit: the fit's) */
     float snr;        /**< mass over the background's scatter in as many voxels; 0: no scatter */
-    float z_error, y_error,
-        x_error; /**< standard deviations of the position, from the fit; 0: not known */
+    float z_err, y_err,
+        x_err; /**< standard deviations of the position, from the fit; 0: not known */
 } clv_volume_spot;
 
 /**
@@ -52,7 +52,7 @@ typedef struct clv_volume_spot {
  *
  * Accuracy: responses within 1e-5 of float64's. Positions of single spots, as simulated (700 to 20000 photons,
  * sigmas of 1 to 2.5 voxels, some of them unlike along z; 256 spots each): with `fit` 0.95 to 1.1 times the
- * Cramer-Rao bound along each axis, with `quad` 1.4 to 2.5 times. True errors are up to 1.16 times z_error and its
+ * Cramer-Rao bound along each axis, with `quad` 1.4 to 2.5 times. True errors are up to 1.16 times z_err and its
  * kin.
  * Memory: slabs of a stack of about 512 MiB each, 5 to 7 floats per voxel (a single plane may need more, and so do
  * cores where sigmas are above 50 voxels).

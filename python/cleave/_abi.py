@@ -147,7 +147,7 @@ SpotError = _struct("clv_spot_error", [("y", f32), ("x", f32)], "blob.h")
 VolumeSpot = _struct("clv_volume_spot", [
     ("frame", u32), ("flags", u32), ("z", f32), ("y", f32), ("x", f32), ("sigma", f32),
     ("sigma_z", f32), ("response", f32), ("mass", f32), ("background", f32), ("snr", f32),
-    ("z_error", f32), ("y_error", f32), ("x_error", f32)], "volume.h")
+    ("z_err", f32), ("y_err", f32), ("x_err", f32)], "volume.h")
 Point = _struct("clv_point", [("frame", i64), ("y", double), ("x", double)], "track.h")
 LinkOptions = _struct("clv_link_options", [
     ("size", size_t), ("search_range", double), ("memory", size_t), ("min_length", size_t),

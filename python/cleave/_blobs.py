@@ -190,8 +190,8 @@ def volumes(stacks: Any, *, voxel_size: Sequence[float] | None = None, min_sigma
     Returns
     -------
     rows by frame, z, y, x, sigma with the columns frame (the stack), flags, z, y, x (voxels; 0 is the
-    centre of the first one), sigma, sigma_z (planes), response, mass, background, snr, and z_error,
-    y_error, x_error (standard deviations with subpixel "fit"; 0: not known). subpixel "none" gives whole
+    centre of the first one), sigma, sigma_z (planes), response, mass, background, snr, and z_err,
+    y_err, x_err (standard deviations with subpixel "fit"; 0: not known). subpixel "none" gives whole
     voxels and sigmas of the ladder, as scikit-image: a Gaussian spot's is sqrt(2/3) of its own.
 
     Raises ShapeError, ArgumentError, CancelledError, DeviceError. Ctrl-C ends the call.

@@ -427,14 +427,14 @@ def errors_of_places(command, work):
     for ending in ("npy", "json"):
         other = os.path.join(work, "fitted." + ending)
         done = run(command, "blobs", path, "-o", other, "-q", "--subpixel", "fit")
-        same = np.array([[float(r[n]) for n in ("y_error", "x_error")] for r in read(other)])
-        want = np.array([[float(r[n]) for n in ("y_error", "x_error")] for r in rows])
+        same = np.array([[float(r[n]) for n in ("y_err", "x_err")] for r in read(other)])
+        want = np.array([[float(r[n]) for n in ("y_err", "x_err")] for r in rows])
         say(done.returncode == 0 and np.allclose(same, want, rtol=1e-5), f".{ending} has the errors")
     linked = os.path.join(work, "gaps.csv")
     done = run(command, "blobs", path, "-o", linked, "-q", "--subpixel", "fit", "--link", "3", "--memory", "3",
                "--fill-gaps")
     made = [r for r in read(linked) if r["flags"] == "16"]
-    say(all(r["y_error"] == "" for r in made) and all(float(r["y_error"]) > 0 for r in read(linked) if r["flags"] == "0"),
+    say(all(r["y_err"] == "" for r in made) and all(float(r["y_err"]) > 0 for r in read(linked) if r["flags"] == "0"),
         f"{len(made)} filled spots have no errors, fitted ones have")
 
 

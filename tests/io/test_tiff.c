@@ -160,10 +160,9 @@ static void foreign_movies_are_called_by_their_names(void **unused)
         { "RIFF\x24\x00\x00\x00"
           "AVI LIST",
           16, "an AVI", "ffmpeg -i" },
-        { "\xDA\xCE\xBE\x0A............", 16, "Nikon ND2", "bfconvert" },
-        { "ZISRAWFILE......", 16, "Zeiss CZI", "bfconvert" },
-        { "\x70\x00\x00\x00............", 16, "Leica LIF", "bfconvert" },
-        { "\x89PNG\r\n\x1a\n........", 16, "a PNG", "TIFF" },
+        { "\xDA\xCE\xBE\x0A............", 16, "Nikon ND2", "bioformats2raw" },
+        { "ZISRAWFILE......", 16, "Zeiss CZI", "bioformats2raw" },
+        { "\x70\x00\x00\x00............", 16, "Leica LIF", "bioformats2raw" },
         { "\x1F\x8B", 2, "gzip", "gunzip" },
     };
     for (size_t i = 0; i < CLV_LEN(foreign); ++i) {

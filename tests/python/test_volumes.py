@@ -139,7 +139,7 @@ def test_places_are_at_the_bound(context, sigma, sigma_z, light, ground, voxel):
     for place in truth:
         i = np.argmin(((places - place) ** 2).sum(1))
         errors.append(np.append(places[i] - place, (places[i] - place) /
-                                [found["z_error"][i], found["y_error"][i], found["x_error"][i]]))
+                                [found["z_err"][i], found["y_err"][i], found["x_err"][i]]))
     errors = np.array(errors)
     assert (np.sqrt((errors[:, :3] ** 2).mean(0)) / bound(light, ground, sigma, sigma_z) < 1.1).all()
     assert abs(errors[:, 3:].std(0) - 1).max() < 0.15  # 256 spots know it to 0.045

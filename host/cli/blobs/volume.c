@@ -262,7 +262,7 @@ static clv_status link_spots(task *t)
 
 static const char *const columns[] = { "frame",   "z",        "y",       "x",          "sigma",
                                        "sigma_z", "response", "mass",    "background", "snr",
-                                       "z_error", "y_error",  "x_error", "flags" };
+                                       "z_err", "y_err",  "x_err", "flags" };
 
 /* Positions and time of a spot in physical units. */
 static void find_values(const task *t, const clv_volume_spot *s, double values[4])
@@ -283,7 +283,7 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
         clv_csv_int(&c, s->frame);
         const float values[] = { s->z,       s->y,        s->x,       s->sigma,
                                  s->sigma_z, s->response, s->mass,    s->background,
-                                 s->snr,     s->z_error,  s->y_error, s->x_error };
+                                 s->snr,     s->z_err,  s->y_err, s->x_err };
         for (size_t v = 0; v < CLV_LEN(values); ++v)
             clv_csv_float(&c, values[v]);
         clv_csv_int(&c, s->flags);
@@ -338,7 +338,7 @@ static clv_status write_npy(const task *t, const char *path, bool tracks)
 {
     static const char *const fields[] = { "frame", "flags",   "z",        "y",      "x",
                                           "sigma", "sigma_z", "response", "mass",   "background",
-                                          "snr",   "z_error", "y_error",  "x_error" };
+                                          "snr",   "z_err", "y_err",  "x_err" };
     clv_text text = { 0 };
     blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
     for (size_t i = 0; i < t->count; ++i) {

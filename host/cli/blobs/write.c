@@ -20,7 +20,7 @@ static const char *const own_columns[] = { "frame", "y",          "x",   "sigma"
 /* With places that were fitted. */
 static const char *const error_columns[] = { "frame",    "y",       "x",          "sigma",
                                              "response", "mass",    "background", "snr",
-                                             "y_error",  "x_error", "flags" };
+                                             "y_err",  "x_err", "flags" };
 static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
@@ -75,7 +75,7 @@ static const char *const fields[] = { "frame",    "flags", "y",          "x",  "
                                       "response", "mass",  "background", "snr" };
 static const char *const error_fields[] = { "frame", "flags",    "y",      "x",
                                             "sigma", "response", "mass",   "background",
-                                            "snr",   "y_error",  "x_error" };
+                                            "snr",   "y_err",  "x_err" };
 _Static_assert(sizeof(clv_spot) == 9 * 4 && sizeof(blobs_spot) == 11 * 4, "there are no holes");
 
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,

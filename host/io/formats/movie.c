@@ -37,13 +37,15 @@ static clv_status open_any(clv_movie *movie, const clv_movie_options *options)
     if (memcmp(start, "II*\0", 4) == 0 || memcmp(start, "MM\0*", 4) == 0 ||
         memcmp(start, "II+\0", 4) == 0 || memcmp(start, "MM\0+", 4) == 0)
         return clv_movie_open_tiff(movie, options);
+    if (memcmp(start, "\x89PNG", 4) == 0) return clv_movie_open_png(movie, options);
     if (!there)
-        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF or NPY movie", movie->path);
+        return clv_fail(CLV_E_FORMAT, "%s: is empty; expected a TIFF, NPY or PNG movie",
+                        movie->path);
     CLV_TRY(clv_movie_foreign(movie->path, start, there));
-    return clv_fail(CLV_E_FORMAT,
-                    "%s: begins with \"%s\", expected a TIFF or NPY movie (raw pixels need --raw)",
-                    movie->path,
-                    clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
+    return clv_fail(
+        CLV_E_FORMAT,
+        "%s: begins with \"%s\", expected a TIFF, NPY or PNG movie (raw pixels need --raw)",
+        movie->path, clv_printable(start, CLV_MIN(there, (size_t)6), found, sizeof found));
 }
 
 /* What a reader has not said of depth. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in a file, read frame by frame: NPY or TIFF, known by content, or raw pixels. */
+/* A movie in a file, read frame by frame: NPY, TIFF, PNG or OME-Zarr, known by content, or raw pixels. */
 #ifndef CLEAVE_HOST_IO_FORMATS_MOVIE_H
 #define CLEAVE_HOST_IO_FORMATS_MOVIE_H
 
@@ -41,7 +41,7 @@ typedef struct clv_movie_options {
 typedef struct clv_movie_facts {
     clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
     size_t frames, height, width;
-    char format[16];             /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "raw", "folder" */
+    char format[16];             /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "OME-Zarr", "PNG", "raw", "folder" */
     char stored[16];             /* type in the file: "uint16" */
     char notices[400];           /* lines for the user, each ends with LF */
     double pixel_size, interval; /* 0: not told */

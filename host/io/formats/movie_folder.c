@@ -52,7 +52,9 @@ static int by_number(const void *left, const void *right)
 
 static bool is_frame(const char *name)
 {
-    static const char *const endings[] = { ".tif", ".tiff", ".TIF", ".TIFF", ".npy" };
+    static const char *const endings[] = {
+        ".tif", ".tiff", ".TIF", ".TIFF", ".npy", ".png", ".PNG"
+    };
     for (size_t i = 0; i < CLV_LEN(endings); ++i)
         if (name[0] != '.' && clv_ends_with(name, endings[i])) return true;
     return false;
@@ -133,11 +135,12 @@ clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *opti
                         movie->path);
     CLV_TRY(list(movie->path, f, &others));
     if (!f->count)
-        return clv_fail(CLV_E_FORMAT,
-                        "%s: a folder without .tif, .tiff or .npy files; each of them would be a "
-                        "frame (%zu other files "
-                        "are there; other pictures can be saved as TIFF, for example in Fiji)",
-                        movie->path, others);
+        return clv_fail(
+            CLV_E_FORMAT,
+            "%s: a folder without .tif, .tiff, .png or .npy files; each of them would be "
+            "a frame (%zu other files "
+            "are there; other pictures can be saved as TIFF, for example in Fiji)",
+            movie->path, others);
     clv_movie *first;
     CLV_TRY(open_frame(movie, 0, &first));
     movie->facts = first->facts;

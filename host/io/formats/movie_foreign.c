@@ -11,7 +11,7 @@ static const char by_ffmpeg[] =
     "To take its grey values: ffmpeg -i %s -f rawvideo -pix_fmt gray16le movie.raw, and then "
     "cleave blobs movie.raw --raw 0,HEIGHT,WIDTH,u16";
 static const char by_bioformats[] =
-    "Make an OME-TIFF of it, for example by Bio-Formats: bfconvert %s movie.ome.tif";
+    "Make an OME-Zarr or OME-TIFF of it: bioformats2raw %s movie.zarr, or Bio-Formats' bfconvert";
 static const char by_fiji[] = "Save it as TIFF, for example in Fiji";
 
 static const struct {
@@ -30,7 +30,6 @@ static const struct {
     { 0, "\x70\x00\x00\x00", 4, "a Leica LIF file", by_bioformats },
     { 0, "\xD0\xCF\x11\xE0", 4, "an OLE file (Olympus OIB, Zeiss ZVI)", by_bioformats },
     { 0, "\x89HDF", 4, "an HDF5 file (Imaris, BigDataViewer and others)", by_bioformats },
-    { 0, "\x89PNG", 4, "a PNG picture", by_fiji },
     { 0, "\xFF\xD8\xFF", 3, "a JPEG picture", by_fiji },
     { 0, "SIMPLE  =", 9, "a FITS file", by_fiji },
     { 0, "PK\x03\x04", 4, "a ZIP archive", "Unpack it first" },

@@ -40,6 +40,7 @@ typedef struct clv_movie_opener {
 clv_status clv_movie_open_folder(clv_movie *movie, const clv_movie_options *options,
                                  clv_movie_opener opener);
 clv_status clv_movie_open_npy(clv_movie *movie, const clv_movie_options *options);
+clv_status clv_movie_open_png(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_raw(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_zarr(clv_movie *movie, const clv_movie_options *options);
 clv_status clv_movie_open_tiff(clv_movie *movie, const clv_movie_options *options);

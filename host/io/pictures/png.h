@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures as PNG files; only host/io/pictures/png.c knows the library. */
+/* Pictures as PNG files. */
 #ifndef CLEAVE_HOST_IO_PICTURES_PNG_H
 #define CLEAVE_HOST_IO_PICTURES_PNG_H
 
