@@ -420,7 +420,7 @@ def errors_of_places(command, work):
         away = np.hypot(near[:, 0] - float(row["y"]), near[:, 1] - float(row["x"]))
         own = near[away.argmin()]
         if away.min() < 2:
-            pulls[own[3]] += [(float(row[a]) - own[i]) / float(row[a + "_error"]) for i, a in enumerate("yx")]
+            pulls[own[3]] += [(float(row[a]) - own[i]) / float(row[a + "_err"]) for i, a in enumerate("yx")]
     for photons, found in pulls.items():
         say(len(found) > 600 and 0.9 < np.std(found) < (1.15 if photons == 600 else 1.1) and abs(np.mean(found)) < 0.15,
             f"{photons} photons: {len(found)} pulls scatter by {np.std(found):.3f} around {np.mean(found):.3f}")
