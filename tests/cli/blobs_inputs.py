@@ -162,7 +162,8 @@ def main():
             if os.path.exists(out):
                 os.remove(out)
             result = subprocess.run([cleave, "blobs", movie, *PLAIN, "-o", out, *options], capture_output=True,
-                                    text=True, check=False, cwd=folder, env={**os.environ, "OCL_ICD_VENDORS": folder + "/drivers"})
+                                    text=True, check=False, cwd=folder,
+                                    env={**os.environ, "OCL_ICD_VENDORS": folder + "/drivers"})
             text = open(out, encoding="ascii").read() if result.returncode == 0 else ""
             return result, text
 

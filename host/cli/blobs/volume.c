@@ -260,9 +260,9 @@ static clv_status link_spots(task *t)
 
 /* ---- tables ------------------------------------------------------------------------------------------ */
 
-static const char *const columns[] = { "frame",   "z",        "y",       "x",          "sigma",
-                                       "sigma_z", "response", "mass",    "background", "snr",
-                                       "z_err", "y_err",  "x_err", "flags" };
+static const char *const columns[] = { "frame",   "z",        "y",     "x",          "sigma",
+                                       "sigma_z", "response", "mass",  "background", "snr",
+                                       "z_err",   "y_err",    "x_err", "flags" };
 
 /* Positions and time of a spot in physical units. */
 static void find_values(const task *t, const clv_volume_spot *s, double values[4])
@@ -281,9 +281,8 @@ static clv_status write_csv(const task *t, const char *path, bool tracks)
     for (size_t i = 0; i < t->count; ++i) {
         const clv_volume_spot *s = &t->members[i].spot;
         clv_csv_int(&c, s->frame);
-        const float values[] = { s->z,       s->y,        s->x,       s->sigma,
-                                 s->sigma_z, s->response, s->mass,    s->background,
-                                 s->snr,     s->z_err,  s->y_err, s->x_err };
+        const float values[] = { s->z,    s->y,          s->x,   s->sigma, s->sigma_z, s->response,
+                                 s->mass, s->background, s->snr, s->z_err, s->y_err,   s->x_err };
         for (size_t v = 0; v < CLV_LEN(values); ++v)
             clv_csv_float(&c, values[v]);
         clv_csv_int(&c, s->flags);
@@ -336,9 +335,9 @@ _Static_assert(sizeof(clv_volume_spot) == 14 * 4, "clv_volume_spot has no holes"
 
 static clv_status write_npy(const task *t, const char *path, bool tracks)
 {
-    static const char *const fields[] = { "frame", "flags",   "z",        "y",      "x",
-                                          "sigma", "sigma_z", "response", "mass",   "background",
-                                          "snr",   "z_err", "y_err",  "x_err" };
+    static const char *const fields[] = { "frame", "flags",   "z",        "y",    "x",
+                                          "sigma", "sigma_z", "response", "mass", "background",
+                                          "snr",   "z_err",   "y_err",    "x_err" };
     clv_text text = { 0 };
     blobs_npy_begin(&text, fields, CLV_LEN(fields), 2, &t->extra, tracks, t->count);
     for (size_t i = 0; i < t->count; ++i) {

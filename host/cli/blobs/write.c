@@ -18,9 +18,9 @@ enum { FLUSH_BYTES = 1 << 20 };
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
                                            "mass",  "background", "snr", "flags" };
 /* With places that were fitted. */
-static const char *const error_columns[] = { "frame",    "y",       "x",          "sigma",
-                                             "response", "mass",    "background", "snr",
-                                             "y_err",  "x_err", "flags" };
+static const char *const error_columns[] = { "frame",    "y",     "x",          "sigma",
+                                             "response", "mass",  "background", "snr",
+                                             "y_err",    "x_err", "flags" };
 static const char *const xy_columns[] = { "frame", "x", "y", "intensity", "sigma", "snr", "id" };
 static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TRACK_ID",
                                                  "QUALITY",    "POSITION_X", "POSITION_Y",
@@ -73,9 +73,9 @@ void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_track
 /* In the order of clv_spot, which is written as it lies in memory. */
 static const char *const fields[] = { "frame",    "flags", "y",          "x",  "sigma",
                                       "response", "mass",  "background", "snr" };
-static const char *const error_fields[] = { "frame", "flags",    "y",      "x",
-                                            "sigma", "response", "mass",   "background",
-                                            "snr",   "y_err",  "x_err" };
+static const char *const error_fields[] = { "frame", "flags",    "y",    "x",
+                                            "sigma", "response", "mass", "background",
+                                            "snr",   "y_err",    "x_err" };
 _Static_assert(sizeof(clv_spot) == 9 * 4 && sizeof(blobs_spot) == 11 * 4, "there are no holes");
 
 void blobs_npy_begin(clv_text *text, const char *const *names, size_t count, size_t whole,

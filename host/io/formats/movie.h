@@ -41,10 +41,10 @@ typedef struct clv_movie_options {
 typedef struct clv_movie_facts {
     clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
     size_t frames, height, width;
-    char format[16];             /* "NPY", "TIFF", "ImageJ TIFF", "OME-TIFF", "OME-Zarr", "PNG", "raw", "folder" */
-    char stored[16];             /* type in the file: "uint16" */
-    char notices[400];           /* lines for the user, each ends with LF */
-    double pixel_size, interval; /* 0: not told */
+    char format[16];   /* "NPY", "TIFF", "ImageJ TIFF", "OME-Zarr", "PNG", "raw", "folder" ... */
+    char stored[16];   /* type in the file: "uint16" */
+    char notices[400]; /* lines for the user, each ends with LF */
+    double pixel_size, interval;        /* 0: not told */
     char pixel_unit[16], time_unit[16]; /* "" : not told */
     size_t depth; /* planes of a stack; frames are planes, stack by stack. 1: frames in time */
     double plane_spacing, row_spacing; /* in pixel_unit; 0: not told, rows: as pixel_size */
