@@ -12,7 +12,10 @@ from ._arrays import as_floats
 from ._check import given, real
 from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
-_ANGLES = ("PA", "PARANG")
+
+
+def _is_angle(name: str) -> bool:
+    return name.upper() == "PA" or name.upper().startswith(("PARANG", "ANGLE"))
 
 
 def _is_hdu(value: Any) -> bool:
@@ -37,14 +40,18 @@ def image(what: str, value: Any, ndim: int) -> NDArray[Any]:
 
 def degrees(what: str, value: Any) -> NDArray[np.float64]:
     """Angles in degrees: an array of them, a quantity of any unit of angles, an image [T], [T,1] or [1,T], or a table
-    with a column PA, PARANG or ANGLE..."""
+    with a column PA, PARANG... or ANGLE... (in degrees unless its unit says otherwise)."""
+    tables = value if isinstance(value, (list, tuple)) else [value]
+    units = next((t.columns for t in tables if getattr(t, "data", None) is not None and hasattr(t, "columns")), None)
     value = plain(what, value)
     names = getattr(getattr(value, "dtype", None), "names", None)
     if names:
-        name = next((n for n in names if n.upper() in _ANGLES or n.upper().startswith("ANGLE")), None)
+        name = next((n for n in names if _is_angle(n)), None)
         if name is None:
-            raise ShapeError(f"{what}: a table of {', '.join(names)} given, a column PA, PARANG or ANGLE expected")
+            raise ShapeError(f"{what}: a table of {', '.join(names)} given, a column PA, PARANG... or ANGLE... expected")
         value = value[name]
+        if units is not None and str(units[name].unit).lower() in ("rad", "radian"):
+            value = np.degrees(value)
     if getattr(value, "unit", None) is not None and hasattr(value, "to_value"):
         try:
             value = value.to_value("deg")

@@ -125,7 +125,7 @@ def paco(cube: Any, angles: Any, psf: Any, *, radius: int = 4, psf_mode: str = "
                 and masked pixels are left out. float32 is used in place, others are converted. An HDU of
                 astropy, or a list of them (the first one with data), is as good as an array
     angles      [T] parallactic angles in degrees, or a Quantity; also an HDU, [T, 1], or a table with
-                a column PA, PARANG or ANGLE...
+                a column PA, PARANG... or ANGLE...
     psf         [S, S] or an HDU, finite, S at least 2 radius + 1, its centre on pixel S // 2
     radius      of the patch in pixels, 2 to 6; 4: 49 pixels
     psf_mode    "shift" (the PSF follows the planet's sub-pixel place) or "fixed" (faster)

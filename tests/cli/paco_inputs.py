@@ -115,6 +115,14 @@ class Warns(PacoCase):
         radians = [math.radians(a) for a in self.sequence.angles]
         self.warn("look like radians", self.cube, self.npy("r.npy", [8], radians, "<f8"), self.psf)
 
+    def test_the_rotation_is_an_arc(self):
+        wrapped = self.npy("w.npy", [8], [(350 + 4.0 * i) % 360 for i in range(8)], "<f8")
+        self.warn(r"rotation 28\.00 degrees", self.cube, wrapped, self.psf)
+        still = self.npy("z.npy", [8], [0.0] * 8, "<f8")
+        result = self.run_paco(self.cube, still, self.psf)
+        self.assertIn("all angles are alike", result.stderr)
+        self.assertNotIn("radians", result.stderr)
+
     def test_a_field_that_hardly_turns(self):
         still = self.npy("s.npy", [8], [100 + 0.1 * i for i in range(8)], "<f8")
         self.warn(r"rotates by 0\.7 degrees.* from 255 px on", self.cube, still, self.psf)
@@ -182,6 +190,22 @@ class Reads(PacoCase):
             self.assertRegex(self.run_paco(*arguments, "-q", code=2, out="bad").stderr, expected)
         bad(r"columns \(frame, time, q\)", self.cube, self.path("u.csv"), self.psf)
         bad("no column \"z\"", self.cube, self.path("t.csv"), self.psf, "--angle-column", "z")
+        swapped = self.npy("swapped.npy", (8, 2, 21, 24), self.sequence.cube * 2)
+        bad(r"8 angles given, .*\[T,C,H,W\]", swapped, self.angles, self.psf)
+        for names, unit, per_degree, wanted in (
+                (("FRAME", "PARANG_DEG"), "deg", 1, want), (("FRAME", "PARANG"), "rad", math.pi / 180, None),
+                (("FRAME", "Q"), "deg", 1, None)):
+            with open(self.path("t.fits"), "wb") as file:
+                file.write(kit.fits_table(names, (range(8), [a * per_degree for a in angles]), ("", unit)))
+            if names[1] == "Q":
+                bad("several columns of numbers", self.cube, self.path("t.fits"), self.psf)
+            elif wanted:
+                self.assertEqual(self.maps(self.cube, self.path("t.fits"), self.psf), wanted)
+            else:  # a few ulp of the angles are no matter
+                said = self.run_paco(self.cube, self.path("t.fits"), self.psf).stderr
+                self.assertNotIn("radians", said)
+                self.assertIn(re.search("rotation [0-9.]* degrees", self.run_paco(
+                    self.cube, self.angles, self.psf).stderr).group(0), said)
         bad(r"no HDU \[SCI\]", self.cube, self.path("row.fits[SCI]"), self.psf)
         self.assertEqual(self.maps(self.cube, self.path("row.fits[0]"), self.psf), want)
         back = self.npy("back.npy", [8], [-a for a in angles], "<f8")
@@ -195,6 +219,7 @@ class Reads(PacoCase):
         three = self.npy("3.npy", [3, 13, 13],
                          [v + 1 for v in psf] + psf + [v - 1 for v in psf])  # median: the second
         self.assertEqual(self.maps(self.cube, self.angles, three), want)
+        self.assertIn("3 images of the PSF", self.run_paco(self.cube, self.angles, three).stderr)
         kit.fits_write(self.path("p.fits"), [13, 13], psf)
         self.assertEqual(self.maps(self.cube, self.angles, self.path("p.fits")), want)
 
@@ -244,6 +269,7 @@ class Reads(PacoCase):
             with open(self.path(f"only{k}/a.npy"), "rb") as file:
                 self.assertEqual(file.read(), alone[k][0])
             self.assertEqual(planes[k * 504 * 8:(k + 1) * 504 * 8], alone[k][0][-504 * 8:])
+        self.assertRegex(self.run_paco(both, self.angles, self.psf, "--threshold", "1").stdout, "  channel [01]  x ")
         with open(self.path("all/detections.csv"), encoding="ascii") as file:
             self.assertTrue(file.readline().startswith("channel,x,y,"))
 

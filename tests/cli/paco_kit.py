@@ -87,6 +87,24 @@ def fits_write(path, *args, **more):
         file.write(fits_bytes(*args, **more))
 
 
+def fits_table(names, columns, units):
+    """The bytes of a FITS file with a table of float64 columns, one unit each."""
+    cards = [("XTENSION", "BINTABLE"), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 8 * len(names)),
+             ("NAXIS2", len(columns[0])), ("PCOUNT", 0), ("GCOUNT", 1), ("TFIELDS", len(names))]
+    for i, (name, unit) in enumerate(zip(names, units), 1):
+        cards += [(f"TTYPE{i}", name), (f"TFORM{i}", "D"), (f"TUNIT{i}", unit)]
+    text = ""
+    for key, value in cards:
+        shown = f"'{value:<8}'" if isinstance(value, str) else f"{value:>20}"
+        text += f"{key:<8}= {shown}".ljust(80)
+    head = (text + "END".ljust(80)).encode("ascii")
+    data = b"".join(struct.pack(">d", float(v)) for row in zip(*columns) for v in row)
+    empty = b"".join(c.ljust(80).encode("ascii") for c in (
+        "SIMPLE  =                    T", "BITPIX  =                    8", "NAXIS   =                    0", "END"))
+    return empty.ljust(2880) + head.ljust(-(-len(head) // 2880) * 2880) + data.ljust(
+        -(-len(data) // 2880) * 2880, b"\0")
+
+
 def fits_read(path):
     """(cards, Grid) of the first image."""
     with open(path, "rb") as file:

@@ -226,8 +226,7 @@ static void vectors_come_from_images_and_tables(void **state)
     (void)state;
     static const char *const names[] = { "angles_image.fits",  "angles_row.fits",
                                          "angles_column.fits", "angles_named.fits",
-                                         "angles_first.fits",  "angles_ascii.fits",
-                                         "angles_array.fits" };
+                                         "angles_ascii.fits",  "angles_array.fits" };
     double *values;
     size_t count;
     for (size_t i = 0; i < CLV_LEN(names); ++i) {
@@ -244,6 +243,8 @@ static void vectors_come_from_images_and_tables(void **state)
     clv_free(values);
     EXPECT_FAIL(CLV_E_FORMAT, "no vector found",
                 clv_fits_read_vector(io_data("cube.fits"), &values, &count));
+    EXPECT_FAIL(CLV_E_FORMAT, "several columns of numbers",
+                clv_fits_read_vector(io_data("angles_first.fits"), &values, &count));
     assert_true(values == NULL && count == 0);
 }
 

@@ -339,6 +339,7 @@ static void columns_of_tables_are_read(void **state)
         { "PARANG\n1.5\n2.5\n", NULL, 1.5 },
         { "frame,time,parang\n0,2013-02-01T03:04:05,-3.5\n1,x,2.5\n", NULL, -3.5 },
         { "frame time Angle_deg\n0 a 7\n1 b 2.5\n", NULL, 7 },
+        { "frame parang_deg\n0 9\n1 2.5\n", NULL, 9 },
         { "# frame pa\n0 8\n1 2.5\n", NULL, 8 },
         { "a;b;c\n1;2;3\n4;2.5;6\n", "B", 2 },
         { "a\tb\n1\t4d0\n4\t2.5\n", "2", 4 },
@@ -357,7 +358,7 @@ static void columns_of_tables_are_read(void **state)
     static const struct {
         const char *text, *column, *part;
     } bad[] = {
-        { "a b\n1 2\n", NULL, "columns (a, b): none is called PA, PARANG or ANGLE" },
+        { "a b\n1 2\n", NULL, "columns (a, b): none is called PA, PARANG... or ANGLE" },
         { "a b\n1 2\n", "c", "no column \"c\" in a table of 2 columns (a, b)" },
         { "a b\n1 2\n", "3", "no column \"3\"" },
         { "1 2\n3 4\n", "x", "2 columns (without names)" },

@@ -27,7 +27,7 @@ void paco_make_table(paco_args *a, cli_option *table)
         { "rounding", CLI_CHOICE, &a->rounding, "nearest,trunc",
           "patch centres [nearest; vip: trunc]", &a->rounding_given },
         { "angle-column", CLI_TEXT, &a->angle_column, "NAME|N",
-          "of ANGLES where it is a table, from 1 [PA, PARANG or ANGLE...]" },
+          "of ANGLES where it is a table, from 1 [PA, PARANG... or ANGLE...]" },
         { "angle-sign", CLI_CHOICE, &a->angle_sign, "+,-", "which way the angles turn [+]" },
         { "center", CLI_TEXT, &a->centre, "X,Y|auto|middle",
           "star's column and row, 0-based, found, or W/2,H/2 [auto]" },

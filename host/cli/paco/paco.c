@@ -287,8 +287,10 @@ static int search_each(const paco_args *a, const paco_inputs *in, clv_context *c
     return code;
 }
 
-static void show(FILE *out, const paco_args *a, const clv_companion *d)
+static void show(FILE *out, const paco_args *a, const paco_maps *maps, const paco_found *found)
 {
+    const clv_companion *d = &found->companion;
+    if (maps->channels > 1 && !maps->together) cli_say(out, "  channel %zu", found->channel);
     if (a->no_subtract)
         cli_say(
             out,
@@ -320,7 +322,7 @@ static void summarize(const paco_args *a, const paco_inputs *in, const paco_maps
     cli_say(out, "\n%zu detection%s above S/N %g\n", maps->detection_count,
             maps->detection_count == 1 ? "" : "s", a->threshold);
     for (size_t i = 0; i < maps->detection_count && i < 10; ++i) {
-        show(out, a, &maps->detections[i].companion);
+        show(out, a, maps, &maps->detections[i]);
     }
     if (maps->detection_count > 10)
         cli_say(out, "  ... and %zu more in %s/detections.csv\n", maps->detection_count - 10,

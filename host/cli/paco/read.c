@@ -64,6 +64,12 @@ static int read_angles(const paco_args *a, const char *path, paco_inputs *in)
     size_t count;
     const clv_status status = clv_column_read(path, a->angle_column, &in->angles, &count);
     if (status) return bad_input("ANGLES", status);
+    if (count != in->frames && in->channels > 1 && count == in->channels)
+        return cli_error(cli_running(), CLI_USAGE,
+                         "%s: %zu angles given, the cube has %zu channels of %zu frames: it looks "
+                         "like [T,C,H,W], but the channels come first, [C,T,H,W] (numpy: "
+                         "cube.swapaxes(0, 1))",
+                         path, count, in->channels, in->frames);
     if (count != in->frames)
         return cli_error(cli_running(), CLI_USAGE, "%s: %zu angles given, the cube has %zu frames",
                          path, count, in->frames);
@@ -106,7 +112,9 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
     border /= (double)(4 * (size - 1));
     if (border > 0.05 * psf[peak])
         cli_warn(cli_running(),
-                 "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted?",
+                 "%s: the PSF's border is at %.0f %% of its peak: was the background subtracted? "
+                 "(a rest of it "
+                 "lowers the S/N)",
                  path, 100 * border / psf[peak]);
 }
 
@@ -221,6 +229,9 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
     if (in->psf_count > 1 && !per_channel) {
         if (!take_median(in->psf, in->psf_count, pixels))
             return cli_error(cli_running(), CLI_FAILED, "%s: no memory", path);
+        if (!a->common.quiet)
+            cli_say(stderr, "%s: %zu images of the PSF: taking their median, pixel by pixel\n",
+                    path, in->psf_count);
         in->psf_count = 1;
     }
     bool dark = true;
@@ -277,20 +288,47 @@ static int check_geometry(const paco_args *a, const char *cube, const paco_input
     return CLI_OK;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The shortest arc of a circle with all of these angles in degrees: from 350 to 10 it is 20. Infinity without memory. */
+static double arc_of(const double *angles, size_t count)
+{
+    double *sorted = clv_alloc(count, sizeof *sorted);
+    if (!sorted) return INFINITY;
+    for (size_t i = 0; i < count; ++i)
+        sorted[i] = angles[i] - 360 * floor(angles[i] / 360);
+    qsort(sorted, count, sizeof *sorted, by_size);
+    double gap = sorted[0] + 360 - sorted[count - 1];
+    for (size_t i = 1; i < count; ++i)
+        gap = fmax(gap, sorted[i] - sorted[i - 1]);
+    clv_free(sorted);
+    return 360 - gap;
+}
+
 /* Inside a radius a planet moves by less than its own width and is taken for the star's halo. */
 static void tell_rotation(const paco_args *a, const char *angles, const paco_inputs *in)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < in->frames; ++i)
         low = fmin(low, in->angles[i]), high = fmax(high, in->angles[i]);
-    if (fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
+    if (high > low && fmax(fabs(low), fabs(high)) < 7 && high - low < 6.3)
         cli_warn(cli_running(),
-                 "%s: angles from %.4g to %.4g look like radians; degrees are expected", angles,
-                 low, high);
-    const double turn = high - low,
+                 "%s: angles from %.4g to %.4g look like radians; degrees are expected (multiply "
+                 "them by 57.29578)",
+                 angles, low, high);
+    const double turn = fmin(high - low, arc_of(in->angles, in->frames)),
                  radius = turn > 0 ? in->fwhm / (turn * 3.14159265358979323846 / 180) : INFINITY;
     const double edge = 0.5 * (double)CLV_MIN(in->height, in->width) - (double)a->radius;
-    if (radius > edge)
+    if (!(turn > 0))
+        cli_warn(cli_running(),
+                 "%s: all angles are alike: where the field does not rotate, or the frames are "
+                 "derotated, a planet cannot be told from the star's light",
+                 angles);
+    else if (radius > edge)
         cli_warn(
             cli_running(),
             "the field rotates by %.3g degrees only: a planet moves by one FWHM (%.2f px) from "

@@ -116,7 +116,8 @@ static bool is_called(const cell *name, const char *wanted)
 
 static bool is_angle(const cell *name)
 {
-    return is_called(name, "PA") || is_called(name, "PARANG") ||
+    return is_called(name, "PA") ||
+           (name->length >= 6 && strncasecmp(name->at, "PARANG", 6) == 0) ||
            (name->length >= 5 && strncasecmp(name->at, "ANGLE", 5) == 0);
 }
 
@@ -131,7 +132,7 @@ static clv_status no_column(const table *t, const char *wanted)
                              clv_printable(t->names[i].at, t->names[i].length, name, sizeof name));
     if (!wanted)
         return clv_fail(CLV_E_FORMAT,
-                        "%s: a table of %zu columns (%s): none is called PA, PARANG or "
+                        "%s: a table of %zu columns (%s): none is called PA, PARANG... or "
                         "ANGLE...; name one of them",
                         t->path, t->count, used ? list : "without names");
     return clv_fail(CLV_E_FORMAT, "%s: no column \"%s\" in a table of %zu columns (%s)", t->path,

@@ -36,8 +36,9 @@ clv_status clv_fits_read_extension(const char *path, const char *extension, clv_
                                    clv_fits_cards *cards);
 
 /* A vector, of angles for instance: the first HDU that is an image with one axis longer than 1
- * ([T], [1,T], [T,1]), or a table with a column PA, PARANG or ANGLE..., else its first column of
- * numbers. Blank values are NaN. Free *values with clv_free. Statuses as above. */
+ * ([T], [1,T], [T,1]), or a table with a column PA, PARANG... or ANGLE..., or with one column of numbers. A column
+ * whose unit is rad comes in degrees. Blank values are NaN. Free *values with clv_free. Statuses as above; CLV_E_FORMAT
+ * too for a table of several columns of numbers with other names. */
 clv_status clv_fits_read_vector(const char *path, double **values, size_t *count);
 
 /* The same, where `extension` (see above) is the only HDU that is looked at, and `column` the only column, a name or

@@ -13,7 +13,7 @@ enum { MAX_COLUMNS = 1000 };
 
 static bool is_angle_name(const char *name)
 {
-    return strcasecmp(name, "PA") == 0 || strcasecmp(name, "PARANG") == 0 ||
+    return strcasecmp(name, "PA") == 0 || strncasecmp(name, "PARANG", 6) == 0 ||
            strncasecmp(name, "ANGLE", 5) == 0;
 }
 
@@ -28,7 +28,10 @@ static size_t numbers_in(fitsfile *file, int column)
     return !error && number && repeat > 0 ? (size_t)repeat : 0;
 }
 
-/* The column of the current table that holds the vector; 0 when there is none. `wanted`: its name or number. */
+enum { SEVERAL = -1 };
+
+/* The column of the current table that holds the vector; 0 when there is none, SEVERAL when it may be one of several.
+ * `wanted`: its name or number. */
 static int find_vector_column(fitsfile *file, const char *wanted)
 {
     int error = 0, columns = 0, first = 0;
@@ -48,7 +51,7 @@ static int find_vector_column(fitsfile *file, const char *wanted)
         char key[FLEN_KEYWORD], name[FLEN_VALUE] = "";
         int unnamed = 0;
         if (!numbers_in(file, c)) continue;
-        if (!first) first = c;
+        first = first ? SEVERAL : c;
         fits_make_keyn("TTYPE", c, key, &unnamed);
         fits_read_key(file, TSTRING, key, name, NULL, &unnamed);
         if (!unnamed && is_angle_name(name)) return c;
@@ -99,12 +102,27 @@ static clv_status read_vector_image(clv_fits_source *source, vector *out)
     return status;
 }
 
+static bool is_in_radians(fitsfile *file, int column)
+{
+    char key[FLEN_KEYWORD], unit[FLEN_VALUE] = "";
+    int error = 0;
+    fits_make_keyn("TUNIT", column, key, &error);
+    fits_read_key(file, TSTRING, key, unit, NULL, &error);
+    if (error) fits_clear_errmsg();
+    return !error && (strcasecmp(unit, "rad") == 0 || strcasecmp(unit, "radian") == 0);
+}
+
 /* As above, for a table: a column of scalars, or one row with an array. */
 static clv_status read_vector_table(clv_fits_source *source, const char *wanted, vector *out)
 {
     int error = 0, any;
     LONGLONG rows = 0;
     const int column = find_vector_column(source->file, wanted);
+    if (column == SEVERAL)
+        return clv_fail(CLV_E_FORMAT,
+                        "%s: a table with several columns of numbers, none of which is called PA, "
+                        "PARANG... or ANGLE...; name one of them",
+                        source->path);
     const size_t repeat = column ? numbers_in(source->file, column) : 0;
     fits_get_num_rowsll(source->file, &rows, &error);
     if (error) return clv_fits_error(source->path, "read the table's header", error);
@@ -122,6 +140,9 @@ static clv_status read_vector_table(clv_fits_source *source, const char *wanted,
         clv_free(read);
         return clv_fits_error(source->path, "read the table", error);
     }
+    if (is_in_radians(source->file, column))
+        for (size_t i = 0; i < length; ++i)
+            read[i] *= 180 / 3.14159265358979323846;
     *out = (vector){ read, length };
     return CLV_OK;
 }
