@@ -3,6 +3,7 @@
 #include "host/spectra/spectra_pass.h"
 
 #include "base/cpu.h"
+#include "cl_embedded.h"
 
 #include <string.h>
 
@@ -44,14 +45,30 @@ clv_arg clv_pass_shift(const clv_spectra_grid *g)
     return arg;
 }
 
-clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
-                           const clv_define *defines, size_t define_count, size_t x, size_t y,
-                           size_t z, bool tall, const clv_arg *args, size_t count)
+size_t clv_pass_blocks(const clv_pass *p)
 {
-    clv_launch l = { .size = sizeof(clv_launch), .source = source, .kernel = kernel };
-    for (size_t i = 0; i < define_count; ++i)
-        l.defines[i] = defines[i];
-    l.defines[define_count] = (clv_define){ "LOOSE", p->f.lanes > 1 };
+    const size_t terms = p->plan->options.terms;
+    return p->f.lanes > 1 && !p->f.short_loops ? clv_scan_columns(terms) / (terms + 1u) : 1;
+}
+
+clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
+                           size_t x, size_t y, size_t z, bool tall, const clv_arg *args,
+                           size_t count)
+{
+    clv_launch l = { .size = sizeof(clv_launch),
+                     .source = source,
+                     .kernel = kernel,
+                     .defines = { { "LANES", p->f.lanes },
+                                  { "NPOLY", (long)p->plan->options.terms },
+                                  { "FP64", p->f.fp64 },
+                                  { "RUN", p->f.run },
+                                  { "LOOSE", p->f.lanes > 1 } } };
+    if (source == &clv_cl_spectra_velocity) {
+        l.defines[5] = (clv_define){ "TILE", p->f.lanes > 1 ? p->f.lanes : CLV_SCAN_ROUND_TO };
+        l.defines[6] = (clv_define){ "BLOCKS", (long)clv_pass_blocks(p) };
+    } else {
+        l.defines[5] = (clv_define){ "SPAN", p->f.span };
+    }
     l.local[0] = tall ? 1 : p->f.wg, l.local[1] = tall ? p->f.wg : 1, l.local[2] = 1;
     l.global[0] = clv_round_up(x, l.local[0]), l.global[1] = clv_round_up(y, l.local[1]);
     l.global[2] = z;

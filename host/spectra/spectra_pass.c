@@ -11,8 +11,7 @@ static clv_arg u32(size_t value)
 }
 
 /* The few templates of a spectrum's arm, then all as mixtures of them. */
-static clv_status correlate_few(const clv_pass *p, size_t spectrum, const clv_define *defines,
-                                size_t together)
+static clv_status correlate_few(const clv_pass *p, size_t spectrum, size_t together)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_grid *g = &plan->grid[spectrum];
@@ -37,8 +36,8 @@ static clv_status correlate_few(const clv_pass *p, size_t spectrum, const clv_de
         clv_pass_int(p->stars),
     };
     const size_t stars = together > 1 ? 2 * together : 1;
-    CLV_TRY(clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_few", defines, 1, lags / 16,
-                            w->rows, (p->stars + stars - 1) / stars, false, few, CLV_LEN(few)));
+    CLV_TRY(clv_pass_launch(p, &clv_cl_spectra_velocity, "clv_spectra_few", lags / 16, w->rows,
+                            (p->stars + stars - 1) / stars, false, few, CLV_LEN(few)));
     const clv_arg mix[] = {
         clv_arg_buffer(p->start_few), clv_pass_constant(p, CLV_PASS_SHARES),
         clv_arg_buffer(p->start_chi), clv_arg_u64(w->share),
@@ -47,13 +46,12 @@ static clv_status correlate_few(const clv_pass *p, size_t spectrum, const clv_de
         clv_pass_int(templates),      clv_pass_int(p->stars),
     };
     const size_t mixed = together > 1 ? 4 : 1;
-    return clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_mix", defines, 1, lags / 16,
+    return clv_pass_launch(p, &clv_cl_spectra_velocity, "clv_spectra_mix", lags / 16,
                            (templates + mixed - 1) / mixed, p->stars, false, mix, CLV_LEN(mix));
 }
 
 /* Every template of a spectrum's arm. */
-static clv_status correlate_all(const clv_pass *p, size_t spectrum, const clv_define *defines,
-                                size_t together)
+static clv_status correlate_all(const clv_pass *p, size_t spectrum, size_t together)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_arg args[] = {
@@ -70,7 +68,7 @@ static clv_status correlate_all(const clv_pass *p, size_t spectrum, const clv_de
         clv_pass_int(plan->library->ccf_count),
         clv_pass_int(p->stars),
     };
-    return clv_pass_launch(p, &clv_cl_spectra_ccf, "clv_spectra_ccf", defines, 1,
+    return clv_pass_launch(p, &clv_cl_spectra_velocity, "clv_spectra_ccf",
                            plan->sizes.ccf_lags / 16, plan->library->ccf_count,
                            (p->stars + together - 1) / together, false, args, CLV_LEN(args));
 }
@@ -81,11 +79,10 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     const clv_specfit_options *o = &plan->options;
     const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count;
     const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* as registers allow */
-    const clv_define defines[1] = { { "STARS", (long)together } };
     for (size_t i = 0; i < spectra; ++i) {
         if (!plan->grid[i].wavelength) continue;
-        CLV_TRY(plan->tables.arm[i].rows ? correlate_few(p, i, defines, together)
-                                         : correlate_all(p, i, defines, together));
+        CLV_TRY(plan->tables.arm[i].rows ? correlate_few(p, i, together)
+                                         : correlate_all(p, i, together));
     }
     const clv_arg peak[] = {
         clv_arg_buffer(p->start_chi),
@@ -100,8 +97,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
         clv_pass_int(templates),
         clv_pass_int(plan->sizes.ccf_lags),
     };
-    CLV_TRY(
-        CLV_PASS_LAUNCH(p, ccf, "clv_spectra_peak", defines, templates, p->stars, 1, false, peak));
+    CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_peak", templates, p->stars, 1, false, peak));
     const clv_arg start[] = {
         clv_arg_buffer(p->start_best),
         clv_pass_constant(p, CLV_PASS_POINTS),
@@ -114,7 +110,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
         clv_pass_int(o->starts),
         clv_pass_int(p->items),
     };
-    return CLV_PASS_LAUNCH(p, ccf, "clv_spectra_start", defines, p->items, 1, 1, false, start);
+    return CLV_PASS_LAUNCH(p, velocity, "clv_spectra_start", p->items, 1, 1, false, start);
 }
 
 static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
@@ -122,7 +118,6 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
     const clv_spectra_weights *w = &plan->tables.arm[spectrum];
-    const clv_define defines[] = { { "LANES", p->f.lanes } };
     /* of a work-item: two vectors of outputs, or an output of two items */
     const size_t lanes = (size_t)p->f.lanes, items = lanes > 1 ? 1 : 2,
                  outputs = lanes > 1 ? 2 * lanes : 1;
@@ -140,8 +135,8 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
             clv_pass_int(plan->sizes.widest),
             last ? clv_arg_u64(pitch) : clv_pass_int(1),
         };
-        CLV_TRY(CLV_PASS_LAUNCH(p, network, last ? "clv_spectra_output" : "clv_spectra_layer",
-                                defines, (p->items + items - 1) / items,
+        CLV_TRY(CLV_PASS_LAUNCH(p, fit, last ? "clv_spectra_output" : "clv_spectra_layer",
+                                (p->items + items - 1) / items,
                                 (w->pitch[l] + outputs - 1) / outputs, 1, true, args));
     }
     return CLV_OK;
@@ -158,7 +153,6 @@ static clv_status place_points(const clv_pass *p, size_t lead)
     enum { OF_BOTH = 6 };
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
-    const clv_define lanes[] = { { "LANES", p->f.lanes } };
     const clv_arg args[] = {
         clv_arg_buffer(p->state),
         clv_arg_buffer(p->list),
@@ -173,9 +167,9 @@ static clv_status place_points(const clv_pass *p, size_t lead)
         clv_pass_int(lead),
     };
     if (clv_is_grid(arm))
-        return CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", lanes, p->items, 1, 1, false, args);
-    return clv_pass_launch(p, &clv_cl_spectra_network, "clv_spectra_inputs", lanes, CLV_LEN(lanes),
-                           p->items, 1, 1, false, args, OF_BOTH);
+        return CLV_PASS_LAUNCH(p, grid, "clv_spectra_corners", p->items, 1, 1, false, args);
+    return clv_pass_launch(p, &clv_cl_spectra_fit, "clv_spectra_inputs", p->items, 1, 1, false,
+                           args, OF_BOTH);
 }
 
 /* Templates of a regular grid. */
@@ -183,7 +177,6 @@ static clv_status blend(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[lead].arm];
-    const clv_define lanes[] = { { "LANES", p->f.lanes } };
     const clv_arg args[] = {
         clv_arg_buffer(p->hidden[0]),
         clv_arg_buffer(p->templates),
@@ -196,7 +189,7 @@ static clv_status blend(const clv_pass *p, size_t lead)
         clv_arg_f32((float)-plan->grid[lead].log_scale),
     };
     const size_t vectors = (arm->points + (size_t)p->f.lanes - 1) / (size_t)p->f.lanes;
-    return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", lanes, p->items, vectors, 1, true, args);
+    return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", p->items, vectors, 1, true, args);
 }
 
 /* The templates of the arm that spectrum `lead` belongs to. */
@@ -211,7 +204,6 @@ static clv_status make_templates(const clv_pass *p, size_t lead)
 static clv_status make_spline(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
-    const clv_define defines[] = { { "RUN", p->f.run } };
     const size_t points = plan->library->arms[plan->grid[lead].arm].points, run = (size_t)p->f.run;
     const clv_arg taps[] = {
         clv_arg_buffer(p->state),
@@ -219,20 +211,19 @@ static clv_status make_spline(const clv_pass *p, size_t lead)
         clv_arg_buffer(p->taps),
         clv_arg_f32((float)plan->grid[lead].dln),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, template, "clv_spectra_taps", defines, p->items, 2, 1, false, taps));
+    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_taps", p->items, 2, 1, false, taps));
     const clv_arg spline[] = {
         clv_arg_buffer(p->templates), clv_arg_buffer(p->spline), clv_arg_buffer(p->list),
         clv_arg_buffer(p->taps),      clv_pass_int(points),      clv_pass_int(pitch_of(plan)),
     };
-    return CLV_PASS_LAUNCH(p, template, "clv_spectra_spline", defines, (points + run - 1) / run,
-                           p->items, 1, false, spline);
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_spline", (points + run - 1) / run, p->items, 1,
+                           false, spline);
 }
 
 static clv_status sample(const clv_pass *p, size_t spectrum)
 {
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_grid *g = &plan->grid[spectrum];
-    const clv_define defines[] = { { "RUN", p->f.run } };
     const size_t run = (size_t)p->f.run, runs = (g->padded + run - 1) / run;
     const clv_arg args[] = {
         clv_arg_buffer(p->spline),
@@ -248,8 +239,7 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
         clv_pass_int(g->padded),
         clv_pass_int(plan->sizes.all_pixels),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, template, "clv_spectra_sample", defines, runs, p->items, 1, false,
-                            args));
+    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_sample", runs, p->items, 1, false, args));
     if (!plan->sizes.diagonals) return CLV_OK;
     const clv_arg resolve[] = {
         clv_arg_buffer(p->pixels),
@@ -262,8 +252,7 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
         clv_pass_int(g->padded),
         clv_pass_int(plan->sizes.all_pixels),
     };
-    return CLV_PASS_LAUNCH(p, template, "clv_spectra_resolve", defines, runs, p->items, 1, false,
-                           resolve);
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_resolve", runs, p->items, 1, false, resolve);
 }
 
 /* Arm by arm: the templates of one are in memory at a time, and made once for all its spectra. */
@@ -285,7 +274,6 @@ clv_status clv_pass_templates(const clv_pass *p, bool keep)
 static clv_status add_up(const clv_pass *p, size_t columns)
 {
     const clv_spectra_plan *plan = p->plan;
-    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
     const clv_arg args[] = {
         clv_arg_buffer(p->partial),
         clv_pass_constant(p, CLV_PASS_RANGE),
@@ -295,8 +283,8 @@ static clv_status add_up(const clv_pass *p, size_t columns)
         clv_pass_int(plan->stars.spectra),
         clv_pass_int(columns),
     };
-    return CLV_PASS_LAUNCH(p, solve, "clv_spectra_total", defines, CLV_SPECTRA_AROUND / 16,
-                           p->items, plan->stars.spectra, false, args);
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_total", CLV_SPECTRA_AROUND / 16, p->items,
+                           plan->stars.spectra, false, args);
 }
 
 /* A kernel of segments: SPAN of them per work-item, or a group for each. */
@@ -305,13 +293,11 @@ static clv_status over_segments(const clv_pass *p, const char *kernel, const cha
 {
     const size_t segments = p->plan->sizes.all_pixels / CLV_SPECTRA_SEGMENT,
                  span = (size_t)p->f.span;
-    const clv_define defines[] = { { "NPOLY", (long)p->plan->options.terms },
-                                   { "SPAN", p->f.span } };
     if (p->f.groups)
-        return clv_pass_launch(p, &clv_cl_spectra_gram_group, in_groups, defines, 1,
+        return clv_pass_launch(p, &clv_cl_spectra_gram_group, in_groups,
                                segments * CLV_SPECTRA_SEGMENT, p->items, 1, false, args, count);
-    return clv_pass_launch(p, &clv_cl_spectra_gram, kernel, defines, CLV_LEN(defines),
-                           (segments + span - 1) / span, p->items, 1, false, args, count);
+    return clv_pass_launch(p, &clv_cl_spectra_fit, kernel, (segments + span - 1) / span, p->items,
+                           1, false, args, count);
 }
 
 /* From pixels to the next point: normal equations, their surroundings, the step. */
@@ -321,8 +307,6 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
     const size_t spectra = plan->stars.spectra, span = (size_t)p->f.span;
     const size_t segments = plan->sizes.all_pixels / CLV_SPECTRA_SEGMENT;
     clv_buffer *pixels = plan->sizes.diagonals ? p->resolved : p->pixels;
-    const clv_define spans[] = { { "NPOLY", (long)plan->options.terms }, { "SPAN", p->f.span } };
-    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
     const clv_arg gram[] = {
         clv_arg_buffer(pixels),
         clv_arg_buffer(p->data),
@@ -336,8 +320,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
     CLV_TRY(add_up(p, plan->options.terms * 16));
     const clv_arg solve[] = { clv_arg_buffer(p->totals), clv_arg_buffer(p->list),
                               clv_arg_buffer(p->solved), clv_pass_int(spectra) };
-    CLV_TRY(CLV_PASS_LAUNCH(p, solve, "clv_spectra_solve", defines, p->items, spectra, 1, false,
-                            solve));
+    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_solve", p->items, spectra, 1, false, solve));
     const clv_arg around[] = {
         clv_arg_buffer(pixels),    clv_arg_buffer(p->data),    clv_pass_constant(p, CLV_PASS_BASIS),
         clv_arg_buffer(p->state),  clv_arg_buffer(p->list),    clv_pass_constant(p, CLV_PASS_OWNER),
@@ -352,7 +335,7 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_arg_buffer(p->list),   clv_arg_buffer(p->state),  clv_pass_int(spectra),
         clv_pass_int(last),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, solve, "clv_spectra_step", defines, p->items, 1, 1, false, step));
+    CLV_TRY(CLV_PASS_LAUNCH(p, fit, "clv_spectra_step", p->items, 1, 1, false, step));
     if (!last || !plan->options.models) return CLV_OK;
     const clv_arg model[] = {
         clv_arg_buffer(pixels),
@@ -364,16 +347,14 @@ clv_status clv_pass_judge(const clv_pass *p, bool last)
         clv_pass_int(plan->sizes.all_pixels),
         clv_pass_int(spectra),
     };
-    return CLV_PASS_LAUNCH(p, gram, "clv_spectra_model", spans, (segments + span - 1) / span,
-                           p->items, 1, false, model);
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_model", (segments + span - 1) / span, p->items, 1,
+                           false, model);
 }
 
 clv_status clv_pass_list(const clv_pass *p, bool last)
 {
-    const clv_spectra_plan *plan = p->plan;
-    const clv_define defines[] = { { "NPOLY", (long)plan->options.terms }, { "FP64", p->f.fp64 } };
     const clv_arg list[] = { clv_arg_buffer(p->state), clv_arg_buffer(p->list),
                              clv_pass_constant(p, CLV_PASS_BOX), clv_pass_int(p->items),
                              clv_pass_int(last) };
-    return CLV_PASS_LAUNCH(p, solve, "clv_spectra_list", defines, 1, 1, 1, false, list);
+    return CLV_PASS_LAUNCH(p, fit, "clv_spectra_list", 1, 1, 1, false, list);
 }

@@ -26,6 +26,9 @@ enum {
     CLV_PASS_SHARES
 };
 
+/* Velocities of a scan: whole vectors, and whole work-groups on cards. */
+enum { CLV_SCAN_ROUND_TO = 32 };
+
 /* How the kernels are cut for a device: explicit vectors and long runs for CPUs, neighbouring
  * work-items for GPUs and for rasterisers, which make their own vectors of them. */
 typedef struct clv_pass_form {
@@ -58,14 +61,16 @@ clv_arg clv_pass_int(size_t value);
 clv_arg
 clv_pass_shift(const clv_spectra_grid *g); /* points a km/s: float2, rounded and what that lost */
 
+/* Blocks of columns that a work-item of the scan's products sums. */
+size_t clv_pass_blocks(const clv_pass *p);
+
 /* Work-groups along x (wide) or along y (tall); a CPU's have one work-item. */
 clv_status clv_pass_launch(const clv_pass *p, const clv_cl_source *source, const char *kernel,
-                           const clv_define *defines, size_t define_count, size_t x, size_t y,
-                           size_t z, bool tall, const clv_arg *args, size_t count);
+                           size_t x, size_t y, size_t z, bool tall, const clv_arg *args,
+                           size_t count);
 
-#define CLV_PASS_LAUNCH(p, source, kernel, defines, x, y, z, tall, args)                           \
-    clv_pass_launch(p, &clv_cl_spectra_##source, kernel, defines, CLV_LEN(defines), x, y, z, tall, \
-                    args, CLV_LEN(args))
+#define CLV_PASS_LAUNCH(p, source, kernel, x, y, z, tall, args) \
+    clv_pass_launch(p, &clv_cl_spectra_##source, kernel, x, y, z, tall, args, CLV_LEN(args))
 
 /* ---- spectra_pass.c ---- */
 clv_status clv_pass_find_starts(const clv_pass *p);

@@ -218,7 +218,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
     }
 }
 
-/* Moments on as many grids as it needs; as cl/spectra/scan.cl has it. */
+/* Moments on as many grids as it needs; as cl/spectra/scan.clh has it. */
 static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         double curvature, clv_ref_work *w, float *s)
 {

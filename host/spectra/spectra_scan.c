@@ -5,16 +5,12 @@
 #include "base/error.h"
 #include "cl_embedded.h"
 
-enum {
-    LANES = 16,
-    ROUND_TO = 32, /* velocities: whole vectors, and whole work-groups on cards */
-    SCRATCH = 32 << 20,
-    TURNS = 3
-};
+enum { LANES = 16, SCRATCH = 32 << 20, TURNS = 3 };
 
 size_t clv_scan_velocities(const clv_spectra_plan *plan)
 {
-    return clv_round_up(plan->wish.scan_count ? plan->wish.scan_count : CLV_SPECTRA_SCAN, ROUND_TO);
+    return clv_round_up(plan->wish.scan_count ? plan->wish.scan_count : CLV_SPECTRA_SCAN,
+                        CLV_SCAN_ROUND_TO);
 }
 
 size_t clv_scan_batch(const clv_spectra_plan *plan, size_t items)
@@ -26,27 +22,16 @@ size_t clv_scan_batch(const clv_spectra_plan *plan, size_t items)
     return CLV_MAX(CLV_MIN(items, SCRATCH / bytes), (size_t)1);
 }
 
-/* One program for all of them. */
 typedef struct scan {
-    clv_define defines[6];
     size_t velocities, columns, runs, lanes, batch, block_runs;
 } scan;
 
 static scan scan_of(const clv_pass *p)
 {
-    const clv_spectra_plan *plan = p->plan;
-    const size_t columns = clv_scan_columns(plan->options.terms);
-    const size_t blocks = columns / (plan->options.terms + 1u);
-    const bool tall = p->f.lanes > 1, all = tall && !p->f.short_loops;
+    const size_t terms = p->plan->options.terms, columns = clv_scan_columns(p->plan->options.terms);
     return (scan){
-        .defines = { { "LANES", p->f.lanes },
-                     { "RUN", p->f.run },
-                     { "NPOLY", (long)plan->options.terms },
-                     { "FP64", p->f.fp64 },
-                     { "TILE", tall ? p->f.lanes : ROUND_TO },
-                     { "BLOCKS", all ? (long)blocks : 1 } },
-        .block_runs = all ? 1 : blocks,
-        .velocities = clv_scan_velocities(plan),
+        .block_runs = columns / (terms + 1u) / clv_pass_blocks(p),
+        .velocities = clv_scan_velocities(p->plan),
         .columns = columns,
         .runs = (size_t)p->f.run,
         .lanes = (size_t)p->f.lanes,
@@ -68,7 +53,7 @@ clv_status clv_pass_keep_curve(const clv_pass *p, size_t lead)
         clv_pass_int(plan->grid[lead].curve),
         clv_pass_int(plan->sizes.all_points),
     };
-    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_curve", s.defines, (points + s.runs - 1) / s.runs,
+    return CLV_PASS_LAUNCH(p, velocity, "clv_spectra_curve", (points + s.runs - 1) / s.runs,
                            p->items, 1, false, args);
 }
 
@@ -94,8 +79,8 @@ static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_pass_int(s->velocities),
         clv_pass_int(base),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_shift", s->defines, vectors, runs, s->batch,
-                            false, args));
+    CLV_TRY(
+        CLV_PASS_LAUNCH(p, velocity, "clv_spectra_shift", vectors, runs, s->batch, false, args));
     if (!plan->sizes.diagonals) return CLV_OK;
     const clv_arg blur[] = {
         clv_arg_buffer(p->shifted),
@@ -110,8 +95,7 @@ static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_pass_int(s->velocities),
         clv_pass_int(base),
     };
-    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_blur", s->defines, vectors, runs, s->batch, false,
-                           blur);
+    return CLV_PASS_LAUNCH(p, velocity, "clv_spectra_blur", vectors, runs, s->batch, false, blur);
 }
 
 /* Adds what a spectrum says of the items from `base` on to the values. */
@@ -135,15 +119,15 @@ static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_pass_int(s->columns),
         clv_pass_int(base),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_products", s->defines, vectors, s->block_runs,
-                            s->batch, false, products));
+    CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_products", vectors, s->block_runs, s->batch,
+                            false, products));
     const clv_arg along[] = {
         clv_arg_buffer(p->sums),   clv_arg_buffer(p->list),     clv_arg_buffer(p->along),
         clv_arg_buffer(p->values), clv_pass_int(s->velocities), clv_pass_int(s->columns),
         clv_pass_int(base),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_along", s->defines, s->velocities, s->batch, 1,
-                            false, along));
+    CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_along", s->velocities, s->batch, 1, false,
+                            along));
     const clv_arg residual[] = {
         clv_arg_buffer(t),
         clv_arg_buffer(p->data),
@@ -158,7 +142,7 @@ static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_
         clv_pass_int(s->velocities),
         clv_pass_int(base),
     };
-    return CLV_PASS_LAUNCH(p, scan, "clv_spectra_residual", s->defines, vectors, s->batch, 1, false,
+    return CLV_PASS_LAUNCH(p, velocity, "clv_spectra_residual", vectors, s->batch, 1, false,
                            residual);
 }
 
@@ -170,7 +154,7 @@ static clv_status one_turn(const clv_pass *p, const scan *s, size_t items)
         clv_pass_constant(p, CLV_PASS_BOX), clv_arg_f32(plan->wish.scan_from),
         clv_arg_f32(plan->wish.scan_step),  clv_pass_int(s->velocities),
     };
-    CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_grid", s->defines, items, 1, 1, false, grid));
+    CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_grid", items, 1, 1, false, grid));
     CLV_TRY(clv_fill_enqueue(clv_slot_queue(p->slot), p->values, 0,
                              p->items * 2 * s->velocities * sizeof(float), 0, NULL));
     for (size_t i = 0; i < plan->stars.spectra; ++i)
@@ -192,7 +176,7 @@ clv_status clv_pass_scan(const clv_pass *p)
             clv_arg_buffer(p->state),           clv_arg_buffer(p->list), clv_pass_int(p->stars),
             clv_pass_int(plan->options.starts), clv_arg_i32(turn > 0),
         };
-        CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_best", s.defines, 1, 1, 1, false, best));
+        CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_best", 1, 1, 1, false, best));
         if (turn) CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &items, sizeof items));
         if (!items) break;
         CLV_TRY(one_turn(p, &s, (size_t)items));
@@ -202,8 +186,8 @@ clv_status clv_pass_scan(const clv_pass *p)
             clv_pass_constant(p, CLV_PASS_BOX), clv_arg_buffer(p->values),
             clv_pass_int(s.velocities),         clv_arg_i32(TURNS),
         };
-        CLV_TRY(CLV_PASS_LAUNCH(p, scan, "clv_spectra_moments", s.defines, (size_t)items, 1, 1,
-                                false, moments));
+        CLV_TRY(CLV_PASS_LAUNCH(p, velocity, "clv_spectra_moments", (size_t)items, 1, 1, false,
+                                moments));
     }
     return CLV_OK;
 }
