@@ -1,4 +1,4 @@
-/* cl/spectra/gram_group.cl -- the sums of gram.cl by work-groups, for GPUs: a group takes a segment of 64 pixels.
+/* cl/spectra/gram_group.cl -- the sums of gram.clh by work-groups, for GPUs: a group takes a segment of 64 pixels.
  *
  * A work-item first makes the rows of one pixel and puts them into local memory, [row][pixel]: neighbours read
  * neighbouring pixels. Then it owns 2 x 2 sums of products of two rows over all pixels, four at a time.
