@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a value of an S/N map is worth near the star, where few others are left to compare it with. */
+#include "test.h"
+
+#include "host/patch/calibrate.h"
+
+#include <math.h>
+
+enum { SIDE = 61, STAR = 30 };
+
+/* A hump of the given height and place over noise with the standard deviation 0.3; what its peak is worth alone. */
+static double worth(double height, double x0, double y0)
+{
+    static float snr[SIDE * SIDE];
+    static const bool masked[SIDE * SIDE];
+    const double fwhm = 4, sigma = fwhm / 2.3548;
+    uint32_t state = 28;
+    double value = NAN;
+    for (size_t p = 0; p < SIDE * SIDE; ++p) {
+        const double x = (double)(p % SIDE) - x0, y = (double)(p / SIDE) - y0;
+        double sum = 0; /* of 12 uniform numbers: normal enough */
+        for (int i = 0; i < 12; ++i) {
+            state = state * 1664525u + 1013904223u;
+            sum += state * 0x1p-32;
+        }
+        snr[p] = (float)(0.3 * (sum - 6) + height * exp(-0.5 * (x * x + y * y) / (sigma * sigma)));
+    }
+    EXPECT_OK(clv_calibrated_alone(snr, SIDE, SIDE, STAR, STAR, fwhm, masked,
+                                   (size_t)y0 * SIDE + (size_t)x0, &value));
+    return value;
+}
+
+/* A disc of one FWHM about a peak on the star leaves almost nothing of its annulus. The noise further out says nothing
+ * of the star: the peak itself counts as noise there. */
+static void a_peak_on_the_star_is_no_detection(void **state)
+{
+    (void)state;
+    assert_true(worth(3, STAR, STAR) < 2);
+    assert_true(worth(3, STAR + 1, STAR) < 2);
+    assert_true(worth(10, STAR + 1, STAR) < 2);
+    assert_true(worth(3, STAR + 16, STAR) > 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_peak_on_the_star_is_no_detection) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
