@@ -207,7 +207,8 @@ static void check(test_device *device)
     single_pixels_are_no_spots(device);
     widths_are_right(device);
     close_pairs_stay_two(device, 5, 300, 0.95);
-    close_pairs_stay_two(device, 4, 160, 0.6);
+    close_pairs_stay_two(device, 4, 160, 0.9);
+    close_pairs_stay_two(device, 4, 80, 0.6);
 }
 
 static void noise_is_known_for_each_place(void **state)
