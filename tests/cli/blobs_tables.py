@@ -339,7 +339,8 @@ def forms_of_pixels(command, work):
     want = None
     for kind, code, sample_format in (("uint8", "u8", 1), ("int8", "i8", 2), ("float16", "f16", 3),
                                       ("float32", "f32", 3)):
-        same = frames.astype(kind)
+        # a constant below all does not move a spot, and makes numbers of int8 negative
+        same = (frames.astype(int) - 64 if kind == "int8" else frames).astype(kind)
         for ending in ("npy", "tif", "raw"):
             path = os.path.join(work, f"{kind}.{ending}")
             if ending == "npy":
