@@ -46,7 +46,7 @@ clv_cores_ready(__global const float *in, ulong in_offset, ulong stride, uint ki
     make_sums(x, padded, x + padded);
 }
 
-#if INT8
+#if INT8 || defined(BYTES)
 /* Token by token: sums of bytes need no other form, and the group's bytes stay in the nearest cache. */
 static void dot_few(__global const uchar *b, uint lane, uint blocks, __global const float *x, ulong item,
                     uint tokens, qf sum[TOKENS])

@@ -42,7 +42,7 @@ static size_t item_floats(const clv_lm_part *p)
     const clv_lm_config *c = &p->model->config;
     const size_t widest = CLV_MAX(CLV_MAX(c->width, c->ffn), c->heads * c->head);
     const size_t padded = clv_round_up(widest, 256);
-    return padded + padded / 16 + (p->int8 ? padded / 32 + padded / 2 : 0) + 64;
+    return padded + padded / 16 + padded / 32 + padded / 4 * 3 + 64;
 }
 
 static clv_status one_row(clv_lm_part *p, const clv_lm_product *c)
@@ -261,7 +261,8 @@ clv_status clv_lm_cores_layer(clv_lm_part *p, const clv_lm_attend *a, size_t ind
     launch.source = &clv_cl_generate_layer_cores;
     launch.defines[defines] = (clv_define){ "QTYPE", (long)l->out.type };
     launch.defines[defines + 1] = (clv_define){ "INT8", p->int8 };
-    launch.global[0] = p->units, launch.local[1] = launch.local[2] = 0;
+    /* They wait for each other in a loop, where one without a core would keep another from its own. */
+    launch.global[0] = p->workers, launch.local[1] = launch.local[2] = 0;
     clv_buffer *turns = p->turns;
     const clv_arg args[] = {
         clv_arg_buffer(l->weights),

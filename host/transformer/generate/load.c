@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "probe/host/host.h"
 #include "runtime/device/device.h"
 #include "runtime/device/queue.h"
 
@@ -269,6 +270,7 @@ clv_status clv_lm_part_open(clv_context *context, const clv_lm_model *m, clv_que
         p->family = CLV_LM_ITEMS;
     p->int8 = int8 && p->family == CLV_LM_CORES;
     p->items = 4 * p->units;
+    p->workers = CLV_MIN(p->units, (size_t)clv_host_threads(""));
     p->layers = clv_zalloc(count + 1, sizeof *p->layers);
     if (!p->layers) return clv_fail(CLV_E_MEMORY, "%s: no memory", m->path);
     for (size_t i = 0; i < count; ++i)

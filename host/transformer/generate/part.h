@@ -62,6 +62,7 @@ typedef struct clv_lm_part {
 
     clv_gemm_form form; /* of products of many rows */
     size_t units;       /* cores */
+    size_t workers;     /* CORES: of these, as many as this process may use at once */
     size_t items;       /* work-items of a product of one row */
     size_t rows_room;   /* tokens that the buffers below have room for */
     size_t angle_room;  /* positions that `angles` has */
