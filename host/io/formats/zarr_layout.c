@@ -134,10 +134,10 @@ static clv_status read_fill(clv_zarr *z, const clv_json *value)
     if (text && strcmp(text, "Infinity") == 0) number = INFINITY;
     if (text && strcmp(text, "-Infinity") == 0) number = -INFINITY;
     const bool real = z->layout.stored == CLV_F32 || z->layout.stored == CLV_F64;
-    const int64_t whole = !real ? clv_json_is_int(value) ? clv_json_int(value, 0)
-                                  : isfinite(number)     ? (int64_t)number
-                                                         : 0
-                                : 0;
+    const bool fits = fabs(number) < 9e18; /* false for what is not a number, too */
+    const int64_t whole = clv_json_is_int(value) ? clv_json_int(value, 0)
+                          : !real && fits        ? (int64_t)number
+                                                 : 0;
     const float single = (float)number;
     const uint64_t bits = (uint64_t)whole;
     if (z->layout.narrow == CLV_NARROW_HALF) {
