@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs come from their context's shelf and go back there: a job that follows others allocates
- * nothing of its own. */
+/* Runs come from their context's shelf and return to it, so that a job that follows others allocates no
+ * run of its own. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
@@ -10,18 +10,19 @@
 #include <math.h>
 #include <string.h>
 
-static const double late_s = 0.1; /* a wait that lasts so much longer: we were not let run */
+static const double late_s = 0.1; /* a wait that ends this much too late: the process did not get
+                                     to run */
 
-/* A run is laid back by its last holder, who may be a device's thread that was late: one more than
- * the devices are made at first, so that the next job need not wait for it. */
+/* Fills the empty shelf. The last holder returns a run, and that may be the late thread of a device: so
+ * at first there is one run more than devices, and the next job need not wait for a late one. */
 static void fill_shelf(clv_context *context)
 {
-    enum { SENTENCE = 1024 }; /* more than the balancer ever says of a device */
+    enum { SENTENCE = 1024 }; /* bytes; longer than any text the balancer writes about a device */
     for (size_t i = 0; i <= context->device_count; ++i) {
         clv_run *run =
             clv_zalloc(1, sizeof *run + (context->device_count + 1) * sizeof *run->workers);
         if (!run) return;
-        const clv_balance_job nothing = { 0 }; /* what fails here the job will make */
+        const clv_balance_job nothing = { 0 }; /* errors here do not matter: the job tries again */
         (void)clv_balance_create(&nothing, NULL, 0, 0, &run->balance);
         (void)clv_reserve(&run->why.data, &run->why.capacity, SENTENCE, 1);
         clv_mutex_init(&run->lock);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job while it runs: what the caller's thread and the devices' threads share.
+/* The state of a running job that the caller's thread and the devices' threads share.
  *
- * Who may touch what: `lock` guards the balance, the counters and every field marked L; a worker's
- * and a slot's other fields belong to the device's thread. `commit_lock` serialises commits, which
- * may take long, so that they do not hold up whoever asks for work. After `over` is set no thread
- * calls the job's functions again. The run is used until its last holder lets go: a chunk that came
- * too late may outlive the job. Then it lies on its context's shelf, for a later job. */
+ * `lock` guards the balance, the counters and every field marked L; the other fields of a worker and of
+ * a slot belong to the device's thread. `commit_lock` serialises commits: a commit may take long and
+ * must not hold up threads that ask for work. Once `over` is set, no thread calls the job's functions
+ * any more. The run stays in use until its last holder lets go of it, because a chunk that comes too
+ * late may outlive the job. The run then returns to its context's shelf, where a later job takes it. */
 #ifndef CLEAVE_RUNTIME_JOB_RUN_H
 #define CLEAVE_RUNTIME_JOB_RUN_H
 
@@ -15,51 +15,51 @@
 #include <cleave/job.h>
 #include <cleave/offload.h>
 
-enum { CLV_MAX_KEYS = 32 }; /* buffers a worker or a slot can have */
+enum { CLV_MAX_KEYS = 32 }; /* most buffers of a worker or a slot */
 
 typedef struct clv_keyed {
     unsigned key;
     clv_buffer *buffer;  /* device memory; NULL on the host */
-    clv_buffer *staging; /* what the host sees of it, where that is not the buffer itself */
+    clv_buffer *staging; /* host-visible copy, where the host cannot see `buffer` itself */
     void *host;          /* the result as the host sees it, between its arrival and the commit */
     size_t bytes;
-    bool used; /* in the chunk at hand */
+    bool used; /* by the current chunk */
     bool output;
-    bool wraps; /* lies on the caller's own memory */
+    bool wraps; /* wraps the caller's own memory */
 } clv_keyed;
 
 struct clv_slot {
     clv_worker *worker;
-    clv_queue *queue; /* NULL: on the host */
+    clv_queue *queue; /* NULL: the plain C path on the host */
     clv_keyed keyed[CLV_MAX_KEYS];
     size_t keyed_count;
     clv_balance_lease lease;
     double started;
-    uint64_t cold_before; /* first launches of kernels, before this chunk */
+    uint64_t cold_before; /* the queue's count of first kernel launches before this chunk */
     bool in_flight;       /* L */
-    bool reads_caller;    /* L: the caller's memory is in use until `upload` (or the chunk) ends */
+    bool reads_caller;    /* L: the caller's memory is in use until `upload`, or the chunk, ends */
     cl_event
         upload; /* L: last command that reads the caller's memory; NULL: the whole chunk does */
 };
 
 struct clv_worker {
     struct clv_run *run;
-    clv_device *device; /* NULL: the host, running the reference */
+    clv_device *device; /* NULL: the host, which runs the reference */
     size_t index;       /* in the balance */
     clv_feeder_call call;
     clv_queue *queue;
-    size_t variant; /* of the operation's kernels: job/tune.h */
+    size_t variant; /* index of the kernel variant in use: job/tune.h */
     clv_keyed keyed[CLV_MAX_KEYS];
     size_t keyed_count;
     clv_slot slots[CLV_MAX_DEPTH];
     unsigned depth;
-    bool inside; /* L: in one of the job's functions */
-    bool gone;   /* L: takes no more work in this job */
+    bool inside; /* L: runs one of the job's functions */
+    bool gone;   /* L: takes no more work from this job */
     double setup_s;
-    double started;  /* the host: since when it works */
-    clv_error error; /* L: why it is gone, when an error did it */
+    double started;  /* only the host: when it began to work */
+    clv_error error; /* L: the error that ended it, if any */
     clv_queue_stats stats_before[CLV_MAX_DEPTH];
-    clv_share share; /* L: filled when it leaves, or by the caller at the end */
+    clv_share share; /* L: filled when the worker leaves, or by the caller at the end of the job */
     char left_out[320];
 };
 
@@ -73,42 +73,45 @@ typedef struct clv_run {
     char name[64];
     clv_balance *balance; /* L */
     bool over;            /* L */
-    clv_side side;        /* who may do units: everybody, only the host, or only devices */
-    clv_error error;      /* L: what ended the job, when something did */
+    clv_side side;        /* who may do units: everybody, only the host, or only the devices */
+    clv_error error;      /* L: the error that ended the job, if any */
     size_t committed;     /* L: units whose commit has returned */
     double started;
-    double asleep;        /* L: seconds for which this process was stopped or starved of cores */
-    clv_text why;         /* scratch of the report */
-    struct clv_run *next; /* on the shelf */
-    size_t worker_count;  /* devices of this job; behind them comes the host */
-    clv_worker workers[]; /* the devices of the context, and one */
+    double asleep;        /* L: seconds during which this process was stopped or got no core */
+    clv_text why;         /* scratch text for the report */
+    struct clv_run *next; /* the next run on the shelf */
+    size_t worker_count;  /* devices of this job; the host's worker follows them */
+    clv_worker workers[]; /* one per device of the context, and one for the host */
 } clv_run;
 
-/* A run of the job without workers and without balance, or NULL; its first holder is the caller. */
+/* Returns a run for the job, without workers and with an unprepared balance, or NULL. The caller is its
+ * first holder. */
 clv_run *clv_run_take(clv_context *context, const clv_job *job, void *user);
-/* The balance's clock: clv_now() without the time in which this process could not run, so that no
- * device is blamed for Ctrl-Z or for a crowded machine. The lock is held. */
+/* Returns the time on the balance's clock: clv_now() without the time during which this process could
+ * not run, so that Ctrl-Z or a crowded machine is not blamed on a device. The lock is held. */
 double clv_run_now(const clv_run *run);
-/* Waits for `changed`, at most until that clock says `until`; notes what the wait lasted too long. */
+/* Waits for `changed`, at most until the balance's clock reads `until`. If the wait lasts much longer
+ * than that, adds the excess to `asleep`. */
 void clv_run_wait(clv_run *run, double until);
-/* clv_job_run by one side: the plain C path alone on all cores, or devices without it. *plain, unless
- * NULL: the plain C path did a part. */
+/* Runs a job like clv_job_run, but on one side only: the plain C path alone on all cores, or devices
+ * without it. Sets *plain, unless `plain` is NULL, to whether the plain C path did a part. */
 clv_status clv_job_run_by(clv_context *context, const clv_job *job, void *user, clv_side side,
                           clv_report *report, bool *plain);
-/* The plain C path on the calling thread, for what is too short to be shared out. */
+/* Runs the plain C path on the calling thread, for jobs too short to be shared out. */
 clv_status clv_job_run_here(clv_context *context, const clv_job *job, void *user,
                             clv_report *report);
-/* When the context ends, and nobody holds a run any more. */
+/* Frees the context's runs when the context ends and nobody holds a run any more. */
 void clv_runs_free(clv_context *context);
 
-/* worker.c: the device's side; a body for clv_worker_start. */
+/* worker.c: the device's side of a job; a body for clv_worker_start. */
 void clv_worker_body(void *worker);
-/* worker_open.c: has the device's thread call `body`, which lets go of the run at the end; false: the device
- * has no thread. */
+/* worker_open.c: has the device's thread call `body`, which lets go of the run at its end. Returns false
+ * when the device has no thread. */
 bool clv_worker_start(clv_worker *worker, void (*body)(void *worker));
-/* worker_open.c: opens the device and the queues of the worker; on the device's thread, without the lock. */
+/* worker_open.c: opens the device and the worker's queues. Called on the device's thread without the
+ * lock. */
 clv_status clv_worker_open(clv_worker *worker);
-/* Ends the job with this thread's error, unless it is over already. The lock is held. */
+/* Ends the job with this thread's error, unless the job is over already. The lock is held. */
 void clv_run_fail(clv_run *run, clv_status status);
 void clv_run_let_go(clv_run *run);
 

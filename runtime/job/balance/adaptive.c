@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default schedule: measured speeds, guided sizes, admission, tail rule, speculation.
+/* The default schedule: measured speeds, guided chunk sizes, admission, a rule for the tail,
+ * speculation.
  *
- * Why it is never much slower than the best single device: that device is idle only while others
- * hold all that is open and will end it sooner than it could itself; a chunk that is later than
- * noise explains, it does again at once. It does no unit twice that it has done. So it needs its
- * solo time, the fixed cost of a few more chunks, and what redoing a last chunk took. */
+ * Why a job is never much slower than on the best single device: that device is idle only while others
+ * hold everything that is open and will end it sooner than it could itself. When one of their chunks is
+ * later than noise explains, it does the chunk again at once, and it never does again a unit that it has
+ * done. So it needs the time it would take alone, the fixed cost of a few more chunks, and the time to
+ * redo one last chunk. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
 
-static const size_t PROBES = 4096;      /* a device of unknown speed tries 1/4096 of the job ... */
-static const double PROBE_S = 0.002;    /* ... or what costs the best device so long */
-static const double GUESSED = 8;        /* times as much at most, where its speed can be guessed */
-static const double PROBE_PART = 0.02;  /* ... while one more chunk costs that one at most so much
-                                           of the time left */
-static const double ALONE = 2.5;        /* times target_s, where there is nothing to balance */
-static const double WHOLE = 1.5;        /* times the shortest: such a share is not split any more */
-static const double PATIENCE_S = 0.01;  /* before two devices of unknown speed do the same */
-static const double RACE_S = 0.25;      /* a chunk with so much left is worth a race */
-static const double SETUP_LATE_S = 0.1; /* that a set-up may take, however short it should be */
-static const double GRACE = 0.01;       /* of its set-up: how long a device waits for speeds */
-static const double RECHECK_S = 1e-3;   /* between two questions, at least ... */
-static const double RECHECK_PART = 0.002; /* ... and so much of the time gone, so that even a
+static const size_t PROBES = 4096;   /* a device of unknown speed tries 1/4096 of the job ... */
+static const double PROBE_S = 0.002; /* ... or, if less, the fastest device's work of this time */
+static const double GUESSED = 8;     /* ... up to this many times 1/4096 if its speed is guessed */
+static const double PROBE_PART = 0.02; /* it tries only while one more chunk costs the fastest
+                                           device at most this part of the time left */
+static const double ALONE = 2.5;       /* times target_s: longest chunk when nobody else can help */
+static const double WHOLE = 1.5;       /* times the shortest chunk: smaller shares are not split */
+static const double PATIENCE_S = 0.01; /* before a device of unknown speed redoes a chunk */
+static const double RACE_S = 0.25;     /* a chunk that still needs longer is worth a race */
+static const double SETUP_LATE_S = 0.1;   /* no set-up counts as late before this */
+static const double GRACE = 0.01;         /* part of its set-up time: a device's wait for speeds */
+static const double RECHECK_S = 1e-3;     /* a device asks again after at least this ... */
+static const double RECHECK_PART = 0.002; /* ... plus this part of the time gone, so that even a
                                              stalled job asks a bounded number of times */
 
 static double next_question(const clv_balance *balance, double when, double now)
@@ -50,7 +52,8 @@ static clv_choice take(const clv_balance *balance, size_t device, double wanted,
                          .count = clv_balance_cut(balance, device, wanted, segment) };
 }
 
-/* Nobody works, and the device was told before to wait for somebody who did not come. */
+/* Tells whether this device must work because nobody does: it was told before to wait, and no other
+ * device came in that time. */
 static bool somebody_must(const clv_balance *balance, size_t device, double now)
 {
     const clv_member *member = &balance->devices[device];
@@ -63,7 +66,7 @@ static bool somebody_must(const clv_balance *balance, size_t device, double now)
            balance->event_at < member->told_at;
 }
 
-/* When the first of those that set up is ready to begin; 0 when nobody sets up. */
+/* Returns when the first of the devices in set-up can begin, or 0 when none is in set-up. */
 static double first_ready(const clv_balance *balance, const clv_forecast *forecast)
 {
     double when = INFINITY;
@@ -91,9 +94,9 @@ static clv_choice probe(clv_balance *balance, const clv_forecast *forecast, size
 {
     const clv_plan others =
         clv_balance_plan(balance, forecast, open_units(balance, forecast), CLV_NOBODY, device, now);
-    if (balance->devices[device].in_flight) return clv_balance_wait(INFINITY); /* one is enough */
+    if (balance->devices[device].in_flight) return clv_balance_wait(INFINITY); /* one probe */
     if (others.fastest != CLV_NOBODY && !somebody_must(balance, device, now)) {
-        /* Should it be lost, the best device has one more chunk to do. */
+        /* If the probe is lost, the fastest device has to do one more chunk. */
         const double cost = balance->devices[others.fastest].speed.chunk_s;
         if (cost > PROBE_PART * (others.finish - now)) {
             clv_balance_judge(balance, device, CLV_VERDICT_NO_WORK, now, others.finish, now);
@@ -115,8 +118,9 @@ static bool others_may_come(const clv_balance *balance, const clv_forecast *fore
     return false;
 }
 
-/* The guided size: a part of the share that leaves room for correction by the others, within what
- * is efficient and what is responsive; the whole share where it is too small to be split. */
+/* Returns the guided size of a chunk: a part of the device's share that leaves the others room to
+ * correct, but neither too short to be efficient nor too long to be responsive. A share too small to be
+ * split is taken whole. */
 static double guided(const clv_balance *balance, const clv_forecast *forecast, const clv_plan *plan,
                      size_t device, double now)
 {
@@ -128,7 +132,7 @@ static double guided(const clv_balance *balance, const clv_forecast *forecast, c
     if (others <= 0 && !others_may_come(balance, forecast, device))
         longest = fmax(longest, ALONE * balance->job.target_s / speed->unit_s);
     longest = fmin(longest, clv_balance_pool_cap(balance, device, left_s, now) / speed->unit_s);
-    if (share <= WHOLE * shortest) { /* the last one */
+    if (share <= WHOLE * shortest) { /* the device's last chunk */
         const double haste = device == plan->fastest ? 1 : 1 / (1 + clv_speed_slack(speed));
         return fmin(share * haste, longest);
     }
@@ -157,11 +161,11 @@ static clv_choice known(clv_balance *balance, const clv_forecast *forecast, size
 
 /* ---- speculation --------------------------------------------------------------------------- */
 
-/* The copy of some units that is predicted to end first. */
+/* Of all leases on some units, the one that is predicted to end first. */
 typedef struct clv_holding {
     double starts, due, ends; /* infinity: unknown */
-    double slack;             /* seconds late that are no more than noise */
-    double at;                /* the oldest lease on them */
+    double slack;             /* seconds by which noise alone may make it late */
+    double at;                /* when the oldest lease on these units was given */
 } clv_holding;
 
 static bool covers(const clv_lease *lease, const clv_segment *segment)
@@ -185,7 +189,8 @@ static clv_holding holding(const clv_balance *balance, const clv_segment *segmen
     return best;
 }
 
-/* In pieces where the memory is too small for all at once. */
+/* Predicts the seconds to redo `units`, in pieces where the device's memory is too small for all at
+ * once. */
 static double redo_s(const clv_balance *balance, size_t device, size_t units)
 {
     const clv_member *member = &balance->devices[device];
@@ -201,7 +206,8 @@ static bool holds(const clv_balance *balance, size_t device, const clv_segment *
     return false;
 }
 
-/* Who else could do these units sooner, if it began when its queue is empty. */
+/* Returns when the first other device could begin with these units that would end them before `than`. A
+ * device begins when its queue is empty. Returns infinity if there is none. */
 static double sooner_elsewhere(const clv_balance *balance, const clv_forecast *forecast,
                                size_t device, const clv_segment *segment, double than)
 {
@@ -218,22 +224,23 @@ static double sooner_elsewhere(const clv_balance *balance, const clv_forecast *f
     return soonest;
 }
 
-/* For a device of unknown speed: a race costs nothing but its own time, which nobody wants, but it
- * must look worth it. */
+/* Returns when a device of unknown speed should redo the units. A race costs nothing but this device's
+ * own time, which nobody else needs, but it must promise a gain. */
 static double race_at(const clv_holding *held, double now)
 {
     const double overdue = held->due + (held->due - held->starts);
     return held->ends - now > RACE_S || now > overdue ? held->at + PATIENCE_S : overdue;
 }
 
-/* When the device should do these units although others hold them; <= now: at once. */
+/* Returns when the device should redo these units although others hold them; a time <= now means at
+ * once. */
 static double redo_at(const clv_balance *balance, const clv_forecast *forecast, size_t device,
                       const clv_segment *segment, const clv_holding *held, double now)
 {
     if (!clv_speed_known(&balance->devices[device].speed)) return race_at(held, now);
     const double length = redo_s(balance, device, segment->count);
     if (isfinite(held->ends) && now + length >= held->ends) {
-        /* A device that is faster than the holder waits no longer than noise explains. */
+        /* A device that is faster than the holder waits only as long as noise explains the delay. */
         const double expected = held->due - held->starts;
         const double allowance = length < expected ? held->slack : expected;
         const double when = held->due + fmin(length, allowance);
@@ -270,7 +277,7 @@ static clv_choice speculate(clv_balance *balance, const clv_forecast *forecast, 
 
 /* ---- the two questions --------------------------------------------------------------------- */
 
-/* What the pool says; true: *choice is the answer. */
+/* Asks the pool first. Returns true when its answer, *choice, is final. */
 static bool pool_answers(clv_balance *balance, const clv_forecast *forecast, size_t device,
                          const clv_segment *segment, double now, clv_choice *choice)
 {
@@ -304,7 +311,7 @@ clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now)
     return known(balance, &forecast, device, segment, now);
 }
 
-/* Another device may be measured before this one needs to begin. */
+/* Tells whether another device may be measured before this one has to begin. */
 static bool news_may_come(const clv_balance *balance, size_t device)
 {
     const double setup_s = balance->devices[device].given.setup_s;
@@ -328,7 +335,7 @@ double clv_balance_admit_at(clv_balance *balance, size_t device, double now)
     }
     if (setup_s <= 0) return now;
 
-    /* A set-up never takes exactly what it took before: perhaps this one less, the others more. */
+    /* A set-up never takes exactly as long as before: this device's may be shorter, the others' longer. */
     forecast.free_at[device] = now + clv_balance_hoped_setup(balance, device);
     const double open = open_units(balance, &forecast);
     const clv_plan others = clv_balance_plan(balance, &forecast, open, CLV_NOBODY, device, now);

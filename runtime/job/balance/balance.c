@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes which units next: the state machine. Decisions are made in adaptive.c,
- * rules.c and pool.c; here they become leases, and leases come to their end. */
+/* The balancer's state machine. adaptive.c, rules.c and pool.c decide who takes which units; this file
+ * turns the decisions into leases and ends them. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
@@ -9,14 +9,19 @@
 #include <string.h>
 
 static const double TARGET_S = 0.1;
-static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk is lost past the larger of the two */
-static const double HANG_FIRST_S = 60;    /* ... the first one, in which kernels may be compiled */
-static const double HANG_UNKNOWN_S = 600; /* ... one of which no length can be predicted, ... */
-static const double HANG_SLOWER = 20;     /* or so many times what the best device would take */
+static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk counts as lost after the longer of
+                                                     these */
+static const double HANG_FIRST_S = 60;    /* ... its device's first one, in which kernels may be
+                                             compiled, after at least this */
+static const double HANG_UNKNOWN_S = 600; /* ... one whose length cannot be predicted, after at
+                                             least this ... */
+static const double HANG_SLOWER = 20;     /* ... or this many times what the fastest device would
+                                             need */
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
-/* Largest chunk of at most `units` that ends where the next may begin; 0: not even the smallest. */
+/* Returns the largest chunk of at most `units` that ends at a multiple of align, or 0 if not even the
+ * smallest fits. */
 static size_t limit_to(const clv_balance_job *job, size_t units)
 {
     if (units >= job->units) return job->units;
@@ -136,7 +141,7 @@ static void forget(clv_balance *balance, clv_lease *lease)
     memmove(lease, lease + 1, (size_t)((char *)end - (char *)lease));
 }
 
-/* The lease leaves its device's queue; its units are somebody else's business. */
+/* Takes the lease out of its device's queue; the caller decides what happens to its units. */
 static clv_lease end_lease(clv_balance *balance, clv_lease *live, double now)
 {
     const clv_lease lease = *live;
@@ -153,8 +158,8 @@ static void return_units(clv_balance *balance, const clv_lease *lease)
     if (!lease->doomed) clv_book_release(&balance->book, lease->first, lease->count);
 }
 
-/* Nothing of a lease can be committed once some of its units are: what else it holds becomes free,
- * unless another holds it too. */
+/* Marks the other leases that share units with `winner` as doomed: once some of its units are committed,
+ * a lease cannot commit any more. Its other units become free unless another lease holds them too. */
 static void doom_overlapping(clv_balance *balance, const clv_lease *winner)
 {
     for (size_t i = 0; i < balance->lease_count; ++i) {
@@ -196,7 +201,7 @@ static clv_member *questioner(clv_balance *balance, size_t device, double now)
     clv_member *member = &balance->devices[device];
     member->asked = true;
     member->asked_at = now;
-    (void)clv_balance_pool_settle(balance, device); /* it may have been away */
+    (void)clv_balance_pool_settle(balance, device); /* in case an earlier owner has come back */
     return member;
 }
 
@@ -270,7 +275,7 @@ bool clv_balance_done(clv_balance *balance, size_t device, unsigned id, double n
 {
     clv_member *member = &balance->devices[device];
     clv_lease *live = find(balance, device, id);
-    if (!live) return false; /* its device was given up */
+    if (!live) return false; /* its device was given up before */
     const double seconds = now - fmax(live->at, member->last_end);
     const bool on_trial = member->trial == CLV_TRIAL_WARM_UP || member->trial == CLV_TRIAL_RUNNING;
     const bool measured = steady && member->trial != CLV_TRIAL_WARM_UP;
@@ -297,7 +302,7 @@ bool clv_balance_failed(clv_balance *balance, size_t device, unsigned id, double
     clv_member *member = &balance->devices[device];
     if (member->phase == CLV_PHASE_OUT) return false;
     clv_lease *live = failure == CLV_BALANCE_LOST ? NULL : find(balance, device, id);
-    if (!live) { /* lost, or it could not even be set up */
+    if (!live) { /* the device was lost, or its set-up failed */
         leave(balance, device, failure == CLV_BALANCE_LOST ? CLV_VERDICT_LOST : CLV_VERDICT_FAILED,
               now);
         return false;
@@ -321,7 +326,7 @@ bool clv_balance_failed(clv_balance *balance, size_t device, unsigned id, double
     return true;
 }
 
-/* When the device is to be given up for its oldest lease. */
+/* Returns when to give up the device because of its oldest lease. */
 static double hangs_at(const clv_balance *balance, const clv_lease *oldest, double fastest)
 {
     const clv_member *member = &balance->devices[oldest->device];
@@ -348,7 +353,8 @@ size_t clv_balance_tick(clv_balance *balance, double now, double *until)
             if (balance->leases[k].device == i) oldest = &balance->leases[k];
         double end = oldest ? hangs_at(balance, oldest, fastest) : INFINITY;
         if (!oldest && !balance->devices[i].asked && balance->devices[i].phase == CLV_PHASE_NEW)
-            end = balance->start + HANG_FIRST_S; /* its thread never came: busy with an old job */
+            end = balance->start + HANG_FIRST_S; /* its thread never asked: it is busy with an
+                                                    old job */
         if (now >= end) {
             leave(balance, i, CLV_VERDICT_HUNG, now);
             ++lost;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes which units next: a state machine of plain facts and a clock that its caller reads.
- * It knows no thread, no device and no OpenCL; dispatch.c carries its decisions out, the tests
- * drive it on a virtual clock. Not thread-safe: one lock around every call. Same calls, same
- * answers.
+/* The balancer decides which device takes which units next. It is a state machine that knows only plain
+ * facts and the times its caller passes in: no thread, no device, no OpenCL. dispatch.c and worker.c
+ * carry out its decisions, and the tests drive it on a virtual clock. It is not thread-safe: its caller
+ * holds one lock around every call. The same calls give the same answers.
  *
- * The promise of the adaptive schedule (tests/platforms/test_balance.c): a job of a second or more,
- * or of devices whose speeds are known, whose smallest chunk is at most a hundredth of it, has all
- * its units committed no later than 1.02 times the best single device alone; as long as that
- * device is sound, whatever the others do. Committed, not returned: a chunk that came too late may
- * still be in flight on a slow device then. */
+ * The promise of the adaptive schedule (tests/platforms/test_balance.c) holds for a job that lasts a
+ * second or more, or whose devices have known speeds, if its smallest chunk is at most a hundredth of
+ * the job: all units are committed no later than 1.02 times the time of the best single device alone, as
+ * long as that device is sound, whatever the others do. This is about the commits, not about the return:
+ * a chunk that came too late may still be in flight on a slow device at that time. */
 #ifndef CLEAVE_RUNTIME_JOB_BALANCE_BALANCE_H
 #define CLEAVE_RUNTIME_JOB_BALANCE_BALANCE_H
 
@@ -20,14 +20,17 @@ enum { CLV_BALANCE_MAX_DEVICES = 16, CLV_BALANCE_MAX_DEPTH = 8 };
 
 /* What is known of a device before the job starts. */
 typedef struct clv_balance_device {
-    double units_per_s; /* speed of this job's units, transfers included; <= 0: unknown */
-    double chunk_s;     /* what a chunk costs beyond its units (launches, waits); <= 0: unknown */
-    double guess_units_per_s; /* by the device's measured rates and the job's estimates: the size of
-                                 a first chunk, decides nothing else; <= 0: none */
-    double setup_s;           /* from its admission to its first chunk (builds); <= 0: ready */
+    double units_per_s;       /* speed of this job's units, transfers included; <= 0: unknown */
+    double chunk_s;           /* fixed time of a chunk beyond its units (launches, waits); <= 0:
+                           unknown */
+    double guess_units_per_s; /* from the device's measured rates and the job's estimates; sets
+                                 the size of a first chunk and nothing else; <= 0: none */
+    double setup_s;           /* seconds from its admission to its first chunk (builds); <= 0:
+                                 ready */
     size_t max_chunk;         /* units that fit its memory at once; 0: any */
-    unsigned depth; /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; in their order */
-    int pool;       /* devices with the same number >= 0 share their cores: one of them works */
+    unsigned depth; /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; they end in order */
+    int pool;       /* devices with the same number >= 0 share their cores, so only one of them
+                       works */
 } clv_balance_device;
 
 typedef struct clv_balance_job {
@@ -36,25 +39,25 @@ typedef struct clv_balance_job {
     size_t min_chunk;   /* smallest useful chunk; 0 means align; the last one may be smaller */
     size_t batch;       /* largest chunk the user wants, but not below min_chunk; 0: automatic */
     double chunk_units; /* fixed work of a chunk, in units (halo rows): larger chunks waste less */
-    double target_s;    /* wanted length of a chunk where nothing else rules; 0 means 0.1 */
+    double target_s;    /* desired seconds per chunk unless another rule applies; 0 means 0.1 */
     clv_schedule schedule;
 } clv_balance_job;
 
 typedef struct clv_balance clv_balance;
 
-/* CLV_E_MEMORY, CLV_E_ARGUMENT. `now` is the start of the job. */
+/* Creates a balance. `now` is the start of the job. Errors: CLV_E_MEMORY, CLV_E_ARGUMENT. */
 clv_status clv_balance_create(const clv_balance_job *job, const clv_balance_device *devices,
                               size_t device_count, double now, clv_balance **balance);
-/* The same in the memory of a balance whose job is over: nothing is allocated. After an error it is
- * good for another restart and for clv_balance_free only. */
+/* Does the same in the memory of a balance whose job is over, so that nothing is allocated. After an
+ * error you can only restart the balance again or free it. */
 clv_status clv_balance_restart(clv_balance *balance, const clv_balance_job *job,
                                const clv_balance_device *devices, size_t device_count, double now);
 void clv_balance_free(clv_balance *balance); /* accepts NULL */
 
 typedef enum clv_balance_act {
-    CLV_BALANCE_WORK, /* do units [first, first + count) as lease `id` */
-    CLV_BALANCE_WAIT, /* nothing now: ask again at `until`, or after any lease of any device ended */
-    CLV_BALANCE_LEAVE, /* the job is done, or this device is out of it: for good */
+    CLV_BALANCE_WORK,  /* do units [first, first + count) as lease `id` */
+    CLV_BALANCE_WAIT,  /* nothing now: ask again at `until`, or after any device's lease ended */
+    CLV_BALANCE_LEAVE, /* for good: the job is done, or this device is out of it */
 } clv_balance_act;
 
 typedef struct clv_balance_lease {
@@ -66,59 +69,64 @@ typedef struct clv_balance_lease {
     double until;      /* for WAIT; infinity: only another event can change it */
 } clv_balance_lease;
 
-/* Asked before a device is set up: is it worth its setup? WORK means yes (no lease is made), and
- * the device is expected to ask for its first chunk when it is ready. */
+/* Tells whether a device is worth its set-up; asked before the set-up. WORK means yes: no lease is made,
+ * and the device is expected to ask for its first chunk when it is ready. */
 clv_balance_lease clv_balance_admit(clv_balance *balance, size_t device, double now);
 
-/* The device has a free slot. */
+/* Returns what a device with a free slot should do next. */
 clv_balance_lease clv_balance_next(clv_balance *balance, size_t device, double now);
 
-/* A lease ended well. `steady` is false for a chunk whose time says nothing about the next ones
- * (first launch of a kernel). True: commit the result. False: it came too late, drop it. */
+/* Ends a lease whose chunk succeeded. Pass `steady` = false for a chunk whose time says nothing about
+ * the next ones (first launch of a kernel). Returns true if the caller must commit the result, false if
+ * it came too late and must be dropped. */
 bool clv_balance_done(clv_balance *balance, size_t device, unsigned id, double now, bool steady);
 
 typedef enum clv_balance_failure {
-    CLV_BALANCE_NO_MEMORY, /* did not fit: the units go back, the device gets smaller chunks */
-    CLV_BALANCE_FAILED,    /* an error: the units go back; the second in a row ends the device */
-    CLV_BALANCE_LOST,      /* the device is gone, with all it holds */
+    CLV_BALANCE_NO_MEMORY, /* did not fit: the units go back, and the device gets smaller chunks
+                              from now on */
+    CLV_BALANCE_FAILED,    /* an error: the units go back; the second in a row puts the device
+                              out */
+    CLV_BALANCE_LOST,      /* the device is gone, with all its units in flight */
 } clv_balance_failure;
 
-/* True: the device may go on. False: it is out of this job. `id` is ignored for LOST; 0 says that
- * no lease failed but the set-up, which ends the device. */
+/* Ends a lease whose chunk failed. Returns whether the device may go on; false: it is out of this job.
+ * `id` is ignored for LOST; 0 says that not a lease but the set-up failed, which puts the device out. */
 bool clv_balance_failed(clv_balance *balance, size_t device, unsigned id, double now,
                         clv_balance_failure failure);
 
 bool clv_balance_finished(const clv_balance *balance); /* every unit is committed */
-/* Nobody is left who could do the rest: units are open, no device works or may still join. */
+/* True when units are open but no device works or may still join: nobody is left to do the rest. */
 bool clv_balance_stuck(const clv_balance *balance);
 
-/* Gives up devices that never asked within a minute, and those whose lease is past max(10 x prediction, 5 s); their
- * first one, in which kernels may be compiled, past a minute; one without a prediction past ten. `lost` for each,
- * inside; stats.out tells which, and what they still report is dropped. Returns how many; *until is when to look
- * again. */
+/* Gives up devices that hang: those that never asked within a minute, and those whose oldest lease is
+ * past max(10 x prediction, 5 s). A device's first lease, during which kernels may be compiled, gets at
+ * least a minute, one without a prediction at least ten. For each such device the balance acts as for
+ * LOST; stats.out tells which ones they are, and what they still report is dropped. Returns their
+ * number; *until is when to call again. */
 size_t clv_balance_tick(clv_balance *balance, double now, double *until);
 
-/* Takes up to `most` of the lowest free units out of the balance, as committed: somebody who is no
- * device of it does them. False: none is free, or no memory. */
+/* Takes up to `most` of the lowest free units out of the balance and counts them as committed, because
+ * somebody who is not one of its devices does them. Returns false when none is free, or without memory. */
 bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *count);
 
 /* ---- what became of it -------------------------------------------------------------------- */
 
 typedef struct clv_balance_stats {
-    size_t units, chunks;   /* committed */
+    size_t units, chunks;   /* committed by this device */
     size_t dropped, failed; /* leases without a commit */
     double busy_s;          /* time with at least one lease */
     double units_per_s;     /* speed as last estimated; <= 0: never measured */
-    double chunk_s;         /* fixed time of a chunk, likewise; without its chunk_units */
+    double chunk_s;         /* fixed time of a chunk, also as last estimated; without the job's
+                               chunk_units */
     double finish;          /* when it last ended a lease */
-    size_t max_chunk;       /* as lowered by NO_MEMORY; 0: never */
+    size_t max_chunk;       /* largest chunk, as lowered by NO_MEMORY; 0: never lowered */
     unsigned samples;       /* steady chunks behind units_per_s */
-    bool out;               /* lost, failed, hung or without room: for good */
+    bool out;               /* out for good: lost, failed, hung, or without enough memory */
 } clv_balance_stats;
 
 clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t device);
 
-/* Appends one sentence with the numbers: why the device did what it did, or was left out. */
+/* Appends one sentence with figures that says why the device did what it did, or why it was left out. */
 void clv_balance_explain(const clv_balance *balance, size_t device, clv_text *text);
 
 /* imbalance = max finish / mean finish - 1 over devices that worked; efficiency = time of an

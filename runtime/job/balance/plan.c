@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts: when every queue is empty, and when everything is done if all end together. */
+/* Forecasts of when every queue is empty, and of when everything is done if all devices end together. */
 #include "runtime/job/balance/state.h"
 
 #include "base/alloc.h"
@@ -7,11 +7,14 @@
 #include <string.h>
 
 static const double OVERHEAD_CHUNKS = 20;    /* a chunk lasts at least 20 times its fixed cost */
-static const double FEW_OVERHEADS = 200;     /* ... and 200 times where that is short anyway */
+static const double FEW_OVERHEADS = 200;     /* ... and 200 times where that is still short */
 static const double EXTRA_UNITS = 19;        /* fixed work is at most 5 % of a chunk */
-static const double LONG = 2.5, LONGEST = 5; /* times target_s: for efficiency; at all */
-static const double SETUP_DOUBT = 1.25;      /* a set-up may take so many times longer or shorter */
-static const size_t COARSE = 64; /* so few smallest chunks left: they are dealt out singly */
+static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest chunk for efficiency;
+                                                longest at all */
+static const double SETUP_DOUBT = 1.25;      /* a set-up may take this many times longer or
+                                                shorter than before */
+static const size_t COARSE = 64; /* with at most this many smallest chunks left, they are dealt
+                                    out one by one */
 
 double clv_balance_shortest(const clv_balance *balance, size_t device)
 {
@@ -53,7 +56,8 @@ static double queue_start(const clv_balance *balance, size_t device, double now)
 {
     const clv_member *member = &balance->devices[device];
     const double setup_s = SETUP_DOUBT * fmax(member->given.setup_s, 0);
-    /* Who could have asked since the last event and did not, is expected after as long again. */
+    /* A device that could have asked since the last event, but did not, is expected after that time
+     * again. */
     const double absent_s = member->asked_at < balance->event_at ? now - balance->event_at : 0;
     switch (member->phase) {
     case CLV_PHASE_NEW:
@@ -68,13 +72,14 @@ static double queue_start(const clv_balance *balance, size_t device, double now)
     }
 }
 
-/* Nobody should count on it any more: it takes twice as long as it should, or nobody knows. */
+/* Tells whether nobody should count on the lease any more: it takes twice as long as it should, or its
+ * length is unknown. */
 static bool hopeless(const clv_lease *lease, double now)
 {
     return !isfinite(lease->due) || now > lease->due + (lease->due - lease->starts);
 }
 
-/* Nobody whose end can be predicted holds these units too. */
+/* Tells whether no other lease with a predictable end holds these units too. */
 static bool unpredictable(const clv_balance *balance, const clv_lease *lease)
 {
     for (size_t i = 0; i < balance->lease_count; ++i) {
@@ -128,11 +133,12 @@ clv_forecast clv_balance_forecast(clv_balance *balance, double now)
 typedef struct filling {
     const clv_balance *balance;
     double now, units;
-    double ready[CLV_BALANCE_MAX_DEVICES]; /* queue empty, and the next chunk's fixed cost paid */
+    double ready[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty and its next chunk's fixed cost
+                                              is paid */
     bool in[CLV_BALANCE_MAX_DEVICES];
 } filling;
 
-/* The device that would end first if it did everything alone; the others are its helpers. */
+/* Finds the device that would end first if it did everything alone. The others are its helpers. */
 static void choose_fastest(const filling *fill, clv_plan *plan)
 {
     double first = INFINITY;
@@ -146,7 +152,8 @@ static void choose_fastest(const filling *fill, clv_plan *plan)
     }
 }
 
-/* How much earlier than the others a helper should end, so that noise does not make it the last. */
+/* Returns how many seconds earlier than the others a helper should end, so that noise does not make it
+ * the last. */
 static double margin(const clv_balance *balance, size_t device, double units)
 {
     const clv_speed *speed = &balance->devices[device].speed;
@@ -154,8 +161,8 @@ static double margin(const clv_balance *balance, size_t device, double units)
     return clv_speed_slack(speed) * clv_speed_predict(speed, last);
 }
 
-/* Work flows to whoever is ready until all end at the same time. Who is ready later than that
- * takes nothing. */
+/* Splits the units as if work flowed to every device from when it is ready until all end at the same
+ * time. A device that is ready only after that takes nothing. */
 static void pour(filling *fill, clv_plan *plan)
 {
     const size_t count = fill->balance->device_count;
@@ -179,8 +186,8 @@ static void pour(filling *fill, clv_plan *plan)
     choose_fastest(fill, plan);
 }
 
-/* Few chunks are left: each goes to the device that ends it first. A helper that would end it
- * only just as early as the fastest device is likely to be late: its noise counts against it. */
+/* Deals out the few chunks that are left, each to the device that ends it first. A helper that would end
+ * a chunk only just as early as the fastest device is likely to be late, so its noise counts against it. */
 static void deal(filling *fill, clv_plan *plan, double chunk)
 {
     const clv_balance *balance = fill->balance;
@@ -209,7 +216,8 @@ static void deal(filling *fill, clv_plan *plan, double chunk)
     choose_fastest(fill, plan);
 }
 
-/* Units that a helper can do before the fastest device is set up, even if that goes well. */
+/* Returns the units that a helper can do before the fastest device is set up, even if that set-up goes
+ * well. */
 static double free_help(const filling *fill, const clv_plan *plan, size_t helper)
 {
     const clv_member *fastest = &fill->balance->devices[plan->fastest];
@@ -219,8 +227,8 @@ static double free_help(const filling *fill, const clv_plan *plan, size_t helper
     return plan->rate[helper] * (ready - fill->ready[helper]);
 }
 
-/* The helper that gains least, if it gains too little: what it takes off the fastest device must be
- * more than that device loses when it has to do the helper's chunk again. */
+/* Returns the helper that gains least, if it gains too little, else CLV_NOBODY. A helper must take more
+ * off the fastest device than that device loses if it has to redo the helper's chunk. */
 static size_t useless(const filling *fill, clv_plan *plan)
 {
     const clv_balance *balance = fill->balance;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the balancer share; nobody else includes it. balance.c is the state machine;
- * adaptive.c, rules.c and pool.c decide who gets what, on the forecasts of
- * plan.c; report.c says why. */
+/* Types and functions that the balancer's files share; no other file includes this one. balance.c is the
+ * state machine; adaptive.c, rules.c and pool.c decide who gets which units, based on the forecasts of
+ * plan.c; report.c explains the decisions. */
 #ifndef CLEAVE_RUNTIME_JOB_BALANCE_STATE_H
 #define CLEAVE_RUNTIME_JOB_BALANCE_STATE_H
 
@@ -13,17 +13,17 @@
 
 typedef enum clv_phase {
     CLV_PHASE_NEW,    /* not admitted yet */
-    CLV_PHASE_SETUP,  /* admitted, its first chunk not asked for yet */
+    CLV_PHASE_SETUP,  /* admitted, but has not asked for its first chunk yet */
     CLV_PHASE_ACTIVE, /* asks for chunks */
-    CLV_PHASE_OUT,    /* lost, failed, or of no use: for good */
+    CLV_PHASE_OUT,    /* for good: lost, failed, or of no use */
 } clv_phase;
 
-/* Where a member of a pool stands that might be better than the one that works. */
+/* The trial of a pool's member that might be faster than its owner. */
 typedef enum clv_trial {
-    CLV_TRIAL_NONE,    /* works, or is not in question */
-    CLV_TRIAL_WARM_UP, /* its first chunk, beside the owner's: not measured */
-    CLV_TRIAL_READY,   /* wants the cores to itself for one measured chunk */
-    CLV_TRIAL_RUNNING, /* that chunk is in flight */
+    CLV_TRIAL_NONE,    /* owns the pool, or needs no trial */
+    CLV_TRIAL_WARM_UP, /* does its first chunk, beside the owner's; it is not measured */
+    CLV_TRIAL_READY,   /* waits to have the cores to itself for one measured chunk */
+    CLV_TRIAL_RUNNING, /* its measured chunk is in flight */
     CLV_TRIAL_JUDGED,  /* lost against the owner */
 } clv_trial;
 
@@ -31,10 +31,10 @@ typedef enum clv_verdict {
     CLV_VERDICT_NONE,     /* nothing was asked yet */
     CLV_VERDICT_WORKS,    /* took a chunk */
     CLV_VERDICT_TOO_LATE, /* would end its chunk after the others have done everything */
-    CLV_VERDICT_NO_GAIN,  /* would shorten the job by less than it may cost */
+    CLV_VERDICT_NO_GAIN,  /* would shorten the job by less than a late chunk may cost */
     CLV_VERDICT_SETUP,    /* its set-up takes longer than the others need */
     CLV_VERDICT_POOL,     /* another member of its pool works */
-    CLV_VERDICT_SLOWER,   /* likewise, after both were measured */
+    CLV_VERDICT_SLOWER,   /* another member works, after both were measured */
     CLV_VERDICT_NO_WORK,  /* no units were left for it */
     CLV_VERDICT_MEMORY,   /* not even the smallest chunk fits */
     CLV_VERDICT_FAILED,   /* two failures in a row */
@@ -49,26 +49,28 @@ typedef struct clv_member {
     size_t limit;    /* largest chunk: memory, batch; a multiple of align or all units */
     size_t share;    /* static: units still meant for it */
     bool asked;      /* at least once */
-    bool declined;   /* its last question was answered with WAIT: others do not count on it */
+    bool declined;   /* was last told to WAIT: plans for other devices do not count on it */
     bool ever_lent;  /* it took a chunk */
-    double asked_at; /* its last question */
-    double told_at;  /* the answer before this one, and the time it said to wait for; 0: none */
+    double asked_at; /* time of its last question */
+    double told_at;  /* time of the last answer; `wait_until`: how long it said to wait; 0: it
+                        did not */
     double wait_until;
     double admitted_at; /* SETUP: since when */
 
     unsigned in_flight;
     unsigned failures; /* in a row */
-    double busy_since; /* while in_flight */
-    double last_end;   /* of a lease; the next chunk in its queue starts then */
+    double busy_since; /* since when, while in_flight */
+    double last_end;   /* time its last lease ended; the next chunk in its queue starts then */
 
-    size_t owner; /* the device of its pool that works; itself outside a pool */
+    size_t owner; /* the member of its pool that works; the device itself outside a pool */
     clv_trial trial;
     unsigned trials;  /* measured chunks so far */
-    double trial_end; /* READY, RUNNING: when the owner stops waiting for it; 0: not yet */
-    bool suspended;   /* it owned its pool, but did not end its chunk, or did not come */
+    double trial_end; /* READY, RUNNING: when the owner stops waiting for the trial; 0: not set
+                         yet */
+    bool suspended;   /* owned its pool, but did not end its chunk or never asked for one */
 
     clv_verdict verdict;
-    double with_s, without_s; /* the numbers behind it: seconds from then on */
+    double with_s, without_s; /* the figures behind the verdict: seconds from that moment */
     clv_balance_stats stats;
 } clv_member;
 
@@ -76,13 +78,13 @@ typedef struct clv_lease {
     unsigned id;
     size_t device;
     size_t first, count;
-    double at;         /* when it was given */
-    double expected_s; /* as predicted then; <= 0: unknown */
-    double starts;     /* by the last forecast: its turn in the queue, */
-    double due;        /* its end if all is well, */
-    double ends;       /* and with allowance once it is overdue; infinity: unknown */
+    double at;         /* time it was given */
+    double expected_s; /* predicted seconds at that time; <= 0: unknown */
+    double starts;     /* from the last forecast: when its turn in the queue comes, */
+    double due;        /* when it ends if all is well, */
+    double ends;       /* and when it ends with an allowance once overdue; infinity: unknown */
     bool speculative;
-    bool doomed; /* some of its units were committed by another: it cannot commit any more */
+    bool doomed; /* another device committed some of its units: this lease cannot commit any more */
 } clv_lease;
 
 struct clv_balance {
@@ -90,47 +92,51 @@ struct clv_balance {
     double start;
     size_t device_count;
     clv_member devices[CLV_BALANCE_MAX_DEVICES];
-    clv_lease *leases; /* live ones, oldest first */
+    clv_lease *leases; /* the live ones, oldest first */
     size_t lease_count;
     clv_book book;
     unsigned next_id;
     double finished_at; /* when the last unit was committed */
-    double event_at;    /* the last time anything ended */
+    double event_at;    /* the last time any lease ended */
 };
 
-/* Seconds in which the devices' threads should have asked for the first time. */
+/* seconds within which each device's thread should have asked for the first time */
 #define CLV_BALANCE_MUSTER_S 2e-3
 
 /* ---- plan.c: what will be when ----------------------------------------------------- */
 
 typedef struct clv_forecast {
-    double free_at[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty; infinity: do not count on it */
-    double uncertain;  /* units in leases that nobody can predict: they may have to be done again */
+    double free_at[CLV_BALANCE_MAX_DEVICES]; /* when its queue is empty; infinity: not to be
+                                                counted on */
+    double uncertain;  /* units in leases whose end nobody can predict: they may have to be done
+                          again */
     size_t unmeasured; /* devices at work whose speed is unknown */
 } clv_forecast;
 
 typedef struct clv_plan {
-    double finish;                         /* of everything; infinity: nobody can be counted on */
-    double share[CLV_BALANCE_MAX_DEVICES]; /* of the free units */
-    double rate[CLV_BALANCE_MAX_DEVICES];  /* units/s with the cost of chunks; 0: not in the plan */
+    double finish;                         /* when everything ends; infinity: no device can be
+                                              counted on */
+    double share[CLV_BALANCE_MAX_DEVICES]; /* of the free units, per device */
+    double rate[CLV_BALANCE_MAX_DEVICES];  /* units/s, fixed costs of chunks included; 0: out */
     double total_rate;
-    size_t fastest; /* of those in the plan; device_count: nobody */
+    size_t fastest; /* of the devices in the plan; CLV_NOBODY: none */
 } clv_plan;
 
 enum { CLV_NOBODY = CLV_BALANCE_MAX_DEVICES };
 
-/* Predicts the end of every lease (lease->ends) and of every queue. */
+/* Predicts when every lease ends (lease->ends) and when every queue is empty. */
 clv_forecast clv_balance_forecast(clv_balance *balance, double now);
 
-/* The split of `units` in which all end together, without `without` (or CLV_NOBODY); `asking`
- * takes part even when it declined before. */
+/* Splits `units` so that all devices end together. The device `without` (or CLV_NOBODY) takes no part;
+ * `asking` does even if it declined before. */
 clv_plan clv_balance_plan(const clv_balance *balance, const clv_forecast *forecast, double units,
                           size_t asking, size_t without, double now);
 
-/* It never asked, and nobody counts on it until it does: its thread is busy with something else. */
+/* Tells whether a device has not asked in time for the first time. Its thread is busy with something
+ * else, and nobody counts on the device until it asks. */
 bool clv_balance_absent(const clv_balance *balance, size_t device, double now);
 
-/* A set-up that goes well; forecasts take one that does not. */
+/* Returns the seconds of a set-up that goes well; forecasts assume one that goes badly. */
 double clv_balance_hoped_setup(const clv_balance *balance, size_t device);
 
 double clv_balance_rate(const clv_balance *balance, size_t device);     /* 0: unknown */
@@ -147,15 +153,16 @@ typedef struct clv_choice {
 
 clv_choice clv_balance_wait(double until);
 
-/* A chunk of about `wanted` units from the beginning of the segment, within all limits. */
+/* Returns the size of a chunk of about `wanted` units from the beginning of the segment, within all
+ * limits. */
 size_t clv_balance_cut(const clv_balance *balance, size_t device, double wanted,
                        const clv_segment *segment);
 clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device);
 
-/* static: gives what is free and meant for nobody to those that take part. */
+/* static: assigns the free units that are not assigned yet to the devices that take part. */
 void clv_balance_share_out(clv_balance *balance);
 
-/* Notes why the device does what it does; the times are absolute. */
+/* Notes why the device does what it does; `with`, `without` and `now` are absolute times. */
 void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict, double with,
                        double without, double now);
 
@@ -164,43 +171,46 @@ void clv_balance_judge(clv_balance *balance, size_t device, clv_verdict verdict,
 typedef enum clv_turn {
     CLV_TURN_WORK,
     CLV_TURN_WAIT,
-    CLV_TURN_WARM_UP, /* a chunk whose time says nothing */
+    CLV_TURN_WARM_UP, /* a chunk that is not measured */
     CLV_TURN_TRIAL,   /* a chunk to be measured against the owner */
 } clv_turn;
 
-/* Gives every pool whose owner is gone (or not chosen yet) the best of its members. */
+/* Makes the best member the owner of every pool whose owner is gone or not chosen yet. */
 void clv_balance_choose_owners(clv_balance *balance);
 
-/* Is it still to be tried against the owner of its pool? */
+/* Tells whether the device is still to be tried against the owner of its pool. */
 bool clv_balance_challenges(const clv_balance *balance, size_t device);
 
-/* `remaining_s`: what the job still needs as things stand; *until for WAIT. */
+/* Tells what a member of a pool may do now. `remaining_s`: seconds that the job still needs as things
+ * stand; *until is set for WAIT. */
 clv_turn clv_balance_pool_turn(clv_balance *balance, size_t device, double remaining_s, double now,
                                double *until);
 
-/* A trial: its size; it was lent; its chunk ended. */
+/* The steps of a trial: the size of its chunk in units; the chunk was lent; the chunk ended. */
 double clv_balance_trial_units(const clv_balance *balance, size_t device, double remaining_s);
 void clv_balance_trial_begin(clv_balance *balance, size_t device, size_t units, double remaining_s,
                              double now);
 void clv_balance_trial_judge(clv_balance *balance, size_t device, double now);
 
-/* Longest chunk, in seconds, that keeps nobody of the pool waiting: for a trial, or because it owned
- * the pool before and may come back. */
+/* Returns the longest chunk, in seconds, that keeps no member of the pool waiting: neither for its
+ * trial, nor because it owned the pool before and may come back. */
 double clv_balance_pool_cap(const clv_balance *balance, size_t device, double remaining_s,
                             double now);
 
-/* A member that does not challenge: when to ask whether the owner fails; <= now: it owns. */
+/* For a member that does not challenge: returns when it should check again whether the owner fails. A
+ * time <= now means that this member owns the pool now. */
 double clv_balance_reserve_until(clv_balance *balance, size_t device, double now);
 
-/* Owners that were given up and came back own again if they are better, as soon as the one that
- * works has nothing in flight. True: that one takes nothing more. */
+/* Lets owners that were given up and came back own the pool again if they are better, as soon as the
+ * working member has nothing in flight. Returns true when the working member must take nothing more. */
 bool clv_balance_pool_settle(clv_balance *balance, size_t device);
 
 /* ---- adaptive.c: the default ------------------------------------------------------- */
 
 clv_choice clv_balance_adapt(clv_balance *balance, size_t device, double now);
 
-/* When to set the device up: <= now: at once; infinity: something else must happen first. */
+/* Returns when to set the device up. A time <= now means at once; infinity means that something else
+ * must happen first. */
 double clv_balance_admit_at(clv_balance *balance, size_t device, double now);
 
 #endif
