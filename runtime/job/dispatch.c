@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_job_run: the caller's side of a job. Hands the run to the devices' threads, watches over it,
- * does with the reference what no device could do, collects what became of it. */
+/* clv_job_run: the caller's side of a job. It hands the run to the devices' threads, watches over it, has
+ * the plain C path do what no device could do, and collects the results for the report. */
 #include "runtime/job/rehearsal.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static clv_cost cost_of(const clv_job *job, size_t first, size_t count, void *us
                        .buffer_bytes = unit->buffer_bytes * count };
 }
 
-/* The largest chunk whose estimate fits the budget with all slots in flight. */
+/* Returns the largest chunk whose estimate fits the memory budget when all slots are in flight. */
 static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *user)
 {
     const size_t step = CLV_MAX(job->align, (size_t)1);
@@ -66,7 +66,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
                    CLV_MAX(job->min_chunk, step)); /* too little: the device will say so */
 }
 
-/* Fixed work of a chunk in units, from the estimates of one unit and of all. */
+/* Returns the fixed work of a chunk in units, computed from the estimates of one unit and of all units. */
 static double fixed_units(const clv_job *job, void *user)
 {
     const size_t many = job->units;
@@ -76,10 +76,11 @@ static double fixed_units(const clv_job *job, void *user)
     return per_unit > 0 ? fmax(one.flops / per_unit - 1, 0) : 0;
 }
 
-/* Units a second that the device's measured rates promise, were they reached in part; 0: unknown. */
+/* Returns the units per second that the device's measured rates promise, if a kernel reaches a part of them;
+ * 0: unknown. */
 static double guess_speed(const clv_device *device, const clv_job *job, void *user)
 {
-    static const double reached = 0.25; /* of the measured peaks, by ordinary kernels */
+    static const double reached = 0.25; /* part of the measured peaks that ordinary kernels reach */
     const clv_probe_rates *rates = &device->facts->measured;
     if (!(rates->fp32_gflops > 0) || !(rates->global_gb_s > 0)) return 0;
     const clv_cost all = cost_of(job, 0, job->units, user);
@@ -100,7 +101,7 @@ static clv_status make_balance(clv_run *run, size_t device_count)
         clv_device *device = run->workers[i].device;
         clv_job_speed speed;
         const bool known = clv_history_get(&context->speeds, job, device->key, &speed);
-        const bool open = device->state == CLV_DEVICE_READY; /* a hint: no lock */
+        const bool open = device->state == CLV_DEVICE_READY; /* only a hint, so it needs no lock */
         facts[i] = (clv_balance_device){
             .units_per_s = speed.units_per_s,
             .chunk_s = speed.chunk_s,
@@ -148,7 +149,7 @@ static clv_status make_run(clv_context *context, const clv_job *job, void *user,
     return status;
 }
 
-/* Whether a device's thread, or a device, may still look at the caller's memory. */
+/* Tells whether a device, or its thread, may still read the caller's memory. */
 static bool is_in_use(const clv_worker *worker)
 {
     if (worker->inside) return true;
@@ -190,8 +191,8 @@ static clv_status no_room_anywhere(const clv_run *run, const clv_error *error)
                     error->message);
 }
 
-/* Devices were asked for, and none of them could even be opened: CLV_E_NO_DEVICE with the reason
- * of the first. */
+/* Checks a job for which devices were asked for: returns CLV_E_NO_DEVICE with the first device's reason when
+ * none of them could even be opened. */
 static clv_status check_order(const clv_run *run)
 {
     const clv_context *context = run->context;
@@ -203,7 +204,7 @@ static clv_status check_order(const clv_run *run)
                     run->name, context->devices[0].trouble.message);
 }
 
-/* No device is left. The lock is held. */
+/* Lets the plain C path do the rest when no device is left, or fails the run. The lock is held. */
 static clv_plain *do_the_rest(clv_run *run)
 {
     clv_plain *plain = NULL;
@@ -225,7 +226,7 @@ static clv_plain *do_the_rest(clv_run *run)
     return plain;
 }
 
-/* Calls the caller's progress function without the lock. */
+/* Calls the caller's progress function when it is due, without the lock. */
 static void tell_progress(clv_run *run, double *next)
 {
     const double now = clv_now();
@@ -240,7 +241,7 @@ static void tell_progress(clv_run *run, double *next)
                                    run->name, done, run->job.units));
 }
 
-/* Devices that the balance does not count on any more although they still work. */
+/* Marks the devices as hung that the balance has given up although they still work. */
 static void give_up_hung(clv_run *run)
 {
     for (size_t i = 0; i < run->worker_count; ++i) {
@@ -272,11 +273,11 @@ static void watch(clv_run *run)
             if (plain) clv_plain_help(plain);
             continue;
         }
-        if (plain && !clv_plain_works(plain)) { /* and yet units are missing */
+        if (plain && !clv_plain_works(plain)) { /* units are still missing */
             clv_run_fail(run, clv_fail(CLV_E_MEMORY, "job %s: no memory to go on", run->name));
             break;
         }
-        /* often enough to see when this process does not get to run */
+        /* wakes often enough to notice when this process does not get to run */
         if (!isinf(until)) until = fmin(until, clv_run_now(run) + look_s);
         if (run->job.progress) until = fmin(until, next_progress - run->asleep);
         if (until > clv_run_now(run)) clv_run_wait(run, until);
@@ -303,7 +304,8 @@ static void start(clv_run *run)
     }
 }
 
-/* Speeds for the next time, and the report. The lock is held: a late chunk may still be running. */
+/* Notes the speeds for the next job and fills the report. The lock is held because a late chunk may still
+ * run. */
 static void conclude(clv_run *run, clv_report *report, double ended)
 {
     clv_job_record record = { .name = run->name,

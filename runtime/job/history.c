@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast jobs ran before: one line a job, signature and device. */
+/* Keeps how fast jobs ran before: one line per job, signature and device. */
 #include "runtime/job/history.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ void clv_history_put(clv_notes *notes, const clv_job *job, const char *device_ke
             if (old.chunk_s > 0 && next.chunk_s > 0)
                 next.chunk_s = 0.5 * (old.chunk_s + next.chunk_s);
         }
-        /* a second job of one process sets up in no time; the next process will not */
+        /* a later job in the same process needs almost no set-up, but the next process will */
         if (next.setup_s < 0.5 * old.setup_s) next.setup_s = 0.5 * (old.setup_s + next.setup_s);
     }
     snprintf(value, sizeof value, "units_per_s %.6g chunk_s %.3g setup_s %.3g", next.units_per_s,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast jobs ran before: what the balancer starts with. */
+/* Keeps how fast jobs ran before, for the balancer to start with. */
 #ifndef CLEAVE_RUNTIME_JOB_HISTORY_H
 #define CLEAVE_RUNTIME_JOB_HISTORY_H
 
@@ -11,11 +11,11 @@ typedef struct clv_job_speed {
     double units_per_s, chunk_s, setup_s; /* <= 0: unknown */
 } clv_job_speed;
 
-/* false when the job never ran on the device. */
+/* Returns false when the job never ran on the device. */
 bool clv_history_get(clv_notes *notes, const clv_job *job, const char *device_key,
                      clv_job_speed *speed);
-/* Blends with what was noted; a speed that is more than 1.5 times it replaces it, and one job, which
- * may have been kept from its cores, takes at most half of it away. */
+/* Averages the new speed with the noted one. A speed of more than 1.5 times the noted one replaces it; a
+ * single slow job, which may have been kept from its cores, at most halves it. */
 void clv_history_put(clv_notes *notes, const clv_job *job, const char *device_key,
                      const clv_job_speed *speed);
 

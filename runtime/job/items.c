@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_items_run: arguments that follow from the chunk, work-groups that fit, a job of both. */
+/* clv_items_run: derives the arguments from the chunk, chooses work-groups that fit, and runs both as a job. */
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -19,11 +19,11 @@ enum { GROUP = 64 };
 typedef struct run {
     clv_items items;
     const clv_item_arg *args;
-    size_t count, axes; /* arguments; extents of the grid */
+    size_t count, axes; /* arguments; axes of the grid */
     size_t local[3];
     size_t vector;                      /* bytes of the largest vector that the source names */
-    bool automatic, adapt;              /* groups: of our choice; divide every chunk */
-    unsigned halvings[CLV_MAX_WORKERS]; /* of groups, as devices take them; each worker its own */
+    bool automatic, adapt;              /* work-groups: chosen here; must divide every chunk */
+    unsigned halvings[CLV_MAX_WORKERS]; /* per worker: how often its groups were halved */
     void *user;
 } run;
 
@@ -71,7 +71,7 @@ static clv_status check_arg(const run *r, size_t i)
                  : CLV_OK;
 }
 
-/* What a chunk commits must not be what another one still reads, or commits as well. */
+/* Refuses outputs that overlap memory which another chunk still reads, or commits as well. */
 static clv_status check_places(const run *r)
 {
     const size_t items = r->items.items;
@@ -105,7 +105,8 @@ static bool has(const run *r, clv_item_kind kind)
     return false;
 }
 
-/* Bytes of the vector whose name has its number of lanes at `at`; 1: it is none. */
+/* Returns the bytes of the vector type whose number of lanes stands at `at`, or 1 if it names no vector
+ * type. */
 static size_t vector_at(const char *text, const char *at)
 {
     static const struct {
@@ -122,8 +123,8 @@ static size_t vector_at(const char *text, const char *at)
     return 1;
 }
 
-/* Of the largest that a kernel may have a pointer to: compilers take it that this points to a multiple
- * of the vector's size. */
+/* Returns the bytes of the largest vector type to which a kernel may have a pointer: compilers assume that
+ * such a pointer is a multiple of the vector's size. */
 static size_t largest_vector(const clv_cl_source *source)
 {
     const char *const text = source->text;
@@ -132,18 +133,18 @@ static size_t largest_vector(const clv_cl_source *source)
         if (text[i] && strchr("12348", text[i]) && text[i - 1] >= 'a' && text[i - 1] <= 'z')
             most = CLV_MAX(most, vector_at(text, text + i));
         if (text[i - 1] == '#' && (text[i] == '#' || text[i] == 'i'))
-            return 16 * sizeof(double); /* names put together, headers, conditions */
+            return 16 * sizeof(double); /* pasted names, headers, conditions: assume the largest */
     }
     return most;
 }
 
-/* Of what an item's bytes may be vectors of, at most `most`. */
+/* Returns the bytes, at most `most`, of the largest vector that an item's bytes may consist of. */
 static size_t whole_vector(const clv_item_arg *a, size_t most)
 {
     return CLV_MIN(most, a->bytes & -a->bytes);
 }
 
-/* An item may not begin where a vector does: only then is the text worth a look. */
+/* Tells whether an item may begin where no vector of its size may. Only then is the source text searched. */
 static bool odd_inputs(const run *r)
 {
     for (size_t i = 0; i < r->count; ++i) {
@@ -154,7 +155,7 @@ static bool odd_inputs(const run *r)
     return false;
 }
 
-/* Work-groups: 64 items, or neighbours of one item where an item has many work-items. */
+/* Chooses the work-groups: 64 items, or neighbouring work-items of one item where an item has many of them. */
 static clv_status choose_groups(run *r)
 {
     const clv_items *t = &r->items;
@@ -208,7 +209,7 @@ static clv_status check(run *r)
     return choose_groups(r);
 }
 
-/* Speeds of one kernel, shaped alike, are comparable. */
+/* Writes a signature. Speeds of the same kernel with the same grid and work-groups are comparable. */
 static void sign(const run *r, char out[96])
 {
     const clv_items *t = &r->items;
@@ -270,7 +271,7 @@ static clv_status bring_input(clv_slot *slot, unsigned key, const clv_item_arg *
         .host = host, .element_bytes = 1, .extent = { 1, 1, bytes }, .stride = { bytes, bytes, 1 }
     };
     CLV_TRY(clv_slot_input(slot, key, &box, &place));
-    assert(!place.offset); /* a box that begins where its buffer does */
+    assert(!place.offset); /* the box begins where its buffer does */
     *out = clv_arg_buffer(place.buffer);
     return CLV_OK;
 }
@@ -318,8 +319,8 @@ static void shape_launch(const run *r, size_t count, unsigned halvings, clv_laun
     launch->global[r->axes] = clv_round_up(count, launch->local[r->axes]);
 }
 
-/* Groups that nobody asked for become smaller where a device, or this kernel on it, takes no larger
- * ones: there the launch is CLV_E_ARGUMENT. */
+/* Enqueues a chunk. Work-groups that the caller did not choose are halved while the device, or this kernel
+ * on it, refuses their size, which the launch reports as CLV_E_ARGUMENT. */
 static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user)
 {
     run *r = user;
@@ -360,7 +361,7 @@ static clv_status reference(clv_slot *slot, size_t first, size_t count, void *us
     unsigned key = 0;
     for (size_t i = 0; i < r->count; ++i) {
         const clv_item_arg *a = &r->args[i];
-        at[i] = (void *)(uintptr_t)a->data; /* only read */
+        at[i] = (void *)(uintptr_t)a->data; /* it is only read */
         if (a->kind == CLV_ITEM_FIRST) at[i] = &from;
         if (a->kind == CLV_ITEM_COUNT) at[i] = &many;
         if (a->kind == CLV_ITEM_LOCAL) at[i] = NULL;
@@ -381,7 +382,7 @@ clv_status clv_items_run(clv_context *context, const clv_items *items, const clv
     char signature[96];
     CLV_TRY(check(&r));
     r.vector = odd_inputs(&r) ? largest_vector(r.items.source) : 1;
-    const clv_items *t = &r.items; /* what the caller's version of it has */
+    const clv_items *t = &r.items; /* the caller's struct, in this version's layout */
     if (!t->signature) sign(&r, signature);
     const clv_job job = { .size = sizeof job,
                           .name = t->kernel,

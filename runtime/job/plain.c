@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain C path of a job on all cores: what `--mode reference` runs, and the last resort where
- * no device works. Its chunks are the same however many threads there are. */
+/* Runs the plain C path of a job on all cores, for `--mode reference` and as the last resort where no device
+ * works. Its chunks do not depend on the number of threads. */
 #include "runtime/job/plain.h"
 
 #include "base/alloc.h"
@@ -19,25 +19,25 @@ typedef struct lane {
     clv_plain *plain;
     clv_slot slot;
     clv_thread thread;
-    bool runs;  /* `thread` is one to be joined; else the caller's lane, or joined */
-    bool begun; /* plain's lock */
+    bool runs;  /* `thread` is started and not joined yet; false for the caller's own lane */
+    bool begun; /* guarded by plain's lock */
 } lane;
 
-/* Outlives its run while a thread has not begun: a core may be somebody else's for milliseconds. Such a
- * thread touches nothing but this. */
+/* Outlives its run while one of its threads has not begun: another process may hold its core for
+ * milliseconds. Such a late thread touches nothing but this struct. */
 struct clv_plain {
     clv_run *run;
-    size_t chunk;     /* units at once */
-    unsigned lanes;   /* threads, and the caller where `helps` */
-    unsigned working; /* of them, not at their end yet; the run lock's */
+    size_t chunk;     /* units per chunk */
+    unsigned lanes;   /* threads, plus the caller where `helps` is set */
+    unsigned working; /* lanes that have not ended yet; guarded by the run's lock */
     bool helps;       /* the caller computes in the first lane */
     clv_mutex lock;
-    bool closed;     /* who begins now is too late */
-    clv_plain *next; /* of the late ones */
+    bool closed;     /* threads that begin now are too late */
+    clv_plain *next; /* in the context's list of late ones */
     lane lane[];
 };
 
-/* Short enough to share out evenly and to stop soon; never by a measured time. */
+/* Chooses chunks short enough to be shared out evenly and to stop soon, but never by a measured time. */
 static size_t chunk_of(const clv_run *run)
 {
     const clv_job *job = &run->job;
@@ -55,7 +55,7 @@ static clv_status do_chunk(lane *l, size_t first, size_t count)
     pthread_mutex_lock(&run->lock);
     const bool over = run->over;
     pthread_mutex_unlock(&run->lock);
-    if (over) return CLV_OK; /* nobody wants it any more */
+    if (over) return CLV_OK; /* the result is not needed any more */
     pthread_mutex_lock(&run->commit_lock);
     const clv_status status = run->job.commit(&l->slot, first, count, run->user);
     pthread_mutex_unlock(&run->commit_lock);
@@ -119,7 +119,8 @@ static void free_plain(clv_plain *plain)
     clv_free(plain);
 }
 
-/* Threads of earlier jobs that have still not begun; `wait`: until they have. */
+/* Joins threads of earlier jobs that had not begun in time, and returns how many still have not. `wait`:
+ * waits for all of them. */
 static unsigned join_late(clv_context *context, bool wait)
 {
     unsigned left = 0;
@@ -153,14 +154,15 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
     *out = NULL;
     const size_t chunk = chunk_of(run);
     const unsigned wanted = threads_for(run, chunk), late = join_late(run->context, false);
-    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* their cores are not ours yet */
+    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* late threads may still take
+                                                                  their cores */
     clv_plain *plain = clv_zalloc(1, sizeof *plain + lanes * sizeof *plain->lane);
     if (!plain || !clv_mutex_init(&plain->lock)) {
         clv_free(plain);
         return clv_fail(CLV_E_MEMORY, "job %s: no memory for the plain C path", run->name);
     }
     plain->run = run, plain->chunk = chunk;
-    plain->helps = !run->job.progress && !run->worker_count; /* else it has to watch */
+    plain->helps = !run->job.progress && !run->worker_count; /* otherwise it has to watch */
     clv_worker *host = &run->workers[run->worker_count];
     for (unsigned i = 0; i < lanes; ++i) {
         lane *l = &plain->lane[i];
@@ -169,7 +171,7 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
         const bool own = plain->helps && i == 0;
         l->runs = !own && clv_thread_start_apart(&l->thread, "cleave-plain", work, l, i);
         if (!own && !l->runs) break;
-        ++plain->lanes, ++plain->working; /* it waits for the lock */
+        ++plain->lanes, ++plain->working; /* safe: the lane waits for the run's lock */
     }
     if (!plain->lanes) {
         free_plain(plain);

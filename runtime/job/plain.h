@@ -7,19 +7,18 @@
 
 typedef struct clv_plain clv_plain;
 
-/* The run's lock is held in all calls. */
+/* The caller holds the run's lock in all calls. */
 
-/* Threads that take what is free in the balance, until nothing is or the run is over. The job has a
- * reference. CLV_E_MEMORY. */
+/* Starts threads that take what is free in the balance until nothing is left or the run is over. The job
+ * must have a reference. Error: CLV_E_MEMORY. */
 clv_status clv_plain_start(clv_run *run, clv_plain **plain);
-/* The caller computes too, where nothing else is left to it: until nothing is free. */
+/* Lets the caller compute too, until nothing is free, where it has nothing else to do. */
 void clv_plain_help(clv_plain *plain);
-bool clv_plain_works(const clv_plain *plain); /* a thread has not come to its end yet */
-/* Waits for the threads that have begun, each at most for the chunk at hand once the run is over. The
- * others find nothing to do when they do; their number of threads is not started in the next job.
- * Accepts NULL. */
+bool clv_plain_works(const clv_plain *plain); /* some lane has not ended yet */
+/* Waits for the threads that have begun: each ends after its current chunk once the run is over. Threads
+ * that begin later find nothing to do, and the next job starts that many threads fewer. Accepts NULL. */
 void clv_plain_stop(clv_plain *plain);
-/* Waits for these, when the context ends. */
+/* Waits for such late threads when the context ends. */
 void clv_plain_join_late(clv_context *context);
 
 #endif

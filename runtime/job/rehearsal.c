@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's functions called on nothing, to learn which kernels it will launch. */
+/* Rehearsals: a job's functions are called without data, to learn which kernels the job will launch. */
 #include "runtime/job/rehearsal.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ static uint64_t name_of(const clv_job *job)
     return name;
 }
 
-/* Whether it is the first time; of many jobs the oldest are forgotten. */
+/* Tells whether the job is new to the device. Of many jobs the oldest are forgotten. */
 static bool is_new(clv_device *device, const clv_job *job)
 {
     const uint64_t name = name_of(job);
@@ -35,7 +35,8 @@ static bool is_new(clv_device *device, const clv_job *job)
     return true;
 }
 
-/* What it does to the worker's memory is undone: a setup that follows finds everything new. */
+/* Calls the job's functions without data. Afterwards the worker's memory is freed, so that a real setup
+ * finds everything new. */
 static void note_kernels(clv_worker *worker)
 {
     const clv_run *run = worker->run;
@@ -97,7 +98,8 @@ static void note_only(void *argument)
     clv_run_let_go(run);
 }
 
-/* A device that hangs while it is opened is not waited for; the caller's functions are. */
+/* Tells whether to wait on. A device that hangs while it is opened is not waited for, but the caller's
+ * functions are. */
 static bool is_worth_waiting(const clv_run *run, bool late)
 {
     for (size_t i = 0; i < run->worker_count; ++i)

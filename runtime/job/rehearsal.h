@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's functions called on nothing, to learn which kernels it will launch. */
+/* Rehearsals: a job's functions are called without data, to learn which kernels the job will launch. */
 #ifndef CLEAVE_RUNTIME_JOB_REHEARSAL_H
 #define CLEAVE_RUNTIME_JOB_REHEARSAL_H
 
 #include "runtime/job/run.h"
 
-/* On the device's thread, before the job's setup: notes the kernels of a job that allows it, and compiles
- * them. A job of the same name and signature is rehearsed once on a device. Not more than a delay comes of
- * what fails here. Without the lock. */
+/* Notes and compiles the kernels of a job that allows it, before its setup. Each device rehearses jobs of
+ * the same name and signature only once. A failure here costs no more than a delay. Called on the device's
+ * thread, without the lock. */
 void clv_job_rehearse(clv_worker *worker);
 
-/* Only notes them, on every device: for clv_prepare_begin (context/prepare.h). Waits for that. CLV_E_CANCELLED,
- * as nothing was computed; CLV_OK for a job that does not allow it. The context's job_lock is held. */
+/* Only notes the kernels, on every device, for clv_prepare_begin (context/prepare.h), and waits until that
+ * is done. Returns CLV_E_CANCELLED because nothing was computed, or CLV_OK for a job that does not allow
+ * rehearsals. The context's job_lock is held. */
 clv_status clv_job_note_kernels(clv_run *run);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of a run: what ran where, how long, and why. */
+/* Builds the report of a run: what ran where, how long it took, and why. */
 #include "runtime/job/report.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What jobs leave in a report. */
+/* The records that jobs add to a report. */
 #ifndef CLEAVE_RUNTIME_JOB_REPORT_H
 #define CLEAVE_RUNTIME_JOB_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of workers and slots: device buffers by key, inputs of the caller, results on the host. */
+/* Memory of workers and slots: device buffers by key, the caller's inputs, results on the host. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
@@ -40,7 +40,7 @@ void clv_keyed_free(clv_keyed *keyed, size_t *count)
         drop(&keyed[--*count]);
 }
 
-/* Device memory of at least `bytes`; what was there before is lost when it has to grow. */
+/* Provides device memory of at least `bytes`. If the buffer has to grow, its old content is lost. */
 static clv_status need(clv_device *device, clv_keyed *k, size_t bytes)
 {
     if (k->buffer && (k->wraps || clv_buffer_bytes(k->buffer) < bytes)) drop(k);
@@ -78,7 +78,8 @@ clv_status clv_slot_buffer(clv_slot *slot, unsigned key, size_t bytes, clv_buffe
     return CLV_OK;
 }
 
-/* Elements from the first to one past the last of a strided box. */
+/* Counts the elements from the first to one past the last of a strided box. Returns false on overflow or an
+ * empty box. */
 static bool box_span(const clv_box *box, size_t *elements)
 {
     size_t span = 0, step;
@@ -98,8 +99,9 @@ static clv_status staging_for(clv_device *device, clv_keyed *k, size_t bytes)
     return k->staging ? CLV_OK : clv_buffer_create(device, bytes, CLV_BUFFER_STAGING, &k->staging);
 }
 
-/* To memory that cards read by themselves at full rate, while the thread goes on: drivers copy what the
- * caller has through such memory of their own, and keep the thread meanwhile. */
+/* Copies the box into staging memory, which cards read by themselves at full rate while this thread goes on.
+ * Drivers copy pageable memory of the caller through staging memory of their own and block the thread
+ * meanwhile. */
 static void pack(const clv_box *box, char *to)
 {
     const size_t row = box->extent[2] * box->element_bytes;
@@ -136,9 +138,9 @@ clv_status clv_slot_input(clv_slot *slot, unsigned key, const clv_box *box, clv_
             (clv_place){ .buffer = k->buffer, .stride = { box->stride[0], box->stride[1], 1 } };
         return CLV_OK;
     }
-    const size_t rows = box->extent[1] * box->extent[2]; /* cannot wrap: the span did not */
+    const size_t rows = box->extent[1] * box->extent[2]; /* cannot overflow: the span did not */
     const size_t dense = box->extent[0] * rows * box->element_bytes;
-    const bool again = k->used; /* then its staging memory may be on its way */
+    const bool again = k->used; /* its staging memory may still be in transfer */
     CLV_TRY(need(device, k, dense));
     k->used = true;
     if (!again && !slot->queue->rehearsing && staging_for(device, k, dense) == CLV_OK) {
@@ -191,7 +193,8 @@ clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes, vo
 
 void *clv_slot_result(const clv_slot *slot, unsigned key)
 {
-    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* the result is writable, the slot is not */
+    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* the slot is const, but its result is
+                                                     writable */
     clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
     return k ? k->host : NULL;
 }
@@ -229,7 +232,7 @@ void clv_slot_done(clv_slot *slot)
                 (void)clv_queue_wait(slot->queue);
             k->host = NULL;
         }
-        if (k->wraps) drop(k); /* the caller's memory is his own again */
+        if (k->wraps) drop(k); /* the caller may use this memory again */
         k->output = k->used = false;
     }
 }

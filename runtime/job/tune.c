@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which variant of a kernel is the fastest on a device. */
+/* Finds the fastest variant of a kernel on a device. */
 #include "runtime/job/tune.h"
 
 #include "base/clock.h"
@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double budget_s = 0.2; /* for one variant, its build not counted */
+static const double budget_s = 0.2; /* per variant, not counting its build */
 
-/* Seconds of a trial. On a card: those of its kernels, since what lies between them overlaps with other work
- * in a job. */
+/* Runs one trial and returns its seconds, or a negative number if it failed. On a card this is the time of
+ * the kernels alone, because in a job the gaps between them overlap with other work. */
 static double once(clv_slot *slot, clv_tune_trial *trial, void *user)
 {
     clv_queue *queue = slot->queue;
@@ -30,7 +30,8 @@ static double once(clv_slot *slot, clv_tune_trial *trial, void *user)
     return by_events ? kernels : seconds;
 }
 
-/* Median of three, the first run (which builds) not counted; negative when it fails. */
+/* Returns the median of three runs, not counting a first run (which builds), or a negative number on
+ * failure. */
 static double measure(clv_slot *slot, double best, clv_tune_trial *trial, void *user)
 {
     double times[3];
@@ -56,7 +57,7 @@ static size_t index_of(const char *const *names, const char *name)
     return SIZE_MAX;
 }
 
-/* Notes the kernels of all; the first one stands for them until they are timed. */
+/* Notes the kernels of all variants. The first variant stands for all until they are timed. */
 static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_trial *trial,
                        void *user)
 {
@@ -71,14 +72,14 @@ static size_t rehearse(clv_worker *worker, const char *const *names, clv_tune_tr
 
 enum { NOTE = 300 };
 
-/* Whether the notes have a variant; `key`: where they have it, or would. */
+/* Looks up the noted variant. `key` receives the key under which the notes have it, or would have it. */
 static bool find_noted(const clv_worker *worker, const char *kernel, const char *problem,
                        const char *const *names, char key[NOTE], size_t *variant)
 {
     char value[NOTE];
     snprintf(key, NOTE, "%s %s on %s", kernel, problem, worker->device->key);
     if (!clv_notes_get(&worker->run->context->tuned, key, value, sizeof value)) return false;
-    value[strcspn(value, " ")] = '\0'; /* the figures behind the name are for people */
+    value[strcspn(value, " ")] = '\0'; /* the figures after the name are for human readers */
     *variant = index_of(names, value);
     return *variant != SIZE_MAX;
 }

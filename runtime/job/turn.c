@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose turn it is: a context does one job, or one call on a device, at a time. */
+/* Turns: a context does one job, or one call on a device, at a time. */
 #include "runtime/job/turn.h"
 
 #include "base/clock.h"

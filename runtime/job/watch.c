@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that are no jobs tell how far they are, and end when the caller wishes so. */
+/* Reports the progress of calls that are not jobs, and ends them when the caller wants that. */
 #include "runtime/job/watch.h"
 
 #include "base/clock.h"

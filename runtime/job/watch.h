@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that are no jobs tell how far they are, and end when the caller wishes so. */
+/* Reports the progress of calls that are not jobs, and ends them when the caller wants that. */
 #ifndef CLEAVE_RUNTIME_JOB_WATCH_H
 #define CLEAVE_RUNTIME_JOB_WATCH_H
 
@@ -7,16 +7,17 @@
 
 typedef struct clv_watch {
     const char *name;
-    clv_progress *progress; /* NULL: nobody looks */
+    clv_progress *progress; /* NULL: nobody asked for progress */
     void *user;
     size_t total;
-    double next; /* when it is told again */
+    double next; /* earliest time of the next report */
 } clv_watch;
 
 clv_watch clv_watch_begin(const char *name, clv_progress *progress, void *user, size_t total);
-/* Tells at most ten times a second. CLV_OK; CLV_E_CANCELLED: the caller wants no more. */
+/* Reports progress at most ten times a second. Returns CLV_E_CANCELLED when the caller wants the call to
+ * end, else CLV_OK. */
 clv_status clv_watch_tell(clv_watch *watch, size_t done);
-/* The end is always told; nothing is left to cancel. */
+/* Reports the end in any case; at that point nothing is left to cancel. */
 void clv_watch_end(const clv_watch *watch);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's side of a job: join, set up, then chunk after chunk until nothing is left.
+/* A device's side of a job: it joins, sets up, and then does chunk after chunk until nothing is left.
  *
- * Everything here runs on the device's thread. The lock is held except around the job's functions,
- * the driver, and waiting. */
+ * Everything here runs on the device's thread. The lock is held except around the job's functions, calls of
+ * the driver, and waits. */
 #include "runtime/job/run.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,8 @@ static bool is_admitted(clv_worker *worker)
     return false;
 }
 
-/* Seconds of compilers: they say nothing about the next time. */
+/* Returns the seconds spent in compilers so far. Set-up times exclude them, because they say nothing about
+ * the next set-up. */
 static double compiled_s(clv_device *device)
 {
     pthread_mutex_lock(&device->program_lock);
@@ -41,7 +42,7 @@ static double compiled_s(clv_device *device)
     return seconds;
 }
 
-/* Without the lock. */
+/* Opens the device and sets the job up on it. Called without the lock. */
 static clv_status set_up(clv_worker *worker)
 {
     clv_run *run = worker->run;
@@ -49,18 +50,19 @@ static clv_status set_up(clv_worker *worker)
     const double started = clv_now(), compiled = compiled_s(device);
     const bool was_open = device->state != CLV_DEVICE_CLOSED; /* only this thread opens it */
     CLV_TRY(clv_worker_open(worker));
-    const double checked_s = was_open ? 0 : device->check_s; /* once, and never again */
+    const double checked_s = was_open ? 0 : device->check_s; /* a device is checked only once */
     clv_job_rehearse(worker);
     if (run->job.setup) {
         CLV_TRY(run->job.setup(worker, run->user));
-        CLV_TRY(clv_queue_wait(worker->queue)); /* shared inputs are there for every queue */
+        CLV_TRY(clv_queue_wait(worker->queue)); /* so that every queue finds the shared inputs */
     }
     worker->setup_s = clv_now() - started - checked_s - (compiled_s(device) - compiled);
     clv_trace_span(run->context->trace, device, 8, "set up", started, clv_now(), 0);
     return CLV_OK;
 }
 
-/* Figures for the report; under the lock, so that the caller can read them at any time. */
+/* Copies the figures into the report's share. Called under the lock, so that the caller can read them at any
+ * time. */
 static void publish(clv_worker *worker)
 {
     clv_share *share = &worker->share;
@@ -87,8 +89,9 @@ static void slot_is_free(clv_slot *slot)
     pthread_cond_broadcast(&slot->worker->run->changed);
 }
 
-/* A smaller chunk asks for smaller buffers. But "out of resources" is also what a device says that
- * was lost: that one does not get smaller chunks until the end of time. Without the lock. */
+/* Decides what a failed chunk means for the balance. A smaller chunk asks for smaller buffers, but a lost
+ * device reports "out of resources" as well: so the device is tested first, or a lost one would get smaller
+ * and smaller chunks for ever. Called without the lock. */
 static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv_status status)
 {
     clv_device *device = worker->device;
@@ -99,7 +102,7 @@ static clv_balance_failure judge_failure(clv_worker *worker, clv_slot *slot, clv
     return CLV_BALANCE_NO_MEMORY;
 }
 
-/* After an error of the device: what becomes of the worker. The chunk goes back to the balance. */
+/* Handles a device's error: gives the chunk back to the balance and decides whether the worker goes on. */
 static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
 {
     clv_run *run = worker->run;
@@ -118,9 +121,9 @@ static void chunk_failed(clv_worker *worker, clv_slot *slot, clv_status status)
         clv_error_clear(&error);
         if (failure == CLV_BALANCE_NO_MEMORY) worker->depth = 1;
         break;
-    case CLV_E_BUILD: /* nor would it build a second time */
+    case CLV_E_BUILD: /* the build would fail again */
         break;
-    default: /* not the device's fault: nobody else would do better */
+    default: /* not the device's fault: it would fail on any other as well */
         clv_run_fail(run, status);
         return;
     }
@@ -146,8 +149,8 @@ static clv_status enqueue_chunk(clv_slot *slot)
 
 static void end_chunk(clv_worker *worker, clv_slot *slot);
 
-/* The first step of the way down when there is no room: the chunk once more, alone on the device
- * and with nothing kept for later. Without the lock. */
+/* The first attempt when a chunk finds no room: enqueues it once more, alone on the device, after freeing
+ * everything that was kept for later. Called without the lock. */
 static clv_status enqueue_alone(clv_worker *worker, clv_slot *slot)
 {
     clv_run *run = worker->run;
@@ -175,7 +178,7 @@ static void start_chunk(clv_worker *worker, clv_slot *slot, const clv_balance_le
     clv_error error = { 0 };
     clv_status status = enqueue_chunk(slot);
     for (int attempt = 0; status; ++attempt) {
-        /* part of it may run: let it end before its buffers go */
+        /* a part of the chunk may be running: let it end before its buffers are freed */
         clv_error_take(&error, status);
         (void)clv_queue_wait(slot->queue);
         clv_slot_done(slot);
@@ -228,7 +231,7 @@ static void trace_chunk(const clv_slot *slot, const char *verdict)
                    9 + (unsigned)(slot - slot->worker->slots), name, slot->started, clv_now(), 0);
 }
 
-/* Waits for the chunk and does what has to be done with it. */
+/* Waits for the chunk, then commits it, drops it or handles its error. */
 static void end_chunk(clv_worker *worker, clv_slot *slot)
 {
     clv_run *run = worker->run;
@@ -258,7 +261,7 @@ static void end_chunk(clv_worker *worker, clv_slot *slot)
     slot_is_free(slot);
 }
 
-/* The slot that was started first, or NULL. */
+/* Returns the slot whose chunk was started first, or NULL. */
 static clv_slot *oldest_in_flight(clv_worker *worker)
 {
     clv_slot *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker begins: on its device's thread, with its device open and its queues. */
+/* Starts a worker on its device's thread, opens its device and gets its queues. */
 #include "runtime/job/run.h"
 
 #include "runtime/device/device.h"
@@ -37,7 +37,7 @@ clv_status clv_worker_open(clv_worker *worker)
         CLV_TRY(clv_feeder_queue(feeder, i, &slot->queue));
         slot->worker = worker;
         worker->stats_before[i] = slot->queue->stats;
-        slot->queue->stats.kernel_s = 0; /* a time that could not be trusted is forgotten */
+        slot->queue->stats.kernel_s = 0; /* forgets a time that could not be trusted */
         worker->stats_before[i].kernel_s = 0;
     }
     worker->queue = worker->slots[0].queue;

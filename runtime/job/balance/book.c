@@ -56,7 +56,8 @@ static void remove_at(clv_book *book, size_t index, size_t count)
     book->count -= count;
 }
 
-/* Makes a segment begin at `unit` where one runs across it. Room was reserved. */
+/* Splits the segment that runs across `unit`, if any, so that one begins there. The caller has reserved
+ * room. */
 static void split(clv_book *book, size_t unit)
 {
     const size_t i = find(book, unit);
@@ -84,7 +85,7 @@ bool clv_book_take(clv_book *book, size_t first, size_t count)
     return true;
 }
 
-/* Free neighbours become one, so that the list stays as short as the leases are few. */
+/* Joins two free neighbours, so that the list stays as short as the leases are few. */
 static void join_free(clv_book *book, size_t index)
 {
     if (index + 1 >= book->count) return;

@@ -21,19 +21,19 @@ typedef struct clv_book {
 } clv_book;
 
 bool clv_book_init(clv_book *book, size_t units);    /* false: no memory */
-bool clv_book_restart(clv_book *book, size_t units); /* the same, in the memory it has */
+bool clv_book_restart(clv_book *book, size_t units); /* the same, in the book's present memory */
 void clv_book_clear(clv_book *book);
 
-/* The free segment with the lowest units, or NULL. */
+/* Returns the free segment with the lowest units, or NULL. */
 const clv_segment *clv_book_lowest(const clv_book *book);
 
-/* One more lease on open units. The only call that needs memory: false leaves all as it was. */
+/* Adds one lease to open units. Only this call needs memory; false leaves the book as it was. */
 bool clv_book_take(clv_book *book, size_t first, size_t count);
 
-/* One lease less on those units of the range that are still open. */
+/* Removes one lease from those units of the range that are still open. */
 void clv_book_release(clv_book *book, size_t first, size_t count);
 
-/* The units are done. All must be open, and the range one that was taken. */
+/* Marks units as done. All of them must be open, and the range must be one that was taken. */
 void clv_book_commit(clv_book *book, size_t first, size_t count);
 
 #endif

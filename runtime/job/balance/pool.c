@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices that share their cores (all CPU platforms of a machine): one of them, the owner, works.
+/* Devices that share their cores (all CPU platforms of a machine): only one of them, the owner, works.
  *
- * Where speeds are unknown, every other member challenges the owner: a tiny chunk beside it, for
- * what the first launch costs, then two measured chunks for which the owner pauses. A challenger
- * may be a hundred times slower and a chunk cannot be called back, so all of them are short. */
+ * Where speeds are unknown, every other member challenges the owner. It first does a tiny chunk beside the
+ * owner, which absorbs the cost of first launches, and then two measured chunks for which the owner pauses.
+ * All of these chunks are short, because a challenger may be a hundred times slower and a chunk cannot be
+ * called back. */
 #include "runtime/job/balance/state.h"
 
-static const double WORTH_S = 0.25;   /* a trial pays only while the job lasts so much longer */
-static const double COARSE = 0.02;    /* ... and its smallest chunk is at most so much of that */
-static const double TINY = 5e-5;      /* of the remaining time: what it lasts on the owner */
-static const double TRIAL_COSTS = 2;  /* ... but at least so many times the owner's chunk cost */
-static const double SECOND = 6;       /* times as large, to tell the challenger's chunk cost */
-static const double PAUSE = 0.001;    /* of the remaining time: so long the owner waits for it */
-static const double PAUSE_EVEN = 3;   /* ... or so many times what the owner would take */
-static const double CLEARLY = 1.1;    /* times as fast as the owner: the challenger has won */
-static const unsigned TRIALS = 4;     /* where not all of them are steady */
-static const double TURN_S = 0.01;    /* to come for a trial, once the cores are free */
-static const double STALLED_S = 0.25; /* an owner so late is given up for another member */
-static const double FIRST_S = 0.02;   /* ... and in a first chunk of unknown length even sooner */
+static const double WORTH_S = 0.25;   /* a trial pays only while the job still needs this long */
+static const double COARSE = 0.02;    /* ... and its smallest chunk needs at most this part of
+                                         that */
+static const double TINY = 5e-5;      /* part of the time left: a trial chunk's length on the
+                                         owner */
+static const double TRIAL_COSTS = 2;  /* ... but at least this many times the owner's chunk cost */
+static const double SECOND = 6;       /* the second trial chunk is this much larger, to tell
+                                         chunk costs */
+static const double PAUSE = 0.001;    /* part of the time left that the owner waits for a trial */
+static const double PAUSE_EVEN = 3;   /* ... or this many times what the owner itself would take */
+static const double CLEARLY = 1.1;    /* times as fast as the owner: the challenger wins */
+static const unsigned TRIALS = 4;     /* at most, where not all of them are steady */
+static const double TURN_S = 0.01;    /* to come for its trial once the cores are free */
+static const double STALLED_S = 0.25; /* an owner this late is replaced by another member */
+static const double FIRST_S = 0.02;   /* ... even sooner in a first chunk of unknown length */
 
 static bool same_pool(const clv_balance *balance, size_t a, size_t b)
 {
@@ -27,7 +31,7 @@ static bool same_pool(const clv_balance *balance, size_t a, size_t b)
 
 /* ---- who owns ------------------------------------------------------------------------------ */
 
-/* How long the device would take, alone, for all that is open. */
+/* Returns the seconds that the device would need, alone, for everything that is open. */
 static double alone(const clv_balance *balance, size_t device)
 {
     const clv_member *member = &balance->devices[device];
@@ -38,13 +42,13 @@ static double alone(const clv_balance *balance, size_t device)
 
 typedef struct merit {
     bool suspended;
-    double together, alone, setup_s; /* end of the job with it; without anybody else; ready */
+    double together, alone, setup_s; /* end of the job with it; end with it alone; its set-up */
 } merit;
 
 static merit merit_of(const clv_balance *balance, clv_forecast *forecast, size_t device)
 {
     const clv_member *member = &balance->devices[device];
-    if (member->phase == CLV_PHASE_NEW) /* as likely shorter as longer */
+    if (member->phase == CLV_PHASE_NEW) /* its set-up may as well be shorter as longer */
         forecast->free_at[device] = balance->event_at + fmax(member->given.setup_s, 0);
     const clv_plan plan = clv_balance_plan(balance, forecast, (double)balance->book.open, device,
                                            member->owner, balance->event_at);
@@ -62,7 +66,7 @@ static bool better(const merit *a, const merit *b)
     return a->setup_s < b->setup_s;
 }
 
-/* The best member of the pool of `device`, but not `except`. */
+/* Returns the best member of the pool of `device`, apart from `except`. */
 static size_t best_of(clv_balance *balance, size_t device, size_t except)
 {
     clv_forecast forecast = clv_balance_forecast(balance, balance->event_at);
@@ -77,7 +81,7 @@ static size_t best_of(clv_balance *balance, size_t device, size_t except)
     return best;
 }
 
-/* Makes `owner` (or nobody) the owner of the pool that `device` is in. */
+/* Makes `owner` (CLV_NOBODY: no device) the owner of the pool that contains `device`. */
 static void give_pool(clv_balance *balance, size_t owner, size_t device)
 {
     const bool trials = balance->job.schedule == CLV_SCHEDULE_ADAPTIVE;
@@ -107,8 +111,8 @@ void clv_balance_choose_owners(clv_balance *balance)
 
 /* ---- owners that do not end their chunk ---------------------------------------------------- */
 
-/* When the owner is to be given up for another: it does not come, is long past the end of its
- * chunk, or is still in its first one, of which no length is known. Infinity: it works. */
+/* Returns when the owner has to be replaced: it never asked, is long past the end of its chunk, or is still
+ * in its first one, whose length is unknown. Infinity means that it works. */
 static double owner_fails_at(const clv_balance *balance, size_t owner, double patience_s)
 {
     const clv_member *member = &balance->devices[owner];
@@ -177,7 +181,7 @@ static bool worth(const clv_balance *balance, size_t owner, double remaining_s)
     return remaining_s >= WORTH_S && least_s <= COARSE * remaining_s;
 }
 
-/* The owner pauses while the cores are promised to a challenger. */
+/* Tells the owner to work, or to wait while the cores are promised to a challenger. */
 static clv_turn owner_turn(clv_balance *balance, size_t owner, double remaining_s, double now,
                            double *until)
 {
@@ -197,8 +201,8 @@ static clv_turn owner_turn(clv_balance *balance, size_t owner, double remaining_
     return CLV_TURN_WORK;
 }
 
-/* How long the owner's first chunk may take before this challenger tries as well: the first one
- * after a little, every further one after twice as long. */
+/* Returns how long the owner's first chunk may take before this challenger tries as well: FIRST_S for the
+ * first challenger, twice as long for each further one. */
 static double patience(const clv_balance *balance, size_t device)
 {
     double seconds = FIRST_S;
@@ -209,7 +213,7 @@ static double patience(const clv_balance *balance, size_t device)
     return seconds;
 }
 
-/* One trial at a time, and only once the owner has paused. */
+/* Lets a challenger run its trial: one at a time, and only once the owner has paused. */
 static clv_turn trial_turn(const clv_balance *balance, size_t device, double now, double *until)
 {
     clv_turn turn = CLV_TURN_TRIAL;
@@ -264,7 +268,7 @@ void clv_balance_trial_begin(clv_balance *balance, size_t device, size_t units, 
                              double now)
 {
     clv_member *member = &balance->devices[device];
-    if (member->trial != CLV_TRIAL_READY) return; /* a warm-up: nobody waits for it */
+    if (member->trial != CLV_TRIAL_READY) return; /* a warm-up, for which nobody waits */
     const clv_speed *owner = &balance->devices[member->owner].speed;
     const double even_s = clv_speed_predict(owner, (double)units);
     member->trial = CLV_TRIAL_RUNNING;
@@ -278,7 +282,8 @@ void clv_balance_trial_judge(clv_balance *balance, size_t device, double now)
     const size_t owner = member->owner;
     if (member->trial == CLV_TRIAL_WARM_UP && !clv_speed_known(&balance->devices[owner].speed) &&
         !balance->devices[owner].stats.chunks) {
-        give_pool(balance, device, device); /* back before the owner's first chunk: they swap */
+        give_pool(balance, device, device); /* ended before the owner's first chunk did: they
+                                               swap roles */
         return;
     }
     const bool more = member->speed.samples < 2 && member->trials < TRIALS;
@@ -287,7 +292,7 @@ void clv_balance_trial_judge(clv_balance *balance, size_t device, double now)
         member->trial_end = 0;
         return;
     }
-    if (member->trial != CLV_TRIAL_RUNNING) return; /* the owner went on before it was done */
+    if (member->trial != CLV_TRIAL_RUNNING) return; /* the owner went on before the trial ended */
     const double faster = clv_balance_rate(balance, device) / clv_balance_rate(balance, owner);
     if (!(faster > CLEARLY) || balance->devices[owner].in_flight) {
         lose(balance, device, now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of a job: figures, and a sentence a device that gives the reason in numbers. */
+/* Reports what each device did in a job: figures, and one sentence per device that gives the reason in
+ * numbers. */
 #include "runtime/job/balance/state.h"
 
 clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t device)

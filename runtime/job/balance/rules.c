@@ -31,7 +31,8 @@ static bool takes_part(const clv_balance *balance, size_t device)
     return member->phase != CLV_PHASE_OUT && member->owner == device;
 }
 
-/* Speeds for a split: as known, but all equal where one is not; 0 for who takes no part. */
+/* Computes the devices' weights for a split: their speeds, or 1 for all if any speed is unknown; 0 for a
+ * device that takes no part. */
 static void weigh(const clv_balance *balance, double weights[CLV_BALANCE_MAX_DEVICES])
 {
     bool equal = false;
@@ -51,7 +52,7 @@ static double sum(const double *weights, size_t count)
     return total;
 }
 
-/* Takes out, slowest first, whose share would be less than the smallest useful chunk. */
+/* Drops the devices, slowest first, whose share would be less than the smallest useful chunk. */
 static void drop_small(const clv_balance *balance, double units, double *weights)
 {
     for (;;) {
@@ -67,7 +68,8 @@ static void drop_small(const clv_balance *balance, double units, double *weights
     }
 }
 
-/* In proportion to speed, in blocks of align; the largest remainders get the blocks left over. */
+/* Splits in proportion to speed, in blocks of align; the largest remainders get the blocks that are left
+ * over. */
 void clv_balance_share_out(clv_balance *balance)
 {
     size_t meant = 0;
@@ -131,7 +133,7 @@ clv_choice clv_balance_by_rule(const clv_balance *balance, size_t device)
                          .count = clv_balance_cut(balance, device, wanted, segment) };
 }
 
-/* Why a device that never worked was left out is best said by the first refusal. */
+/* The first refusal says best why a device that never worked was left out, so later ones do not replace it. */
 static bool is_refusal(clv_verdict verdict)
 {
     return verdict == CLV_VERDICT_TOO_LATE || verdict == CLV_VERDICT_NO_GAIN ||

@@ -6,11 +6,13 @@
 
 #include <math.h>
 
-static const double FADE = 0.8;  /* weight of a sample after one more: about five count */
-static const double FAR = 1.5;   /* measured / predicted beyond it (or below 1/it) is doubted */
-static const double SAME = 1.35; /* two doubted chunks this close are a new pace */
-static const double ALIKE = 0.1; /* spread of sizes that differ by half */
-static const double USUAL_NOISE = 0.03; /* until measured */
+static const double FADE = 0.8;  /* weight that a sample keeps when another one comes: about five
+                                    count */
+static const double FAR = 1.5;   /* measured / predicted above it (or below 1/it) is doubted at
+                                    first */
+static const double SAME = 1.35; /* two doubted chunks within this factor mean a new pace */
+static const double ALIKE = 0.1; /* spread of chunk sizes that differ by half */
+static const double USUAL_NOISE = 0.03; /* assumed until it is measured */
 
 static void absorb(clv_speed *speed, double units, double seconds)
 {
@@ -25,11 +27,12 @@ static void absorb(clv_speed *speed, double units, double seconds)
     speed->most = fmax(speed->most, units);
 }
 
-/* Least squares over the sums. The more alike the sizes are, the less they tell the fixed cost from
- * the units, and the more of it stays what it was: noise must not invent one. */
+/* Fits the model by least squares over the sums. The more alike the chunk sizes are, the less they tell the
+ * fixed cost from the cost of units, and the more the fixed cost keeps its old value: noise must not invent
+ * one. */
 static void solve(clv_speed *speed)
 {
-    const double whole = speed->y / speed->yy; /* seconds a unit, were there no fixed cost */
+    const double whole = speed->y / speed->yy; /* seconds per unit if there were no fixed cost */
     const double scale = speed->xx * speed->yy;
     const double spread = fmax(scale - speed->xy * speed->xy, 0) / scale;
     double chunk_s = speed->chunk_s;
@@ -62,7 +65,8 @@ bool clv_speed_known(const clv_speed *speed)
     return speed->unit_s > 0;
 }
 
-/* A sample far off the model, at a size at which the model was tested, is not believed alone. */
+/* Tells whether a sample is too far off the model to be believed alone, at a size at which the model was
+ * tested. */
 static bool doubtful(const clv_speed *speed, double units, double ratio)
 {
     const bool history_only = speed->most <= 0;
@@ -87,7 +91,7 @@ void clv_speed_observe(clv_speed *speed, size_t units, double seconds)
             speed->doubt = ratio, speed->doubt_n = n, speed->doubt_s = s;
             return;
         }
-        /* Twice the same: the pace has changed. Both parts of the model move with it. */
+        /* Two such samples in a row mean that the pace has changed. Both parts of the model move with it. */
         speed->xx = speed->xy = speed->yy = speed->x = speed->y = 0;
         speed->chunk_s *= CLV_MIN(before, ratio);
         speed->shortest = 0;

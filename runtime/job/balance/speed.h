@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a device needs for a chunk: chunk_s + (units + extra) * unit_s, learnt from the chunks it did. */
+/* Predicts how long a device needs for a chunk, chunk_s + (units + extra) * unit_s, from the chunks it did. */
 #ifndef CLEAVE_RUNTIME_JOB_BALANCE_SPEED_H
 #define CLEAVE_RUNTIME_JOB_BALANCE_SPEED_H
 
@@ -7,39 +7,40 @@
 #include <stddef.h>
 
 typedef struct clv_speed {
-    double unit_s;    /* of one unit; 0: unknown */
-    double chunk_s;   /* of a chunk, beyond its units */
+    double unit_s;    /* seconds per unit; 0: unknown */
+    double chunk_s;   /* seconds per chunk, beyond its units */
     double noise;     /* mean |measured / predicted - 1| */
-    double doubt;     /* measured / predicted of a chunk that is not believed yet; 0: none */
+    double doubt;     /* measured / predicted of a chunk not believed yet; 0: none */
     unsigned samples; /* chunks measured */
 
     double extra; /* fixed work of a chunk, in units */
 
-    /* Sums over samples, old ones fading: with x = 1 / seconds and y = (units + extra) / seconds
-     * the model is chunk_s * x + unit_s * y = 1, so every sample weighs by its relative error. */
+    /* Sums over the samples, in which old ones fade. With x = 1 / seconds and y = (units + extra) / seconds
+     * the model is chunk_s * x + unit_s * y = 1, so that every sample counts by its relative error. */
     double xx, xy, yy, x, y;
     double shortest;         /* seconds; a fixed cost cannot be longer than a whole chunk */
-    double fewest, most;     /* units in a sample so far */
+    double fewest, most;     /* smallest and largest sample so far, in units */
     double doubt_n, doubt_s; /* the chunk in doubt */
 } clv_speed;
 
-/* `units_per_s` and `chunk_s` from earlier jobs, <= 0 where unknown. */
+/* Starts from the `units_per_s` and `chunk_s` of earlier jobs, <= 0 where unknown. */
 clv_speed clv_speed_start(double units_per_s, double chunk_s, double chunk_units);
 
 bool clv_speed_known(const clv_speed *speed);
 
-/* A steady chunk took `seconds`. One that is 50 % off is noise or a new pace: the next one tells. */
+/* Learns that a steady chunk took `seconds`. One that is 50 % off may be noise or a new pace; the next chunk
+ * decides. */
 void clv_speed_observe(clv_speed *speed, size_t units, double seconds);
 
-/* Seconds for a chunk. While a slow chunk is in doubt it counts: a late finish costs more than an
- * early one. */
+/* Predicts the seconds for a chunk. A slow chunk counts even while it is in doubt, because a late end costs
+ * more than an early one. */
 double clv_speed_predict(const clv_speed *speed, double units);
 
-/* The same where a chunk must not be thought too short: beyond the sizes measured so far, as if all
- * time had gone with the units and none were fixed cost. */
+/* Does the same for callers that must not expect too short a time: beyond the sizes measured so far it
+ * assumes that all time went into the units and none into the fixed cost. */
 double clv_speed_predict_most(const clv_speed *speed, double units);
 
-/* By how much of a predicted length the end may be late without any reason but noise. */
+/* Returns the part of a predicted length by which noise alone may make the end late. */
 double clv_speed_slack(const clv_speed *speed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units that leave the balance because somebody outside does them. */
+/* Takes units out of the balance when somebody outside does them. */
 #include "runtime/job/balance/state.h"
 
 bool clv_balance_take(clv_balance *balance, size_t most, size_t *first, size_t *count)
