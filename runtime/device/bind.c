@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a driver that computes on cores: one core each. */
+/* Binds the threads of a driver that computes on cores to one core each. */
 #define _GNU_SOURCE
 #include "runtime/device/bind.h"
 
@@ -19,12 +19,12 @@ typedef struct member {
     bool bound;
 } member;
 
-/* Of a device's threads, once, each inside a native kernel. */
+/* A meeting of a device's threads, held once, with each of them inside a native kernel. */
 typedef struct meeting {
     clv_mutex lock;
     clv_cond changed;
     double until;
-    size_t want, here, left; /* `left` are done with it */
+    size_t want, here, left; /* `left`: how many have ended their part in it */
     cpu_set_t cores;         /* of this process */
     pthread_t caller;
     bool over, fit; /* nobody waits any more; they may be bound */
@@ -86,7 +86,7 @@ static void CL_CALLBACK attend(void *argument)
     leave(m);
 }
 
-/* False: some may still be at it. */
+/* Calls all threads to the meeting and waits for its end. Returns false when some may still be in it. */
 static bool call_all(cl_command_queue queue, meeting *m, cl_event *events)
 {
     size_t called = 0;
@@ -109,8 +109,8 @@ static bool call_all(cl_command_queue queue, meeting *m, cl_event *events)
     return ended;
 }
 
-/* The core that is left for the caller where it is one of the threads and each other one is bound to a
- * core of its own; -1: it is not so. */
+/* Returns the core that is left for the caller if its thread is one of the device's and each other thread is
+ * bound to a core of its own; else -1. */
 static int home_of(const meeting *m)
 {
     cpu_set_t left = m->cores;
@@ -121,7 +121,7 @@ static int home_of(const meeting *m)
             ++callers;
         } else {
             if (CPU_COUNT(&who->may) != 1) return -1;
-            CPU_XOR(&left, &left, &who->may); /* twice the same one: two are left */
+            CPU_XOR(&left, &left, &who->may); /* where two share a core, more than one is left */
         }
     }
     return callers == 1 && CPU_COUNT(&left) == 1 ? core_at(&left, 0) : -1;
@@ -155,7 +155,7 @@ static clv_bind_result hold(cl_command_queue queue, size_t want, const cpu_set_t
             pthread_mutex_destroy(&m->lock);
         }
     }
-    if (ended) clv_free(m); /* else a thread may still come */
+    if (ended) clv_free(m); /* otherwise a late thread may still use it */
     clv_free(events);
     return result;
 }
@@ -194,11 +194,11 @@ clv_bind_result clv_bind_threads(cl_device_id device, int *home)
     static struct {
         cl_device_id device;
         clv_bind_result result;
-        int tries; /* that ended in no fact */
+        int tries; /* that ended without a final result */
         int home;
     } known[MOST];
     static size_t count;
-    pthread_mutex_lock(&lock); /* others of this device wait for it to be done */
+    pthread_mutex_lock(&lock); /* other callers for this device wait for the result */
     size_t i = 0;
     while (i < count && known[i].device != device)
         ++i;

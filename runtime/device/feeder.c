@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a device: a list of calls, carried out one after the other. */
+/* The thread of a device: it carries out a list of calls, one after the other. */
 #include "runtime/device/feeder.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static void *work(void *argument)
         while (!feeder->first && !feeder->stop)
             pthread_cond_wait(&feeder->changed, &feeder->lock);
         if (!feeder->first) break;
-        const clv_feeder_call c = *feeder->first; /* its body may free it */
+        const clv_feeder_call c = *feeder->first; /* copied, because its body may free it */
         feeder->first = c.next;
         if (!feeder->first) feeder->last = NULL;
         pthread_mutex_unlock(&feeder->lock);

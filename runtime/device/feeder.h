@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of a device: everything a job does on the device happens there. */
+/* The thread of a device: everything that a job does on the device happens on it. */
 #ifndef CLEAVE_RUNTIME_DEVICE_FEEDER_H
 #define CLEAVE_RUNTIME_DEVICE_FEEDER_H
 
@@ -9,25 +9,26 @@ typedef struct clv_feeder clv_feeder;
 
 enum { CLV_MAX_DEPTH = 2 };
 
-/* The device's feeder, started at the first call. CLV_E_MEMORY. */
+/* Returns the device's feeder, which the first call starts. Error: CLV_E_MEMORY. */
 clv_status clv_feeder_get(clv_device *device, clv_feeder **feeder);
 
-/* Something to do; the memory is the caller's, and free again as soon as `body` begins. */
+/* A call to carry out. The memory is the caller's, who may reuse it as soon as `body` begins. */
 typedef struct clv_feeder_call {
     struct clv_feeder_call *next;
     void (*body)(void *);
     void *argument;
 } clv_feeder_call;
 
-/* Calls body(argument) on the thread, after what was given to it before. */
+/* Calls body(argument) on the thread, after everything that was submitted before. */
 void clv_feeder_submit(clv_feeder *feeder, clv_feeder_call *call);
 
-/* Queue `slot` of the device, kept from job to job with its kernels. On the feeder's thread. */
+/* Returns queue `slot` of the device, which is kept from job to job with its kernels. Called on the feeder's
+ * thread. */
 clv_status clv_feeder_queue(clv_feeder *feeder, unsigned slot, clv_queue **queue);
 
-/* Ends the device's thread and frees the feeder. False when the thread has not come back from the driver
- * within `patience` seconds (more while it compiles, unless that is 0): then thread, feeder and device stay
- * as they are, and a later call asks again. */
+/* Ends the device's thread and frees the feeder. Returns false when the thread has not come back from the
+ * driver within `patience` seconds (more while it compiles, unless `patience` is 0). Thread, feeder and
+ * device then stay as they are, and a later call tries again. */
 bool clv_feeder_stop(clv_device *device, double patience);
 
 #endif

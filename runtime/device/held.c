@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that watches waits for devices. It sleeps while nobody waits. */
+/* The thread that watches how long queues wait for their devices. It sleeps while nobody waits. */
 #include "runtime/device/held.h"
 
 #include "base/alloc.h"
@@ -13,9 +13,9 @@
 #include <stdio.h>
 
 struct clv_held {
-    struct clv_held *next; /* under the lock, as all up to the atomics */
+    struct clv_held *next; /* under the lock, as is all above the atomics */
     const char *label;
-    double told; /* seconds of this wait after which it was said */
+    double told; /* seconds that this wait had lasted at its last warning */
     uint64_t told_of;
     _Atomic(const char *) name;
     atomic_uint_fast64_t since; /* nanoseconds of the clock; 0: nobody waits */
@@ -29,7 +29,7 @@ static clv_cond changed;
 static clv_held *list;
 static clv_thread thread;
 static bool runs;
-static uintptr_t turn; /* of the thread that is wanted: an older one ends */
+static uintptr_t turn; /* number of the wanted thread: older ones end */
 static atomic_bool asleep;
 
 static void init(void)
@@ -38,8 +38,8 @@ static void init(void)
     clv_cond_init(&changed);
 }
 
-/* Those who wait too long are told of once for each doubling. Gives the lock up meanwhile: true if it did, and the
- * list may have changed. */
+/* Warns if the wait takes too long, and again each time it has doubled. Releases the lock for the warning:
+ * returns true if it did, and then the list may have changed. */
 static bool tell(clv_held *h, double now)
 {
     char label[128], name[128];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers of one device: a budget, and memory kept for the next one who asks.
+/* The buffers of one device: a budget, and freed memory that is kept for later requests.
  *
- * Drivers allocate lazily and then fail anywhere, so that success proves nothing: what counts is
- * our own book. First touch is most of a buffer's price, also on CPUs, so freed buffers are kept
- * by size class. A freed buffer may still be in use by a kernel: it is given out again only when
- * its last command is complete. */
+ * Drivers allocate lazily and then fail anywhere, so that a successful allocation proves nothing: only our
+ * own accounting counts. The first touch is most of a buffer's cost, also on CPUs, so freed buffers are kept
+ * by size class. A kernel may still use a freed buffer, so it is handed out again only when its last command
+ * is complete. */
 #include "runtime/device/pool.h"
 
 #include "base/alloc.h"
@@ -18,11 +18,12 @@
 
 static _Atomic uint64_t last_serial;
 
-enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* larger than 1/4 of the budget is not kept */
+enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* buffers above 1/4 of the budget are not kept */
 static const uint64_t most_staging = (uint64_t)1
                                      << 30; /* bytes of the host that are kept for reuse */
 
-/* What a buffer takes of the device's own memory: staging memory of a card is the host's. */
+/* Returns what a buffer takes of the device's own memory: 0 for a card's staging memory, which is the
+ * host's. */
 static size_t weight(const clv_device *device, clv_buffer_kind kind, size_t capacity)
 {
     return kind == CLV_BUFFER_STAGING && !device->zero_copy ? 0 : capacity;
@@ -33,7 +34,7 @@ static size_t weight_of(const clv_buffer *buffer)
     return weight(buffer->device, buffer->kind, buffer->capacity);
 }
 
-/* It enters or leaves the list of free ones; the lock is held. */
+/* Counts a buffer that enters or leaves the list of cached ones. The lock is held. */
 static void count_cached(clv_pool *pool, const clv_buffer *buffer, bool enters)
 {
     const size_t own = weight_of(buffer), staging = buffer->capacity - own;
@@ -52,7 +53,8 @@ clv_status clv_pool_make(clv_device *device)
     return CLV_OK;
 }
 
-/* Power of two in 8 steps: at most 1/8 is wasted, and sizes meet again. */
+/* Rounds up to a size class, 8 per power of two: at most 1/8 is wasted, and different sizes can share a
+ * buffer. */
 static size_t size_class(size_t bytes)
 {
     if (bytes <= SMALLEST) return SMALLEST;
@@ -62,7 +64,7 @@ static size_t size_class(size_t bytes)
     return clv_round_up(bytes, step);
 }
 
-/* All of a buffer but its bookkeeping. */
+/* Frees everything of a buffer but its record. */
 static void hollow(clv_buffer *buffer)
 {
     if (buffer->mapped) {
@@ -91,7 +93,7 @@ static bool is_over(cl_event event)
            state <= CL_COMPLETE;
 }
 
-/* Of a buffer that nobody holds. */
+/* Tells whether no command uses a buffer any more that nobody holds. */
 static bool is_idle(clv_buffer *buffer)
 {
     for (size_t i = 0; i < CLV_BUFFER_USES; ++i)
@@ -105,7 +107,7 @@ static void tell_probe(clv_pool *pool)
     atomic_store(&pool->own.bytes, pool->stats.used_bytes + pool->stats.cached_bytes);
 }
 
-/* Gives cached buffers back until at least `bytes` are free, UINT64_MAX for all. */
+/* Gives cached buffers back to the driver until at least `bytes` fit the budget; UINT64_MAX gives back all. */
 static void trim(clv_device *device, uint64_t bytes)
 {
     clv_pool *pool = device->pool;
@@ -225,7 +227,8 @@ static void count_peak(clv_pool *pool)
     if (held > pool->stats.peak_bytes) pool->stats.peak_bytes = held;
 }
 
-/* Once; *out NULL and what is missing otherwise. The lock is held. */
+/* Takes a cached buffer or allocates one. On failure *out is NULL and the status says what is missing. The
+ * lock is held. */
 static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind kind,
                          clv_buffer **out)
 {
@@ -240,7 +243,7 @@ static clv_status create(clv_device *device, size_t capacity, clv_buffer_kind ki
     if (!buffer) return clv_fail(CLV_E_MEMORY, "%s: no host memory for a buffer", device->label);
     *buffer = (clv_buffer){ .device = device, .capacity = capacity, .kind = kind, .pooled = true };
     clv_status status = allocate(device, buffer);
-    if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our cache may be what is in the way */
+    if (status == CLV_E_DEVICE_MEMORY && pool->cached) { /* our own cache may take the room */
         if (buffer->mem) clReleaseMemObject(buffer->mem), buffer->mem = NULL;
         clv_pool_clear(device);
         status = allocate(device, buffer);
@@ -330,7 +333,7 @@ size_t clv_buffer_bytes(const clv_buffer *buffer)
     return buffer ? buffer->bytes : 0;
 }
 
-/* Where the queue's command is noted: over its last one, in a free place, or over somebody else's. */
+/* Returns where to note the queue's command: over its last one, in a free place, or over another queue's. */
 static clv_use *place_of(clv_buffer *buffer, const void *queue)
 {
     clv_use *free = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers of one device: a budget, and memory kept for the next one who asks. */
+/* The buffers of one device: a budget, and freed memory that is kept for later requests. */
 #ifndef CLEAVE_RUNTIME_DEVICE_POOL_H
 #define CLEAVE_RUNTIME_DEVICE_POOL_H
 
@@ -7,17 +7,17 @@
 #include "runtime/record/device.h"
 
 typedef struct clv_pool {
-    size_t max_alloc; /* bytes of one buffer, at most */
+    size_t max_alloc; /* most bytes of one buffer */
     clv_memory_stats stats;
     clv_own own;               /* used and cached, for reports of the probe */
     struct clv_buffer *cached; /* free ones, latest first */
-    struct clv_buffer *shells; /* of wrapped memory that was given back: bookkeeping alone */
+    struct clv_buffer *shells; /* empty records of wrapped memory, for reuse */
     uint64_t
         staging_cached;    /* bytes of free staging memory that are the host's, not the device's */
-    cl_command_queue maps; /* maps staging memory; NULL before the first of it */
+    cl_command_queue maps; /* queue that maps staging memory; NULL before the first use */
 } clv_pool;
 
-/* The latest command of a queue that touches a buffer; in order, so that it ends last. */
+/* The latest command of a queue that uses a buffer. Queues are in order, so it ends after the earlier ones. */
 typedef struct clv_use {
     const void *queue;
     cl_event event; /* NULL: none */
@@ -29,37 +29,37 @@ struct clv_buffer {
     clv_device *device;
     struct clv_buffer *next; /* in the pool's list */
     cl_mem mem;
-    uint64_t serial; /* of `mem`: no other one of this process has it */
-    size_t bytes;    /* as asked */
+    uint64_t serial; /* of `mem`; unique in this process */
+    size_t bytes;    /* as requested */
     size_t capacity; /* as allocated */
     clv_buffer_kind kind;
     bool pooled;                   /* false: wraps memory of the caller */
-    void *mapped;                  /* STAGING: where the host sees it */
-    clv_use uses[CLV_BUFFER_USES]; /* the device's `use_lock` guards them */
-    bool shared; /* used by more queues than that: `uses` do not tell everything */
+    void *mapped;                  /* STAGING: its address on the host */
+    clv_use uses[CLV_BUFFER_USES]; /* guarded by the device's `use_lock` */
+    bool shared; /* more queues used it than `uses` can hold, so those are incomplete */
 };
 
-/* The device's pool, empty; its budget is known. CLV_E_MEMORY. */
+/* Makes the device's pool, which is empty. The device's budget is known. Error: CLV_E_MEMORY. */
 clv_status clv_pool_make(clv_device *device);
-/* At the device's end; accepts a device that has none. */
+/* Frees the pool when the device ends; accepts a device without one. */
 void clv_pool_free(clv_device *device);
 
-/* Memory from the pool, or from the driver where the pool has none of that size. The device is open.
- * CLV_E_DEVICE_MEMORY: the budget, or the driver, has no room. */
+/* Takes memory from the pool, or from the driver where the pool has none of that size. The device is open.
+ * Returns CLV_E_DEVICE_MEMORY when the budget or the driver has no room. */
 clv_status clv_pool_take(clv_device *device, size_t bytes, clv_buffer_kind kind, clv_buffer **out);
-/* Gives all cached buffers back. The device's lock is held. */
+/* Gives all cached buffers back to the driver. The device's lock is held. */
 void clv_pool_clear(clv_device *device);
 
-/* Notes a command as the buffer's latest user; `event` is retained. Queues of several threads may
- * use a buffer at once. */
+/* Notes a command as the latest user of the buffer and retains `event`. Queues of several threads may use a
+ * buffer at once. */
 void clv_buffer_used(const clv_buffer *buffer, const void *queue, cl_event event);
-/* The same of several buffers of one device. */
+/* Does the same for several buffers of one device. */
 enum { CLV_USED_AT_ONCE = 16 };
 void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void *queue,
                       cl_event event);
-/* Waits for the commands that were noted. */
+/* Waits for the noted commands. */
 void clv_buffer_wait(clv_buffer *buffer);
-/* Forgets them. */
+/* Forgets the noted commands. */
 void clv_buffer_unused(clv_buffer *buffer);
 
 #endif

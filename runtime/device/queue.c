@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An in-order queue whose every command is checked, timed and counted.
+/* An in-order queue that checks, times and counts every command.
  *
- * Drivers lie: one returns from clFinish before the kernel ran, another reports the error of a
- * kernel only at its event. So every command keeps its event until somebody waited for it and
- * looked at its status. */
+ * Drivers lie: one returns from clFinish before the kernel has run, another reports a kernel's error only at
+ * its event. So every command keeps its event until somebody has waited for it and checked its status. */
 #include "runtime/device/queue.h"
 
 #include "base/alloc.h"
@@ -20,8 +19,8 @@
 
 enum { MAX_PENDING = 1024 };
 
-/* How long a card is asked again and again before the thread sleeps: who sleeps 20 us wakes after 70 to 90,
- * which is longer than most kernels take. */
+/* How long a waiting thread polls a card before it sleeps: a thread that sleeps for 20 us wakes after 70 to
+ * 90 us, which is longer than most kernels take. */
 static const double spin_s = 100e-6, first_nap_s = 20e-6, longest_nap_s = 1e-3;
 
 struct clv_event {
@@ -68,8 +67,8 @@ clv_device *clv_queue_device(const clv_queue *queue)
     return queue->device;
 }
 
-/* Where the command stood on the host's clock, or just how long it took when nobody wants its `place`;
- * false when the times make no sense. */
+/* Computes when the command ran on the host's clock, or only how long it took when nobody needs its `place`.
+ * Returns false when the times make no sense. */
 static bool event_times(const clv_pending *p, bool place, double *start, double *end)
 {
     cl_ulong queued = 0, started, ended;
@@ -81,7 +80,7 @@ static bool event_times(const clv_pending *p, bool place, double *start, double 
     if (place && clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_QUEUED, sizeof queued,
                                          &queued, NULL))
         return false;
-    /* a device's clock has its own zero: the moment of enqueueing is known on both */
+    /* a device's clock has its own zero; only the moment of enqueueing is known on both clocks */
     *start = p->enqueued + (place && started > queued ? 1e-9 * (double)(started - queued) : 0);
     *end = *start + 1e-9 * (double)(ended - started);
     return true;
@@ -107,9 +106,10 @@ static void account(clv_queue *queue, const clv_pending *p)
                    p->bytes);
 }
 
-/* Whoever waits for the event of a map or a copy sleeps with Intel's CPU runtime, in up to half of the
- * calls, and in a virtual machine it takes 75 us to be woken; in clFinish it works along. For a kernel
- * alone the event is 1 us faster, and nobody sleeps. */
+/* Hands the commands to the device before a wait. With Intel's CPU runtime a thread that waits for the event
+ * of a map or a copy is put to sleep in up to half of the calls, and in a virtual machine it takes 75 us to
+ * wake it; in clFinish it works along instead. For a single kernel the event is 1 us faster, and the thread
+ * is not put to sleep. */
 static cl_int hand_over(const clv_queue *queue, size_t count)
 {
     const bool all = count == queue->pending_count;
@@ -127,7 +127,8 @@ static bool is_under_way(cl_event event)
            state > CL_COMPLETE;
 }
 
-/* Drivers of cards keep a core busy while somebody waits in them. Short waits may: they end here. */
+/* Waits without the driver, because drivers of cards keep a core busy during a wait. Short waits may do so:
+ * they end while this function polls. */
 static void spin_then_nap(cl_event event)
 {
     const double until = clv_now() + spin_s;
@@ -137,7 +138,7 @@ static void spin_then_nap(cl_event event)
         clv_sleep(nap);
 }
 
-/* Waits for the first `count` pending commands, checks and accounts them. */
+/* Waits for the first `count` pending commands, checks their status and accounts for them. */
 static clv_status settle(clv_queue *queue, size_t count)
 {
     clv_status status = CLV_OK;
@@ -217,7 +218,7 @@ clv_status clv_queue_note(clv_queue *queue, cl_event event, clv_command command,
     if (!status && !clv_reserve(&queue->pending, &queue->pending_capacity, queue->pending_count + 1,
                                 sizeof *queue->pending))
         status = clv_fail(CLV_E_MEMORY, "no memory for an event");
-    if (status) { /* the command runs: wait, so that nothing is in flight unseen */
+    if (status) { /* the command runs already: wait, so that nothing is in flight unnoticed */
         clWaitForEvents(1, &event);
         clReleaseEvent(event);
         clv_free(handle);

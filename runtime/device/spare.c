@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block of memory that calls of a context hand on. */
+/* One block of memory that the calls of a context hand on to each other. */
 #include "runtime/device/spare.h"
 
 #include "base/alloc.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One block of memory that calls of a context hand on. Fresh memory of megabytes is mapped page by page
- * when it is touched, which may take longer than the work that is done in it. */
+/* One block of memory that the calls of a context hand on to each other. Fresh memory of several megabytes
+ * is mapped page by page when it is touched, which may take longer than the work that is done in it. */
 #ifndef CLEAVE_RUNTIME_DEVICE_SPARE_H
 #define CLEAVE_RUNTIME_DEVICE_SPARE_H
 
 #include <cleave/runtime.h>
 
-/* At least `*bytes`, whose contents are anything; `*bytes` gets how many. NULL: no memory. */
+/* Takes a block of at least `*bytes` with arbitrary contents; `*bytes` gets its size. Returns NULL without
+ * memory. */
 void *clv_spare_take(clv_context *context, size_t *bytes);
-/* The larger one stays, up to 128 MB, until the context is freed. NULL is fine. */
+/* Gives a block back. The larger one stays, up to 128 MB, until the context is freed. Accepts NULL. */
 void clv_spare_give(clv_context *context, void *memory, size_t bytes);
 
 #endif

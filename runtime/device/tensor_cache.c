@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors kept on a device: a list by last use, pins, and a limit. */
+/* Tensors kept on a device: a list ordered by last use, pins, and a limit. */
 #include "runtime/device/tensor_cache.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 struct clv_kept_tensor {
     clv_kept_tensor *next;
-    const void *owner; /* NULL: it is gone, and the last put frees */
+    const void *owner; /* NULL: it was dropped, and the last put frees it */
     size_t part;
     clv_buffer *buffer;
     unsigned pins;
@@ -31,7 +31,7 @@ static void pin(clv_tensor_cache *cache, clv_kept_tensor *tensor)
     if (!tensor->pins++) cache->pinned_bytes += tensor->buffer->capacity;
 }
 
-/* Out of the list; it is the caller's to free. */
+/* Takes a tensor out of the list; the caller frees it. */
 static clv_kept_tensor *unlink_at(clv_tensor_cache *cache, clv_kept_tensor **link)
 {
     clv_kept_tensor *tensor = *link;
@@ -48,7 +48,7 @@ static void link_first(clv_tensor_cache *cache, clv_kept_tensor *tensor)
     cache->bytes += tensor->buffer->capacity;
 }
 
-/* The one that was used longest ago and that nobody has pinned; NULL: none. */
+/* Takes the least recently used tensor that nobody has pinned out of the list; NULL if there is none. */
 static clv_kept_tensor *take_oldest(clv_tensor_cache *cache)
 {
     clv_kept_tensor **oldest = NULL;
@@ -66,7 +66,8 @@ static void release(clv_kept_tensor *tensor)
     clv_free(tensor);
 }
 
-/* The room is there only when the last commands are complete, and drivers would let us overdraw. */
+/* Frees a tensor after its last command: only then is its room free, and drivers would let us allocate
+ * beyond it. */
 static void give_up(clv_kept_tensor *tensor)
 {
     if (!tensor->buffer->device->hung) clv_buffer_wait(tensor->buffer);
@@ -128,7 +129,7 @@ static clv_kept_tensor *look_up(clv_device *device, const void *owner, size_t pa
     return tensor;
 }
 
-/* Is there something to give up before `bytes` more keep to the limit? */
+/* Tells whether something must, and can, be given up before `bytes` more keep to the limit. */
 static bool is_over(clv_device *device, size_t bytes)
 {
     pthread_mutex_lock(&device->lock);
@@ -148,11 +149,11 @@ static clv_status fill_new(clv_queue *queue, clv_kept_tensor *tensor, size_t byt
     while (is_over(device, bytes) && clv_tensors_evict(device)) {
     }
     CLV_TRY(clv_tensors_make_room(device, bytes, CLV_BUFFER_DEVICE, &tensor->buffer));
-    /* waits, as other queues may read it at once */
+    /* wait, because other queues may read it at once */
     return clv_queue_finish(queue, fill(queue, tensor->buffer, user));
 }
 
-/* Launches are noted, and little memory is taken for it. */
+/* Only notes the launches, with very little memory for the tensor. */
 static clv_status rehearse(clv_queue *queue, clv_kept_tensor *tensor, size_t bytes,
                            clv_tensor_fill fill, const void *user)
 {
@@ -170,7 +171,7 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     if (*out) return CLV_OK;
     clv_kept_tensor *tensor = clv_zalloc(1, sizeof *tensor), *sooner;
     if (!tensor) return clv_fail(CLV_E_MEMORY, "%s: no memory for a tensor", device->label);
-    /* what was not brought goes when it is put back */
+    /* a rehearsed tensor has no owner: it was not filled, and goes when it is unpinned */
     tensor->owner = queue->rehearsing ? NULL : owner;
     tensor->part = part;
     const clv_status status =
@@ -181,7 +182,7 @@ clv_status clv_tensor_get(clv_queue *queue, const void *owner, size_t part, size
     }
     pthread_mutex_lock(&device->lock);
     clv_tensor_cache *cache = device->tensors;
-    sooner = *find(cache, tensor->owner, part); /* another thread may have been */
+    sooner = *find(cache, tensor->owner, part); /* another thread may have been faster */
     if (!sooner) link_first(cache, tensor);
     *out = sooner ? sooner : tensor;
     pin(cache, *out);

@@ -107,9 +107,9 @@ clv_status clv_read(clv_queue *queue, const clv_buffer *buffer, size_t offset_by
     return clv_queue_wait(queue);
 }
 
-/* A box of the host's memory, and where its rows and planes begin. */
+/* A box of host memory, and where its rows and planes begin. */
 typedef struct host_box {
-    char *host; /* read only where it is written from */
+    char *host; /* only read when data goes to the device */
     size_t row, bytes, rows, planes;
     size_t next_row, next_plane; /* bytes */
     bool dense;
@@ -118,10 +118,10 @@ typedef struct host_box {
 static host_box box_of(const void *host, size_t element_bytes, const size_t extent[3],
                        const size_t stride[3])
 {
-    /* how far apart the only row or plane is from none does not matter, and may be 0 */
+    /* the distance to the next row or plane does not matter if there is only one, and may be 0 */
     const size_t row = extent[1] > 1 ? stride[1] : extent[2];
     const size_t plane = extent[0] > 1 ? stride[0] : extent[1] * row;
-    if (row == extent[2] && extent[1] > 1) /* rows without gaps: a plane of them is one long row */
+    if (row == extent[2] && extent[1] > 1) /* rows without gaps: a plane is one long row */
         return box_of(host, element_bytes, (size_t[3]){ 1, extent[0], extent[1] * extent[2] },
                       (size_t[3]){ 0, plane, 1 });
     return (host_box){ .host = (char *)(uintptr_t)host,
@@ -134,7 +134,7 @@ static host_box box_of(const void *host, size_t element_bytes, const size_t exte
                        .dense = row == extent[2] && plane == extent[1] * extent[2] };
 }
 
-/* Planes [first, first + count) of a box, one command. */
+/* Copies planes [first, first + count) of a box with one command. */
 static cl_int copy_planes(clv_queue *queue, const clv_buffer *buffer, const host_box *b,
                           size_t first, size_t count, bool back, cl_event *event)
 {
@@ -156,7 +156,7 @@ static clv_status copy_box(clv_queue *queue, const clv_buffer *buffer, const hos
     if (queue->rehearsing) return CLV_OK;
     CLV_TRY(check_range(name, queue, buffer, 0, b->bytes));
     cl_event event = NULL;
-    /* OpenCL wants whole rows in a slice; [planes, rows] with other strides goes plane by plane */
+    /* OpenCL wants whole rows in a slice: boxes with other strides are copied plane by plane */
     if (b->next_plane % b->next_row == 0 && b->next_plane >= b->next_row * b->rows &&
         copy_planes(queue, buffer, b, 0, b->planes, back, &event) == CL_SUCCESS)
         return noted(queue, call, CL_SUCCESS, event, command, name, buffer, b->bytes, NULL);

@@ -154,8 +154,7 @@ clv_status clv_plain_start(clv_run *run, clv_plain **out)
     *out = NULL;
     const size_t chunk = chunk_of(run);
     const unsigned wanted = threads_for(run, chunk), late = join_late(run->context, false);
-    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* late threads may still take
-                                                                  their cores */
+    const unsigned lanes = wanted - CLV_MIN(late, wanted - 1); /* late ones may take their cores */
     clv_plain *plain = clv_zalloc(1, sizeof *plain + lanes * sizeof *plain->lane);
     if (!plain || !clv_mutex_init(&plain->lock)) {
         clv_free(plain);

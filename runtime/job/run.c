@@ -10,8 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double late_s = 0.1; /* a wait that ends this much too late: the process did not get
-                                     to run */
+static const double late_s = 0.1; /* a wait ended this much too late: the process could not run */
 
 /* Fills the empty shelf. The last holder returns a run, and that may be the late thread of a device: so
  * at first there is one run more than devices, and the next job need not wait for a late one. */

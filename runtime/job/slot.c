@@ -193,8 +193,7 @@ clv_status clv_slot_result_create(clv_slot *slot, unsigned key, size_t bytes, vo
 
 void *clv_slot_result(const clv_slot *slot, unsigned key)
 {
-    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* the slot is const, but its result is
-                                                     writable */
+    clv_slot *mine = (clv_slot *)(uintptr_t)slot; /* const is the slot, not its result */
     clv_keyed *k = find(mine->keyed, mine->keyed_count, key);
     return k ? k->host : NULL;
 }

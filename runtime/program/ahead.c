@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are compiled before the first launch waits for them. */
+/* Compiles kernels before the first launch has to wait for them. */
 #include "runtime/program/ahead.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ bool clv_ahead_helps(const clv_device *device)
     return device->compilers > 1 && *device->cache->directory;
 }
 
-/* "b v4 l256" */
+/* Describes the kinds of the arguments, such as "b v4 l256". */
 static char *describe(const clv_arg *args, size_t count)
 {
     clv_text text = { 0 };
@@ -50,8 +50,9 @@ clv_status clv_ahead_note(clv_device *device, const clv_launch *launch, const cl
     return status;
 }
 
-/* Kernels of the program that have to be compiled, 0 where somebody has. The lock is held. A program that
- * was built without them is left to the launch: its source is gone. */
+/* Counts the program's kernels that still have to be compiled; 0 where somebody has compiled them. A program
+ * that was built without them is left to the launch, because its source text is freed by then. The lock is
+ * held. */
 static size_t missing(clv_device *device, clv_program *p)
 {
     size_t count = 0;
@@ -73,7 +74,8 @@ size_t clv_ahead_missing(clv_device *device)
     return count;
 }
 
-/* Long sources first, as they take longest, so that no helper begins one when the others are done. */
+/* Inserts by length of source: long sources take longest and come first, so that no helper begins one when
+ * the others are done. */
 static void insert(clv_compile_item *items, size_t count, clv_program *p, size_t kernels)
 {
     size_t at = count;
@@ -97,7 +99,7 @@ static clv_compile_item *collect(clv_device *device, size_t *count)
     return items;
 }
 
-/* Here, one after the other: what a build does not compile is left to the launch. */
+/* Builds here, one after the other. Kernels that a build does not compile are left to their launch. */
 static void build_alone(clv_device *device, const clv_compile_item *items, size_t count,
                         clv_ahead_progress *progress, void *user)
 {
@@ -114,7 +116,7 @@ static void build_alone(clv_device *device, const clv_compile_item *items, size_
     if (progress) (void)progress(all, all, user);
 }
 
-/* Takes over what the helpers compiled. The lock is held. */
+/* Takes over the helpers' results. The lock is held. */
 static void take(clv_device *device, const clv_compile_item *items, size_t count, double seconds)
 {
     size_t programs = 0, kernels = 0;

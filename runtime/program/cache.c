@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Program binaries on disk.
  *
- * Entry PROGRAMS/<SHA-256 of key>.clb: a line of magic, the lengths, the SHA-256 of the payload,
- * the whole key, the payload. It is read back only if all of that fits; it is written under a
- * private name and renamed, so that any number of processes may share the directory. */
+ * An entry PROGRAMS/<SHA-256 of key>.clb has a line of magic, the lengths, the SHA-256 of the payload, the
+ * whole key and the payload. It is accepted only if all of that fits. It is written under a private name and
+ * then renamed, so that any number of processes may share the directory. */
 #define _GNU_SOURCE
 #include "runtime/program/cache.h"
 
@@ -52,7 +52,7 @@ void clv_cache_open(clv_cache *cache, const char *directory)
     memcpy(cache->directory, directory, strlen(directory) + 1);
 }
 
-/* false when there is no cache. */
+/* Writes the entry's path; returns false when there is no cache. */
 static bool entry_path(const clv_cache *cache, const char *key, char *out, size_t capacity)
 {
     if (!*cache->directory) return false;
@@ -63,7 +63,7 @@ static bool entry_path(const clv_cache *cache, const char *key, char *out, size_
            capacity;
 }
 
-/* The whole file, if it is a regular file of ours. */
+/* Reads the whole file if it is a regular file of this user. */
 static bool read_entry(const char *path, char **data, size_t *length)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -88,7 +88,7 @@ static bool read_entry(const char *path, char **data, size_t *length)
     return true;
 }
 
-/* Where the payload begins, or 0 when anything at all is wrong. */
+/* Returns where the payload begins, or 0 when anything at all is wrong. */
 static size_t verified_payload(const char *data, size_t length, const char *key)
 {
     header h;
@@ -172,7 +172,7 @@ static int by_age(const void *a, const void *b)
     return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-/* Entries, oldest first; temporaries that a killed process left behind count too. */
+/* Lists the entries, oldest first, including temporary files that a killed process left behind. */
 static size_t list_entries(const clv_cache *cache, int *directory_fd, entry **entries)
 {
     size_t count = 0, capacity = 0;

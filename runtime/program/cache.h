@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program binaries on disk. A damaged or foreign entry is never handed to a driver: drivers crash
- * on some damage and run other damage. */
+/* Program binaries on disk. Damaged or foreign entries are never handed to a driver: drivers crash on some
+ * damaged binaries and run others. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_CACHE_H
 #define CLEAVE_RUNTIME_PROGRAM_CACHE_H
 
@@ -18,15 +18,15 @@ typedef struct clv_cache {
     uint64_t limit_bytes;
 } clv_cache;
 
-/* Makes or checks the directory (0700, ours); when that fails there is no disk cache and one
- * warning is logged. `directory` "" means none. */
+/* Makes or checks the directory (mode 0700, owned by this user). If that fails there is no disk cache, and
+ * one warning is logged. `directory` "" means none. */
 void clv_cache_open(clv_cache *cache, const char *directory);
 
-/* `key` is all that the binary depends on, as text. */
-bool clv_cache_has(const clv_cache *cache, const char *key); /* something, maybe damaged */
+/* `key` is a text of everything that the binary depends on. */
+bool clv_cache_has(const clv_cache *cache, const char *key); /* an entry, which may be damaged */
 bool clv_cache_load(const clv_cache *cache, const char *key, void **payload, size_t *length);
 void clv_cache_store(const clv_cache *cache, const char *key, const void *payload, size_t length);
-void clv_cache_drop(const clv_cache *cache, const char *key); /* it did not build: forget it */
+void clv_cache_drop(const clv_cache *cache, const char *key); /* after it did not build */
 
 typedef struct clv_cache_stats {
     size_t entries;
@@ -34,9 +34,9 @@ typedef struct clv_cache_stats {
 } clv_cache_stats;
 
 clv_cache_stats clv_cache_measure(const clv_cache *cache);
-/* Removes every entry, speed and tuning note; other files stay. */
+/* Removes every entry and all notes of speeds, tuning and devices; other files stay. */
 clv_status clv_cache_clear(const clv_cache *cache);
-/* Oldest entries go until the rest fits the limit; several processes may do so at once. */
+/* Removes the oldest entries until the rest fits the limit; several processes may do so at once. */
 void clv_cache_evict(const clv_cache *cache);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that compile programs: started, watched, their results taken. */
+/* Helper processes that compile programs: starts them, watches them, and takes their results. */
 #include "runtime/program/compilers.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double patience_s = 300; /* for all of them: then launches compile what is missing */
+static const double patience_s = 300; /* for all helpers; then launches compile what is missing */
 
 typedef struct campaign {
     clv_device *device;
@@ -44,7 +44,8 @@ static void add_kernel(clv_json *kernels, const clv_kernel_use *use)
         clv_json_add_int(local, NULL, (int64_t)use->local[i]);
 }
 
-/* The lock is held: another thread may build one of them, whose source is gone then. */
+/* Writes the list for the helpers. The lock is held, because another thread may build one of the programs,
+ * which frees its source text. */
 static char *make_list(const campaign *c)
 {
     const clv_device *device = c->device;
@@ -112,7 +113,7 @@ static clv_status prepare(campaign *c)
     return CLV_OK;
 }
 
-/* Lines "N SECONDS" that are whole. */
+/* Reads the complete lines "N SECONDS": program N is done. */
 static void read_lines(campaign *c, const clv_text *said)
 {
     const char *text = clv_text_get(said);
@@ -140,7 +141,8 @@ static int look(const char *doing, void *user)
     return c->progress ? c->progress(count_done(c), c->kernels, c->user) : 0;
 }
 
-/* A driver that takes its own binaries for damaged will say so when it is given them. */
+/* Puts a helper's binary into the cache untested: a driver that takes its own binary for damaged says so
+ * when it is loaded. */
 static bool keep_binary(const campaign *c, size_t index)
 {
     enum { MOST_BYTES = 256 << 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that compile programs: started, watched, their results taken. */
+/* Helper processes that compile programs: starts them, watches them, and takes their results. */
 #ifndef CLEAVE_RUNTIME_PROGRAM_COMPILERS_H
 #define CLEAVE_RUNTIME_PROGRAM_COMPILERS_H
 
@@ -11,9 +11,9 @@ typedef struct clv_compile_item {
     bool done;
 } clv_compile_item;
 
-/* Compiles the items, which begin with those that take longest, by as many processes as the device's
- * `compilers`; sets `done`. Programs do not change meanwhile. CLV_E_IO (no helper, no place for its files),
- * CLV_E_MEMORY; helpers that crash or hang are no error. */
+/* Compiles the items in as many processes as the device's `compilers`, and sets `done`. The items that take
+ * longest come first. The programs must not change meanwhile. Errors: CLV_E_IO (no helper, no place for its
+ * files), CLV_E_MEMORY; a helper that crashes or hangs is no error. */
 clv_status clv_compilers_run(clv_device *device, clv_compile_item *items, size_t count,
                              clv_ahead_progress *progress, void *user);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a launch description to a running kernel: look up, check, set arguments, enqueue. */
+/* Turns a launch description into a running kernel: looks it up, checks it, sets its arguments, enqueues it. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fork.h"
@@ -93,7 +93,7 @@ static clv_status get_kernel(clv_queue *queue, const clv_launch *launch, clv_ker
         if (k->source != launch->source || strcmp(k->name, launch->kernel) != 0 ||
             !same_defines(k->defines, launch->defines))
             continue;
-        *at = k->next; /* to the front: who launched it often does so again */
+        *at = k->next; /* to the front: the next launch is often the same */
         k->next = queue->kernels;
         *out = queue->kernels = k;
         return CLV_OK;
@@ -129,7 +129,7 @@ static bool is_set(const clv_argument *was, const clv_arg *arg)
     if (!was->bytes || was->kind != arg->kind || was->bytes != arg->bytes) return false;
     if (arg->kind == CLV_ARG_BUFFER)
         return was->serial == arg->buffer->serial && was->mem == arg->buffer->mem;
-    /* all of it: that many are compared in no time, and what lies behind a value is 0 */
+    /* compare the whole array: that is fast, and the bytes behind a shorter value are 0 */
     return arg->kind == CLV_ARG_LOCAL || memcmp(was->value, arg->value, sizeof arg->value) == 0;
 }
 
@@ -194,7 +194,7 @@ static void note_buffers(clv_queue *queue, const clv_arg *args, size_t count, cl
 
 /* ---- launches that compile ----------------------------------------------------------------------- */
 
-/* Whether the driver will compile the kernel for this work-group size now. */
+/* Tells whether the driver will compile the kernel for this work-group size now. */
 static bool compiles(clv_device *device, clv_kernel *kernel, const clv_launch *launch)
 {
     if (!device->facts->flags.slow_first_launch ||
@@ -236,8 +236,8 @@ static clv_status enqueue(clv_queue *queue, const clv_launch *launch, clv_kernel
     return clv_queue_note(queue, event, CLV_COMMAND_KERNEL, kernel->name, 0, done);
 }
 
-/* Waits before and after, so that the time is known; what the kernel itself took is none of it, where the
- * driver's figures can be trusted. */
+/* Enqueues a launch that compiles. Waits before and after it, so that the time is known. The kernel's own
+ * time is subtracted where the driver's event times can be trusted. */
 static clv_status enqueue_and_time(clv_queue *queue, const clv_launch *launch, clv_kernel *kernel,
                                    cl_uint dimensions, const clv_arg *args, size_t arg_count,
                                    clv_event **done)
@@ -262,7 +262,7 @@ clv_status clv_launch_enqueue(clv_queue *queue, const clv_launch *launch, const 
 {
     clv_launch own;
     if (done) *done = NULL;
-    if (launch && launch->size != sizeof own) { /* of another version of the library */
+    if (launch && launch->size != sizeof own) { /* from a caller built with another version */
         CLV_TRY(clv_take_struct(&own, sizeof own, launch, "clv_launch_enqueue", "clv_launch"));
         launch = &own;
     }

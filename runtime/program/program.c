@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled programs of one device: built once, kept in memory, remembered on disk. */
+/* The compiled programs of one device: built once, kept in memory, remembered on disk. */
 #include "runtime/program/program.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static clv_program *find(clv_device *device, const clv_cl_source *source, const 
     return NULL;
 }
 
-/* Everything the machine code depends on. */
+/* Writes everything that the machine code depends on. */
 static clv_status write_key(const clv_device *device, const clv_text *text, const char *options,
                             clv_text *key)
 {
@@ -109,7 +109,7 @@ clv_kernel_use *clv_program_use(clv_program *program, const char *kernel, const 
     return program->uses = use;
 }
 
-/* Lines such as "clv_norm 16 1 1"; what cannot be read is compiled again. */
+/* Reads lines such as "clv_norm 16 1 1". Kernels whose line cannot be read are compiled again. */
 static void read_list(clv_program *p, char *text, size_t length)
 {
     char *end = text + length;
@@ -272,7 +272,7 @@ void clv_programs_save(clv_device *device, bool ask)
             save_list(device, p);
         else
             save(device, p);
-        p->from_disk = true; /* as good as */
+        p->from_disk = true; /* also after a failure: it is not tried again */
         p->news = false;
     }
     pthread_mutex_unlock(&device->program_lock);

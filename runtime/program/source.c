@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel text as a driver gets it: includes resolved, lines named. */
+/* Prepares kernel text for a driver: resolves includes and names lines. */
 #include "runtime/program/source.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ enum { MAX_HEADERS = 32, MAX_DEPTH = 8, MAX_SOURCE_BYTES = 4 << 20 };
 
 typedef struct expansion {
     clv_text *out;
-    const char *seen[MAX_HEADERS]; /* names of headers that are in already */
+    const char *seen[MAX_HEADERS]; /* names of the headers included so far */
     size_t seen_count;
     const char *directory; /* CLEAVE_CL_DIR or NULL */
 } expansion;
@@ -32,7 +32,7 @@ static const clv_cl_source *find_header(const char *name, size_t length)
     return NULL;
 }
 
-/* The quoted name of an include line, or NULL. */
+/* Returns the quoted name of an include line, or NULL for any other line. */
 static const char *included_name(const char *line, size_t length, size_t *name_length)
 {
     const char *end = line + length;

@@ -9,14 +9,12 @@
 #include <string.h>
 
 static const double TARGET_S = 0.1;
-static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk counts as lost after the longer of
-                                                     these */
+static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk is lost after the longer of these */
 static const double HANG_FIRST_S = 60;    /* ... its device's first one, in which kernels may be
                                              compiled, after at least this */
-static const double HANG_UNKNOWN_S = 600; /* ... one whose length cannot be predicted, after at
-                                             least this ... */
-static const double HANG_SLOWER = 20;     /* ... or this many times what the fastest device would
-                                             need */
+static const double HANG_UNKNOWN_S = 600; /* ... one of unpredictable length after at least this
+                                             ... */
+static const double HANG_SLOWER = 20;     /* ... or this many times the fastest device's time */
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
@@ -353,8 +351,7 @@ size_t clv_balance_tick(clv_balance *balance, double now, double *until)
             if (balance->leases[k].device == i) oldest = &balance->leases[k];
         double end = oldest ? hangs_at(balance, oldest, fastest) : INFINITY;
         if (!oldest && !balance->devices[i].asked && balance->devices[i].phase == CLV_PHASE_NEW)
-            end = balance->start + HANG_FIRST_S; /* its thread never asked: it is busy with an
-                                                    old job */
+            end = balance->start + HANG_FIRST_S; /* never asked: busy with an old job */
         if (now >= end) {
             leave(balance, i, CLV_VERDICT_HUNG, now);
             ++lost;

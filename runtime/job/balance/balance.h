@@ -21,16 +21,13 @@ enum { CLV_BALANCE_MAX_DEVICES = 16, CLV_BALANCE_MAX_DEPTH = 8 };
 /* What is known of a device before the job starts. */
 typedef struct clv_balance_device {
     double units_per_s;       /* speed of this job's units, transfers included; <= 0: unknown */
-    double chunk_s;           /* fixed time of a chunk beyond its units (launches, waits); <= 0:
-                           unknown */
+    double chunk_s;           /* fixed time of a chunk (launches, waits); <= 0: unknown */
     double guess_units_per_s; /* from the device's measured rates and the job's estimates; sets
                                  the size of a first chunk and nothing else; <= 0: none */
-    double setup_s;           /* seconds from its admission to its first chunk (builds); <= 0:
-                                 ready */
+    double setup_s;           /* seconds from admission to first chunk (builds); <= 0: ready */
     size_t max_chunk;         /* units that fit its memory at once; 0: any */
     unsigned depth; /* chunks in flight at once, 1 to CLV_BALANCE_MAX_DEPTH; they end in order */
-    int pool;       /* devices with the same number >= 0 share their cores, so only one of them
-                       works */
+    int pool;       /* devices with the same number >= 0 share their cores: only one works */
 } clv_balance_device;
 
 typedef struct clv_balance_job {
@@ -82,10 +79,8 @@ clv_balance_lease clv_balance_next(clv_balance *balance, size_t device, double n
 bool clv_balance_done(clv_balance *balance, size_t device, unsigned id, double now, bool steady);
 
 typedef enum clv_balance_failure {
-    CLV_BALANCE_NO_MEMORY, /* did not fit: the units go back, and the device gets smaller chunks
-                              from now on */
-    CLV_BALANCE_FAILED,    /* an error: the units go back; the second in a row puts the device
-                              out */
+    CLV_BALANCE_NO_MEMORY, /* did not fit: the units go back, later chunks are smaller */
+    CLV_BALANCE_FAILED,    /* an error: the units go back; the second in a row puts it out */
     CLV_BALANCE_LOST,      /* the device is gone, with all its units in flight */
 } clv_balance_failure;
 
@@ -116,8 +111,7 @@ typedef struct clv_balance_stats {
     size_t dropped, failed; /* leases without a commit */
     double busy_s;          /* time with at least one lease */
     double units_per_s;     /* speed as last estimated; <= 0: never measured */
-    double chunk_s;         /* fixed time of a chunk, also as last estimated; without the job's
-                               chunk_units */
+    double chunk_s;         /* fixed time of a chunk, likewise; without its chunk_units */
     double finish;          /* when it last ended a lease */
     size_t max_chunk;       /* largest chunk, as lowered by NO_MEMORY; 0: never lowered */
     unsigned samples;       /* steady chunks behind units_per_s */

@@ -9,12 +9,11 @@
 static const double OVERHEAD_CHUNKS = 20;    /* a chunk lasts at least 20 times its fixed cost */
 static const double FEW_OVERHEADS = 200;     /* ... and 200 times where that is still short */
 static const double EXTRA_UNITS = 19;        /* fixed work is at most 5 % of a chunk */
-static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest chunk for efficiency;
-                                                longest at all */
+static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest efficient chunk; longest
+                                                at all */
 static const double SETUP_DOUBT = 1.25;      /* a set-up may take this many times longer or
-                                                shorter than before */
-static const size_t COARSE = 64; /* with at most this many smallest chunks left, they are dealt
-                                    out one by one */
+                                                shorter */
+static const size_t COARSE = 64;             /* this few smallest chunks are dealt out one by one */
 
 double clv_balance_shortest(const clv_balance *balance, size_t device)
 {
@@ -133,8 +132,7 @@ clv_forecast clv_balance_forecast(clv_balance *balance, double now)
 typedef struct filling {
     const clv_balance *balance;
     double now, units;
-    double ready[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty and its next chunk's fixed cost
-                                              is paid */
+    double ready[CLV_BALANCE_MAX_DEVICES]; /* queue empty, and the next chunk's fixed cost paid */
     bool in[CLV_BALANCE_MAX_DEVICES];
 } filling;
 

@@ -8,13 +8,11 @@
 #include "runtime/job/balance/state.h"
 
 static const double WORTH_S = 0.25;   /* a trial pays only while the job still needs this long */
-static const double COARSE = 0.02;    /* ... and its smallest chunk needs at most this part of
-                                         that */
-static const double TINY = 5e-5;      /* part of the time left: a trial chunk's length on the
-                                         owner */
+static const double COARSE = 0.02;    /* ... and its smallest chunk needs at most this part */
+static const double TINY = 5e-5;      /* part of the time left: a trial chunk on the owner */
 static const double TRIAL_COSTS = 2;  /* ... but at least this many times the owner's chunk cost */
-static const double SECOND = 6;       /* the second trial chunk is this much larger, to tell
-                                         chunk costs */
+static const double SECOND = 6;       /* the second trial chunk is so much larger, to tell chunk
+                                         costs */
 static const double PAUSE = 0.001;    /* part of the time left that the owner waits for a trial */
 static const double PAUSE_EVEN = 3;   /* ... or this many times what the owner itself would take */
 static const double CLEARLY = 1.1;    /* times as fast as the owner: the challenger wins */
@@ -282,8 +280,7 @@ void clv_balance_trial_judge(clv_balance *balance, size_t device, double now)
     const size_t owner = member->owner;
     if (member->trial == CLV_TRIAL_WARM_UP && !clv_speed_known(&balance->devices[owner].speed) &&
         !balance->devices[owner].stats.chunks) {
-        give_pool(balance, device, device); /* ended before the owner's first chunk did: they
-                                               swap roles */
+        give_pool(balance, device, device); /* ended before the owner's first: swap */
         return;
     }
     const bool more = member->speed.samples < 2 && member->trials < TRIALS;

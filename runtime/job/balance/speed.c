@@ -6,10 +6,8 @@
 
 #include <math.h>
 
-static const double FADE = 0.8;  /* weight that a sample keeps when another one comes: about five
-                                    count */
-static const double FAR = 1.5;   /* measured / predicted above it (or below 1/it) is doubted at
-                                    first */
+static const double FADE = 0.8;  /* weight a sample keeps when one more comes: about five count */
+static const double FAR = 1.5;   /* measured / predicted above it (or below 1/it) is doubted */
 static const double SAME = 1.35; /* two doubted chunks within this factor mean a new pace */
 static const double ALIKE = 0.1; /* spread of chunk sizes that differ by half */
 static const double USUAL_NOISE = 0.03; /* assumed until it is measured */

@@ -52,8 +52,7 @@ typedef struct clv_member {
     bool declined;   /* was last told to WAIT: plans for other devices do not count on it */
     bool ever_lent;  /* it took a chunk */
     double asked_at; /* time of its last question */
-    double told_at;  /* time of the last answer; `wait_until`: how long it said to wait; 0: it
-                        did not */
+    double told_at;  /* time of the last answer; `wait_until`: until when, or 0 */
     double wait_until;
     double admitted_at; /* SETUP: since when */
 
@@ -65,8 +64,7 @@ typedef struct clv_member {
     size_t owner; /* the member of its pool that works; the device itself outside a pool */
     clv_trial trial;
     unsigned trials;  /* measured chunks so far */
-    double trial_end; /* READY, RUNNING: when the owner stops waiting for the trial; 0: not set
-                         yet */
+    double trial_end; /* READY, RUNNING: when the owner stops waiting for it; 0: not set */
     bool suspended;   /* owned its pool, but did not end its chunk or never asked for one */
 
     clv_verdict verdict;
@@ -106,16 +104,13 @@ struct clv_balance {
 /* ---- plan.c: what will be when ----------------------------------------------------- */
 
 typedef struct clv_forecast {
-    double free_at[CLV_BALANCE_MAX_DEVICES]; /* when its queue is empty; infinity: not to be
-                                                counted on */
-    double uncertain;  /* units in leases whose end nobody can predict: they may have to be done
-                          again */
+    double free_at[CLV_BALANCE_MAX_DEVICES]; /* its queue is empty; infinity: not counted on */
+    double uncertain;  /* units in leases with unpredictable ends: may have to be done again */
     size_t unmeasured; /* devices at work whose speed is unknown */
 } clv_forecast;
 
 typedef struct clv_plan {
-    double finish;                         /* when everything ends; infinity: no device can be
-                                              counted on */
+    double finish;                         /* of everything; infinity: no device counts */
     double share[CLV_BALANCE_MAX_DEVICES]; /* of the free units, per device */
     double rate[CLV_BALANCE_MAX_DEVICES];  /* units/s, fixed costs of chunks included; 0: out */
     double total_rate;
