@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which forms a device has, and the way to the provider. */
+/* Knows the forms that a device has, and passes products on to their provider. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ _Static_assert((int)CLV_ACTIVATION_NONE == CLV_ACT_NONE &&
                    (int)CLV_ACTIVATION_SILU == CLV_ACT_SILU,
                "kernels count activations as cleave/blas.h does");
 
-/* 8 x 48 wants 32 registers of 16 lanes; 6 x 16 does with 16 registers of 8. */
+/* 8 x 48 needs 32 registers of 16 lanes; 6 x 16 needs only 16 registers of 8. */
 enum { NARROW = 1 };
 static const clv_gemm_form for_cores[] = {
     { CLV_GEMM_ROWS, "rows8x48", .lanes = 16, .rows = 8, .vectors = 3, .block = 384,
@@ -42,7 +42,7 @@ static const clv_gemm_form for_few_registers[] = {
     TILE32,
 };
 static const clv_gemm_form for_rasterisers[] = {
-    /* 8 work-items are a vector; they take groups of 32 */
+    /* 8 work-items form a vector; these devices take groups of 32 */
     { CLV_GEMM_ITEMS, "items4x8", .tx = 8, .ty = 4, .rm = 4, .rn = 8, .kt = 1 },
 };
 
@@ -58,14 +58,14 @@ static forms forms_of(const clv_probe_device *facts)
         return (forms){ for_cores, CLV_LEN(for_cores) };
     case CLV_CLASS_SOFTWARE:
         return (forms){ for_rasterisers, CLV_LEN(for_rasterisers) };
-    default: /* a device that takes no groups of 256 has the last one only */
+    default: /* a device that takes no groups of 256 has only the last form */
         if (facts->max_work_group < 256) return (forms){ for_gpus + 2, 1 };
         return facts->flags.few_registers ? (forms){ for_few_registers, CLV_LEN(for_few_registers) }
                                           : (forms){ for_gpus, CLV_LEN(for_gpus) };
     }
 }
 
-/* Behind our own: CLBlast, where it is installed and the device is a GPU. */
+/* Comes after our own forms: CLBlast, where it is installed and the device is a GPU. */
 static const clv_gemm_form clblast = { CLV_GEMM_CLBLAST, "clblast", .tx = 8, .ty = 16,
                                        .rm = 4,          .rn = 8,   .kt = 8 };
 
@@ -88,7 +88,7 @@ clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth)
     clv_gemm_form form = nth < own.count ? own.forms[nth] : clblast;
     form.units = CLV_MAX(facts->compute_units, 1u);
     form.most_terms = SIZE_MAX;
-    /* a term is an unrolled turn, and its share of the loads: stay well below the limit */
+    /* a term is an unrolled loop turn plus its share of the loads: stay well below the limit */
     if (device->loop_limit != CLV_UNKNOWN && form.kt)
         form.most_terms = CLV_MAX((size_t)device->loop_limit / 16 / form.kt, (size_t)1) * form.kt;
     return form;

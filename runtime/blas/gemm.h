@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices on one device: C = act(alpha * A * B + bias) + beta * R.
  *
- * One interface, several providers: tiles in registers (CPUs; small products without packing), tiles
- * in local memory (GPUs), tiles of single work-items (software rasterisers), CLBlast.
- * Our own add up every element over k upwards by fma from 0, whatever the tiles: they give the same
- * bits, for any m and n. On a device without fma every product is rounded before it is added: the same
- * bits there, other ones than elsewhere. CLBlast promises 2e-6 of the sum of |a b| instead. */
+ * There is one interface and several providers: tiles in registers (CPUs; small products without packing),
+ * tiles in local memory (GPUs), tiles of single work-items (software rasterisers), and CLBlast. Our own
+ * providers add up every element over k upwards by fma from 0, whatever their tiles, so they all give the
+ * same bits, for any m and n. A device without fma rounds every product before it is added: its bits are the
+ * same for all forms there, but differ from those elsewhere. CLBlast promises 2e-6 of the sum of |a b|
+ * instead. */
 #ifndef CLEAVE_RUNTIME_BLAS_GEMM_H
 #define CLEAVE_RUNTIME_BLAS_GEMM_H
 
@@ -22,16 +23,16 @@ typedef struct clv_matrix {
 typedef struct clv_gemm {
     size_t m, n, k;
     size_t batch;            /* 0: one */
-    clv_matrix a, b, c;      /* c.col is 1; a packed one has an offset and a batch stride only */
-    bool a_packed, b_packed; /* in the form's own way; only forms that pack */
-    bool b_half;             /* B's elements are halves; packed where the form packs */
-    bool any_order;          /* sums may run in another order than the one described below */
+    clv_matrix a, b, c;      /* c.col is 1; a packed matrix has only an offset and a batch stride */
+    bool a_packed, b_packed; /* in the form's own layout; only for forms that pack */
+    bool b_half;             /* B's elements are halves; must be packed where the form packs */
+    bool any_order;          /* sums may be added up in another order than described above */
     bool b_blocks;           /* B's columns are rows of quantised blocks, interleaved by 16
                                 (cl/common/quants.clh), from byte b.offset on; ROWS only */
     unsigned b_quant;        /* their type: a clv_quant */
-    size_t b_block;          /* weights in a block */
+    size_t b_block;          /* weights per block */
     float alpha, beta;
-    clv_matrix add;         /* R; buffer NULL: C as it was */
+    clv_matrix add;         /* R; buffer NULL: C itself, as it was */
     const clv_buffer *bias; /* [n]; NULL: none */
     size_t bias_offset;
     clv_activation activation;
@@ -42,7 +43,7 @@ typedef enum clv_gemm_provider {
     CLV_GEMM_TILE,  /* cl/blas/gemm_tile.cl */
     CLV_GEMM_ITEMS, /* cl/blas/gemm_items.cl */
     CLV_GEMM_CLBLAST,
-    CLV_GEMM_DIRECT, /* cl/blas/gemm_direct.cl: small ones as they lie, in one launch */
+    CLV_GEMM_DIRECT, /* cl/blas/gemm_direct.cl: small products, unpacked, in one launch */
 } clv_gemm_provider;
 
 /* A provider and its tiles, for one device. */
@@ -50,52 +51,52 @@ typedef struct clv_gemm_form {
     clv_gemm_provider provider;
     const char *name;
     size_t lanes, rows, vectors, block; /* ROWS: LANES, MR, NV, KC; DIRECT: the first two */
-    bool fetch;                         /* ROWS: asks for memory ahead; not every compiler can */
+    bool fetch;                         /* ROWS: prefetches memory, which not every compiler can */
     size_t tx, ty, rm, rn, kt;          /* TILE, ITEMS (kt 1) */
-    size_t units;                       /* cores to share the work among */
-    size_t most_terms;                  /* of a sum in one launch */
+    size_t units;                       /* cores that share the work */
+    size_t most_terms;                  /* most terms of a sum in one launch */
 } clv_gemm_form;
 
-/* Forms that make sense on the device, default first. */
+/* The forms that make sense on the device, the default first. */
 size_t clv_gemm_form_count(const clv_device *device);
 clv_gemm_form clv_gemm_form_of(const clv_device *device, size_t nth);
-/* The one that is likely the fastest for many rows, where nothing shall be measured. */
+/* Returns the form that is likely the fastest for many rows, where nothing is to be measured. */
 clv_gemm_form clv_gemm_form_usual(const clv_device *device);
 
-/* The fastest of them for products of about m rows whose results agree with the host's: measured at
- * the first use of device and class of rows, then noted in tuning.txt. `context` is the one of the
- * queue's device. CLV_E_WRONG_RESULT: none agrees. */
+/* Chooses the fastest form for products of about m rows whose results agree with the host's. It is measured
+ * at the first use of the device for a class of rows and then noted in tuning.txt. `context` is that of the
+ * queue's device. Returns CLV_E_WRONG_RESULT when no form agrees. */
 clv_status clv_gemm_choose(clv_context *context, clv_queue *queue, size_t m, clv_gemm_form *form);
-/* The same for one product of matrices as they lie: small ones have a class, and forms, of their
- * own. Reads sizes and strides. */
+/* Does the same for one product of unpacked matrices: small products have a class, and forms, of their own.
+ * Reads only sizes and strides of `gemm`. */
 clv_status clv_gemm_choose_once(clv_context *context, clv_queue *queue, const clv_gemm *gemm,
                                 clv_gemm_form *form);
 
-/* Floats of one packed matrix; 0: the form does not pack. */
+/* Returns the floats of one packed matrix; 0: the form does not pack. */
 size_t clv_gemm_packed_a(const clv_gemm_form *form, size_t m, size_t k);
 size_t clv_gemm_packed_b(const clv_gemm_form *form, size_t n, size_t k);
-/* B [k,n] into `packed` from `packed_offset` on; matrices of a batch follow each other. */
+/* Packs B [k,n] into `packed` from `packed_offset` on; the matrices of a batch follow each other. */
 clv_status clv_gemm_pack_b_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n, size_t k,
                                    size_t batch, const clv_matrix *b, clv_buffer *packed,
                                    size_t packed_offset);
-/* The same in halves, each the nearest: offsets count halves and are multiples of 16 (some drivers
- * store vectors of halves to aligned places only). */
+/* Does the same in halves, rounded to the nearest. Offsets count halves and must be multiples of 16, because
+ * some drivers store vectors of halves only to aligned addresses. */
 clv_status clv_gemm_pack_b_half_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t n,
                                         size_t k, size_t batch, const clv_matrix *b,
                                         clv_buffer *packed, size_t packed_offset);
 clv_status clv_gemm_pack_a_enqueue(clv_queue *queue, const clv_gemm_form *form, size_t m, size_t k,
                                    size_t batch, const clv_matrix *a, clv_buffer *packed);
 
-/* Floats of scratch that the product needs, at least 1. */
+/* Returns the floats of scratch that the product needs, at least 1. */
 size_t clv_gemm_scratch(const clv_gemm_form *form, const clv_gemm *gemm);
-/* Enqueues the product. `scratch` is free for the next command of the same queue. CLV_E_SHAPE (an
- * extent of 2^32 or more, c.col not 1); CLV_E_ARGUMENT (packed for a form that does not). */
+/* Enqueues the product. The next command of the same queue may reuse `scratch`. Errors: CLV_E_SHAPE (an
+ * extent of 2^32 or more, or c.col not 1), CLV_E_ARGUMENT (packed matrices for a form that does not pack). */
 clv_status clv_gemm_enqueue(clv_queue *queue, const clv_gemm_form *form, const clv_gemm *gemm,
                             clv_buffer *scratch, clv_event **done);
 
 /* ---- on the host --------------------------------------------------------------------------------- */
 
-/* The same on plain memory, one thread, the same bits. */
+/* The same product on plain memory, on one thread, with the same bits. */
 typedef struct clv_host_gemm {
     size_t m, n, k;
     const float *a, *b;
@@ -106,10 +107,11 @@ typedef struct clv_host_gemm {
     const float *bias; /* NULL: none */
 } clv_host_gemm;
 void clv_gemm_host(const clv_host_gemm *gemm);
-/* What it does in a second to few rows of so many columns in the innermost cache, nearly; 0: unknown. */
+/* Returns about how many operations per second it does on few rows of n columns in the innermost cache; 0:
+ * unknown. */
 double clv_gemm_host_flops(size_t n);
 
-/* clv_matmul on plain memory by one thread; shapes are checked. */
+/* clv_matmul on plain memory, on one thread; checks the shapes. */
 clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const float *b,
                            const clv_matmul_options *options, float *c);
 
@@ -117,11 +119,12 @@ clv_status clv_matmul_host(size_t m, size_t n, size_t k, const float *a, const f
 
 typedef struct clv_matmul_shape {
     size_t m, n, k, batch;
-    bool a_columns, b_columns; /* lie column by column */
+    bool a_columns, b_columns; /* stored column by column */
 } clv_matmul_shape;
-/* Calls of one kind share a curve against their flops, measured from `least` to `most`. */
+/* Names the kind of a product. Calls of one kind share a curve over their flops, measured from `least` to
+ * `most`. */
 void clv_matmul_kind(const clv_matmul_shape *shape, char kind[64], double *least, double *most);
-/* The shape, larger or smaller, of about that many flops; returns how many times its own these are. */
+/* Scales the shape to about that many flops. Returns `flops` divided by the flops of the new shape. */
 double clv_matmul_scale(clv_matmul_shape *shape, double flops);
 
 /* ---- few rows: gemm_few.c --------------------------------------------------------------------------
@@ -148,9 +151,9 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *form, co
 clv_status clv_gemm_direct_enqueue(clv_queue *queue, const clv_gemm_form *form,
                                    const clv_gemm *gemm, clv_event **done);
 bool clv_gemm_clblast_is_here(void);
-bool clv_gemm_clblast_can(const clv_gemm *gemm); /* in its terms; others go to our own tiles */
+bool clv_gemm_clblast_can(const clv_gemm *gemm); /* if not, our own tiles do it */
 clv_status clv_gemm_clblast_enqueue(clv_queue *queue, const clv_gemm *gemm, clv_event **done);
-/* What follows a product that CLBlast made: C = act(C + bias) + beta * add. Without `add`, C itself is added. */
+/* Completes a product that CLBlast made: C = act(C + bias) + beta * add. Without `add` it adds C itself. */
 clv_status clv_gemm_finish_enqueue(clv_queue *queue, const clv_gemm *gemm, float beta,
                                    clv_event **done);
 static inline clv_arg clv_gemm_u32(size_t value)
@@ -158,8 +161,8 @@ static inline clv_arg clv_gemm_u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-/* Arguments that both kernels of tiles take in this order: a matrix that is read, with both strides; one
- * whose columns are neighbours; what is added to the product; extents; what it is scaled by. */
+/* Arguments that both tile kernels take in this order: a matrix that is read, with both strides; a matrix
+ * whose columns are neighbours; what is added to the product; extents; scale factors. */
 #define CLV_GEMM_GIVEN(m)                                                      \
     clv_arg_buffer((m).buffer), clv_arg_u64((m).offset), clv_arg_u64((m).row), \
         clv_arg_u64((m).col), clv_arg_u64((m).batch)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form that a device uses for products of a class: right first, then fast, then noted. */
+/* Chooses the form that a device uses for a class of products: it must be right, then fast, and is then
+ * noted. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -14,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Classes by the rows of C: a few rows are bound by memory, many by arithmetic. The products that
- * stand for a class are small enough to be timed in no time on a CPU. */
+/* Classes by the rows of C: products of few rows are bound by memory, those of many rows by arithmetic. The
+ * products that stand for a class take very little time even on a CPU. */
 static const struct {
     const char *name;
     size_t most_rows;
@@ -24,27 +25,27 @@ static const struct {
     { "few-rows", 16, 8, 512, 512 },
     { "some-rows", 256, 96, 384, 384 },
     { "many-rows", SIZE_MAX, 512, 512, 512 },
-    { "small", SIZE_MAX, 33, 17, 500 }, /* as they lie; no other class asks for this one's forms */
+    { "small", SIZE_MAX, 33, 17, 500 }, /* unpacked; only this class uses the DIRECT forms */
 };
-/* Terms, at most, where rows of B are dense, and where they are gathered. */
+/* Most terms of a small product where the rows of B are dense, and where they are gathered. */
 static const double small = 1e6, small_gathered = 1e5;
 
 enum {
     SMALL = 3,
-    KERNELS = 5, /* counts up when the kernels change their speed: older notes are about others */
+    KERNELS = 5, /* raised when the kernels' speed changes, so that older notes no longer apply */
     MOST_FORMS = 4, /* of a device */
     ROUNDS = 12
 };
 static const double budget_s = 0.3, clearly = 0.93;
 
-/* Shapes at which tiles are ragged in every direction. */
+/* Shapes that leave ragged tiles in every direction. */
 static const size_t ragged[][3] = { { 7, 7, 64 }, { 13, 33, 65 }, { 65, 50, 31 } };
 
 typedef struct trial {
     clv_queue *queue;
     const clv_gemm_form *form;
     clv_buffer *a, *b, *c, *scratch;
-    float *host; /* a, then b, then c, then what c should be */
+    float *host; /* a, then b, then c, then the expected c */
     size_t m, n, k;
 } trial;
 
@@ -95,7 +96,8 @@ static clv_status trial_open(trial *t)
     return clv_write(t->queue, t->b, 0, t->host + a, b * sizeof(float));
 }
 
-/* Seconds: of the kernels where the queue's events tell, else until the wait is over. */
+/* Runs a trial. *seconds is the time of the kernels if the queue's events tell it, else the time until the
+ * wait ends. */
 static clv_status trial_run(const trial *t, double *seconds)
 {
     const clv_gemm g = product(t);
@@ -109,8 +111,8 @@ static clv_status trial_run(const trial *t, double *seconds)
     return CLV_OK;
 }
 
-/* How many times larger the products of a class are timed: on cards until one takes 200 us, as smaller ones
- * occupy a part of the card only. */
+/* Returns how many times larger the products of a class must be for timing. On cards they grow until one
+ * takes 200 us, because smaller ones occupy only a part of the card. */
 static size_t enlargement(clv_queue *queue, size_t class_index)
 {
     enum { MOST = 8 };
@@ -134,7 +136,7 @@ static size_t enlargement(clv_queue *queue, size_t class_index)
     return times;
 }
 
-/* Largest difference from the host, relative to the sum of |a b|. */
+/* Checks each element's difference from the host against 2e-6 times the number of terms. */
 static clv_status trial_compare(const trial *t)
 {
     const size_t a = t->m * t->k, b = t->k * t->n, c = t->m * t->n;
@@ -180,8 +182,8 @@ static clv_status is_right(clv_queue *queue, const clv_gemm_form *form)
     return status;
 }
 
-/* All candidates take turns, so that whoever else uses the machine disturbs all of them alike; the
- * best of each counts, the first round (which builds) does not. Negative: it failed. */
+/* Times all candidates in turns, so that other users of the machine disturb all of them alike. The best time
+ * of each counts, apart from the first round, which builds. A negative time means that the candidate failed. */
 static void time_all(trial *trials, double *seconds, size_t count)
 {
     const double started = clv_now();
@@ -249,7 +251,7 @@ static clv_status measure(clv_queue *queue, size_t class_index, clv_gemm_form *f
                     : clv_fail(CLV_E_DEVICE, "gemm: no form works on %s", clv_device_label(device));
 }
 
-/* Without measuring: the first one that is right. */
+/* Takes the first form that is right, without measuring. */
 static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -263,7 +265,7 @@ static clv_status first_right(clv_queue *queue, size_t class_index, clv_gemm_for
     return status;
 }
 
-/* Notes the launches of those that would be tried, and takes the first for now. */
+/* Notes the launches of all forms that would be tried, and takes the first one for now. */
 static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_gemm_form *form)
 {
     const clv_device *device = clv_queue_device(queue);
@@ -271,14 +273,14 @@ static clv_status rehearse(clv_queue *queue, size_t class_index, bool all, clv_g
     for (size_t i = 0; i < clv_gemm_form_count(device) && (all || !found); ++i) {
         const clv_gemm_form candidate = clv_gemm_form_of(device, i);
         if (!takes_part(&candidate, class_index)) continue;
-        (void)is_right(queue, &candidate); /* of course not: nothing is computed */
+        (void)is_right(queue, &candidate); /* it is not, since nothing is computed */
         if (!found) *form = candidate;
         found = true;
     }
     return found ? CLV_OK : clv_fail(CLV_E_DEVICE, "gemm: no form for %s", device->label);
 }
 
-/* On a queue with event times, for cards whose own queues have none. */
+/* Measures on a queue with event times, also on cards whose own queues have none. */
 static clv_status measure_by_events(clv_queue *queue, size_t class_index, clv_gemm_form *form,
                                     char *note, size_t room)
 {
@@ -296,7 +298,7 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
     char key[300], note[300];
     snprintf(key, sizeof key, "gemm.%d %s on %s", KERNELS, classes[c].name, device->key);
     if (clv_notes_get(&context->tuned, key, note, sizeof note)) {
-        note[strcspn(note, " ")] = '\0'; /* the figures behind the name are for people */
+        note[strcspn(note, " ")] = '\0'; /* the figures after the name are for human readers */
         for (size_t i = 0; i < clv_gemm_form_count(device); ++i) {
             *form = clv_gemm_form_of(device, i);
             if (strcmp(form->name, note) == 0) return CLV_OK;
@@ -306,7 +308,7 @@ static clv_status choose(clv_context *context, clv_queue *queue, size_t c, clv_g
     if (queue->rehearsing) return rehearse(queue, c, measures, form);
     if (!measures) {
         CLV_TRY(first_right(queue, c, form));
-        clv_notes_set(&context->tuned, key, form->name); /* of this process */
+        clv_notes_set(&context->tuned, key, form->name); /* for this process only */
         return CLV_OK;
     }
     CLV_TRY(measure_by_events(queue, c, form, note, sizeof note));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CLBlast as a provider, for GPUs: its product, and a launch for what follows.
+/* CLBlast as a provider for GPUs: its product, and a launch of our own for what follows.
  *
- * The library is looked for when a GPU first asks: nobody else loads it or needs it. Its forms on
- * CPUs reach a tenth of the peak and take seconds to compile: they are not offered there. */
+ * The library is searched for only when a GPU first asks. On CPUs its kernels reach a tenth of the peak and
+ * take seconds to compile, so they are not offered there. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 #include "runtime/device/queue.h"
 #include "runtime/record/cl_status.h"
 
-enum { FINISHERS = 64 }; /* work-items of a group of the kernel that follows a product */
+enum { FINISHERS = 64 }; /* work-items per group of the finishing kernel */
 
 clv_status clv_gemm_finish_enqueue(clv_queue *queue, const clv_gemm *g, float beta,
                                    clv_event **done)
@@ -65,7 +65,7 @@ bool clv_gemm_clblast_is_here(void)
     return sgemm && sgemm_batched;
 }
 
-/* How the library calls a matrix of these strides; false: it cannot. */
+/* Finds how CLBlast describes a matrix of these strides; returns false if it cannot. */
 static bool orient(const clv_matrix *m, size_t rows, size_t cols, CLBlastTranspose *transpose,
                    size_t *lead)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/blas/gemm_direct.cl: small products as they lie, for CPUs. */
+/* Launches cl/blas/gemm_direct.cl: small products of unpacked matrices, for CPUs. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -10,10 +10,10 @@
 
 enum { MORE_ARGS = 4 };
 
-/* Another core costs its share of a launch: it is called for products of this many terms. */
+/* Each further core costs its share of a launch, so one is added for this many terms. */
 static const double worth_a_core = 100e3;
 
-/* Of two or four numbers. */
+/* Makes an argument of two or four numbers. */
 static clv_arg vector(const void *value, size_t bytes)
 {
     clv_arg arg = { .kind = CLV_ARG_VALUE, .bytes = bytes };

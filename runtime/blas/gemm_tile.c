@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/blas/gemm_tile.cl, tiles in local memory, for GPUs, and of cl/blas/gemm_items.cl, tiles
- * of single work-items, for software rasterisers. */
+/* Launches cl/blas/gemm_tile.cl, tiles in local memory for GPUs, and cl/blas/gemm_items.cl, tiles of single
+ * work-items for software rasterisers. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cl_embedded.h"
 
-/* A sum that one launch cannot finish, or that its items do last of all, waits in C, unless that is still
- * to be read. */
+/* Tells whether unfinished sums need memory of their own. A sum that one launch cannot finish, or that its
+ * work-items finish last, waits in C, unless the old C is still to be read. */
 static bool waits_elsewhere(const clv_gemm *g, const clv_gemm_form *f)
 {
     return (g->k > f->most_terms || f->provider == CLV_GEMM_ITEMS) && g->beta != 0 &&
@@ -65,7 +65,7 @@ clv_status clv_gemm_tile_enqueue(clv_queue *queue, const clv_gemm_form *f, const
             clv_gemm_u32(k0),
             clv_gemm_u32(k1),
             CLV_GEMM_END(g),
-            clv_arg_local(local_floats * sizeof(float)), /* the last one: of tiles only */
+            clv_arg_local(local_floats * sizeof(float)), /* last one: only for tiles */
         };
         const size_t count = CLV_LEN(args) - (f->provider == CLV_GEMM_ITEMS);
         CLV_TRY(clv_launch_enqueue(queue, &launch, args, count, k1 == g->k ? done : NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_matmul: on the host or on the context's best device, whoever is done first. */
+/* clv_matmul: on the host or on the context's best device, whichever is faster. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 
 enum { A, B, C, SCRATCH, PACKED };
 
-/* The call with every stride spelled out, and C's columns neighbours. */
+/* A call with every stride spelled out, in which the columns of C are neighbours. */
 typedef struct product {
     size_t m, n, k, batch;
     const float *a, *b;
@@ -26,11 +26,11 @@ typedef struct product {
     float alpha, beta;
     clv_progress *progress;
     void *progress_user;
-    clv_watch *watch; /* NULL: nobody looks */
+    clv_watch *watch; /* NULL: nobody follows */
     char kind[64];
 } product;
 
-/* Elements from the first to one past the last; false: beyond what can be addressed. */
+/* Counts the elements from the first to one past the last; returns false beyond what can be addressed. */
 static bool span(size_t rows, size_t row, size_t cols, size_t col, size_t batch, size_t step,
                  size_t *out)
 {
@@ -50,7 +50,7 @@ static void swap(size_t *x, size_t *y)
     *x = *y, *y = kept;
 }
 
-/* C^T = B^T A^T, where C lies column by column. */
+/* Rewrites the call as C^T = B^T A^T, for a C that lies column by column. */
 static void transpose(product *t)
 {
     const float *a = t->a;
@@ -61,7 +61,8 @@ static void transpose(product *t)
     swap(&t->a_batch, &t->b_batch);
 }
 
-/* Every element can be addressed; those of C, where it is dense, are nobody else's. */
+/* Checks that every element can be addressed, that matrices of C do not overlap, and that a dense C shares
+ * no memory with dense A or B. */
 static clv_status check_reach(const product *t)
 {
     size_t a, b, c, one, all;
@@ -93,7 +94,7 @@ static clv_status check_dense(size_t m, size_t n, size_t k, const float *a, cons
     return CLV_OK;
 }
 
-/* What read_call makes of dense matrices that are small enough for every size to be one. */
+/* Does what read_call does, for dense matrices so small that no size can overflow. */
 static clv_status read_dense(size_t m, size_t n, size_t k, const float *a, const float *b, float *c,
                              product *out)
 {
@@ -158,7 +159,7 @@ static clv_status read_call(size_t m, size_t n, size_t k, const float *a, const 
     return check_reach(out);
 }
 
-/* Columns of B next to each other. */
+/* Copies B so that its columns are neighbours. */
 static void copy_b(const product *t, const float *b, float *dense)
 {
     for (size_t q = 0; q < t->k; ++q)
@@ -177,7 +178,7 @@ static clv_status on_host(void *user)
     for (clv_matmul_part part; !status && clv_matmul_next_part(&parts, &part);) {
         for (size_t i = part.matrix; i < part.matrix + part.matrices; ++i) {
             const float *b = t->b + i * t->b_batch;
-            if (copy && !part.row) copy_b(t, b, dense); /* and kept for its further rows */
+            if (copy && !part.row) copy_b(t, b, dense); /* kept for its later rows */
             const clv_host_gemm g = { .m = part.rows,
                                       .n = t->n,
                                       .k = t->k,
@@ -208,7 +209,7 @@ static clv_status enqueue(clv_engine *engine, const clv_gemm_form *form, const c
     return clv_gemm_enqueue(engine->queue, form, gemm, scratch, NULL);
 }
 
-/* B as the form wants it, once for all parts. */
+/* Packs B as the form needs it, once for all parts. */
 static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm *g)
 {
     const size_t floats = clv_gemm_packed_b(form, g->n, g->k), matrices = g->b.batch ? g->batch : 1;
@@ -221,7 +222,7 @@ static clv_status pack_b(clv_engine *engine, const clv_gemm_form *form, clv_gemm
     return CLV_OK;
 }
 
-/* Part by part, as somebody looks: the bits of a row are its own. */
+/* Enqueues part by part when somebody follows the progress. Parts do not change the bits of a row. */
 static clv_status enqueue_parts(clv_engine *engine, const clv_gemm_form *form, const clv_gemm *gemm,
                                 clv_watch *watch)
 {
@@ -262,7 +263,7 @@ static clv_status on_device(clv_engine *engine, void *user)
     CLV_TRY(clv_gemm_choose_once(engine->context, engine->queue, &g, &form));
     CLV_TRY(clv_engine_bring(engine, A, t->a, a * sizeof(float), true, false, &g.a.buffer));
     CLV_TRY(clv_engine_bring(engine, B, t->b, b * sizeof(float), true, false, &g.b.buffer));
-    /* what lies between the rows of C is the caller's, who may be writing there */
+    /* the gaps between C's rows are the caller's, who may be writing there */
     const size_t extent[3] = { t->batch, t->m, t->n };
     size_t stride[3] = { t->c_batch, t->c_row, 1 };
     CLV_TRY(
@@ -301,7 +302,7 @@ static void describe(product *t, clv_call *c)
                      .spent = t->beta != 0, /* beta * C may have been added already */
                      .sample = sample };
     if (!t->k) c->host_only = "host: products of no terms";
-    /* a guess that is less cautious than that for what devices might be faster at */
+    /* a less cautious guess than the one for products where a device might be faster */
     c->work.host_flops = CLV_MAX(usual, clv_gemm_host_flops(t->n));
     if (clv_work_is_short(&c->work)) return;
     c->work.host_flops = usual;
@@ -344,7 +345,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
                                .alpha = 1 };
     describe(&made->product, &made->call);
     *out = (clv_sample){ .call = &made->call,
-                         .times = times, /* extents are whole numbers: to what was asked for */
+                         .times = times, /* whole extents miss the flops that were asked for */
                          .result = made->product.c,
                          .results = c * s.batch,
                          .tolerance = 1e-3,
@@ -353,7 +354,7 @@ static clv_status sample(clv_context *context, const clv_call *like, double flop
     return CLV_OK;
 }
 
-/* Shorter than any launch: dense, and all of it in the innermost cache. */
+/* Tells whether a product takes less than any launch: it is dense and fits into the innermost cache. */
 static bool is_tiny(size_t m, size_t n, size_t k)
 {
     enum { SIDE = 1 << 10, TERMS = 1 << 15, FLOATS = 3 << 10 };

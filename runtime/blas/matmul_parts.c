@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A long product in parts, so that who waits can be told, and can end it. */
+/* Computes a long product in parts, so that its progress can be reported and the caller can end it. */
 #include "runtime/blas/matmul_parts.h"
 
 #include "base/alloc.h"
@@ -9,9 +9,9 @@
 
 enum {
     FIRST = 1 << 28, /* operations: 10 ms where a core does 27 GFLOP/s */
-    TOGETHER = 96,   /* rows that every form of a kernel deals evenly */
+    TOGETHER = 96,   /* rows that every form of a kernel can split evenly */
 };
-/* long enough to cost nothing, short enough for who waits */
+/* long enough to cost nothing, short enough for a caller who waits */
 static const double wanted_s = 0.2;
 
 clv_matmul_parts clv_matmul_parts_of(size_t m, size_t n, size_t k, size_t batch, clv_watch *watch)

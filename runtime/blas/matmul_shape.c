@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which products cost alike, and larger and smaller ones like them. */
+/* Tells which products cost alike, and scales products to larger and smaller ones like them. */
 #include "runtime/blas/gemm.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 
-enum { FIXED = 16 }; /* an extent up to it stays what it is, larger ones grow together */
+enum { FIXED = 16 }; /* extents up to it stay as they are, larger ones grow together */
 
 static double product(const clv_matmul_shape *t)
 {
@@ -18,7 +18,8 @@ static int octave(double x)
     return (int)lrint(floor(log2(x)));
 }
 
-/* Both return where the text ends. By hand: small products do not take as long as printf does. */
+/* Both return where the text ends. They format by hand because printf would take longer than a small
+ * product. */
 static char *add_text(char *at, const char *text)
 {
     while (*text)
@@ -35,7 +36,7 @@ static char *add_number(char *at, long number)
     return at;
 }
 
-/* "f3" for a small extent, how many times smaller than the largest one for others. */
+/* Adds "f3" for a small extent, and for others how many times smaller they are than the largest one. */
 static char *add_extent(char *at, size_t extent, double largest)
 {
     return extent <= FIXED

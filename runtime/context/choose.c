@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a report and the caller's wishes to the devices of a context; a pure decision. */
+/* Chooses the devices of a context from a report and the caller's wishes; pure decisions. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,8 @@ static bool is_gpu(const clv_probe_device *device)
            device->device_class == CLV_CLASS_INTEGRATED_GPU;
 }
 
-/* Discrete GPUs, integrated ones, CPUs, the rest; faster ones first where that was measured. */
+/* Sorts discrete GPUs first, then integrated ones, CPUs, the rest; within a class faster ones first, if
+ * measured. */
 static bool comes_before(const clv_probe_device *a, const clv_probe_device *b)
 {
     static const int rank[] = { [CLV_CLASS_DISCRETE_GPU] = 0,
@@ -45,7 +46,8 @@ static bool any_of_class(const clv_probe_report *report, const bool *picked, boo
     return false;
 }
 
-/* An order that leaves nothing of a kind is an error; a recommendation that does is not. */
+/* Checks an ordered mode: it is an error if no device of a kind that it needs is left. For a recommended
+ * mode it is none. */
 static clv_status check_mode(const clv_probe_report *report, clv_mode mode, const bool *picked)
 {
     const bool gpu = any_of_class(report, picked, true),
@@ -83,7 +85,7 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
     clv_status status = CLV_OK;
     if (selection) {
         status = clv_select_devices(report, selection, picked);
-        if (!status && ordered) { /* both given: what fits both */
+        if (!status && ordered) { /* both were given: keep what fits both */
             for (size_t i = 0; i < report->device_count; ++i)
                 if ((mode == CLV_MODE_GPU && !is_gpu(&report->devices[i])) ||
                     (mode == CLV_MODE_CPU && is_gpu(&report->devices[i])))
@@ -98,7 +100,7 @@ clv_status clv_choose_devices(const clv_probe_report *report, clv_mode mode, con
                 status = CLV_OK; /* nothing there: the plain C path */
             else if (ordered) {
                 const clv_status kinds = check_mode(report, mode, picked);
-                if (kinds) status = kinds; /* says it better */
+                if (kinds) status = kinds; /* its message is clearer */
             }
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a context: probe, wishes, devices, caches. */
+/* Makes a context: probe, wishes, devices, caches. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the devices amount to, when the caller named them and not a mode. */
+/* Returns the mode that the devices amount to, for a caller who named devices but no mode. */
 static clv_mode mode_of_devices(const clv_context *context)
 {
     bool gpu = false, other = false;
@@ -42,7 +42,7 @@ static clv_mode mode_of_devices(const clv_context *context)
                         : CLV_MODE_REFERENCE;
 }
 
-/* False: it is too long, and `out` is "". */
+/* Copies a path. Returns false, and "" in `out`, when it is too long. */
 static bool copy_path(const char *path, char *out, size_t capacity)
 {
     const size_t length = strlen(path);
@@ -80,7 +80,7 @@ static clv_status open_caches(clv_context *context, const clv_context_options *o
     return CLV_OK;
 }
 
-/* Without the program that they run there are no helpers. */
+/* Notes the helper program and how many may run; without the program there are no helpers. */
 static clv_status note_helper(clv_context *context, const char *helper, unsigned compilers)
 {
     char path[PATH_MAX];
@@ -128,7 +128,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     CLV_TRY(clv_wishes_read(&options, &wishes));
     const bool plain = wishes.mode == CLV_MODE_REFERENCE;
     if (!plain) CLV_TRY(clv_fork_check(clv_opencl_born(), "context"));
-    clv_context_free(NULL); /* what was left behind and has come back */
+    clv_context_free(NULL); /* frees contexts left behind that have come back */
     clv_context *context = clv_zalloc(1, sizeof *context);
     if (!context) return clv_fail(CLV_E_MEMORY, "no memory for a context");
     context->born = clv_fork_generation();
@@ -145,7 +145,7 @@ clv_status clv_context_create(const clv_context_options *given, clv_context **ou
     context->memory_bytes = wishes.memory_bytes;
     context->memory_fraction = wishes.memory_fraction;
     if (!status) status = note_helper(context, options.helper, wishes.compilers);
-    /* orders are no matter of the probe: it would refuse those of a variable that an option overrules */
+    /* the probe gets no orders: it would refuse those of a variable that an option overrules */
     const clv_probe_options look = { .size = sizeof look,
                                      .mode_given = true,
                                      .mode = plain ? CLV_MODE_REFERENCE : CLV_MODE_AUTO,

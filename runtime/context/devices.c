@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of a context: their records filled in, their parts made and ended. */
+/* The devices of a context: fills in their records, makes their parts and ends them. */
 #include "runtime/context/devices.h"
 
 #include "base/alloc.h"
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whether fma() is an instruction of these cores: drivers of CPUs use it then, also such as report no
- * CL_FP_FMA (Intel's). */
+/* Tells whether fma() is an instruction of these cores. Drivers of CPUs use it then, even those that do not
+ * report CL_FP_FMA (Intel's). */
 static bool cores_fuse(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -55,13 +55,13 @@ static void fill_in(clv_device *device, const clv_probe_report *probe, size_t in
     clv_device_heed(device, &facts->flags);
 }
 
-/* Bytes that we allow ourselves on a device: the caller's wish within what is there. */
+/* Returns the bytes that we allow ourselves on a device: the caller's wish, or a part of what is there. */
 static uint64_t budget_of(const clv_context *context, const clv_device *device)
 {
     const clv_probe_device *facts = device->facts;
     const clv_probe_host *host = &context->probe->host;
     uint64_t there = facts->global_bytes, room;
-    if (device->zero_copy) { /* the memory is the host's */
+    if (device->zero_copy) { /* its memory is the host's */
         uint64_t free_bytes = host->memory_available_bytes;
         if (host->memory_limit_bytes != CLV_UNKNOWN)
             free_bytes = CLV_MIN(free_bytes, host->memory_limit_bytes);
@@ -82,7 +82,7 @@ static uint64_t budget_of(const clv_context *context, const clv_device *device)
     return device->parts > 1 ? room / device->parts : room;
 }
 
-/* Size and time of the driver's file: its version string alone does not change on every update. */
+/* Adds size and time of the driver's file, because not every update changes the version string. */
 static void add_driver_file(const clv_probe_report *probe, const clv_probe_device *facts,
                             clv_text *text)
 {
@@ -114,7 +114,7 @@ static char *make_identity(const clv_probe_report *probe, const clv_device *devi
     return text.data;
 }
 
-/* A short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
+/* Makes a short, stable name for notes that people read: "AMD EPYC [pocl] 1/2 1a2b3c4d". */
 static void make_names(const clv_probe_report *probe, clv_device *device)
 {
     const clv_probe_device *d = device->facts;
@@ -136,8 +136,8 @@ bool clv_is_on_the_cpu(const clv_probe_device *device)
     return device->device_class == CLV_CLASS_CPU || device->device_class == CLV_CLASS_SOFTWARE;
 }
 
-/* Compilers run on the cores of the host, and what a card needs to be opened in another process nobody
- * knows: only what computes on the cores itself has helpers. */
+/* Returns how many compilers may run for the device. Only devices that compute on the host's cores have
+ * helpers: compilers run on those cores, and nobody knows what it takes to open a card in another process. */
 static unsigned compilers_of(const clv_context *context, const clv_device *device)
 {
     enum { MOST = 16 };
@@ -197,7 +197,7 @@ clv_status clv_devices_make(clv_context *context, const size_t *chosen, size_t c
     return CLV_OK;
 }
 
-/* False when its thread hangs in the driver: then everything of it stays. */
+/* Returns false when the device's thread hangs in the driver; then everything of the device stays. */
 static bool close_device(clv_device *device, double patience)
 {
     if (device->closed) return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a context, also of one whose device hangs in its driver: that one is kept, and freed when a later
- * call finds that the device has come back. */
+/* Frees contexts. A context whose device hangs in its driver is kept, and freed when a later call finds that
+ * the device has come back. */
 #include "runtime/context/free.h"
 
 #include "base/alloc.h"
@@ -15,10 +15,10 @@
 #include "runtime/program/cache.h"
 #include "runtime/program/texts.h"
 
-static clv_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* of the next */
-static clv_context *left_behind;                   /* a list; never lost, so no leak */
+static clv_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* guards left_behind */
+static clv_context *left_behind;                   /* a list; reachable, so no leak */
 
-/* Nobody looks at it any more. */
+/* Frees a context that nobody uses any more. */
 static void free_now(clv_context *context)
 {
     clv_devices_clear(context);
@@ -57,7 +57,7 @@ static void leave(clv_context *context)
     push(context);
 }
 
-/* Waits for nobody. */
+/* Frees the contexts left behind whose devices have come back, without waiting for any. */
 static void free_what_came_back(void)
 {
     pthread_mutex_lock(&lock);
@@ -81,7 +81,7 @@ void clv_context_free(clv_context *context)
 {
     static const double patience = 10; /* seconds for what still runs */
     if (context && clv_is_forked(context->born))
-        return; /* threads and locks are the parent's: all is kept */
+        return; /* threads and locks are the parent's: keep everything */
     free_what_came_back();
     if (!context) return;
     if (context->trace && *context->trace_path &&
@@ -97,7 +97,7 @@ void clv_context_free(clv_context *context)
     if (all_closed)
         free_now(context);
     else
-        leave(context); /* a thread is still inside a driver and may look at what it knows */
+        leave(context); /* a thread is still inside a driver and may use the context */
 }
 
 size_t clv_contexts_left(void)

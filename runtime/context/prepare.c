@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All kernels of calls that will come, compiled at once. */
+/* Compiles all kernels of coming calls at once. */
 #include "runtime/context/prepare.h"
 
 #include "runtime/record/context.h"

@@ -14,19 +14,19 @@
 #include "runtime/program/ahead.h"
 #include "runtime/record/device.h"
 
-/* Whether a device of the context has its kernels compiled ahead; the others need no preparation. */
+/* Tells whether kernels are compiled ahead for a device of the context; other devices need no preparation. */
 bool clv_prepare_helps(const clv_context *context);
 
-/* Both by one thread, with no other in the context meanwhile. */
+/* One thread calls both, and no other thread uses the context in between. */
 void clv_prepare_begin(clv_context *context);
-/* Compiles what was noted, and waits for it. `progress` may be NULL; non-zero from it leaves the rest to the
- * first launches. */
+/* Compiles the noted kernels and waits for them. `progress` may be NULL; if it returns non-zero, the rest is
+ * left to the first launches. */
 void clv_prepare_end(clv_context *context, clv_ahead_progress *progress, void *user);
 
-/* Compiles nothing yet: the next job that is rehearsed compiles what was noted together with its own kernels. */
+/* Compiles nothing yet: the next rehearsed job compiles the noted kernels together with its own. */
 void clv_prepare_leave(clv_context *context);
 
-/* What compilers cost in this context so far, on all of its devices. */
+/* Returns the cost of compilers in this context so far, on all of its devices. */
 clv_compile_cost clv_context_compiled(const clv_context *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller asks of a context: its options, and the environment where they leave something open. */
+/* What a caller asks of a context: the options, and environment variables for what they leave open. */
 #include "runtime/context/wishes.h"
 
 #include "base/environment.h"
@@ -85,7 +85,7 @@ static clv_status read_compilers(const clv_context_options *options, clv_wishes 
     return CLV_OK;
 }
 
-/* What cannot be written is refused before the work, not told after it. */
+/* Refuses a trace file that cannot be written before the work, instead of failing after it. */
 static clv_status check_trace(void)
 {
     const char *path = clv_environment("CLEAVE_TRACE");

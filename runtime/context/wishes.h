@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller asks of a context: its options, and the environment where they leave something open. */
+/* What a caller asks of a context: the options, and environment variables for what they leave open. */
 #ifndef CLEAVE_RUNTIME_CONTEXT_WISHES_H
 #define CLEAVE_RUNTIME_CONTEXT_WISHES_H
 
@@ -7,18 +7,18 @@
 
 typedef struct clv_wishes {
     clv_mode mode;
-    const char *devices;             /* NULL: no selection */
-    bool mode_is_set, device_is_set; /* by a variable, not by the caller */
+    const char *devices;             /* NULL: none were named */
+    bool mode_is_set, device_is_set; /* set by a variable, not by the caller */
     clv_schedule schedule;
-    uint64_t memory_bytes;  /* 0: memory_fraction */
+    uint64_t memory_bytes;  /* 0: memory_fraction applies */
     double memory_fraction; /* 0: the default */
-    unsigned compilers;     /* processes at most; UINT_MAX: as many as cores */
+    unsigned compilers;     /* most helper processes; UINT_MAX: as many as cores */
 } clv_wishes;
 
-/* CLV_E_ARGUMENT; a variable whose option was given is not looked at. */
+/* Reads the wishes. Error: CLV_E_ARGUMENT. A variable is ignored if its option was given. */
 clv_status clv_wishes_read(const clv_context_options *options, clv_wishes *wishes);
 
-/* clv_choose_devices, with the variable in the message where that is to blame. */
+/* Calls clv_choose_devices; where a variable is to blame for an error, the message names it. */
 clv_status clv_wishes_choose(const clv_wishes *wishes, const clv_probe_report *report,
                              size_t *chosen, size_t *count);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of a context: what the caller wished, the devices that were chosen, what they share, and one
- * pointer to each part.
+/* The record of a context: the caller's wishes, the chosen devices, what they share, and one pointer to each
+ * part.
  *
- * All of runtime/ reads it. context/context.c makes it, makes its parts and frees both. Only the file
+ * All of runtime/ reads it. context/context.c makes the record and its parts and frees both. Only the file
  * that a part is named for looks inside that part, and no part calls its owner. */
 #ifndef CLEAVE_RUNTIME_RECORD_CONTEXT_H
 #define CLEAVE_RUNTIME_RECORD_CONTEXT_H
@@ -26,14 +26,14 @@ struct clv_context {
     size_t device_count;
     clv_schedule schedule;
     size_t batch;
-    unsigned plain_threads; /* of the plain C path; 0: as many as we may use */
+    unsigned plain_threads; /* of the plain C path; 0: as many as this process may use */
     uint64_t memory_bytes;
     double memory_fraction;
-    uint64_t tensor_bytes; /* 0: each budget */
+    uint64_t tensor_bytes; /* 0: each device's budget */
     bool tuning, checks, binding, event_times;
-    unsigned compilers; /* helper processes that compile at once, at most */
-    char *helper;       /* their program; NULL: the installed one */
-    bool ordered; /* the caller named devices or a mode: nobody else may stand in from the start */
+    unsigned compilers; /* most helper processes that compile at once */
+    char *helper;       /* their program's path; NULL: the installed one */
+    bool ordered;       /* the caller named devices or a mode: no stand-in from the start */
     char trace_path[CLV_PATH_MOST]; /* CLEAVE_TRACE; "": none */
 
     /* ---- what is kept on disk, and the trace ---- */
@@ -42,20 +42,20 @@ struct clv_context {
     clv_trace *trace; /* NULL: none is kept */
 
     /* ---- parts ---- */
-    struct clv_texts *texts;    /* generated kernels; program/texts.h */
-    clv_mutex job_lock;         /* one job at a time; taken by clv_jobs_lock (job/turn.h) */
-    atomic_bool preparing;      /* calls only note which kernels they launch; context/prepare.h */
-    atomic_uintptr_t job_owner; /* the thread that has it; 0: nobody */
-    clv_mutex shelf_lock;       /* guards the shelf and the spare memory */
-    struct clv_run *shelf;      /* runs that no job uses; job/run.h */
-    void *spare;                /* memory that no call uses; device/spare.h */
-    size_t spare_bytes;         /* its size */
-    struct clv_plain *late;     /* threads that have not begun, under job_lock; job/plain.h */
-    struct clv_engine *engine;  /* of flat calls, made by the first, under job_lock */
-    struct clv_offload_table *offload; /* what is known of host and device; offload/table.h */
+    struct clv_texts *texts;           /* generated kernels; program/texts.h */
+    clv_mutex job_lock;                /* one job at a time; taken by clv_jobs_lock (job/turn.h) */
+    atomic_bool preparing;             /* calls only note their kernels; context/prepare.h */
+    atomic_uintptr_t job_owner;        /* the thread that holds job_lock; 0: none */
+    clv_mutex shelf_lock;              /* guards the shelf and the spare memory */
+    struct clv_run *shelf;             /* runs that no job uses at present; job/run.h */
+    void *spare;                       /* memory that no call uses at present; device/spare.h */
+    size_t spare_bytes;                /* its size */
+    struct clv_plain *late;            /* threads not begun yet, under job_lock; job/plain.h */
+    struct clv_engine *engine;         /* of flat calls, made by the first, under job_lock */
+    struct clv_offload_table *offload; /* known speeds of host and device; offload/table.h */
     clv_mutex array_lock;              /* guards the statistics */
     clv_array_stats array_stats;       /* host/array/ counts them */
-    struct clv_context *next_left;     /* of those freed while a device hung; context/free.c */
+    struct clv_context *next_left;     /* freed while a device hung; context/free.c */
 };
 
 #endif

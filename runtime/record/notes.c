@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime learnt, as lines "key = value". */
+/* What the runtime has learnt, as lines "key = value". */
 #include "runtime/record/notes.h"
 
 #include "base/alloc.h"
@@ -44,7 +44,7 @@ static void put(clv_notes *notes, const char *key, const char *value, bool mine)
 {
     clv_note *note = find(notes, key);
     if (note && note->mine && !mine) return;
-    const size_t bytes = strlen(value) + 1; /* a note that is not kept is no failure */
+    const size_t bytes = strlen(value) + 1; /* failing to keep a note is no error */
     if (!note) note = add(notes, key, bytes);
     if (!note || !clv_reserve(&note->value, &note->room, bytes, 1)) return;
     memcpy(note->value, value, bytes);

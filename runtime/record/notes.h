@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime learnt and a person may read and edit: lines "key = value" in the cache
- * directory. speeds.txt (how fast jobs ran), tuning.txt (which kernel variant won). */
+/* What the runtime has learnt and a person may read and edit: lines "key = value" in files of the cache
+ * directory. speeds.txt tells how fast jobs ran, tuning.txt which kernel variant won. */
 #ifndef CLEAVE_RUNTIME_RECORD_NOTES_H
 #define CLEAVE_RUNTIME_RECORD_NOTES_H
 
@@ -16,18 +16,18 @@ typedef struct clv_notes {
     bool changed;
 } clv_notes;
 
-/* Reads the file when there is one; lines that are not understood are skipped. `title` is the
- * file's first comment. */
+/* Reads the file if there is one; skips lines that it does not understand. `title` is the file's first
+ * comment. */
 void clv_notes_open(clv_notes *notes, const char *directory, const char *name, const char *title);
-/* Merges with what other processes wrote meanwhile, and writes. */
+/* Merges the notes with what other processes have written meanwhile, and writes them. */
 void clv_notes_save(clv_notes *notes);
 /* Saves and frees. */
 void clv_notes_close(clv_notes *notes);
 
-/* Value of the key into `out`; false when there is none. Keys have no '=' and no newline. */
+/* Copies the key's value into `out`; returns false when there is none. Keys contain no '=' and no newline. */
 bool clv_notes_get(clv_notes *notes, const char *key, char *out, size_t capacity);
 void clv_notes_set(clv_notes *notes, const char *key, const char *value);
-/* Whether a note of today is there tomorrow. */
+/* Tells whether notes are kept on disk, so that later processes find them. */
 bool clv_notes_are_kept(const clv_notes *notes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ran when, as a Chrome trace: a process for each device, a track for each queue. */
+/* Records what ran when, as a Chrome trace: one process per device, one track per queue. */
 #include "runtime/record/trace.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ran when, for chrome://tracing and Perfetto. */
+/* Records what ran when, for chrome://tracing and Perfetto. */
 #ifndef CLEAVE_RUNTIME_RECORD_TRACE_H
 #define CLEAVE_RUNTIME_RECORD_TRACE_H
 
@@ -10,11 +10,11 @@ typedef struct clv_trace clv_trace;
 clv_trace *clv_trace_create(void); /* NULL without memory */
 void clv_trace_free(clv_trace *trace);
 
-/* One bar on track `track` of the device (NULL: the host). All calls accept a NULL trace. Names
- * are copied. */
+/* Adds one bar on track `track` of the device (NULL: the host). All calls accept a NULL trace. Names are
+ * copied. */
 void clv_trace_span(clv_trace *trace, const clv_device *device, unsigned track, const char *name,
                     double start, double end, size_t bytes);
-/* A decision, at a moment. */
+/* Adds a note of a decision at one moment. */
 void clv_trace_note(clv_trace *trace, const clv_device *device, double when, const char *text);
 
 clv_status clv_trace_write(clv_trace *trace, const char *path);

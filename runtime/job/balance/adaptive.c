@@ -15,7 +15,7 @@ static const size_t PROBES = 4096;   /* a device of unknown speed tries 1/4096 o
 static const double PROBE_S = 0.002; /* ... or, if less, the fastest device's work of this time */
 static const double GUESSED = 8;     /* ... up to this many times 1/4096 if its speed is guessed */
 static const double PROBE_PART = 0.02; /* it tries only while one more chunk costs the fastest
-                                           device at most this part of the time left */
+                                          device at most this part of the time left */
 static const double ALONE = 2.5;       /* times target_s: longest chunk when nobody else can help */
 static const double WHOLE = 1.5;       /* times the shortest chunk: smaller shares are not split */
 static const double PATIENCE_S = 0.01; /* before a device of unknown speed redoes a chunk */

@@ -12,8 +12,7 @@ static const double TARGET_S = 0.1;
 static const double HANG_FACTOR = 10, HANG_S = 5; /* a chunk is lost after the longer of these */
 static const double HANG_FIRST_S = 60;    /* ... its device's first one, in which kernels may be
                                              compiled, after at least this */
-static const double HANG_UNKNOWN_S = 600; /* ... one of unpredictable length after at least this
-                                             ... */
+static const double HANG_UNKNOWN_S = 600; /* ... one of unknown length after at least this ... */
 static const double HANG_SLOWER = 20;     /* ... or this many times the fastest device's time */
 
 /* ---- beginning and end --------------------------------------------------------------------- */

@@ -9,10 +9,8 @@
 static const double OVERHEAD_CHUNKS = 20;    /* a chunk lasts at least 20 times its fixed cost */
 static const double FEW_OVERHEADS = 200;     /* ... and 200 times where that is still short */
 static const double EXTRA_UNITS = 19;        /* fixed work is at most 5 % of a chunk */
-static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest efficient chunk; longest
-                                                at all */
-static const double SETUP_DOUBT = 1.25;      /* a set-up may take this many times longer or
-                                                shorter */
+static const double LONG = 2.5, LONGEST = 5; /* times target_s: longest for efficiency; at all */
+static const double SETUP_DOUBT = 1.25;      /* a set-up may take so many times longer or shorter */
 static const size_t COARSE = 64;             /* this few smallest chunks are dealt out one by one */
 
 double clv_balance_shortest(const clv_balance *balance, size_t device)

@@ -11,8 +11,7 @@ static const double WORTH_S = 0.25;   /* a trial pays only while the job still n
 static const double COARSE = 0.02;    /* ... and its smallest chunk needs at most this part */
 static const double TINY = 5e-5;      /* part of the time left: a trial chunk on the owner */
 static const double TRIAL_COSTS = 2;  /* ... but at least this many times the owner's chunk cost */
-static const double SECOND = 6;       /* the second trial chunk is so much larger, to tell chunk
-                                         costs */
+static const double SECOND = 6;       /* the second trial chunk is so much larger, to tell costs */
 static const double PAUSE = 0.001;    /* part of the time left that the owner waits for a trial */
 static const double PAUSE_EVEN = 3;   /* ... or this many times what the owner itself would take */
 static const double CLEARLY = 1.1;    /* times as fast as the owner: the challenger wins */
