@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call: decided, carried out, done by the host where the device could not, learnt from. */
+/* Runs one call: decides, carries it out, lets the host do what the device could not, and learns from it. */
 #include "runtime/offload/call.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ void clv_call_take_orders(clv_call *call)
 
 static clv_status by_host(clv_context *context, const clv_call *call)
 {
-    if (clv_work_is_short(&call->work)) /* the clock would take longer */
+    if (clv_work_is_short(&call->work)) /* reading the clock would take longer */
         return clv_carry_to_host(context, call);
     const double started = clv_jobs_clock();
     CLV_TRY(clv_carry_to_host(context, call));
@@ -50,7 +50,7 @@ static clv_status by_device(clv_context *context, clv_call *call)
         clv_offload_learn(context, call, CLV_SIDE_DEVICE, clv_jobs_clock() - started);
     else if (!status)
         fall_back(context, call, "no device was left for the rest");
-    /* a job has asked the host itself */
+    /* a job has let the host help already */
     if (!status || call->told.of.forced || call->job || call->spent || status == CLV_E_CANCELLED)
         return status;
     clv_log(CLV_LOG_WARN, "%s: the host computes, since: %s", call->operation, clv_error_message());

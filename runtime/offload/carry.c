@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call carried out on one side: plain memory, a device's engine, or a job on cores or devices. */
+/* Carries out a call on one side: on plain memory, on a device's engine, or as a job on cores or devices. */
 #include "runtime/offload/carry.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 #include "runtime/job/run.h"
 #include "runtime/job/turn.h"
 
-/* A job on the host: threads are not worth starting for less than the first; a chunk lasts the second. */
+/* For a job on the host: below alone_s it is not worth starting threads; a chunk lasts about chunk_s. */
 static const double alone_s = 100e-6, chunk_s = 25e-6;
 
 static clv_status job_to_host(clv_context *context, const clv_call *call)
@@ -16,13 +16,13 @@ static clv_status job_to_host(clv_context *context, const clv_call *call)
     clv_job finer = *call->job;
     if (flops < alone_s * rate || clv_jobs_held(context))
         return clv_job_run_here(context, call->job, call->user, call->report);
-    /* what a device wants at once is much for a thread */
+    /* the smallest useful chunk of a device is too much for a thread */
     finer.align = 1;
     finer.min_chunk = (size_t)CLV_MAX(chunk_s * rate * (double)finer.units / flops, 1);
     return clv_job_run_by(context, &finer, call->user, CLV_SIDE_HOST, call->report, NULL);
 }
 
-/* What is less than two chunks is one: the rest of a split takes as long as its launch. */
+/* Makes one chunk of less than two smallest ones, because the rest of a split takes as long as its launch. */
 static clv_status job_to_device(clv_context *context, const clv_call *call, bool *by_host)
 {
     clv_job whole = *call->job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of both sides against work: lookup, text, refinement. Pure. */
+/* Times of both sides over the amount of work: lookup, text, refinement. Pure functions. */
 #include "runtime/offload/curve.h"
 
 #include "base/text.h"
@@ -39,7 +39,7 @@ static double between(double a, double b, double t)
 
 void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES])
 {
-    static const double least_part = 0.05; /* of the first point's time */
+    static const double least_part = 0.05; /* of the first point's time, at least */
     const size_t n = curve->count;
     size_t i = 0;
     const double t = n ? clv_curve_place(curve, work, &i) : 0;
@@ -57,7 +57,7 @@ void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES]
     }
 }
 
-/* Of one side's time to the other's at a point: at least 1. */
+/* Returns the ratio of the sides' times at a point, the larger over the smaller. */
 static double apart(const clv_curve *curve, size_t i)
 {
     const double ratio = curve->at[i].seconds[CLV_DEVICE] / curve->at[i].seconds[CLV_HOST];

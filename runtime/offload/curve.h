@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of both sides against work: lookup, text, refinement. Pure. */
+/* Times of both sides over the amount of work: lookup, text, refinement. Pure functions. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 #define CLEAVE_RUNTIME_OFFLOAD_CURVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CLV_HOST, CLV_DEVICE, CLV_SIDES }; /* places of the two sides in arrays of times */
+enum { CLV_HOST, CLV_DEVICE, CLV_SIDES }; /* indices of the two sides in arrays of times */
 enum { CLV_CURVE_POINTS = 24, CLV_CURVE_TEXT = CLV_CURVE_POINTS * 40 };
 
-/* Ascending by work. */
+/* The points ascend by work. */
 typedef struct clv_curve {
     size_t count;
     struct {
@@ -17,17 +17,19 @@ typedef struct clv_curve {
     } at[CLV_CURVE_POINTS];
 } clv_curve;
 
-/* The point before `work` and how far it is from there to the next one, 0 to 1, in logarithms. */
+/* Finds the point before `work` and returns how far work lies from there to the next one, 0 to 1, on a
+ * logarithmic scale. */
 double clv_curve_place(const clv_curve *curve, double work, size_t *first);
-/* Between neighbours by logarithms, in proportion to work beyond the last, constant before the first. */
+/* Interpolates between neighbours on logarithmic scales. Beyond the last point times grow in proportion to
+ * work; before the first one the device's time is constant and the host's shrinks with the work. */
 void clv_curve_at(const clv_curve *curve, double work, double seconds[CLV_SIDES]);
 void clv_curve_add(clv_curve *curve, double work, double host_s, double device_s);
-/* Where the next timing tells most: between two neighbours of which different sides win, then between
- * two far apart where the sides are alike. */
+/* Finds where the next timing tells most: between two neighbours at which different sides win, else between
+ * two that are far apart where the sides are alike. */
 bool clv_curve_next(const clv_curve *curve, double *work);
-/* Less work never takes longer: what says so was disturbed. */
+/* Makes times never fall as work grows: a time that contradicts that was disturbed. */
 void clv_curve_smooth(clv_curve *curve);
-/* "4096:1.2e-06:3.1e-05 ..."; false when it is no curve. */
+/* Reads "4096:1.2e-06:3.1e-05 ..."; returns false when it is no curve. */
 bool clv_curve_read(const char *text, clv_curve *curve);
 void clv_curve_write(const clv_curve *curve, char *text, size_t room);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a kind of call, and the side that follows from it. Pure. */
+/* What is known of a kind of call, and the side that follows from it. Pure functions. */
 #include "runtime/offload/decide.h"
 
 #include "base/alloc.h"
@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every constant, and what it rests on. "2026-11-22" and "-23" are the runs of bench_offload of these days
- * in bench/results: 242 points, PoCL and Intel's CPU runtime, two cores of an AMD EPYC. */
+/* All constants and what they rest on. "2026-11-22" and "-23" are the runs of bench_offload of these days in
+ * bench/results: 242 points, PoCL and Intel's CPU runtime, two cores of an AMD EPYC. "Moods" are spells in
+ * which the machine runs slower or faster. */
 static const struct {
     /* when a kind is timed */
     double patience_s;
@@ -31,38 +32,38 @@ static const struct {
 
     .leave = 0.96, /* two medians of one side in one run differ by 2 to 4 % (2026-11-22) */
 
-    .curve_part = 0.5, /* of a call's lesson; */
+    .curve_part = 0.5, /* part of a call's lesson that the curve takes, */
     .curve_step = 0.1, /* at most: single calls are held up 10 times over (2026-11-22, moods) */
-    .long_s = 5e-3,    /* a call of so long is not held up by chance: */
+    .long_s = 5e-3,    /* a call this long is not slow by chance: */
     .long_step = 0.35, /* a sum of 1.6e6, timed at twice its time, is right after 3 calls */
     .forgets = 0.01,   /* of the other side's: moods last up to some hundred calls (2026-11-22) */
-    .most_lean = 1.4,  /* 4 times: the most by which a curve was wrong (2026-11-22, compilers) */
+    .most_lean = 1.4,  /* 4 times: the largest error of a curve (2026-11-22, compilers) */
 
     .close = 2,      /* curves were off by up to 2 in moods of the machine (2026-11-22) */
     .least_s = 5e-6, /* a decision takes 0.2 us (2026-11-22) */
-    .brief_s = 4e-3, /* both sides in turns, five times, within 0.1 s */
-    .mood = 2,       /* the same moods */
+    .brief_s = 4e-3, /* timing both sides in turns, five times, takes at most 0.1 s */
+    .mood = 2,       /* the same moods as for `close` */
 
     .wakes_s =
         10e-3, /* threads find their cores in it: the judge's first 10 ms differ (2026-11-22) */
-    .pause_s = 5e-3,   /* after it they sleep again */
-    .least_part = 0.1, /* of a call's lesson: ten short calls make an average; */
-    .most_part = 0.5,  /* two long ones, */
-    .part_s = 2e-3,    /* growing with the call by so many seconds */
-    .step = 0.2,       /* at most, as above */
-    .rare = 0.25,      /* of the lesson of a call behind a pause: it wakes its threads itself */
+    .pause_s = 5e-3,   /* after such a pause they sleep again */
+    .least_part = 0.1, /* part of a call's lesson: ten short calls make an average; */
+    .most_part = 0.5,  /* two long ones do; */
+    .part_s = 2e-3,    /* the part grows with the call up to this many seconds */
+    .step = 0.2,       /* at most, as for the curve */
+    .rare = 0.25,      /* of the lesson of a call after a pause: it wakes its threads itself */
 
     .try_s = 15e-3,     /* a try: 10 ms to wake up, 5 ms that teach */
-    .give_up_s = 60e-3, /* or so long, where pauses let no call teach */
-    .price = 0.03,      /* of the time of calls, for tries that find the other side slower */
+    .give_up_s = 60e-3, /* or this long, if pauses let no call teach */
+    .price = 0.03,      /* part of the calls' time for tries that find the other side slower */
     .least_wait_s =
         0.04,    /* between two tries, so that sides that are alike do not swap all the time */
     .mood_s = 5, /* moods lasted tenths of a second to seconds (2026-11-22) */
-    .too_long_s = 50e-3, /* such a call is not made on the slower side to hear of it */
+    .too_long_s = 50e-3, /* a call this long is not tried on the slower side */
     .lessons = 5,        /* calls that a try has to teach */
-    .most_confirmed = 4, /* each try that changed nothing doubles the wait: 16 times at last */
+    .most_confirmed = 4, /* each try without a change doubles the wait, up to 16 times */
 };
-static const char version[] = "2"; /* of the text of shapes */
+static const char version[] = "2"; /* of the shapes' text form */
 
 bool clv_kind_is_due(const clv_kind *kind, double next_s)
 {
@@ -126,7 +127,7 @@ double clv_shape_between(double by_curve_s, double timed_s)
 
 /* ---- the choice -------------------------------------------------------------------------------- */
 
-/* Points of the curve on both sides of the work, and how much each counts. */
+/* The curve's points before and after the work, and the weight of each. */
 typedef struct neighbours {
     size_t at[2];
     double weight[2];
@@ -175,21 +176,21 @@ clv_side clv_kind_choose(const clv_kind *kind, const clv_shape *shape, double wo
 
 /* ---- tries of the other side ------------------------------------------------------------------- */
 
-/* How much slower the other side is said to be: 0.1 for 10 %. */
+/* Returns how much slower the other side is expected to be: 0.1 for 10 %. */
 static double gap(const clv_shape *s)
 {
     const int at = place_of(s->side);
     return fmax(s->seconds[!at] / s->seconds[at] - 1, 0);
 }
 
-/* Seconds of calls until the next try: what it costs is `price` of them, and less each time that it
- * changed nothing. */
+/* Returns the seconds of calls until the next try. A try may cost the part `price` of them, and less each
+ * time that it changed nothing. */
 static double wait_s(const clv_shape *s)
 {
     return fmax(is.least_wait_s, is.try_s * gap(s) / is.price) * ldexp(1, s->confirmed);
 }
 
-/* Tries within seconds are of one mood of the machine: they count once. */
+/* Ends a try. Tries within a few seconds fall into the same mood of the machine and count once. */
 static void end_try(clv_shape *s, double now)
 {
     const int at = place_of(s->side);
@@ -234,7 +235,7 @@ void clv_kind_went(clv_kind *kind, const clv_shape *shape, double work, clv_side
     if (!shape && (kind->built || side == CLV_SIDE_DEVICE)) kind->last[nearest(kind, work)] = side;
 }
 
-/* How much of its lesson a call is worth: nothing while threads wake up. */
+/* Returns how much of its lesson a call is worth: nothing while threads wake up. */
 static double worth(clv_shape *s, clv_side side, double seconds, double now)
 {
     const bool moved = s->latest != side, pause = now - seconds - s->ended > is.pause_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing both sides of an operation, on operands of its own, so that calls know where to go. */
+/* Times both sides of an operation, on operands of its own, so that calls know where to go. */
 #include "runtime/offload/measure.h"
 
 #include "base/alloc.h"
@@ -14,21 +14,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TURNS = 5 };                 /* of both sides, where they are alike */
-static const double budget_s = 0.4; /* of a curve, once it has four points */
-static const double shape_s = 0.1;  /* of a shape */
-static const double clear = 0.45;   /* of the host's time: the device wins from here on */
-static const double alike = 0.6;    /* of each other's time: one turn does not tell */
+enum { TURNS = 5 };                 /* most turns of both sides, where they are alike */
+static const double budget_s = 0.4; /* seconds for a curve, once it has four points */
+static const double shape_s = 0.1;  /* seconds for a shape */
+static const double clear = 0.45;   /* of the host's time: below it the device clearly wins */
+static const double alike = 0.6;    /* of each other's time: above it one turn does not tell */
 static const double clearly =
     1.1; /* every turn of one side is so many times slower than the other's */
 
-/* Threads, of a driver or of ours, find their cores in this time; what a program that calls once in a
- * while sees before is not what it is about. Shorter calls of the host use none. */
+/* Threads of a driver, or ours, settle on their cores within settles_s; times before that would mislead a
+ * program that calls more often than once in a while. Calls of the host shorter than alone_s use no threads. */
 static const double settles_s = 10e-3, alone_s = 40e-6;
 
 double (*clv_measure_clock)(void) = clv_jobs_clock;
 
-/* Timings of one amount of work; the curve gets what is usual. */
+/* The timings at one amount of work; the curve gets their median. */
 typedef struct spot {
     double work, seconds[CLV_SIDES][TURNS];
     int turns;
@@ -38,7 +38,7 @@ typedef struct survey {
     clv_context *context;
     const clv_call *like;
     double started;
-    double useful_s; /* what calls took as they usually do */
+    double useful_s; /* the usual seconds of all calls so far */
     spot spots[CLV_CURVE_POINTS];
     int count;
 } survey;
@@ -48,7 +48,7 @@ static survey begin(clv_context *context, const clv_call *like)
     return (survey){ .context = context, .like = like, .started = clv_measure_clock() };
 }
 
-/* The value below which that part of all lies. */
+/* Sorts the values and returns the one below which that part of them lies. */
 static double quantile(double *values, int count, double part)
 {
     for (int i = 1; i < count; ++i)
@@ -66,7 +66,7 @@ static clv_status once(const survey *s, const clv_call *call, int side)
                             : clv_carry_to_device(s->context, call, &by_host);
 }
 
-/* Median of several calls within a short time. */
+/* Times a side: the median of several calls within a short time. */
 static clv_status time_side(survey *s, clv_call *call, int side, double *seconds)
 {
     enum { LEAST = 4, MOST = 100 };
@@ -74,14 +74,14 @@ static clv_status time_side(survey *s, clv_call *call, int side, double *seconds
     double spent = 0, longest = 0, took[MOST];
     int count = 0, others = 1;
     call->forced = side == CLV_HOST ? CLV_SIDE_HOST : CLV_SIDE_DEVICE;
-    CLV_TRY(once(s, call, side)); /* compiles, allocates */
+    CLV_TRY(once(s, call, side)); /* the first call compiles and allocates */
     const double woken = clv_measure_clock();
     do {
         CLV_TRY(once(s, call, side));
         ++others;
         if (side == CLV_HOST && clv_measure_clock() - woken < alone_s) break;
     } while (clv_measure_clock() - woken < settles_s);
-    /* drivers may compile once more, for another size: that call is not what the others are like */
+    /* drivers may compile once more, for another size: the longest call is not counted */
     while (count < MOST && (count < LEAST || spent < enough_s) && spent - longest < most_s) {
         const double started = clv_measure_clock();
         CLV_TRY(once(s, call, side));
@@ -129,7 +129,7 @@ static clv_status check(const survey *s, clv_sample *sample)
 
 /* ---- looks --------------------------------------------------------------------------------------- */
 
-/* Both sides, at so much work. */
+/* Times both sides at this amount of work. */
 static clv_status time_both(survey *s, double work, double seconds[CLV_SIDES])
 {
     clv_sample sample = { 0 };
@@ -143,15 +143,16 @@ static clv_status time_both(survey *s, double work, double seconds[CLV_SIDES])
     return status;
 }
 
-/* Of the budget. What a compiler or a choice among forms takes is no part of it: the curve would end
- * where it has just begun. */
+/* Returns the seconds that count against the budget. Compilers and the choice among kernels do not count;
+ * otherwise the curve would end where it has just begun. */
 static double lasted(const survey *s)
 {
     static const double most_s = 20;
     return clv_measure_clock() - s->started < most_s ? s->useful_s : INFINITY;
 }
 
-/* Each turn is of a little more or less work: work that cores share out without a rest is no rule. */
+/* Adds a turn to a spot. Each turn has a little more or less work, because an amount that cores happen to
+ * share evenly is not typical. */
 static clv_status look(survey *s, spot *at)
 {
     static const double times[TURNS] = { 1, 1.07, 0.94, 1.03, 0.97 };
@@ -170,7 +171,7 @@ static clv_status look_first(survey *s, double work)
     return look(s, &s->spots[s->count++]);
 }
 
-/* Of the turns, the median. */
+/* Returns the median of the turns. */
 static double usual(const double *values, int count)
 {
     double sorted[TURNS];
@@ -178,8 +179,8 @@ static double usual(const double *values, int count)
     return quantile(sorted, count, 0.5);
 }
 
-/* Once more wherever the sides are alike, up to `turns`: in rounds, as a driver's moods last longer
- * than a timing; not beyond twice the budget. */
+/* Times spots again wherever the sides are alike, up to `turns` turns each. It goes in rounds, because a
+ * driver's moods last longer than a timing, and stops at twice the budget. */
 static clv_status look_again(survey *s, int turns)
 {
     for (int round = 1; round < turns; ++round)

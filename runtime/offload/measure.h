@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing both sides of an operation, on operands of its own, so that calls know where to go. */
+/* Times both sides of an operation, on operands of its own, so that calls know where to go. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 #define CLEAVE_RUNTIME_OFFLOAD_MEASURE_H
 
 #include "runtime/offload/call.h"
 #include "runtime/offload/curve.h"
 
-/* Times both sides of calls like that one at growing amounts until the device clearly wins, then around
- * the break-even. First compares what they compute: CLV_E_WRONG_RESULT. */
+/* Times both sides of calls like that one at growing amounts until the device clearly wins, and then around
+ * the break-even point. First compares the results of both sides: CLV_E_WRONG_RESULT. */
 clv_status clv_measure_curve(clv_context *context, const clv_call *like, clv_curve *curve);
-/* Times both sides in turns at just the call's amount and shape, until they are clearly apart or for
+/* Times both sides in turns at exactly the call's amount and shape, until they are clearly apart or for
  * about 0.1 s. */
 clv_status clv_measure_shape(clv_context *context, const clv_call *like, double seconds[CLV_SIDES]);
-/* Bytes a second to the device and back, timed once; 0: it works on host memory in place. */
+/* Returns the bytes per second to the device and back, timed once; 0: the device works on host memory in
+ * place. */
 double clv_measure_transfer(clv_context *context, clv_device *device);
 
-/* Seconds; tests put a clock of their own here. */
+/* Returns seconds; tests replace it by a clock of their own. */
 extern double (*clv_measure_clock)(void);
 
 #endif

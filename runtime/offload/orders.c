@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of what threads ordered. Threads that are alive have numbers; a row belongs to a number. */
+/* The record of what threads ordered. Live threads have numbers, and each number has a row. */
 #include "runtime/offload/orders.h"
 
 #include "base/alloc.h"
@@ -13,16 +13,16 @@
 
 typedef struct row {
     clv_call_orders orders;
-    atomic_bool taken; /* a thread that is alive has its number */
+    atomic_bool taken; /* a live thread has its number */
 } row;
 
-/* Rows never move, so that a thread finds its own without a lock: the first are here, and part k has
- * FIRST << k more. */
+/* Rows never move, so that a thread finds its own without a lock. The first ones are in `first`, and part k
+ * has FIRST << k more. */
 enum { FIRST = 64, PARTS = 40 };
 static row first[FIRST];
 static _Atomic(row *) part[PARTS];
 
-/* `number` counts from 1. NULL: no memory. */
+/* Returns the row of `number`, which counts from 1, or NULL without memory. */
 static row *row_of(size_t number)
 {
     size_t at = number - 1;
@@ -44,7 +44,7 @@ static row *row_of(size_t number)
 static pthread_key_t at_end;
 static bool told_of_ends;
 
-/* The thread ends: its number is free. */
+/* Frees the number of a thread that ends. */
 static void give_back(void *mine)
 {
     clv_caller_here()->number = 0;
@@ -56,7 +56,7 @@ static void make_key(void)
     told_of_ends = pthread_key_create(&at_end, give_back) == 0;
 }
 
-/* Whoever unloads the library may have threads that outlive it: nothing is called at their ends. */
+/* Threads may outlive the library if it is unloaded: then nothing is called at their ends. */
 __attribute__((destructor)) static void delete_key(void)
 {
     if (told_of_ends) pthread_key_delete(at_end);
@@ -106,8 +106,7 @@ bool clv_offload_dry(bool on)
     clv_call_orders *mine = to_order();
     if (!mine) return false;
     const bool before = mine->plans;
-    if (on && !before)
-        mine->latest.of.side = CLV_SIDE_AUTO; /* of no call that was made meanwhile */
+    if (on && !before) mine->latest.of.side = CLV_SIDE_AUTO; /* no decision from before */
     mine->plans = on;
     return before;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads ordered, and what was decided for each of them last: one record of the process, which has a row for
- * every thread that ordered or called something.
+/* What threads ordered, and the last decision for each of them: one record per process, with a row for every
+ * thread that ordered or called something.
  *
  * Public entries read their thread's row once, into the call that they describe (clv_call_take_orders), and
  * clv_call_run tells that row its decision; nothing below them reads orders. */
@@ -9,10 +9,10 @@
 
 #include <cleave/offload.h>
 
-/* What was decided for a call; put in words when somebody asks. */
+/* The decision on a call; it is put into words when somebody asks. */
 typedef struct clv_decision {
     clv_offload of;
-    const char *basis; /* of the times: "measured rates"; static */
+    const char *basis; /* where the times come from: "measured rates"; static */
 } clv_decision;
 
 typedef struct clv_call_orders {
@@ -21,8 +21,8 @@ typedef struct clv_call_orders {
     clv_decision latest; /* clv_offload_last; side AUTO: none */
 } clv_call_orders;
 
-/* This thread's row, which nobody else touches until the thread ends: then another thread gets it, empty.
- * NULL: no memory. */
+/* Returns this thread's row, which nobody else touches until the thread ends; then another thread gets it,
+ * emptied. NULL: no memory. */
 clv_call_orders *clv_call_orders_here(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built-in rates, for what was not timed; and a decision in words. Pure. */
+/* Built-in rates for what was not timed, and decisions in words. Pure functions. */
 #include "runtime/offload/rates.h"
 
 #include "base/alloc.h"
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Orders of magnitude: they choose until a kind is timed, and where nothing may be. */
+/* Orders of magnitude. They choose until a kind is timed, and where nothing can be timed. */
 static const struct {
-    double call_s, host_flops, host_bytes;        /* a core in plain C, a second */
-    double cpu_launch_s, cpu_times, cpu_bytes;    /* a CPU driver: so many times the core's flops */
+    double call_s, host_flops, host_bytes;        /* a core in plain C, per second */
+    double cpu_launch_s, cpu_times, cpu_bytes;    /* a CPU driver: cpu_times the core's flops */
     double card_launch_s, card_flops, card_bytes; /* anything else */
     double bus_bytes, short_s;
 } rates = {
@@ -25,7 +25,7 @@ static const struct {
     .card_flops = 1e12,
     .card_bytes = 1e11,
     .bus_bytes = 6e9,
-    .short_s = 2e-6, /* the shortest launch that was seen took 8 us (PoCL) */
+    .short_s = 2e-6, /* the shortest launch ever seen took 8 us (PoCL) */
 };
 
 static double core_flops(const clv_work *w)

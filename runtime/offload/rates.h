@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built-in rates, for what was not timed; and a decision in words. Pure. */
+/* Built-in rates for what was not timed, and decisions in words. Pure functions. */
 #ifndef CLEAVE_RUNTIME_OFFLOAD_RATES_H
 #define CLEAVE_RUNTIME_OFFLOAD_RATES_H
 
 #include "runtime/offload/call.h"
 
-/* Shorter on the host than any launch: the kind is not looked at, and need not be named. */
+/* Tells whether the host does the work in less time than any launch: then its kind is not looked up and
+ * needs no name. */
 bool clv_work_is_short(const clv_work *work);
-/* Fills in a decision by the kind of device (NULL: none). */
+/* Fills in a decision from the class of the device (NULL: none) and built-in rates. */
 void clv_decision_guess(const clv_device *device, const char *operation, const clv_work *work,
                         clv_decision *out);
-/* Rates and the sentence; of small calls when somebody asks, since it takes longer than they do. */
+/* Fills in rates and the sentence. For small calls only when somebody asks, because it takes longer than
+ * such a call. */
 void clv_decision_explain(clv_decision *decision);
-/* A reason that is not by times, in its place. */
+/* Replaces the sentence by a reason that does not rest on times. */
 void clv_decision_because(clv_decision *decision, const char *why);
 
 #endif

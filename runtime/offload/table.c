@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context knows of kinds of calls: looked up, timed once that pays, taught, kept in tuning.txt. */
+/* What a context knows of kinds of calls: looked up, timed once that pays, corrected by calls, kept in
+ * tuning.txt. */
 #include "runtime/offload/table.h"
 
 #include "base/alloc.h"
@@ -21,23 +22,23 @@ typedef struct entry {
     struct entry *next;
     char name[64];
     const clv_device *device;
-    bool looked;    /* for notes, or timed: the curve is what it is */
-    bool wrong;     /* the device computed something else than the host */
-    double timed_s; /* what timing its shapes took in this process */
+    bool looked;    /* has its notes or was timed: the curve is final */
+    bool wrong;     /* the device's result differed from the host's */
+    double timed_s; /* seconds of timing its shapes in this process */
     clv_kind kind;
 } entry;
 
 struct clv_offload_table {
     clv_mutex lock; /* taken before job_lock */
     entry *first;
-    clv_device *device;   /* that flat calls use */
+    clv_device *device;   /* the one that flat calls use */
     double transfer_rate; /* negative: unknown */
-    double first_s;       /* what first calls of other kinds added on it; 0: unknown */
+    double first_s;       /* seconds that first calls of other kinds added on it; 0: unknown */
     bool timing;          /* a thread times a kind or a shape, without the lock; one at a time */
     clv_cond timed;
 };
 
-static const double most_timed_s = 1.5; /* of a kind's shapes in a process */
+static const double most_timed_s = 1.5; /* seconds for timing a kind's shapes, per process */
 
 /* ---- notes --------------------------------------------------------------------------------------- */
 
@@ -99,7 +100,7 @@ static entry *find(const struct clv_offload_table *table, const char *name)
     return e;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static entry *find_or_add(clv_context *context, const char *name)
 {
     struct clv_offload_table *table = context->offload;
@@ -113,7 +114,7 @@ static entry *find_or_add(clv_context *context, const char *name)
     return e;
 }
 
-/* The device of flat calls; the engine opens it. NULL: none works. */
+/* Returns the device of flat calls, which the engine opens, or NULL if none works. */
 static clv_device *device_of(clv_context *context)
 {
     struct clv_offload_table *table = context->offload;
@@ -127,7 +128,7 @@ static clv_device *device_of(clv_context *context)
 
 /* ---- timing -------------------------------------------------------------------------------------- */
 
-/* The lock is left while a thread times: calls of other threads go by what is known. */
+/* Releases the lock while a thread times: other threads' calls use what is known. */
 static void leave_to_time(struct clv_offload_table *table)
 {
     table->timing = true;
@@ -141,7 +142,7 @@ static void come_back(struct clv_offload_table *table)
     pthread_cond_broadcast(&table->timed);
 }
 
-/* Only who asks for a plan waits for another thread's timing. */
+/* Waits for another thread's timing, but only if the call asks for a plan. */
 static void wait_for_timing(struct clv_offload_table *table, const clv_call *call)
 {
     while (call->plan && table->timing)
@@ -171,7 +172,7 @@ static void time_kind(clv_context *context, const clv_call *call, entry *e)
     clv_notes_save(&context->tuned);
 }
 
-/* Times the kind once that is worth it. True: it may still be, later. */
+/* Times the kind once that is worth it. Returns true when it may still be timed later. */
 static bool look_at_kind(clv_context *context, const clv_call *call, entry *e, double host_s)
 {
     struct clv_offload_table *table = context->offload;
@@ -182,7 +183,7 @@ static bool look_at_kind(clv_context *context, const clv_call *call, entry *e, d
     return false;
 }
 
-/* Times of just this shape, for who asks for a plan. NULL: by the curve. */
+/* Times exactly this shape for a caller who asks for a plan. Returns NULL when the curve must do. */
 static clv_shape *time_shape(clv_context *context, const clv_call *call, entry *e, uint64_t name)
 {
     struct clv_offload_table *table = context->offload;
@@ -194,7 +195,7 @@ static clv_shape *time_shape(clv_context *context, const clv_call *call, entry *
     leave_to_time(table);
     const clv_status status = clv_measure_shape(context, call, timed);
     come_back(table);
-    e->timed_s += status ? INFINITY : clv_now() - started; /* what failed is not tried again */
+    e->timed_s += status ? INFINITY : clv_now() - started; /* not again after a failure */
     if (status) {
         clv_log(CLV_LOG_WARN, "%s is not timed: %s", e->name, clv_error_message());
         return NULL;
@@ -212,7 +213,7 @@ static clv_shape *time_shape(clv_context *context, const clv_call *call, entry *
 
 /* ---- the decision -------------------------------------------------------------------------------- */
 
-/* Of a call's shape; never 0. */
+/* Names the call's shape by a number that is never 0. */
 static uint64_t name_of(const clv_work *work)
 {
     uint64_t amount;
@@ -221,13 +222,13 @@ static uint64_t name_of(const clv_work *work)
     return name ? name : 1;
 }
 
-/* What the first call of a process adds on the device, and what of it the host did not lose yet. */
+/* Returns the seconds that the first call of a process adds on the device; those of other kinds if unknown. */
 static double first_of(const clv_kind *kind, const struct clv_offload_table *table)
 {
     return kind->first_s >= 0 ? kind->first_s : table->first_s;
 }
 
-/* Seconds that are of operands which all lie with the host, for a call some of whose lie on the device. */
+/* Corrects seconds of calls whose operands all lie in host memory for one with some operands on the device. */
 static void allow_for_residents(const struct clv_offload_table *table, const clv_kind *kind,
                                 const clv_work *work, double seconds[CLV_SIDES], double *launch_s)
 {
@@ -237,7 +238,7 @@ static void allow_for_residents(const struct clv_offload_table *table, const clv
             CLV_MAX(seconds[CLV_DEVICE] - work->resident_bytes / table->transfer_rate, *launch_s);
 }
 
-/* The shape of the call, where it is to have times of its own. */
+/* Returns the call's shape if it has, or is to have, times of its own; else NULL. */
 static clv_shape *shape_of(clv_context *context, const clv_call *call, entry *e)
 {
     const uint64_t name = name_of(&call->work);
@@ -253,7 +254,7 @@ static clv_shape *shape_of(clv_context *context, const clv_call *call, entry *e)
     return clv_shape_keep(&e->kind, name, seconds);
 }
 
-/* By what is known of the kind. */
+/* Decides by what is known of the kind. */
 static void by_kind(clv_context *context, clv_call *call, entry *e)
 {
     struct clv_offload_table *table = context->offload;
@@ -311,7 +312,7 @@ static void settle(clv_call *call, clv_side side, bool forced, const char *why)
     clv_decision_because(&call->told, why);
 }
 
-/* Who does it, where no time decides that; NULL: times do. */
+/* Returns the reason when a rule, not times, decides who does the call; NULL: times decide. */
 static const char *by_rule(clv_context *context, const clv_call *call, clv_side *side)
 {
     *side = CLV_SIDE_HOST;
@@ -361,7 +362,8 @@ clv_status clv_offload_decide(clv_context *context, clv_call *call)
 
 /* ---- what calls teach ---------------------------------------------------------------------------- */
 
-/* The device did its first one in this process: what that took beyond its time is to get ready. */
+/* Learns from the device's first call of this kind in this process: the time beyond the expected is for
+ * getting ready. */
 static void learn_first(clv_context *context, entry *e, double more_s)
 {
     struct clv_offload_table *table = context->offload;
@@ -390,7 +392,7 @@ static void learn(clv_context *context, const clv_call *call, entry *e, clv_side
     if (side == CLV_SIDE_DEVICE && !kind->built)
         learn_first(context, e, seconds - said[CLV_DEVICE]);
     else if (call->told.of.forced)
-        return; /* orders say nothing of what is usual */
+        return; /* forced calls do not show what is usual */
     else if (known)
         clv_kind_saw(kind, shape, call->work.amount, side,
                      said[side == CLV_SIDE_DEVICE ? CLV_DEVICE : CLV_HOST], seconds, clv_now());
@@ -402,7 +404,7 @@ void clv_offload_learn(clv_context *context, const clv_call *call, clv_side side
 {
     struct clv_offload_table *table = context->offload;
     if (!call->work.kind || call->untimed) return;
-    if (pthread_mutex_trylock(&table->lock)) return; /* not to wait for */
+    if (pthread_mutex_trylock(&table->lock)) return; /* learning is not worth a wait */
     entry *e = table->device ? find(table, call->work.kind) : NULL;
     if (e) learn(context, call, e, side, seconds);
     pthread_mutex_unlock(&table->lock);
