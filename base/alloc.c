@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only door to malloc; a test can make the k-th call fail. */
+/* The only way to malloc; a test can make the k-th call fail. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/alloc.h"
 

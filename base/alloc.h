@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only door to malloc, and size arithmetic that cannot wrap. */
+/* The only way to malloc, and arithmetic on sizes that cannot overflow unnoticed. */
 #ifndef CLEAVE_BASE_ALLOC_H
 #define CLEAVE_BASE_ALLOC_H
 
@@ -17,14 +17,14 @@
 void *clv_alloc(size_t count, size_t size);
 void *clv_zalloc(size_t count, size_t size); /* zeroed */
 void *clv_realloc(void *old, size_t count, size_t size);
-void *clv_alloc_pages(size_t bytes); /* aligned to 4096, rounded up to 64: fit for zero-copy */
+void *clv_alloc_pages(size_t bytes); /* aligned to 4096, size rounded up to 64: fit for zero-copy */
 char *clv_strdup(const char *text);
 /* clv_free: <cleave/memory.h> */
 
-/* Grows *items (of `size` bytes each, `*capacity` of them) to hold at least `wanted`. */
+/* Grows *items (an array of `*capacity` items of `size` bytes) to hold at least `wanted`; false: no memory. */
 bool clv_reserve(void *items, size_t *capacity, size_t wanted, size_t size);
 
-/* false on overflow; *out is untouched then. */
+/* Both return false on overflow and leave *out alone then. */
 static inline bool clv_size_mul(size_t a, size_t b, size_t *out)
 {
     size_t product;
@@ -41,7 +41,7 @@ static inline bool clv_size_add(size_t a, size_t b, size_t *out)
     return true;
 }
 
-/* Do the first bytes of two places have one in common? */
+/* Tells whether two ranges of bytes overlap. */
 static inline bool clv_shares(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
 {
     const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
@@ -53,7 +53,7 @@ static inline size_t clv_round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* Tests only: the k-th allocation from now fails (1 is the next; 0 switches it off). */
+/* For tests only: makes the k-th allocation from now fail (1 is the next one; 0 switches this off). */
 void clv_alloc_fail_at(unsigned long k);
 unsigned long clv_alloc_calls(void); /* allocations since the last clv_alloc_fail_at */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time, and patience. */
+/* Time, and waits that take into account that this process may not run. */
 #include "base/clock.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time, and patience. */
+/* Time, and waits that take into account that this process may not run. */
 #ifndef CLEAVE_BASE_CLOCK_H
 #define CLEAVE_BASE_CLOCK_H
 
@@ -8,9 +8,9 @@
 double clv_now(void);           /* seconds, monotonic, arbitrary zero */
 void clv_sleep(double seconds); /* at least; returns at once for <= 0 */
 
-/* Patience with others: so many seconds in which this process could run. A wait that lasts much longer
- * than it was to tells that the process was stopped, frozen or starved, most likely with those it
- * waits for; that time does not count.
+/* A limit for waiting on others, in seconds during which this process could run. A wait that lasts much
+ * longer than planned shows that this process was stopped, frozen or starved, most likely together with
+ * those it waits for; that time does not count.
  *
  *     clv_deadline deadline = clv_deadline_after(clv_now(), seconds);
  *     for (double wait; (wait = clv_deadline_wait(&deadline, clv_now())) > 0;)
@@ -18,12 +18,12 @@ void clv_sleep(double seconds); /* at least; returns at once for <= 0 */
  */
 typedef struct clv_deadline {
     double until;   /* on the clock of clv_now */
-    double planned; /* when the wait under way ends; 0: none is */
+    double planned; /* when the present wait should end; 0: there is none */
 } clv_deadline;
 
 clv_deadline clv_deadline_after(double now, double seconds);
-/* Called when a wait is over: how long the next may last, a tenth of a second at most; <= 0: the
- * time is up. */
+/* Call it when a wait is over. Returns how many seconds the next one may last, at most 0.1; <= 0: the time
+ * is up. */
 double clv_deadline_wait(clv_deadline *deadline, double now);
 
 void clv_utc(char *out, size_t capacity); /* "2026-01-31T12:34:56Z" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making, passing on and carrying failures. */
+/* Makes failures, passes them on, and carries them between threads. */
 #ifndef CLEAVE_BASE_ERROR_H
 #define CLEAVE_BASE_ERROR_H
 
@@ -8,17 +8,18 @@
 /* Records the message for this thread and returns `status`, so that a failure is one statement. */
 clv_status clv_fail(clv_status status, const char *format, ...) CLV_PRINTF(2, 3);
 
-/* As clv_fail, with a text of any length (a build log) as the detail; NULL means none. */
+/* Like clv_fail, with a text of any length (a build log) as the detail; NULL means none. */
 clv_status clv_fail_detail(clv_status status, const char *detail, const char *format, ...)
     CLV_PRINTF(3, 4);
 
-#ifdef __clang_analyzer__ /* which cannot see that a failure is never CLV_OK */
+#ifdef __clang_analyzer__ /* it cannot see that a failure is never CLV_OK */
 #include <stdlib.h>
 #define clv_fail(status, ...) \
     ((status) == CLV_OK ? (abort(), CLV_OK) : (clv_fail)((status), __VA_ARGS__), (status))
 #endif
 
-/* Passes a callee's failure on; its message stays. The only macro that hides a return. */
+/* Returns a callee's failure to the caller, with the message as it is. This is the only macro that hides a
+ * return. */
 #define CLV_TRY(call)                                  \
     do {                                               \
         const clv_status try_status_ = (call);         \

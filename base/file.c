@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are complete or absent, and directories that only their owner can write. */
+/* Writes files that are complete or absent, and makes directories that only their owner can write. */
 #define _GNU_SOURCE
 #include "base/file.h"
 
@@ -88,7 +88,8 @@ clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size
 
 /* ---- where a name leads ----------------------------------------------------------------------- */
 
-/* Of /dev/stdout, /dev/fd/3 or /proc/self/fd/3 the number; -1: no descriptor of ours. */
+/* Returns the number in /dev/stdout, /dev/fd/3 or /proc/self/fd/3, or -1 for a name that is no descriptor of
+ * ours. */
 static int descriptor_of(const char *name)
 {
     static const char *const folders[] = { "/proc/self/fd/", "/dev/fd/" };
@@ -103,7 +104,7 @@ static int descriptor_of(const char *name)
     return -1;
 }
 
-/* One link further; false: `path` is none. */
+/* Follows one link; returns false when `path` is no link. */
 static bool follow_one(char path[PATH_MAX])
 {
     char link[PATH_MAX], whole[2 * PATH_MAX];
@@ -118,14 +119,15 @@ static bool follow_one(char path[PATH_MAX])
     return true;
 }
 
-/* A link stays, and the file that it names is replaced, or made where it is not there yet. Gives the
- * number of a descriptor of ours that the name leads to, else -1 with the file's name in `real`. */
+/* Follows links to the file that they name in the end: links stay, and that file is replaced, or made if it
+ * does not exist. Returns the number of a descriptor of ours if the name leads to one, else -1 with the
+ * file's name in `real`. */
 static int follow(const char *path, char real[PATH_MAX])
 {
     enum { MOST_LINKS = 40 };
     int descriptor = descriptor_of(path);
     real[0] = '\0';
-    if (strlen(path) >= PATH_MAX) return -1; /* open() will say so */
+    if (strlen(path) >= PATH_MAX) return -1; /* open() will report it */
     clv_copy_string(real, PATH_MAX, path);
     for (int i = 0; i < MOST_LINKS && descriptor < 0 && follow_one(real); ++i)
         descriptor = descriptor_of(real);
@@ -140,7 +142,7 @@ int clv_file_descriptor(const char *path)
 
 /* ---- temporaries ------------------------------------------------------------------------------ */
 
-/* What killed processes left beside it. */
+/* Removes the temporaries that killed processes left beside `path`. */
 static void sweep_beside(const char *path)
 {
     char folder[PATH_MAX];
@@ -152,7 +154,7 @@ static void sweep_beside(const char *path)
     clv_temporaries_sweep(folder, ".", CLV_TEMPORARY_ENDING);
 }
 
-/* Open(2) applies the process's umask to `mode`; mkstemp would not. */
+/* Makes a temporary beside `path`. open(2) applies the process's umask to `mode`; mkstemp would not. */
 static clv_status begin_as(const char *path, mode_t mode, char **temporary)
 {
     static atomic_uint counter;
@@ -161,7 +163,7 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     const int dir = slash ? (int)(slash - path) + 1 : 0;
     sweep_beside(path);
     for (int attempt = 0; attempt < 100; ++attempt) {
-        clv_text name = { 0 }; /* hidden while it is not finished */
+        clv_text name = { 0 }; /* a hidden name until it is finished */
         clv_text_add(&name, "%.*s.%s.%ld-%u" CLV_TEMPORARY_ENDING, dir, path, path + dir,
                      (long)getpid(), atomic_fetch_add(&counter, 1));
         if (name.failed) {
@@ -178,7 +180,7 @@ static clv_status begin_as(const char *path, mode_t mode, char **temporary)
     return io_error("create a file there", path);
 }
 
-/* A file that others may not read must not be readable while it is written anew. */
+/* Keeps a file that others may not read unreadable while it is written anew. */
 static clv_status begin_at(const char *path, char **temporary)
 {
     struct stat info;
@@ -213,8 +215,8 @@ clv_status clv_file_check(const char *path)
     return CLV_OK;
 }
 
-/* The new file gets the mode and the owner of the one that it replaces. Who may not give a file away keeps
- * it; a group that it cannot have gives its rights to nobody else. */
+/* Gives the new file the mode and owner of the one that it replaces. Where this user may not give a file
+ * away, the owner stays; where the group cannot be kept, the group gets no more rights than others. */
 static void keep_attributes(int fd, const char *path)
 {
     struct stat was, now;
@@ -272,7 +274,7 @@ static clv_status write_parts(int descriptor, const char *name, const clv_part *
     return CLV_OK;
 }
 
-/* The same on a terminal, which must not obey what is in them. */
+/* Writes the parts to a terminal, which must not obey control characters in them. */
 static clv_status show_parts(int descriptor, const char *name, const clv_part *parts, size_t count)
 {
     clv_text shown = { 0 };
@@ -285,7 +287,7 @@ static clv_status show_parts(int descriptor, const char *name, const clv_part *p
     return status;
 }
 
-/* Opens `opened`, writes, closes; `path` is what the user called it. */
+/* Opens `opened`, writes, closes. `path` is the name that the user gave. */
 static clv_status write_to(const char *opened, const char *path, const clv_part *parts,
                            size_t count)
 {
@@ -392,7 +394,7 @@ void clv_cache_dir(char *out, size_t capacity)
         length = snprintf(out, capacity, "%s", own);
     else if (xdg && *xdg == '/')
         length = snprintf(out, capacity, "%s/cleave", xdg);
-    else if (home && *home == '/' && access(home, F_OK) == 0) /* a home is not ours to make */
+    else if (home && *home == '/' && access(home, F_OK) == 0) /* we do not make a home folder */
         length = snprintf(out, capacity, "%s/.cache/cleave", home);
     if (length < 0 || (size_t)length >= capacity) out[0] = '\0';
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are complete or absent, and directories that only their owner can write. */
+/* Writes files that are complete or absent, and makes directories that only their owner can write. */
 #ifndef CLEAVE_BASE_FILE_H
 #define CLEAVE_BASE_FILE_H
 
@@ -9,28 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLV_PATH_MOST = 1024 }; /* bytes of a path that is kept, its end included */
+enum { CLV_PATH_MOST = 1024 }; /* most bytes of a path that is kept, its NUL included */
 
-/* The whole file, NUL-terminated beyond `length`; more than `limit` bytes is CLV_E_FORMAT.
- * Free *data with clv_free. Regular files and pipes. */
+/* Reads the whole file and NUL-terminates it after `length` bytes. More than `limit` bytes give
+ * CLV_E_FORMAT. Free *data with clv_free. Reads regular files and pipes. */
 clv_status clv_file_read(const char *path, size_t limit, char **data, size_t *length);
 
-/* The same of a regular file only, for what is named by a folder, a model or a cache: a pipe that nobody
- * writes to would stop us for ever. CLV_E_IO for a pipe or device. */
+/* Does the same for regular files only, for names that come from a folder, a model or a cache: a pipe that
+ * nobody writes to would block us for ever. A pipe or device gives CLV_E_IO. */
 clv_status clv_file_read_plain(const char *path, size_t limit, char **data, size_t *length);
 
-/* A hidden name beside `path`, or beside the file that it links to (which may have to be made), for writers
- * that want a name; the file exists and is empty. It belongs to base/temporary.h: what a killed process leaves
- * is swept later. CLV_E_IO also where `path` is no regular file: it would be replaced. */
+/* Makes an empty temporary file with a hidden name beside `path`, or beside the file that it links to (which
+ * may not exist yet), for writers that need a name. The file belongs to base/temporary.h: if this process is
+ * killed, another one sweeps it later. Returns CLV_E_IO also where `path` is not a regular file, because it
+ * would be replaced. */
 clv_status clv_file_begin(const char *path, char **temporary);
-/* Moves the finished temporary over `path` (fsync, rename), with the mode and owner of a file that was there,
- * and frees the name. After a failure the temporary is gone too. */
+/* Moves the finished temporary over `path` (fsync, rename) and frees the name. The new file gets the mode and
+ * owner of the one that it replaces. After a failure the temporary is gone too. */
 clv_status clv_file_publish(char *temporary, const char *path);
 void clv_file_abandon(char *temporary); /* removes and frees; accepts NULL */
-/* Whether an output can be made there, said before the work: CLV_E_IO. */
+/* Checks, before the work, whether an output can be made there; if not, returns CLV_E_IO. */
 clv_status clv_file_check(const char *path);
-/* The number of the descriptor of this process that an output's name leads to ("-", /dev/stdout, /dev/fd/3, also
- * through links): that is written to as it is, so that >> appends. Else -1. */
+/* Returns the number of the descriptor of this process that an output's name leads to ("-", /dev/stdout,
+ * /dev/fd/3, also through links), else -1. Such a descriptor is written to as it is, so that >> appends. */
 int clv_file_descriptor(const char *path);
 
 typedef struct clv_part {
@@ -38,24 +39,26 @@ typedef struct clv_part {
     size_t length;
 } clv_part;
 
-/* The parts one after the other, as a file that is complete or absent. `path` "-" is standard
- * output; a device, a pipe or a descriptor (/dev/full, /dev/stdout) is written to, not replaced; through a link
- * the file behind it is replaced. CLV_E_IO, CLV_E_MEMORY. */
+/* Writes the parts one after the other as a file that is complete or absent. `path` "-" is standard output.
+ * A device, a pipe or a descriptor (/dev/full, /dev/stdout) is written to, not replaced. Through a link the
+ * file that it names is replaced. Errors: CLV_E_IO, CLV_E_MEMORY. */
 clv_status clv_parts_write(const char *path, const clv_part *parts, size_t count);
 clv_status clv_file_write(const char *path, const void *data, size_t length); /* one part */
-/* For the caches: 0600, links are replaced, not followed. */
+/* For the caches: mode 0600; a link is replaced, not followed. */
 clv_status clv_file_write_private(const char *path, const void *data, size_t length);
 
 /* Makes the directory and its parents as an ordinary output folder. */
 clv_status clv_dir_make(const char *path);
 
-/* Makes `path` (0700) or checks it: a real directory, ours, writable by nobody else. */
+/* Makes `path` (mode 0700) or checks it: it must be a real directory, owned by this user and writable by
+ * nobody else. */
 clv_status clv_dir_make_private(const char *path);
 
-/* CLEAVE_CACHE_DIR, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave; "" when caching is off
- * (CLEAVE_CACHE=0, no home, a program with rights that its caller lacks). The directory may not exist yet. */
+/* Writes the cache folder: CLEAVE_CACHE_DIR, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave. It is ""
+ * when caching is off (CLEAVE_CACHE=0, no home, or a program with rights that its caller lacks). The folder
+ * may not exist yet. */
 void clv_cache_dir(char *out, size_t capacity);
-/* Something could not be kept there: warns with this thread's message, once a process. */
+/* Warns, once per process and with this thread's message, that something could not be kept there. */
 void clv_cache_lost(void);
 
 #endif

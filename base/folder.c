@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small files of a model folder. */
+/* Reads the small files of a model folder. */
 #define _GNU_SOURCE
 #include "base/folder.h"
 
@@ -23,7 +23,7 @@ char *clv_folder_path(const char *folder, const char *name)
 
 bool clv_folder_has(const char *folder, const char *name)
 {
-    char path[PATH_MAX]; /* no allocation, whose failure would look like an absent file */
+    char path[PATH_MAX]; /* no allocation: its failure would look like an absent file */
     const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }

@@ -13,7 +13,7 @@ uint16_t clv_half_of(float x)
     bits &= 0x7fffffff;
     if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);  /* NaN */
     if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (bits < 0x38800000) { /* a denormal: counts of 2^-24, the sum rounds */
+    if (bits < 0x38800000) { /* denormal: counts of 2^-24; nearbyintf rounds */
         float magnitude;
         memcpy(&magnitude, &bits, sizeof magnitude);
         return (uint16_t)(sign | (uint32_t)nearbyintf(magnitude * 0x1p24f));
@@ -22,8 +22,8 @@ uint16_t clv_half_of(float x)
     return (uint16_t)(sign | ((bits >> 13) - (112u << 10)));
 }
 
-/* Exponent and mantissa move to their places in a float, whose exponent bias is larger by 112:
- * one exact product repairs that, for subnormal numbers too. */
+/* Moves exponent and mantissa to their places in a float. A float's exponent bias is larger by 112, and one
+ * exact product corrects that, for subnormal numbers too. */
 float clv_half_to_float(uint16_t half)
 {
     uint32_t bits = (uint32_t)(half & 0x7FFF) << 13;

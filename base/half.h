@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* The nearest half, ties to even; too large: infinite. */
+/* Rounds to the nearest half, ties to even; too large values become infinite. */
 uint16_t clv_half_of(float x);
-/* Exact. */
+/* The conversion is exact. */
 float clv_half_to_float(uint16_t half);
 
 #endif

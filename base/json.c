@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values on jansson, which only this file includes. A clv_json is a json_t in disguise. */
+/* JSON values on top of jansson, which only this file includes. A clv_json is a json_t in disguise. */
 #include "base/json.h"
 
 #include "base/alloc.h"
@@ -26,18 +26,19 @@ static clv_json *wrap(json_t *value)
     return (clv_json *)value;
 }
 
-/* ---- want of memory ------------------------------------------------------------------------------ */
+/* ---- out of memory ------------------------------------------------------------------------------ */
 
-/* Objects and arrays that something could not be added to: no text is made of a tree that has one. Past its
- * room the list counts on, and is never empty again: then no text is made of any tree. */
+/* Objects and arrays to which something could not be added for lack of memory. A tree that contains one
+ * gives no text. When the list is full, only its count grows; it is never emptied again then, and no tree
+ * gives a text any more. */
 enum { MOST_LACKING = 64 };
 static struct {
     clv_mutex lock;
     atomic_size_t count;
-    const json_t *at[MOST_LACKING]; /* the first of them; each once */
+    const json_t *at[MOST_LACKING]; /* the first ones, each once */
 } lacking = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Where it stands in the list; the lock is held. */
+/* Returns the position in the list, or SIZE_MAX. The lock is held. */
 static size_t place_of(const json_t *node)
 {
     const size_t count = CLV_MIN(atomic_load(&lacking.count), (size_t)MOST_LACKING);
@@ -59,7 +60,7 @@ static void note_lack(const json_t *node)
     pthread_mutex_unlock(&lacking.lock);
 }
 
-/* Whether something lacks in the tree; `forget`: no longer. The lock is held. */
+/* Tells whether the tree lacks something; `forget` removes its entries from the list. The lock is held. */
 static bool lacks(json_t *tree, bool forget)
 {
     const size_t at = place_of(tree), count = atomic_load(&lacking.count);
@@ -130,7 +131,7 @@ void clv_json_add_string(clv_json *parent, const char *key, const char *value)
         return;
     }
     json_t *text = json_string(value);
-    if (!text) { /* not UTF-8: a driver's string; keep its ASCII */
+    if (!text) { /* not UTF-8, from a driver: keep its ASCII characters */
         char *ascii = strdup(value);
         for (char *c = ascii; c && *c; ++c)
             if ((unsigned char)*c >= 0x80) *c = '?';
@@ -173,7 +174,7 @@ void clv_json_add_null(clv_json *parent, const char *key)
 
 void clv_json_add(clv_json *parent, const char *key, clv_json *child)
 {
-    if (look_for_lack(raw(child), true)) note_lack(raw(parent)); /* the child may be gone below */
+    if (look_for_lack(raw(child), true)) note_lack(raw(parent)); /* `put` may free the child */
     put(parent, key, raw(child));
 }
 
@@ -191,7 +192,8 @@ static int add_part(const char *part, size_t length, void *text)
     return ((clv_text *)text)->failed ? -1 : 0;
 }
 
-/* Jansson does not look whether the quote behind a key found memory, and tells of success: the text does. */
+/* Jansson does not notice when the quote after a key found no memory, and reports success; `text.failed`
+ * tells it. */
 char *clv_json_text(const clv_json *root, bool compact)
 {
     clv_text text = { 0 };
@@ -213,7 +215,7 @@ clv_status clv_json_write(const clv_json *root, const char *path)
     char *text = clv_json_text(root, false);
     if (!text) return clv_fail(CLV_E_MEMORY, "%s: no memory for the JSON text", path);
     const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the terminator: it is written by length */
+    text[length] = '\n'; /* replaces the terminator: the text is written by length */
     const clv_status status = clv_file_write(path, text, length + 1);
     free(text);
     return status;

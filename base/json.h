@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values for reports, recorded machines and headers. Only base/json.c knows the library. */
+/* JSON values for reports, recorded machines and headers. Only base/json.c uses the JSON library. */
 #ifndef CLEAVE_BASE_JSON_H
 #define CLEAVE_BASE_JSON_H
 
@@ -16,8 +16,7 @@ clv_json *clv_json_object(void); /* owned by the caller: clv_json_free */
 clv_json *clv_json_array(void);
 void clv_json_free(clv_json *root); /* accepts NULL */
 
-/* `key` names the member of an object and is NULL to append to an array. The returned child
- * belongs to its parent. */
+/* `key` names the member of an object; NULL appends to an array. The returned child belongs to its parent. */
 clv_json *clv_json_add_object(clv_json *parent, const char *key);
 clv_json *clv_json_add_array(clv_json *parent, const char *key);
 void clv_json_add_string(clv_json *parent, const char *key, const char *value); /* NULL: null */
@@ -29,20 +28,21 @@ void clv_json_add_null(clv_json *parent, const char *key);
 void clv_json_add(clv_json *parent, const char *key, clv_json *child); /* takes the child over */
 void clv_json_add_copy(clv_json *parent, const char *key, const clv_json *child); /* NULL: null */
 
-/* Text with two-space indent, members in the order they were added; free with clv_json_text_free.
- * NULL without memory, also where an earlier call had none to add something to this tree. */
+/* Returns the text with an indent of two spaces and members in the order they were added; free it with
+ * clv_json_text_free. Returns NULL without memory, also where an earlier call had no memory to add something
+ * to this tree. */
 char *clv_json_text(const clv_json *root, bool compact);
 void clv_json_text_free(char *text);
-/* The same into a file, complete or not at all. */
+/* Writes the text into a file that is complete or absent. */
 clv_status clv_json_write(const clv_json *root, const char *path);
 
-/* ---- reading. Every accessor accepts NULL or another type and then gives its fallback. ---- */
-/* `what` names the text in messages ("profile.json"); duplicate keys are errors. */
+/* ---- reading. Every accessor accepts NULL or another type and returns its fallback then. ---- */
+/* `what` names the text in messages ("profile.json"). Duplicate keys are errors. */
 clv_status clv_json_parse(const char *what, const char *text, size_t length, clv_json **root);
 const clv_json *clv_json_get(const clv_json *object, const char *key);
 size_t clv_json_count(const clv_json *array_or_object);
 const clv_json *clv_json_at(const clv_json *array, size_t index);
-/* Members in file order: start with NULL, stop when it returns NULL. */
+/* Iterates over members in file order: start with NULL, stop when it returns NULL. */
 const char *clv_json_next_key(const clv_json *object, const char *previous);
 bool clv_json_is_object(const clv_json *value);
 bool clv_json_is_array(const clv_json *value);

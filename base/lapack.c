@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LAPACK of this machine, looked for when it is needed. */
+/* The LAPACK of this machine, loaded when it is needed. */
 #include "base/lapack.h"
 
 #include "base/alloc.h"

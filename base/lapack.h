@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LAPACK of this machine, looked for when it is needed: nothing is linked to it. */
+/* The LAPACK of this machine, loaded when it is needed: nothing is linked to it. */
 #ifndef CLEAVE_BASE_LAPACK_H
 #define CLEAVE_BASE_LAPACK_H
 
 #include <stddef.h>
 
-/* As Fortran has it: everything by address, lengths of texts behind. */
+/* Fortran's calling convention: all arguments by address, lengths of texts at the end. */
 typedef void clv_dgeev(const char *jobvl, const char *jobvr, const int *n, double *a,
                        const int *lda, double *wr, double *wi, double *vl, const int *ldvl,
                        double *vr, const int *ldvr, double *work, const int *lwork, int *info,
@@ -14,12 +14,12 @@ typedef void clv_dgeev(const char *jobvl, const char *jobvr, const int *n, doubl
 typedef struct clv_lapack {
     const char *library; /* "liblapack.so.3"; static */
     clv_dgeev *dgeev;
-    void (*set_threads)(int); /* of OpenBLAS; NULL: another's */
+    void (*set_threads)(int); /* if it is OpenBLAS; else NULL */
     int (*get_threads)(void);
 } clv_lapack;
 
-/* Loads it at the first call, which may start threads of its own; NULL when there is none. Where it
- * is looked for, in words, with the packages that have it: CLV_LAPACK_WHERE. */
+/* Loads the library at the first call, which may start threads of its own. Returns NULL when there is none.
+ * CLV_LAPACK_WHERE tells in words where it is searched for, with the packages that contain it. */
 const clv_lapack *clv_lapack_get(void);
 
 #define CLV_LAPACK_WHERE \

@@ -14,7 +14,7 @@ static double off_diagonal(const double *m, size_t n)
     return sum;
 }
 
-/* Turns rows and columns p and q so that entry (p,q) vanishes. */
+/* Rotates rows and columns p and q so that entry (p,q) vanishes. */
 static void rotate(double *m, double *v, size_t n, size_t p, size_t q)
 {
     const double apq = m[p * n + q];
@@ -53,7 +53,7 @@ void clv_eigen_symmetric(double *matrix, size_t n, double *values, double *vecto
         vectors[i * n + i] = 1;
     for (size_t i = 0; i < n * n; ++i)
         total += matrix[i] * matrix[i];
-    const double all = 1e-34 * total, one = all / (double)(n * n); /* squares that are nothing */
+    const double all = 1e-34 * total, one = all / (double)(n * n); /* squares that count as 0 */
     for (int sweep = 0; sweep < 40 && off_diagonal(matrix, n) > all; ++sweep)
         for (size_t p = 0; p + 1 < n; ++p)
             for (size_t q = p + 1; q < n; ++q)
@@ -72,7 +72,7 @@ void clv_eigen_symmetric(double *matrix, size_t n, double *values, double *vecto
     }
 }
 
-/* Applies I - 2 v v' / |v|^2 to column `col` of m [rows, columns], v living in rows from..rows. */
+/* Applies I - 2 v v' / |v|^2 to column `col` of m [rows, columns]; v lies in rows from..rows. */
 static void reflect(double *m, size_t rows, size_t columns, size_t from, size_t col,
                     const double *v, size_t v_stride, double norm2)
 {

@@ -6,22 +6,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Eigenvalues (falling) and eigenvectors (rows of `vectors`) of a symmetric n x n matrix, which is
- * destroyed. Cyclic Jacobi: accurate also for the small ones. */
+/* Computes the eigenvalues (in falling order) and eigenvectors (rows of `vectors`) of a symmetric n x n
+ * matrix, which is destroyed. Uses cyclic Jacobi, which is accurate for small eigenvalues too. */
 void clv_eigen_symmetric(double *matrix, size_t n, double *values, double *vectors);
 
-/* X minimising |A X - B|: A [rows,n] and B [rows,k] are destroyed, X [n,k]. Householder QR. False
- * when A has not full rank. */
+/* Computes the X [n,k] that minimises |A X - B|. A [rows,n] and B [rows,k] are destroyed. Uses Householder
+ * QR. Returns false when A does not have full rank. */
 bool clv_least_squares(double *a, size_t rows, size_t n, double *b, size_t k, double *x);
 
-/* L of the lower triangle of a positive definite n x n matrix, in place; false when it is not. */
+/* Replaces the lower triangle of a positive definite n x n matrix by its factor L. Returns false when it is
+ * not positive definite. */
 bool clv_cholesky(double *matrix, size_t n);
-/* x = L^-1 b, in place. */
+/* Computes x = L^-1 b, in place. */
 void clv_forward_substitute(const double *l, size_t n, double *b);
-/* x = (L^T)^-1 b, in place. */
+/* Computes x = (L^T)^-1 b, in place. */
 void clv_back_substitute(const double *l, size_t n, double *b);
-/* Levenberg's and Marquardt's step: (N + damping diag(N)) step = right, of whose positive definite N [n,n] the lower
- * triangle is read. `l`: scratch [n,n]. False where it has no solution. */
+/* Computes a Levenberg-Marquardt step: (N + damping diag(N)) step = right. Reads only the lower triangle of
+ * the positive definite N [n,n]. `l`: scratch [n,n]. Returns false when there is no solution. */
 bool clv_damped_step(const double *normal, size_t n, double damping, const double *right, double *l,
                      double *step);
 

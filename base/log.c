@@ -29,7 +29,7 @@ static void from_environment(void)
 {
     const char *wanted = clv_environment("CLEAVE_LOG");
     const int level = wanted ? clv_find_word(CLV_LOG_LEVELS, wanted) : -1;
-    if (level <= CLV_LOG_NONE) return; /* clv_environment_check refuses what is no level */
+    if (level <= CLV_LOG_NONE) return; /* clv_environment_check refuses other values */
     current_sink = to_stderr;
     atomic_store(&current_level, level);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers by counters: Philox4x32-10. The same counter and key give the same four words. */
+/* Counter-based random numbers: Philox4x32-10. The same counter and key give the same four words. */
 #ifndef CLEAVE_BASE_PHILOX_H
 #define CLEAVE_BASE_PHILOX_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of quantised weights to floats.
+/* Converts blocks of quantised weights to floats.
  *
- * The formats are those of the GGUF files of the llama.cpp project. All numbers are little-endian. A
- * block is a scale, sometimes a minimum, and small whole numbers; the K types have 256 weights in groups
- * of 16 or 32 that have scales of their own, again as small whole numbers. */
+ * The formats are those of the GGUF files of the llama.cpp project. All numbers are little-endian. A block
+ * is a scale, sometimes a minimum, and small whole numbers. The K types have 256 weights in groups of 16 or
+ * 32, which have scales of their own, again as small whole numbers. */
 #include "base/quant.h"
 
 #include "base/alloc.h"
@@ -56,7 +56,7 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-/* Number i of 32 nibbles: low halves of 16 bytes first, then the high ones. */
+/* Returns number i of 32 nibbles: the low halves of 16 bytes come first, then the high ones. */
 static int nibble(const uint8_t *q, size_t i)
 {
     return i < 16 ? q[i] & 15 : q[i - 16] >> 4;
@@ -118,7 +118,7 @@ static void three_bits_k(const uint8_t *p, float *out)
     }
 }
 
-/* The 6-bit scale and minimum of group g, of twelve bytes. */
+/* Reads the 6-bit scale and minimum of group g from twelve bytes. */
 static void six_bit_pair(const uint8_t *k, size_t g, float *scale, float *minimum)
 {
     *scale = (float)(g < 4 ? k[g] & 63 : (k[g + 4] & 15) | k[g - 4] >> 6 << 4);

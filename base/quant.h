@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of quantised weights: their values. Sizes are clv_quant_get_facts of <cleave/gguf.h>. */
+/* Values of blocks of quantised weights. For block sizes see clv_quant_get_facts in <cleave/gguf.h>. */
 #ifndef CLEAVE_BASE_QUANT_H
 #define CLEAVE_BASE_QUANT_H
 
 #include <cleave/gguf.h>
 
-/* Values of `blocks` blocks of a supported type, one after the other; `bytes` may lie anywhere. */
+/* Writes the values of `blocks` consecutive blocks of a supported type. `bytes` need not be aligned. */
 void clv_quant_widen(clv_quant type, const void *bytes, size_t blocks, float *out);
 
 /* The sixteen values of IQ4_NL and IQ4_XS. */

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* `item` into the heap [at, count) of items, whose top is free: the hole sinks to the bottom along
+/* Puts `item` into the heap [at, count) of items, whose top is a hole: the hole sinks to the bottom along
  * the larger children, then the item rises to its place. */
 static void sift(char *items, size_t at, size_t count, size_t size, const char *item,
                  int (*compare)(const void *, const void *))
@@ -56,7 +56,7 @@ float clv_nth_float(float *numbers, size_t count, size_t index)
             numbers[i] = numbers[j], numbers[j] = kept;
         }
         if (index <= j)
-            high = j; /* less than before: the pivot is not the last */
+            high = j; /* the range shrinks: the pivot is not its last number */
         else
             low = j + 1;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting in place: qsort takes memory for more than a kilobyte, a camera's loop must not. */
+/* Sorts in place. qsort allocates memory for more than a kilobyte, which a camera's loop must not do. */
 #ifndef CLEAVE_BASE_SORT_H
 #define CLEAVE_BASE_SORT_H
 
 #include <stddef.h>
 
-enum { CLV_SORT_MOST_BYTES = 64 }; /* of an item */
+enum { CLV_SORT_MOST_BYTES = 64 }; /* largest item */
 
-/* Ascending; equal items may change places, in the same way at every call. */
+/* Sorts in ascending order. Equal items may change places, but in the same way at every call. */
 void clv_sort(void *items, size_t count, size_t size,
               int (*compare)(const void *left, const void *right));
 
-/* The item that would stand at `index` were the numbers sorted; they are reordered. No NaN. */
+/* Returns the number that would stand at `index` if they were sorted, and reorders them. NaN is not allowed. */
 float clv_nth_float(float *numbers, size_t count, size_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status names, and the last failure of each thread. */
+/* Names of statuses, and each thread's last failure. */
 #include "base/error.h"
 
 #include "base/visible.h"
@@ -27,14 +27,14 @@ static void set_detail(const char *text)
 {
     pthread_once(&detail_once, make_detail_key);
     free(last_detail);
-    last_detail = text && *text ? strdup(text) : NULL; /* without memory there is no detail */
+    last_detail = text && *text ? strdup(text) : NULL; /* no memory: no detail */
     (void)pthread_setspecific(detail_key, last_detail);
 }
 
 static void set_message(const char *format, va_list args)
 {
     if (vsnprintf(last_message, sizeof last_message, format, args) < 0) last_message[0] = '\0';
-    clv_make_visible(last_message, sizeof last_message); /* names and texts of files are in it */
+    clv_make_visible(last_message, sizeof last_message); /* it may quote names and texts of files */
 }
 
 #undef clv_fail /* of the analyzer */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporary files and folders: locks, removal from a signal's handler, sweeping. */
+/* Temporary files and folders: locks, removal from a signal handler, sweeping. */
 #define _GNU_SOURCE
 #include "base/temporary.h"
 
@@ -24,14 +24,14 @@
 #include <unistd.h>
 
 enum {
-    MOST = 64,          /* temporaries of a process at one time */
-    MOST_FOLDERS = 64,  /* that were swept; later ones are not */
-    MOST_NAMES = 20000, /* of a folder, that a sweep reads */
-    DEEPEST = 12,       /* folders in folders: ours are three deep */
-    STALE_S = 60,       /* a lock comes a moment after its file: younger files may have a process */
+    MOST = 64,          /* most temporaries of a process at one time */
+    MOST_FOLDERS = 64,  /* most folders that are swept; later ones are not */
+    MOST_NAMES = 20000, /* most names of a folder that a sweep reads */
+    DEEPEST = 12,       /* nested folders; ours are three deep */
+    STALE_S = 60,       /* a file is locked just after it is made: leave younger ones alone */
 };
 
-/* A handler reads these while another thread may write: `turn` is odd while the name changes. */
+/* A handler reads these while another thread may write. `turn` is odd while the name changes. */
 typedef struct slot {
     atomic_uint turn;
     atomic_bool used;
@@ -40,7 +40,7 @@ typedef struct slot {
 } slot;
 
 static slot slots[MOST];
-static pid_t owner; /* whose they are: a child of fork has copies, and no right to remove them */
+static pid_t owner; /* process of the list: a forked child has a copy but must not remove them */
 static clv_mutex guard =
     PTHREAD_MUTEX_INITIALIZER; /* of both, and of the folders that were swept */
 static uint64_t swept[MOST_FOLDERS];
@@ -48,19 +48,19 @@ static size_t swept_count;
 
 /* ---- the list --------------------------------------------------------------------------------- */
 
-/* After fork nothing in the list is ours. */
+/* Empties the list after a fork: nothing in it belongs to the child. */
 static void begin_anew(void)
 {
     if (owner == getpid()) return;
     for (size_t i = 0; i < MOST; ++i) {
         if (atomic_load(&slots[i].used))
-            (void)close(slots[i].lock); /* the parent holds the lock with its own */
+            (void)close(slots[i].lock); /* the parent keeps the lock by its own descriptor */
         atomic_store(&slots[i].used, false);
     }
     owner = getpid();
 }
 
-/* Before it is made: a signal may come at any time. Gives its slot, or NULL. */
+/* Notes a temporary before it is made, because a signal may come at any time. Returns its slot, or NULL. */
 static slot *note(const char *path)
 {
     slot *s = NULL;
@@ -82,7 +82,7 @@ static slot *note(const char *path)
     return s;
 }
 
-/* It could not be made: the name is somebody else's. Keeps errno. */
+/* Removes the note of a temporary that could not be made: the name belongs to somebody else. Keeps errno. */
 static bool unnote(slot *s)
 {
     atomic_store(&s->used, false);
@@ -102,7 +102,7 @@ void clv_temporary_forget(const char *path)
 
 /* ---- removal: system calls only, since a handler does it too ---------------------------------- */
 
-struct entry { /* of the kernel */
+struct entry { /* as the kernel defines it */
     uint64_t inode;
     int64_t offset;
     unsigned short length;
@@ -152,7 +152,7 @@ void clv_temporaries_remove(void)
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
-/* Some file systems have no locks: there nothing is swept, since nothing can be locked. */
+/* Locks the temporary. Some file systems have no locks: nothing can be locked there, so nothing is swept. */
 static void hold(slot *s, int fd)
 {
     (void)flock(fd, LOCK_EX | LOCK_NB);
@@ -169,7 +169,7 @@ bool clv_temporary_file(const char *path, mode_t mode)
     return true;
 }
 
-/* As mkdtemp, but the name is known before. */
+/* Works like mkdtemp, but the name is noted before the folder is made. */
 static bool make_folder(char *path)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -219,7 +219,7 @@ bool clv_temporary_folder(const char *kind, char *path, size_t capacity)
 
 /* ---- sweeping --------------------------------------------------------------------------------- */
 
-/* Whether nobody has looked there yet. */
+/* Tells whether this is the first look into the folder. */
 static bool is_first_look(const char *folder, const char *prefix)
 {
     uint64_t hash = clv_fnv1a(CLV_FNV1A, folder, strlen(folder) + 1);
@@ -233,7 +233,7 @@ static bool is_first_look(const char *folder, const char *prefix)
     return first;
 }
 
-/* Its process has ended: it is ours, is old enough, and nobody holds its lock. */
+/* Removes a temporary whose process has ended: it is this user's, old enough, and nobody holds its lock. */
 static void sweep_one(int parent, const char *name, time_t now)
 {
     struct stat info, opened;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing string, and strict readers of numbers and sizes. */
+/* A growing string, and strict parsers of numbers and sizes. */
 #include "base/text.h"
 
 #include "base/alloc.h"
@@ -87,8 +87,8 @@ bool clv_parse_i64(const char *text, int64_t *out)
     return true;
 }
 
-/* Reads [+-]digits[.digits][e[+-]digits] and reports where it ended; the form is checked here, so
- * that strtod sees nothing that depends on the locale but the point, which is put back as found. */
+/* Reads [+-]digits[.digits][e[+-]digits] and reports where it ends. The form is checked here, so that only
+ * the decimal point of strtod depends on the locale, and that is replaced where needed. */
 static bool leading_double(const char *text, double *out, const char **end)
 {
     const char *c = text;
@@ -116,7 +116,7 @@ static bool leading_double(const char *text, double *out, const char **end)
     copy[length] = '\0';
     char *stop;
     double value = strtod(copy, &stop);
-    if (*stop == '.') { /* a locale with another decimal point */
+    if (*stop == '.') { /* this locale has another decimal point */
         char point[8];
         snprintf(point, sizeof point, "%.1f", 0.5);
         *stop = point[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing string, and strict readers of numbers and sizes. */
+/* A growing string, and strict parsers of numbers and sizes. */
 #ifndef CLEAVE_BASE_TEXT_H
 #define CLEAVE_BASE_TEXT_H
 
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialise, append, read `data`, clear. After a failed append `failed` stays true and the
- * text keeps what it had: check once, at the end. */
+/* Zero-initialise it, append, read `data`, clear it. After a failed append `failed` stays true and the text
+ * keeps what it had, so one check at the end is enough. */
 typedef struct clv_text {
     char *data; /* NUL-terminated once something was appended; else NULL */
     size_t length, capacity;
@@ -23,28 +23,29 @@ void clv_text_vadd(clv_text *text, const char *format, va_list args);
 void clv_text_bytes(clv_text *text, const void *bytes, size_t length);
 const char *clv_text_get(const clv_text *text); /* "" when empty; never NULL */
 void clv_text_clear(clv_text *text);
-void clv_text_restart(clv_text *text); /* empty, and keeps its memory */
+void clv_text_restart(clv_text *text); /* empties it but keeps its memory */
 
-/* Each reads the whole text, else returns false and leaves *out alone. No locale. */
+/* Each parser reads the whole text, or returns false and leaves *out alone. The locale has no effect. */
 bool clv_parse_double(const char *text, double *out); /* finite only */
 bool clv_parse_u64(const char *text, uint64_t *out);  /* decimal digits only */
 bool clv_parse_i64(const char *text, int64_t *out);
-/* "4096", "256M", "1.5G", "2GiB", "800 MB": k, M, G, T are 10^3n, Ki, Mi, Gi, Ti are 2^10n. */
+/* Reads "4096", "256M", "1.5G", "2GiB", "800 MB": k, M, G, T are powers of 1000; Ki, Mi, Gi, Ti powers of
+ * 1024. */
 bool clv_parse_bytes(const char *text, uint64_t *out);
-/* "80%" gives 0.8; 0 < fraction <= 1. */
+/* Reads "80%" as 0.8; 0 < fraction <= 1. */
 bool clv_parse_percent(const char *text, double *fraction);
 
-/* "1.61 GB", "20.1 MB", "512 B"; decimal. `out` holds at least 16 bytes and is returned. */
+/* Writes "1.61 GB", "20.1 MB", "512 B", in decimal units. `out` holds at least 16 bytes and is returned. */
 const char *clv_format_bytes(uint64_t bytes, char *out);
-/* "1.24 s", "15.0 ms", "2 min 05 s"; `out` holds at least 24 bytes and is returned. */
+/* Writes "1.24 s", "15.0 ms", "2 min 05 s". `out` holds at least 24 bytes and is returned. */
 const char *clv_format_seconds(double seconds, char *out);
 
-/* Copies into a fixed field, always terminated, cut at a UTF-8 boundary. */
+/* Copies into a fixed field, always terminated; a text that is too long is cut at a UTF-8 boundary. */
 void clv_copy_string(char *out, size_t capacity, const char *text);
 
-/* The place of `word` in a comma list, from 0; -1 when it is not there. */
+/* Returns the position of `word` in a comma list, from 0, or -1 when it is not there. */
 int clv_find_word(const char *list, const char *word);
-/* "a,b,c" with "or" becomes "a, b or c"; cut to `capacity`. Returns `out`. */
+/* Turns "a,b,c" with "or" into "a, b or c", cut to `capacity`. Returns `out`. */
 const char *clv_list_words(const char *list, const char *link, char *out, size_t capacity);
 
 bool clv_starts_with(const char *text, const char *prefix);

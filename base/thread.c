@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutex and condition on the monotonic clock; a thin name over pthreads. */
+/* Mutexes and conditions on the monotonic clock: thin names for pthreads. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -54,7 +54,7 @@ bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *
 }
 
 typedef struct released {
-    cpu_set_t may; /* run on, once it has begun */
+    cpu_set_t may; /* cores to run on, once it has begun */
     void *(*body)(void *);
     void *argument;
 } released;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutex and condition on the monotonic clock; a thin name over pthreads. */
+/* Mutexes and conditions on the monotonic clock: thin names for pthreads. */
 #ifndef CLEAVE_BASE_THREAD_H
 #define CLEAVE_BASE_THREAD_H
 
@@ -15,14 +15,14 @@ bool clv_cond_init(clv_cond *cond); /* waits on clv_now()'s clock */
 void clv_cond_wait_until(clv_cond *cond, clv_mutex *mutex,
                          double when); /* spurious wakes allowed */
 
-/* A thread named for debuggers (15 characters), with all signals blocked. */
+/* Starts a thread with a name for debuggers (15 characters) and with all signals blocked. */
 bool clv_thread_start(clv_thread *thread, const char *name, void *(*body)(void *), void *argument);
-/* The same, starting on the `nth` of the cores that the caller may use, counted in a ring from its
- * own; free to leave it at once. Left to the system, two new threads may share a core for
- * milliseconds. */
+/* Does the same, but starts it on the `nth` of the cores that the caller may use, counted in a ring from the
+ * caller's own core; the thread is free to leave it at once. Left to the system, two new threads may share a
+ * core for milliseconds. */
 bool clv_thread_start_apart(clv_thread *thread, const char *name, void *(*body)(void *),
                             void *argument, unsigned nth);
-/* Joins it if it has ended. */
+/* Joins the thread if it has ended; returns whether it did. */
 bool clv_thread_try_join(clv_thread thread);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 by hand, facts from utf8proc, which only this file includes. */
+/* UTF-8 is coded here; facts come from utf8proc, which only this file includes. */
 #include "base/unicode.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c)
         *c = t[0];
         return 1;
     }
-    if (t[0] < 0xC2) return 0; /* a byte that follows, or overlong */
+    if (t[0] < 0xC2) return 0; /* a continuation byte, or overlong */
     if (t[0] < 0xE0) {
         if (length < 2 || !follows(t[1])) return 0;
         *c = (uint32_t)(t[0] & 0x1F) << 6 | (t[1] & 0x3F);
@@ -136,7 +136,7 @@ size_t clv_utf8_bad(const char *text, size_t length)
     const unsigned char *t = (const unsigned char *)text;
     const unsigned char first = t[0];
     if (first < 0xC2 || first > 0xF4 || length < 2 || !follows(t[1])) return 1;
-    if (first < 0xE0) return 1; /* two bytes that follow each other are a character */
+    if (first < 0xE0) return 1; /* two bytes that fit together are a character */
     if (first < 0xF0) {
         const bool overlong = first == 0xE0 && t[1] < 0xA0;
         return overlong || (first == 0xED && t[1] >= 0xA0) ? 1 : 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 and facts about code points. Only base/unicode.c knows the library. No locale. */
+/* UTF-8 and facts about code points. Only base/unicode.c uses the Unicode library. The locale has no effect. */
 #ifndef CLEAVE_BASE_UNICODE_H
 #define CLEAVE_BASE_UNICODE_H
 
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLV_DECOMPOSED_MAX = 8 }; /* code points of one canonical decomposition; 4 today */
+enum { CLV_DECOMPOSED_MAX = 8 }; /* most code points of one canonical decomposition; 4 today */
 
 typedef enum clv_char_class {
     CLV_CHAR_OTHER = 0,   /* letters, numbers, symbols, separators, unassigned */
-    CLV_CHAR_MARK,        /* Mn: marks that take no place of their own */
+    CLV_CHAR_MARK,        /* Mn: non-spacing marks */
     CLV_CHAR_PUNCTUATION, /* P* */
     CLV_CHAR_CONTROL,     /* Cc, Cf, Co, Cs */
 } clv_char_class;
@@ -22,21 +22,21 @@ clv_char_class clv_char_classify(uint32_t c);
 bool clv_char_is_letter(uint32_t c); /* L* */
 bool clv_char_is_number(uint32_t c); /* N*: digits, fractions, Roman numerals */
 bool clv_char_is_space(uint32_t c);  /* White_Space */
-/* Full canonical decomposition (NFD) of one code point; returns how many, at least 1. */
+/* Writes the full canonical decomposition (NFD) of one code point; returns its length, at least 1. */
 size_t clv_char_decompose(uint32_t c, uint32_t out[CLV_DECOMPOSED_MAX]);
 unsigned clv_char_combining(uint32_t c); /* canonical combining class; 0: a starter */
-uint32_t clv_char_lower(uint32_t c);     /* simple mapping, without context */
+uint32_t clv_char_lower(uint32_t c);     /* simple mapping, independent of context */
 uint32_t clv_char_upper(uint32_t c);
 
-/* Strict: no overlong forms, no surrogates, nothing beyond U+10FFFF. Returns the bytes of the
- * character at `text` (1 to 4), 0 when they are not UTF-8 or `length` is 0. */
+/* Decodes strictly: no overlong forms, no surrogates, nothing beyond U+10FFFF. Returns the bytes of the
+ * character at `text` (1 to 4), or 0 when they are not UTF-8 or `length` is 0. */
 size_t clv_utf8_decode(const char *text, size_t length, uint32_t *c);
 size_t clv_utf8_encode(uint32_t c, char out[4]);
-/* Bytes of the maximal part at `text` that is not UTF-8, as Unicode recommends that one U+FFFD stands for
- * (chapter 3.9, "substitution of maximal subparts"): 1 to 3. `length` is not 0, and what lies there is
- * no character. */
+/* Returns the bytes, 1 to 3, of the maximal part at `text` that is not UTF-8, for which Unicode recommends
+ * one U+FFFD (chapter 3.9, "substitution of maximal subparts"). `length` is not 0, and no valid character
+ * begins at `text`. */
 size_t clv_utf8_bad(const char *text, size_t length);
-/* Appends the composed form (NFC) of UTF-8; a failure is `out->failed`. */
+/* Appends the composed form (NFC) of UTF-8 text; a failure sets `out->failed`. */
 void clv_utf8_compose(const char *text, size_t length, clv_text *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text from outside (files, names of folders, drivers) made fit for a terminal. */
+/* Makes text from outside (files, names of folders, drivers) fit for a terminal. */
 #include "base/visible.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ static bool turns_direction(uint32_t c)
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* The bytes of the character at `text`, or of what is none, and whether they may be shown. */
+/* Returns the bytes of the character at `text`, or 1 if there is none, and whether they may be shown. */
 static size_t step(const char *text, size_t length, bool *good)
 {
     uint32_t c = 0;
@@ -24,7 +24,7 @@ static size_t step(const char *text, size_t length, bool *good)
     return CLV_MAX(bytes, (size_t)1);
 }
 
-/* The first byte that may not be shown; `length` when there is none. */
+/* Returns the first byte that may not be shown, or `length` if there is none. */
 static size_t first_bad(const char *text, size_t length)
 {
     bool good = true;
@@ -59,7 +59,7 @@ void clv_make_visible(char *text, size_t capacity)
     if (clv_is_visible(text, length)) return;
     clv_text copy = { 0 };
     clv_text_visible(&copy, text, length);
-    if (copy.failed) { /* no memory: shorter, and just as harmless */
+    if (copy.failed) { /* no memory: shorter, and just as safe */
         for (size_t i = 0; i < length; ++i)
             if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7E) text[i] = '?';
     } else {

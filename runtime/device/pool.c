@@ -357,7 +357,7 @@ void clv_buffers_used(const clv_buffer *const *buffers, size_t count, const void
     if (!count) return;
     pthread_mutex_lock(&buffers[0]->device->use_lock);
     for (size_t i = 0; i < count; ++i) {
-        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* no contents */
+        clv_use *use = place_of((clv_buffer *)(uintptr_t)buffers[i], queue); /* not its contents */
         if (use->event == event) continue; /* an argument that was given twice */
         if (use->event) over[left++] = use->event;
         clRetainEvent(event);

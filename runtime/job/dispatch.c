@@ -55,7 +55,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
     while (beyond - fits > 1) {
         const size_t middle = fits + (beyond - fits) / 2;
         const size_t count =
-            CLV_MIN(middle * step, job->units); /* in the middle neighbours weigh most */
+            CLV_MIN(middle * step, job->units); /* neighbours cost most in the middle */
         const clv_cost cost = cost_of(job, (job->units - count) / 2 / step * step, count, user);
         if (cost.memory_bytes <= room && cost.buffer_bytes <= largest)
             fits = middle;
@@ -63,7 +63,7 @@ static size_t fitting_chunk(const clv_device *device, const clv_job *job, void *
             beyond = middle;
     }
     return CLV_MAX(fits * step,
-                   CLV_MAX(job->min_chunk, step)); /* too little: the device will say so */
+                   CLV_MAX(job->min_chunk, step)); /* too little: the device reports it */
 }
 
 /* Returns the fixed work of a chunk in units, computed from the estimates of one unit and of all units. */

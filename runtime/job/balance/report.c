@@ -11,7 +11,7 @@ clv_balance_stats clv_balance_get_stats(const clv_balance *balance, size_t devic
     stats.units_per_s = clv_speed_known(&member->speed) ? 1 / member->speed.unit_s : 0;
     stats.chunk_s = member->speed.chunk_s;
     stats.out = member->phase == CLV_PHASE_OUT;
-    if (clv_balance_finished(balance)) stats.dropped += member->in_flight; /* they come too late */
+    if (clv_balance_finished(balance)) stats.dropped += member->in_flight; /* now too late */
     return stats;
 }
 
