@@ -41,8 +41,7 @@ typedef struct slot {
 
 static slot slots[MOST];
 static pid_t owner; /* process of the list: a forked child has a copy but must not remove them */
-static clv_mutex guard =
-    PTHREAD_MUTEX_INITIALIZER; /* of both, and of the folders that were swept */
+static clv_mutex guard = PTHREAD_MUTEX_INITIALIZER; /* guards all these variables */
 static uint64_t swept[MOST_FOLDERS];
 static size_t swept_count;
 

@@ -33,7 +33,7 @@ static const double small = 1e6, small_gathered = 1e5;
 enum {
     SMALL = 3,
     KERNELS = 5, /* raised when the kernels' speed changes, so that older notes no longer apply */
-    MOST_FORMS = 4, /* of a device */
+    MOST_FORMS = 4, /* most forms of a device */
     ROUNDS = 12
 };
 static const double budget_s = 0.3, clearly = 0.93;

@@ -30,7 +30,7 @@ static bool comes_before(const clv_probe_device *a, const clv_probe_device *b)
 
 static void sort_in_order_of_use(const clv_probe_report *report, size_t *chosen, size_t count)
 {
-    for (size_t i = 1; i < count; ++i) /* few, and equal ones keep their order */
+    for (size_t i = 1; i < count; ++i) /* insertion sort: few items, stable */
         for (size_t j = i;
              j && comes_before(&report->devices[chosen[j]], &report->devices[chosen[j - 1]]); --j) {
             const size_t swap = chosen[j];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All kernels of calls that will come, compiled at once.
+/* Compiles all kernels of coming calls at once.
  *
  *     clv_prepare_begin(context);
  *     (void)clv_paco(context, ..);    the same calls with the same sizes: nothing is computed, their
  *     (void)clv_reduce(context, ..);  kernels are noted
- *     clv_prepare_end(context, progress, user, &cost);
+ *     clv_prepare_end(context, progress, user);
  *
- * Jobs end with CLV_E_CANCELLED then. Calls that may choose a side are planned, as in clv_offload_dry: they
- * write no results and end with CLV_OK. */
+ * Between begin and end, jobs return CLV_E_CANCELLED. Calls that may choose a side are only planned, as in
+ * clv_offload_dry: they write no results and return CLV_OK. */
 #ifndef CLEAVE_RUNTIME_CONTEXT_PREPARE_H
 #define CLEAVE_RUNTIME_CONTEXT_PREPARE_H
 

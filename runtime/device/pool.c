@@ -20,7 +20,7 @@ static _Atomic uint64_t last_serial;
 
 enum { SMALLEST = 256, KEEP_LIMIT_SHARE = 4 }; /* buffers above 1/4 of the budget are not kept */
 static const uint64_t most_staging = (uint64_t)1
-                                     << 30; /* bytes of the host that are kept for reuse */
+                                     << 30; /* most host memory kept for reuse, in bytes */
 
 /* Returns what a buffer takes of the device's own memory: 0 for a card's staging memory, which is the
  * host's. */

@@ -154,8 +154,7 @@ static clv_status settle(clv_queue *queue, size_t count)
         cl_int state = CL_COMPLETE;
         const cl_int asked =
             clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-        if (asked == CL_SUCCESS &&
-            state > CL_COMPLETE) { /* an earlier one that is not done: in-order or not */
+        if (asked == CL_SUCCESS && state > CL_COMPLETE) { /* not done yet, in spite of the order */
             clWaitForEvents(1, &p->event);
             clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
         }

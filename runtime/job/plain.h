@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain C path of a job on all cores. */
+/* Runs the plain C path of a job on all cores. */
 #ifndef CLEAVE_RUNTIME_JOB_PLAIN_H
 #define CLEAVE_RUNTIME_JOB_PLAIN_H
 

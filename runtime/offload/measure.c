@@ -20,7 +20,7 @@ static const double shape_s = 0.1;  /* seconds for a shape */
 static const double clear = 0.45;   /* of the host's time: below it the device clearly wins */
 static const double alike = 0.6;    /* of each other's time: above it one turn does not tell */
 static const double clearly =
-    1.1; /* every turn of one side is so many times slower than the other's */
+    1.1; /* apart: every turn of one side takes this many times as long as any of the other */
 
 /* Threads of a driver, or ours, settle on their cores within settles_s; times before that would mislead a
  * program that calls more often than once in a while. Calls of the host shorter than alone_s use no threads. */

@@ -84,7 +84,7 @@ static void insert(clv_compile_item *items, size_t count, clv_program *p, size_t
     items[at] = (clv_compile_item){ .program = p, .kernels = kernels };
 }
 
-/* NULL: nothing is missing, or there is no memory. The lock is held. */
+/* Collects the programs with missing kernels. Returns NULL without memory. The lock is held. */
 static clv_compile_item *collect(clv_device *device, size_t *count)
 {
     size_t programs = 0;

@@ -31,7 +31,7 @@ typedef struct clv_program {
     clv_text text;      /* the source with its headers, until the program is built */
     cl_program program; /* NULL: not built yet */
     clv_kernel_use
-        *uses;       /* those that were rehearsed, and where launches compile, those compiled */
+        *uses;       /* kernels that were rehearsed or, where launches compile, that are compiled */
     bool looked;     /* was searched for on disk */
     bool from_disk;  /* was found there: its binary, or the list of its kernels */
     bool news;       /* has compiled kernels that the list on disk lacks */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which units are still open, and how many leases cover each of them. */
+/* Keeps which units are still open, and how many leases cover each of them. */
 #include "runtime/job/balance/book.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a device needs for a chunk, learnt from the chunks it did. */
+/* Predicts how long a device needs for a chunk, from the chunks it did. */
 #include "runtime/job/balance/speed.h"
 
 #include "base/alloc.h"
@@ -50,7 +50,7 @@ clv_speed clv_speed_start(double units_per_s, double chunk_s, double chunk_units
     if (chunk_s > 0) speed.chunk_s = chunk_s;
     if (!(units_per_s > 0) || !isfinite(units_per_s)) return speed;
     speed.unit_s = 1 / units_per_s;
-    /* History weighs as two chunks, one of them short enough to hold the fixed cost in place. */
+    /* History counts as two chunks. One of them is so short that it holds the fixed cost in place. */
     const double few = fmax(speed.chunk_s, 1e-4) / speed.unit_s;
     absorb(&speed, few, speed.chunk_s + few * speed.unit_s);
     absorb(&speed, 50 * few, speed.chunk_s + 50 * few * speed.unit_s);
