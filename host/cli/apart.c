@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of the program in a process of its own. */
+/* Runs a part of the program in its own process. */
 #include "host/cli/apart.h"
 
 #include "base/clock.h"
@@ -19,8 +19,9 @@
 
 static const double mercy_s = 5;
 
-/* Never returns. _exit, since a driver's exit handlers may hang after all is said. A child whose parent was killed has
- * nobody to report to, and would go on holding the lock of the compiled kernels. */
+/* Runs the part in the child; never returns. It ends with _exit because a driver's exit handlers may hang after all
+ * results are written. A child whose parent was killed has no reader left and would only keep the lock of the compiled
+ * kernels. */
 static void be_the_child(const cli_apart *apart, int fd, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -35,7 +36,7 @@ static void be_the_child(const cli_apart *apart, int fd, pid_t parent)
     _exit(fclose(out) ? CLI_FAILED : code);
 }
 
-/* Hands complete lines on and keeps the rest. */
+/* Passes complete lines on and keeps the rest. */
 static void take_lines(const cli_apart *apart, clv_text *text)
 {
     size_t from = 0;
@@ -50,7 +51,7 @@ static void take_lines(const cli_apart *apart, clv_text *text)
     text->length -= from;
 }
 
-/* Until the pipe closes. */
+/* Reads lines until the pipe closes. */
 static clv_status listen_to(const cli_apart *apart, int fd)
 {
     clv_text text = { 0 };
@@ -83,7 +84,7 @@ static clv_status listen_to(const cli_apart *apart, int fd)
     return status;
 }
 
-/* A process inside a driver may resist even SIGKILL; it is then left alone. */
+/* Waits for the child. A process inside a driver may survive even SIGKILL; it is then left behind. */
 static bool wait_for(pid_t pid, double seconds, int *state)
 {
     clv_deadline deadline = clv_deadline_after(clv_now(), seconds);

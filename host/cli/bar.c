@@ -25,7 +25,7 @@ static size_t columns(void)
 
 void cli_status_line(const char *text)
 {
-    const size_t most = columns() - 1; /* in the last column some terminals wrap at once */
+    const size_t most = columns() - 1; /* some terminals wrap in the last column */
     size_t bytes = 0;
     for (size_t width = 0; text && text[bytes]; ++bytes)
         if (((unsigned char)text[bytes] & 0xC0) != 0x80 && ++width > most) break;
@@ -55,7 +55,7 @@ int cli_progress(const char *job, size_t done, size_t total, void *user)
     enum { WIDTH = 24 };
     cli_bar *bar = user;
     const double passed = clv_now() - bar->started;
-    if (!bar->show || passed < 0.3) return cli_interrupted(); /* what ends at once needs no bar */
+    if (!bar->show || passed < 0.3) return cli_interrupted(); /* short jobs need no bar */
     const int full = total ? (int)((double)WIDTH * (double)done / (double)total) : 0;
     char filled[WIDTH + 1], left[24] = "", line[200];
     memset(filled, '.', WIDTH);

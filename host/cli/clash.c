@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command reads must not be what it writes, and what it writes has to be possible. */
+/* Checks that a command does not overwrite its inputs, and that its outputs can be created. */
 #include "host/cli/clash.h"
 
 #include "base/alloc.h"
@@ -17,8 +17,8 @@ enum { MOST_PATH = 4096, MOST_OUTPUTS = CLI_MOST_OUTPUTS + 2 /* --report, --trac
 /* Where a name leads. */
 typedef struct place {
     bool there, regular;
-    struct stat file, folder; /* of a file that is not there the folder on the way that is, */
-    char name[MOST_PATH];     /* and the way from there */
+    struct stat file, folder; /* of a missing file, `folder` is its nearest parent that exists */
+    char name[MOST_PATH];     /* the rest of the path after that parent */
 } place;
 
 static bool same_node(const struct stat *a, const struct stat *b)
@@ -26,7 +26,7 @@ static bool same_node(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Without its last part: "a/b/c" and "a/b/" have 4 and 2 characters then. */
+/* Returns the length of the path without its last part: 4 for "a/b/c" and 2 for "a/b/". */
 static size_t shorter(const char *path, size_t length)
 {
     while (length && path[length - 1] == '/')
@@ -36,7 +36,7 @@ static size_t shorter(const char *path, size_t length)
     return length;
 }
 
-/* Without slashes that say nothing. */
+/* Copies the path without repeated slashes. */
 static void copy_way(char *to, const char *path)
 {
     char before = '/';
@@ -45,7 +45,8 @@ static void copy_way(char *to, const char *path)
     *to = '\0';
 }
 
-/* False: no such path. Folders that are not there may be made before the file is. */
+/* Fills `p`. Returns false if there is no such path. Folders on the path may be missing, since they may be created
+ * before the file is. */
 static bool look(const char *path, place *p)
 {
     char folder[MOST_PATH];
@@ -77,7 +78,7 @@ bool cli_same_file(const char *a, const char *b)
     return look(a, &first) && look(b, &second) && same_place(&first, &second);
 }
 
-/* `joined` gets the whole name. */
+/* Finds the place of `f`; `joined` receives the whole name. */
 static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p)
 {
     if (!f->path) return false;
@@ -91,7 +92,7 @@ static bool find(const cli_file *f, bool reads, char joined[MOST_PATH], place *p
     return p->there && S_ISREG(p->file.st_mode);
 }
 
-/* By any of its names. */
+/* Returns whether the path is standard output under any of its names. */
 static bool is_standard_output(const char *path)
 {
     return path && clv_file_descriptor(path) == STDOUT_FILENO;
@@ -157,7 +158,7 @@ static int check_names(const cli_command *command, const cli_file *outputs, size
 
 /* ---- can they be made? ------------------------------------------------------------------------ */
 
-/* The folder, or the nearest one on the way to it that is there. */
+/* Checks the folder, or the deepest existing folder on its path. */
 static int check_folder(const cli_command *command, const char *option, const char *folder)
 {
     char way[MOST_PATH];
@@ -199,7 +200,7 @@ static int check_file(const cli_command *command, const char *option, const char
     return -1;
 }
 
-/* A file of a folder that can be written to. */
+/* Checks that a file inside an output folder is not itself a folder. */
 static int check_inside(const cli_command *command, const cli_file *f)
 {
     char name[MOST_PATH];
@@ -210,7 +211,7 @@ static int check_inside(const cli_command *command, const cli_file *f)
     return is_a_folder(command, f->option, name);
 }
 
-/* In the folder that the command will have made by then. */
+/* Returns whether the file lies in an output folder that the command will create first. */
 static bool is_to_come(const char *path, const cli_file *outputs, size_t count)
 {
     char parent[MOST_PATH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which columns of somebody's table hold the frame and the position: as the user says, else by their names. */
+/* Finds the columns of a user's table that hold the frame and the position: as the user says, else by their names. */
 #include "host/cli/columns.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 static const char *const roles[COLUMN_ROLES] = { "frame", "y", "x", "z", "particle" };
 
-/* Names that such a column usually has, in any case; the first ones win. */
+/* Usual names of such a column, in any case; earlier ones win. */
 static const char *const usual[COLUMN_ROLES][9] = {
     { "frame", "frames", "t", "frame_number", "slice", "axis-0" },
     { "y", "position_y", "row", "y_px", "y [px]", "centroid-0", "axis-1" },
@@ -20,7 +20,7 @@ static const char *const usual[COLUMN_ROLES][9] = {
     { "z", "position_z", "plane", "z_px" },
     { "particle", "track_id", "track", "trajectory", "id" },
 };
-/* napari's points in space: t, z, y, x. */
+/* The axes of napari's points in space: t, z, y, x. */
 static const char *const four_axes[COLUMN_ROLES] = { "axis-0", "axis-2", "axis-3", "axis-1", NULL };
 
 static int role_of(const char *text, size_t length)
@@ -30,7 +30,7 @@ static int role_of(const char *text, size_t length)
     return -1;
 }
 
-/* The part of "frame=t,y=row" that follows "ROLE="; NULL: it is not there. */
+/* Returns the part of "frame=t,y=row" that follows "ROLE=", or NULL if the role is not given. */
 static const char *given_name(const char *given, int role, size_t *length)
 {
     for (const char *at = given; at && *at;) {
@@ -72,7 +72,7 @@ static bool has(const clv_csv_table *table, const char *name)
     return false;
 }
 
-/* The column that is called so in any case. CLV_E_FORMAT: there are several. */
+/* Finds the column with that name in any case. CLV_E_FORMAT: there are several. */
 static clv_status find_any_case(const clv_csv_table *table, const char *path, const char *role,
                                 const char *name, size_t *column)
 {
@@ -80,7 +80,7 @@ static clv_status find_any_case(const clv_csv_table *table, const char *path, co
     for (size_t c = 0; c < clv_csv_columns(table); ++c) {
         if (strcasecmp(clv_csv_name(table, c), name) != 0) continue;
         if (found != SIZE_MAX && strcmp(clv_csv_name(table, found), name) == 0)
-            continue; /* as it is spelt */
+            continue; /* the earlier one has exactly this spelling */
         if (found != SIZE_MAX && strcmp(clv_csv_name(table, c), name) != 0)
             return clv_fail(
                 CLV_E_FORMAT,
@@ -96,7 +96,7 @@ static clv_status guess(const clv_csv_table *table, const char *path, int role, 
 {
     *column = SIZE_MAX;
     if (has(table, roles[role]))
-        return clv_csv_find(table, roles[role], column); /* twice: an error */
+        return clv_csv_find(table, roles[role], column); /* an error if the name occurs twice */
     if (has(table, "axis-3") && four_axes[role] && has(table, four_axes[role]))
         return clv_csv_find(table, four_axes[role], column);
     for (size_t i = 0; i < CLV_LEN(usual[role]) && usual[role][i] && *column == SIZE_MAX; ++i)
@@ -177,7 +177,7 @@ const char *cli_find_physical(const clv_csv_table *table, size_t column[COLUMN_R
     return NULL;
 }
 
-/* TrackMate's header goes on for three lines: names, short names, units. */
+/* TrackMate's header continues for three lines: names, short names, units. */
 clv_status cli_drop_header_lines(clv_csv_table *table, const char *path, size_t frame, bool quiet)
 {
     if (!has(table, "POSITION_X") || !has(table, "FRAME")) return CLV_OK;

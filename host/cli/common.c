@@ -67,7 +67,7 @@ static int refuse_word(const cli_command *command, const char *option, const cha
                      clv_list_words(list, "or", words, sizeof words));
 }
 
-/* -1 to go on. */
+/* Converts the options for clv_context_create. Returns -1 to continue, else the exit code. */
 static int read_options(const cli_command *command, const cli_common *c,
                         clv_context_options *options)
 {

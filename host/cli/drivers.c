@@ -45,7 +45,8 @@ static void leave_out(const cli_command *command, const char *lines)
     unsetenv("OPENCL_VENDOR_PATH");
 }
 
-/* Compilers of CPU drivers end the process when an address-space limit is reached: PoCL 3.1 from 400 to 900 MB. */
+/* Warns about a small address-space limit: compilers of CPU drivers end the process when they reach it (PoCL 3.1 from
+ * 400 to 900 MB). */
 static void warn_of_little_space(const cli_command *command)
 {
     struct rlimit limit;
@@ -70,7 +71,7 @@ void cli_vet_drivers(const cli_command *command, bool lean)
                                         .progress = progress,
                                         .progress_user = &shown };
     clv_text left_out = { 0 };
-    if (done || getauxval(AT_SECURE)) return; /* then the environment is not ours to shape */
+    if (done || getauxval(AT_SECURE)) return; /* set-user-ID: leave the environment as it is */
     done = true;
     warn_of_little_space(command);
     const clv_status status = clv_drivers_vet(&options, lean, folder, sizeof folder, &left_out);

@@ -5,11 +5,11 @@
 
 #include "host/cli/cli.h"
 
-/* Before the first OpenCL call of a job command, the first time it is called: drivers that crashed or
- * hung in a helper, or whose devices did when they were checked, are left out by OCL_ICD_VENDORS,
- * with a warning for each. Takes some seconds when the drivers are new. Whatever goes wrong here,
- * the command goes on with all drivers.
- * `lean`: drivers are left out, too, that only offer again what a better one has (clv_drivers_vet). */
+/* Tests the drivers; call it before the first OpenCL call of a job command. Only the first call has an effect. Drivers
+ * that crashed or hung in a helper process, or whose devices did so in their check, are excluded through
+ * OCL_ICD_VENDORS, with a warning for each. This takes some seconds when the drivers are new. If anything goes wrong
+ * here, the command continues with all drivers. With `lean`, drivers that only offer again what a better one has are
+ * excluded as well (clv_drivers_vet). */
 void cli_vet_drivers(const cli_command *command, bool lean);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What outputs may be called: the one table of formats and the endings of their names. */
+/* The output formats and the endings of their names: the only table of both. */
 #include "host/cli/endings.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ static const struct {
 };
 static const char *const packed[] = { ".gz", ".bz2", ".xz", ".zst", ".zip" };
 
-/* ".csv" of "dir.d/spots.csv"; "" of "spots" and of ".hidden". */
+/* Returns ".csv" for "dir.d/spots.csv"; "" for "spots" and ".hidden". */
 static const char *ending_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -47,7 +47,8 @@ static bool is_packed(const char *path)
     return false;
 }
 
-/* What is there and no plain file, and whatever lies in /dev or /proc: a redirected /dev/stdout is a file. */
+/* Returns whether the path exists but is not a regular file, or lies in /dev or /proc. The latter counts because a
+ * redirected /dev/stdout is a regular file. */
 static bool is_special(const char *path)
 {
     struct stat info;
@@ -55,7 +56,7 @@ static bool is_special(const char *path)
            (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
 }
 
-/* How pandas makes what is not written here of a table that is. */
+/* Tells how pandas converts a .csv file to a format that Cleave does not write. */
 static const char *by_pandas(const char *path, unsigned formats)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table on the terminal: columns as wide as they have to be, the verdict in colour. */
+/* A table on the terminal: columns are as wide as needed, and the verdict is coloured. */
 #ifndef CLEAVE_HOST_CLI_GRID_H
 #define CLEAVE_HOST_CLI_GRID_H
 
@@ -24,8 +24,8 @@ typedef struct cli_grid_item {
     cli_tone tone;
 } cli_grid_item;
 
-/* Zero-initialise but for the columns. Rows may be printed as they come (the widths are then fixed
- * by what is there at the first printing) or all at the end. */
+/* Zero-initialise all members except the columns. Rows may be printed as they arrive (the first printing then fixes the
+ * widths) or all at the end. */
 typedef struct cli_grid {
     const cli_column *columns;
     size_t column_count;
@@ -36,9 +36,9 @@ typedef struct cli_grid {
 } cli_grid;
 
 void cli_grid_cell(cli_grid *grid, cli_tone tone, const char *format, ...) CLV_PRINTF(3, 4);
-/* Fills the row that was begun with empty cells. */
+/* Pads the current row with empty cells. */
 void cli_grid_end_row(cli_grid *grid);
-/* Titles at the first call, then the rows that were not printed yet. */
+/* Prints the titles (first call only), then the rows that were not printed yet. */
 void cli_grid_print(cli_grid *grid, FILE *out);
 void cli_grid_clear(cli_grid *grid);
 

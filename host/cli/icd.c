@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readies the environment for OpenCL drivers: finds those that no .icd file names, and keeps their
- * kernel caches private. Only the command does this; the library never touches the environment. */
+/* Prepares the environment for OpenCL drivers: finds drivers that no .icd file names, and keeps their kernel caches
+ * private. Only the command does this; the library never touches the environment. */
 #define _GNU_SOURCE
 #include "host/cli/icd.h"
 
@@ -27,7 +27,7 @@
 
 enum { MOST_DRIVERS = 32, ICD_LIMIT = 65536 };
 
-/* Names of libraries, as an .icd file holds them. */
+/* Names of driver libraries, as in .icd files. */
 typedef struct driver_list {
     char *names[MOST_DRIVERS];
     size_t count;
@@ -35,7 +35,7 @@ typedef struct driver_list {
 
 static const char usual_vendors[] = "/etc/OpenCL/vendors";
 
-/* What containers and stand-alone driver packages hold where no .icd file was installed. */
+/* Folders in which containers and stand-alone driver packages keep drivers without installing an .icd file. */
 static const char *const usual_folders[] = {
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu/intel-opencl",
@@ -76,7 +76,8 @@ static const char *temporary_folder(void)
     return temporary;
 }
 
-/* `name` below the cache's folder for drivers, else below a temporary one; false without either. */
+/* Creates the folder `name` in the cache's folder for drivers, else in a temporary one. Returns false if neither
+ * works. */
 static bool private_folder(const char *name, char *path, size_t capacity)
 {
     char cache[PATH_MAX - 64];
@@ -118,7 +119,7 @@ static int is_icd(const struct dirent *entry)
     return entry->d_name[0] != '.' && clv_ends_with(entry->d_name, ".icd");
 }
 
-/* The number of .icd files in the folder; their libraries are added unless `list` is NULL. */
+/* Returns the number of .icd files in the folder; adds their libraries unless `list` is NULL. */
 static size_t add_vendors(driver_list *list, const char *folder)
 {
     struct dirent **entries = NULL;
@@ -128,7 +129,7 @@ static size_t add_vendors(driver_list *list, const char *folder)
         if (list &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < sizeof path)
             add_icd_file(list, path);
-        free(entries[i]); /* scandir's own */
+        free(entries[i]); /* allocated by scandir with malloc */
     }
     free(entries);
     return count > 0 ? (size_t)count : 0;
@@ -143,7 +144,7 @@ static bool has_driver(const driver_list *list, const char *name)
     return false;
 }
 
-/* Drivers that are known by name, each from the first folder that has it. */
+/* Adds the drivers with well-known names, each from the first folder that has it. */
 static void add_folder(driver_list *list, const char *folder)
 {
     for (size_t i = 0; i < CLV_LEN(usual_drivers); ++i) {
@@ -171,7 +172,7 @@ static void search(driver_list *list)
         add_folder(list, usual_folders[i]);
 }
 
-/* By its first bytes. */
+/* Recognises a shared library by its first bytes. */
 static bool is_library(const char *path)
 {
     char magic[4] = "";
@@ -181,7 +182,7 @@ static bool is_library(const char *path)
     return got == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-/* One --icd: a folder, an .icd file, a library's path, or a library's name for the loader. */
+/* Adds one value of --icd: a folder, an .icd file, a library's path, or a library's name for the loader. */
 static int add_given(driver_list *list, const char *path)
 {
     char whole[PATH_MAX], here[PATH_MAX / 2] = "";
@@ -193,7 +194,7 @@ static int add_given(driver_list *list, const char *path)
         cli_say(stderr, "cleave: --icd: cannot open %s: %s\n", path, strerror(errno));
         return CLI_USAGE;
     }
-    /* an absolute path, but links stay: a driver looks for its parts beside the link */
+    /* the path becomes absolute but links are kept: a driver looks for its parts beside the link */
     if (*path != '/' && !getcwd(here, sizeof here)) here[0] = '\0';
     if ((size_t)snprintf(whole, sizeof whole, "%s%s%s", here, *here ? "/" : "", path) >=
         sizeof whole)
@@ -220,7 +221,7 @@ static int add_given(driver_list *list, const char *path)
 
 /* ---- what the loader reads -------------------------------------------------------------------- */
 
-/* The same drivers get the same folder in the cache, so that it can stay there. */
+/* Writes the vendors folder. The same drivers always get the same folder in the cache, so that it can be reused. */
 static bool write_vendors(const driver_list *list, char *folder, size_t capacity)
 {
     char hex[65], path[PATH_MAX];
@@ -251,8 +252,8 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* PoCL leaves an empty file behind whenever its process ends without its destructors, as the
- * helpers of the probe do. Those of the last day may be in use. */
+/* Removes empty files that PoCL leaves behind when its process ends without running destructors, as the probe's helpers
+ * do. Files younger than one day may be in use and stay. */
 static void sweep(const char *folder)
 {
     struct dirent **entries = NULL;
@@ -265,14 +266,14 @@ static void sweep(const char *folder)
         if (clv_starts_with(entries[i]->d_name, "tempfile_") && (size_t)length < sizeof path &&
             lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_mtime < old)
             unlink(path);
-        free(entries[i]); /* scandir's own */
+        free(entries[i]); /* allocated by scandir with malloc */
     }
     free(entries);
 }
 
 enum { LEAST_MB = 64 };
 
-/* PoCL's compiler ends the process when the disk is full. */
+/* Returns whether the disk has enough room: PoCL's compiler ends the process when the disk is full. */
 static bool has_room(const char *path)
 {
     struct statvfs info;
@@ -280,13 +281,13 @@ static bool has_room(const char *path)
            (uint64_t)info.f_bavail * info.f_frsize >= (uint64_t)LEAST_MB * 1000000;
 }
 
-/* `checked`: the driver finds most damage in what it keeps itself. */
+/* Points the driver's kernel cache to a private folder. `checked`: the driver finds most damage in its cache itself. */
 static void keep_private(const char *variable, const char *name, bool checked)
 {
     char cache[PATH_MAX], path[PATH_MAX];
     clv_cache_dir(cache, sizeof cache);
     if (is_set(variable)) return;
-    /* without a cache of ours the driver's own place below the home is as good */
+    /* without our own cache folder, the driver's default folder in the home directory is good enough */
     if (!*cache && (is_set("HOME") || is_set("XDG_CACHE_HOME"))) return;
     if (!private_folder(name, path, sizeof path)) return;
     if (!has_room(path)) {
@@ -328,7 +329,7 @@ static int choose_drivers(const char *const *given, size_t count)
     if (code < 0 && list.count) {
         if (write_vendors(&list, folder, sizeof folder)) {
             setenv("OCL_ICD_VENDORS", folder, 1);
-            if (count) unsetenv("OCL_ICD_FILENAMES"); /* an order: these and no others */
+            if (count) unsetenv("OCL_ICD_FILENAMES"); /* --icd means these drivers and no others */
         } else if (count) {
             cli_say(stderr, "cleave: --icd: no place for a private folder: %s\n",
                     clv_error_message());
@@ -343,7 +344,7 @@ static int choose_drivers(const char *const *given, size_t count)
 int cli_ready_drivers(const char *const *given, size_t count)
 {
     int code = -1;
-    if (getauxval(AT_SECURE)) return -1; /* the environment is not ours to shape */
+    if (getauxval(AT_SECURE)) return -1; /* the environment is not ours to change */
     const bool told = is_set("OCL_ICD_VENDORS") || is_set("OCL_ICD_FILENAMES") ||
                       is_set("OPENCL_VENDOR_PATH") || add_vendors(NULL, usual_vendors);
     if (count || !told) code = choose_drivers(given, count);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that drivers compiled and keep in folders of ours: checked, vouched for, removed.
+/* Checks, records and removes the compiled kernels that drivers keep in our folders.
  *
  *   FOLDER          the driver's: FOLDER/XX/PROGRAM/...; a program is removed as a whole. Mesa's entries are
- *                   FOLDER/mesa_shader_cache/XX/DIGITS, and XX goes as a whole
- *   FOLDER.sums     "SHA-256 PATH", one line for each file that a run vouched for
- *   FOLDER.lock     held by every process that uses them: shared, while it lives
- *   FOLDER.run-PID  there while a process runs; not empty when it died inside the driver
+ *                   FOLDER/mesa_shader_cache/XX/DIGITS, and XX is removed as a whole
+ *   FOLDER.sums     "SHA-256 PATH", one line for each file that a finished run recorded
+ *   FOLDER.lock     held by every process that uses the kernels: shared, while it lives
+ *   FOLDER.run-PID  exists while a process runs; not empty if it died inside the driver
  *
- * A file that is not in the list may be another process's, unless we are alone.
+ * A file that is not in the list may belong to another process, unless no other process uses the folder.
  *
- * Mesa compares the checksum of an entry itself, writes entries in a thread of its own, perhaps after our end, and
- * removes old ones. So an entry that nobody vouched for stays, one that is gone is no damage, and files that are not
- * entries (its index, a database) are its own business. What Mesa does not see is an entry that is whole but another's:
- * it ends the process. */
+ * Mesa verifies the checksum of an entry itself, writes entries in its own thread (possibly after our end) and removes
+ * old ones. So an unrecorded entry of Mesa stays, a missing one is no damage, and files that are not entries (its
+ * index, a database) are left to Mesa. What Mesa does not notice is an intact entry in the place of another: that ends
+ * the process. */
 #define _GNU_SOURCE /* nftw */
 #include "host/cli/kernels.h"
 
@@ -38,22 +38,22 @@
 enum { MOST_LIST = 64 << 20, MOST_FILE = 256 << 20, HEX = 64, DEEPEST = 16 };
 
 typedef struct entry {
-    char *path; /* below the folder */
+    char *path; /* relative to the folder */
     char sum[HEX + 1];
     bool there;
 } entry;
 
 typedef struct list {
     entry *items;
-    size_t count, room, length; /* `length`: of the folder's path, for nftw's visitors */
-    bool checked;    /* the driver itself finds damage: only what is in the list is compared */
-    char *bad[4096]; /* programs to be removed: "XX/PROGRAM" */
+    size_t count, room, length; /* `length`: of the folder's path, for the nftw visitors */
+    bool checked;               /* the driver itself finds damage: only listed files are compared */
+    char *bad[4096];            /* programs to be removed: "XX/PROGRAM" */
     size_t bad_count;
-    bool changed; /* a sum, with `add` */
-    bool add;     /* what is not in the list is added, not bad */
+    bool changed; /* with `add`: a digest changed */
+    bool add;     /* unlisted files are added instead of counted as bad */
     struct timespec
-        since; /* with `add`: what was written since then is summed again, since runs may compile the same
-                            * kernel at once, and the last one's file stays */
+        since; /* with `add`: files written since then get a new digest, because several runs may compile the same
+                * kernel at once, and the file written last stays */
 } list;
 
 /* A driver's folder. */
@@ -147,9 +147,10 @@ static bool sum_file(const char *path, char sum[HEX + 1])
 
 /* ---- the folder ------------------------------------------------------------------------------- */
 
-static list *visiting; /* nftw has no argument for its caller's use */
+static list *visiting; /* nftw passes no user argument to its visitor */
 
-/* "XX/PROGRAM" of a path below the folder; what lies elsewhere stands for itself. */
+/* Marks the program "XX/PROGRAM" that holds `path` for removal; a path that is not inside a program is marked
+ * itself. */
 static void note_bad(list *l, const char *path)
 {
     const char *slash = strchr(path, '/');
@@ -168,7 +169,7 @@ static bool earlier(struct timespec a, struct timespec b)
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
 }
 
-/* Mesa's, below its folder: mesa_shader_cache/XX/DIGITS. */
+/* Returns whether `name`, relative to Mesa's folder, is a cache entry: mesa_shader_cache/XX/DIGITS. */
 static bool is_entry(const char *name)
 {
     static const char digits[] = "0123456789abcdef";
@@ -219,7 +220,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return 0;
 }
 
-/* Everything in the folder, which stays. */
+/* Removes everything in the folder, and the list of digests; the folder itself stays. */
 static void wipe(const place *p)
 {
     char path[PATH_MAX];
@@ -237,7 +238,7 @@ static void remove_bad(const place *p, const list *l)
             (void)nftw(path, remove_one, DEEPEST, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Of a program that is removed nothing is vouched for any more. */
+/* Drops the entries of removed programs from the list. */
 static void drop_removed(list *l)
 {
     for (size_t i = 0; i < l->count; ++i)
@@ -245,8 +246,9 @@ static void drop_removed(list *l)
             if (clv_starts_with(l->items[i].path, l->bad[k])) l->items[i].there = false;
 }
 
-/* Whether a file was damaged or is gone. When we are alone, its program is removed, and without a word what a run left
- * unfinished; else another process may be writing it at this moment, and nothing is touched. */
+/* Returns whether a recorded file is damaged or gone. When no other process uses the folder (`alone`), removes such a
+ * file's program, and silently removes what a run left unfinished. Otherwise another process may be writing the file
+ * right now, so nothing is removed. */
 static bool check_all(const place *p, bool alone)
 {
     list *l = clv_zalloc(1, sizeof *l);
@@ -276,10 +278,10 @@ static bool check_all(const place *p, bool alone)
 
 /* ---- processes -------------------------------------------------------------------------------- */
 
-/* What the marks of runs say. */
+/* What the marks of earlier and concurrent runs say. */
 typedef struct marks {
     bool died; /* one died inside the driver */
-    bool left; /* one is of a process that is gone */
+    bool left; /* one belongs to a process that no longer exists */
 } marks;
 
 static marks read_marks(const place *p, bool remove_them)
@@ -306,8 +308,8 @@ static marks read_marks(const place *p, bool remove_them)
     return found;
 }
 
-/* Whether no other process uses the folder. What a killed run started may take a moment to die after it, and holds the
- * lock until then. */
+/* Takes the exclusive lock and returns whether no other process uses the folder. Children of a killed run may live a
+ * moment longer than that run and hold the lock until they die, so this waits up to 0.5 s for them. */
 static bool lock_alone(const place *p)
 {
     static const double patience_s = 0.5;
@@ -318,8 +320,8 @@ static bool lock_alone(const place *p)
     return true;
 }
 
-/* Whether nobody removes files now. Who is alone holds the lock for as long as the check takes. Where files cannot be
- * locked, nobody is ever alone. */
+/* Takes the shared lock and returns true as soon as no other process is removing files; a process that is alone holds
+ * the exclusive lock only during its check. Where files cannot be locked, no process ever counts as alone. */
 static bool lock_shared(const place *p)
 {
     static const double patience_s = 20;
@@ -343,7 +345,7 @@ static void note_death(void)
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[CLV_LEN(deadly)];
 
-/* Then as if we had not been here. */
+/* Notes the death, then restores the earlier handler and raises the signal again. */
 static void on_death(int number)
 {
     note_death();
@@ -352,13 +354,13 @@ static void on_death(int number)
     raise(number);
 }
 
-/* The compiler of a driver ends the process by exit when it is at a loss. */
+/* A driver's compiler may call exit when it fails; that counts as a death inside the driver, too. */
 static void on_exit_unsealed(void)
 {
     if (getpid() == owner) note_death();
 }
 
-/* The mark of this process. */
+/* Writes the path of this process's mark. */
 static void mark_of(const place *p, char *path, size_t capacity)
 {
     snprintf(path, capacity, "%.*s.run-%ld", (int)sizeof p->folder - 1, p->folder, (long)owner);
@@ -406,7 +408,7 @@ bool cli_kernels_guard(const char *folder, bool checked)
                 "again\n",
                 p->folder);
     }
-    /* another process may get in between: it finds nothing of ours yet */
+    /* another process may take the lock in between; it finds none of our files yet */
     if (alone) usable = lock_shared(p);
     if (usable) {
         leave_mark(p);
@@ -417,7 +419,7 @@ bool cli_kernels_guard(const char *folder, bool checked)
     return false;
 }
 
-/* What lies in the folder now is vouched for. */
+/* Records the digests of the files that lie in the folder now. */
 static void vouch(const place *p)
 {
     list *l = clv_zalloc(1, sizeof *l);
@@ -441,7 +443,7 @@ void cli_kernels_seal(bool good)
 {
     if (!place_count || getpid() != owner) return;
     char path[PATH_MAX];
-    if (!good) note_death(); /* the marks stay, and say so */
+    if (!good) note_death(); /* the marks stay and record the failure */
     for (size_t i = 0; i < place_count; ++i) {
         place *p = &places[i];
         if (p->mark_fd < 0) continue;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a mistyped word was probably meant to be: the smallest edit distance. */
+/* Guesses which word a mistyped one was meant to be, by the smallest edit distance. */
 #include "host/cli/nearest.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-enum { MOST = 40 }; /* letters of a word that is looked at */
+enum { MOST = 40 }; /* longest word that is compared, in letters */
 
-/* Damerau-Levenshtein, neighbours swapped at most once ("optimal string alignment"). */
+/* Returns the Damerau-Levenshtein distance in which neighbours are swapped at most once ("optimal string
+ * alignment"). */
 static size_t distance(const char *a, size_t m, const char *b, size_t n)
 {
     size_t before[MOST + 1], last[MOST + 1], now[MOST + 1];

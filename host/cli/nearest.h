@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a mistyped word was probably meant to be. */
+/* Guesses which word a mistyped one was meant to be. */
 #ifndef CLEAVE_HOST_CLI_NEAREST_H
 #define CLEAVE_HOST_CLI_NEAREST_H
 
 #include <stddef.h>
 
-/* The name that is the fewest letters (left out, added, exchanged or swapped) away from `word`, where
- * these are at most a third of its letters; NULL: none is that near. */
+/* Returns the name with the smallest edit distance to `word` (letters omitted, added, replaced or swapped), if the
+ * distance is at most a third of the word's length; else NULL. */
 const char *cli_nearest(const char *word, const char *const names[], size_t count);
 
 #endif

@@ -95,7 +95,7 @@ int cli_status(const cli_command *command, clv_status status)
     const char *message = clv_error_message();
     const size_t name = strlen(command->name);
     if (clv_starts_with(message, command->name) && clv_starts_with(message + name, ": "))
-        message += name + 2; /* the operation has the command's name, which stands there already */
+        message += name + 2; /* cli_error prints the name of the command itself */
     cli_error(command, code, "%s", message);
     if (*clv_error_detail()) cli_say(stderr, "%s\n", clv_error_detail());
     return code;
@@ -160,7 +160,7 @@ void cli_describe_with(cli_describe *writer)
     describe = writer ? writer : print_command_help;
 }
 
-/* The command's own options, and those that every command has. */
+/* Prints the command's own options and those that every command has. */
 static void describe_all(const cli_command *command, const cli_option *const tables[])
 {
     static const cli_option help[] = { { "h,help", CLI_FLAG, NULL, NULL, "this text", NULL },
@@ -175,7 +175,7 @@ static void describe_all(const cli_command *command, const cli_option *const tab
     describe(command, all);
 }
 
-/* Words that an earlier release took for a choice are still understood, and no longer shown. */
+/* Translates words that an earlier release accepted for a choice; they still work but are no longer shown. */
 static const char *word_of_today(const cli_option *option, const char *text)
 {
     static const struct {
@@ -187,7 +187,7 @@ static const char *word_of_today(const cli_option *option, const char *text)
     return text;
 }
 
-/* NULL when the value is good, else what it must be. */
+/* Stores the option's value. Returns NULL if the value is valid, else what it must be. */
 static const char *take(const cli_option *option, const char *text, char *words, size_t room)
 {
     switch (option->kind) {
@@ -235,7 +235,7 @@ typedef struct scanner {
     struct option longs[MAX_OPTIONS + 3];
     const cli_option *rows[MAX_OPTIONS];
     bool given[MAX_OPTIONS];
-    const char *apart; /* the word behind an option, where that was its value */
+    const char *apart; /* the argument after an option, if it was that option's value */
     char shorts[2 * MAX_OPTIONS + 5];
     size_t count;
 } scanner;
@@ -263,7 +263,7 @@ static void scanner_init(scanner *s, const cli_command *command, const cli_optio
     s->longs[s->count + 1] = (struct option){ "version", no_argument, NULL, VERSION_CODE };
 }
 
-/* The row of a code that getopt_long returned; SIZE_MAX: none. */
+/* Returns the row of a code that getopt_long returned, or SIZE_MAX. */
 static size_t row_of(const scanner *s, int code)
 {
     for (size_t i = 0; i < s->count; ++i)
@@ -272,7 +272,7 @@ static size_t row_of(const scanner *s, int code)
     return SIZE_MAX;
 }
 
-/* "--output"; "-o" where that is all there is or was written. */
+/* Writes the option's name: "--output", or "-o" if it has no long name or the user wrote the short one. */
 static const char *name_of(const cli_option *option, bool by_letter, char out[64])
 {
     const char *name = cli_long_name(option);
@@ -283,7 +283,7 @@ static const char *name_of(const cli_option *option, bool by_letter, char out[64
     return out;
 }
 
-/* "--outptu=x" and the like: what was meant? */
+/* Reports an unknown option such as "--outptu=x" and suggests what was meant. */
 static int unknown(const scanner *s, const char *written)
 {
     const char *names[MAX_OPTIONS + 3];
@@ -354,7 +354,7 @@ static int take_option(scanner *s, size_t row, bool by_letter)
     return -1;
 }
 
-/* Options stand above variables: what an option said, nobody may read in the environment any more. */
+/* Options override variables: removes the variable of every given option from the environment, then checks the rest. */
 static int check_environment(const scanner *s)
 {
     for (size_t i = 0; i < s->count; ++i)
@@ -375,7 +375,7 @@ int cli_parse(const cli_command *command, const cli_option *const tables[], int 
     scanner s;
     running = command;
     scanner_init(&s, command, tables);
-    optind = 0; /* starts glibc's scan afresh */
+    optind = 0; /* restarts glibc's scan */
     for (;;) {
         const int code = getopt_long(argc, argv, s.shorts, s.longs, NULL);
         if (code == -1) break;

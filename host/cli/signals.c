@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that end the command: in good order if it can, in any case soon, and without temporary files. */
+/* Handles signals that end the command: in good order if possible, soon in any case, and without leaving temporary
+ * files. */
 #define _GNU_SOURCE
 #include "host/cli/cli.h"
 
@@ -13,14 +14,14 @@
 #include <unistd.h>
 
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
-/* These end the command as if nothing caught them, but for the temporary files. */
+/* These end the command as if they were not caught, except that temporary files are removed. */
 static const int swift[] = { SIGQUIT,   SIGPIPE, SIGXCPU, SIGUSR1, SIGUSR2,
                              SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,  SIGSTKFLT };
 static const struct itimerval patience = { .it_value = { .tv_sec = 1, .tv_usec = 200000 } };
 
 static volatile sig_atomic_t catching, interrupts, saving;
 
-/* As a process that catches nothing would end. */
+/* Removes temporary files, then ends the process as the signal's default action would. */
 static void end_by(int number)
 {
     struct sigaction plain = { .sa_handler = SIG_DFL };
@@ -39,12 +40,12 @@ static void on_signal(int number)
         end_by(number);
     } else {
         interrupts = 1;
-        setitimer(ITIMER_REAL, &patience, NULL); /* on Linux no more than the system call */
+        setitimer(ITIMER_REAL, &patience, NULL); /* on Linux this is only a system call */
     }
     errno = before;
 }
 
-/* The command was told to end and has not ended. */
+/* Ends the process: the command was interrupted but has not ended in time. */
 static void on_timer(int number)
 {
     static const char text[] =
@@ -72,8 +73,8 @@ void cli_watch_signals(void)
             sigaction(swift[i], &act, NULL);
     act.sa_handler = on_timer;
     sigaction(SIGALRM, &act, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* who writes is told: EFBIG */
-    signal(SIGCHLD, SIG_DFL); /* children of who ignores it have no exit code */
+    signal(SIGXFSZ, SIG_IGN); /* the writer gets EFBIG instead */
+    signal(SIGCHLD, SIG_DFL); /* if SIGCHLD were ignored, children would have no exit code */
 }
 
 void cli_catch_interrupts(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that read texts share: where texts come from and how they become tokens. */
+/* What the commands that read texts share: reading texts and turning them into tokens. */
 #include "host/cli/texts.h"
 
 #include "base/alloc.h"
@@ -50,7 +50,7 @@ int cli_texts_check(const cli_command *command, const cli_texts *t)
     return -1;
 }
 
-/* What no text reader takes, by its ending, and what to write instead. */
+/* Endings of files that no text reader accepts. */
 static const char *const refused[] = { ".parquet", ".arrow",       ".feather", ".json", ".npy",
                                        ".npz",     ".safetensors", ".xlsx",    ".xls",  ".ods",
                                        ".pdf",     ".docx",        ".gz",      ".bz2",  ".xz",
@@ -86,7 +86,7 @@ static int kind_of(const cli_command *command, const cli_texts *t, clv_lines_kin
     return -1;
 }
 
-/* Names that a header has, and texts hardly are. */
+/* Returns whether `text` is a name that is common in headers and unlikely as a text. */
 static bool looks_like_header(const char *text)
 {
     return clv_find_word(

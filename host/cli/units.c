@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical units: sizes with a unit behind them, and units as parts of names. */
+/* Physical units: sizes with a unit, and units as parts of names. */
 #include "host/cli/units.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A number above 0 at the beginning of `*text`, which then begins behind it. */
+/* Parses a number above 0 at the beginning of `*text` and moves `*text` past it. */
 static bool take_number(const char **text, double *value)
 {
     char number[40];

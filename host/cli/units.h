@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "0.1um": a number above 0 and what stands behind it ("": nothing). False: it is none. */
+/* Parses "0.1um": a number above 0 and the unit after it ("": none). Returns false if `text` is not of that form. */
 bool cli_parse_size(const char *text, double *size, char *unit, size_t room);
 
-/* "0.3,0.1,0.1um": the sides along z, y and x, and what stands behind them. */
+/* Parses "0.3,0.1,0.1um": the sides along z, y and x, and the unit after them. */
 bool cli_parse_voxel(const char *text, double voxel[3], char *unit, size_t room);
 
-/* A unit as part of a column's name: "um" of its many spellings, else its letters and digits; "": none. */
+/* Writes a unit in the form used in column names: "um" for its many spellings, else its letters and digits; "": no
+ * unit. */
 void cli_unit_word(const char *unit, char *out, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave cache`: what is kept on disk between runs, and how to forget it. */
+/* `cleave cache`: lists what is kept on disk between runs, and removes it. */
 #define _GNU_SOURCE /* nftw */
 #include "host/cli/cli.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Everything of ours below the cache directory; what else lies there is not touched. */
+/* Everything that Cleave keeps in the cache directory; other files there are not touched. */
 static const struct {
     const char *name, *what;
 } parts[] = {
@@ -44,7 +44,7 @@ static int count_one(const char *path, const struct stat *info, int kind, struct
     return 0;
 }
 
-/* Another process may be at the same thing: what is gone is good. */
+/* Removes one file. Another process may be removing the same files, so a file that is already gone is no error. */
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     (void)info, (void)kind, (void)walk;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave documents DIR`, for the build: man pages and completion from the tables behind --help.
+/* `cleave documents DIR`, for the build: writes man pages and shell completion from the tables behind --help.
  *
- * Every command is run with --help while a writer of this file stands in for the printer, so that
- * the three cannot disagree. */
+ * Every command is run with --help while a writer of this file replaces the printer, so that help, man page and
+ * completion always agree. */
 #include "host/cli/cli.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static clv_text page, options, values; /* a man page; parts of a completion */
+static clv_text page, options, values; /* the man page; the parts of a completion */
 
 static void describe(const cli_command *command, cli_describe *writer)
 {
@@ -25,7 +25,7 @@ static void describe(const cli_command *command, cli_describe *writer)
     cli_describe_with(NULL);
 }
 
-/* Takes the text's memory, frees it, and writes the file. */
+/* Writes the text to the file and frees the text. */
 static clv_status publish(clv_text *text, const char *folder, const char *name)
 {
     clv_text path = { 0 };
@@ -63,7 +63,7 @@ static const struct {
       "kernel caches of PoCL and Mesa; when unset, folders below Cleave's own" },
 };
 
-/* One line of text; never read as a request. */
+/* Adds one line of text, escaped so that troff never reads it as a request. */
 static void man_line(const char *text, size_t length)
 {
     if (length && (*text == '.' || *text == '\'')) clv_text_add(&page, "\\&");
@@ -83,7 +83,7 @@ static void man_text(const char *text)
     man_line(text, strlen(text));
 }
 
-/* Paragraphs; indented lines stay as they are. */
+/* Adds paragraphs; indented lines are kept as they are. */
 static void man_paragraphs(const char *text)
 {
     bool literal = false;
@@ -200,7 +200,7 @@ static clv_status write_pages(const char *folder)
 
 /* ---- completion ------------------------------------------------------------------------------- */
 
-/* What may follow the option: 'n' nothing, 'c' one of its values, 'f' a file, 'x' something else. */
+/* Returns what may follow the option: 'n' nothing, 'c' one of its values, 'f' a file, 'x' something else. */
 static char kind_of_value(const cli_option *option)
 {
     static const char *const files[] = { "FILE", "DIR", "PATH", "CSV", "PNG", "JSON", "HTML" };
@@ -217,7 +217,7 @@ static void add_choices(clv_text *text, const char *list)
         clv_text_add(text, "%c", *list == ',' ? ' ' : *list);
 }
 
-/* options: the words that begin with -; values: a branch for each option that takes a value. */
+/* Adds to `options` the words that begin with -, and to `values` a branch for each option that takes a value. */
 static void bash_command(const cli_command *command, const cli_option *const tables[])
 {
     clv_text_add(&options, "    %s)\n        words='", command->name);
@@ -298,7 +298,7 @@ static clv_status write_bash(const char *folder)
     return publish(&script, folder, "cleave.bash");
 }
 
-/* Inside single quotes, and inside the brackets of an option's explanation. */
+/* Adds text escaped for single quotes and for the brackets around an option's explanation. */
 static void zsh_text(const char *text)
 {
     for (; *text; ++text) {

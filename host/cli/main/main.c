@@ -38,8 +38,8 @@ static bool is_one_of(const char *text, const char *a, const char *b)
     return strcmp(text, a) == 0 || strcmp(text, b) == 0;
 }
 
-/* Takes every --icd out of the arguments, before and after the command's name, up to "--".
- * Returns -1 to go on, else the exit code. */
+/* Removes every --icd from the arguments, before and after the command's name, up to "--". Returns -1 to continue, else
+ * the exit code. */
 static int take_icds(int *argc, char **argv, const char **icds, size_t room, size_t *count)
 {
     int kept = 1;
@@ -94,8 +94,8 @@ static int unknown(const char *name)
     return CLI_USAGE;
 }
 
-/* Help, what needs no device, and a helper of the probe whose parent has done it, leave the
- * environment alone. */
+/* Returns whether the environment must be prepared for drivers. It is not for help, for commands that need no device,
+ * and for a helper of the probe, whose parent has done it already. */
 static bool needs_drivers(const cli_command *command, int argc, char **argv)
 {
     if (command == &cli_documents || command == &cli_tokenize || command == &cli_detokenize ||
@@ -116,7 +116,7 @@ static int run_command(int argc, char **argv, const char *const *icds, size_t ic
     return code >= 0 ? code : command->run(argc - 1, argv + 1);
 }
 
-/* `cleave help paco` is `cleave paco --help`. */
+/* Handles `cleave help paco`, which is the same as `cleave paco --help`. */
 static int help(const char *name)
 {
     char copy[32], option[] = "--help";
@@ -131,8 +131,8 @@ static int help(const char *name)
     return command->run(2, arguments);
 }
 
-/* Whoever closed a standard stream must not get our files in its place: the numbers 0 to 2 are taken, by
- * something that cannot be used in that direction. */
+/* If a caller closed a standard stream, our own files must not get its number. This fills the numbers 0 to 2 with a
+ * /dev/null that cannot be used in the stream's direction. */
 static void occupy_streams(void)
 {
     for (int number = 0; number <= STDERR_FILENO; ++number)
@@ -140,7 +140,7 @@ static void occupy_streams(void)
             (void)open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* What was printed has to arrive: a full disk or a closed output must not look like success. */
+/* Flushes the output: a full disk or a closed output must not look like success. */
 static int finish(int code)
 {
     errno = 0;
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     size_t icd_count = 0;
     occupy_streams();
     cli_watch_signals();
-    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* the probe's report says what is unknown */
+    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* the probe's report lists what is unknown */
     const int code = take_icds(&argc, argv, icds, CLV_LEN(icds), &icd_count);
     if (code >= 0) return code;
     if (argc < 2) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave probe`: what this machine can compute with, and which mode to take. */
+/* `cleave probe`: reports what this machine can compute with and which mode to use. */
 #include "host/cli/cli.h"
 #include "host/cli/clash.h"
 #include "host/cli/kernels.h"
@@ -91,7 +91,7 @@ static clv_report_style style_of(const probe_args *args)
     };
 }
 
-/* Writes to stdout and finds out whether it arrived (a full disk, a closed pipe). */
+/* Writes to stdout and checks that everything arrived (a full disk, a closed pipe). */
 static int print(const char *text)
 {
     if (!text) return cli_error(&cli_probe, CLI_FAILED, "no memory for the report");
@@ -109,7 +109,8 @@ static int save(const probe_args *args, const clv_probe_report *report)
     return cli_status(&cli_probe, status);
 }
 
-/* The report has them too; who writes it to a file or a pipe sees them so. */
+/* Prints the report's warnings to stderr unless stdout is a terminal: the report contains them too, but is not visible
+ * when it goes to a file or a pipe. */
 static void warn(const probe_args *args, const clv_probe_report *report)
 {
     if (args->quiet || isatty(STDOUT_FILENO)) return;
@@ -139,7 +140,7 @@ static int show(const probe_args *args, const clv_probe_report *report)
     return code;
 }
 
-/* 5 before 4: a wrong result is worse than a driver that is left out. */
+/* Returns the exit code. 5 takes precedence over 4: a wrong result is worse than a driver that is left out. */
 static int judge(const probe_args *args, const clv_probe_report *report)
 {
     static const char *const broken[] = { "crashed", "timeout", "hung_unkillable", "bad_output" };
@@ -212,7 +213,7 @@ static int run(int argc, char **argv)
     const cli_file input = { "--simulate", args.simulate, NULL, 0 },
                    output = { "--save", args.save, NULL, CLI_JSON | CLI_NO_STREAM };
     if ((code = cli_check_files(&cli_probe, NULL, &input, 1, &output, 1)) >= 0) return code;
-    if (args.check) cli_kernels_forget(); /* what is wrong with a device may lie in them */
+    if (args.check) cli_kernels_forget(); /* a device's errors may come from its kept kernels */
 
     cli_catch_interrupts();
     clv_probe_report *report;
