@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spectra of stars that are fitted at once, read from their files. */
+/* Reads the spectra of the stars that are fitted in one job from their files. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -52,7 +52,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The median error: float32 holds the squares of errors in units of it, and rounds the same in every unit of flux. */
+/* Returns the median error. The squares of errors are kept as float32 in units of it, so that they round the same way
+ * in every unit of flux. */
 static double unit_of(const double *error, size_t n, double *room)
 {
     size_t good = 0;
@@ -63,8 +64,9 @@ static double unit_of(const double *error, size_t n, double *room)
     return room[good / 2];
 }
 
-/* Rows of a Gaussian as wide as what the spectrum's line-spread function has and the library's has not; as DESI lays
- * them out: column j of row i in diagonal half - (j - i). */
+/* Fills the rows of the resolution matrix with Gaussians whose width is the part of the spectrum's line-spread function
+ * that the library's templates do not have yet. The layout is DESI's: column j of row i is in diagonal half - (j -
+ * i). */
 static void fill_resolution(const clv_one_spectrum *s, size_t from, size_t n, double sigma,
                             size_t diagonals, float *out)
 {

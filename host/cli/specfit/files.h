@@ -14,11 +14,11 @@
 
 enum {
     SPECFIT_IGNORED = 16,
-    SPECFIT_COLUMNS = 12, /* arms of the library that a run may use */
+    SPECFIT_COLUMNS = 12, /* arms of the library that one run may use */
     SPECFIT_MOST_FILES = 100000
 };
 
-/* What --combine says. */
+/* The values of --combine. */
 enum { SPECFIT_ALONE, SPECFIT_BY_TARGET, SPECFIT_ALL_ONE };
 
 typedef struct specfit_args {
@@ -28,27 +28,27 @@ typedef struct specfit_args {
     uint64_t starts, npoly, gpu_batch_size, save_every;
     int64_t min_expid, max_expid;
     double min_vel, max_vel, vel_step, max_vsini, min_sn;
-    double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom, of --config; NaN: not told */
+    double sigma0, sigma_of[CLV_DESI_ARMS]; /* Angstrom, from --config; NaN: not given */
     bool starts_given, min_sn_given, min_expid_given, max_expid_given, use_gpu, zbest_include,
         zbest_select, resume;
     int resolution, combine, medium;
     double resolving_power;              /* 0: not given */
-    double velocity_added;               /* km/s, of --barycentric; NaN: what headers say */
-    double ignored[2 * SPECFIT_IGNORED]; /* Angstrom, of --ignore or of the file's kind */
+    double velocity_added;               /* km/s, from --barycentric; NaN: as the headers say */
+    double ignored[2 * SPECFIT_IGNORED]; /* Angstrom, from --ignore or by the kind of file */
     size_t ignored_count;
     double reject;
     cli_common common;
 } specfit_args;
 
-/* A file. A single spectrum is one row, cut into pieces for the arms of the library; its numbers are read again when
- * it is fitted. */
+/* An input file. A single spectrum is one row, cut into one piece per arm of the library; its numbers are read again
+ * when it is fitted. */
 typedef struct specfit_input {
     char *path;
     clv_desi desi;
     bool single;
-    size_t column[CLV_DESI_ARMS]; /* of the table: the library's arm; SIZE_MAX: left out */
+    size_t column[CLV_DESI_ARMS]; /* the library's arm in the table; SIZE_MAX: not used */
     size_t from[CLV_DESI_ARMS];   /* single: first pixel of the piece */
-    size_t diagonals;             /* single: of its resolution matrix; 0: none */
+    size_t diagonals;             /* single: of its resolution matrix; 0: it has none */
     clv_redshift *redshifts;      /* [desi.rows]; NULL: no such file */
 } specfit_input;
 
@@ -57,7 +57,7 @@ typedef struct specfit_place {
     size_t input, row;
 } specfit_place;
 
-/* One row of the output: which spectra belong to the star, and its fit. */
+/* One row of the output: the spectra that belong to the star, and its fit. */
 typedef struct specfit_row {
     size_t first, count; /* in table->places */
     clv_specfit_result fit;
@@ -66,8 +66,8 @@ typedef struct specfit_row {
 typedef struct specfit_table {
     size_t input_count;
     specfit_input *inputs;
-    bool plain;     /* one DESI file, every spectrum a star of its own: rvspecfit's table */
-    size_t columns; /* arms that are used */
+    bool plain;     /* one DESI file, each spectrum its own star: rvspecfit's table */
+    size_t columns; /* number of arms in use */
     clv_spectra_arm arms[SPECFIT_COLUMNS];
     char suffix[SPECFIT_COLUMNS][24]; /* of column names: B, R, Z, or the arm's name */
     size_t count, place_count;
@@ -75,10 +75,10 @@ typedef struct specfit_table {
     specfit_place *places;
     clv_star_prior *priors; /* [count]; NULL: nothing is known */
     char *redshift_file;
-    char device[160]; /* that fits, for headers */
+    char device[160]; /* the device that fits, for headers */
 } specfit_table;
 
-/* A spectrum of a star: results have them by this order. */
+/* One spectrum of a star; results list the spectra in the order of the slots. */
 typedef struct specfit_slot {
     const specfit_input *input;
     size_t row, arm, column;
@@ -87,35 +87,35 @@ typedef struct specfit_slot {
 } specfit_slot;
 
 /* ---- settings.c ---- */
-/* --config: what an option has set stays. CLI_OK or the exit code. */
+/* Reads the file of --config; values set by an option stay. Returns CLI_OK or the exit code. */
 int specfit_read_config(specfit_args *args);
 typedef struct specfit_ids {
     int64_t *ids; /* sorted; clv_free */
     size_t count, capacity;
 } specfit_ids;
-/* --targets and --targets-file. CLI_OK or the exit code. */
+/* Reads --targets and --targets-file. Returns CLI_OK or the exit code. */
 int specfit_read_ids(const specfit_args *args, specfit_ids *list);
 
 /* ---- inputs.c ---- */
-/* The files that the operands name: paths, patterns, @FILE with a path on each line. */
+/* Opens the files that the operands name: paths, patterns, or @FILE with one path per line. */
 int specfit_open_inputs(const specfit_args *args, char *const *operands, int count,
                         specfit_table *table);
-/* Which arms of the library take which wavelengths, and in which columns they are told. */
+/* Assigns the wavelengths of each file to arms of the library, and the arms to columns of the output. */
 int specfit_match(const specfit_args *args, const clv_speclib *library, specfit_table *table);
-/* A single spectrum as this run wants it: in vacuum, at rest in the barycentre. */
+/* Reads a single spectrum and converts its wavelengths to vacuum and to the rest frame of the barycentre. */
 clv_status specfit_read_single(const specfit_args *args, const char *path,
                                clv_one_spectrum *spectrum);
 void specfit_table_clear(specfit_table *table);
 
 /* ---- slots.c ---- */
-/* The spectra of a star; their number. */
+/* Lists the spectra of a star; returns their number. */
 size_t specfit_slots(const specfit_table *table, const specfit_row *row,
                      specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA]);
-/* What the file says of the star's first spectrum. */
+/* Returns what the file says about the star's first spectrum. */
 const clv_desi_row *specfit_about(const specfit_table *table, const specfit_row *row);
 
 /* ---- batch.c ---- */
-/* Spectra of neighbouring stars of the table in memory. Zero-initialise; read, clear. */
+/* Spectra in memory of stars that are neighbours in the table. Zero-initialise; read, clear. */
 typedef struct specfit_piece {
     size_t input;
     clv_desi_block block; /* rows of a DESI file, or the pieces of a single spectrum */
@@ -127,11 +127,12 @@ typedef struct specfit_batch {
     specfit_piece *pieces;
 } specfit_batch;
 
-/* How many stars from `from` on, at most `most`, can be fitted in one job: they have the same wavelengths. */
+/* Returns how many stars from `from` on, at most `most`, can be fitted in one job because they have the same
+ * wavelengths. */
 size_t specfit_batch_length(const specfit_table *table, size_t from, size_t most);
 clv_status specfit_batch_read(const specfit_args *args, const specfit_table *table, size_t from,
                               size_t count, specfit_batch *batch);
-/* What the fit is given of a slot. */
+/* Returns the spectrum of a slot in the form that the fit takes. */
 clv_spectrum specfit_batch_spectrum(const specfit_table *table, const specfit_batch *batch,
                                     const specfit_slot *slot);
 void specfit_batch_clear(specfit_batch *batch);
@@ -139,33 +140,34 @@ void specfit_batch_clear(specfit_batch *batch);
 /* ---- select.c ---- */
 /* Whether a comma list of numbers holds `id`. */
 bool specfit_is_listed(const char *list, int64_t id);
-/* The rows to fit, and the redshifts; CLI_OK or the exit code. */
+/* Selects the rows to fit and reads the redshifts; returns CLI_OK or the exit code. */
 int specfit_select(const specfit_args *args, specfit_table *table);
 
 /* ---- priors.c ---- */
 int specfit_read_priors(const specfit_args *args, specfit_table *table);
 
 /* ---- write.c ---- */
-/* By the name's end: .fits, else CSV ("-": standard output). CLI_OK or the exit code. */
+/* Writes the table: as FITS if the name ends in .fits, else as CSV ("-": standard output). Returns CLI_OK or the exit
+ * code. */
 int specfit_write(const specfit_args *args, const specfit_table *table);
-/* HDUs before and behind those of the models. */
+/* Make the HDUs before and after those of the models. */
 clv_status specfit_head_of_models(const specfit_args *args, const specfit_table *table,
                                   clv_fits_table *head);
 clv_status specfit_tail_of_models(const specfit_table *table, clv_fits_table *tail);
 
 /* ---- models.c ---- */
-/* Models go to their file block by block: a coadd of thousands of stars is never in memory. */
+/* Write the models to their file block by block, so that a coadd of thousands of stars is never in memory at once. */
 int specfit_models_begin(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
 int specfit_models_put(const specfit_table *table, size_t from, size_t count, clv_fits_rows *file);
 int specfit_models_end(const specfit_args *args, const specfit_table *table, clv_fits_rows *file);
 
 /* ---- tell.c ---- */
-/* Lines for the reader: stars, time, devices, warnings by kind. */
+/* Prints a summary for the user: stars, time, devices, and the number of warnings of each kind. */
 void specfit_tell(const specfit_args *args, const specfit_table *table, const clv_report *report,
                   double seconds);
 
 /* ---- plot.c ---- */
-/* A picture of one star; the batch holds its spectra. */
+/* Plots one star, whose spectra the batch holds. */
 int specfit_plot(const specfit_args *args, const specfit_table *table, const specfit_row *row,
                  const specfit_batch *batch);
 int specfit_plot_summary(const specfit_args *args, const specfit_table *table);
@@ -177,13 +179,13 @@ typedef struct specfit_journal {
     bool with_models;
 } specfit_journal;
 
-/* What the table's bytes depend on, as lines "key value". */
+/* Writes everything that the table's bytes depend on, as lines "key value". */
 clv_status specfit_identity(const specfit_args *args, const specfit_table *table,
                             const clv_spectra_library *library, const clv_context *context,
                             clv_text *identity);
-/* Opens PATH for the run that `identity` describes, or begins it. *done is the number of stars that
- * it holds, the first ones of the table: their fits are filled in, and their models given to `models`.
- * CLV_E_FORMAT: a journal of another run, or none at all; CLV_E_IO (another run writes it). */
+/* Opens the journal PATH of the run that `identity` describes, or creates it. *done is the number of stars in it, which
+ * are the first ones of the table: their fits are filled in, and their models are written to `models`. CLV_E_FORMAT:
+ * PATH is a journal of another run or no journal; CLV_E_IO (another run is writing it). */
 clv_status specfit_journal_open(const char *path, const char *identity, bool with_models,
                                 const specfit_table *table, clv_fits_rows *models,
                                 specfit_journal *journal, size_t *done);

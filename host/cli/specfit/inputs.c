@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a run: which there are, what kind they are of, and which arms of the library take them. */
+/* The input files of a run: finds them and their kinds, and assigns them to arms of the library. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -36,7 +36,7 @@ static int add_name(names *n, const char *path)
     return CLI_OK;
 }
 
-/* @FILE: a path on each line; '#' begins a comment. Relative ones are relative to where the command runs. */
+/* Adds the paths in @FILE, one per line; '#' begins a comment. Relative paths start at the working directory. */
 static int add_list(names *n, const char *path)
 {
     char *text = NULL, *rest = NULL;
@@ -58,7 +58,7 @@ static int add_list(names *n, const char *path)
     return code;
 }
 
-/* A pattern that the shell has left alone. */
+/* Adds the files that match a pattern which the shell did not expand. */
 static int add_pattern(names *n, const char *pattern)
 {
     glob_t found;
@@ -229,7 +229,7 @@ void specfit_table_clear(specfit_table *t)
 
 /* ---- arms -------------------------------------------------------------------------------------- */
 
-/* The column of the library's arm `arm`, made when it is new; SIZE_MAX: too many. */
+/* Returns the column of the library's arm `arm`, and adds it if it is new; SIZE_MAX: too many columns. */
 static size_t column_of(specfit_table *t, const clv_spectra_arm *arm, double sigma,
                         const char *suffix)
 {
@@ -244,7 +244,7 @@ static size_t column_of(specfit_table *t, const clv_spectra_arm *arm, double sig
     return t->columns++;
 }
 
-/* Columns are named by DESI's letters, else by the arm's name. */
+/* Makes the column's suffix: DESI's letter, else the arm's name. */
 static void suffix_of(const char *arm, char out[24])
 {
     snprintf(out, 24, "%.20s", strncmp(arm, "desi_", 5) == 0 && arm[5] ? arm + 5 : arm);
@@ -252,7 +252,7 @@ static void suffix_of(const char *arm, char out[24])
         *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
 }
 
-/* What --config says of the arm, else what the library says, else DESI's. */
+/* Returns the arm's sigma from --config, else from the library, else DESI's. */
 static double sigma_of(const specfit_args *a, const clv_spectra_arm *arm)
 {
     static const char letters[] = "brz";
@@ -284,10 +284,10 @@ static int match_desi(const specfit_args *a, const clv_speclib *lib, specfit_inp
     return CLI_OK;
 }
 
-/* An arm of the library that may take a part of a spectrum. */
+/* An arm of the library that may fit a part of a spectrum. */
 typedef struct taker {
     size_t arm;
-    double low, high; /* Angstrom that it covers at all velocities */
+    double low, high; /* Angstrom; the range covered at all velocities */
 } taker;
 
 static int by_low(const void *a, const void *b)
@@ -296,7 +296,7 @@ static int by_low(const void *a, const void *b)
     return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* The arms that are asked for by name, or all: sorted by wavelength. */
+/* Finds the arms requested by name, or all arms, sorted by wavelength. */
 static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss, taker *takers,
                        size_t *count)
 {
@@ -335,7 +335,8 @@ static int find_takers(const specfit_args *a, const clv_speclib *lib, bool sdss,
     return CLI_OK;
 }
 
-/* Half the diagonals that a line-spread function needs: four standard deviations. */
+/* Returns the number of diagonals that a line-spread function needs: four standard deviations on either side of the
+ * middle. */
 static size_t diagonals_of(const clv_one_spectrum *s)
 {
     double widest = 0;

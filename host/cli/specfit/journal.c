@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal of a run: what it works on, then a record for every block of stars that is done.
+/* The journal of a run: what the run works on, then one record for each finished block of stars.
  *
- * File: a line "cleave specfit journal 1", the length of the identity and the identity; records of a
- * header (mark, first star, stars, bytes, SHA-256 of the bytes) and the bytes: the results, and with
- * models, for every star and slot, a byte that tells if there is one, and the model. Numbers are the
- * machine's own, which the identity names. A record that is cut or damaged ends what is believed. */
+ * The file begins with the line "cleave specfit journal 1", the length of the identity and the identity. Each record is
+ * a header (mark, first star, stars, bytes, SHA-256 of the bytes) and the bytes: the results and, if models are kept,
+ * for every star and slot a byte that tells whether there is a model, and the model. Numbers are stored in the
+ * machine's own representation, which the identity names. Reading stops at the first record that is truncated or
+ * damaged. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -96,7 +97,7 @@ static void add_arm(clv_text *text, const clv_spectra_arm *arm, size_t templates
     clv_text_clear(&all);
 }
 
-/* One digest of all files, so that a long list does not make a long identity. */
+/* Adds one digest for all files, so that a long list of files does not make a long identity. */
 static clv_status add_spectra(clv_text *out, const specfit_table *t)
 {
     clv_text all = { 0 };
@@ -164,7 +165,7 @@ clv_status specfit_identity(const specfit_args *a, const specfit_table *t,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The first word of the first line that differs. */
+/* Copies the first word of the first line that differs. */
 static void first_difference(const char *want, const char *got, char out[64])
 {
     while (*want && *got && *want == *got) {
@@ -199,7 +200,7 @@ static clv_status check_identity(const char *path, const unsigned char *bytes, s
                     path, key);
 }
 
-/* Bytes of the models behind the results of a record; SIZE_MAX: they do not fit. */
+/* Returns the number of bytes of one star's models, which follow the results of a record; SIZE_MAX: they do not fit. */
 static size_t models_at(const specfit_table *t, const specfit_row *row, const unsigned char *bytes,
                         size_t left, const float *model[CLV_SPECTRA_MAX_SPECTRA])
 {
@@ -218,7 +219,7 @@ static size_t models_at(const specfit_table *t, const specfit_row *row, const un
     return at;
 }
 
-/* Whether a record's bytes are results, and with models nothing else; with `models` they are kept. */
+/* Returns whether a record's bytes are results and, if the record has models, exactly their bytes. */
 static bool is_sound(const specfit_table *t, const record *r, const unsigned char *bytes)
 {
     const size_t fits = (size_t)r->count * sizeof(clv_specfit_result);
@@ -264,7 +265,7 @@ static clv_status keep_record(const specfit_table *t, const record *r, const uns
     return status;
 }
 
-/* Takes records over as long as they are whole and follow each other; *end is behind the last. */
+/* Takes over records as long as they are complete and consecutive; *end is set to the end of the last one. */
 static clv_status read_records(const specfit_table *t, bool with_models, clv_fits_rows *models,
                                const unsigned char *bytes, size_t length, size_t *end, size_t *done)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best fits as FITS: of one DESI file an image for each arm, else an image with a row for each spectrum. */
+/* Writes the best-fit models as FITS: one image per arm for a single DESI file, else one image with a row per
+ * spectrum. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Spectra before those of star `row`; with row == count all of them. */
+/* Returns the number of spectra before those of star `row`; with row == count, of all spectra. */
 static size_t spectra_before(const specfit_table *t, size_t row)
 {
     specfit_slot slots[CLV_SPECTRA_MAX_SPECTRA];
@@ -29,7 +30,7 @@ static size_t longest_spectrum(const specfit_table *t)
     return longest;
 }
 
-/* The arm of the only file that is in a column. */
+/* Returns the arm of the only file that belongs to a column. */
 static size_t arm_in(const specfit_table *t, size_t column)
 {
     size_t k = 0;
@@ -68,7 +69,7 @@ int specfit_models_begin(const specfit_args *a, const specfit_table *t, clv_fits
     return cli_status(cli_running(), status);
 }
 
-/* Wavelengths and model of a spectrum in row `row` of both images, NaN behind its end. */
+/* Writes wavelengths and model of a spectrum into row `row` of both images, with NaN after its end. */
 static clv_status put_spectrum(const specfit_slot *slot, const float *model, size_t longest,
                                size_t row, clv_fits_rows *file)
 {
@@ -117,7 +118,7 @@ int specfit_models_put(const specfit_table *t, size_t from, size_t count, clv_fi
     return cli_status(cli_running(), status);
 }
 
-/* Which row of the table and which file a row of the images belongs to. */
+/* Adds the table that tells which star and which file each row of the images belongs to. */
 static void add_spectra(const specfit_table *t, clv_fits_table *tail)
 {
     static const clv_fits_column columns[] = {

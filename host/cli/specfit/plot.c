@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of fits: data, model and residual of a star; a summary of all. */
+/* Plots of fits: data, model and residuals of one star, and a summary of all stars. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The range that holds most of the finite values. */
+/* Finds the range that holds most of the finite values. */
 static void range_of(const float *values, size_t n, double *low, double *high)
 {
     float *sorted = clv_alloc(n, sizeof *sorted);
@@ -47,19 +47,19 @@ typedef struct frame {
     double low, high;
 } frame;
 
-/* One column of a line, between two heights. */
+/* Draws one pixel column of a line, between two heights. */
 static void column(clv_image *image, long x, long from, long to, clv_colour colour)
 {
     clv_image_fill(image, x, CLV_MIN(from, to), 1, labs(to - from) + 1, colour);
 }
 
-/* Where a wavelength is. */
+/* Returns the x position of a wavelength. */
 static long place_of(const frame *f, const double *wave, size_t n, double at)
 {
     return f->x + (long)((at - wave[0]) / (wave[n - 1] - wave[0]) * (double)(f->width - 1));
 }
 
-/* A round step, of which about `count` are in a range. */
+/* Returns a round step that divides a range into about `count` parts. */
 static double step_of(double range, double count)
 {
     const double rough = range / count, power = pow(10, floor(log10(rough)));
@@ -67,7 +67,7 @@ static double step_of(double range, double count)
     return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
-/* Straight from value to value; what is not finite is a gap. */
+/* Draws straight lines from value to value; values that are not finite leave gaps. */
 static void line(clv_image *image, const frame *f, const double *wave, const float *values,
                  size_t n, clv_colour colour)
 {
@@ -98,7 +98,7 @@ static void border(clv_image *image, const frame *f)
     clv_image_fill(image, f->x + f->width, f->y, 1, f->height, grey);
 }
 
-/* `before`: how many of its widths the number starts left of x. */
+/* Draws a number that starts `before` of its own width to the left of x. */
 static void number(clv_image *image, long x, long y, double value, double before)
 {
     char text[32];
@@ -107,13 +107,14 @@ static void number(clv_image *image, long x, long y, double value, double before
                    NULL);
 }
 
-/* The quantity of the vertical axis and its unit, legible on the lines of a panel. */
+/* Draws the name and unit of the vertical axis, with a white background so that it stays readable over a panel's
+ * lines. */
 static void name_of_y(clv_image *image, long x, long y, const char *name)
 {
     clv_image_text(image, x, y, 1, name, ink, &white);
 }
 
-/* The same of the horizontal axis below the frame, between the numbers at its ends. */
+/* Draws the name of the horizontal axis below the frame, between the numbers at its ends. */
 static void name_x(clv_image *image, const frame *f, const char *name, double left, double right)
 {
     const long below = f->y + f->height + 4;
@@ -145,7 +146,7 @@ static void ticks_of_x(clv_image *image, const frame *f, const double *wave, siz
     }
 }
 
-/* Well-known lines at the star's velocity; wavelengths in vacuum. */
+/* Marks well-known spectral lines at the star's velocity; the wavelengths are in vacuum. */
 static void mark_lines(clv_image *image, const frame *f, const double *wave, size_t n,
                        double velocity)
 {
@@ -188,7 +189,7 @@ static void draw_arm(clv_image *image, const clv_spectrum *s, const float *model
     float *residual = clv_alloc(n, sizeof *residual), *flux = clv_alloc(n, sizeof *flux);
     for (size_t k = 0; flux && k < n; ++k)
         flux[k] =
-            ivar[k] > 0 ? (float)((double)s->flux[k] * unit) : NAN; /* what is masked is a gap */
+            ivar[k] > 0 ? (float)((double)s->flux[k] * unit) : NAN; /* masked pixels are gaps */
     if (!flux) {
         clv_free(residual);
         return;
@@ -224,7 +225,7 @@ static clv_status save(const specfit_args *a, const char *name, const clv_image 
     return status;
 }
 
-/* The TARGETID, or what else a file calls its star. */
+/* Writes the star's name: its TARGETID, or how else the file names it. */
 static void name_star(const specfit_table *t, const specfit_row *row, char out[48])
 {
     const clv_desi_row *about = specfit_about(t, row);
@@ -278,8 +279,8 @@ int specfit_plot(const specfit_args *a, const specfit_table *t, const specfit_ro
 
 /* ---- all stars ----------------------------------------------------------------------------------- */
 
-/* A quantity of each star. Small values are on the right of a horizontal axis and on top of a vertical one
- * where `reversed`, as astronomers draw temperatures and gravities. */
+/* A quantity of each star. If `reversed`, small values are on the right of a horizontal axis and at the top of a
+ * vertical one, as astronomers draw temperatures and gravities. */
 typedef struct quantity {
     const char *name; /* with its unit */
     double (*of)(const clv_specfit_result *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --prior, --fix and --priors: what is known of stars before the fit. */
+/* --prior, --fix and --priors: what is known about the stars before the fit. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 enum { WORD = 80, UNKNOWNS = CLV_SPECTRA_UNKNOWNS };
 
 static const char *const names[UNKNOWNS] = { "vrad", "vsini", "teff", "logg", "feh", "alpha" };
-/* Columns of --priors, as tables of results call them. */
+/* Columns of --priors, named as in result tables. */
 static const char *const columns[UNKNOWNS] = { "VRAD", "VSINI", "TEFF", "LOGG", "FEH", "ALPHAFE" };
 
 static int find_name(const char *word)
@@ -25,7 +25,7 @@ static int find_name(const char *word)
     return -1;
 }
 
-/* One "teff=5800:100" or "vsini=0". */
+/* Parses one "teff=5800:100" or "vsini=0". */
 static bool take_word(char *word, bool fix, clv_star_prior *p)
 {
     char *equals = strchr(word, '='), *colon;
@@ -80,7 +80,8 @@ static bool find_column(const clv_csv_table *csv, const char *name, size_t *colu
     return false;
 }
 
-/* Values, and sigmas where there is such a column: 0 or none fixes, below 0 or an empty field leaves free. */
+/* Reads the values, and their sigmas if there is such a column. A sigma of 0 or no sigma column fixes the value; a
+ * sigma below 0 or an empty field leaves it free. */
 static int fill_lines(const char *path, const clv_csv_table *csv, size_t key, star_line *lines)
 {
     size_t used = 0;
@@ -161,8 +162,8 @@ static int read_table(const specfit_args *a, specfit_table *t)
     return code;
 }
 
-/* Whether the templates of a grid are the same at both nodes of an axis: its library was made of models with one value,
- * see `cleave templates`. */
+/* Returns whether a grid has the same templates at both nodes of an axis, because its library was made from models with
+ * a single value there (see `cleave templates`). */
 static bool is_single(const clv_spectra_arm *arm, int axis)
 {
     size_t inner = 1, outer = 1;
@@ -176,7 +177,7 @@ static bool is_single(const clv_spectra_arm *arm, int axis)
     return true;
 }
 
-/* Holds what the library has one value of; false: nothing. */
+/* Fixes the parameters of which the library has one value only; returns false if there are none. */
 static bool hold_single(const specfit_args *a, const specfit_table *t, clv_star_prior *all)
 {
     bool any = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which spectra of the file are fitted: by target, S/N, exposure and redshift. */
+/* Selects the spectra to fit: by target, S/N, exposure and redshift. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -132,7 +132,7 @@ static bool is_wanted(const specfit_args *a, const specfit_input *in, const spec
 
 /* ---- stars --------------------------------------------------------------------------------------- */
 
-/* A single spectrum, for its S/N. */
+/* Reads a single spectrum to measure its S/N. */
 static clv_status measure_single(const specfit_args *a, specfit_input *in)
 {
     clv_one_spectrum s = { 0 };
@@ -150,10 +150,10 @@ static clv_status measure_single(const specfit_args *a, specfit_input *in)
     return status;
 }
 
-/* A spectrum that is wanted, and its star: a TARGETID, or an OBJECT. */
+/* A selected spectrum and its star, which is known by a TARGETID or an OBJECT. */
 typedef struct member {
     specfit_place place;
-    size_t order, group; /* its number, and that of the first spectrum of its star */
+    size_t order, group; /* its own number; that of its star's first spectrum */
     int64_t target;
     const char *object;
 } member;
@@ -174,14 +174,14 @@ static int by_group(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Those with neither are stars of their own. */
+/* Spectra with neither are separate stars. */
 static bool same_star(const member *x, const member *y)
 {
     return x->target == y->target && strcmp(x->object, y->object) == 0 &&
            (x->target >= 0 || *x->object);
 }
 
-/* A star's spectra lie together then, and stars are in the order of their first spectra. */
+/* Sorts the spectra so that those of one star are adjacent, and stars are in the order of their first spectra. */
 static void group(int combine, member *all, size_t count)
 {
     for (size_t i = 0; i < count; ++i)

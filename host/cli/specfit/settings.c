@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run of specfit is told by files: rvspecfit's settings, and lists of TARGETIDs. */
+/* Settings that a run of specfit reads from files: rvspecfit's settings and lists of TARGETIDs. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_LIST = 256 << 20 };
 
-/* Where a setting goes; `inside` is the key that the line is indented under, or "". */
+/* Returns where a setting is stored; `inside` is the key under which the line is indented, or "". */
 static double *setting(specfit_args *a, const char *inside, const char *key)
 {
     static const char letters[] = "brz";
@@ -32,8 +32,8 @@ static double *setting(specfit_args *a, const char *inside, const char *key)
     return NULL;
 }
 
-/* rvspecfit's config.yaml, as far as it is "key: value" lines, and an arm's own below a key. What an
- * option has set stays. */
+/* Reads rvspecfit's config.yaml as far as it consists of "key: value" lines; an arm's own settings are indented below a
+ * key. Values set by an option stay. */
 int specfit_read_config(specfit_args *a)
 {
     char *text = NULL, *line, *rest = NULL, inside[64] = "";
@@ -72,7 +72,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Numbers between blanks, commas and line ends; '#' begins a comment. */
+/* Adds numbers separated by blanks, commas and line ends; '#' begins a comment. */
 static int add_ids(const char *text, const char *from, specfit_ids *list)
 {
     static const char between[] = ", \t\r\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which spectra belong to a star, in the order that fits have them. */
+/* Lists the spectra of a star in the order in which fits report them. */
 #include "host/cli/specfit/files.h"
 
 size_t specfit_slots(const specfit_table *t, const specfit_row *r,

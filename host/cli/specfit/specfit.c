@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave specfit`: options, then read, fit and keep block by block, write. */
+/* `cleave specfit`: parses options, reads, fits and keeps the stars block by block, and writes the results. */
 #include "host/cli/specfit/files.h"
 #include "host/cli/clash.h"
 
@@ -131,7 +131,7 @@ static int check_args(const specfit_args *a)
     return -1;
 }
 
-/* --ignore, or what files of this kind have wrong. */
+/* Reads --ignore, or uses the range that is known to be bad in this kind of file. */
 static int read_ignored(specfit_args *a, const specfit_table *t)
 {
     bool desi = false;
@@ -166,7 +166,7 @@ static int read_ignored(specfit_args *a, const specfit_table *t)
     return CLI_OK;
 }
 
-/* --barycentric: a velocity, or NaN for the header's. */
+/* Reads --barycentric: a velocity, or NaN for the header's. */
 static int read_barycentric(specfit_args *a)
 {
     a->velocity_added = 0;
@@ -182,7 +182,7 @@ static int read_barycentric(specfit_args *a)
     return -1;
 }
 
-/* No output may be one of the files that patterns and lists have brought. */
+/* Refuses an output that is one of the files found through patterns and lists. */
 static int check_outputs(const specfit_args *a, const specfit_table *t)
 {
     const char *const outputs[] = { a->output, a->models };
@@ -196,14 +196,14 @@ static int check_outputs(const specfit_args *a, const specfit_table *t)
     return CLI_OK;
 }
 
-/* What neither an option nor the settings have said. */
+/* Sets what neither an option nor the settings have set. */
 static void set_defaults(specfit_args *a)
 {
     if (isnan(a->max_vel)) a->max_vel = 1000;
     if (isnan(a->min_vel)) a->min_vel = -a->max_vel;
     if (isnan(a->vel_step)) a->vel_step = 5;
     if (isnan(a->max_vsini)) a->max_vsini = 500;
-    /* a prior that the spectrum contradicts makes a second minimum */
+    /* a prior that contradicts the spectrum creates a second minimum */
     if (!a->starts_given && (a->prior || a->fix || a->priors)) a->starts = 2;
 }
 
@@ -231,14 +231,14 @@ typedef struct run_state {
     specfit_journal journal;
 } run_state;
 
-/* Between jobs; those ask themselves. */
+/* Reports a cancellation between jobs; jobs check for it themselves. */
 static int cancelled(const run_state *s, size_t done)
 {
     return cli_error(&cli_specfit, CLI_INTERRUPTED, "cancelled after %zu of %zu stars", done,
                      s->table.count);
 }
 
-/* The fit, with models in the unit of the file. */
+/* Keeps the fit, with its models converted to the file's unit. */
 static void keep_fit(const clv_spectrum *items, size_t spectra, const clv_specfit_result *result,
                      clv_specfit_result *fit)
 {
@@ -306,7 +306,7 @@ static int fit_block(const specfit_args *a, run_state *s, size_t from, size_t to
     return code;
 }
 
-/* The journal beside the table; *done is the number of stars that it holds. */
+/* Opens the journal beside the table; *done is the number of stars in it. */
 static int open_journal(const specfit_args *a, run_state *s, size_t *done)
 {
     clv_text path = { 0 }, identity = { 0 };
@@ -324,8 +324,8 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
     return cli_status(&cli_specfit, status); /* one that cannot be written is an output */
 }
 
-/* Blocks come and go: large pieces are the system's again at once, so that memory does not grow with
- * the number of stars. (glibc would keep them by and by.) */
+/* Makes malloc return large blocks to the system as soon as they are freed, so that memory does not grow with the
+ * number of stars. (By default glibc would gradually keep them.) */
 static void give_memory_back(void)
 {
 #ifdef __GLIBC__
@@ -354,7 +354,7 @@ static int fit_all(const specfit_args *a, run_state *s)
     return code;
 }
 
-/* The context; with --use_gpu its log line, and the other devices where there is no GPU. */
+/* Creates the context. With --use_gpu it also prints the log line, and uses the other devices if there is no GPU. */
 static int make_context(specfit_args *a, char *batch, char *devices, run_state *s)
 {
     if (a->gpu_batch_size && !a->common.batch) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run says at its end. */
+/* Prints the summary at the end of a run. */
 #include "host/cli/specfit/files.h"
 
 #include "base/alloc.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* "27 without warnings, 37 with vsini above 100 km/s": a star may count for several. */
+/* Prints "27 without warnings, 37 with vsini above 100 km/s"; a star may count under several warnings. */
 static void tell_warnings(const specfit_table *t, FILE *out)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of `cleave specfit`: rvspecfit's columns and our own, as CSV or FITS. */
+/* Writes the table of `cleave specfit`, rvspecfit's columns and our own, as CSV or FITS. */
 #include "host/cli/endings.h"
 #include "host/cli/specfit/files.h"
 
@@ -17,18 +17,18 @@
 
 enum { MAX_COLUMNS = 96 };
 
-/* The tables of the input that go along, rows as they lie there. */
+/* The input's tables that are copied to the output, with their rows unchanged. */
 typedef struct copies {
     clv_fits_raw primary, fibermap, scores, exposures;
     bool has_fibermap, has_scores, has_exposures;
 } copies;
 
-/* The table's columns as numbers and texts, one row at a time. */
+/* The cells of one row of the table, as numbers and texts. */
 typedef struct cells {
     clv_fits_column column[MAX_COLUMNS];
     clv_fits_value value[MAX_COLUMNS];
     size_t count;
-    const copies *from; /* columns that are copied keep their type */
+    const copies *from; /* copied columns keep their type */
     unsigned type_width, subtype_width, file_width;
 } cells;
 
@@ -78,7 +78,7 @@ static void add_fit(cells *c, const clv_specfit_result *f)
     add_real(c, "ALPHAFE_ERR", NULL, "error of ALPHAFE at fixed vrad and vsini", f->alpha_error);
 }
 
-/* What the spectra of one arm have together. */
+/* Sums over all spectra of one arm. */
 typedef struct arm_sums {
     double chi, continuum, signal;
     size_t pixels;
@@ -97,7 +97,7 @@ static size_t sum_arms(const specfit_table *t, const specfit_row *r, arm_sums su
         const double told = slots[i].input->desi.row[slots[i].row].snr[slots[i].arm];
         const double signal =
             !slots[i].input->single && isfinite(told) ? told : f->signal_to_noise[i];
-        /* exposures together: as of their sum */
+        /* several exposures: the S/N of their sum */
         s->signal =
             t->plain ? signal : sqrt(s->signal * s->signal + fmax(signal, 0) * fmax(signal, 0));
     }
@@ -122,7 +122,7 @@ static void add_chisq(cells *c, const specfit_table *t, const arm_sums sums[SPEC
     }
 }
 
-/* A number of the fibre map, in the type that it has there; left out where it is not there. */
+/* Adds a number of the fibre map in its original type; adds nothing if the fibre map does not have it. */
 static void add_copied(cells *c, const char *name, const char *comment, int64_t whole, double real)
 {
     char type;
@@ -150,7 +150,7 @@ static void add_fibre(cells *c, const clv_desi_row *row)
     add_copied(c, "EXPID", "exposure", row->expid, (double)row->expid);
 }
 
-/* What other files than one of DESI tell of a star; -1 and NaN: not told. */
+/* Adds what files other than a single DESI file say about a star; -1 and NaN: unknown. */
 static void add_identity(cells *c, const specfit_table *t, const specfit_row *r,
                          const clv_desi_row *row)
 {
@@ -168,7 +168,7 @@ static void add_identity(cells *c, const specfit_table *t, const specfit_row *r,
     add_whole(c, "EXPID", 'K', "exposure", row->expid);
 }
 
-/* The type that SCORES has S/N in. */
+/* Returns the type of the S/N columns in SCORES. */
 static char signal_type(const copies *from, const char *suffix)
 {
     static const char *const forms[] = { "MEDIAN_CALIB_SNR_", "MEDIAN_COADD_SNR_",
@@ -182,7 +182,8 @@ static char signal_type(const copies *from, const char *suffix)
     return 'E';
 }
 
-/* Wide errors have a column of their own: many good fits have them, whose RVS_WARN is 0 in rvspecfit. */
+/* Returns the warnings for RVS_WARN. Wide errors have their own column instead, because many good fits have them, and
+ * rvspecfit's RVS_WARN is 0 for those. */
 static unsigned rvs_warnings(const specfit_row *r)
 {
     return r->fit.warnings & ~(unsigned)CLV_SPECFIT_WIDE_ERROR;
@@ -213,7 +214,7 @@ static void add_target(cells *c, const specfit_table *t, const specfit_row *r,
     add_text(c, "RR_SUBTYPE", "subclass by redrock", c->subtype_width, z->subtype);
 }
 
-/* What rvspecfit does not tell. */
+/* Adds the columns that rvspecfit does not have. */
 static void add_own(cells *c, const clv_specfit_result *f)
 {
     size_t rejected = 0;
@@ -246,7 +247,7 @@ static void make_row(const specfit_table *t, const specfit_row *r, cells *c)
     add_own(c, &r->fit);
 }
 
-/* The columns of the table, and of what widths. */
+/* Finds the table's columns and their widths. */
 static void begin_row(const specfit_table *t, const copies *from, cells *c)
 {
     *c = (cells){ .from = from };
@@ -262,7 +263,7 @@ static void begin_row(const specfit_table *t, const copies *from, cells *c)
     }
 }
 
-/* A row that stands for the columns of a table without rows. */
+/* Makes a row that defines the columns of a table without rows. */
 static void make_empty_row(const specfit_table *t, cells *c)
 {
     static const specfit_row nothing;
@@ -320,7 +321,7 @@ static clv_status copies_read(const specfit_table *t, copies *c)
     return status;
 }
 
-/* How the numbers came about. */
+/* Adds the settings that the numbers depend on. */
 static void add_settings(const specfit_args *a, const specfit_table *t, clv_fits_cards *cards)
 {
     static const char *const together[] = { "none", "target", "all" };
@@ -382,7 +383,7 @@ static int by_target(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Those rows of the single exposures whose target is in the table. */
+/* Copies the rows of the single exposures whose target is in the table. */
 static clv_status add_exposures(const specfit_table *t, const copies *c, clv_fits_table *table)
 {
     clv_file_array targets = { 0 };
@@ -404,7 +405,7 @@ static clv_status add_exposures(const specfit_table *t, const copies *c, clv_fit
     return status;
 }
 
-/* The fibre map of the fitted spectra; with `all` their scores and exposures too. */
+/* Copies the fibre map of the fitted spectra; with `all` also their scores and exposures. */
 static clv_status add_copies(const specfit_table *t, const copies *c, bool all,
                              clv_fits_table *table)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library: models in batches of the same wavelengths to templates of every arm, which go to disk as they come. */
+/* Builds the library: turns batches of models with the same wavelengths into templates of every arm and writes them to
+ * disk as they are made. */
 #include "host/cli/templates/templates.h"
 
 #include "base/alloc.h"
@@ -20,7 +21,7 @@
 enum { BATCH = 64, BLOCK = 16, BATCH_BYTES = 256 << 20, MAX_CONTINUUM = 20 };
 
 typedef struct arm_state {
-    clv_template_maker *maker; /* for the wavelengths of the batch */
+    clv_template_maker *maker; /* for the batch's wavelengths */
     clv_template_grid grid;
     clv_npy_stream stream;
     clv_text path; /* of the stream, which borrows it */
@@ -32,20 +33,20 @@ typedef struct build {
     const templates_models *models;
     clv_context *context;
     clv_report *report;
-    char folder[CLV_PATH_MOST]; /* where the library is made, inside of the output */
+    char folder[CLV_PATH_MOST]; /* where the library is made, inside the output */
     arm_state arm[TEMPLATES_ARMS];
-    size_t *start_of; /* [models] number among the start templates; SIZE_MAX: none */
+    size_t *start_of; /* [models] index among the start templates; SIZE_MAX: none */
     size_t starts;
     /* the batch: models [from, from + count) */
     double *wavelength;
-    const double *shared; /* the same of all models; NULL: `wavelength` */
+    const double *shared; /* shared by all models; NULL: `wavelength` is used */
     size_t points, from, count, room;
     float *flux;     /* [room,points] */
     float *log_flux; /* [room, points of the largest arm] */
     bool output_failed;
 } build;
 
-/* Marks what went wrong as a matter of the output, not of the models. */
+/* Records that an error concerns the output, not the models. */
 static clv_status of_output(build *b, clv_status status)
 {
     b->output_failed |= status != CLV_OK;
@@ -54,7 +55,7 @@ static clv_status of_output(build *b, clv_status status)
 
 /* ---- batches ------------------------------------------------------------------------------------ */
 
-/* The message of what went wrong with a model, with its file. */
+/* Puts the model's path before the error message. */
 static clv_status of_file(const templates_model *model, clv_status status)
 {
     static const char operation[] = "templates: ";
@@ -64,7 +65,8 @@ static clv_status of_file(const templates_model *model, clv_status status)
     return clv_fail(status, "%s: %s", model->path, message + (named ? sizeof operation - 1 : 0));
 }
 
-/* Templates of the batch. What a batch is refused for is told of the model that it is about. */
+/* Makes the templates of the batch. If the batch is refused, tries its models one by one and reports the one at
+ * fault. */
 static clv_status make_templates(build *b, const arm_state *arm)
 {
     const clv_status status =
@@ -100,7 +102,7 @@ static clv_status open_arm(build *b, size_t a, const clv_template_source *source
     const templates_arm *wanted = &b->args->arms[a];
     clv_template_maker_free(arm->maker);
     CLV_TRY(clv_template_maker_create(source, &wanted->arm, &arm->maker));
-    if (arm->ccf) return CLV_OK; /* only the wavelengths are new */
+    if (arm->ccf) return CLV_OK; /* only the wavelengths have changed */
     arm->grid = clv_template_maker_grid(arm->maker);
     arm->ccf = clv_alloc(b->starts * arm->grid.ccf_points, sizeof *arm->ccf);
     if (!arm->ccf) return clv_fail(CLV_E_MEMORY, "templates: no memory");
@@ -111,7 +113,7 @@ static clv_status open_arm(build *b, size_t a, const clv_template_source *source
     return of_output(b, clv_npy_stream_open(&arm->stream, arm->path.data, arm->grid.points));
 }
 
-/* From here on models have these wavelengths. */
+/* Takes over new wavelengths for the models from here on. */
 static clv_status take_wavelengths(build *b, const double *wavelength, size_t points)
 {
     const clv_template_source source = { sizeof source, points, wavelength, b->args->model_power };
@@ -247,7 +249,7 @@ static clv_status write_starts(const build *b, const size_t *chosen)
 
 /* ---- the folder --------------------------------------------------------------------------------- */
 
-/* Moves one entry between the folder where the library is made and the output. */
+/* Moves one entry from the folder where the library is made to the output, or back. */
 static bool move(const build *b, const char *name, bool back)
 {
     char inside[2 * CLV_PATH_MOST], outside[2 * CLV_PATH_MOST];
@@ -256,7 +258,7 @@ static bool move(const build *b, const char *name, bool back)
     return rename(back ? outside : inside, back ? inside : outside) == 0;
 }
 
-/* All of the library or nothing; lib.json, without which it is none, comes last. */
+/* Publishes the whole library or nothing. lib.json comes last: without it the folder is not a library. */
 static clv_status publish(const build *b)
 {
     const char *names[TEMPLATES_ARMS + 3];
@@ -275,7 +277,7 @@ static clv_status publish(const build *b)
     return status;
 }
 
-/* Makes the output where it is not there yet, and in it the folder that the library is made in. */
+/* Creates the output folder if it does not exist, and in it the folder where the library is made. */
 static clv_status open_folder(build *b, bool *made)
 {
     *made = access(b->args->output, F_OK) != 0;
@@ -286,7 +288,7 @@ static clv_status open_folder(build *b, bool *made)
                           strerror(errno));
 }
 
-/* After a failure nothing stays. */
+/* Removes the working folder and, after a failure, an output folder that this run has created. */
 static void close_folder(build *b, bool made, bool failed)
 {
     if (*b->folder) clv_temporary_remove(b->folder);

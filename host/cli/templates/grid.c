@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The regular grid that models stand on, how complete it is, and which of them are start templates. */
+/* The regular grid of the models: its nodes, how complete it is, and which models become start templates. */
 #include "host/cli/templates/templates.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static size_t place_of(const templates_grid *g, const size_t at[4])
     return ((at[0] * g->nodes[1] + at[1]) * g->nodes[2] + at[2]) * g->nodes[3] + at[3];
 }
 
-/* Axes with one value have it at both of their nodes. */
+/* Assigns models to nodes. An axis with one value gets the same model at both of its nodes. */
 static int fill_rows(const templates_models *m, templates_grid *g)
 {
     for (size_t i = 0; i < g->all; ++i)
@@ -149,7 +149,7 @@ void templates_clear_grid(templates_grid *g)
 /* ---- start templates ---------------------------------------------------------------------------- */
 
 typedef struct curve_point {
-    int64_t key; /* the last bit is the sign: rvspecfit's keys are, too */
+    int64_t key; /* signed, like rvspecfit's keys, so that the highest bit is the sign */
     size_t model;
 } curve_point;
 
@@ -160,7 +160,8 @@ static int by_key(const void *left, const void *right)
     return a->model < b->model ? -1 : a->model > b->model;
 }
 
-/* The place along Morton's curve: the bits of the four node numbers in turn, as rvspecfit's make_ccf takes them. */
+/* Returns the position along Morton's curve: it interleaves the bits of the four node numbers, as rvspecfit's make_ccf
+ * does. */
 static uint64_t curve_key(const templates_model *model, const templates_grid *g)
 {
     enum { BITS = 16 };

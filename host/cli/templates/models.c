@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model spectra on disk: the published folders of PHOENIX, or a table that names files and their parameters. */
+/* Finds model spectra on disk: the published PHOENIX folders, or a table that lists files and their parameters. */
 #define _GNU_SOURCE /* nftw */
 #include "host/cli/templates/templates.h"
 
@@ -28,7 +28,7 @@ static int no_memory(void)
     return cli_error(cli_running(), CLI_FAILED, "no memory for the names of models");
 }
 
-/* Takes a model that --select wants; false: no memory. */
+/* Adds a model if --select includes it; returns false if there is no memory. */
 static bool add_model(const templates_args *a, templates_models *m, const char *path,
                       const double parameter[CLV_SPECTRA_PARAMETERS])
 {
@@ -71,7 +71,7 @@ static int see_file(const char *path, const struct stat *info, int kind, struct 
     return found.failed;
 }
 
-/* Names of parameters in PHOENIX's headers. */
+/* Reads the parameters from a PHOENIX header. */
 static clv_status read_header(const char *path, double parameter[CLV_SPECTRA_PARAMETERS])
 {
     static const char *const keys[] = { "PHXTEFF", "PHXLOGG", "PHXM_H", "PHXALPHA" };
@@ -108,7 +108,8 @@ static clv_status read_wave(templates_models *m)
     return status;
 }
 
-/* The wavelengths lie in the folder, or beside it. */
+/* Returns the wavelength file that lies beside the folder, i.e. in its parent, or NULL. The folder itself was searched
+ * before. */
 static char *wave_beside(const char *folder)
 {
     clv_text path = { 0 };
@@ -272,7 +273,7 @@ clv_status templates_read(const templates_args *a, const templates_models *m, si
     clv_one_spectrum s = { 0 };
     CLV_TRY(clv_one_spectrum_read(path, &s));
     const bool air = a->medium == CLV_MEDIUM_AIR || (!a->medium && s.medium == CLV_MEDIUM_AIR);
-    double scale = 0; /* units of 1e-40 would not fit float */
+    double scale = 0; /* values in units of 1e-40 would not fit into float */
     for (size_t k = 0; k < s.pixels; ++k)
         scale = fmax(scale, fabs(s.flux[k]));
     if (!(*flux = clv_alloc(s.pixels, sizeof **flux))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave templates`: a library of templates for `cleave specfit` from model spectra. */
+/* `cleave templates`: makes a library of templates for `cleave specfit` from model spectra. */
 #include "host/cli/templates/templates.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@
 
 static const double phoenix_power = 500000, desi_sigma = 0.5;
 
-/* DESI's arms, as rvspecfit's libraries have them. */
+/* DESI's arms, as in rvspecfit's libraries. */
 static const templates_arm desi_arms[] = {
     { "desi_b", { .size = sizeof(clv_template_arm), .first = 3500, .last = 5900, .step = 0.4 } },
     { "desi_r", { .size = sizeof(clv_template_arm), .first = 5660, .last = 7720, .step = 0.4 } },
@@ -30,7 +30,7 @@ static int bad_arm(const char *text)
                      text);
 }
 
-/* One NAME=FROM:TO:STEP[:SIGMA or :RPOWER]. */
+/* Parses one NAME=FROM:TO:STEP[:SIGMA or :RPOWER]. */
 static int read_arm(const templates_args *a, const char *text, templates_arm *arm)
 {
     char copy[160], *rest = NULL;
@@ -60,7 +60,7 @@ static int read_arm(const templates_args *a, const char *text, templates_arm *ar
     return CLI_OK;
 }
 
-/* teff=4000:8000,feh=-2:0.5 */
+/* Parses --select, such as teff=4000:8000,feh=-2:0.5. */
 static int read_select(templates_args *a)
 {
     char copy[400], *rest = NULL;
@@ -139,7 +139,7 @@ static int check_args(templates_args *a)
     return code ? code : read_select(a);
 }
 
-/* What is there stays. */
+/* Refuses to overwrite an existing file. */
 static int check_absent(const templates_args *a, const char *name, const char *what)
 {
     clv_text path = { 0 };
