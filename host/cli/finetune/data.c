@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Examples to learn from: a file of lines "text TAB label" or "text TAB text", as tokens. */
+/* Reads training examples, lines "text TAB label" or "text TAB text", as tokens. */
 #include "host/cli/finetune/data.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 enum { CHUNK_LINES = 1 << 14, CHUNK_BYTES = 1 << 22, MOST_CLASSES = 4096, SHOWN = 40 };
 
-/* The fields of a chunk of lines: first and second of each. */
+/* The first and second field of each line of a chunk. */
 typedef struct fields {
     const char **text[2];
     size_t *length[2];
@@ -68,7 +68,7 @@ static clv_status add_texts(cli_examples *e, const clv_token_rows *rows, size_t 
     return CLV_OK;
 }
 
-/* The number of a class, given when it is new. */
+/* Returns the number of a class in *out; a new class gets the next number. */
 static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line, const char *name,
                              size_t length, int32_t *out)
 {
@@ -85,7 +85,7 @@ static clv_status find_class(cli_classes *c, const clv_lines *lines, size_t line
     if (memchr(name, '\0', length))
         return clv_fail(CLV_E_FORMAT, "%s: line %llu: a label with a NUL", lines->path, number);
     uint32_t code_point;
-    for (size_t at = 0, step; at < length; at += step) /* they become JSON */
+    for (size_t at = 0, step; at < length; at += step) /* labels are written to JSON */
         if (!(step = clv_utf8_decode(name + at, length - at, &code_point)))
             return clv_fail(CLV_E_FORMAT,
                             "%s: line %llu: byte %zu of the label (0x%02X) is not UTF-8",
@@ -144,7 +144,7 @@ static int by_bytes(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Numbers by the order of the names, whatever the order of the lines. */
+/* Numbers the classes in the order of their names, independent of the order of the lines. */
 static clv_status close_classes(cli_classes *c, cli_examples *e)
 {
     char **sorted = clv_alloc(c->count + 1, sizeof *sorted);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Examples to learn from: a file of lines "text TAB label" or "text TAB text", as tokens. */
+/* Reads training examples, lines "text TAB label" or "text TAB text", as tokens. */
 #ifndef CLEAVE_HOST_CLI_FINETUNE_DATA_H
 #define CLEAVE_HOST_CLI_FINETUNE_DATA_H
 
 #include "host/cli/texts.h"
 
-/* The classes, sorted by their bytes once the training file is read; what is new in a validation
- * file is an error. */
+/* The classes, sorted by their bytes once the training file has been read. A new class in a validation file is an
+ * error. */
 typedef struct cli_classes {
     char **names;
     size_t count, room;
     bool closed;
 } cli_classes;
 
-/* Texts as clv_trainer_step takes them: one an example, or two. */
+/* Texts as clv_trainer_step takes them: one or two per example. */
 typedef struct cli_examples {
     size_t count, texts_each;
     int32_t *ids, *labels; /* labels [count]; NULL for pairs */
@@ -23,7 +23,7 @@ typedef struct cli_examples {
     size_t id_room, label_room, offset_room;
 } cli_examples;
 
-/* Reads `path`. Pairs have `classes` NULL. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY;
+/* Reads the examples in `path`. For pairs, `classes` is NULL. CLV_E_IO; CLV_E_FORMAT names the line; CLV_E_MEMORY;
  * CLV_E_CANCELLED. */
 clv_status cli_examples_read(const char *path, const cli_texts *texts,
                              const clv_tokenizer *tokenizer, cli_classes *classes,
@@ -31,7 +31,7 @@ clv_status cli_examples_read(const char *path, const cli_texts *texts,
 void cli_examples_clear(cli_examples *examples);
 void cli_classes_clear(cli_classes *classes);
 
-/* A number that changes when any token or label does. */
+/* Returns a number that changes when any token or label changes. */
 uint64_t cli_examples_fingerprint(const cli_examples *examples);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave finetune`: a model learns from examples. */
+/* `cleave finetune`: trains a model on examples. */
 #include "host/cli/finetune/folder.h"
 #include "base/folder.h"
 #include "host/cli/finetune/run.h"
@@ -35,7 +35,7 @@ typedef struct finetune_state {
     clv_report *report;
     cli_classes classes;
     cli_examples examples, validation;
-    char file[4096]; /* of the state to go on from */
+    char file[4096]; /* path of the training state */
     cli_train_facts facts;
 } finetune_state;
 
@@ -77,7 +77,7 @@ static int check(const finetune_args *a)
     return code >= 0 ? code : cli_texts_check(&cli_finetune, &a->texts);
 }
 
-/* Ids must lie within the word table. */
+/* Checks that all token ids lie within the model's word table. */
 static clv_status check_fit(const finetune_state *s)
 {
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
@@ -97,7 +97,7 @@ static clv_status check_fit(const finetune_state *s)
                     s->folder, info.vocabulary - 1, config->vocabulary);
 }
 
-/* Two folders, no file that is read lies where one is written, and those can be. */
+/* Checks that the two folders differ, that no input file would be overwritten, and that the outputs can be created. */
 static int check_files(const finetune_state *s)
 {
     enum { OWN = 2 };
@@ -115,7 +115,7 @@ static int check_files(const finetune_state *s)
                            CLV_LEN(outputs));
 }
 
-/* A state of an earlier run is gone on from, or in the way. */
+/* Checks for the state of an earlier run: --resume needs it, and a new run must not find one. */
 static clv_status check_state(finetune_state *s)
 {
     const int length =
@@ -136,7 +136,7 @@ static clv_status check_state(finetune_state *s)
     return CLV_OK;
 }
 
-/* All that the user gave, before a device is looked for or a file is written. */
+/* Reads all inputs before a device is opened or a file is written. */
 static clv_status read_input(finetune_state *s)
 {
     const finetune_args *a = s->args;
@@ -153,7 +153,7 @@ static clv_status read_input(finetune_state *s)
     return CLV_OK;
 }
 
-/* A header line that was taken for an example shows here. */
+/* Prints the number of examples per class, which also reveals a header line that was read as an example. */
 static void tell_examples(const finetune_state *s)
 {
     enum { MOST = 12 };
@@ -188,7 +188,7 @@ static clv_status open_trainer(finetune_state *s)
     return clv_trainer_open(s->context, s->model, &options, &s->trainer);
 }
 
-/* The model, or, where that fails, the state to write it from. */
+/* Writes the model, or if that fails, the state from which it can be written later. */
 static clv_status write_model(finetune_state *s, const cli_train_plan *plan)
 {
     clv_error why = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder that a fine-tuned model goes to: as its origin, with new weights. */
+/* Writes the folder of a fine-tuned model: like the original's, with new weights. */
 #include "host/cli/finetune/folder.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static clv_status path_of(char out[MOST_PATH], const char *folder, const char *n
                : clv_fail(CLV_E_ARGUMENT, "%s: a path of more than %d bytes", folder, MOST_PATH);
 }
 
-/* What readers of the folder want beside weights and config.json. */
+/* Files that readers of the folder expect besides weights and config.json. */
 static const char *const copied[] = { "tokenizer.json",
                                       "tokenizer_config.json",
                                       "vocab.txt",
@@ -44,7 +44,7 @@ clv_status cli_folder_check(const char *from, const char *to)
     return CLV_OK;
 }
 
-/* One small file, where it is there. */
+/* Copies one small file if it exists. */
 static clv_status copy_file(const char *from, const char *to, const char *name)
 {
     char source[MOST_PATH], target[MOST_PATH];
@@ -63,8 +63,8 @@ static clv_status copy_file(const char *from, const char *to, const char *name)
     return status;
 }
 
-/* What modules.json names: the pooling's settings, in a folder below. The model's loader has looked
- * at it. */
+/* Copies what modules.json names: the settings of the pooling, in a subfolder. The model's loader has checked
+ * modules.json already. */
 static clv_status copy_modules(const char *from, const char *to)
 {
     clv_json *list = NULL;
@@ -88,7 +88,7 @@ static clv_status copy_files(const char *from, const char *to)
     return copy_modules(from, to);
 }
 
-/* Members about classes are ours, all others stay. */
+/* Returns whether we write this member: those about classes are ours, all others stay as they are. */
 static bool is_ours(const char *key)
 {
     return !strcmp(key, "id2label") || !strcmp(key, "label2id") || !strcmp(key, "num_labels") ||

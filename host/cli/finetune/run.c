@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training run: epochs of shuffled batches, validation, states to go on from. */
+/* A training run: epochs of shuffled batches, validation, and states from which it can be resumed. */
 #include "host/cli/finetune/run.h"
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ static void batch_clear(batch *b)
     clv_free(b->ids), clv_free(b->labels), clv_free(b->offsets);
 }
 
-/* Examples order[first ...], `count` of them; `order` NULL: as they come. */
+/* Fills the batch with the `count` examples order[first ...]; if `order` is NULL, with the examples in file order. */
 static clv_status batch_fill(batch *b, const cli_examples *e, const uint32_t *order, size_t first,
                              size_t count)
 {
@@ -49,7 +49,7 @@ static clv_status batch_fill(batch *b, const cli_examples *e, const uint32_t *or
     return CLV_OK;
 }
 
-/* SplitMix64. */
+/* Returns the next random number of SplitMix64. */
 static uint64_t draw(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -58,7 +58,8 @@ static uint64_t draw(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* The order of an epoch depends on seed and epoch alone, so that a run can go on anywhere. */
+/* Shuffles the examples of an epoch. The order depends only on seed and epoch, so that a run can be resumed
+ * anywhere. */
 static void shuffle(uint32_t *order, size_t count, uint64_t seed, uint64_t epoch)
 {
     uint64_t state = seed * 0xD1342543DE82EF95u + epoch;
@@ -81,7 +82,7 @@ uint64_t cli_train_steps(const cli_train_plan *p)
     return steps_an_epoch(p) * p->epochs;
 }
 
-/* Step 0, 1, ...: up along a line, then down along a line, or constant. */
+/* Returns the learning rate of step 0, 1, ...: it rises linearly, then falls linearly or stays constant. */
 static double rate_of(const cli_train_plan *p, uint64_t step)
 {
     const double total = (double)cli_train_steps(p), at = (double)step;
@@ -91,7 +92,7 @@ static double rate_of(const cli_train_plan *p, uint64_t step)
     return p->rate * (total - at) / (total - rise);
 }
 
-/* What a state must have been written with. */
+/* Writes the settings that a state must share with the run that resumes it. */
 static void describe(const cli_train_plan *p, char out[200])
 {
     snprintf(out, 200,
@@ -147,7 +148,7 @@ static clv_status validate(const cli_train_plan *p, clv_trainer *trainer, batch 
     return CLV_OK;
 }
 
-/* A line of results, behind the bar. */
+/* Prints a line of results, after erasing the bar. */
 static void say(const cli_train_plan *p, const cli_bar *bar, const char *line)
 {
     if (p->quiet) return;
@@ -206,7 +207,7 @@ static clv_status interrupted(const cli_train_plan *p, uint64_t done)
                     p->state);
 }
 
-/* Between steps. A state is there before a test, which may take long, fail or be interrupted. */
+/* Runs between steps. Saves the state before a validation, which may take long, fail or be interrupted. */
 static clv_status behind_step(const cli_train_plan *p, clv_trainer *trainer, cli_bar *bar, batch *b,
                               cli_train_facts *facts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave generate` writes: the text, the line at the end, JSON. */
+/* What `cleave generate` prints: the text, the summary line, JSON. */
 #include "host/cli/generate/generate.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ static int print_piece(const char *text, size_t length, int32_t id, void *user)
     printer *p = user;
     (void)id;
     if (p->on && length) {
-        if (p->on_terminal) /* a model may have been taught to send escapes */
+        if (p->on_terminal) /* the model's text may contain escape sequences */
             cli_say(stdout, "%.*s", (int)length, text);
         else
             p->failed = p->failed || fwrite(text, 1, length, stdout) != length;
@@ -71,7 +71,7 @@ static double rate(double count, double seconds)
     return seconds > 0 ? count / seconds : 0;
 }
 
-/* Tokens behind the first one took rest_s. */
+/* Returns tokens per second; the tokens after the first one took rest_s. */
 static double speed(const clv_written *w)
 {
     return w->count > 1 ? rate((double)(w->count - 1), w->rest_s) : 0;

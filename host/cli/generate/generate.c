@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave generate`: language models on any device. */
+/* `cleave generate`: runs language models on any device. */
 #define _GNU_SOURCE
 #include "host/cli/generate/generate.h"
 
@@ -16,7 +16,7 @@
 
 enum { MOST_TOP = 1 << 20, MOST_LOOKUP = 7 };
 
-/* A model that is not supported is bad input here. */
+/* Returns the exit code; an unsupported model counts as bad input here. */
 static int input_code(clv_status status)
 {
     const int code = cli_input_status(&cli_generate, status);
@@ -63,7 +63,7 @@ static clv_status answer(generate_state *s, clv_written *written)
     clv_language_info info = CLV_INIT(clv_language_info);
     CLV_TRY(clv_language_get_info(s->language, &info));
     if (s->context) CLV_TRY(feed(s, &scores));
-    if (scores && a->logits_top) { /* the next token has scores of its own */
+    if (scores && a->logits_top) { /* scores are overwritten by the next token's */
         kept = malloc(info.vocabulary * sizeof *kept);
         if (!kept) return clv_fail(CLV_E_MEMORY, "no memory for %zu scores", info.vocabulary);
         memcpy(kept, scores, info.vocabulary * sizeof *kept);
@@ -77,7 +77,7 @@ static clv_status answer(generate_state *s, clv_written *written)
     return status;
 }
 
-/* NULL: of a conversation, which counts no tokens. */
+/* Writes the report. `w` NULL: of a conversation, for which tokens are not counted. */
 static int write_report(generate_state *s, const clv_written *w)
 {
     const clv_written none = CLV_INIT(clv_written);

@@ -31,33 +31,33 @@ typedef struct generate_state {
     double load_s, prompt_s;
 } generate_state;
 
-/* The model without a device: for its tokens, and to see that it is one. */
+/* Opens the model without a device: to tokenize, and to check that it is a valid model. */
 clv_status generate_look(generate_state *state);
-/* The model on the context's devices. */
+/* Opens the model on the context's devices. */
 clv_status generate_open(generate_state *state);
 
-/* Reads the prompt of the options into state->prompt. */
+/* Reads the prompt that the options give into state->prompt. */
 clv_status generate_read_prompt(generate_state *state);
-/* A prompt as it lies in a file or a line of one, into state->prompt. */
+/* Turns a prompt from a file, or from one line of it, into state->prompt. */
 clv_status generate_take_prompt(generate_state *state, const char *text, size_t length);
-/* The tokens of a conversation; tells what was chosen for the user. */
+/* Turns a conversation into tokens, and prints what was chosen for the user. */
 clv_status generate_render(generate_state *state, const clv_chat_message *messages, size_t count);
 
-/* Goes on from what was fed. `written` is to be cleared with generate_clear. */
+/* Generates text after what has been fed. Clear `written` with generate_clear. */
 clv_status generate_write(generate_state *state, bool to_stdout, clv_written *written);
 void generate_clear(clv_written *written);
-/* The line at the end, to standard error. */
+/* Prints the summary line to standard error. */
 void generate_summarize(const generate_state *state, const clv_written *written);
 
-/* --json: the object, on standard output. `scores` NULL: none. */
+/* Prints the object of --json on standard output. `scores` NULL: without scores. */
 clv_status generate_print_json(const generate_state *state, const clv_written *written,
                                const float *scores);
-/* --info. */
+/* Prints the facts of --info. */
 clv_status generate_print_info(const generate_state *state);
-/* --input: several prompts. `open` opens the model on its devices: negative, or the exit code. Returns the exit
- * code. */
+/* Handles --input: several prompts. `open` opens the model on its devices and returns a negative number, or the exit
+ * code. Returns the exit code. */
 int generate_several(generate_state *state, int (*open)(generate_state *state, double started));
-/* A conversation on standard input. Returns the exit code. */
+/* Holds a conversation on standard input. Returns the exit code. */
 int generate_talk(generate_state *state);
 
 #endif

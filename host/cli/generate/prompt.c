@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prompt of `cleave generate`: text, a file, standard input, token numbers or a question. */
+/* Reads the prompt of `cleave generate`: text, a file, standard input, token numbers or a question. */
 #include "host/cli/generate/generate.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static clv_status read_text(const generate_args *a, clv_text *out)
     return out->failed ? clv_fail(CLV_E_MEMORY, "no memory for the prompt") : CLV_OK;
 }
 
-/* "1,2,3" */
+/* Reads token numbers such as "1,2,3". */
 static clv_status read_ids(generate_state *s)
 {
     clv_language_info info = CLV_INIT(clv_language_info);

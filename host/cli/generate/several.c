@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave generate --input`: several prompts, whose texts are made together. */
+/* `cleave generate --input`: several prompts, answered together. */
 #include "host/cli/generate/generate.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* As many texts share a step's weights (clv_sequences_feed). Prompts are all read before the first text is made. */
+/* TOGETHER texts share the weights of one step (clv_sequences_feed). All prompts are read before the first text is
+ * generated. */
 enum { TOGETHER = 8, AT_ONCE = 64, MOST_PROMPTS = 1 << 20, CHUNK = 1 << 20 };
 
 typedef struct prompts {
@@ -58,7 +59,7 @@ static int is_interrupted(const char *text, size_t length, int32_t id, void *use
     return cli_interrupted();
 }
 
-/* The text as one line. */
+/* Prints the text on one line. */
 static clv_status print_line(const clv_written *w)
 {
     clv_text line = { 0 };

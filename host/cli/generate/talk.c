@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave generate` as a conversation: what was said stays in the cache of keys and values. */
+/* `cleave generate` as a conversation: earlier messages stay in the cache of keys and values. */
 #define _GNU_SOURCE
 #include "host/cli/generate/generate.h"
 
@@ -16,7 +16,7 @@
 
 typedef struct talk {
     generate_state *s;
-    clv_chat_message *messages; /* with texts of their own; a system text comes first */
+    clv_chat_message *messages; /* own their texts; a system text comes first */
     size_t count, room;
     clv_written last;
     bool told_full, is_terminal;
@@ -48,7 +48,7 @@ static clv_status put(talk *t, size_t at, const char *role, const char *text)
     return CLV_OK;
 }
 
-/* The conversation in tokens; the oldest turns go when there is no room for an answer. */
+/* Turns the conversation into tokens; drops the oldest turns if there is no room for an answer. */
 static clv_status render(talk *t)
 {
     clv_language_info info = CLV_INIT(clv_language_info);
@@ -70,7 +70,7 @@ static clv_status render(talk *t)
     }
 }
 
-/* Feeds what the cache does not have yet. */
+/* Feeds the tokens that the cache does not have yet. */
 static clv_status feed(generate_state *s)
 {
     size_t held, same = 0;
@@ -81,7 +81,7 @@ static clv_status feed(generate_state *s)
     const double started = clv_now();
     CLV_TRY(clv_sequence_feed(s->sequence, s->prompt.ids + same, s->prompt.tokens - same, NULL));
     s->prompt_s = clv_now() - started;
-    s->prompt.tokens -= same; /* those that took the time */
+    s->prompt.tokens -= same; /* count only the tokens that were fed */
     return CLV_OK;
 }
 
@@ -99,7 +99,7 @@ static clv_status reply(talk *t, const char *message)
     return put(t, t->count, "assistant", t->last.text);
 }
 
-/* Lines up to one that does not end in a backslash; false at the end of the input. */
+/* Reads lines up to one that does not end in a backslash; returns false at the end of the input. */
 static bool read_message(const talk *t, clv_text *out)
 {
     char *line = NULL;
@@ -121,7 +121,7 @@ static bool read_message(const talk *t, clv_text *out)
     return any && !out->failed;
 }
 
-/* /clear, /system TEXT, /stats, /exit. Returns false when the conversation ends. */
+/* Carries out /clear, /system TEXT, /stats or /exit. Returns false when the conversation ends. */
 static bool obey(talk *t, const char *order)
 {
     const size_t system = has_system(t);
@@ -154,7 +154,7 @@ static int converse(talk *t)
         cli_catch_interrupts();
         const clv_status status = reply(t, text);
         code = cli_status(cli_running(), status);
-        if (status == CLV_E_SHAPE && t->is_terminal) code = CLI_OK; /* another message may fit */
+        if (status == CLV_E_SHAPE && t->is_terminal) code = CLI_OK; /* a shorter message may fit */
         if (cli_interrupted() && !t->is_terminal) code = CLI_INTERRUPTED;
         cli_release_interrupts();
     }

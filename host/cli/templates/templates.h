@@ -22,7 +22,7 @@ typedef struct templates_args {
     double sigma, resolving_power, model_power, margin_kms;
     bool sigma_given, resolving_power_given, model_power_given;
     uint64_t starts;
-    int medium; /* of the models: untold, vacuum, air */
+    int medium; /* of the models: unknown, vacuum, air */
     bool keep_slope;
     templates_arm arms[TEMPLATES_ARMS];
     size_t arm_count;
@@ -35,46 +35,47 @@ typedef struct templates_model {
     double parameter[CLV_SPECTRA_PARAMETERS]; /* teff, logg, feh, alpha */
 } templates_model;
 
-/* Zero-initialise; find, clear. Sorted by teff, logg, feh, alpha. */
+/* The models that were found, sorted by teff, logg, feh, alpha. Zero-initialise; find, clear. */
 typedef struct templates_models {
-    bool phoenix; /* a folder of PHOENIX: one file of wavelengths for all */
-    char *wave;   /* that file */
+    bool phoenix; /* a PHOENIX folder: all models share one wavelength file */
+    char *wave;   /* path of that file */
     double *wavelength;
     size_t points;
-    size_t count, capacity, left_out; /* by --select */
+    size_t count, capacity, left_out; /* `left_out`: by --select */
     templates_model *items;
 } templates_models;
 
-/* The nodes of the grid that the models stand on. */
+/* The nodes of the models' grid. */
 typedef struct templates_grid {
     size_t nodes[CLV_SPECTRA_PARAMETERS];
     double *axis[CLV_SPECTRA_PARAMETERS]; /* log10 teff, logg, feh, alpha */
-    /* All models have one value: a second node stands 0.001 beside it. */
+    /* All models have one value on this axis: a second node is placed 0.001 beside it. */
     bool single[CLV_SPECTRA_PARAMETERS];
     size_t all, missing, cells, whole_cells;
-    int32_t *row; /* [all] the model of a node, -1 without */
+    int32_t *row; /* [all] the model of a node, or -1 */
 } templates_grid;
 
 extern const char *const templates_parameters[CLV_SPECTRA_PARAMETERS];
 
 /* ---- models.c ---- */
-/* The models below the folder or in the table args->models. CLI_OK or the exit code. */
+/* Finds the models below the folder or in the table args->models. Returns CLI_OK or the exit code. */
 int templates_find(const templates_args *args, templates_models *models);
 void templates_clear(templates_models *models);
-/* One model: wavelengths in vacuum (owned by *own, unless they are those of all models) and flux. */
+/* Reads one model: wavelengths in vacuum (*own owns them, unless all models share them) and flux. */
 clv_status templates_read(const templates_args *args, const templates_models *models, size_t model,
                           double **own, const double **wavelength, float **flux, size_t *points);
 
 /* ---- grid.c ---- */
 int templates_make_grid(const templates_models *models, templates_grid *grid);
 void templates_clear_grid(templates_grid *grid);
-/* Every `every`-th model along a curve that fills the space of parameters; `list` has room for all. Their number. */
+/* Chooses every `every`-th model along a curve that fills the parameter space; `list` has room for all. Returns their
+ * number. */
 size_t templates_choose(const templates_models *models, const templates_grid *grid, size_t every,
                         size_t *list);
 
 /* ---- build.c ---- */
-/* Makes the library in a folder inside of the output, and moves it there when it is whole: otherwise nothing stays.
- * CLI_OK or the exit code. */
+/* Makes the library in a folder inside the output and moves it to its place when it is complete; after a failure
+ * nothing stays. Returns CLI_OK or the exit code. */
 int templates_build(const templates_args *args, const templates_models *models,
                     const templates_grid *grid, clv_context *context, clv_report *report);
 

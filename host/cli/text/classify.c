@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave classify`: the class of every text, by a model that learnt classes. */
+/* `cleave classify`: assigns a class to every text, with a model that was trained on classes. */
 #include "host/cli/endings.h"
 #include "host/cli/text/encode.h"
 
@@ -28,10 +28,10 @@ typedef struct classify_state {
     cli_encode encode;
     clv_classes *classes;
     clv_output output;
-    clv_csv csv; /* of CSV: the rows of a chunk; of TSV its text alone */
+    clv_csv csv; /* CSV: the rows of a chunk; TSV: only its text is used */
     float *probabilities;
     size_t room;
-    uint64_t *found; /* [classes] texts */
+    uint64_t *found; /* [classes] number of texts */
 } classify_state;
 
 static bool is_csv(const classify_args *a)
@@ -95,7 +95,7 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     return flush(s);
 }
 
-/* Columns of all classes need names. */
+/* Writes the header line, which the columns of all classes need. */
 static clv_status begin_tsv(classify_state *s)
 {
     clv_text_add(&s->csv.text, "class\tprobability");
@@ -131,18 +131,18 @@ static clv_status classify_all(classify_state *s)
     return status;
 }
 
-/* How many texts are of each class: into the report. */
+/* Notes the number of texts of each class in the report. */
 static void note(const classify_state *s)
 {
     for (size_t i = 0; i < clv_classes_count(s->classes); ++i) {
-        char key[220], name[160]; /* names may be equal, numbers are not */
+        char key[220], name[160]; /* names may be equal; the number makes the key unique */
         clv_copy_string(name, sizeof name, clv_classes_name(s->classes, i));
         snprintf(key, sizeof key, "class %zu %s", i, name);
         clv_report_note(s->encode.report, key, (double)s->found[i]);
     }
 }
 
-/* The same for the reader, where there are few. */
+/* Prints the same numbers for the user if there are few classes. */
 static void tell(const classify_state *s, FILE *out)
 {
     const size_t count = clv_classes_count(s->classes);
@@ -153,7 +153,7 @@ static void tell(const classify_state *s, FILE *out)
     fputc('\n', out);
 }
 
-/* A class of labels that were learnt elsewhere may have any name. */
+/* Checks class names for TSV: a model trained elsewhere may have any names. */
 static clv_status check_names(const classify_state *s)
 {
     for (size_t i = 0; !is_csv(s->args) && i < clv_classes_count(s->classes); ++i)

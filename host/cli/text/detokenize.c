@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave detokenize`: token numbers to texts. No device is needed. */
+/* `cleave detokenize`: turns token numbers into texts. It needs no device. */
 #include "host/cli/clash.h"
 #include "host/cli/texts.h"
 
@@ -73,7 +73,7 @@ static clv_status add_list(state *s, const clv_json *list)
     return end_text(s);
 }
 
-/* A list of lists, or one list of numbers. */
+/* Reads a list of lists, or one list of numbers. */
 static clv_status from_json(state *s, const char *text, size_t length)
 {
     clv_json *root;
@@ -92,7 +92,7 @@ static clv_status from_json(state *s, const char *text, size_t length)
     return status;
 }
 
-/* Numbers with spaces or commas between, a text a line. */
+/* Reads numbers separated by spaces or commas, one text per line. */
 static clv_status from_lines(state *s, const char *text, size_t length)
 {
     bool any = false;

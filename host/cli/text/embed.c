@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave embed`: texts to vectors. */
+/* `cleave embed`: turns texts into vectors. */
 #include "host/cli/endings.h"
 #include "host/cli/text/encode.h"
 #include "host/cli/text/ids.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From lines to rows of vectors. A thread tokenizes the next chunk while devices work. */
+/* Turns lines into rows of vectors. One thread tokenizes the next chunk while the devices compute. */
 #include "host/cli/text/encode.h"
 
 #include <cleave/init.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A chunk is worked on for a few seconds on a small CPU, and is enough for a large GPU. */
+/* A chunk takes a few seconds on a small CPU and is large enough for a large GPU. */
 enum { CHUNK_LINES = 8192, CHUNK_BYTES = 1 << 17 };
 
 int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_option *own,
@@ -42,7 +42,7 @@ int cli_encode_parse(const cli_command *command, cli_encode_args *a, const cli_o
 
 /* ---- before -------------------------------------------------------------------------------- */
 
-/* Ids must lie within the word table. */
+/* Checks that all token ids lie within the model's word table. */
 static clv_status check_fit(const cli_encode *e)
 {
     clv_tokenizer_info info = CLV_INIT(clv_tokenizer_info);
@@ -54,7 +54,7 @@ static clv_status check_fit(const cli_encode *e)
                     e->folder, info.vocabulary - 1, config->vocabulary);
 }
 
-/* What stands before every text, and says so. */
+/* Chooses the prompt that is put before every text, and prints it. */
 static int choose_prompt(cli_encode *e, cli_texts *texts)
 {
     const cli_encode_args *a = e->args;
@@ -117,7 +117,7 @@ int cli_encode_start(cli_encode *e, const clv_model_config *config)
 
 /* ---- meanwhile ----------------------------------------------------------------------------- */
 
-/* The input's end is not known beforehand: a rate in place of a bar. */
+/* Shows a rate instead of a bar, because the length of the input is not known in advance. */
 static void show_rate(cli_encode *e)
 {
     const double now = clv_now();

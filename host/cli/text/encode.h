@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that send texts through an encoder share: from lines to rows of vectors. */
+/* What the commands that send texts through an encoder share: turning lines into rows of vectors. */
 #ifndef CLEAVE_HOST_CLI_TEXT_ENCODE_H
 #define CLEAVE_HOST_CLI_TEXT_ENCODE_H
 
@@ -12,17 +12,17 @@ typedef struct cli_encode_args {
     cli_texts texts;
     cli_common common;
     int precision;      /* 1: fp16 */
-    bool prompts;       /* the model's default prompt stands before every text, or `prompt` */
-    const char *prompt; /* its name or the text itself; NULL: the default one */
+    bool prompts;       /* put the model's default prompt, or `prompt`, before every text */
+    const char *prompt; /* name of a prompt or the text itself; NULL: the default one */
     uint64_t batch_tokens;
 } cli_encode_args;
 
-/* Reads the command's own options and those that it shares, and one operand, argv[1]: the model's
- * folder. Returns -1 to go on, else the exit code. */
+/* Reads the command's own options, the shared ones, and one operand, argv[1]: the model's folder. Returns -1 to
+ * continue, else the exit code. */
 int cli_encode_parse(const cli_command *command, cli_encode_args *args, const cli_option *own,
                      int argc, char **argv);
 
-/* The vectors of the next texts, in order, on the caller's thread. */
+/* Receives the vectors of the next texts, in order, on the caller's thread. */
 typedef clv_status cli_encode_take(void *user, const clv_token_rows *rows, const float *vectors);
 
 typedef struct cli_encode {
@@ -44,12 +44,12 @@ typedef struct cli_encode {
     bool show;
 } cli_encode;
 
-/* In this order, as long as the one before succeeded; _close at the end, always. _open: input, tokenizer, model
- * (`outputs` must not be among their files). _start: devices and the encoder, with the model's configuration or
- * another one. _end: the report, and one line of figures to `out`. */
+/* Call these in this order while each one succeeds, and always call _close at the end. _open opens input, tokenizer and
+ * model (`outputs` must not be among their files). _start opens the devices and the encoder, with the model's
+ * configuration or another one. _end writes the report, and one line of figures to `out`. */
 int cli_encode_open(cli_encode *encode, const cli_file *outputs, size_t output_count);
 int cli_encode_start(cli_encode *encode, const clv_model_config *config);
-/* Gives every text to `take`. */
+/* Passes the vectors of every text to `take`. */
 clv_status cli_encode_run(cli_encode *encode);
 int cli_encode_end(cli_encode *encode, FILE *out);
 void cli_encode_close(cli_encode *encode);

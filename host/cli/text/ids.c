@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of tokens as text: a JSON list of lists, lines of numbers, lines of pieces. */
+/* Writes rows of tokens as text: a JSON list of lists, lines of numbers, or lines of pieces. */
 #include "host/cli/text/ids.h"
 
 #include "base/error.h"

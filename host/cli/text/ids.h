@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of tokens as text: a JSON list of lists, lines of numbers, lines of pieces. */
+/* Writes rows of tokens as text: a JSON list of lists, lines of numbers, or lines of pieces. */
 #ifndef CLEAVE_HOST_CLI_TEXT_IDS_H
 #define CLEAVE_HOST_CLI_TEXT_IDS_H
 
@@ -18,10 +18,10 @@ typedef struct cli_ids {
     clv_text text;
 } cli_ids;
 
-/* Zero-initialise, set tokenizer and format. */
+/* Zero-initialise, then set tokenizer and format. */
 clv_status cli_ids_open(cli_ids *ids, const char *path);
 clv_status cli_ids_add(cli_ids *ids, const clv_token_rows *rows);
-clv_status cli_ids_finish(cli_ids *ids); /* complete, or nothing */
+clv_status cli_ids_finish(cli_ids *ids); /* the file is complete afterwards, or absent */
 void cli_ids_abandon(cli_ids *ids);      /* accepts one that was never opened */
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts to tokens on a thread of its own, while the caller works on the chunk before. */
+/* Tokenizes texts in its own thread while the caller works on the previous chunk. */
 #include "host/cli/text/pipeline.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 
-enum { SLOTS = 3 }; /* one at work, two waiting */
+enum { SLOTS = 3 }; /* one in use, two waiting */
 
 typedef struct line {
     const cli_pipeline *pipeline;
     cli_chunk slots[SLOTS];
     clv_mutex lock;
     clv_cond changed;
-    uint64_t made, used; /* chunks; the producer's and the caller's side of the queue */
-    bool ended;          /* no more will come */
-    atomic_bool stop;    /* nobody wants more */
-    clv_error error;     /* why it ended */
+    uint64_t made, used; /* chunk counts of the queue's two sides: producer and caller */
+    bool ended;          /* no more chunks will come */
+    atomic_bool stop;    /* the caller wants no more chunks */
+    clv_error error;     /* why the producer ended */
 } line;
 
 static clv_status make(line *l, cli_chunk *chunk)
@@ -53,7 +53,7 @@ static void *produce(void *argument)
     return NULL;
 }
 
-/* The next chunk; NULL at the end, *status says why. Without a thread it is made here. */
+/* Returns the next chunk, or NULL at the end, with the reason in *status. Without a thread, the chunk is made here. */
 static const cli_chunk *await(line *l, bool threaded, clv_status *status)
 {
     const cli_chunk *chunk = NULL;
@@ -92,7 +92,7 @@ clv_status cli_pipeline_run(const cli_pipeline *pipeline, cli_chunk_work *work, 
         pthread_mutex_unlock(&l.lock);
     }
     clv_error first = { 0 };
-    if (status) clv_error_take(&first, status); /* clearing up may fail as well */
+    if (status) clv_error_take(&first, status); /* later clean-up may fail as well */
     pthread_mutex_lock(&l.lock);
     l.stop = true;
     pthread_cond_broadcast(&l.changed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts to tokens on a thread of its own, while the caller works on the chunk before. */
+/* Tokenizes texts in its own thread while the caller works on the previous chunk. */
 #ifndef CLEAVE_HOST_CLI_TEXT_PIPELINE_H
 #define CLEAVE_HOST_CLI_TEXT_PIPELINE_H
 
@@ -8,21 +8,21 @@
 typedef struct cli_chunk {
     clv_token_rows rows;
     uint64_t first; /* number of its first line, from 1 */
-    double seconds; /* that reading and tokenizing took */
+    double seconds; /* time spent on reading and tokenizing */
 } cli_chunk;
 
 typedef struct cli_pipeline {
     const cli_texts *texts;
     const clv_tokenizer *tokenizer;
-    clv_lines *lines;                /* open */
-    size_t chunk_lines, chunk_bytes; /* most of a chunk */
+    clv_lines *lines;                /* open when the pipeline runs */
+    size_t chunk_lines, chunk_bytes; /* upper limits of a chunk */
 } cli_pipeline;
 
-/* Called for every chunk in order, on the caller's thread; a failure ends everything. */
+/* Called for every chunk in order, on the caller's thread; a failure ends the pipeline. */
 typedef clv_status cli_chunk_work(const cli_chunk *chunk, void *user);
 
-/* Until the input ends. At most two chunks wait, so that memory is bounded. CLV_E_CANCELLED after
- * Ctrl-C; else what reading, tokenizing or `work` returns, the earliest in the order of the input. */
+/* Runs until the input ends. At most two chunks wait, so that memory is bounded. Returns CLV_E_CANCELLED after Ctrl-C;
+ * else what reading, tokenizing or `work` returns, namely the error that is earliest in the input. */
 clv_status cli_pipeline_run(const cli_pipeline *pipeline, cli_chunk_work *work, void *user);
 
 #endif

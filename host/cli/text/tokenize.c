@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave tokenize`: texts to token numbers. No device is needed. */
+/* `cleave tokenize`: turns texts into token numbers. It needs no device. */
 #include "host/cli/endings.h"
 #include "host/cli/text/ids.h"
 #include "host/cli/text/pipeline.h"

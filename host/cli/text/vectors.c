@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of float32 as a file: NPY, CSV or TSV, row by row, complete or absent. */
+/* Writes rows of float32 to a file as NPY, CSV or TSV, row by row; the file is complete or absent. */
 #include "host/cli/text/vectors.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ clv_status cli_vectors_add(cli_vectors *v, const float *values, size_t rows)
     const char *between = v->format == CLI_VECTORS_CSV ? "," : "\t";
     for (size_t i = 0; i < rows; ++i) {
         v->text.length = 0;
-        for (size_t k = 0; k < v->width; ++k) /* 9 digits bring every float back */
+        for (size_t k = 0; k < v->width; ++k) /* 9 digits restore every float exactly */
             clv_text_add(&v->text, "%s%.9g", k ? between : "", (double)values[i * v->width + k]);
         clv_text_add(&v->text, "\n");
         if (v->text.failed) return clv_fail(CLV_E_MEMORY, "no memory for a row");

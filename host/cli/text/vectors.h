@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of float32 as a file: NPY, CSV or TSV, row by row, complete or absent. */
+/* Writes rows of float32 to a file as NPY, CSV or TSV, row by row; the file is complete or absent. */
 #ifndef CLEAVE_HOST_CLI_TEXT_VECTORS_H
 #define CLEAVE_HOST_CLI_TEXT_VECTORS_H
 
@@ -17,10 +17,10 @@ typedef struct cli_vectors {
     uint64_t rows;
 } cli_vectors;
 
-/* `format` AUTO: by the name's end, else NPY. CSV has a header ("v0,v1,..."), TSV has none. */
+/* Opens the file. `format` AUTO: by the ending of the name, else NPY. CSV has a header ("v0,v1,..."), TSV has none. */
 clv_status cli_vectors_open(cli_vectors *vectors, const char *path, int format, size_t width);
 clv_status cli_vectors_add(cli_vectors *vectors, const float *values, size_t rows);
 clv_status cli_vectors_finish(cli_vectors *vectors);
-void cli_vectors_abandon(cli_vectors *vectors); /* accepts a zeroed one */
+void cli_vectors_abandon(cli_vectors *vectors); /* accepts a zero-initialised one */
 
 #endif
