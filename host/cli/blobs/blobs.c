@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave blobs`: options, then frames in, spots out. */
+/* `cleave blobs`: parses the options, reads frames and writes spots. */
 #include "host/cli/blobs/blobs.h"
 #include "host/cli/clash.h"
 
@@ -89,7 +89,7 @@ static int wrong(const char *format, const char *given)
     return cli_error(&cli_blobs, CLI_USAGE, format, given);
 }
 
-/* "A:B", "A:", ":B". */
+/* Reads --frames: "A:B", "A:", ":B". */
 static int read_frames(blobs_args *a)
 {
     a->last = SIZE_MAX;
@@ -164,20 +164,20 @@ static int check_args(blobs_args *a)
     return read_frames(a);
 }
 
-/* Watches the number of spots of frame after frame: a focus that is lost, a lamp that flickers. */
+/* Watches the number of spots from frame to frame, to notice a lost focus or a flickering lamp. */
 typedef struct watch {
-    uint32_t frame;         /* the one that is being counted */
-    size_t now, seen;       /* its spots; frames with spots before it */
+    uint32_t frame;         /* frame that is being counted */
+    size_t now, seen;       /* its spots; number of earlier frames with spots */
     double usual;           /* running mean */
-    size_t jumps, first_of; /* how often it jumped; the first frame that did */
+    size_t jumps, first_of; /* number of jumps; the first frame that jumped */
     double first_usual, first_now;
 } watch;
 
 static void end_frame(watch *w)
 {
     const double now = (double)w->now, usual = w->usual;
-    if (!w->now) return; /* frames without spots are told apart */
-    /* threefold, and more than chance does to small numbers */
+    if (!w->now) return; /* empty frames are reported separately */
+    /* a factor of three, and more than chance causes in small numbers */
     const bool jumps = w->seen >= 3 && (now > 3 * usual + 10 || 3 * now + 10 < usual);
     if (jumps && !w->jumps++) w->first_of = w->frame, w->first_usual = usual, w->first_now = now;
     w->usual += (now - usual) / (double)CLV_MIN(w->seen + 1, (size_t)16);
@@ -192,7 +192,7 @@ static void count_spots(watch *w, const clv_spot *spots, size_t count)
     }
 }
 
-/* What a run carries along. */
+/* The state of a run. */
 typedef struct task {
     const blobs_args *a;
     clv_movie *movie;
@@ -203,9 +203,9 @@ typedef struct task {
     size_t first, last, done;
     blobs_writer writer;
     bool writing, cannot_write;
-    bool stopped; /* by the user, who keeps what is done (--partial) */
+    bool stopped; /* stopped by a user who keeps what is done (--partial) */
     blobs_units units;
-    blobs_spot *spots; /* all, where they are linked or drawn */
+    blobs_spot *spots; /* all spots, if they are linked or drawn */
     size_t count, room;
     int64_t *particle;
     size_t tracks;
@@ -284,7 +284,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
             break;
         }
         if (status || !count) break;
-        if (cli_interrupted()) { /* the jobs of small blocks end before they ask */
+        if (cli_interrupted()) { /* jobs of small blocks may end before they check */
             status = CLV_E_CANCELLED;
             break;
         }
@@ -305,7 +305,7 @@ static clv_status run_frames(task *t, const clv_blob_options *given, bool quiet_
     return status;
 }
 
-/* --threshold-scope movie: the largest response first, then an absolute threshold. */
+/* --threshold-scope movie: finds the largest response of the movie and derives an absolute threshold from it. */
 static clv_status movie_threshold(task *t, clv_blob_options *options)
 {
     clv_blob_options once = *options;

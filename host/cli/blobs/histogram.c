@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many spots of a frame are how far above the noise: a picture that shows whether the threshold lies in the valley
- * between noise and spots. */
+/* Counts the spots of a frame by how far they are above the noise, as a plot that shows whether the threshold lies in
+ * the valley between noise and spots. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static const clv_colour below = { 170, 170, 170 }, above = { 230, 120, 40 }, lin
 
 enum { WIDTH = 760, HEIGHT = 440, LEFT = 70, RIGHT = 20, TOP = 50, BOTTOM = 60 };
 
-/* Bins are of equal ratios from BLOBS_FAINTEST to BLOBS_BRIGHTEST times the noise. */
+/* The bins have equal ratios, from BLOBS_FAINTEST to BLOBS_BRIGHTEST times the noise. */
 double blobs_histogram_edge(size_t i)
 {
     return BLOBS_FAINTEST * pow((double)BLOBS_BRIGHTEST / BLOBS_FAINTEST, (double)i / BLOBS_BINS);

@@ -19,7 +19,7 @@ typedef struct link_args {
     bool interval_given, search_given, branch_given, fill_gaps, replace, quiet;
 } link_args;
 
-/* A column of the new one's name is replaced only if the user says so. */
+/* Looks for an existing column with the new column's name; it is replaced only if the user says so. */
 static clv_status find_old(link_rows *r, const char *path, const link_args *a)
 {
     r->name = a->particle, r->old = SIZE_MAX;
@@ -86,7 +86,8 @@ static clv_status read_rows(const char *path, const link_args *a, link_rows *r)
     return status;
 }
 
-/* How much larger a column is than another, by the row where that is told best; 0: not known. */
+/* Computes how much larger one column is than another, from the row with the largest value in `small`, where the ratio
+ * is most precise; 0: unknown. */
 static clv_status ratio_of(const link_rows *r, size_t large, size_t small, double *ratio)
 {
     double *a = clv_alloc(CLV_MAX(r->count, (size_t)1), sizeof *a),
@@ -104,7 +105,8 @@ static clv_status ratio_of(const link_rows *r, size_t large, size_t small, doubl
     return status;
 }
 
-/* The units of TrackMate's XML: as the options say, else by columns such as y_um and t_s beside those that are read. */
+/* Finds the units for TrackMate's XML: from the options, else from columns such as y_um and t_s beside the pixel
+ * columns. */
 static clv_status find_units(link_rows *r, const link_args *a)
 {
     blobs_units *u = &r->units;
@@ -176,9 +178,9 @@ static int by_frame(const void *left, const void *right)
     return (a->particle > b->particle) - (a->particle < b->particle);
 }
 
-enum { LINE_TEXT = 40 }; /* bytes of a filled row in the file, about */
+enum { LINE_TEXT = 40 }; /* approximate bytes of a filled row in the file */
 
-/* Rows between those that were seen are counted before any is made. */
+/* Counts the rows to be filled into gaps before any of them is made. */
 static clv_status check_gaps(link_rows *r, const char *path)
 {
     double made = 0;
@@ -244,7 +246,7 @@ static void tell(const link_rows *r, FILE *news)
     if (r->branches) cli_say(news, "%zu splits and %zu merges\n", splits, r->branch_count - splits);
 }
 
-/* A table that has the new columns already would have them twice. */
+/* Refuses a table that has the new columns already: the output would have them twice. */
 static int check_names(const link_rows *r, const char *path)
 {
     static const char *const names[] = { "parent", "child" };

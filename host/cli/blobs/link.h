@@ -7,7 +7,7 @@
 #include "host/cli/columns.h"
 #include "host/io/tables/any.h"
 
-/* A row of the output: of the input, or between two of its rows. */
+/* A row of the output: a row of the input, or one filled in between two of its rows. */
 typedef struct link_line {
     int64_t frame, particle;
     double z, y, x;
@@ -17,23 +17,23 @@ typedef struct link_line {
 typedef struct link_rows {
     clv_csv_table *table;
     clv_point *points;
-    double *z; /* NULL: the table has none */
+    double *z; /* NULL: the table has no z */
     int64_t *particle;
     size_t count, tracks;
     size_t column[COLUMN_ROLES];
     const char *name;     /* of the new column */
     size_t old;           /* the column that it replaces; SIZE_MAX: none */
-    clv_branch *branches; /* splits and merges; NULL: not asked for */
+    clv_branch *branches; /* splits and merges; NULL: not requested */
     size_t branch_count;
     int64_t *parent,
-        *child;        /* [tracks]: the one that it splits from, that it merges into; -1: none */
-    blobs_units units; /* for TrackMate's XML: the sides of a voxel, the time between frames */
+        *child;        /* [tracks]: the track that it splits from, that it merges into; -1: none */
+    blobs_units units; /* for TrackMate's XML: sides of a voxel and time between frames */
     link_line *lines;
     size_t line_count, line_room;
 } link_rows;
 
-/* The format is that of the path's ending; "-": CSV. Rows as they were, the new column behind them; filled rows hold
- * what is known, and flag 16 where the table has flags. */
+/* Writes the table in the format of the path's ending ("-": CSV). Input rows stay as they were, with the new column
+ * after them; filled rows contain what is known, and flag 16 if the table has flags. */
 clv_status link_write(const link_rows *rows, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The linked table in the format that its name asks for: every column of the input, and the particle. */
+/* Writes the linked table in the format of its name's ending: every column of the input, and the particle. */
 #include "host/cli/blobs/link.h"
 
 #include "base/alloc.h"
@@ -10,21 +10,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In place of a column of the table: the particle, what it splits from, what it merges into. */
+/* Stand for the new columns in place of a column index: the particle, the one it splits from, the one it merges
+ * into. */
 #define PARTICLE SIZE_MAX
 #define PARENT (SIZE_MAX - 1)
 #define CHILD (SIZE_MAX - 2)
 
-/* What a column holds, as far as all its fields tell; an empty field is a number that is missing. */
+/* The type of a column according to all its fields; an empty field is a missing number. */
 typedef enum kind { WHOLE, NUMBER, TEXT } kind;
 
 typedef struct column {
     const char *name;
-    size_t from; /* of the table; else one of those that are new */
+    size_t from; /* column of the table, or one of the new ones */
     kind kind;
-    bool missing;  /* there are empty fields */
-    size_t widest; /* of texts, in bytes */
-    char code[24]; /* NumPy's */
+    bool missing;  /* some fields are empty */
+    size_t widest; /* longest text, in bytes */
+    char code[24]; /* NumPy's type code */
 } column;
 
 typedef struct output {
@@ -42,7 +43,7 @@ static clv_status no_memory(const output *o)
     return clv_fail(CLV_E_MEMORY, "%s: no memory", o->path);
 }
 
-/* What a filled row has in a column; empty: not known. */
+/* Writes a filled row's value of a column; empty: unknown. */
 static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_text *out)
 {
     if (c == r->column[COLUMN_FRAME])
@@ -56,7 +57,7 @@ static void filled_field(const link_rows *r, const link_line *l, size_t c, clv_t
         clv_text_add(out, "%d", CLV_SPOT_GAP);
 }
 
-/* A field's text, numbers with a point. */
+/* Returns a field's text; numbers have a decimal point. */
 static const char *field_of(output *o, const link_line *l, const column *c)
 {
     double value;
@@ -84,7 +85,7 @@ static void begin_row(output *o, const link_line *l)
     if (l->row != SIZE_MAX) clv_csv_cells(o->r->table, l->row, o->cells);
 }
 
-/* "nan" and "inf" as NumPy and pandas write them. */
+/* Parses a number, also "nan" and "inf" as NumPy and pandas write them. */
 static bool number_of(const char *text, double *value)
 {
     if (clv_parse_double(text, value)) return true;
@@ -128,7 +129,7 @@ static void find_kinds(output *o)
 
 /* ---- text and JSON -------------------------------------------------------------------------------------- */
 
-/* JSON has no "+1", "1.", ".5" and "007". */
+/* Returns whether JSON allows the number in this form; it has no "+1", "1.", ".5" and "007". */
 static bool is_json_number(const char *text)
 {
     text += *text == '-';
@@ -193,7 +194,7 @@ static clv_status write_text(output *o)
 
 /* ---- NumPy records -------------------------------------------------------------------------------------- */
 
-/* Columns keep the type that they came with, unless a field is missing. */
+/* Finds NumPy's type code. A column keeps the type it had in the input, unless a field is missing. */
 static void find_code(const output *o, column *c)
 {
     const char *had = c->from >= CHILD ? "" : clv_csv_code(o->r->table, c->from);
@@ -257,7 +258,7 @@ static clv_status write_npy(output *o)
 
 /* ---- TrackMate's XML ------------------------------------------------------------------------------------ */
 
-/* The value of the first of the columns `a` and `b` that is there and a number; else `otherwise`. */
+/* Returns the value of the first of the columns `a` and `b` that exists and holds a number; else `otherwise`. */
 static double value_of(output *o, const link_line *l, const char *a, const char *b,
                        double otherwise)
 {
@@ -277,7 +278,7 @@ static int64_t root(int64_t *of, int64_t i)
     return i;
 }
 
-/* To TrackMate what splits and merges is one track. */
+/* Joins tracks that split from or merge into each other, because TrackMate treats them as one track. */
 static clv_status join_branches(const output *o, blobs_trackmate_row *rows)
 {
     const link_rows *r = o->r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of `cleave blobs` mean to the library. */
+/* Translates the options of `cleave blobs` for the library. */
 #include "host/cli/blobs/blobs.h"
 
 clv_blob_options blobs_options(const blobs_args *a)

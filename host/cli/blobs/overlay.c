@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `cleave blobs` shows: the overlay, and the preview of thresholds. */
+/* Pictures of `cleave blobs`: the overlay, and the preview of thresholds. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -41,7 +41,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Percentiles 1 and 99.95 of a sample: spots are few, and noise should stay dark beside them. */
+/* Finds the grey range: percentiles 1 and 99.95 of a sample, because spots are few and the noise should stay dark
+ * beside them. */
 static clv_status ends_of(const blobs_projection *p, float *low, float *high)
 {
     const size_t plane = p->height * p->width, step = plane / 65536 + 1;
@@ -57,7 +58,8 @@ static clv_status ends_of(const blobs_projection *p, float *low, float *high)
     return CLV_OK;
 }
 
-/* The colour of a time, from the first frame (blue) to the last (orange), all visible on black and on white. */
+/* Returns the colour of a time, from the first frame (blue) to the last (orange); all colours are visible on black and
+ * on white. */
 static clv_colour colour_at(double frame, double first, double last)
 {
     static const double ramp[][3] = { { 0, 150, 255 }, { 220, 50, 230 }, { 255, 100, 0 } };
@@ -83,7 +85,7 @@ static void draw_line(clv_image *image, double x0, double y0, double x1, double 
     }
 }
 
-/* Lines from each spot to the next of its track, in the colour of that time; spots are by frame. */
+/* Draws a line from each spot to the next of its track, in the colour of that time; spots are sorted by frame. */
 static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *spots,
                               const int64_t *particle, size_t count)
 {
@@ -108,7 +110,7 @@ static clv_status draw_tracks(clv_image *image, double scale, const clv_spot *sp
     return CLV_OK;
 }
 
-/* The largest of 1, 2, 5, 10, ... that is not above `most`. */
+/* Returns the largest of 1, 2, 5, 10, ... that is at most `most`. */
 static double round_length(double most)
 {
     const double power = pow(10, floor(log10(most)));
@@ -118,7 +120,7 @@ static double round_length(double most)
 static const clv_colour white = { 255, 255, 255 }, black = { 0, 0, 0 };
 enum { MARGIN = 12, BAR = 4 };
 
-/* A bar of a round length in the lower left corner, at most a quarter of the width. */
+/* Draws a scale bar of a round length in the lower left corner, at most a quarter of the width. */
 static void draw_scale(clv_image *image, double pixels_per_unit, const char *unit)
 {
     const double length = round_length((double)image->width / 4 / pixels_per_unit);
@@ -130,7 +132,7 @@ static void draw_scale(clv_image *image, double pixels_per_unit, const char *uni
     clv_image_text(image, MARGIN, y - 4 - clv_text_height(2), 2, text, white, &black);
 }
 
-/* What the colours of tracks mean, in the lower right corner. */
+/* Draws the legend of the tracks' colours in the lower right corner. */
 static void draw_times(clv_image *image, uint32_t first, uint32_t last, double interval)
 {
     enum { WIDTH = 120 };
@@ -171,7 +173,7 @@ clv_status blobs_draw(const blobs_projection *p, const blobs_units *units, const
         }
     clv_status status = CLV_OK;
     if (particle) status = draw_tracks(&image, s, spots, particle, count);
-    /* of a linked movie the circles of the first frame, where the tracks begin */
+    /* for a linked movie, circle only the spots of the first frame, where the tracks begin */
     for (size_t i = 0, drawn = 0; i < count && drawn < MOST_CIRCLES && !status; ++i) {
         if (particle && spots[i].frame != spots[0].frame) break;
         const clv_colour colour = particle ? colour_at(0, 0, 1) : (clv_colour){ 255, 90, 60 };
@@ -200,7 +202,7 @@ static clv_status count_at(clv_context *context, const clv_blob_frames *shape, c
     return CLV_OK;
 }
 
-/* Counts above each edge; what lies between two is their difference. */
+/* Counts the spots above each edge; the count between two edges is the difference. */
 static clv_status histogram(const blobs_args *a, clv_context *context, const clv_blob_frames *shape,
                             const void *pixels)
 {

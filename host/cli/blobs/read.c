@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames from a thread of their own: while devices work, the next blocks are read and unpacked. */
+/* Reads frames in a separate thread: while the devices compute, the next blocks are read and unpacked. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ typedef struct block {
 
 struct blobs_reader {
     clv_movie *movie;
-    size_t next, last, frames; /* of the movie; of a block */
+    size_t next, last, frames; /* frames: of the movie; of a block */
     size_t frame_bytes;
     block blocks[BLOCKS];
     size_t write, read; /* numbers of blocks */
@@ -36,7 +36,7 @@ size_t blobs_block(const clv_movie_facts *f)
                    (size_t)1);
 }
 
-/* Reads into a block until it is full, the movie ends or a frame cannot be read. */
+/* Fills a block until it is full, the movie ends or a frame cannot be read. */
 static clv_status fill(blobs_reader *r, block *b)
 {
     clv_status status = CLV_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TrackMate's XML: the model (spots, tracks as edges between spots), and settings that say what the image was.
+/* Writes TrackMate's XML: the model (spots, and tracks as edges between spots) and settings that describe the image.
  *
- * After what TrackMate 7 reads (TmXmlReader) and writes: every element that it asks for is there. Detector and tracker
- * are "manual", because the spots come from outside. */
+ * It follows what TrackMate 7 reads (TmXmlReader) and writes, and contains every element that TrackMate requires.
+ * Detector and tracker are "manual", because the spots come from outside TrackMate. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static const feature track_features[] = {
     { "TRACK_STOP", "Track stop", "Track stop", "TIME", false },
     { "TRACK_DISPLACEMENT", "Track displacement", "Track disp.", "LENGTH", false },
 };
-/* How TrackMate shows a file: its own defaults. */
+/* TrackMate's default display settings. */
 static const char display[] = "{\n"
                               "  \"name\": \"CurrentDisplaySettings\",\n"
                               "  \"spotUniformColor\": \"204, 51, 204, 255\",\n"
@@ -171,7 +171,7 @@ static void add_edge(clv_text *t, const blobs_units *units, const blobs_trackmat
                  (time_of(units, from->frame) + time_of(units, to->frame)) / 2);
 }
 
-/* Members [first, end) are one track, by segment and frame; at least two. */
+/* Adds the members [first, end), at least two, as one track; they are sorted by segment and frame. */
 static void add_track(clv_text *t, const blobs_units *units, const blobs_trackmate_row *rows,
                       const blobs_trackmate_row *const *of, size_t first, size_t end, size_t index)
 {
@@ -213,7 +213,7 @@ static clv_status add_tracks(clv_text *t, const blobs_units *units, const blobs_
     for (size_t first = 0, end; first < members; first = end) {
         for (end = first + 1; end < members && of[end]->track == of[first]->track;)
             ++end;
-        if (end - first < 2) continue; /* a single spot is no track to TrackMate */
+        if (end - first < 2) continue; /* for TrackMate a single spot is not a track */
         add_track(t, units, rows, of, first, end, index++);
         clv_text_add(&shown, "      <TrackID TRACK_ID=\"%lld\" />\n", (long long)of[first]->track);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spots to tracks: linking, short tracks, gaps, and the file they go into. */
+/* Turns spots into tracks: links them, drops short tracks, fills gaps, and writes the file. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -67,7 +67,7 @@ clv_status blobs_check_gaps(const char *path, double made, size_t bytes_each)
     return clv_io_need(path, "with its gaps filled", (uint64_t)(made * (double)bytes_each));
 }
 
-/* Spots for the frames in which a track was not seen; members are by track and frame. */
+/* Adds spots in the frames where a track was not detected; members are sorted by track and frame. */
 static clv_status fill_gaps(member **members, size_t *count)
 {
     size_t room = *count, total = *count;

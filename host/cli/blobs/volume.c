@@ -30,7 +30,7 @@ typedef struct task {
     clv_report *report;
     cli_bar bar;
     size_t first, last, done; /* stacks */
-    double voxel[3];          /* z, y, x; of x alone where the unit is not known */
+    double voxel[3];          /* z, y, x; relative to x if the unit is unknown */
     blobs_units units;
     blobs_extra extra;
     member *members;
@@ -38,7 +38,7 @@ typedef struct task {
     blobs_volume_views views;
     clv_blob_summary summary;
     double read_s;
-    bool stopped; /* by the user, who keeps what is done (--partial) */
+    bool stopped; /* stopped by a user who keeps what is done (--partial) */
 } task;
 
 /* ---- options ---------------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static int refuse(const blobs_args *a)
                      what, a->movie);
 }
 
-/* The voxel's sides: as the option says, else as the file does, else a cube; what was taken is told. */
+/* Finds the voxel's sides: from the option, else from the file, else a cube; prints the choice. */
 static int find_voxel(task *t)
 {
     const blobs_args *a = t->a;
@@ -226,7 +226,7 @@ static clv_status fill_gaps(task *t)
     return CLV_OK;
 }
 
-/* Links are as long as they are in space: z and y are counted in voxels along x. */
+/* Links the spots by distances in space: z and y are measured in voxels along x. */
 static clv_status link_spots(task *t)
 {
     const size_t n = CLV_MAX(t->count, (size_t)1);
@@ -264,7 +264,7 @@ static const char *const columns[] = { "frame",   "z",        "y",     "x",     
                                        "sigma_z", "response", "mass",  "background", "snr",
                                        "z_err",   "y_err",    "x_err", "flags" };
 
-/* Positions and time of a spot in physical units. */
+/* Computes position and time of a spot in physical units. */
 static void find_values(const task *t, const clv_volume_spot *s, double values[4])
 {
     const double place[] = { (double)s->z, (double)s->y, (double)s->x };
@@ -330,7 +330,7 @@ static clv_status write_trackmate(const task *t, const char *path)
     return status;
 }
 
-/* In the order of clv_volume_spot, which is written as it lies in memory. */
+/* Fields in the order of clv_volume_spot, which is written as it lies in memory. */
 _Static_assert(sizeof(clv_volume_spot) == 14 * 4, "clv_volume_spot has no holes");
 
 static clv_status write_npy(const task *t, const char *path, bool tracks)

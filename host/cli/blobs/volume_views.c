@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The overlay of stacks: the brightest value along z, along x and along y, side by side, each with the spots and
- * tracks as that direction sees them. */
+/* Draws the overlay of stacks: the maximum along z, along x and along y, side by side, each with the spots and tracks
+ * seen from that direction. */
 #include "host/cli/blobs/blobs.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GAP = 4, VIEWS = 3 }; /* GAP: dark columns between the pictures */
+enum { GAP = 4, VIEWS = 3 }; /* GAP: dark columns between the views */
 
 static void put(float *most, float v, bool invert)
 {
@@ -46,7 +46,7 @@ void blobs_volume_views_clear(blobs_volume_views *v)
     *v = (blobs_volume_views){ 0 };
 }
 
-/* Planes are as far apart in the picture as in space. */
+/* Returns the number of pixels for the depth, so that planes are as far apart in the picture as in space. */
 static size_t deep_pixels(const blobs_volume_views *v, double spacing)
 {
     return (size_t)fmax(1, fmin(ceil((double)v->depth * spacing), 8192));
@@ -81,7 +81,7 @@ clv_status blobs_volume_draw(const blobs_volume_views *v, const double voxel[3],
     int64_t *tracks = clv_alloc(VIEWS * count + 1, sizeof *tracks);
     clv_status status =
         p.values && flat && tracks ? CLV_OK : clv_fail(CLV_E_MEMORY, "no memory for the overlay");
-    /* each view has lines of its own */
+    /* tracks are drawn separately in each view */
     int64_t most = 0;
     for (size_t i = 0; i < count && particle; ++i)
         most = CLV_MAX(most, particle[i] + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of spots: Cleave's own columns, TrackMate's, or few with x before y; as text, JSON, NumPy records, or
- * TrackMate's XML. */
+/* Writes tables of spots with Cleave's own columns, TrackMate's, or a few with x before y; as text, JSON, NumPy records
+ * or TrackMate's XML. */
 #include "host/cli/blobs/blobs.h"
 #include "host/io/tables/any.h"
 
@@ -17,7 +17,7 @@ enum { FLUSH_BYTES = 1 << 20 };
 
 static const char *const own_columns[] = { "frame", "y",          "x",   "sigma", "response",
                                            "mass",  "background", "snr", "flags" };
-/* With places that were fitted. */
+/* Columns if the positions were fitted. */
 static const char *const error_columns[] = { "frame",    "y",     "x",          "sigma",
                                              "response", "mass",  "background", "snr",
                                              "y_err",    "x_err", "flags" };
@@ -27,7 +27,7 @@ static const char *const trackmate_columns[] = { "LABEL",      "ID",         "TR
                                                  "POSITION_Z", "POSITION_T", "FRAME",
                                                  "RADIUS",     "VISIBILITY" };
 
-/* TrackMate's header has four lines: key, name, short name, unit. */
+/* Writes TrackMate's header of four lines: key, name, short name, unit. */
 void blobs_trackmate_begin(clv_csv *csv, clv_csv_kind kind, const blobs_units *units)
 {
     char lines[320];
@@ -70,7 +70,7 @@ void blobs_trackmate_add(clv_csv *c, const blobs_units *units, const blobs_track
 
 /* ---- NumPy records ------------------------------------------------------------------------------ */
 
-/* In the order of clv_spot, which is written as it lies in memory. */
+/* Fields in the order of clv_spot, which is written as it lies in memory. */
 static const char *const fields[] = { "frame",    "flags", "y",          "x",  "sigma",
                                       "response", "mass",  "background", "snr" };
 static const char *const error_fields[] = { "frame", "flags",    "y",    "x",
@@ -107,7 +107,7 @@ static void npy_header(const blobs_writer *w, clv_text *text)
                     w->row);
 }
 
-/* Positions and time of a spot in physical units. */
+/* Computes position and time of a spot in physical units. */
 static void find_values(const blobs_writer *w, const clv_spot *s, double values[4])
 {
     const double place[] = { (double)s->y, (double)s->x };
@@ -166,7 +166,7 @@ clv_status blobs_writer_open(blobs_writer *w, const char *path, const blobs_args
     w->xml = cli_formats_of(path) == CLI_XML;
     begin(w);
     if (w->xml) return CLV_OK;
-    /* what is no plain file (standard output, a pipe, a link) is written at once at the end */
+    /* anything but a regular file (standard output, a pipe, a link) is written in one go at the end */
     if (!w->npy && (strcmp(path, "-") == 0 || (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))))
         return CLV_OK;
     CLV_TRY(clv_file_begin(path, &w->temporary));
@@ -189,7 +189,7 @@ static clv_status flush(blobs_writer *w)
     return CLV_OK;
 }
 
-/* A missing field for what is not known. */
+/* Adds the error, or a missing field if it is unknown. */
 static void add_error(clv_csv *c, float error)
 {
     if (isfinite(error))

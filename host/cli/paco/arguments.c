@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of `cleave paco`, and what they may be. */
+/* Options of `cleave paco`, and checks of their values. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -71,7 +71,7 @@ void paco_make_table(paco_args *a, cli_option *table)
     memcpy(table, rows, sizeof rows);
 }
 
-/* The radius whose disc has so many pixels, or 0. */
+/* Returns the radius of the disc with that number of pixels, or 0. */
 static unsigned radius_of_area(uint64_t area)
 {
     static const unsigned areas[] = { 0, 0, 13, 29, 49, 81, 113 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave paco --wavelengths`: channels searched together, the spectra that are tried, the spectra that are found. */
+/* `cleave paco --wavelengths`: searches all channels together; reads the spectra to try and writes the spectra
+ * found. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -17,7 +18,7 @@
 
 enum { MOST_SPECTRA = CLI_LIST_MOST, MOST_CURVES = 8 };
 
-/* "1500K" as a temperature; 0 where it is none. */
+/* Parses "1500K" as a temperature; returns 0 if `text` is not one. */
 static double temperature_of(const char *text)
 {
     char number[32];
@@ -56,7 +57,7 @@ int paco_asdi_check(const paco_args *a)
     return -1;
 }
 
-/* "0.95,1.1": numbers with commas; NULL where it is no such list. */
+/* Parses numbers separated by commas, such as "0.95,1.1"; returns NULL if `list` is not such a list. */
 static double *parse_list(const char *list, size_t *count)
 {
     size_t commas = 0;
@@ -77,7 +78,8 @@ static double *parse_list(const char *list, size_t *count)
     return NULL;
 }
 
-/* To micrometres, by their size: 0.3 to 30 are micrometres, 300 to 30000 nanometres, below 1e-3 metres. */
+/* Converts wavelengths to micrometres. The unit follows from the size of the first value: 0.1 to 100 are micrometres,
+ * 100 to 1e5 nanometres, below 1e-3 metres. */
 static int to_micrometres(const paco_args *a, double *values, size_t count)
 {
     const double first = values[0];
@@ -122,7 +124,7 @@ static int read_wavelengths(const paco_args *a, paco_inputs *in)
     return to_micrometres(a, in->wavelengths, count);
 }
 
-/* Planck's law for a wavelength in micrometres, without its constant factor. */
+/* Returns Planck's law for a wavelength in micrometres, without its constant factor. */
 static double planck(double micrometres, double kelvin)
 {
     return pow(micrometres, -5) / expm1(14387.769 / (micrometres * kelvin));
@@ -278,7 +280,7 @@ static int by_wavelength(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Fluxes with error bars of the best companions, by wavelength. */
+/* Plots fluxes with error bars over wavelength for the best companions. */
 static clv_status draw(const paco_args *a, const paco_inputs *in, const paco_maps *m)
 {
     static const clv_colour colours[MOST_CURVES] = { { 40, 110, 180 }, { 200, 80, 40 },

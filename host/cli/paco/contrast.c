@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave paco --contrast`: which separations, the table with vip-hci's columns, the picture. */
+/* `cleave paco --contrast`: chooses the separations, and writes the table with vip-hci's columns and the plot. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 
 enum { MOST_RADII = 256 };
 
-/* "8,12.5,20" as numbers above 0; 0 where the list is not one. */
+/* Parses "8,12.5,20" as numbers above 0; returns 0 if the list is not valid. */
 static size_t parse_radii(const char *list, double *radii)
 {
     size_t count = 0;
@@ -53,7 +53,7 @@ int paco_contrast_check(const paco_args *a)
     return -1;
 }
 
-/* From one FWHM to the last whole circle in steps of half a FWHM, 40 at most. */
+/* Chooses radii from one FWHM to the last circle that lies wholly in the frame, in steps of half a FWHM, at most 40. */
 static size_t choose_radii(const paco_args *a, const paco_inputs *in, double *radii)
 {
     const double far = fmin(fmin(a->centre_x, (double)in->width - 1 - a->centre_x),
@@ -114,7 +114,8 @@ static clv_status path_of(const paco_args *a, const char *name, clv_text *path)
     return path->failed ? clv_fail(CLV_E_MEMORY, "no memory for a path") : CLV_OK;
 }
 
-/* The names of vip-hci's contrast_curve, and more. Sensitivities are fluxes divided by --star-flux. */
+/* Writes the table with the column names of vip-hci's contrast_curve, and more columns. Sensitivities are fluxes
+ * divided by --star-flux. */
 static clv_status write_table(const paco_args *a, const paco_inputs *in, const paco_maps *m)
 {
     const char *names[20];
@@ -151,7 +152,7 @@ static clv_status write_table(const paco_args *a, const paco_inputs *in, const p
     return status;
 }
 
-/* Magnitudes below the star, or the logarithm of the flux, of the first channel. */
+/* Plots the limits of the first channel: magnitudes below the star, or the logarithm of the flux. */
 static clv_status draw(const paco_args *a, const paco_maps *m)
 {
     const size_t n = m->limit_count;

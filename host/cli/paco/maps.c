@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maps of `cleave paco` and what was found in them, in memory. */
+/* The maps of `cleave paco` and the detections in them, in memory. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave paco`: options, then read, compute, write. */
+/* `cleave paco`: parses the options, then reads, computes and writes. */
 #include "host/cli/paco/files.h"
 #include "host/cli/clash.h"
 
@@ -49,8 +49,9 @@ static clv_paco_input input_of(const paco_inputs *in, size_t channel)
     };
 }
 
-/* The search fits planets with kernels of its own. Noted before the maps, they are compiled together with those of the
- * maps, on all cores. Of a large cube this would take longer than it saves. */
+/* Notes the search's kernels for compilation. The search fits planets with its own kernels; when they are noted before
+ * the maps are computed, they are compiled on all cores together with the kernels of the maps. For a large cube this
+ * would take longer than it saves. */
 static void note_search(const paco_args *a, const paco_inputs *in, clv_context *context,
                         const clv_paco_options *options)
 {
@@ -61,7 +62,7 @@ static void note_search(const paco_args *a, const paco_inputs *in, clv_context *
         in->frames * in->height * in->width > large)
         return;
     clv_prepare_begin(context);
-    clv_paco_options once = *options; /* not with both patches */
+    clv_paco_options once = *options; /* instead of a run with both patches */
     if (once.measure_radius) once.radius = once.measure_radius, once.measure_radius = 0;
     (void)clv_paco_characterize(context, &input, &once, in->fwhm, true, &at, 1, NULL);
     clv_prepare_leave(context);
@@ -88,7 +89,8 @@ static int compute(const paco_args *a, const paco_inputs *in, clv_context *conte
     return CLI_OK;
 }
 
-/* All channels together: maps, companions, and with `rest` [channels,frames,height,width] what is left. */
+/* Searches all channels together: computes maps and companions, and in `rest` [channels,frames,height,width] the cube
+ * without the companions. */
 static int compute_together(const paco_args *a, const paco_inputs *in, clv_context *context,
                             cli_bar *bar, float *rest, clv_report *report, paco_maps *maps)
 {
@@ -101,14 +103,14 @@ static int compute_together(const paco_args *a, const paco_inputs *in, clv_conte
     int code = paco_asdi_run(a, in, context, channels, &options, rest, maps, report);
     clv_free(channels);
     if (code || maps->counts.valid) return code;
-    code = compute(a, in, context, bar, report, maps); /* for the reason */
+    code = compute(a, in, context, bar, report, maps); /* finds out why there is no value */
     if (!code && maps->counts.valid)
         code = cli_error(&cli_paco, CLI_FAILED,
                          "no position of the map has a value in all of %zu channels", in->channels);
     return code;
 }
 
-/* Peaks of the map as it is. */
+/* Lists the peaks of the map without subtracting companions. */
 static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps, size_t c)
 {
     const size_t plane = in->height * in->width;
@@ -138,7 +140,7 @@ static int list_peaks(const paco_args *a, const paco_inputs *in, paco_maps *maps
     return kept ? CLI_OK : cli_error(&cli_paco, CLI_FAILED, "no memory for detections");
 }
 
-/* Flux at the places of --at, without the companions that were found elsewhere. */
+/* Measures the flux at the positions of --at, after subtracting the companions that were found elsewhere. */
 static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_context *context,
                              const clv_paco_options *options, clv_report *report, float *rest,
                              paco_maps *maps, size_t c, const clv_companion *found, size_t count)
@@ -167,7 +169,7 @@ static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_cont
                  : !maps->together ? (double)maps->snr[p]
                  : maps->a[p] > 0  ? maps->b[p] / sqrt(maps->a[p])
                                    : NAN;
-        at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this place alone */
+        at.false_alarm = 0.5 * erfc(at.snr / sqrt(2)); /* of this position alone */
         if (!clv_reserve(&maps->at, &maps->at_capacity, maps->at_count + 1, sizeof *maps->at))
             return clv_fail(CLV_E_MEMORY, "no memory for places");
         maps->at[maps->at_count++] = (paco_found){ c, at };
@@ -220,7 +222,8 @@ static int find(const paco_args *a, const paco_inputs *in, clv_context *context,
     return CLI_OK;
 }
 
-/* What --at and --contrast add to a search of all channels: each channel by itself, without the companions. */
+/* Computes what --at and --contrast add to a search of all channels: each channel separately, without the
+ * companions. */
 static int measure_together(const paco_args *a, const paco_inputs *in, clv_context *context,
                             cli_bar *bar, float *rest, clv_report *report, paco_maps *maps)
 {
@@ -246,7 +249,7 @@ static int measure_together(const paco_args *a, const paco_inputs *in, clv_conte
     return cli_status(&cli_paco, status);
 }
 
-/* With --wavelengths: everything between reading and writing. */
+/* Does everything between reading and writing for a run with --wavelengths. */
 static int search_together(const paco_args *a, const paco_inputs *in, clv_context *context,
                            clv_report *report, paco_maps *maps)
 {
@@ -395,7 +398,7 @@ static int search(int argc, char **argv, char *line)
     return code;
 }
 
-/* As it was given, for the headers of the maps. */
+/* Returns the command line as it was given, for the headers of the maps. */
 static char *command_line(int argc, char **argv)
 {
     clv_text line = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files and the search: where the star is, which frames are used, what is filled in. */
+/* The steps between reading and the search: finds the star, chooses the frames to use, and fills in pixels. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Scales of the worst frames that are used: where all count alike (3 is seen in good sequences), and where the worst
- * count next to nothing. */
+/* Largest scale of a frame that is still used: if all frames have the same weight (good sequences reach 3), and if
+ * frames are weighted, so that the worst count next to nothing. */
 static const double worst_scale = 4, worst_weighed = 1000;
 
 enum { ROBUST, VARIANCE, ALIKE }; /* --frame-weights */
@@ -31,7 +31,7 @@ static clv_paco_input channel_of(const paco_inputs *in, size_t channel)
                              .weights = in->weights };
 }
 
-/* "3,7-9": marks these frames; false where the list is not one. */
+/* Parses "3,7-9" and marks these frames; returns false if the list is not valid. */
 static bool mark_list(const char *list, clv_paco_frame *frames, size_t count)
 {
     for (const char *at = list;;) {
@@ -53,7 +53,7 @@ static bool mark_list(const char *list, clv_paco_frame *frames, size_t count)
     }
 }
 
-/* Judges the frames of all channels that are used: one bad channel spoils a frame. */
+/* Judges the frames by all channels in use: one bad channel rejects a frame. */
 static int judge_frames(const paco_args *a, paco_inputs *in)
 {
     const bool automatic = !a->reject || strcmp(a->reject, "auto") == 0,
@@ -85,7 +85,7 @@ static int judge_frames(const paco_args *a, paco_inputs *in)
     return code;
 }
 
-/* The weights of the frames that were read: 0 for those left out; tells which count less. */
+/* Computes the weights of the frames that were read, 0 for rejected ones, and prints how many count less. */
 static int weigh_frames(const paco_args *a, paco_inputs *in)
 {
     in->weights_read = clv_alloc(in->frames + 1, sizeof *in->weights_read);
@@ -117,7 +117,7 @@ static int weigh_frames(const paco_args *a, paco_inputs *in)
     return CLI_OK;
 }
 
-/* Moves the frames that are used together, in all channels. */
+/* Moves the frames that are kept to the front, in all channels. */
 static int drop_frames(const paco_args *a, const char *cube, paco_inputs *in)
 {
     const size_t plane = in->height * in->width;
@@ -204,7 +204,7 @@ static int find_star(paco_args *a, paco_inputs *in)
     return CLI_OK;
 }
 
-/* Places that the user gave have to be in the frames. */
+/* Checks that the positions that the user gave lie in the frames. */
 static int check_places(const paco_args *a, const paco_inputs *in)
 {
     for (size_t i = 0; a->at.items[i]; ++i) {

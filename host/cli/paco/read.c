@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs of `cleave paco`: files, shapes, and what looks suspicious about them. */
+/* Inputs of `cleave paco`: files, shapes, and warnings about suspicious contents. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message begins with the file's name; which of the three it was meant to be helps more. */
+/* Prepends the operand to the message: the message names the file, but the user needs to know which of the three inputs
+ * it is. */
 static int bad_input(const char *operand, clv_status status)
 {
     clv_error why = { 0 };
@@ -85,7 +86,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* [k,n,n] to [n,n]: pixel by pixel the median over the first axis. */
+/* Reduces [k,n,n] to [n,n]: the median over the first axis for each pixel. */
 static bool take_median(float *psf, size_t count, size_t pixels)
 {
     float *column = clv_alloc(count, sizeof *column);
@@ -118,7 +119,7 @@ static void warn_about_psf(const char *path, const float *psf, size_t size)
                  path, 100 * border / psf[peak]);
 }
 
-/* The PSF's centre onto its middle pixel; a PSF without a peak is judged later. */
+/* Moves the PSF's centre to its middle pixel. A PSF without a peak is reported later. */
 static void recentre(const char *path, paco_inputs *in, bool quiet)
 {
     const size_t pixels = in->psf_size * in->psf_size;
@@ -138,8 +139,8 @@ static void recentre(const char *path, paco_inputs *in, bool quiet)
     }
 }
 
-/* The patch should hold the core of the PSF: 0.85 FWHM, as far as frames and PSF are large enough. A wider one makes
- * the places of companions better, but the S/N of the map lower. */
+/* Chooses a patch that holds the core of the PSF: a radius of 0.85 FWHM, as far as the sizes of the frames and the PSF
+ * allow. A wider patch improves the positions of companions but lowers the S/N of the map. */
 static void choose_radius(paco_args *a, const paco_inputs *in)
 {
     if (a->radius) return;
@@ -153,7 +154,7 @@ static void choose_radius(paco_args *a, const paco_inputs *in)
                 (unsigned long long)a->radius, in->fwhm, (unsigned long long)a->measure_radius);
 }
 
-/* Of all channels, which are searched together. */
+/* Computes the mean FWHM of all channels, which are searched together. */
 static clv_status mean_fwhm(paco_inputs *in)
 {
     double sum = 0, one;
@@ -165,8 +166,8 @@ static clv_status mean_fwhm(paco_inputs *in)
     return CLV_OK;
 }
 
-/* The PSF is an image of the star, taken with another exposure or through a filter. `before`: its sum before it was
- * normalised, of which the sum now is one unit of flux. */
+/* Derives the star's flux from the PSF, which is an image of the star taken with another exposure time or through a
+ * filter. `before` is the PSF's sum before normalisation; its present sum is one unit of flux. */
 static int take_star(paco_args *a, const char *path, const paco_inputs *in, const float *psf,
                      double before)
 {
@@ -266,7 +267,7 @@ static int read_psf(paco_args *a, const char *path, paco_inputs *in)
     return code ? code : take_star(a, path, in, in->psf + used * pixels, before);
 }
 
-/* What the operation would refuse, before anything is said or opened. */
+/* Checks what the operation would refuse, before any message is printed or device opened. */
 static int check_geometry(const paco_args *a, const char *cube, const paco_inputs *in)
 {
     const size_t patch = 2 * (size_t)a->radius + 1;
@@ -294,7 +295,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The shortest arc of a circle with all of these angles in degrees: from 350 to 10 it is 20. Infinity without memory. */
+/* Returns the shortest arc of a circle that holds all these angles, in degrees: from 350 to 10 it is 20. Infinity if
+ * there is no memory. */
 static double arc_of(const double *angles, size_t count)
 {
     double *sorted = clv_alloc(count, sizeof *sorted);
@@ -309,7 +311,8 @@ static double arc_of(const double *angles, size_t count)
     return 360 - gap;
 }
 
-/* Inside a radius a planet moves by less than its own width and is taken for the star's halo. */
+/* Prints how far the field rotates. Inside a certain radius a planet moves by less than its own width and is mistaken
+ * for the star's halo. */
 static void tell_rotation(const paco_args *a, const char *angles, const paco_inputs *in)
 {
     double low = INFINITY, high = -INFINITY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of `cleave paco`: companions, places that were asked for, frames. */
+/* Tables of `cleave paco`: companions, requested positions, frames. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ static clv_status finish(const paco_args *a, const char *name, clv_csv *csv)
     return status;
 }
 
-/* Peaks of the map: whole pixels, flux and sigma of the maps. */
+/* Writes the peaks of the map: positions in whole pixels, flux and sigma from the maps. */
 static clv_status write_peaks(const paco_args *a, const paco_maps *m)
 {
     static const char *const names[] = {
@@ -50,7 +50,8 @@ static clv_status write_peaks(const paco_args *a, const paco_maps *m)
     return finish(a, "detections.csv", &csv);
 }
 
-/* `channels`: every row is of one channel. `spectra`: the name of the best one, of all channels together. */
+/* Writes a table of companions. `channels`: every row belongs to one channel. `spectra`: rows are of all channels
+ * together and name the best spectrum. */
 static clv_status write_companions(const paco_args *a, const paco_maps *m, const char *name,
                                    const paco_found *found, size_t count, bool channels,
                                    bool spectra)
@@ -110,7 +111,7 @@ static clv_status write_frames(const paco_args *a, const paco_inputs *in)
     return finish(a, "frames.csv", &csv);
 }
 
-/* A bar for every frame: its deviation, yellow where it counts less, red where it was left out. */
+/* Plots one bar per frame, its deviation: yellow if the frame counts less, red if it was rejected. */
 static clv_status draw_frames(const paco_args *a, const paco_inputs *in)
 {
     enum { LEFT = 60, TOP = 40, HEIGHT = 240, BOTTOM = 50, TOPMOST = 6 };

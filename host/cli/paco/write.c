@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs of `cleave paco`: maps, detections, picture, report. */
+/* Outputs of `cleave paco`: maps, detections, plots, report. */
 #include "host/cli/paco/files.h"
 
 #include "base/alloc.h"
@@ -41,14 +41,14 @@ static void add_cards(const paco_args *a, const paco_inputs *in, clv_fits_cards 
     clv_fits_card_history(cards, a->command_line);
 }
 
-/* The files of the folder that are written so far: their digests go into the report, the last file, so that a
- * set of two runs, or a half one, can be told from a whole one. */
+/* The files written to the folder so far. Their digests go into the report, which is written last, so that a mixture of
+ * two runs or an incomplete set can be told from a complete one. */
 typedef struct written {
     const char *folder;
     clv_json *digests;
 } written;
 
-/* "DIR/NAME"; NULL with the message. Free with clv_free. */
+/* Returns "DIR/NAME", or NULL after setting the error. Free with clv_free. */
 static char *path_in(const char *folder, const char *name)
 {
     char *path = clv_folder_path(folder, name);
@@ -56,7 +56,7 @@ static char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* Of what is on disk now, not of what was meant to be there. */
+/* Notes the digest of what is now on disk, not of what was meant to be written. */
 static clv_status note_digest(written *w, const char *path, const char *name)
 {
     char *data, hex[65];
@@ -86,7 +86,7 @@ static clv_status write_map(written *w, const paco_args *a, const paco_inputs *i
     return status;
 }
 
-/* Files that a run with other options leaves. A user who meets them beside a new set takes them for a part of it. */
+/* Warns about files left by an earlier run with other options, which a user could mistake for part of this run. */
 static void tell_older(const written *w)
 {
     static const char *const names[] = {
@@ -128,7 +128,7 @@ static clv_status write_tables(written *w, const paco_args *a, const paco_inputs
     return status;
 }
 
-/* A length of 1, 2 or 5 times a power of ten, about a fifth of the map's width, in pixels. */
+/* Returns the length of a scale bar: 1, 2 or 5 times a power of ten, about a fifth of the map's width. */
 static double ruler_of(const paco_args *a, const paco_inputs *in, char *label, size_t bytes)
 {
     const double unit = a->scale_given ? a->pixel_scale : 1, most = 0.25 * (double)in->width * unit;
@@ -143,7 +143,7 @@ static double ruler_of(const paco_args *a, const paco_inputs *in, char *label, s
     return length / unit;
 }
 
-/* The S/N map (of the channel with the highest peak) with detections circled and the star marked. */
+/* Draws the S/N map (of the channel with the highest peak) with the detections circled and the star marked. */
 static clv_status write_picture(written *w, const paco_args *a, const paco_inputs *in,
                                 const paco_maps *m)
 {
@@ -172,7 +172,7 @@ static clv_status write_picture(written *w, const paco_args *a, const paco_input
         snprintf(title, sizeof title, "PACO S/N");
     const clv_map_style style = { .title = title,
                                   .unit = "S/N",
-                                  .up_to_peak = true, /* planets are a few pixels of thousands */
+                                  .up_to_peak = true, /* planets are a few of thousands of pixels */
                                   .first_row_below = true,
                                   .marks = marks,
                                   .mark_count = count,
@@ -209,7 +209,7 @@ static clv_status write_report(written *w, const clv_report *report)
     return status;
 }
 
-/* The report stands for a whole set: an old one goes before its set does. */
+/* Removes an old report before its files are overwritten, because a report stands for a complete set. */
 static clv_status drop_report(const written *w)
 {
     char *path = path_in(w->folder, "report.json");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mean squared displacements over lags, both as powers of ten. */
+/* Plots mean squared displacements over lags, both on logarithmic axes. */
 #include "host/cli/tracks/tracks.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_TRACKS = 100, ALL = 0, FIT = 1, LOW = 2, HIGH = 3, LAGS = 4, ROWS = 5 };
 
-/* Curves of single tracks behind each other, with a gap between them. */
+/* Adds the curves of single tracks one after the other, separated by gaps. */
 static clv_status add_single(const tracks_found *f, double *x, double *y, size_t *count)
 {
     const size_t tracks = clv_tracks_count(f->tracks), shown = CLV_MIN(tracks, MOST_TRACKS);
@@ -50,7 +50,7 @@ clv_status tracks_plot(const tracks_found *f, const char *path)
     for (size_t k = 0; k < f->lags && !status; ++k) {
         const clv_msd *m = &f->msd[k];
         v[LAGS * room + k] = log10((double)m->lag * f->units.interval);
-        const bool apart = v[LAGS * room + k] - last > 0.035; /* rings that can be told apart */
+        const bool apart = v[LAGS * room + k] - last > 0.035; /* leaves a gap between rings */
         if (apart) last = v[LAGS * room + k];
         v[ALL * room + k] = apart ? log10(m->msd) : (double)NAN;
         v[LOW * room + k] = log10(m->msd - m->error), v[HIGH * room + k] = log10(m->msd + m->error);

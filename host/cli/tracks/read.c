@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of tracks: which columns, which units. */
+/* Reads a table of tracks: finds its columns and units. */
 #include "host/cli/tracks/tracks.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ typedef struct source {
     tracks_found *f;
     clv_csv_table *table;
     size_t column[COLUMN_ROLES];
-    size_t time; /* of the column t_s; SIZE_MAX: none, or not wanted */
+    size_t time; /* column t_s; SIZE_MAX: none, or not wanted */
     clv_point *points;
     double *z, *values;
     int64_t *particle;
@@ -62,7 +62,7 @@ int tracks_find_units(tracks_found *f)
     return -1;
 }
 
-/* Columns such as y_um and x_um, which `cleave blobs` writes, unless the user says otherwise. */
+/* Finds columns such as y_um and x_um, which `cleave blobs` writes, unless the user gives other columns or units. */
 static bool find_physical(source *s)
 {
     const tracks_args *a = s->f->a;
@@ -115,7 +115,7 @@ static clv_status read_frames(source *s, size_t count)
     return CLV_OK;
 }
 
-/* An empty field belongs to no track, and so does a negative number. */
+/* Reads the track numbers. A spot with an empty field or a negative number belongs to no track. */
 static clv_status read_particles(source *s, size_t count)
 {
     clv_csv_cell *cells = clv_alloc(clv_csv_columns(s->table), sizeof *cells);
@@ -156,7 +156,7 @@ static clv_status read_places(source *s, size_t count)
     return CLV_OK;
 }
 
-/* The time between frames from a column t_s. */
+/* Derives the time between frames from a column t_s. */
 static clv_status read_interval(source *s, size_t count)
 {
     if (s->time == SIZE_MAX || !count) return CLV_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cleave tracks`: what the particles of a table of tracks do: diffusion, mean squared displacements, drift. */
+/* `cleave tracks`: analyses the motion in a table of tracks: diffusion, mean squared displacements, drift. */
 #include "host/cli/tracks/tracks.h"
 #include "host/cli/clash.h"
 #include "host/cli/columns.h"
@@ -24,7 +24,8 @@ static clv_status filter(tracks_found *f)
     return clv_tracks_filter(f->tracks, &keep);
 }
 
-/* Frames that a drift is found over: a file of a few bytes may name frames that are any number apart. */
+/* Returns the most frames over which a drift is computed: even a tiny file may name frames that are arbitrarily far
+ * apart. */
 static uint64_t most_frames(const tracks_found *f)
 {
     return 1000000 + 100 * (uint64_t)clv_tracks_spots(f->tracks, NULL, NULL, NULL);
@@ -37,7 +38,7 @@ static clv_status find_drift(tracks_found *f)
     if (f->last < f->first) return CLV_OK;
     const uint64_t frames = (uint64_t)(f->last - f->first) + 1;
     if (frames > most_frames(f)) {
-        if (!f->a->drift && !f->a->subtract_drift) return CLV_OK; /* told at the end */
+        if (!f->a->drift && !f->a->subtract_drift) return CLV_OK; /* reported at the end */
         return clv_fail(CLV_E_ARGUMENT,
                         "the frames go from %lld to %lld, but a drift of %zu spots is found over "
                         "at most %llu frames: leave out spots that are far from the others",
@@ -78,7 +79,7 @@ static clv_status analyse(const char *path, tracks_found *f)
     return tracks_diffusion(f, CLV_ALL_TRACKS, &f->diffusion);
 }
 
-/* How many standard errors the mean displacement from frame to frame is away from none. */
+/* Returns by how many standard errors the mean displacement between frames differs from zero. */
 static double drift_in_errors(const tracks_found *f)
 {
     double most = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of `cleave tracks`. Units stand in the names of the columns. */
+/* The tables of `cleave tracks`. Column names contain the units. */
 #include "host/cli/tracks/tracks.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_COLUMNS = 24, NAME_ROOM = 48 };
 
-/* A table that is being made: columns are named first, then rows are added. */
+/* A table under construction: first its columns are named, then rows are added. */
 typedef struct table {
     const tracks_found *f;
     clv_csv csv;
@@ -22,7 +22,7 @@ typedef struct table {
     size_t columns;
 } table;
 
-/* %U in a name is the unit of length, %T that of time. */
+/* Adds a column; in its name, %U stands for the unit of length and %T for that of time. */
 static void name(table *t, const char *text)
 {
     clv_text out = { 0 };
@@ -65,7 +65,7 @@ static void whole(table *t, size_t value)
     clv_csv_int(&t->csv, (int64_t)value);
 }
 
-/* The frame or lag, and the time that it is. */
+/* Adds the frame or lag, and its time. */
 static void moment(table *t, int64_t frames)
 {
     clv_csv_int(&t->csv, frames);
@@ -78,7 +78,7 @@ static void name_moment(table *t, const char *what)
     if (has_time(t->f)) name(t, "t_%T");
 }
 
-/* The axes that there are, z first; `pattern` has the letter at '#'. */
+/* Adds one column per axis, z first if there is one; '#' in `pattern` becomes the axis's letter. */
 static void name_axes(table *t, const char *pattern)
 {
     for (size_t axis = 3 - t->f->axes; axis < 3; ++axis) {
@@ -221,7 +221,7 @@ static clv_status write_drift(const tracks_found *f, const char *path)
 
 static int by_frame(const void *left, const void *right)
 {
-    const size_t *a = left, *b = right; /* frame, then place in the order of the tracks */
+    const size_t *a = left, *b = right; /* frame, then position in the order of tracks */
     if (a[0] != b[0]) return a[0] < b[0] ? -1 : 1;
     return (a[1] > b[1]) - (a[1] < b[1]);
 }
