@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which drivers are fit to be loaded into a process of ours. */
+/* Decides which drivers may be loaded into our process. */
 #define _GNU_SOURCE
 #include "probe/drivers.h"
 
@@ -24,21 +24,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A driver of the list, and what is to become of it. */
+/* A driver of the list, and the decision about it. */
 typedef struct suspect {
     clv_verdict verdict;
     char reason[CLV_VERDICT_REASON];
-    char repeats[CLV_VERDICT_LIBRARY]; /* "": it has devices of its own */
-    bool idle;                         /* not needed, by those */
+    char repeats[CLV_VERDICT_LIBRARY]; /* "": it has its own devices */
+    bool idle;                         /* not needed, because `repeats` has its devices */
 } suspect;
 
-/* Nothing can be left out of a loader that is a driver itself, or that finds drivers on its own. */
+/* Returns whether the driver can be left out: not if the loader is itself a driver or finds drivers on its own. */
 static bool can_be_left_out(const clv_probe_icd *icd)
 {
     return icd->library != NULL;
 }
 
-/* Enumerates and checks the drivers in `unknown`, and keeps what comes out. */
+/* Enumerates and checks the drivers in `unknown`, and keeps the results. */
 static clv_status find_out(clv_machine *machine, const clv_probe_options *options,
                            const bool *unknown, suspect *suspects)
 {
@@ -52,11 +52,11 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
         .progress = options->progress,
         .progress_user = options->progress_user,
     };
-    clv_host_facts(machine, ""); /* records are kept by the processor's name, too */
+    clv_host_facts(machine, ""); /* records are also filed under the processor's name */
     CLV_TRY(clv_isolated_ask(machine, &check, unknown));
     CLV_TRY(clv_decide(machine, &none));
     CLV_TRY(clv_measure_devices(machine, &check, NULL));
-    CLV_TRY(clv_decide(machine, &none)); /* again: now it is known which of them work */
+    CLV_TRY(clv_decide(machine, &none)); /* again, now that it is known which ones work */
     for (size_t i = 0; i < machine->report.icd_count; ++i) {
         if (!unknown[i]) continue;
         const char *repeats = clv_verdict_repeats(&machine->report, i);
@@ -67,7 +67,8 @@ static clv_status find_out(clv_machine *machine, const clv_probe_options *option
     return CLV_OK;
 }
 
-/* Whether one driver makes another superfluous is only known when both are asked: `lean` asks all of them or none. */
+/* Judges all drivers. Whether one driver makes another superfluous is known only when both have been asked, so with
+ * `lean` either all of them are asked or none. */
 static clv_status judge_all(clv_machine *machine, const clv_probe_options *options, bool lean,
                             suspect *suspects)
 {
@@ -89,7 +90,7 @@ static clv_status judge_all(clv_machine *machine, const clv_probe_options *optio
     return status;
 }
 
-/* Drivers that repeat one which stays. */
+/* Marks the drivers that only repeat a driver which stays; returns their number. */
 static size_t find_idle(const clv_machine *machine, suspect *suspects)
 {
     size_t idle = 0;
@@ -116,7 +117,7 @@ static bool stays(const clv_machine *machine, const suspect *suspects, size_t i)
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* The drivers that stay name the folder, so that programs with other drivers have another one. */
+/* Names the folder by the drivers that stay, so that programs with other drivers use another folder. */
 static void folder_name(const clv_machine *machine, const suspect *suspects, char *name,
                         size_t capacity)
 {
@@ -140,7 +141,7 @@ static clv_status make_folder(const char *name, char *folder, size_t capacity)
     return clv_fail(CLV_E_IO, "drivers: no place for a folder: %s", strerror(errno));
 }
 
-/* In the order of the list, and each still with its own name: 001-pocl.icd. */
+/* Writes one .icd file per driver that stays, in the order of the list and with its own name: 001-pocl.icd. */
 static clv_status write_good(const clv_machine *machine, const suspect *suspects,
                              const char *folder)
 {
@@ -157,7 +158,8 @@ static clv_status write_good(const clv_machine *machine, const suspect *suspects
     return CLV_OK;
 }
 
-/* Files that the command made itself mean nothing to people. */
+/* Returns the name of the driver for messages: the library instead of a file that the command itself made, which users
+ * do not know. */
 static const char *name_of(const clv_probe_icd *icd)
 {
     char cache[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of modes, classes and vendors, as they are written in reports and options. */
+/* Names of modes, classes and vendors as used in reports and options. */
 #include <cleave/probe.h>
 
 #include "base/alloc.h"

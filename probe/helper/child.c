@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: touches one driver, answers in JSON on a descriptor, and is gone. */
+/* The helper process: uses one driver, answers in JSON on a descriptor, and exits. */
 #define _GNU_SOURCE
 #include "probe/helper/child.h"
 
@@ -37,7 +37,8 @@ static void close_above(int last)
         close(fd);
 }
 
-/* Before any driver is loaded: no core files, no orphan, no descriptor of the parent. */
+/* Restricts the process before any driver is loaded: no core files, it ends with its parent, and it keeps no descriptor
+ * of the parent. */
 static bool confine(const char *parent)
 {
     const struct rlimit none = { 0, 0 };
@@ -63,7 +64,7 @@ static void answer(clv_json *root)
     _exit(text ? 0 : 1);
 }
 
-/* Loads the driver as the loader will, to learn why it does not load, and from where it does. */
+/* Loads the driver as the loader would, to find its path, or the reason why it does not load. */
 static const char *load(clv_machine *machine, const char *library, const char **path)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
@@ -97,7 +98,7 @@ static void enumerate(const char *library)
     answer(root);
 }
 
-/* Not in the caller's process: OpenBLAS starts its threads when it is loaded. */
+/* Runs in the helper, not in the caller's process, because OpenBLAS starts its threads when it is loaded. */
 static void find_lapack(void)
 {
     const clv_lapack *lapack = clv_lapack_get();
@@ -106,7 +107,7 @@ static void find_lapack(void)
     answer(root);
 }
 
-/* The device that this process's loader shows as the `place`-th of the `platform`-th. */
+/* Returns the device that this process's loader lists as number `place` of platform number `platform`. */
 static clv_probe_device *find_device(clv_machine *machine, const char *platform, const char *place)
 {
     const clv_orders none = { 0 };
@@ -122,7 +123,7 @@ static clv_probe_device *find_device(clv_machine *machine, const char *platform,
     return NULL;
 }
 
-/* `place` is PLATFORM:DEVICE. */
+/* Compiles the programs of `folder`; `place` is PLATFORM:DEVICE. */
 static void compile(const char *place, const char *folder)
 {
     char platform[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper process: touches one driver, answers in JSON on a descriptor, and is gone. */
+/* The helper process: uses one driver, answers in JSON on a descriptor, and exits. */
 #ifndef CLEAVE_PROBE_CHILD_H
 #define CLEAVE_PROBE_CHILD_H
 
@@ -15,8 +15,8 @@
  * loader does. */
 #define CLV_HELPER_MARK "--helper"
 
-/* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors: a
- * driver's may crash. Returns only when the arguments are wrong. */
+/* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors, because a driver's may
+ * crash. Returns only if the arguments are wrong. */
 void clv_child_main(int argc, char **argv);
 
 #endif

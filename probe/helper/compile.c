@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper "compile": compiles programs of a list that several helpers share. */
+/* The helper "compile": compiles programs from a list that several helpers share. */
 #define _GNU_SOURCE
 #include "probe/helper/compile.h"
 
@@ -20,9 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum {
-    MOST_BYTES = 256 << 20
-}; /* of a list, of a binary, and of the zeros that a kernel is given */
+enum { MOST_BYTES = 256 << 20 }; /* most of a list, of a binary, and of the zeros for a kernel */
 
 typedef struct shop {
     clv_rig rig;
@@ -34,7 +32,7 @@ typedef struct shop {
 
 /* ---- a launch that computes nothing ---------------------------------------------------------- */
 
-/* One argument as "b", "v4" or "l256" describes it. */
+/* Sets one argument as described by "b", "v4" or "l256". */
 static bool set_argument(const shop *s, cl_kernel kernel, cl_uint index, const char *word,
                          cl_mem zeros)
 {
@@ -83,7 +81,7 @@ static bool launch_on_zeros(shop *s, cl_kernel kernel, const clv_json *k, cl_mem
     return good;
 }
 
-/* Fresh zeros for each kernel, of which only those pages exist that it touches. */
+/* Compiles a kernel by launching it on fresh zeros. Only the pages that the kernel touches take memory. */
 static bool compile_kernel(shop *s, const clv_json *k)
 {
     cl_int code;
@@ -152,7 +150,7 @@ static clv_json *read_list(const char *folder)
     return list;
 }
 
-/* NULL: there is none. */
+/* Maps the shared counter; returns NULL if there is none. */
 static atomic_uint *map_next(const char *folder)
 {
     char path[PATH_MAX];

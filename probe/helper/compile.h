@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper "compile": compiles programs of a list that several helpers share. */
+/* The helper "compile": compiles programs from a list that several helpers share. */
 #ifndef CLEAVE_PROBE_COMPILE_H
 #define CLEAVE_PROBE_COMPILE_H
 
@@ -23,7 +23,7 @@
 #define CLV_COMPILE_LIST "list.json"
 #define CLV_COMPILE_NEXT "next"
 
-/* Compiles what nobody else has begun, until nothing is left. Ends the process. */
+/* Compiles programs that no other helper has begun until none is left. Ends the process. */
 void clv_compile_main(const clv_probe_device *device, const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The installed helper program: what applications that use the library start for `isolate`. */
+/* The installed helper program, which applications that use the library start for `isolate`. */
 #include "probe/helper/child.h"
 
 #include <stdio.h>

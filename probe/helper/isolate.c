@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One process for each driver: what it finds, and how it ended. */
+/* Runs one process per driver and reports what it found and how it ended. */
 #define _GNU_SOURCE
 #include "probe/helper/isolate.h"
 
@@ -35,7 +35,7 @@ clv_status clv_helper_find(const char *wanted, char *path, size_t capacity)
     }
     clv_copy_string(path, capacity, CLEAVE_HELPER_PATH);
     if (access(path, X_OK) == 0) return CLV_OK;
-    /* a tree that was moved: beside the library, which lies in lib or in lib/ARCHITECTURE */
+    /* the installation was moved: look beside the library, which lies in lib or in lib/ARCHITECTURE */
     static const char *const up[] = { "..", "../.." };
     const bool found = dladdr((void *)(uintptr_t)clv_helper_find, &here) && here.dli_fname;
     const char *slash = found ? strrchr(here.dli_fname, '/') : NULL;
@@ -96,7 +96,7 @@ bool clv_has_tight_limits(void)
 {
     static const struct {
         int what;
-        rlim_t roomy; /* what no driver has been seen to miss */
+        rlim_t roomy; /* enough for every driver seen so far */
     } limits[] = {
         { RLIMIT_AS, (rlim_t)1 << 40 }, { RLIMIT_DATA, (rlim_t)1 << 40 },
         { RLIMIT_CPU, 86400 },          { RLIMIT_FSIZE, (rlim_t)1 << 30 },
@@ -197,7 +197,7 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
         status = "bad_output";
         clv_copy_string(message, sizeof message, clv_error_message());
     }
-    if (!status && strcmp(icd->status, "missing") == 0) return; /* and it said why */
+    if (!status && strcmp(icd->status, "missing") == 0) return; /* the helper gave the reason */
     if (!status && machine->report.platform_count == platforms) {
         status = "no_platform";
         clv_copy_string(message, sizeof message, "the driver loads but offers no platform");
@@ -209,8 +209,8 @@ static void judge(clv_machine *machine, size_t index, const clv_child *child, do
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* A libOpenCL that is itself a driver (oclgrind, a vendor's own) knows no list of drivers; and a
- * loader may find drivers in places that we do not know. Then one helper looks as we would. */
+/* A libOpenCL that is itself a driver (oclgrind, a vendor's own) has no list of drivers, and a loader may find drivers
+ * in places that we do not know. Then one helper enumerates whatever the loader finds. */
 void clv_isolated_list(clv_machine *machine)
 {
     clv_loader_facts(machine, false);
@@ -231,7 +231,7 @@ static void drop_empty_guess(clv_machine *machine)
         report->icd_count = 0;
 }
 
-/* A helper that cannot tell leaves it open. */
+/* Reads the helper's answer about LAPACK; without a valid answer the facts stay unknown. */
 static void read_lapack(clv_machine *machine, const clv_child *child)
 {
     clv_probe_host *host = &machine->report.host;

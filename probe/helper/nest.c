@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private folders that show a loader one driver only, and the environments that point there. */
+/* Private folders that show the loader a single driver, and environments that point to them. */
 #define _GNU_SOURCE
 #include "probe/helper/nest.h"
 
@@ -36,7 +36,7 @@ void clv_nest_close(clv_nest *nest)
     nest->base[0] = '\0';
 }
 
-/* A folder for one helper, with the .icd file of its driver unless that is NULL. */
+/* Makes a folder for one helper, with the .icd file of its driver unless `library` is NULL. */
 static clv_status make_folder(clv_nest *nest, const char *library, char *folder, size_t capacity)
 {
     char path[PATH_MAX], line[CLV_ICD_NAME + 2];
@@ -64,7 +64,7 @@ static bool sets_one_of(const char *entry, const char *const *names)
     return false;
 }
 
-/* What is set anew, one string after the other; the number of them. */
+/* Adds the variables to set, one string after the other; returns their number. */
 static size_t add_settings(clv_text *out, const char *folder, bool library, bool fresh)
 {
     size_t count = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that may crash, hang or babble: started together, watched, ended in time. */
+/* Runs helper processes that may crash, hang or print without end: starts them together, watches them, and ends them in
+ * time. */
 #define _GNU_SOURCE
 #include "probe/helper/spawn.h"
 
@@ -18,17 +19,17 @@
 #include <unistd.h>
 
 enum { RESULT, OUT, ERR, STREAMS };
-enum { HIGH_FD = 10 }; /* above every number that the child gets */
+enum { HIGH_FD = 10 }; /* above every descriptor that the child gets */
 
 static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
 static const double mourn_s = 0.3;  /* between SIGKILL and giving up; with grace_s well below 1 s */
-static const double tick_s = 0.02;  /* how often a child's end is looked for without a pidfd */
+static const double tick_s = 0.02;  /* how often a child's end is checked without a pidfd */
 static const double report_s = 0.1; /* between two calls of the progress function */
 static const double meanwhile_s = 1; /* if what is done meanwhile lasts longer, we were stopped */
 
 typedef struct watch {
     clv_child *child;
-    pid_t pid;                     /* 0: has ended */
+    pid_t pid;                     /* 0: it has ended */
     int exit_fd, streams[STREAMS]; /* -1: closed */
     double started;
     bool timed_out;
@@ -115,14 +116,14 @@ static void start(watch *w)
 #endif
 }
 
-/* Takes what is there, keeps what fits; false when the other end is closed. */
+/* Reads what is there and keeps what fits; returns false when the other end is closed. */
 static bool drain(clv_child *child, int stream, int fd)
 {
     char bytes[16384];
     clv_text *kept = stream == RESULT ? &child->result : &child->output[stream - OUT];
     const size_t limit =
         stream == RESULT ? (size_t)CLV_CHILD_RESULT_LIMIT : (size_t)CLV_CHILD_OUTPUT_LIMIT;
-    for (int rounds = 0; rounds < 64; ++rounds) { /* a flood must not keep us from the clock */
+    for (int rounds = 0; rounds < 64; ++rounds) { /* endless output must not delay the clock */
         const ssize_t got = read(fd, bytes, sizeof bytes);
         if (got < 0) return errno == EAGAIN || errno == EINTR;
         if (got == 0) return false;
@@ -154,7 +155,7 @@ static void reap(watch *w)
         return;
     kill(-w->pid, SIGKILL); /* what a driver left behind in the group, while the id is still ours */
     if (waitpid(w->pid, &status, 0) != w->pid)
-        finish(w, CLV_CHILD_EXITED, 0); /* the application ignores SIGCHLD: nobody knows how */
+        finish(w, CLV_CHILD_EXITED, 0); /* the application ignores SIGCHLD: no exit code */
     else if (WIFSIGNALED(status))
         finish(w, CLV_CHILD_SIGNALED, WTERMSIG(status));
     else
@@ -201,12 +202,12 @@ static void signal_all(watch *watches, size_t count, int signal)
     for (size_t i = 0; i < count; ++i) {
         if (!watches[i].pid) continue;
         watches[i].timed_out = true;
-        close_fd(&watches[i].exit_fd); /* of one that cannot end it would be readable for ever */
+        close_fd(&watches[i].exit_fd); /* an unkillable one's would stay readable */
         kill(-watches[i].pid, signal);
     }
 }
 
-/* Whether the process wants to run at this moment: the letter behind the name in brackets. */
+/* Returns whether the process is ready to run at this moment: the state letter after the name in brackets is R. */
 static bool wants_to_run(pid_t pid)
 {
     char path[64], text[256] = "";
@@ -218,9 +219,9 @@ static bool wants_to_run(pid_t pid)
     return bracket && strncmp(bracket, ") R", 3) == 0;
 }
 
-/* Notes who could not run for more than half of its time, because other processes did. The kernel counts how long the
- * main thread ran and waited for a core, but for the present wait. Where it does not count (zeros, since a thread that
- * was started has run) or /proc is hidden, nobody is called starved. */
+/* Marks the children that could not run for more than half of their time because other processes ran. The kernel counts
+ * how long the main thread ran and how long it waited for a core, without the present wait. If the kernel does not
+ * count (zeros, although a started thread has run) or /proc is hidden, no child is marked as starved. */
 static void note_starved(const watch *watches, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
@@ -238,7 +239,7 @@ static void note_starved(const watch *watches, size_t count)
     }
 }
 
-/* False when the progress function gave up. */
+/* Runs until all children have ended or the deadline has passed. Returns false if the progress function gave up. */
 static bool run_until(watch *watches, size_t count, struct pollfd *polls, clv_deadline deadline,
                       const clv_patience *patience)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes that may crash, hang or babble: started together, watched, ended in time. */
+/* Runs helper processes that may crash, hang or print without end: starts them together, watches them, and ends them in
+ * time. */
 #ifndef CLEAVE_PROBE_SPAWN_H
 #define CLEAVE_PROBE_SPAWN_H
 
@@ -11,8 +12,8 @@
 #include <stddef.h>
 
 enum {
-    CLV_CHILD_RESULT_FD = 3,           /* where a child writes its answer */
-    CLV_CHILD_RESULT_LIMIT = 4 << 20,  /* bytes of it */
+    CLV_CHILD_RESULT_FD = 3,           /* the child writes its answer here */
+    CLV_CHILD_RESULT_LIMIT = 4 << 20,  /* most bytes of the answer */
     CLV_CHILD_OUTPUT_LIMIT = 64 << 10, /* bytes kept of stdout, and of stderr */
 };
 
@@ -20,7 +21,7 @@ typedef enum clv_child_end {
     CLV_CHILD_NOT_STARTED, /* `code` is the errno */
     CLV_CHILD_EXITED,      /* `code` is the exit code */
     CLV_CHILD_SIGNALED,    /* `code` is the signal */
-    CLV_CHILD_TIMEOUT,     /* and it was killed */
+    CLV_CHILD_TIMEOUT,     /* it was killed */
     CLV_CHILD_UNKILLABLE,  /* SIGKILL did not end it either */
 } clv_child_end;
 
@@ -30,7 +31,8 @@ typedef struct clv_child {
     clv_child_end end;
     int code;
     double duration_s;
-    /* When its time was over it had waited for a core for more than half of it, which says little of the driver. */
+    /* Another process kept it waiting for a core for more than half of its time, so its timeout says little about the
+     * driver. */
     bool starved;
     clv_text result, output[2]; /* owned by the caller: clv_child_clear */
     bool result_too_long;
@@ -41,13 +43,13 @@ typedef struct clv_patience {
     clv_probe_progress *progress; /* NULL: none */
     void *user;
     const char *doing;
-    void (*meanwhile)(void *); /* once, when all are started; NULL: nothing to do */
+    void (*meanwhile)(void *); /* called once when all are started; may be NULL */
     void *meanwhile_with;
 } clv_patience;
 
-/* Starts all of them at once, stdin closed, each in a process group of its own, and returns when
- * all have ended or the time and 0.8 s more have passed. Touches no signal handler. False when the
- * progress function gave up: the children are gone then as well. */
+/* Starts all children at once, with stdin closed and each in its own process group, and returns when all have ended or
+ * the time plus 0.8 s has passed. Touches no signal handler. Returns false if the progress function gave up; the
+ * children have been ended then, too. */
 bool clv_children_run(clv_child *const *children, size_t count, const clv_patience *patience);
 void clv_child_clear(clv_child *child);
 

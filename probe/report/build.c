@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this copy of Cleave was built with; the build says so in three definitions. */
+/* What this copy of Cleave was built with; the build passes it in three definitions. */
 #include "probe/report/build.h"
 
 #include <stddef.h>

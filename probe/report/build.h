@@ -8,7 +8,7 @@
 const char *clv_build_with(void);
 const char *clv_build_without(void);
 
-/* Hash of the commit that was built; NULL where the build could not know. */
+/* Returns the hash of the commit that was built, or NULL if the build did not know it. */
 const char *clv_build_commit(void);
 
 #endif

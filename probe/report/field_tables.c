@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* `fact` was found, `judged` is made anew by every reader. */
+/* A FACT was found; a JUDGED member is computed again by every reader. */
 #define FACT(key, kind, member)                                      \
     {                                                                \
         GROUP, key, CLV_FIELD_##kind, true, offsetof(RECORD, member) \

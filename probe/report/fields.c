@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing and reading of structures by their tables. */
+/* Writes and reads structures according to their tables. */
 #include "probe/report/fields.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ static const char *const cache_types[][2] = { { "d", "data" },
                                               { "i", "instruction" },
                                               { "u", "unified" } };
 
-/* A list out of a text: "8 16 32" -> [8, 16, 32]. */
+/* Writes a text as a list: "8 16 32" -> [8, 16, 32]. */
 static void write_list(clv_json *object, const char *key, const char *text, const char *separator,
                        bool numbers)
 {
@@ -127,7 +127,7 @@ static void write_row(clv_json *object, const clv_field *row, const void *record
     }
 }
 
-/* The object at a path of member names with dots between; made where it is missing. */
+/* Returns the object at a path of member names separated by dots, and creates it if it is missing. */
 static clv_json *open_group(clv_json *object, const char *group)
 {
     while (group && *group) {
@@ -166,7 +166,7 @@ static clv_status wrong(const reader *r, const char *expected)
 
 static bool whole_number(const clv_json *value, uint64_t limit, uint64_t *out)
 {
-    if (clv_json_is_string(value)) /* how numbers beyond 2^53 are written */
+    if (clv_json_is_string(value)) /* numbers beyond 2^53 are written as strings */
         return clv_parse_u64(clv_json_string(value, ""), out) && *out <= limit;
     const int64_t number = clv_json_int(value, -1);
     if (!clv_json_is_int(value) || number < 0 || (uint64_t)number > limit) return false;
@@ -202,7 +202,7 @@ static clv_status read_list(const reader *r, const clv_json *value, char separat
     if (!status && joined.length)
         *out = clv_machine_foreign(r->machine, joined.data, joined.length);
     else if (!status)
-        *out = clv_machine_keep(r->machine, ""); /* an empty list is known */
+        *out = clv_machine_keep(r->machine, ""); /* an empty list is known, not unknown */
     if (joined.failed) r->machine->failed = true;
     clv_text_clear(&joined);
     return status;

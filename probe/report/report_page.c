@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a report for people share: how something unknown is written. */
+/* What the parts of a report for people share: how unknown values are written. */
 #include "probe/report/report_page.h"
 
 const char *clv_known(const char *text)
@@ -7,7 +7,7 @@ const char *clv_known(const char *text)
     return text ? text : "unknown";
 }
 
-/* "12.3 GB", or "unknown" spelt out. */
+/* Writes "12.3 GB", or "unknown". */
 const char *clv_known_bytes(uint64_t bytes, char *out)
 {
     if (bytes == CLV_UNKNOWN)

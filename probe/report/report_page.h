@@ -8,8 +8,8 @@
 #include <cleave/probe.h>
 
 typedef struct clv_report_style {
-    bool colour; /* terminal escapes */
-    bool lines;  /* box-drawing characters (UTF-8); else ASCII */
+    bool colour; /* use terminal escapes */
+    bool lines;  /* use box-drawing characters (UTF-8), else ASCII */
     bool more;   /* quirks with their reasons, drivers' output, every path */
 } clv_report_style;
 
@@ -19,7 +19,7 @@ typedef struct clv_page {
     clv_text *out;
 } clv_page;
 
-const char *clv_known(const char *text);                /* "unknown" spelt out for NULL */
+const char *clv_known(const char *text);                /* NULL becomes "unknown" */
 const char *clv_known_bytes(uint64_t bytes, char *out); /* "12.3 GB"; `out` holds 16 bytes */
 
 #endif

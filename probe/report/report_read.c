@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts of a report, out of JSON that nobody vouches for. */
+/* Reads the facts of a report from untrusted JSON. */
 #include "probe/report/report.h"
 
 #include "base/alloc.h"
@@ -43,7 +43,7 @@ clv_status clv_report_read_rates(clv_machine *machine, const clv_json *object,
     return CLV_OK;
 }
 
-/* A device's place on its platform is its own: the order of the report hangs on it. */
+/* Checks that no two devices of a platform have the same ordinal, because the order of the report depends on it. */
 static clv_status check_place(const clv_machine *machine, const char *where)
 {
     const size_t last = machine->report.device_count - 1;
@@ -97,7 +97,7 @@ static clv_status read_platforms(clv_machine *machine, const clv_json *list, siz
         if (!platform) return no_memory(what);
         CLV_TRY(
             clv_fields_read(machine, clv_json_at(list, i), clv_platform_fields, where, platform));
-        if (icd != SIZE_MAX) platform->icd = icd; /* whatever the answer claims */
+        if (icd != SIZE_MAX) platform->icd = icd; /* overrides what the answer claims */
         if (platform->icd != SIZE_MAX && platform->icd >= machine->report.icd_count)
             return clv_fail(CLV_E_FORMAT, "%s.icd: expected the index of a driver", where);
     }

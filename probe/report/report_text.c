@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report for people: the machine, the mode and why, a tree of platforms and devices, what to do. */
+/* A report for people: the machine, the mode and the reason for it, a tree of platforms and devices, advice. */
 #include "probe/report/report_text.h"
 
 #include "base/alloc.h"
@@ -239,7 +239,7 @@ char *clv_report_text(const clv_probe_report *report, const clv_report_style *st
 char *clv_report_list(const clv_probe_report *report)
 {
     clv_text out = { 0 };
-    clv_text_add(&out, "%s", ""); /* no device is an empty text */
+    clv_text_add(&out, "%s", ""); /* without devices the text is empty */
     for (size_t i = 0; i < report->device_count; ++i) {
         const clv_probe_device *device = &report->devices[i];
         char size[16];

@@ -5,10 +5,10 @@
 
 #include "probe/report/report_page.h"
 
-/* At most 80 columns; free with clv_free. NULL without memory. */
+/* Returns the report as text of at most 80 columns; free with clv_free. NULL if out of memory. */
 char *clv_report_text(const clv_probe_report *report, const clv_report_style *style);
 
-/* One line a usable device: index, class, name, memory, driver. */
+/* Returns one line per usable device: index, class, name, memory, driver. */
 char *clv_report_list(const clv_probe_report *report);
 
 #endif

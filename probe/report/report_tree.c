@@ -16,7 +16,7 @@ typedef struct branch {
     const char *platform, *under, *device, *detail; /* prefixes */
 } branch;
 
-/* The lines that lead to a platform, a device of it, and the device's details. */
+/* Returns the prefixes of the lines for a platform, a device of it, and the device's details. */
 static branch branch_of(const clv_page *p, bool last_platform, bool last_device)
 {
     static const branch utf8[2][2] = {
@@ -36,7 +36,7 @@ static branch branch_of(const clv_page *p, bool last_platform, bool last_device)
     return p->style->lines ? utf8[last_platform][last_device] : ascii[last_platform][last_device];
 }
 
-/* Short pieces that belong together, written as "a; b; c" with breaks between pieces only. */
+/* Short pieces that belong together, written as "a; b; c" with line breaks only between pieces. */
 typedef struct pieces {
     clv_text text; /* separated by newlines */
 } pieces;
@@ -97,7 +97,7 @@ static void write_first_line(const clv_page *p, const clv_probe_device *device, 
     clv_tint tint;
     clv_wrap w;
     clv_copy_string(name, sizeof name, clv_known(device->name_clean));
-    if (clv_columns(name, strlen(name)) >= NAME) { /* cut, and show it */
+    if (clv_columns(name, strlen(name)) >= NAME) { /* cut, and show that it was */
         size_t end = strlen(name);
         while (clv_columns(name, end) > NAME - 2)
             --end;
@@ -217,7 +217,8 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* A copy of an entry that is shown already: five platforms of one vendor list one card five times. */
+/* Returns whether an entry only copies one that is shown already: five platforms of one vendor may list one card five
+ * times. */
 static bool is_plain_copy(const clv_page *p, const clv_probe_device *device)
 {
     if (device->duplicate_of == SIZE_MAX) return false;
@@ -248,7 +249,7 @@ static void write_device(const clv_page *p, const clv_probe_device *device, cons
     write_quirks(p, b, device);
 }
 
-/* "OpenCL 3.0" of "OpenCL 3.0 PoCL 3.1+debian  Linux, ...". */
+/* Returns the length of "OpenCL 3.0" in "OpenCL 3.0 PoCL 3.1+debian  Linux, ...". */
 static int version_length(const char *version)
 {
     const char *blank = strchr(version, ' ');
@@ -294,7 +295,7 @@ static void write_platform(const clv_page *p, size_t index, bool last)
     }
 }
 
-/* Platforms in the order of their devices; those without any come last. */
+/* Ranks platforms in the order of their devices; platforms without devices come last. */
 static size_t rank_of(const clv_page *p, size_t platform)
 {
     for (size_t i = 0; i < p->report->device_count; ++i)
@@ -305,7 +306,7 @@ static size_t rank_of(const clv_page *p, size_t platform)
 void clv_page_tree(const clv_page *p)
 {
     const size_t count = p->report->platform_count;
-    size_t before = 0; /* ranks below it are written */
+    size_t before = 0; /* all lower ranks have been written */
     for (size_t written = 0; written < count; ++written) {
         size_t next = SIZE_MAX, lowest = SIZE_MAX;
         for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine out of a file, in place of this one. */
+/* Reads a machine from a file, in place of the present one. */
 #include "probe/report/snapshot.h"
 
 #include "base/alloc.h"

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine out of a file, in place of this one: saved reports, and profiles of devices. */
+/* Reads a machine from a file, in place of the present one: saved reports, and profiles of devices. */
 #ifndef CLEAVE_PROBE_SNAPSHOT_H
 #define CLEAVE_PROBE_SNAPSHOT_H
 
 #include "base/json.h"
 #include "probe/machine.h"
 
-/* Reads the facts of the machine that `path` holds; decisions are made anew by clv_decide. A saved
- * report knows no scenario. CLV_E_IO, CLV_E_FORMAT, CLV_E_ARGUMENT (no such scenario; the message
- * lists them), CLV_E_MEMORY. */
+/* Reads the facts of the machine in the file `path`; clv_decide makes the decisions anew. Saved reports have no
+ * scenarios. CLV_E_IO, CLV_E_FORMAT, CLV_E_ARGUMENT (there is no such scenario; the message lists those that exist),
+ * CLV_E_MEMORY. */
 clv_status clv_snapshot_load(clv_machine *machine, const char *path, const char *scenario);
 
-/* The same from a text that was read; `name` stands for the file. */
+/* Does the same with a text that was read already; `name` stands for the file. */
 clv_status clv_snapshot_read(clv_machine *machine, const char *name, const char *text,
                              size_t length, const char *scenario);
 
-/* A file of schema "cleave.probe.device-profiles/1": a scenario by id, or one profile by id, with
- * the profile "cpu-pocl" beside it and 16 GB of available memory. */
+/* Reads a file of schema "cleave.probe.device-profiles/1": a scenario by its id, or one profile by its id, together
+ * with the profile "cpu-pocl" and 16 GB of available memory. */
 clv_status clv_profiles_read(clv_machine *machine, const clv_json *root, const char *scenario,
                              const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of at most 80 columns with a hanging indent, and colours that cost no columns. */
+/* Lines of at most 80 columns with a hanging indent. Colours do not count as columns. */
 #include "probe/report/wrap.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static void put(clv_wrap *wrap, clv_tint tint, const char *bytes, size_t length)
     wrap->fresh = false;
 }
 
-/* One word, with a blank before it unless it begins the line. */
+/* Writes one word, preceded by a blank unless it begins the line. */
 static void put_word(clv_wrap *wrap, clv_tint tint, const char *word, size_t length)
 {
     const unsigned columns = clv_columns(word, length);
