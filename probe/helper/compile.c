@@ -20,7 +20,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 256 << 20 }; /* most of a list, of a binary, and of the zeros for a kernel */
+enum {
+    MOST_BYTES = 256 << 20
+}; /* most bytes of a list, of a binary, and of the zeros passed to a kernel */
 
 typedef struct shop {
     clv_rig rig;

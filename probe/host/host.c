@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operating system, processor, memory and their limits, from the kernel's text files. */
+/* Reads facts about the operating system, processor, memory and their limits from the kernel's text files. */
 #define _GNU_SOURCE
 #include "probe/host/host.h"
 
@@ -75,7 +75,7 @@ static void read_hypervisor(clv_machine *machine)
 #endif
 }
 
-/* Without hwloc: distinct (package, core) pairs among the cpus that are online. */
+/* Counts cores and packages without hwloc: distinct (package, core) pairs among the CPUs that are online. */
 static void read_plain_topology(clv_machine *machine, const char *root)
 {
     enum { MOST_CPUS = 4096 };
@@ -83,7 +83,7 @@ static void read_plain_topology(clv_machine *machine, const char *root)
     char online[4096];
     if (!clv_small_read(root, online, sizeof online, "/sys/devices/system/cpu/online")) return;
     host->threads = clv_cpulist_count(online);
-    unsigned firsts = 0, packages = 0; /* a core is counted by its first thread */
+    unsigned firsts = 0, packages = 0; /* each core is counted at its first thread */
     for (unsigned cpu = 0; cpu < MOST_CPUS; ++cpu) {
         char list[256];
         const char *folder = "/sys/devices/system/cpu/cpu";
@@ -136,7 +136,7 @@ static void read_cpu(clv_machine *machine, const char *root)
     }
 }
 
-/* The smallest limit of a cgroup and those above it. `v1` names the hierarchy, "" is v2. */
+/* Returns the smallest limit of a cgroup and its ancestors. `v1` names the hierarchy, "" is v2. */
 static uint64_t smallest_limit(const char *root, const char *cgroup, const char *v1,
                                const char *file, uint64_t (*read)(const char *text))
 {
@@ -162,7 +162,7 @@ static uint64_t threads_of_quota(const char *text)
     return threads ? threads : CLV_UNKNOWN;
 }
 
-/* v1 keeps quota and period in two files. */
+/* Returns the thread limit of cgroup v1, which keeps quota and period in two files. */
 static uint64_t threads_of_v1(const char *root, const char *cgroup)
 {
     char path[512], quota[64], period[64], both[140];
@@ -182,7 +182,7 @@ static uint64_t threads_of_v1(const char *root, const char *cgroup)
     }
 }
 
-/* Cores by affinity, on machines of any size. */
+/* Returns the number of cores in the affinity mask, on machines of any size. */
 static unsigned cores_of_affinity(void)
 {
     enum { MOST = 1 << 16 };
@@ -231,7 +231,8 @@ static void read_memory(clv_machine *machine, const char *root)
     host->memory_source = "/proc/meminfo";
 }
 
-/* What a cgroup still gives: its limit less what is in use there (page cache included). */
+/* Caps the available memory at what the cgroup has left: its limit minus the memory in use there (page cache
+ * included). */
 static void cap_available(clv_machine *machine, const char *root)
 {
     clv_probe_host *host = &machine->report.host;

@@ -5,25 +5,26 @@
 
 #include "probe/machine.h"
 
-/* All of it. `root` stands before /proc, /sys, /dev and /etc ("" is the real machine; tests give a
- * tree of files). */
+/* Collects all facts about the host. `root` is put before /proc, /sys, /dev and /etc ("": the real machine; tests pass
+ * a tree of files). */
 void clv_host_facts(clv_machine *machine, const char *root);
 
-/* Threads that this process may keep busy at once: the cores of its affinity, or fewer where the quota of a
- * cgroup allows fewer; at least 1. Everything that starts threads asks this, or reads it from a report. */
+/* Returns the number of threads that this process may keep busy at once: the cores in its affinity mask, or fewer if a
+ * cgroup's quota allows fewer; at least 1. All code that starts threads calls this or reads the number from a
+ * report. */
 unsigned clv_host_threads(const char *root);
 
-/* CPU topology by hwloc, always of the real machine; leaves the host's fields alone without it. */
+/* Reads the CPU topology of the real machine with hwloc; without hwloc leaves the host's fields unchanged. */
 void clv_topology_facts(clv_machine *machine);
 
-/* GPUs in sysfs. */
+/* Finds the GPUs in sysfs. */
 void clv_pci_facts(clv_machine *machine, const char *root);
 
-/* What the kernel's drivers know of a device with a PCI address: NUMA node, nearby cpus, link,
- * video memory and what is free of it, utilisation, APU or not. */
+/* Reads what the kernel's drivers know about a device with a PCI address: NUMA node, nearby CPUs, link, video memory
+ * and how much of it is free, utilisation, APU or not. */
 void clv_sysfs_device_facts(clv_machine *machine, clv_probe_device *device, const char *root);
 
-/* What is wrong with this user's access to GPU nodes: "" or a sentence; false without memory. */
+/* Explains what is wrong with this user's access to GPU nodes: "" or a sentence; returns false if out of memory. */
 bool clv_gpu_access_problem(const char *root, clv_text *sentence);
 
 #endif

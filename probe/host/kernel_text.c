@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers of the texts under /proc, /sys and /etc: pure, and safe on any bytes. */
+/* Parsers for the texts in /proc, /sys and /etc: pure functions that are safe on any bytes. */
 #include "probe/host/kernel_text.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-/* Decimal digits at `text`, saturating; *end is where they stop. */
+/* Parses decimal digits at `text`, saturating; sets *end to the first character after them. */
 static uint64_t digits(const char *text, const char **end)
 {
     uint64_t value = 0;
@@ -108,7 +108,7 @@ bool clv_cgroup_path(const char *cgroup, const char *controller, char *out, size
             name += span;
         }
         if (!found) continue;
-        /* ".." leads out of our namespace: what lies there does not bind us by that name */
+        /* ".." leads out of our namespace: the path does not name the cgroup that limits us */
         if (!copy_span(path + 1, (size_t)(end - path - 1), out, capacity) || strstr(out, ".."))
             out[0] = '\0';
         return out[0] == '/';
@@ -186,7 +186,7 @@ bool clv_os_release_value(const char *text, const char *key, char *out, size_t c
     return false;
 }
 
-/* "vvvv  vendor name", then "\tdddd  device name" lines of that vendor. */
+/* The file has lines "vvvv  vendor name", each followed by "\tdddd  device name" lines of that vendor. */
 bool clv_pci_ids_name(const char *text, unsigned vendor, unsigned device, char *out,
                       size_t capacity)
 {
@@ -208,7 +208,7 @@ bool clv_pci_ids_name(const char *text, unsigned vendor, unsigned device, char *
     return false;
 }
 
-/* "123 KiB", "4 MiB", "17"; false when it is something else. */
+/* Parses "123 KiB", "4 MiB" or "17"; returns false for anything else. */
 static bool read_size(const char *text, uint64_t *bytes)
 {
     char number[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs on the PCI bus and what the kernel's drivers tell about them, from sysfs. */
+/* Finds GPUs on the PCI bus, and what the kernel's drivers report about them, in sysfs. */
 #define _GNU_SOURCE
 #include "probe/host/host.h"
 
@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names in a folder, sorted, without those that begin with a dot; free with free_names. */
+/* Lists the names in a folder, sorted, without those that begin with a dot; free with free_names. */
 static char **list_folder(const char *path, size_t *count)
 {
     char **names = NULL;
@@ -60,7 +60,7 @@ static const char *kernel_driver(clv_machine *machine, const char *root, const c
     return clv_machine_foreign(machine, slash ? slash + 1 : target, sizeof target);
 }
 
-/* Names come from the database that lspci uses, where it is installed. */
+/* Names the GPUs from the database that lspci uses, if it is installed. */
 static void name_gpus(clv_machine *machine, const char *root)
 {
     static const char *const places[] = { "/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids" };
@@ -138,7 +138,7 @@ static void amd_memory(clv_machine *machine, clv_probe_device *device, const cha
     if (used == CLV_UNKNOWN || used > total) return;
     uint64_t left = total - used;
     const char *source = "sysfs mem_info_vram";
-    /* an APU computes in system memory as well: GTT is its window on that */
+    /* an APU also computes in system memory, through the GTT */
     const uint64_t gtt = clv_small_number(root, "%s/%s/mem_info_gtt_total", base, at);
     const uint64_t gtt_used = clv_small_number(root, "%s/%s/mem_info_gtt_used", base, at);
     if (device->global_bytes != CLV_UNKNOWN && device->global_bytes / 3 * 2 > total &&
@@ -159,7 +159,7 @@ void clv_sysfs_device_facts(clv_machine *machine, clv_probe_device *device, cons
     if (clv_small_read(root, text, sizeof text, "%s/%s/local_cpulist", base, at) &&
         clv_cpulist_count(text))
         device->cpuset = clv_machine_foreign(machine, text, sizeof text);
-    /* an idle card slows its link down, but does not narrow it */
+    /* an idle card lowers its link speed but not its width */
     if (clv_small_read(root, text, sizeof text, "%s/%s/max_link_speed", base, at))
         device->pci_link_gen = clv_pcie_generation(text);
     const uint64_t width = clv_small_number(root, "%s/%s/current_link_width", base, at);

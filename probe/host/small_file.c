@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small text files of the kernel and of /etc, whole or cut. */
+/* Reads small text files of the kernel and of /etc, whole or truncated. */
 #define _GNU_SOURCE
 #include "probe/host/small_file.h"
 

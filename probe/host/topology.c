@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU topology by hwloc, which only this file includes. Without it the host's fields stay as they
- * are, and probe/host/host.c counts what the kernel lists. */
+/* Reads the CPU topology with hwloc, which only this file includes. Without hwloc the host's fields stay unchanged, and
+ * probe/host/host.c counts what the kernel lists. */
 #include "probe/host/host.h"
 
 #if CLEAVE_HAVE_HWLOC
@@ -14,7 +14,7 @@ static unsigned count(hwloc_topology_t topology, hwloc_obj_type_t type)
     return number > 0 ? (unsigned)number : 0;
 }
 
-/* Chips with two kinds of cores have two sizes on one level. */
+/* Adds a cache. Chips with two kinds of cores have two cache sizes on one level. */
 static void add_cache(clv_machine *machine, const struct hwloc_cache_attr_s *found)
 {
     const char type = found->type == HWLOC_OBJ_CACHE_DATA          ? 'd'
@@ -52,7 +52,7 @@ void clv_topology_facts(clv_machine *machine)
     clv_probe_host *host = &machine->report.host;
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology)) return;
-    /* whole machine: what this process may use is counted apart */
+    /* the whole machine: the CPUs that this process may use are counted separately */
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_icache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (hwloc_topology_load(topology) == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From raw facts to the finished report. */
+/* Turns raw facts into the finished report. */
 #include "probe/judge/decide.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include "probe/judge/quirks.h"
 #include "probe/judge/select.h"
 
-/* Devices without memory of their own have what the host has left. */
+/* Gives devices without their own memory what the host has available. */
 static void share_host_memory(const clv_probe_host *host, clv_probe_device *device)
 {
     if (device->device_class == CLV_CLASS_DISCRETE_GPU ||

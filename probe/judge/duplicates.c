@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same hardware through several drivers counts once. */
+/* Makes hardware that several drivers show count only once. */
 #include "probe/judge/duplicates.h"
 
 #include "base/alloc.h"
@@ -12,9 +12,9 @@
 
 typedef struct work {
     clv_machine *machine;
-    size_t *group; /* of a device: index of the first device that shows the same hardware */
+    size_t *group; /* of a device: index of the first device showing the same hardware */
     size_t *best;  /* of a group: its primary device */
-    size_t *order; /* of the new array: index into the old one */
+    size_t *order; /* of the new array: indices into the old one */
 } work;
 
 static bool same(const char *a, const char *b)
@@ -45,7 +45,7 @@ static bool same_name(const clv_probe_device *a, const clv_probe_device *b)
     return same(a->name_clean, b->name_clean) && clv_is_gpu(a) == clv_is_gpu(b);
 }
 
-/* How many devices of its platform are alike, and how many of them come before it. */
+/* Returns how many devices of its platform are alike, and sets *before to the number of those that come before it. */
 static size_t alike_on_platform(const clv_machine *m, size_t index, alike *test, size_t *before)
 {
     const clv_probe_device *device = &m->devices[index];
@@ -59,8 +59,8 @@ static size_t alike_on_platform(const clv_machine *m, size_t index, alike *test,
     return count;
 }
 
-/* Several entries of one platform may carry one address (AMD's topology has no PCI domain) or one
- * name: the k-th of one platform is the k-th of the other. */
+/* Returns whether two entries show the same hardware. Several entries of one platform may share an address (AMD's
+ * topology has no PCI domain) or a name; then the k-th of one platform is the k-th of the other. */
 static bool same_hardware(const clv_machine *m, size_t i, size_t j)
 {
     const clv_probe_device *a = &m->devices[i], *b = &m->devices[j];
@@ -77,7 +77,7 @@ static bool same_hardware(const clv_machine *m, size_t i, size_t j)
         alike_on_platform(m, j, same_pci, &b_before);
         return a_before == b_before;
     }
-    /* drivers lay UUIDs out differently, even versions of one driver do */
+    /* UUIDs are laid out differently by different drivers, and even by versions of one driver */
     if (a->uuid && b->uuid && same(a->driver_uuid, b->driver_uuid)) return same(a->uuid, b->uuid);
     if (!same_name(a, b)) return false;
     return alike_on_platform(m, i, same_name, &a_before) ==
@@ -90,7 +90,7 @@ static int order(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* The faster one where both were measured and the difference is more than the noise of that. */
+/* Compares two runtimes of CPUs: the faster is better if both were measured and the difference exceeds the noise. */
 static int compare_cpu_runtimes(const clv_probe_device *a, const clv_probe_device *b)
 {
     const double x = a->measured.fp32_gflops, y = b->measured.fp32_gflops;
@@ -101,7 +101,7 @@ static int compare_cpu_runtimes(const clv_probe_device *a, const clv_probe_devic
     return better;
 }
 
-/* Positive: a is the better entry; negative: b is. */
+/* Returns a positive number if entry a is better, a negative one if b is. */
 static int compare_entries(const clv_machine *m, const clv_probe_device *a,
                            const clv_probe_device *b)
 {
@@ -135,7 +135,7 @@ static void find_groups(work *w)
     }
 }
 
-/* "cpu:pocl", "pci:0000:03:00.0", "uuid:...", "name:Tesla K20c". */
+/* Makes an id: "cpu:pocl", "pci:0000:03:00.0", "uuid:...", "name:Tesla K20c". */
 static const char *make_id(clv_machine *m, const clv_probe_device *device)
 {
     const clv_probe_platform *platform = &m->platforms[device->platform];
@@ -158,7 +158,7 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Order of two devices in the report; never 0. */
+/* Compares the places of two devices in the report; never 0. */
 static int compare_places(const work *w, size_t i, size_t j)
 {
     const clv_probe_device *devices = w->machine->devices;
@@ -192,7 +192,7 @@ static void sort_devices(work *w, clv_probe_device *sorted)
     memcpy(m->devices, sorted, count * sizeof *sorted);
 }
 
-/* Of sorted devices: primaries come first, so that the others look back. */
+/* Marks the duplicates among sorted devices: primaries come first, so that the others can refer to them. */
 static void mark_duplicates(const work *w)
 {
     clv_probe_device *devices = w->machine->devices;
@@ -205,8 +205,8 @@ static void mark_duplicates(const work *w)
     }
 }
 
-/* Two matches of different kinds can contradict each other: then the order of the comparisons
- * decides, which must not be the loader's. */
+/* Sorts the devices before they are grouped. Matches of different kinds can contradict each other; then the order of
+ * the comparisons decides, and that must not depend on the loader's order. */
 static void sort_alone(work *w, clv_probe_device *sorted)
 {
     for (size_t i = 0; i < w->machine->report.device_count; ++i)
@@ -235,7 +235,7 @@ static void sort_platforms(clv_machine *m)
     }
 }
 
-/* Other hardware never shares an id: "name:X#0", "name:X#1"; "pci:A", "pci:A#1". Entries of the
+/* Makes ids unique. Different hardware never shares an id: "name:X#0", "name:X#1"; "pci:A", "pci:A#1". Entries of the
  * same GPU do share it. */
 static void number_ids(clv_machine *m)
 {
@@ -264,7 +264,8 @@ static bool is_code_name(const char *name)
     return !name || clv_starts_with(name, "gfx") || strstr(name, "[0x");
 }
 
-/* One driver calls a card "gfx1031" where another knows its name: people know that one. */
+/* Shares names between drivers: where one calls a card "gfx1031" and another knows its product name, users know the
+ * latter. */
 static void share_names(clv_machine *m)
 {
     for (size_t i = 0; i < m->report.device_count; ++i) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts and wishes -> cpu, hybrid or gpu, and one sentence why. */
+/* Decides between cpu, hybrid and gpu from facts and orders, and gives the reason in one sentence. */
 #include "probe/judge/mode.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* R6: a CPU this much slower than the GPU still shortens a job. */
+/* R6: a CPU with at least this share of the GPU's speed still shortens a job. */
 static const double worthwhile_share = 0.2;
 
 uint64_t clv_room_bytes(const clv_probe_device *device, uint64_t host_available_bytes)
@@ -40,8 +40,8 @@ static int order_of(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Discrete before integrated, then room, then precision, then the measured rate: never units
- * times clock, which mean something else in every driver. Positive: a is better. */
+/* Compares GPUs: discrete before integrated, then room, then precision, then the measured rate; never compute units
+ * times clock, because they mean something else in every driver. Positive: a is better. */
 static int compare_gpus(const choice *c, const clv_probe_device *a, const clv_probe_device *b)
 {
     const uint64_t available = c->machine->report.host.memory_available_bytes;
@@ -92,7 +92,7 @@ static const char *platform_of(const choice *c, size_t index)
     return platform->name ? platform->name : "an unnamed platform";
 }
 
-/* "GeForce 310M is not usable (OpenCL 1.0, at least 1.2 needed)" for the first GPU there is. */
+/* Writes "GeForce 310M is not usable (OpenCL 1.0, at least 1.2 needed)" for the first GPU that is not usable. */
 static bool explain_unusable(const choice *c, clv_text *reason)
 {
     for (size_t i = 0; i < c->machine->report.device_count; ++i) {
@@ -116,7 +116,7 @@ static void explain_no_gpu(const choice *c, clv_text *reason)
                      platform_of(c, c->cpu));
 }
 
-/* "X has 11.6 GB", "X has 3.1 GB free of 11.6 GB", "X may use 8 GB (half of ...)". */
+/* Writes "X has 11.6 GB", "X has 3.1 GB free of 11.6 GB" or "X may use 8 GB (half of ...)". */
 static void explain_room(const choice *c, clv_text *reason)
 {
     const clv_probe_device *device = &c->machine->devices[c->gpu];
@@ -156,7 +156,7 @@ static void warn_no_cpu(clv_machine *machine)
                      "no CPU device: the GPU works alone where both would work together");
 }
 
-/* R1 to R6; writes the sentence without its end. */
+/* Applies rules R1 to R6; writes the sentence without its end. */
 static void decide_by_rules(clv_machine *machine, const choice *c, clv_probe_mode *mode,
                             clv_text *reason)
 {
@@ -209,7 +209,7 @@ static clv_status refuse(const choice *c, const char *needs)
     return status;
 }
 
-/* R0. */
+/* Applies rule R0: the user's order. */
 static clv_status obey(const choice *c, clv_probe_mode *mode, clv_text *reason)
 {
     const clv_mode_order *order = c->order;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known about drivers and chips, one row a fact. */
+/* Known facts about drivers and chips, one row per fact. */
 #include "probe/judge/quirks.h"
 
 #include "base/alloc.h"
@@ -10,12 +10,12 @@
 
 typedef bool condition(const clv_probe_device *device);
 
-/* A row applies when all of its conditions that are not NULL or 0 hold. */
+/* A row applies if all its conditions that are not NULL or 0 hold. */
 typedef struct row {
     clv_quirk quirk;
     const char *platform;      /* part of the platform's name */
     const char *device;        /* part of the device's name */
-    const char *driver_before; /* first driver version without it: "22.4" */
+    const char *driver_before; /* first driver version without the quirk: "22.4" */
     condition *when;
     clv_probe_flags flags;
 } row;
@@ -79,8 +79,8 @@ static bool nvidia_3(const clv_probe_device *d)
     return d->vendor_norm == CLV_VENDOR_NVIDIA && clv_opencl_version(d->version) >= 300;
 }
 
-/* Intel's GPUs have 4 KiB of registers for 16 work-items. AMD's GPUs before RDNA share 256 registers per lane
- * among up to 10 waves; gfx90a and later have 512. */
+/* Returns whether registers are scarce. Intel's GPUs have 4 KiB of registers for 16 work-items. AMD's GPUs before RDNA
+ * share 256 registers per lane among up to 10 waves; gfx90a and later have 512. */
 static bool few_registers(const clv_probe_device *d)
 {
     static const char *const more[] = { "gfx1", "gfx90a", "gfx94", "gfx95" };
@@ -220,7 +220,7 @@ static const row rows[] = {
       .flags = { .slow_fp64 = true } },
 };
 
-/* Compares the numbers in two version texts; other characters separate them. */
+/* Returns whether a version is lower, comparing the numbers in the two texts; all other characters separate numbers. */
 static bool version_before(const char *version, const char *limit)
 {
     while (*version || *limit) {
@@ -269,7 +269,7 @@ static void add_flags(clv_probe_flags *all, const clv_probe_flags *more)
         all->loop_limit = more->loop_limit;
 }
 
-/* What was measured on this very device stands above what is known in general. */
+/* Applies findings about this very device, which override what is known in general. */
 void clv_quirk_findings(const clv_probe_check *check, clv_probe_flags *flags)
 {
     if (!check->done || !check->ok) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one grammar that names devices. */
+/* The single grammar that names devices. */
 #include "probe/judge/select.h"
 
 #include "base/alloc.h"
@@ -16,7 +16,7 @@ typedef enum word { GPU, CPU, ALL, INDEX, PLACE, NAME, PCI, UUID } word;
 typedef struct item {
     word word;
     bool exclude;
-    uint64_t first, second; /* INDEX; PLACE */
+    uint64_t first, second; /* of INDEX (first); of PLACE (both) */
     char text[256];         /* NAME, PCI, UUID; the whole item, for messages */
 } item;
 
@@ -58,7 +58,7 @@ static bool read_item(const char *text, item *out)
     return out->word == PLACE ? read_place(text, out) : clv_parse_u64(text, &out->first);
 }
 
-/* The item at *at, without blanks around it; *at moves behind its comma, or becomes NULL. */
+/* Reads the item at *at without the blanks around it, and moves *at past its comma, or sets it to NULL. */
 static bool next_item(const char **at, item *out)
 {
     const char *begin = *at;
@@ -75,7 +75,7 @@ static bool next_item(const char **at, item *out)
     return read_item(out->text, out);
 }
 
-/* Equal but for case and dashes. */
+/* Compares UUIDs, ignoring case and dashes. */
 static bool same_uuid(const char *a, const char *b)
 {
     for (; *a || *b; ++a, ++b) {
@@ -152,8 +152,9 @@ static size_t hardware_of(const clv_probe_report *report, size_t index)
     return other == SIZE_MAX ? index : other;
 }
 
-/* Index and place mean that very entry; every other word means hardware, and takes its first entry
- * that matches (the order of the report puts the best first) unless one is chosen already. */
+/* Adds the devices that an item names. An index or a place means exactly that entry. All other words mean hardware:
+ * each takes the first matching entry (the report lists the best first), unless one for that hardware is chosen
+ * already. */
 static clv_status include(const clv_probe_report *report, const item *it, const bool *excluded,
                           bool *taken, bool *chosen, const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user should know, and what to do about it. */
+/* Warnings: what the user should know, and what to do about it. */
 #include "probe/judge/decide.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ typedef struct gpu_maker {
     unsigned pci_vendor;
     clv_vendor vendor;
     const char *name, *hint;
-    const char *mesa; /* the driver of rusticl; NULL: none that is worth it */
+    const char *mesa; /* rusticl's driver; NULL: none worth using */
 } gpu_maker;
 
 static const gpu_maker makers[] = {
@@ -32,7 +32,8 @@ static const gpu_maker *maker_of(const clv_probe_pci_gpu *gpu)
     return NULL;
 }
 
-/* By address; drivers that tell no address are believed to mean a GPU of their own vendor. */
+/* Returns whether an OpenCL device shows the GPU, by address. A driver that gives no address is assumed to mean a GPU
+ * of its own vendor. */
 static bool seen_by_opencl(const clv_probe_report *report, const clv_probe_pci_gpu *gpu)
 {
     const gpu_maker *maker = maker_of(gpu);
@@ -46,7 +47,7 @@ static bool seen_by_opencl(const clv_probe_report *report, const clv_probe_pci_g
     return false;
 }
 
-/* Is a driver of this maker installed that did not come up? Then nothing needs to be installed. */
+/* Returns whether this maker's driver is installed but did not come up; then nothing needs to be installed. */
 static bool has_broken_driver(const clv_probe_report *report, const gpu_maker *maker)
 {
     for (size_t i = 0; i < report->icd_count; ++i) {
@@ -65,7 +66,7 @@ static void warn_pci(clv_machine *machine)
         clv_probe_pci_gpu *gpu = &machine->pci_gpus[i];
         const gpu_maker *maker = maker_of(gpu);
         gpu->has_opencl = seen_by_opencl(&machine->report, gpu);
-        if (gpu->has_opencl || !maker) continue; /* a virtual or a server's console adapter */
+        if (gpu->has_opencl || !maker) continue; /* a virtual adapter or a server's console */
         const bool broken = has_broken_driver(&machine->report, maker);
         clv_machine_warn(machine, "gpu_without_opencl",
                          broken ? "see what is said about its driver" : maker->hint,
@@ -103,7 +104,7 @@ static void warn_icds(clv_machine *machine)
     }
 }
 
-/* Mesa's name of its driver for a GPU that no driver shows; NULL: there is none that rusticl could show. */
+/* Returns Mesa's driver name for a GPU that no driver shows; NULL if rusticl could show none of the GPUs. */
 static const char *mesa_could_show(const clv_probe_report *report)
 {
     for (size_t i = 0; i < report->pci_gpu_count; ++i) {
@@ -113,7 +114,7 @@ static const char *mesa_could_show(const clv_probe_report *report)
     return NULL;
 }
 
-/* What is installed with a desktop and shows nothing is no matter where it could show nothing. */
+/* Warns about a rusticl that shows no device, but only if it could show one: it is installed with many desktops. */
 static void warn_rusticl(clv_machine *machine)
 {
     const clv_probe_report *report = &machine->report;

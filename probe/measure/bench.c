@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast a device is: arithmetic, memory, transfers, launches. Times are the host's, around
- * kernels long enough for the launch not to count. */
+/* Measures how fast a device is: arithmetic, memory, transfers, launches. Times are measured on the host, around
+ * kernels long enough for the launch to be negligible. */
 #include "probe/measure/bench.h"
 
 #include "base/alloc.h"
@@ -18,12 +18,12 @@
 
 enum { MOST_TURNS = 16000, LAUNCHES = 200, LASTING = 10 };
 
-/* What a level spends. */
+/* How much time and memory a level uses. */
 typedef struct effort {
     double kernel_s; /* wanted length of an arithmetic kernel: many short ones find the quiet
                         moments of a busy machine */
     int samples;     /* of them; the best counts */
-    int passes;      /* over memory, and transfers each way */
+    int passes;      /* over the memory, and transfers in each direction */
     double budget_s; /* for the samples or passes of one variant */
     size_t read_bytes, transfer_bytes;
 } effort;
@@ -39,18 +39,18 @@ typedef struct meter {
     const effort *effort;
     clv_probe_rates *rates;
     size_t items, local; /* geometry that fills the device */
-    double kernel_s;     /* so long that its launch does not count */
+    double kernel_s;     /* so long that its launch is negligible */
 } meter;
 
-/* A kernel and what one turn of one work-item is worth. */
+/* A kernel variant and the work of one loop turn of one work-item. */
 typedef struct variant {
     const char *type; /* as in OpenCL C */
     size_t type_bytes;
     unsigned lanes, chains;
 } variant;
 
-/* Compilers for CPUs want wide vectors and few work-items; all others, a software renderer too,
- * make their vectors out of neighbouring work-items. */
+/* Returns whether the device is a CPU device. Compilers for CPUs need wide vectors and few work-items; all others,
+ * including software renderers, form vectors from neighbouring work-items. */
 static bool on_host_cores(const clv_probe_device *device)
 {
     return device->device_class == CLV_CLASS_CPU;
@@ -68,7 +68,7 @@ static void choose_geometry(meter *m)
     }
 }
 
-/* Best time of `count`; stops early when the device is far slower than planned. */
+/* Returns the best time of `count` launches; stops early if the device is far slower than planned. */
 static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel kernel, int count,
                             double *best)
 {
@@ -85,8 +85,8 @@ static clv_status best_time(meter *m, const clv_rig_launch *launch, cl_kernel ke
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* Grows `turns`, then the number of work-items, until a launch takes as long as wanted. The first
- * launch compiles in some drivers and is not looked at. */
+/* Increases `turns`, then the number of work-items, until a launch takes as long as wanted. The first launch is
+ * ignored, because some drivers compile in it. */
 static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, cl_uint turn_arg,
                             cl_uint *turns)
 {
@@ -113,7 +113,7 @@ static clv_status calibrate(meter *m, clv_rig_launch *launch, cl_kernel kernel, 
     return CLV_OK;
 }
 
-/* Operations a second of one launch shape, `ops` of them in a turn of a work-item. */
+/* Measures the operations per second of one launch shape; `ops` is the number of operations per turn and work-item. */
 static clv_status measure_ops(meter *m, const char *name, const clv_rig_arg *args, size_t arg_count,
                               size_t out_bytes, double ops, double *rate)
 {
@@ -147,7 +147,7 @@ static clv_status build_peak(meter *m, const variant *v)
     return clv_rig_build(&m->rig, &clv_cl_probe_bench, options);
 }
 
-/* x = x * factor + term stays near 1 for ever: no denormal, no infinity. */
+/* Measures the peak rate of x = x * factor + term, which stays near 1 for ever: no denormals, no infinity. */
 static clv_status measure_peak(meter *m, const variant *v, double *rate)
 {
     static const float f32[] = { 0.9f, 0.1f };
@@ -166,7 +166,7 @@ static clv_status measure_peak(meter *m, const variant *v, double *rate)
                        2.0 * v->lanes * v->chains * 4, rate);
 }
 
-/* A variant that does not build or run is out of the contest, no more. */
+/* Returns the best rate of all variants; one that does not build or run is skipped. */
 static double best_peak(meter *m, const char *type, size_t type_bytes, const unsigned (*shapes)[2],
                         size_t count)
 {
@@ -179,12 +179,12 @@ static double best_peak(meter *m, const char *type, size_t type_bytes, const uns
     return best > 0 ? best * 1e-9 : -1;
 }
 
-/* Vectors as wide as the registers of CPUs that are around, scalars and short ones for GPUs; 12
- * chains of the widest need 12 to 24 registers. */
+/* Shapes {lanes, chains}: vectors as wide as the registers of current CPUs, scalars and short vectors for GPUs. 12
+ * chains of the widest vectors need 12 to 24 registers. */
 static const unsigned gpu32[][2] = { { 1, 12 }, { 2, 12 }, { 4, 12 } };
 
-/* Of CPU runtimes this is taken twice, the second time last and with launches that last: on a busy
- * machine both of two threads may wake on one core, until the system moves one away. */
+/* Measures fp32. CPU runtimes are measured twice, the second time at the end and with long launches: on a busy machine
+ * two threads may both wake up on one core until the system moves one away. */
 static void measure_fp32(meter *m)
 {
     static const unsigned cpu[][2] = { { 16, 12 }, { 8, 12 } };
@@ -224,7 +224,7 @@ static void measure_dot8(meter *m)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* As much as the effort wants, within the device's largest buffer and a quarter of its memory. */
+/* Returns the wanted size, limited to the device's largest buffer and a quarter of its memory. */
 static size_t affordable(const meter *m, size_t wanted)
 {
     uint64_t bytes = CLV_MIN((uint64_t)wanted, m->device->max_alloc_bytes);
@@ -281,7 +281,7 @@ static void measure_memory(meter *m)
         (void)clv_rig_buffer(&m->rig, slot, 4, NULL);
 }
 
-/* Both ways from and to `host`, blocking. */
+/* Copies from and to `host`, with blocking transfers. */
 static clv_status copy_both_ways(meter *m, void *host, size_t bytes)
 {
     for (int i = 0; i <= m->effort->passes; ++i) {
@@ -294,14 +294,14 @@ static clv_status copy_both_ways(meter *m, void *host, size_t bytes)
                                        NULL, NULL);
         const double end = clv_now();
         if (code != CL_SUCCESS) return clv_rig_fail("a transfer", code);
-        if (!i) continue; /* touches the pages */
+        if (!i) continue; /* the first pass only touches the pages */
         m->rates->h2d_gb_s = fmax(m->rates->h2d_gb_s, (double)bytes / (middle - start) * 1e-9);
         m->rates->d2h_gb_s = fmax(m->rates->d2h_gb_s, (double)bytes / (end - middle) * 1e-9);
     }
     return CLV_OK;
 }
 
-/* Ordinary memory, and on devices with memory of their own also memory that the driver pinned. */
+/* Measures transfers of ordinary memory and, for devices with their own memory, also of memory pinned by the driver. */
 static clv_status measure_transfers(meter *m)
 {
     const size_t bytes = affordable(m, m->effort->transfer_bytes);
@@ -334,7 +334,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* From the call to the end of a kernel that does nothing: the median. */
+/* Measures the time from the call to the end of an empty kernel: the median. */
 static clv_status measure_launch(meter *m)
 {
     double times[LAUNCHES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a device compute what it should? Small kernels with known results. */
+/* Checks whether a device computes correctly, with small kernels whose results are known. */
 #include "probe/measure/check.h"
 
 #include "base/alloc.h"
@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum { ITEMS = 512, LOOP_ITEMS = 16, LOOP_TURNS = 100000 };
-enum { M = 33, N = 29, K = 67 }; /* ragged: no multiple of any tile */
+enum { M = 33, N = 29, K = 67 }; /* ragged: not multiples of any tile */
 
-static const double gemm_tolerance = 1e-5; /* of the sum of |a * b| */
+static const double gemm_tolerance = 1e-5; /* relative to the sum of |a * b| */
 
 typedef struct bench {
     clv_rig rig;
@@ -121,7 +121,7 @@ static cl_uint xorshift(cl_uint x)
     return x ^ x << 5;
 }
 
-/* After how many turns a generator that began at `state` was at `reached`. */
+/* Returns after how many steps a generator that started at `state` reached `reached`. */
 static uint64_t turns_made(cl_uint state, cl_uint reached, uint64_t most)
 {
     for (uint64_t t = 0; t <= most; ++t, state = xorshift(state))
@@ -141,7 +141,7 @@ static clv_status compare_loops(bench *t)
     return CLV_OK;
 }
 
-/* Does clFinish wait, and do event times mean anything? Asked of a kernel that takes a while. */
+/* Checks whether clFinish waits and whether event times are meaningful, with a kernel that takes a while. */
 static clv_status check_events(bench *t, const clv_rig_launch *launch, cl_kernel kernel)
 {
     cl_event event;
@@ -229,7 +229,7 @@ static clv_status run_gemm(bench *t, bool tiled)
         launch.global[0] = clv_round_up(N, t->tile), launch.global[1] = clv_round_up(M, t->tile);
         launch.local[0] = launch.local[1] = t->tile;
     }
-    memset(t->c, 0xFF, sizeof t->c); /* NaN: what is not written is wrong */
+    memset(t->c, 0xFF, sizeof t->c); /* NaN: an element that is not written is wrong */
     CLV_TRY(clv_rig_buffer(&t->rig, 2, sizeof t->c, t->c));
     CLV_TRY(clv_rig_run(&t->rig, &launch));
     CLV_TRY(clv_rig_read(&t->rig, 2, t->c, sizeof t->c));
@@ -311,7 +311,7 @@ static clv_status run_all(bench *t)
     return CLV_OK;
 }
 
-/* The first line that says something, of a build log. */
+/* Copies the first line of a build log that is not empty. */
 static void first_line(const char *log, char *out, size_t capacity)
 {
     while (*log == '\n' || *log == ' ')
@@ -325,7 +325,7 @@ void clv_check_device(const clv_probe_device *device, clv_check *found)
     *found = (clv_check){
         .check = { .build_s = -1, .run_s = -1, .max_error = 0, .loop_limit = CLV_UNKNOWN }
     };
-    if (!t) return; /* not done */
+    if (!t) return; /* the check counts as not done */
     t->device = device;
     t->found = &found->check;
     const clv_status status = run_all(t);

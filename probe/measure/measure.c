@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and measurements of a report's devices: in helpers, or in this process. */
+/* Checks and measures a report's devices: in helpers, or in this process. */
 #include "probe/measure/measure.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHECK_S = 60, BENCH_S = 120 }; /* how long a device may take, unless the caller says */
+enum { CHECK_S = 60, BENCH_S = 120 }; /* how long a device may take by default */
 
 typedef enum errand { CHECK, BENCH, TRIAL } errand;
 
@@ -33,7 +33,7 @@ static bool is_due(const campaign *c, size_t index)
 {
     const clv_probe_device *device = &c->machine->devices[index];
     if (c->wanted && !c->wanted[index]) return false;
-    return device->usable || device->check.done; /* what failed once may have been mended */
+    return device->usable || device->check.done; /* the cause of an earlier failure may be fixed */
 }
 
 static bool is_due_for_bench(const campaign *c, size_t index)
@@ -42,7 +42,8 @@ static bool is_due_for_bench(const campaign *c, size_t index)
     return is_due(c, index) && (!check->done || check->ok);
 }
 
-/* Of the entries that show one card only the first, unless another one was named. */
+/* Returns whether a device is to be filled. If several entries show one card only the first is used, unless the user
+ * named another. */
 static bool is_due_for_trial(const campaign *c, size_t index)
 {
     const clv_probe_device *device = &c->machine->devices[index];
@@ -63,7 +64,7 @@ static clv_probe_rates no_rates(void)
     return (clv_probe_rates){ -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL };
 }
 
-/* What a trial learned; where it failed, what the vendor's library said still stands. */
+/* Notes the result of a trial. If it failed, the value from the vendor's library stays. */
 static void note_trial(clv_machine *machine, clv_probe_device *device, const clv_trial *trial)
 {
     char why[sizeof trial->message + 40];
@@ -125,14 +126,14 @@ static clv_status measure_here(const campaign *c)
 
 /* ---- in helpers ------------------------------------------------------------------------------ */
 
-/* An answer to "trial"; false when it is none. */
+/* Parses an answer to "trial"; returns false if it is not valid. */
 static bool read_trial(const clv_json *root, clv_trial *trial)
 {
     const clv_json *object = clv_json_get(root, "trial");
     const clv_json *bytes = clv_json_get(object, "free_bytes");
     *trial = (clv_trial){ .free_bytes = CLV_UNKNOWN };
     if (!clv_json_is_object(object)) return false;
-    const int64_t number = clv_json_int(bytes, -1); /* a larger one is no memory that exists */
+    const int64_t number = clv_json_int(bytes, -1); /* more than any real memory */
     if (number >= 0) trial->free_bytes = (uint64_t)number;
     clv_copy_string(trial->message, sizeof trial->message,
                     clv_json_string(clv_json_get(object, "message"), "no details"));
@@ -181,7 +182,7 @@ static void note_failure(const campaign *c, clv_probe_device *device, errand job
     device->measured.protocol = clv_machine_text(c->machine, "failed: %s", message);
 }
 
-/* The last line that the driver wrote before it ended often says what it lacked. */
+/* Appends the last line that the driver wrote before it ended, because it often says what was missing. */
 static void add_last_words(const clv_child *child, char *message, size_t capacity)
 {
     const clv_text *said = &child->output[child->output[1].length ? 1 : 0];
@@ -219,7 +220,7 @@ static void read_answer(const campaign *c, const clv_task *task, errand job, dou
                                              : clv_has_tight_limits();
     if (hindered) c->machine->hindered = true;
     if (failure) note_failure(c, device, job, message);
-    /* A caller in a hurry, or whose helpers were ended by others, has learned nothing about the driver. */
+    /* a short timeout or a helper killed from outside says nothing about the driver, so it is not recorded */
     if (job != TRIAL && !hindered && !task_was_hurried(task, job, timeout_s)) keep(c, task->about);
 }
 
@@ -262,7 +263,7 @@ static clv_status check_in_helpers(const campaign *c, clv_nest *nest, const char
     return status;
 }
 
-/* A helper for one device alone: nothing else may disturb it. */
+/* Runs a single helper for one device, undisturbed by others. */
 static clv_status run_alone(const campaign *c, clv_nest *nest, const char *helper, errand job,
                             size_t index)
 {

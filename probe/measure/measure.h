@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and measurements of a decided report's devices: in helpers, or in this process. */
+/* Checks and measures the devices of a decided report: in helpers, or in this process. */
 #ifndef CLEAVE_PROBE_MEASURE_H
 #define CLEAVE_PROBE_MEASURE_H
 
 #include "probe/machine.h"
 
-/* Does what options.check, options.bench and options.measure_free ask, on the devices in `wanted`
- * ([device_count]; NULL: all), and keeps all but the free memory on disk. All checks run at once; measurements
- * one after the other.
- * What a device does wrong is a fact in the report; decide again afterwards. CLV_E_CANCELLED,
- * CLV_E_IO, CLV_E_MEMORY. */
+/* Carries out options.check, options.bench and options.measure_free on the devices in `wanted` ([device_count]; NULL:
+ * all), and keeps everything except the free memory on disk. All checks run at once, measurements one after the other.
+ * A device's failure is a fact in the report; call clv_decide again afterwards. CLV_E_CANCELLED, CLV_E_IO,
+ * CLV_E_MEMORY. */
 clv_status clv_measure_devices(clv_machine *machine, const clv_probe_options *options,
                                const bool *wanted);
 
@@ -19,12 +18,12 @@ clv_status clv_measure_read(clv_machine *machine, const char *text, size_t lengt
 
 /* ---- for the runtime ------------------------------------------------------------------------- */
 
-/* A device as it may be used: what its check found, and the flags that follow. */
+/* Whether and how a device may be used: what its check found, and the flags that follow from it. */
 typedef struct clv_qualification {
     bool ok, from_disk;
     clv_probe_flags flags;
     double seconds;
-    char message[400]; /* why not; "" when ok */
+    char message[400]; /* why it is not fit; "" if ok */
 } clv_qualification;
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What checks and measurements found, kept on disk for each device and driver. */
+/* Keeps the results of checks and measurements on disk, for each device and driver. */
 #include "probe/measure/record.h"
 
 #include "base/alloc.h"
@@ -19,10 +19,10 @@
 
 enum { RECORD_LIMIT = 1 << 20, FAILURE_HOLDS_S = 3600 };
 
-/* New when the check or the bench changes its mind about what they mean. */
+/* Increased whenever results of the check or the bench change their meaning. */
 static const char protocol_version[] = "1";
 
-/* Everything that a new driver, another card or another processor would change. */
+/* Makes the key from everything that differs for another driver, card or processor. */
 static clv_json *make_key(const clv_probe_host *host, const clv_probe_platform *platform,
                           const clv_probe_device *device)
 {
@@ -43,7 +43,7 @@ static clv_json *make_key(const clv_probe_host *host, const clv_probe_platform *
     return key;
 }
 
-/* "" when there is no cache directory. */
+/* Makes the record's path, or "" if there is no cache directory. */
 static void record_path(const char *key, char *folder, size_t folder_capacity, char *path,
                         size_t capacity)
 {
@@ -60,8 +60,9 @@ static void record_path(const char *key, char *folder, size_t folder_capacity, c
         snprintf(path, capacity, "%s/%.32s.json", folder, hex);
 }
 
-/* A failure may have been of the moment, such as memory that others held: it is believed for an
- * hour. A crash is, until something changes: another try would cost the process. */
+/* Returns whether a record is out of date. A failure may have been temporary, for example if other processes held the
+ * memory, so it is believed for an hour. A crash is believed until something changes, because another try would cost
+ * the process. */
 static bool is_stale(const clv_probe_check *check, const char *path)
 {
     struct stat info;

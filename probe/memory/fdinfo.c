@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intel's cards without Level Zero: the kernel counts what every open GPU file holds in memory. It
- * shows the files of this user's processes only, so the free memory is an upper bound. */
+/* Handles Intel's cards without Level Zero: the kernel counts the memory of every open GPU file. It shows only the
+ * files of this user's processes, so the free memory is an upper bound. */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static void read_process(const char *root, const char *pid, client *clients, siz
     char path[512], text[8192];
     snprintf(path, sizeof path, "%s/proc/%.16s/fdinfo", root, pid);
     DIR *folder = opendir(path);
-    if (!folder) return; /* another user's */
+    if (!folder) return; /* another user's process */
     for (struct dirent *file; (file = readdir(folder));) {
         client found;
         if (!isdigit((unsigned char)file->d_name[0])) continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intel's Level Zero system management, by dlopen. Without privileges it says that all memory is
- * free (level-zero issue 133): that is taken as "unknown". */
+/* Queries Intel's Level Zero system management, loaded with dlopen. Without privileges it reports all memory as free
+ * (level-zero issue 133): that is treated as "unknown". */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of zes_api.h that is used here; 0 is success everywhere. */
+/* The part of zes_api.h that is used here; 0 means success everywhere. */
 enum { STYPE_PCI_PROPERTIES = 0x2, STYPE_MEM_PROPERTIES = 0xb, STYPE_MEM_STATE = 0x1e };
 enum { LOCATION_DEVICE = 1 };
-enum { MOST = 64 }; /* drivers, devices of one, memories of one */
+enum { MOST = 64 }; /* most drivers, devices per driver, memories per device */
 
 typedef struct zes_driver zes_driver;
 typedef struct zes_device zes_device;
@@ -79,7 +79,7 @@ static bool load(zes *z, const char *library)
            find(z->library, "zesMemoryGetState", &z->state) && z->init(0) == 0;
 }
 
-/* Sums the modules on the card; false when one of them does not tell. */
+/* Adds up the memory modules of the card; returns false if one of them gives no answer. */
 static bool read_memory(const zes *z, zes_device *device, uint64_t *total, uint64_t *left)
 {
     zes_memory *memories[MOST];
@@ -131,6 +131,6 @@ bool clv_level_zero_facts(clv_machine *machine, size_t first, const char *librar
         for (uint32_t i = 0; i < count && i < MOST; ++i)
             fill(machine, first, &z, devices[i]);
     }
-    /* not closed: Level Zero keeps threads and handlers that outlive dlclose */
+    /* not closed, because Level Zero keeps threads and handlers that outlive dlclose */
     return loaded;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's management library, by dlopen. Devices are matched by PCI address or UUID, never by
- * index: NVML and OpenCL count in different orders. */
+/* Queries NVIDIA's management library, loaded with dlopen. Devices are matched by PCI address or UUID, never by index,
+ * because NVML and OpenCL number them differently. */
 #include "probe/memory/free_memory.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The part of nvml.h that is used here; 0 is success everywhere. */
+/* The part of nvml.h that is used here; 0 means success everywhere. */
 typedef struct nvml_device nvml_device;
 
 typedef struct nvml_memory {
@@ -37,7 +37,7 @@ typedef struct nvml {
     int (*utilization)(nvml_device *device, nvml_utilization *utilization); /* may be NULL */
 } nvml;
 
-/* ISO C has no cast from an object pointer to a function pointer: the bytes are copied. */
+/* Finds a function. ISO C has no cast from an object pointer to a function pointer, so the bytes are copied. */
 static bool find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -67,7 +67,8 @@ static nvml_device *handle_of(const nvml *n, const clv_probe_device *device)
     return n->by_uuid(uuid, &handle) == 0 ? handle : NULL;
 }
 
-/* Version 2 counts what the driver keeps for itself apart, which is not free either. */
+/* Reads total and free memory. Version 2 of the query counts the driver's reserved memory separately; that is not free
+ * either. */
 static bool read_memory(const nvml *n, nvml_device *handle, uint64_t *total, uint64_t *left)
 {
     nvml_memory_v2 two = { .version = (unsigned)sizeof two | 2u << 24 };

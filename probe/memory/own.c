@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process itself holds on each device. */
+/* Counts the memory that this process holds on each device. */
 #include "probe/memory/own.h"
 
 #include <pthread.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, not of the counters */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list, not the counters */
 static clv_own *first;
 
 void clv_own_join(clv_own *own, const char *id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a card's memory is free, found by filling it. */
+/* Finds out how much of a card's memory is free by filling it. */
 #include "probe/memory/trial.h"
 
 #include "base/alloc.h"
@@ -17,10 +17,10 @@ bool clv_trial_makes_sense(const clv_probe_device *device)
             device->device_class == CLV_CLASS_ACCELERATOR);
 }
 
-/* Out of memory may come from any of these calls, and as the end of the command. */
+/* Fills a buffer. Any of these calls may fail for lack of memory, and so may the command when it ends. */
 static bool write_all(const clv_rig *rig, cl_mem buffer, size_t bytes)
 {
-    const cl_uint pattern = 0xA5C3A5C3u; /* not zero, which a driver might remember instead */
+    const cl_uint pattern = 0xA5C3A5C3u; /* not zero, which a driver might not store */
     cl_event event = NULL;
     cl_int ended = CL_QUEUED;
     if (clEnqueueFillBuffer(rig->queue, buffer, &pattern, sizeof pattern, 0, bytes, 0, NULL,

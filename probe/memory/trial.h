@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a card's memory is free, found by filling it. */
+/* Finds out how much of a card's memory is free by filling it. */
 #ifndef CLEAVE_PROBE_TRIAL_H
 #define CLEAVE_PROBE_TRIAL_H
 
 #include <cleave/probe.h>
 
 typedef struct clv_trial {
-    uint64_t free_bytes; /* CLV_UNKNOWN: nothing was learned, `message` says why */
+    uint64_t free_bytes; /* CLV_UNKNOWN: no result; `message` says why */
     char message[200];
 } clv_trial;
 
-/* Has it memory of its own? What a trial would take from the others is the host's. */
+/* Returns whether the device has its own memory; on other devices a trial would take the host's memory. */
 bool clv_trial_makes_sense(const clv_probe_device *device);
 
 /**

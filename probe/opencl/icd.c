@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL drivers that are installed, listed without loading any. */
+/* Lists the installed OpenCL drivers without loading any. */
 #define _GNU_SOURCE
 #include "probe/opencl/icd.h"
 
@@ -81,7 +81,7 @@ static void add_folder(clv_machine *machine, const char *folder)
         else if (i < MOST_FILES)
             add_file(machine, path.data);
         clv_text_clear(&path);
-        free(entries[i]); /* scandir's own */
+        free(entries[i]); /* allocated by scandir */
     }
     free(entries);
 }
@@ -92,7 +92,7 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Loaders differ in the variables that they read; the loader's own file tells which. */
+/* Returns whether the loader reads the variable. Loaders differ in this; the loader's own file contains the names. */
 static bool loader_reads(const clv_machine *machine, const char *variable)
 {
     char *bytes;

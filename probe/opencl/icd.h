@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL drivers that are installed, listed without loading any. */
+/* Lists the installed OpenCL drivers without loading any. */
 #ifndef CLEAVE_PROBE_ICD_H
 #define CLEAVE_PROBE_ICD_H
 
 #include "probe/machine.h"
 
-enum { CLV_ICD_NAME = 4096 }; /* longest library name that is believed */
+enum { CLV_ICD_NAME = 4096 }; /* longest library name that is accepted */
 
-/* Appends an entry for each driver, in the order of the file names: OCL_ICD_VENDORS, else what the
- * loader has in its place; status "missing" and a message where a file holds no library name. */
+/* Appends an entry for each driver, in the order of the file names, from OCL_ICD_VENDORS or what the loader uses
+ * instead. The status is "missing", with a message, if a file contains no library name. */
 void clv_icds_list(clv_machine *machine);
 
-/* The library's name in an .icd file: its first line without blanks around. False, and *problem
- * says why, when that is none. */
+/* Parses an .icd file: the library's name is its first line without surrounding blanks. If there is no valid name,
+ * returns false and sets *problem to the reason. */
 bool clv_icd_parse(const char *text, size_t length, char *library, const char **problem);
 
 #endif

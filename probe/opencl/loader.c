@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which libOpenCL this process has: another loader may hide behind the same name. */
+/* Finds out which libOpenCL this process has: different loaders have the same name. */
 #define _GNU_SOURCE
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS /* clGetExtensionFunctionAddress */
 #include "probe/opencl/opencl.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clGetICDLoaderInfoOCLICD of the extension cl_loader_info; both loaders know it. */
+/* clGetICDLoaderInfoOCLICD of the extension cl_loader_info; both loaders implement it. */
 enum { LOADER_VERSION = 2, LOADER_NAME = 3 };
 typedef cl_int loader_info(cl_uint what, size_t bytes, void *out, size_t *length);
 

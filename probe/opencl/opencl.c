@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OpenCL says is here: the raw facts of every platform and device, no judgement. */
+/* Collects what OpenCL reports: the raw facts of every platform and device, without judgement. */
 #include "probe/opencl/opencl.h"
 
 #include "base/alloc.h"
@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A driver that claims more entries than this is not believed. */
+/* If a driver claims more entries than this, it is not believed. */
 enum { MOST_PLATFORMS = 4096, MOST_DEVICES = 4096 };
 
-/* From OpenCL after 1.2 and from extensions: asked for, never relied on. */
+/* From OpenCL versions after 1.2 and from extensions: queried but never relied on. */
 enum {
     DEVICE_SVM_CAPABILITIES = 0x1053,
     DEVICE_IL_VERSION = 0x105B,
@@ -27,7 +27,7 @@ enum {
 
 typedef enum kind { UNSIGNED, SIZE, BYTES, BYTES_SIZE, BOOLEAN } kind; /* SIZE: a size_t */
 
-/* Answers that go into a field as they are. */
+/* Answers that are stored in a field unchanged. */
 static const struct {
     cl_device_info what;
     kind kind;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single questions to a driver whose answers are not trusted. */
+/* Sends single queries to a driver whose answers are not trusted. */
 #include "probe/opencl/query.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* A driver that claims more than this for one text is not believed. */
+/* A driver that claims a longer text than this is not believed. */
 enum { LARGEST_TEXT = 16 * 1024 * 1024, SCALAR_ROOM = 512 };
 
 bool clv_query_device(cl_device_id device, cl_device_info what, void *out, size_t bytes,
                       size_t *got)
 {
-    union { /* roomier than any answer, so that a driver that ignores the size hits our own bytes */
+    union { /* larger than any answer: a driver that ignores the size overwrites only this */
         cl_ulong align;
         unsigned char bytes[SCALAR_ROOM];
     } room = { 0 };
@@ -43,7 +43,7 @@ static const char *text_of(clv_machine *machine, ask_text *ask, const void *whom
     size_t length = 0;
     if (ask(whom, what, 0, NULL, &length) != CL_SUCCESS) return NULL;
     if (length == 0 || length > LARGEST_TEXT) return NULL;
-    char *bytes = clv_zalloc(length + 1, 1); /* the end that the driver may have forgotten */
+    char *bytes = clv_zalloc(length + 1, 1); /* terminates the text if the driver does not */
     if (!bytes) {
         machine->failed = true;
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answers that only one vendor gives. None of these numbers is in the headers of OpenCL 1.2. */
+/* Collects answers that only one vendor gives. None of these constants is in the headers of OpenCL 1.2. */
 #include "probe/opencl/opencl.h"
 
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ static bool get_uint(const clv_probe_device *device, cl_device_info what, cl_uin
 static void set_pci(clv_machine *machine, clv_probe_device *device, const unsigned at[4],
                     const char *source)
 {
-    if (!(at[0] | at[1] | at[2] | at[3])) return; /* how drivers say that they do not know */
+    if (!(at[0] | at[1] | at[2] | at[3])) return; /* zeros mean unknown */
     if (at[1] > 255 || at[2] > 31 || at[3] > 7) return;
     device->pci_address =
         clv_machine_text(machine, "%04x:%02x:%02x.%x", at[0], at[1], at[2], at[3]);
@@ -63,7 +63,7 @@ static void nvidia(clv_machine *machine, clv_probe_device *device)
         !get_uint(device, NV_PCI_SLOT_ID, &slot))
         return;
     get_uint(device, NV_PCI_DOMAIN_ID, &domain);
-    /* the slot is packed as elsewhere on PCI: device << 3 | function */
+    /* the slot is packed as usual for PCI: device << 3 | function */
     const unsigned at[] = { domain, bus, slot >> 3, slot & 7 };
     set_pci(machine, device, at, "nv");
 }
@@ -95,7 +95,7 @@ static void amd(clv_machine *machine, clv_probe_device *device)
             clv_machine_text(machine, "%.*s", (int)CLV_MIN(end, (size_t)16), device->name);
     }
     amd_topology(machine, device);
-    /* KiB: [0] all that is free, [1] the largest block, which may be missing or 0 */
+    /* KiB: [0] all free memory, [1] the largest free block, which may be missing or 0 */
     if (clv_query_device(device->native_device, AMD_GLOBAL_FREE_MEMORY, free_kib, sizeof free_kib,
                          &length) &&
         length >= sizeof *free_kib && free_kib[0] && free_kib[0] < UINT64_MAX / 1024)
