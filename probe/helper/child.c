@@ -114,7 +114,7 @@ static clv_probe_device *find_device(clv_machine *machine, const char *platform,
     uint64_t p, d;
     if (!clv_parse_u64(platform, &p) || !clv_parse_u64(place, &d)) return NULL;
     clv_opencl_enumerate(machine);
-    if (clv_decide(machine, &none)) return NULL; /* classes and flags, which the bench goes by */
+    if (clv_decide(machine, &none)) return NULL; /* sets classes and flags for the bench */
     for (size_t i = 0; i < machine->report.device_count; ++i) {
         clv_probe_device *device = &machine->devices[i];
         if (machine->platforms[device->platform].ordinal == p && device->ordinal == d)

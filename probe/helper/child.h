@@ -11,8 +11,8 @@
  *   --helper PARENT check PLATFORM DEVICE
  *   --helper PARENT bench-quick|bench-full|trial PLATFORM DEVICE
  *   --helper PARENT compile PLATFORM:DEVICE FOLDER (compile.h)
- * PARENT is the process id whose end ends the helper; PLATFORM and DEVICE count as this process's
- * loader does. */
+ * PARENT is a process id: when that process ends, so does the helper. PLATFORM and DEVICE are numbered as by this
+ * process's loader. */
 #define CLV_HELPER_MARK "--helper"
 
 /* Runs a helper; argv[0] is CLV_HELPER_MARK. Ends the process without running destructors, because a driver's may

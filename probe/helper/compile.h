@@ -5,21 +5,21 @@
 
 #include <cleave/probe.h>
 
-/* A folder that the parent makes, for nobody else to read:
+/* A private folder that the parent makes, with these files:
  *
  *   list.json  { "launch": true, "binaries": false, "programs": [
  *                  { "source": TEXT, "options": TEXT, "kernels": [
  *                      { "name": TEXT, "local": [64, 1, 1], "args": "b v4 v8 l256" } ] } ] }
- *   next       an unsigned int, shared by mapping the file: the program that nobody has begun. Helpers take
- *              one after the other, and so are done at about the same time.
- *   N.bin      the binary of program N, written by its helper where "binaries" is true
+ *   next       an unsigned int, shared by mapping the file: the next program that no helper has begun. Helpers take
+ *              one program after another, so that all finish at about the same time.
+ *   N.bin      the binary of program N, written by its helper if "binaries" is true
  *
- * "launch": the driver compiles a kernel when it is first launched. So the helper launches each one, as a
- * single work-group whose numbers are all 0 and whose buffers are zeros: args says for each argument
- * whether it is a buffer, a value of so many bytes, or so many bytes of local memory.
+ * "launch" means that the driver compiles a kernel only when it is first launched. So the helper launches each
+ * kernel as a single work-group whose values are all 0 and whose buffers hold zeros. "args" describes each argument:
+ * b is a buffer, v4 a value of 4 bytes, l256 local memory of 256 bytes.
  *
- * The helper answers with a line "N SECONDS" as soon as program N is compiled. It leaves out programs that
- * fail: the parent compiles them himself, and tells why. */
+ * The helper answers with a line "N SECONDS" as soon as program N is compiled. It skips programs that fail; the
+ * parent compiles those itself and reports the reason. */
 #define CLV_COMPILE_LIST "list.json"
 #define CLV_COMPILE_NEXT "next"
 

@@ -88,7 +88,7 @@ clv_status clv_nest_environment(clv_nest *nest, const char *library, bool fresh,
     if (library || fresh) CLV_TRY(make_folder(nest, library, folder, sizeof folder));
     while (environ && environ[count])
         ++count;
-    clv_text settings = { 0 }; /* [0] is owned, with those after it; the rest is this process's */
+    clv_text settings = { 0 }; /* owned by entry [0] of the environment */
     const size_t set = add_settings(&settings, folder, library != NULL, fresh);
     char **copy = clv_zalloc(count + set + 1, sizeof *copy);
     if (!copy || settings.failed) {

@@ -25,7 +25,7 @@ static const double grace_s = 0.3;  /* between SIGTERM and SIGKILL */
 static const double mourn_s = 0.3;  /* between SIGKILL and giving up; with grace_s well below 1 s */
 static const double tick_s = 0.02;  /* how often a child's end is checked without a pidfd */
 static const double report_s = 0.1; /* between two calls of the progress function */
-static const double meanwhile_s = 1; /* if what is done meanwhile lasts longer, we were stopped */
+static const double meanwhile_s = 1; /* if `meanwhile` takes longer, we were stopped */
 
 typedef struct watch {
     clv_child *child;
@@ -111,7 +111,7 @@ static void start(watch *w)
         return;
     }
 #ifdef SYS_pidfd_open
-    w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0); /* -1 on old kernels: then by the tick */
+    w->exit_fd = (int)syscall(SYS_pidfd_open, w->pid, 0); /* -1 on old kernels: see tick_s */
     if (w->exit_fd >= 0) (void)fcntl(w->exit_fd, F_SETFD, FD_CLOEXEC);
 #endif
 }
@@ -153,7 +153,7 @@ static void reap(watch *w)
     int status;
     if (waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && !info.si_pid)
         return;
-    kill(-w->pid, SIGKILL); /* what a driver left behind in the group, while the id is still ours */
+    kill(-w->pid, SIGKILL); /* the driver's leftovers in the group; the id is still ours */
     if (waitpid(w->pid, &status, 0) != w->pid)
         finish(w, CLV_CHILD_EXITED, 0); /* the application ignores SIGCHLD: no exit code */
     else if (WIFSIGNALED(status))

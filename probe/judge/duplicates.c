@@ -181,7 +181,7 @@ static void sort_devices(work *w, clv_probe_device *sorted)
 {
     clv_machine *m = w->machine;
     const size_t count = m->report.device_count;
-    for (size_t i = 0; i < count; ++i) { /* insertion: short, stable, needs no context pointer */
+    for (size_t i = 0; i < count; ++i) { /* insertion sort: stable, no context pointer */
         size_t at = i;
         for (; at > 0 && compare_places(w, i, w->order[at - 1]) < 0; --at)
             w->order[at] = w->order[at - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one grammar that names devices: --device, CLEAVE_DEVICE, clv_context_options.devices. */
+/* The single grammar that names devices: --device, CLEAVE_DEVICE, clv_context_options.devices. */
 #ifndef CLEAVE_PROBE_SELECT_H
 #define CLEAVE_PROBE_SELECT_H
 
@@ -14,21 +14,22 @@
  *   name~TEXT       device or platform name contains TEXT, whatever the case
  *   pci=ADDRESS     "0000:03:00.0", or without the domain
  *   uuid=...        with or without dashes
- * each with '!' in front to exclude; only exclusions means all but those. Of entries that show the
- * same hardware the best one that is neither excluded nor unusable is taken, unless N or P:D names
+ * each with '!' in front to exclude. A list of exclusions alone means all other hardware. If several entries
+ * show the same hardware, the best one that is usable and not excluded is taken, unless N or P:D names
  * another.
  *
  * @param chosen  out, [device_count].
- * @return CLV_OK (at least one is chosen); CLV_E_ARGUMENT (unreadable); CLV_E_NO_DEVICE (a name
- *         that nothing has, an entry that cannot be used, nothing left); the message lists what
- *         there is. After an error `chosen` is all false.
+ * @return CLV_OK (at least one is chosen); CLV_E_ARGUMENT (the selection cannot be parsed); CLV_E_NO_DEVICE (a
+ *         name that no device has, an entry that cannot be used, or nothing is left); the message lists the
+ *         devices. After an error `chosen` is all false.
  */
 clv_status clv_select_devices(const clv_probe_report *report, const char *selection, bool *chosen);
 
-/* Whether the selection can be read, whatever devices there are. CLV_E_ARGUMENT. */
+/* Checks that the selection can be parsed, without looking at any device. CLV_E_ARGUMENT if not. */
 clv_status clv_check_selection(const char *selection);
 
-/* "0 discrete_gpu \"Radeon VII\", 1 cpu \"AMD EPYC\""; free with clv_free. NULL without memory. */
+/* Returns a text such as "0 discrete_gpu \"Radeon VII\", 1 cpu \"AMD EPYC\""; free with clv_free. NULL if out of
+ * memory. */
 char *clv_devices_summary(const clv_probe_report *report);
 
 #endif

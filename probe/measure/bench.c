@@ -20,7 +20,7 @@ enum { MOST_TURNS = 16000, LAUNCHES = 200, LASTING = 10 };
 
 /* How much time and memory a level uses. */
 typedef struct effort {
-    double kernel_s; /* wanted length of an arithmetic kernel: many short ones find the quiet
+    double kernel_s; /* wanted run time of an arithmetic kernel: many short ones hit the quiet
                         moments of a busy machine */
     int samples;     /* of them; the best counts */
     int passes;      /* over the memory, and transfers in each direction */
@@ -59,7 +59,7 @@ static bool on_host_cores(const clv_probe_device *device)
 static void choose_geometry(meter *m)
 {
     const size_t units = m->device->compute_units ? m->device->compute_units : 1;
-    if (on_host_cores(m->device)) { /* a few work-items a core: groups of one, vectors inside */
+    if (on_host_cores(m->device)) { /* few work-items per core: groups of one, with vectors */
         m->local = 1;
         m->items = units * 8;
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast a device is: arithmetic, memory, transfers, launches. */
+/* Measures how fast a device is: arithmetic, memory, transfers, launches. */
 #ifndef CLEAVE_PROBE_BENCH_H
 #define CLEAVE_PROBE_BENCH_H
 
@@ -11,9 +11,9 @@ typedef struct clv_bench_result {
 } clv_bench_result;
 
 /**
- * Measures a device with native ids. Rates are the best of several kernels and repeats, since
- * everything that disturbs a measurement makes it slower. What cannot be measured stays negative;
- * the protocol then says why.
+ * Measures a device with native ids. Rates are the best of several kernels and repeats, because
+ * every disturbance makes a measurement slower. Rates that cannot be measured stay negative; the
+ * protocol then says why.
  *
  * Blocking: QUICK under 3 s, FULL about 10 s, plus what the driver's compiler takes.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a device compute what it should? The qualification of the runtime, and `probe --check`. */
+/* Checks whether a device computes correctly, for the runtime's qualification of devices and for `probe --check`. */
 #ifndef CLEAVE_PROBE_CHECK_H
 #define CLEAVE_PROBE_CHECK_H
 
@@ -15,9 +15,9 @@ typedef struct clv_check {
 
 /**
  * Builds and runs small kernels on a device with native ids and compares every result: ids, local
- * memory, barriers, events, fp64 and fp16 where promised, a loop of 100,000 turns, a ragged GEMM.
+ * memory, barriers, events, fp64 and fp16 if the device claims them, a loop of 100,000 turns, a ragged GEMM.
  * A driver's failure is a finding (check.ok false and a message), not an error. A loop that ends
- * early is a finding too, but no failure: check.loop_limit says where.
+ * early is a finding too, but not a failure: check.loop_limit says at which turn.
  *
  * Blocking, 0.1 to 10 s (drivers compile). A driver may crash: run it in a helper when unsure.
  */

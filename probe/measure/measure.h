@@ -27,8 +27,8 @@ typedef struct clv_qualification {
 } clv_qualification;
 
 /**
- * Is this device, of a report made in-process, fit for work? Takes the answer from the report, which
- * has what is on record; else checks it now, in this process, and keeps the result on disk.
+ * Tells whether a device of a report made in-process is fit for work. Takes the answer from the report, which contains
+ * what is on record; otherwise checks the device now, in this process, and keeps the result on disk.
  * CLV_OK (qualification.ok tells), CLV_E_ARGUMENT (no native ids). Threads: any, for different
  * devices at once.
  */

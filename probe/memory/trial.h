@@ -14,9 +14,9 @@ typedef struct clv_trial {
 bool clv_trial_makes_sense(const clv_probe_device *device);
 
 /**
- * Allocates buffers and writes every byte of them (drivers allocate lazily, so that a buffer proves
- * nothing before), large ones first, until the device refuses or all its memory is taken; then gives
- * everything back. Exact to 16 MiB. Whoever else needs the card's memory meanwhile does not get it.
+ * Allocates buffers, large ones first, until the device refuses or all its memory is taken, and then releases them.
+ * Writes every byte of each buffer, because drivers allocate lazily and an unwritten buffer proves nothing. Exact to
+ * 16 MiB. Meanwhile, other users of the card get no memory.
  */
 void clv_trial_device(const clv_probe_device *device, clv_trial *trial);
 

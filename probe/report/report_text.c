@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL = 11 }; /* columns of "Processor  " */
+enum { LABEL = 11 }; /* width of "Processor  " */
 
 static void begin(const clv_page *p, clv_wrap *w, const char *label)
 {

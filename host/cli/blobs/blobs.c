@@ -426,7 +426,7 @@ static int work(task *t)
     }
     cli_bar_start(&t->bar, &a->common, "frames");
     cli_saving(
-        a->partial); /* one interrupt ends the movie, however long the rest takes; a second one all */
+        a->partial); /* the first interrupt ends the movie without a time limit, a second one the process */
     clv_status status = detect(t);
     cli_bar_end(&t->bar);
     end_frame(&t->watch);

@@ -98,7 +98,7 @@ static void add_escaped(clv_text *text, const char *value)
                              : *c == '<' ? "&lt;"
                              : *c == '>' ? "&gt;"
                              : *c == '"' ? "&quot;"
-                             : *c < 0x20 ? "?" /* most of them may not be written in any way */
+                             : *c < 0x20 ? "?" /* most of them are not allowed in XML */
                                          : NULL;
         if (entity)
             clv_text_bytes(text, entity, strlen(entity));

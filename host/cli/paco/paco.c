@@ -151,7 +151,7 @@ static clv_status measure_at(const paco_args *a, const paco_inputs *in, clv_cont
         clv_companion at = { 0 };
         (void)paco_parse_place(a->at.items[i], &at.x, &at.y);
         for (int back = 1; back >= -1;
-             back -= 2) { /* put in what is found here, measure, take it out */
+             back -= 2) { /* add what was found here, measure, subtract it */
             for (size_t k = 0; k < count; ++k) {
                 if (hypot(found[k].x - at.x, found[k].y - at.y) > in->fwhm) continue;
                 clv_companion one = found[k];

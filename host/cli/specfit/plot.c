@@ -130,7 +130,7 @@ static void ticks_of_y(clv_image *image, const frame *f, double count)
     for (long i = (long)ceil(f->low / step); (double)i * step <= f->high; ++i) {
         const double part = ((double)i * step - f->low) / (f->high - f->low);
         const long y = f->y + f->height - 1 - (long)(part * (double)(f->height - 1));
-        if (y + 5 > f->y + f->height) continue; /* the number would meet that of the panel below */
+        if (y + 5 > f->y + f->height) continue; /* would overlap the panel below */
         clv_image_fill(image, f->x, y, 5, 1, ink);
         number(image, f->x - 4, y - 3, (double)i * step, 1);
     }

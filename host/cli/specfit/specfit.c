@@ -137,7 +137,7 @@ static int read_ignored(specfit_args *a, const specfit_table *t)
     bool desi = false;
     for (size_t i = 0; i < t->input_count; ++i)
         desi |= !t->inputs[i].single;
-    static const double dichroic[2] = { 4300, 4450 }; /* as rvspecfit has it for DESI */
+    static const double dichroic[2] = { 4300, 4450 }; /* as in rvspecfit for DESI */
     if (!a->ignore) {
         if (desi) a->ignored[0] = dichroic[0], a->ignored[1] = dichroic[1];
         a->ignored_count = desi;
@@ -321,7 +321,7 @@ static int open_journal(const specfit_args *a, run_state *s, size_t *done)
     if (!status && *done && !a->common.quiet)
         cli_say(stderr, "cleave specfit: goes on after %zu of %zu stars\n", *done, s->table.count);
     clv_text_clear(&path), clv_text_clear(&identity);
-    return cli_status(&cli_specfit, status); /* one that cannot be written is an output */
+    return cli_status(&cli_specfit, status); /* an unwritable journal is a failed output */
 }
 
 /* Makes malloc return large blocks to the system as soon as they are freed, so that memory does not grow with the
