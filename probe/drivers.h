@@ -9,9 +9,10 @@
 #include <cleave/probe.h>
 
 /**
- * Makes a folder of .icd files for OCL_ICD_VENDORS that leaves out every driver that crashed, hung or babbled while it
- * was asked for its devices or while these were checked. It is for programs that may change their environment; call it
- * before their first OpenCL call. The results of the checks are recorded, so that clv_qualify_device has its answers.
+ * Makes a folder of .icd files for OCL_ICD_VENDORS that leaves out every driver that crashed, hung or gave invalid
+ * output while it was asked for its devices or while these were checked. It is for programs that may change their
+ * environment; call it before their first OpenCL call. The results of the checks are recorded, so that
+ * clv_qualify_device has its answers.
  *
  * @param options   helper, timeout and progress are used.
  * @param lean      also leaves out drivers whose devices are all cores of this machine that a better driver offers as

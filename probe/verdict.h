@@ -9,7 +9,7 @@
 typedef enum clv_verdict {
     CLV_VERDICT_NONE, /* not tested, or something has changed since */
     CLV_VERDICT_GOOD,
-    CLV_VERDICT_BAD, /* it crashed, hung or babbled in enumeration, or in every check */
+    CLV_VERDICT_BAD, /* it crashed, hung or gave bad output in enumeration, or in every check */
 } clv_verdict;
 
 enum { CLV_VERDICT_REASON = 300, CLV_VERDICT_LIBRARY = 256 };

@@ -181,7 +181,7 @@ static const char *units_kind(const clv_probe_platform *platform, const clv_prob
         return "sm";
     case CLV_VENDOR_INTEL:
         return "eu";
-    case CLV_VENDOR_AMD: /* from gfx10 on, AMD's own driver counts pairs of compute units */
+    case CLV_VENDOR_AMD: /* from gfx10 on, AMD's driver counts pairs of compute units */
         return device->arch && clv_starts_with(device->arch, "gfx1") &&
                        platform->vendor_norm == CLV_VENDOR_AMD
                    ? "wgp"

@@ -92,7 +92,7 @@ static bool few_registers(const clv_probe_device *d)
     return clv_starts_with(d->arch, "gfx");
 }
 
-/* True for all but the chips that were made for double precision: NVIDIA's compute capabilities x.0, 3.5 and 3.7,
+/* Returns true for all chips except those made for double precision: NVIDIA's compute capabilities x.0, 3.5 and 3.7,
  * and AMD's gfx600, gfx701, gfx906 and Instinct series (at least 1/8 of the rate of single precision). */
 static bool slow_fp64(const clv_probe_device *d)
 {

@@ -22,7 +22,7 @@ enum { MOST_TURNS = 16000, LAUNCHES = 200, LASTING = 10 };
 typedef struct effort {
     double kernel_s; /* wanted run time of an arithmetic kernel: many short ones hit the quiet
                         moments of a busy machine */
-    int samples;     /* of them; the best counts */
+    int samples;     /* number of such kernels; the best counts */
     int passes;      /* over the memory, and transfers in each direction */
     double budget_s; /* for the samples or passes of one variant */
     size_t read_bytes, transfer_bytes;

@@ -133,7 +133,7 @@ static bool read_trial(const clv_json *root, clv_trial *trial)
     const clv_json *bytes = clv_json_get(object, "free_bytes");
     *trial = (clv_trial){ .free_bytes = CLV_UNKNOWN };
     if (!clv_json_is_object(object)) return false;
-    const int64_t number = clv_json_int(bytes, -1); /* more than any real memory */
+    const int64_t number = clv_json_int(bytes, -1); /* -1: also beyond any real memory */
     if (number >= 0) trial->free_bytes = (uint64_t)number;
     clv_copy_string(trial->message, sizeof trial->message,
                     clv_json_string(clv_json_get(object, "message"), "no details"));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PoCL, Mesa, NVIDIA, Intel's two ways, AMD. */
+/* The variables of PoCL, Mesa, NVIDIA, Intel (two) and AMD. */
 const char *const clv_driver_cache_variables[] = { "POCL_CACHE_DIR",
                                                    "MESA_SHADER_CACHE_DIR",
                                                    "CUDA_CACHE_PATH",

@@ -161,7 +161,7 @@ static void read_clock(cl_device_id id, clv_probe_device *device)
     cl_uint mhz;
     if (clv_query_device(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, &mhz, sizeof mhz, NULL) && mhz)
         device->clock_mhz =
-            mhz; /* 0 is how Intel's CPU runtime and clvk say that they do not know */
+            mhz; /* Intel's CPU runtime and clvk return 0 when they do not know the clock */
 }
 
 static void read_queues(cl_device_id id, clv_probe_device *device)

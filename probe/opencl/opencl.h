@@ -6,7 +6,7 @@
 #include "probe/machine.h"
 
 /* Appends the platforms and devices of this process's loader, with native ids. Loads every driver that the loader
- * knows. No answer of a driver is an error; if memory runs out, sets machine->failed. */
+ * knows. Nothing that a driver answers is treated as an error; if memory runs out, machine->failed is set. */
 void clv_opencl_enumerate(clv_machine *machine);
 
 /* Returns the generation (base/fork.h) in which drivers were loaded in this process; 0: none were. */

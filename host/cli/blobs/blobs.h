@@ -100,7 +100,7 @@ typedef struct blobs_writer {
     blobs_extra extra;
     const char *names[16]; /* of all columns */
     size_t row;
-    bool xml; /* the spots are kept until the end: */
+    bool xml; /* the members below hold the spots until the end: */
     struct blobs_trackmate_row *rows;
     size_t room;
 } blobs_writer;

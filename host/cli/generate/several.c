@@ -59,7 +59,7 @@ static int is_interrupted(const char *text, size_t length, int32_t id, void *use
     return cli_interrupted();
 }
 
-/* Prints the text on one line. */
+/* Prints the text on one line; line ends and backslashes are escaped. */
 static clv_status print_line(const clv_written *w)
 {
     clv_text line = { 0 };

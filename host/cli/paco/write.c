@@ -172,7 +172,7 @@ static clv_status write_picture(written *w, const paco_args *a, const paco_input
         snprintf(title, sizeof title, "PACO S/N");
     const clv_map_style style = { .title = title,
                                   .unit = "S/N",
-                                  .up_to_peak = true, /* planets are a few of thousands of pixels */
+                                  .up_to_peak = true, /* planets cover few of the pixels */
                                   .first_row_below = true,
                                   .marks = marks,
                                   .mark_count = count,

@@ -138,7 +138,7 @@ clv_spectrum specfit_batch_spectrum(const specfit_table *table, const specfit_ba
 void specfit_batch_clear(specfit_batch *batch);
 
 /* ---- select.c ---- */
-/* Whether a comma list of numbers holds `id`. */
+/* Returns whether a comma list of numbers contains `id`. */
 bool specfit_is_listed(const char *list, int64_t id);
 /* Selects the rows to fit and reads the redshifts; returns CLI_OK or the exit code. */
 int specfit_select(const specfit_args *args, specfit_table *table);

@@ -95,7 +95,7 @@ static clv_status take(void *user, const clv_token_rows *rows, const float *vect
     return flush(s);
 }
 
-/* Writes the header line, which the columns of all classes need. */
+/* Writes the header line, which a TSV has only with columns for all classes. */
 static clv_status begin_tsv(classify_state *s)
 {
     clv_text_add(&s->csv.text, "class\tprobability");
