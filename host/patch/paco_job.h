@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO as a job: unit u is the row margin + u of patch centres. */
+/* PACO as a job: unit u is row margin + u of the patch centres. */
 #ifndef CLEAVE_HOST_PATCH_PACO_JOB_H
 #define CLEAVE_HOST_PATCH_PACO_JOB_H
 
 #include "host/patch/paco_plan.h"
 
-/* Result memory of a chunk. */
+/* Result buffers of a chunk. */
 enum {
     CLV_PACO_SUMS,  /* int64 [4][map rows][map pitch] */
     CLV_PACO_FOUND, /* uint32 [map rows][map pitch] */
@@ -13,12 +13,13 @@ enum {
     CLV_PACO_RESULTS
 };
 
-/* Rows of a chunk and what they touch. */
+/* The rows of a chunk and the rows that they touch. */
 typedef struct clv_paco_chunk {
     size_t first, rows;          /* pixel rows that belong to the chunk */
     size_t centre0, centre_rows; /* rows of patch centres among them */
-    size_t band0, band_rows;     /* pixel rows under their patches, and the chunk's own */
-    size_t map0, map_rows;       /* map rows that they can serve */
+    /* pixel rows under their patches, including the chunk's own rows */
+    size_t band0, band_rows;
+    size_t map0, map_rows; /* map rows to which they can contribute */
 } clv_paco_chunk;
 
 size_t clv_paco_units(const clv_paco_plan *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that a PACO run knows before and after its chunks: geometry, scales, basis, sums. */
+/* Everything that a PACO run keeps outside its chunks: geometry, scales, PSF basis, sums. */
 #ifndef CLEAVE_HOST_PATCH_PACO_PLAN_H
 #define CLEAVE_HOST_PATCH_PACO_PLAN_H
 
@@ -18,18 +18,18 @@ typedef struct clv_offset {
     int dy, dx;
 } clv_offset;
 
-/* Rotation of one frame in Q32, as `rotation` in cl/patch/paco.clh. */
+/* Rotation of one frame in Q32 fixed point, like `rotation` in cl/patch/paco.clh. */
 typedef struct clv_rotation {
     int64_t c, s, row0, col0, back_row0, back_col0;
-    float weight, gain; /* of the frame: over the largest weight, and the root of that */
+    float weight, gain; /* frame weight over the largest one, and its square root */
 } clv_rotation;
 
-/* What a pixel is good for; as written by cl/patch/centre.cl. */
+/* State of a pixel, as cl/patch/centre.cl writes it. */
 enum { CLV_PIXEL_GOOD = 0, CLV_PIXEL_NOT_FINITE = 1, CLV_PIXEL_CONSTANT = 2 };
 
-/* The h of a patch at sub-pixel place f = (fy, fx), each in [-0.5, 0.5): sum_q c_q(f) B[.][q], with
- * c_q(f) = sum_m X[m][q] phi_m(f); and for the symmetric G = B' C^-1 B,
- * a(f) = c' G c = sum_m phi_m(f) sum_n F[n][m] G_n, n counting the upper triangle by rows. */
+/* The vector h of a patch at sub-pixel position f = (fy, fx), each in [-0.5, 0.5), is sum_q c_q(f) B[.][q] with c_q(f)
+ * = sum_m X[m][q] phi_m(f). With the symmetric matrix G = B' C^-1 B, a(f) = c' G c = sum_m phi_m(f) sum_n F[n][m] G_n,
+ * where n counts the upper triangle by rows. */
 typedef struct clv_psf_basis {
     size_t vectors, terms_a, terms_b;
     float *B; /* [pixels][vectors] */
@@ -38,7 +38,7 @@ typedef struct clv_psf_basis {
 } clv_psf_basis;
 
 typedef struct clv_paco_plan {
-    clv_paco_input in; /* strides resolved */
+    clv_paco_input in; /* strides filled in */
     unsigned radius;
     size_t margin; /* from the frame's edge to the first patch centre */
     bool shifted, vip;
@@ -52,56 +52,57 @@ typedef struct clv_paco_plan {
     uint16_t
         *entry_lag; /* [pixels (pixels + 1) / 2]: lag o_i - o_j of the pair (i, j <= i), by rows */
 
-    float scale;        /* power of two that brings typical changes near 1 */
+    float scale;        /* power of two that brings typical pixel changes near 1 */
     double psf_scale;   /* power of two that brings the PSF's norm near 1 */
     clv_rotation *turn; /* [frames] */
     clv_psf_basis basis;
     double *psf; /* scaled, [psf_size,psf_size]: for the reference */
 
-    /* what the chunks add up to; see cl/patch/accumulate.cl */
+    /* sums over all chunks; see cl/patch/accumulate.cl */
     int64_t *sums;   /* [4][height][width]: a high, a low, b high, b low */
-    uint32_t *found; /* [height][width]: frames with a usable patch */
+    uint32_t *found; /* [height][width]: number of frames with a usable patch */
     uint8_t *state;  /* [height][width]: CLV_PIXEL_... */
 } clv_paco_plan;
 
-/* Checks everything, computes the tables, allocates. Free with clv_paco_plan_free. */
+/* Checks the input, computes the tables and allocates the sums. Free the plan with clv_paco_plan_free. */
 clv_status clv_paco_plan_create(const clv_paco_input *input, const clv_paco_options *options,
                                 clv_paco_plan **plan);
 void clv_paco_plan_free(clv_paco_plan *plan); /* accepts NULL */
 
-/* Map rows that a patch centre in rows [first, first + count) can serve in some frame. */
+/* Finds the map rows to which patch centres in rows [first, first + count) can contribute in some frame. */
 void clv_paco_map_rows(const clv_paco_plan *plan, size_t first, size_t count, size_t *map_first,
                        size_t *map_count);
 
-/* The patch centre of a map position in a frame, and the place within its pixel. */
+/* The patch centre of a map position in a frame, and the sub-pixel position within its pixel. */
 typedef struct clv_paco_place {
     int64_t row, col;
     double fy, fx; /* PSF shift: from the patch centre to the planet */
 } clv_paco_place;
 clv_paco_place clv_paco_locate(const clv_paco_plan *plan, size_t frame, size_t y, size_t x);
 
-/* Final step: the maps in the caller's units, and what became of each position. */
+/* Final step: converts the sums to maps in the caller's units and counts what became of each position. */
 void clv_paco_finish(const clv_paco_plan *plan, double *a, double *b, clv_paco_counts *counts);
 
-/* Adds a value exactly: a multiple of 2^-10 and a multiple of 2^-62, as the kernels do. */
+/* Adds a value exactly, split into a multiple of 2^-10 and a multiple of 2^-62, as the kernels do. */
 void clv_paco_add(int64_t *high, int64_t *low, double value);
 
 /* ---- paco.c ---- */
 
-/* clv_paco of a plan, again and again: of what plan->in.cube holds at the time. */
+/* Does the work of clv_paco with an existing plan. You can call it repeatedly; each call uses what plan->in.cube holds
+ * at the time. */
 clv_status clv_paco_run(clv_context *context, clv_paco_plan *plan, clv_progress *progress,
                         void *user, double *a, double *b, clv_paco_counts *counts,
                         clv_report *report);
 
 /* ---- psf_basis.c ---- */
 
-/* h [pixels]: the PSF moved by (fy, fx), sampled on the patch. Fourier shift of the zero-padded
+/* Writes h [pixels]: the PSF moved by (fy, fx) and sampled on the patch. Uses the Fourier shift of the zero-padded
  * image, as paco_ref states it. */
 void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h);
-/* Moves a PSF image by (fy, fx) pixels, whole and fractional part: Fourier shift, zeros outside. */
+/* Moves a PSF image by (fy, fx) pixels, including the whole part, by a Fourier shift; outside the image it is zero. */
 clv_status clv_psf_move(float *psf, size_t size, double fy, double fx);
-/* From an SVD of the shifted PSFs; at most `vectors`, fewer where singular values fall below 1e-5
- * of the first. */
+/* Builds the basis from an SVD of the shifted PSFs. It has at most `vectors` vectors, fewer where singular values fall
+ * below 1e-5 of the first. */
 clv_status clv_psf_basis_create(const clv_paco_plan *plan, size_t vectors, clv_psf_basis *basis);
 void clv_psf_basis_clear(clv_psf_basis *basis);
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials: a planet of a given flux at a given place, out of all frames of the patches that it passes. */
+/* Trials: tests a planet of a given flux at a given position, using all frames of the patches that it passes. */
 #ifndef CLEAVE_HOST_PATCH_TRIAL_H
 #define CLEAVE_HOST_PATCH_TRIAL_H
 
 #include "host/patch/paco_plan.h"
 
 typedef struct clv_trial {
-    double x, y; /* in the map */
-    double flux; /* what is taken out of the data */
+    double x, y; /* position in the map */
+    double flux; /* flux of the planet that is subtracted from the data */
     double
         injected; /* flux of a planet that is added to the data first, at x + aside_x, y + aside_y */
     double aside_x, aside_y;
-    /* out; NaN where a patch leaves the frame or cannot be used. With J = (h, dh/dx, dh/dy): A = J'C^-1 J as [3][3],
-     * c = J'C^-1 z, z the patch without the planet and without its mean. */
+    /* Results; NaN where a patch leaves the frame or cannot be used. With J = (h, dh/dx, dh/dy): A = J'C^-1 J as
+     * [3][3], c = J'C^-1 z, where z is the patch without the planet and without its mean. */
     double A[9], c[3];
     double a, b; /* h'C^-1 h and h'C^-1 (z + flux h) */
 } clv_trial;
 
-/* Where the planet of a trial is in a frame, as trial_place in cl/patch/trial.clh. */
+/* Position of a trial's planet in a frame, like trial_place in cl/patch/trial.clh. */
 typedef struct clv_trial_place {
     int32_t row, col;
     float fy, fx;
     float weight, gain; /* of the frame, as in clv_rotation */
 } clv_trial_place;
 
-/* A batch on its way. */
+/* A batch in progress. */
 typedef struct clv_trials {
     const clv_paco_plan *plan;
-    clv_trial *trials; /* those that stay inside the frame come first in `order` */
+    clv_trial *trials; /* `order` lists first those that stay inside the frame */
     size_t *order, count;
     size_t row0, col0, height, width; /* the part of the frames that the batch needs */
     float *data;         /* [frames][height][width] and 16 more: (cube - mean) * scale */
@@ -38,14 +38,14 @@ typedef struct clv_trials {
     float *flux, *injected; /* [count], in the kernels' units */
 } clv_trials;
 
-/* Takes the planets out, adds what is injected, and fills in A, c, a and b of all trials, on the context's devices.
+/* Subtracts the planets, adds the injected ones, and fills in A, c, a and b of all trials, on the context's devices.
  * `progress` may be NULL. */
 clv_status clv_trials_run(clv_context *context, const clv_paco_plan *plan, clv_trial *trials,
                           size_t count, clv_progress *progress, void *user, clv_report *report);
 
 /* ---- trial_ref.c ---- */
 
-/* [trials][frames][CLV_TRIAL_SUMS] of the trials [first, first + count) of the batch. */
+/* The result buffer: [trials][frames][CLV_TRIAL_SUMS] of the trials [first, first + count) of the batch. */
 enum { CLV_TRIAL_RESULT };
 clv_status clv_trial_reference(clv_slot *slot, size_t first, size_t count, void *batch);
 

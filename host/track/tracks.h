@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracks as the files of motion see them: spots by track and frame. */
+/* Tracks in the form that the motion analysis needs: spots sorted by track and frame. */
 #ifndef CLEAVE_HOST_TRACK_TRACKS_H
 #define CLEAVE_HOST_TRACK_TRACKS_H
 
@@ -20,10 +20,10 @@ struct clv_tracks {
     size_t spot_count;
     clv_track_range *ranges;
     size_t count;
-    bool deep; /* z tells something */
+    bool deep; /* positions have a meaningful z */
 };
 
-/* The tracks from `*first` up to `*end` that an index of a caller names. CLV_E_ARGUMENT: none such. */
+/* Finds the tracks [*first, *end) that a caller's index names. Returns CLV_E_ARGUMENT if there are none. */
 clv_status clv_tracks_pick(const clv_tracks *tracks, const char *function, int64_t index,
                            size_t *first, size_t *end);
 
