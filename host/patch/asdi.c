@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search in several wavelengths: PACO in every channel, one map of all, companions with their spectra. */
+/* The search in several wavelengths: runs PACO in every channel, combines the channels into one map, and measures the
+ * companions with their spectra. */
 #include "host/patch/combine.h"
 #include "host/patch/measure.h"
 #include "host/patch/peaks.h"
@@ -14,20 +15,20 @@
 enum { MOST_FOUND = 64, MOST_SPECTRA = 64 };
 
 typedef struct state {
-    clv_channels left; /* the channels without what was found */
+    clv_channels left; /* the channels without the companions found so far */
     clv_combination how;
     const clv_paco_input *whole;
     float *rest; /* [channels][frames][height][width] */
     size_t plane;
-    double *a, *b; /* [channels][plane] of what is left */
+    double *a, *b; /* [channels][plane] of the data without those companions */
     float *raw;    /* [spectra][plane] */
     float *shown;  /* [spectra][plane] the same, calibrated */
     clv_price price;
-    double *places; /* x, y of what was found */
+    double *places; /* x, y of the companions found */
     clv_companion *found;
     size_t count;
     size_t *spectrum; /* [count] index of the best */
-    double *used;     /* [count][channels] spectra that places were found with */
+    double *used;     /* [count][channels] spectra with which positions were found */
     double *fluxes;   /* [count][channels][2] */
 } state;
 
@@ -82,7 +83,7 @@ static clv_status calibrate(const state *s, const float *raw, const float *noise
     return CLV_OK;
 }
 
-/* Maps of what is left, a and b being known; `w` stays for the caller. */
+/* Combines the maps of the remaining data, from a and b. The caller gets `w` and clears it. */
 static clv_status combine_rest(state *s, clv_whitening *w)
 {
     const size_t spectra = s->how.spectrum_count;
@@ -97,7 +98,7 @@ static clv_status combine_rest(state *s, clv_whitening *w)
     return status;
 }
 
-/* The best peak of all spectra, its S/N with their price; `any`: it exceeds the threshold. */
+/* Finds the best peak over all spectra, and its S/N after the price of trying them; `any`: it exceeds the threshold. */
 static clv_status best_of_all(const state *s, double threshold, size_t *place, size_t *spectrum,
                               double *snr, bool *any)
 {
@@ -122,7 +123,7 @@ static clv_status best_of_all(const state *s, double threshold, size_t *place, s
     return CLV_OK;
 }
 
-/* A copy of all channels, only where something was found. */
+/* Copies all channels; called only once something was found. */
 static clv_status copy_channels(state *s)
 {
     if (s->rest) return CLV_OK;
@@ -143,7 +144,7 @@ static clv_status copy_channels(state *s)
     return CLV_OK;
 }
 
-/* Takes companion k out of all channels, or with -1 puts it back. */
+/* Subtracts companion k from all channels, or with sign -1 puts it back. */
 static clv_status take_out(state *s, size_t k, double sign)
 {
     for (size_t l = 0; l < s->left.count; ++l) {
@@ -155,7 +156,7 @@ static clv_status take_out(state *s, size_t k, double sign)
     return CLV_OK;
 }
 
-/* Measures companion k in the channels without the others; they lack all afterwards. */
+/* Measures companion k in channels that lack the other companions. Afterwards the channels lack companion k as well. */
 static clv_status measure_one(state *s, size_t k, bool again)
 {
     const size_t n = s->left.count;
@@ -166,7 +167,7 @@ static clv_status measure_one(state *s, size_t k, bool again)
     memcpy(used, s->how.spectra + s->spectrum[k] * n, n * sizeof *used);
     CLV_TRY(clv_channels_measure(&s->left, false, used, c, fluxes));
     if (!(c->flux > 0) || hypot(c->x - before.x, c->y - before.y) > 1.5 * s->how.fwhm) {
-        *c = before; /* no maximum nearby: the peak's own place, and what the flux is there */
+        *c = before; /* no maximum nearby: use the peak's own position and the flux there */
         CLV_TRY(clv_channels_measure(&s->left, true, used, c, fluxes));
     }
     s->places[2 * k] = c->x, s->places[2 * k + 1] = c->y;
@@ -194,7 +195,7 @@ static clv_status search(state *s, double threshold, clv_whitening *w)
         CLV_TRY(measure_one(s, s->count, false));
         const clv_companion *c = &s->found[s->count++];
         for (size_t k = 0; k + 1 < s->count;
-             ++k) /* a neighbour that was not known before may have spoilt the others */
+             ++k) /* a neighbour that was not known before may have biased the others */
             if (hypot(s->found[k].x - c->x, s->found[k].y - c->y) < 6 * s->how.fwhm)
                 CLV_TRY(measure_one(s, k, true));
         CLV_TRY(maps_of(s, s->left.rest, s->a, s->b));
@@ -204,7 +205,8 @@ static clv_status search(state *s, double threshold, clv_whitening *w)
     return CLV_OK;
 }
 
-/* The map of the whole data by the noise of what is left: the best spectrum at every position, and its price. */
+/* Writes the map of the whole data, calibrated by the noise of the remaining data: the best spectrum at every position,
+ * corrected for the price of trying several. */
 static clv_status show_whole(state *s, const clv_whitening *w, const double *a, const double *b,
                              float *snr, float *raw)
 {
@@ -225,7 +227,7 @@ static clv_status show_whole(state *s, const clv_whitening *w, const double *a, 
     return status;
 }
 
-/* Highest S/N first; all arrays together. */
+/* Sorts all arrays by S/N, highest first. */
 static void sort(state *s)
 {
     const size_t n = s->left.count;

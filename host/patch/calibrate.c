@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An S/N map whose noise has a standard deviation of 1 at every separation. */
+/* Calibrates an S/N map so that its noise has a standard deviation of 1 at every separation. */
 #include "host/patch/calibrate.h"
 
 #include "base/alloc.h"
@@ -61,8 +61,8 @@ double clv_log_student_tail(double t, double freedom)
     return log(0.5) + log1p(-exp(t > 0 ? log_beta(b, a, 1 - x) : -INFINITY));
 }
 
-/* The value of a normal distribution that is as rare as x, whose unit is the scatter of `count` samples (Mawet et al.
- * 2014, equation 9). */
+/* Returns the value of a normal distribution that is as rare as x, where x is in units of the scatter of `count`
+ * samples (Mawet et al. 2014, equation 9). */
 static double as_normal(double x, double count)
 {
     const double t = fabs(x) / sqrt(1 + 1 / count);
@@ -73,7 +73,7 @@ static double as_normal(double x, double count)
 
 enum {
     TABLE = 129
-}; /* as_normal at 0, 1/16, ... 8 for every annulus: a map has millions of values */
+}; /* tabulates as_normal at 0, 1/16, ... 8 for every annulus, since a map has millions of values */
 
 static double corrected(const clv_calibration *c, size_t annulus, double x)
 {
@@ -84,7 +84,7 @@ static double corrected(const clv_calibration *c, size_t annulus, double x)
     return copysign(table[i] + (at - (double)i) * (table[i + 1] - table[i]), x);
 }
 
-/* The pixels of a map by separation: those of bin i are `pixel[first[i]]` to `pixel[first[i + 1] - 1]`. */
+/* The pixels of a map, sorted by separation: bin i holds `pixel[first[i]]` to `pixel[first[i + 1] - 1]`. */
 typedef struct bins {
     size_t *first, *pixel;
 } bins;
@@ -114,7 +114,7 @@ static clv_status make_bins(const float *noise, size_t height, size_t width, con
     return CLV_OK;
 }
 
-/* The k-th smallest; the order changes. */
+/* Returns the k-th smallest value; reorders the array. */
 static float select_kth(float *v, size_t count, size_t k)
 {
     size_t low = 0, high = count - 1;
@@ -139,8 +139,9 @@ static float select_kth(float *v, size_t count, size_t k)
     return v[k];
 }
 
-/* Scatter of the values of annulus i, which is two FWHM / 2 wide, without sources: those more than 5 times 1.4826 MAD
- * away. With `scaled`, of the corrected values. NaN for an annulus of less than 8 pixels. */
+/* Returns the scatter of the values in annulus i, which is two times FWHM / 2 wide. Leaves out sources, which are
+ * values beyond 5 times 1.4826 MAD. With `scaled`, takes the corrected values. Returns NaN for an annulus of fewer than
+ * 8 pixels. */
 static double scatter(const float *noise, const clv_calibration *c, const bins *b, size_t annulus,
                       bool scaled, float *work)
 {
@@ -163,7 +164,7 @@ static double scatter(const float *noise, const clv_calibration *c, const bins *
     return kept > 0 && squares > 0 ? sqrt(squares / kept) : NAN;
 }
 
-/* Annuli without a value of their own take that of the nearest one. */
+/* Gives annuli without a value that of the nearest annulus that has one. */
 static void fill(double *values, size_t count)
 {
     for (size_t i = 0; i < count; ++i)
@@ -173,8 +174,8 @@ static void fill(double *values, size_t count)
         }
 }
 
-/* Where the scatter changes within an annulus, its mean is too large on one side and too small on the other: what is
- * left of that in the finished map is taken out. Sources are beyond 5. */
+/* Removes what is left of the scatter's change across an annulus: where the scatter changes within one, its mean is too
+ * large on one side and too small on the other. Values of 5 or more are taken for sources and left out. */
 static void refine(const float *noise, size_t width, clv_calibration *c, const bins *b,
                    size_t first, size_t last, float *work)
 {
@@ -197,7 +198,8 @@ static void refine(const float *noise, size_t width, clv_calibration *c, const b
     }
 }
 
-/* The annuli [first, last) only; the others take the values of their neighbours. `plain`: the scale alone. */
+/* Calibrates only the annuli [first, last); the others take the values of their neighbours. `plain`: computes the scale
+ * alone. */
 static clv_status create(const float *noise, size_t height, size_t width, double cx, double cy,
                          double fwhm, const bool *masked, double from, double to, bool plain,
                          clv_calibration *out)
@@ -268,7 +270,7 @@ clv_status clv_calibrated_alone(const float *snr, size_t height, size_t width, d
                  r = hypot(x - cx, y - cy);
     bool *without = clv_alloc(plane, sizeof *without);
     if (!without) return clv_fail(CLV_E_MEMORY, "calibrate: no memory for a mask");
-    size_t total = 0, left = 0; /* of the annulus as wide as the PSF */
+    size_t total = 0, left = 0; /* numbers of pixels in the annulus as wide as the PSF */
     for (size_t p = 0; p < plane; ++p) {
         const double u = (double)(p % width), v = (double)(p / width);
         without[p] = masked[p] || hypot(u - x, v - y) <= fwhm;
@@ -304,7 +306,7 @@ double clv_calibrated(const clv_calibration *c, double snr, double x, double y)
     return (1 - t) * near + t * next;
 }
 
-/* The raw value whose calibrated one is given: bisection, since calibration is monotonic. */
+/* Returns the raw value that is calibrated to the given one. Uses bisection, since calibration is monotonic. */
 double clv_uncalibrated(const clv_calibration *c, double calibrated, double x, double y)
 {
     double low = 0, high = 1;

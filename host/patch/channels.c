@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A companion in several wavelengths: one place, a flux for every channel. */
+/* Measures a companion in several wavelengths: one position, and a flux for every channel. */
 #include "host/patch/measure.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The fit's plans, one for each channel. */
+/* Creates the plans of the fit, one for each channel. */
 static clv_status open_plans(const clv_channels *s, clv_paco_plan ***plans, clv_fit *fit)
 {
     *plans = clv_zalloc(s->count, sizeof **plans);
@@ -32,8 +32,8 @@ static void close_plans(clv_paco_plan **plans, size_t count)
     clv_free(plans);
 }
 
-/* A fit of channel l alone, in which fluxes below 0 are allowed: a spectrum without them would be too bright where
- * nothing is. */
+/* Returns a fit of channel l alone that allows fluxes below 0. Without them the spectrum would be biased high in
+ * channels where the companion is not visible. */
 static clv_fit alone(const clv_fit *all, size_t l)
 {
     clv_fit one = *all;
@@ -41,7 +41,7 @@ static clv_fit alone(const clv_fit *all, size_t l)
     return one;
 }
 
-/* Flux and likelihood's error of every channel at a place. */
+/* Measures the flux of every channel at a position, with the error from the likelihood. */
 static clv_status fluxes_at(const clv_fit *fit, double fwhm, const clv_companion *c, double *fluxes)
 {
     for (size_t l = 0; l < fit->channel_count; ++l) {
@@ -62,8 +62,8 @@ static void to_mean_one(double *spectrum, size_t count)
         spectrum[l] *= (double)count / sum;
 }
 
-/* The spectrum expected moves towards the one measured, as far as the two differ by more than the errors allow (James
- * and Stein 1961). Returns the share of the way. */
+/* Moves the expected spectrum towards the measured one, as far as the two differ by more than the errors allow (James
+ * and Stein 1961). Returns the fraction of the distance that it moved. */
 static double update(double *spectrum, const double *fluxes, size_t count)
 {
     double gg = 0, gf = 0, chi2 = 0, share = 0;
@@ -85,7 +85,7 @@ clv_status clv_channels_measure(const clv_channels *s, bool keep_place, double *
                                 clv_companion *c, double *fluxes)
 {
     const double enough =
-        0.1; /* a smaller change of the spectrum moves the place by less than its error */
+        0.1; /* a smaller change of the spectrum moves the position by less than its error */
     clv_paco_plan **plans;
     clv_fit fit;
     clv_status status = open_plans(s, &plans, &fit);
@@ -101,7 +101,8 @@ clv_status clv_channels_measure(const clv_channels *s, bool keep_place, double *
     return status;
 }
 
-/* Channel by channel: all companions in one batch. Faint ones are judged by planets of three times the error. */
+/* Measures the flux errors channel by channel, with all companions in one batch. For a faint companion the hidden
+ * planets have three times the flux error as their flux. */
 static clv_status flux_errors(const clv_channels *s, const clv_fit *fit, const clv_companion *found,
                               double *fluxes, size_t count)
 {

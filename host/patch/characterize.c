@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flux and place of companions, each with its error: planets fitted in one batch, then hidden ones. */
+/* Measures flux and position of companions, each with its error: first fits all companions in one batch, then hidden
+ * planets. */
 #include "host/patch/fit.h"
 #include "host/patch/measure.h"
 
@@ -14,10 +15,11 @@
 
 enum { RING = 24, LEAST_RING = 6, WARM = 8, MOST_ROUNDS = 24, RING_ROUNDS = 10 };
 
-static const double tolerance = 0.03, ring_tolerance = 0.25; /* in errors of the likelihood */
+/* in units of the likelihood's error */
+static const double tolerance = 0.03, ring_tolerance = 0.25;
 
-/* Planets like a companion on a circle about the star, away from all companions; returns how many. Where the circle
- * is too short for LEAST_RING of them, it is the smallest that has room. */
+/* Places planets like the companion on a circle about the star, away from all companions, and returns how many. Where
+ * the circle through the companion is too short for LEAST_RING of them, takes the smallest circle that has room. */
 static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *found, size_t count,
                         size_t which, const double *spectrum, clv_fit_planet *ring)
 {
@@ -45,7 +47,7 @@ static size_t make_ring(const clv_fit *f, double fwhm, const clv_companion *foun
     return n;
 }
 
-/* Root of the mean square, values beyond three times the median left at that. */
+/* Returns the root mean square of the values, with values above three times 1.4826 median clipped to that limit. */
 static double typical(double *values, size_t count)
 {
     for (size_t i = 1; i < count; ++i)
@@ -60,7 +62,8 @@ static double typical(double *values, size_t count)
     return sqrt(squares / (double)count);
 }
 
-/* How far the planets of a ring came back from what was hidden, in errors of the likelihood, scales those errors. */
+/* Scales the likelihood's errors by how far the fitted planets of a ring lie from the hidden ones in units of those
+ * errors. */
 static void take_ring(const clv_fit_planet *ring, size_t planned, clv_companion *c)
 {
     double flux[RING], place[2 * RING], sum = 0;
@@ -119,7 +122,7 @@ static clv_status take_options(clv_paco_options *o, const clv_paco_options *opti
     return CLV_OK;
 }
 
-/* A plan for what needs no basis of PSFs, which takes longer than all of the rest. */
+/* Creates a plan for steps that need no PSF basis. Building the basis would take longer than all the rest. */
 static clv_status plan_without_basis(const clv_paco_input *input, const clv_paco_options *options,
                                      clv_paco_plan **plan)
 {
@@ -196,16 +199,16 @@ clv_status clv_measure_fit(const clv_fit *f, double fwhm, bool keep_places, clv_
     return status;
 }
 
-/* ---- with the patch that suits ---- */
+/* ---- with the patch radius that fits ---- */
 
-/* Everything that both halves begin with; `wide`: the patch of options->measure_radius. */
+/* Sets up what both halves begin with; `wide`: uses the patch radius options->measure_radius. */
 static clv_status open_fit(clv_context *context, const clv_paco_input *input,
                            const clv_paco_options *options, bool wide, clv_report *report,
                            clv_paco_plan **plan, clv_fit *f)
 {
     clv_paco_options o = *options;
     if (wide && o.measure_radius) o.radius = o.measure_radius;
-    o.psf_mode = CLV_PSF_FIXED; /* as plan_without_basis */
+    o.psf_mode = CLV_PSF_FIXED; /* as in plan_without_basis */
     CLV_TRY(clv_paco_plan_create(input, &o, plan));
     *f = (clv_fit){ .context = context,
                     .plan = *plan,
@@ -215,7 +218,7 @@ static clv_status open_fit(clv_context *context, const clv_paco_input *input,
     return CLV_OK;
 }
 
-/* The patches along the arc stay inside the frames, with a pixel to spare. */
+/* Do the patches along the planet's arc stay inside the frames, with a pixel to spare? */
 static bool fits(const clv_paco_plan *plan, double x, double y)
 {
     const double edge = (double)plan->margin + 1, dx = x - plan->centre_x, dy = y - plan->centre_y;
@@ -244,7 +247,8 @@ clv_status clv_measure(clv_context *context, const clv_paco_input *input,
                             : clv_fail(CLV_E_MEMORY, "paco: no memory for %zu companions", count);
     if (!status) memcpy(near, companions, count * sizeof *near);
     if (!status) status = clv_measure_fit(&f, fwhm_px, keep_places, companions, count, NULL);
-    for (size_t k = 0; k < count && !status; ++k) /* where it has moved is what counts for errors */
+    /* errors are measured where the companion has moved to */
+    for (size_t k = 0; k < count && !status; ++k)
         if (isnan(companions[k].flux) || !fits(plan, companions[k].x, companions[k].y))
             near[n] = near[k], who[n++] = k;
     clv_paco_plan_free(plan);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels to one map: whitened by the correlation of their noise, weighted by a spectrum; the price of several. */
+/* Combines channels into one map: whitens them by the correlation of their noise and weights them by a spectrum. Also
+ * computes the price of trying several spectra. */
 #include "host/patch/combine.h"
 #include "host/patch/calibrate.h"
 
@@ -13,23 +14,23 @@
 
 #define PI 3.14159265358979323846
 
-static const double beyond = 5; /* a value that far from 0 is no noise */
+static const double beyond = 5; /* a value that far from 0 is not noise */
 static const double suspect =
-    3.5; /* the same for all channels together: a planet makes them alike, and noise is rarely so far */
+    3.5; /* for all channels together: a planet makes them alike, and noise is rarely that high */
 
 static size_t separation(const clv_combination *c, size_t p)
 {
     return (size_t)hypot((double)(p % c->width) - c->cx, (double)(p / c->width) - c->cy);
 }
 
-/* S/N of a channel at a position, NaN without a value. */
+/* Returns the S/N of a channel at a position; NaN without a value. */
 static double snr_of(const double *a, const double *b, size_t at)
 {
     return a[at] > 0 ? b[at] / sqrt(a[at]) : NAN;
 }
 
-/* Scatter of every channel by separation, relative to the mean of all: channels whose noise is underestimated count
- * for less, and where all are alike the S/N keeps its unit. */
+/* Measures the scatter of every channel by separation, relative to the mean of all. Channels whose noise is
+ * underestimated thereby count for less, and the S/N keeps its unit where all channels are alike. */
 static clv_status learn_scale(const clv_combination *c, const double *a, const double *b,
                               const bool *masked, clv_whitening *w)
 {
@@ -95,7 +96,8 @@ static clv_status mask_sources(const clv_combination *c, const clv_whitening *w,
     return status;
 }
 
-/* s of a position in units of its scatter; false where a channel has no value, or one is no noise. */
+/* Computes s at a position in units of its scatter. Returns false where a channel has no value, or one that is too
+ * large to be noise. */
 static bool noise_at(const clv_combination *c, const clv_whitening *w, const double *a,
                      const double *b, size_t p, double *s)
 {
@@ -107,7 +109,7 @@ static bool noise_at(const clv_combination *c, const clv_whitening *w, const dou
     return true;
 }
 
-/* Separations to zones that hold enough independent positions for a covariance of all channels. */
+/* Groups separations into zones that hold enough independent positions for a covariance of all channels. */
 static size_t make_zones(const clv_combination *c, clv_whitening *w, const size_t *pixels,
                          double independent)
 {
@@ -124,8 +126,8 @@ static size_t make_zones(const clv_combination *c, clv_whitening *w, const size_
     return zones + 1;
 }
 
-/* The sum of products S to the factor of its shrunk form: off-diagonals times 1 - rho, as for a patch, by the number of
- * independent samples. */
+/* Replaces the sum of products S by the Cholesky factor of its shrunk correlation: off-diagonal elements are multiplied
+ * by 1 - rho, as for a patch; rho follows from the number of independent samples. */
 static clv_status factorise(double *S, size_t n, double samples, double independent)
 {
     double all = 0, trace = 0, squares = 0;
@@ -155,7 +157,7 @@ clv_status clv_whitening_create(const clv_combination *c, const double *a, const
 {
     const size_t plane = c->height * c->width, n = c->channels;
     const double independent =
-        fmax(2 * PI * c->fwhm * c->fwhm / (8 * log(2)), 1); /* pixels that are alike */
+        fmax(2 * PI * c->fwhm * c->fwhm / (8 * log(2)), 1); /* correlated pixels */
     *w = (clv_whitening){
         .radii = (size_t)hypot(fmax(c->cx, (double)c->width), fmax(c->cy, (double)c->height)) + 2
     };
@@ -274,8 +276,8 @@ static double step_value(size_t i)
     return -8 + 0.5 * (double)i;
 }
 
-/* Where the highest exceeds z in less than 3 of 10 cases, its tail is known well; below, a relative error of the tail
- * is a large one of the rest. */
+/* Sets `body`: where the highest S/N exceeds z in less than 3 of 10 cases, its tail is known well. Below, a small
+ * relative error of the tail is a large relative error of its complement. */
 static void set_body(clv_price *price)
 {
     const double rare = log(0.3);
@@ -301,7 +303,7 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
     }
     memcpy(factor, alike, count * count * sizeof *factor);
     for (size_t k = 0; k < count; ++k)
-        factor[k * (count + 1)] = 1 + 1e-9; /* spectra may be the same */
+        factor[k * (count + 1)] = 1 + 1e-9; /* keeps the matrix positive if spectra are equal */
     const bool usable = clv_cholesky(factor, count);
     uint64_t state = 28;
     for (size_t k = 0; k < count; ++k)
@@ -312,7 +314,7 @@ clv_status clv_price_create(const double *alike, size_t count, clv_price *price)
                 x[i] = dot(factor + i * count, g, i + 1);
             const double log_u = log(uniform(&state));
             for (size_t i = 0; i < CLV_PRICE_STEPS; ++i) {
-                /* spectrum k beyond z, the others as they are then */
+                /* puts spectrum k beyond z; the others follow from their correlation with it */
                 const double z = step_value(i),
                              mine = clv_normal_of_log_tail(log_u + clv_log_normal_tail(z));
                 size_t exceed = 0;

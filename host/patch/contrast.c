@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detection limits by injection and recovery: a planet at a place, brighter or fainter until it is just detected; many
- * places at once. */
+/* Measures detection limits by injection and recovery: varies the flux of a planet at a position until it is just
+ * detected, at many positions at once. */
 #include "host/patch/limit.h"
 
 #include "base/alloc.h"
@@ -32,7 +32,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of `count` sorted values, which may be infinite; NaN for an infinite result. */
+/* Returns the q quantile of `count` sorted values, which may be infinite; NaN if the result is infinite. */
 static double quantile(const double *sorted, size_t count, double q)
 {
     if (!count) return NAN;
@@ -42,7 +42,7 @@ static double quantile(const double *sorted, size_t count, double q)
     return sorted[i] + (at - (double)i) * (sorted[next] - sorted[i]);
 }
 
-/* The values of the planets of one circle that are of use, sorted. */
+/* Collects the usable values of the planets on one circle, sorted. */
 static size_t collect(const clv_sought *s, size_t count, double (*of)(const clv_sought *),
                       double *values)
 {
@@ -78,7 +78,7 @@ static size_t make_circle(const clv_limits *l, double radius, size_t ring, clv_s
 {
     const size_t places = planets_at(l, radius);
     size_t n = 0;
-    for (size_t i = 0; i < places; ++i) { /* circles begin at angles that are never in line */
+    for (size_t i = 0; i < places; ++i) { /* the circles begin at angles that never line up */
         const double angle = 2 * PI * ((double)i / (double)places + 0.618034 * (double)ring);
         const double x = l->plan->centre_x + radius * cos(angle),
                      y = l->plan->centre_y + radius * sin(angle);
@@ -101,7 +101,7 @@ static clv_status curve(clv_limits *l, clv_contrast_point *points, size_t count)
     for (size_t i = 0; i < count && !status; ++i)
         first[i + 1] = first[i] + make_circle(l, points[i].separation_px, i, s + first[i]);
     if (!status) status = clv_limit_look(l, s, first[count]);
-    for (int student = 0; student < 2 && !status; ++student) { /* the one that is kept comes last */
+    for (int student = 0; student < 2 && !status; ++student) { /* the result to keep comes last */
         for (size_t k = 0; k < first[count]; ++k) {
             const double x = s[k].x, y = s[k].y, full = clv_limit_target(l, x, y),
                          normal = full * l->snr * scale_at(l, x, y) / clv_limit_threshold(l, x, y);
@@ -132,8 +132,8 @@ static clv_status curve(clv_limits *l, clv_contrast_point *points, size_t count)
 
 /* ---- the map --------------------------------------------------------------------------------------- */
 
-/* How much more flux a planet needs than one of which nothing were lost, interpolated between the places; NaN where
- * none is bright enough at the nearest one. */
+/* Returns how much more flux a planet needs than one that loses nothing, interpolated between the positions. Returns
+ * NaN where no flux is high enough at the nearest position. */
 static double price_at(const clv_sought *s, size_t count, double reach, double x, double y)
 {
     double sum = 0, weights = 0, nearest = INFINITY, price = NAN;
@@ -205,7 +205,7 @@ static clv_status check(const clv_contrast_options *w, const clv_paco_plan *plan
     return CLV_OK;
 }
 
-/* The noise of the S/N map, and a. */
+/* Measures the noise of the S/N map, and a. */
 static clv_status measure_noise(clv_limits *l, const clv_paco_options *options, double *a,
                                 bool *masked)
 {
@@ -232,7 +232,7 @@ static clv_status measure_noise(clv_limits *l, const clv_paco_options *options, 
     return status;
 }
 
-/* Between the separations of the curve; for a map alone, from one FWHM to the edge. */
+/* Measures the shortfall between the separations of the curve; for a map alone, from one FWHM to the edge. */
 static clv_status verify(clv_limits *l, const clv_paco_options *options,
                          const clv_contrast_point *points, size_t count)
 {
@@ -260,7 +260,7 @@ clv_status clv_paco_contrast(clv_context *context, const clv_paco_input *input,
     CLV_TRY(clv_take_struct(&w, sizeof w, wanted, "clv_paco_contrast", "clv_contrast_options"));
     CLV_TRY(clv_take_struct(&o, sizeof o, options, "clv_paco_contrast", "clv_paco_options"));
     o.size = sizeof o;
-    o.psf_mode = CLV_PSF_SHIFT, o.convention = CLV_PACO_PAPER; /* what trials do */
+    o.psf_mode = CLV_PSF_SHIFT, o.convention = CLV_PACO_PAPER; /* as trials do */
     clv_paco_plan *plan;
     clv_paco_options fixed = o; /* trials need no basis of PSFs */
     fixed.psf_mode = CLV_PSF_FIXED;

@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Nothing within `reach` is higher; of equals the first in row-major order stands. */
+/* Returns true if no pixel within `reach` is higher. Of equal pixels the first in row-major order counts. */
 static bool is_peak(const float *snr, size_t height, size_t width, size_t y, size_t x, double reach)
 {
     const float value = snr[y * width + x];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gauss-Newton with Anderson's acceleration, each planet for itself, their trials in one batch. */
+/* Gauss-Newton with Anderson acceleration. Each planet is fitted on its own, but the trials of all planets run in one
+ * batch. */
 #include "host/patch/fit.h"
 
 #include "base/alloc.h"
@@ -9,10 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-static const double longest = 0.5; /* move in pixels */
-static const double most = 30;     /* times the plain step */
+static const double longest = 0.5; /* longest move, in pixels */
+static const double most = 30;     /* longest move, in units of the plain step */
 
-/* Inverse of a symmetric positive 3x3 or, with n = 1, of its first element. False: it has none. */
+/* Inverts a symmetric positive definite 3x3 matrix or, with n = 1, its first element. Returns false if it has no
+ * inverse. */
 static bool inverse(const double *A, int n, double *out)
 {
     double l[9], column[3];
@@ -38,8 +40,8 @@ static bool inverse(const double *A, int n, double *out)
     return true;
 }
 
-/* The step of Gauss and Newton, and the errors. A planet's image changes by flux * dh/dx for a
- * pixel, so that without flux there is no place. */
+/* Computes the Gauss-Newton step and the errors. A move of one pixel changes the planet's image by flux * dh/dx, so a
+ * planet without flux has no measurable position. */
 static bool newton(clv_fit_planet *p, bool place)
 {
     const double f = p->at.injected > 0 ? p->at.injected : p->at.flux;
@@ -66,8 +68,9 @@ static bool newton(clv_fit_planet *p, bool place)
     return true;
 }
 
-/* What earlier rounds say about the step that is really needed: with D_i the changes of the step and P_i those of the
- * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). False: cut short. */
+/* Estimates from earlier rounds the step that is really needed. With D_i the changes of the step and P_i those of the
+ * solution, g minimises |step - sum g_i D_i|, and the move is step - sum g_i (P_i + D_i). Returns false if the move was
+ * cut short. */
 static bool quicken(const clv_fit_planet *p, bool place, double *move)
 {
     memcpy(move, p->step, 3 * sizeof *move);
@@ -90,7 +93,7 @@ static bool quicken(const clv_fit_planet *p, bool place, double *move)
             along += next[i] * p->step[i];
         }
         if (!isfinite(size)) continue;
-        if (size > most * most * old) { /* far beyond what is known */
+        if (size > most * most * old) { /* far beyond the range of the earlier rounds */
             if (!(along > 0)) continue;
             for (int i = 0; i < 3; ++i)
                 next[i] *= most * sqrt(old / size);
@@ -101,7 +104,7 @@ static bool quicken(const clv_fit_planet *p, bool place, double *move)
     return true;
 }
 
-/* Applies a move within the limits; what was really done is noted. */
+/* Applies a move within the limits and stores the part that was really applied in `move`. */
 static void apply(clv_fit_planet *p, double *move, bool place)
 {
     place = place && p->unit[1] > 0 && p->unit[2] > 0;
@@ -128,7 +131,7 @@ static void apply(clv_fit_planet *p, double *move, bool place)
     p->at.flux = flux, p->at.x += dx, p->at.y += dy, p->at.aside_x -= dx, p->at.aside_y -= dy;
 }
 
-/* The largest part of a move, in errors of this round. */
+/* Returns the largest component of a move, in errors of this round. */
 static double largest(const clv_fit_planet *p, const double *move)
 {
     const double errors[3] = { p->flux_err, p->x_err, p->y_err };
@@ -138,8 +141,8 @@ static double largest(const clv_fit_planet *p, const double *move)
     return highest;
 }
 
-/* One round's result; true when the planet is where it belongs. The plain step may be much shorter than the way that
- * is left; the quickened one tells. */
+/* Evaluates one round; returns true when the planet has converged. The plain step may be much shorter than the
+ * remaining distance, so convergence also requires a small accelerated step. */
 static bool advance(clv_fit_planet *p, bool place, bool negative, double tolerance)
 {
     double before[3], move[3];
@@ -162,8 +165,8 @@ static bool advance(clv_fit_planet *p, bool place, bool negative, double toleran
     return false;
 }
 
-/* The sums over all channels: in channel l the image is that of a planet of flux 1 times the spectrum e_l, so that its
- * part of A counts e_l^2 times, and that of c e_l times. */
+/* Sums the trials over all channels. In channel l the image is that of a planet of flux 1 times the spectrum e_l, so
+ * that the channel's A counts e_l^2 times, and its c counts e_l times. */
 static clv_status run_trials(const clv_fit *fit, const clv_fit_planet *planets, const size_t *who,
                              clv_trial *trials, size_t count)
 {

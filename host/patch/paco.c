@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds a chunk's part of the map, row by row. */
+/* Adds a chunk's part of the map to the sums, row by row. */
 static void add_part(clv_paco_plan *plan, const clv_paco_chunk *c, size_t pitch,
                      const int64_t *sums, const uint32_t *found)
 {

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* rows: explicit vectors along x, work-groups of 1, for CPUs. items: one work-item per pixel. group: work-groups
- * share the patches' equations and W, for GPUs. */
+/* The variants. rows: explicit vectors along x, work-groups of 1, for CPUs. items: one work-item per pixel. group: the
+ * work-items of a work-group share the patches' equations and W, for GPUs. */
 enum { SIXTEEN_LANES, EIGHT_LANES };
 static const char *const for_cores[] = {
     [SIXTEEN_LANES] = "rows16", [EIGHT_LANES] = "rows8", NULL
@@ -32,9 +32,9 @@ const char *const *clv_paco_variants(const clv_device *device)
     }
 }
 
-/* Sixteen lanes are 1.6 times as fast as eight with AVX-512. With AVX2 alone (EPYC, Zen 3) eight lanes take, of 49
- * pixels, 0.75 of the time for a shifted PSF (25.5 ms and 34.2 with PoCL, 28.8 and 38.3 with Intel's runtime), and 0.87
- * for a fixed one (22.2 and 25.6 with PoCL, 12.3 and 13.4 with Intel's). */
+/* With AVX-512, sixteen lanes are 1.6 times as fast as eight. With AVX2 alone (EPYC, Zen 3) and 49 pixels, eight lanes
+ * take 0.75 of the time of sixteen for a shifted PSF (25.5 ms and 34.2 ms with PoCL, 28.8 ms and 38.3 ms with Intel's
+ * runtime), and 0.87 for a fixed one (22.2 ms and 25.6 ms with PoCL, 12.3 ms and 13.4 ms with Intel's). */
 bool clv_paco_usual(const clv_device *device, size_t *variant)
 {
     if (clv_device_facts(device)->device_class != CLV_CLASS_CPU) return false;
@@ -42,7 +42,7 @@ bool clv_paco_usual(const clv_device *device, size_t *variant)
     return true;
 }
 
-/* Local memory of a team, as TEAM_FLOATS in cl/patch/solve_group.cl. */
+/* Returns the local memory of a team in floats, as TEAM_FLOATS in cl/patch/solve_group.cl. */
 static size_t solve_floats(size_t p, size_t q, size_t side)
 {
     const size_t own = (p + q + 7) / 8, team = 2 * side;
@@ -57,7 +57,7 @@ size_t clv_paco_local_floats(const clv_paco_plan *plan, const clv_paco_family *f
     return f->teams * solve_floats(plan->pixels, plan->basis.vectors, f->side);
 }
 
-/* As in cl/patch/project_group.cl. */
+/* Returns the local memory of the projection in floats, as in cl/patch/project_group.cl. */
 static size_t project_floats(const clv_paco_plan *plan, size_t patches)
 {
     const size_t p = plan->pixels, q = plan->basis.vectors;
@@ -70,12 +70,12 @@ size_t clv_paco_project_floats(const clv_paco_plan *plan, const clv_paco_family 
     return project_floats(plan, f->project_patches);
 }
 
-/* Sizes of work-groups that the device's limits allow; 0 where it allows none. */
+/* Chooses work-group sizes within the device's limits; 0 where none fits. */
 static void choose_groups(const clv_paco_plan *plan, const clv_probe_device *facts,
                           clv_paco_family *f)
 {
-    /* by registers of the solver, 3 groups of 128 fit a compute unit of sm_86 but only 1 of 256; by local memory
-     * of the projection, 3 to 6 */
+    /* by the registers of the solver, 3 groups of 128 fit a compute unit of sm_86 but only 1 of 256; by the local
+     * memory of the projection, 3 to 6 */
     const size_t group = 128, few_bytes = 20480;
     f->side = clv_round_up(plan->pixels + plan->basis.vectors, 32);
     f->teams = CLV_MAX(group / (2 * f->side), (size_t)1);
@@ -105,7 +105,7 @@ clv_paco_family clv_paco_family_of(const clv_paco_plan *plan, const clv_device *
         f.item_frames = plan->in.frames;
         f.max_workers =
             8 * CLV_MAX(facts->compute_units,
-                        1u); /* a few each: a core that is slow for a while costs little */
+                        1u); /* a few per core: one that is slow for a while costs little */
     } else {
         f.lanes = 1;
         f.tile = f.local = facts->device_class == CLV_CLASS_SOFTWARE ? 32 : 64;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From sums to maps: units, NaN, and the reason for every NaN. */
+/* Converts sums to maps: units, NaN, and the reason for every NaN. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 
-/* The worst state among the pixels of a patch. */
+/* Returns the worst state among the pixels of a patch. */
 static uint8_t patch_state(const clv_paco_plan *plan, size_t row, size_t col)
 {
     uint8_t worst = CLV_PIXEL_GOOD;
@@ -20,7 +20,8 @@ static uint8_t patch_state(const clv_paco_plan *plan, size_t row, size_t col)
     return worst;
 }
 
-/* Why the position at (y, x) has no value: the first reason on its way. */
+/* Returns the counter of the reason why position (y, x) has no value: the first reason on its way through the
+ * frames. */
 static size_t *reason(const clv_paco_plan *plan, size_t y, size_t x, clv_paco_counts *counts)
 {
     const int64_t margin = (int64_t)plan->margin;

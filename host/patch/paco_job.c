@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of PACO on a device: constants, five launches, results. cl/patch/paco.clh tells how the
- * arrays lie. */
+/* Runs a chunk of PACO on a device: constants, five launches, results. cl/patch/paco.clh describes the layout of the
+ * arrays. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory of a worker, and of a chunk in flight beside its results. */
+/* Buffers of a worker, and of a chunk in flight in addition to its results. */
 enum { LAG_SHIFT, LAG_ROW, ENTRY, PIXEL, BASIS_B, BASIS_X, BASIS_F, TURN };
 enum {
     CUBE = CLV_PACO_RESULTS,
@@ -28,7 +28,8 @@ clv_paco_chunk clv_paco_chunk_of(const clv_paco_plan *plan, size_t first, size_t
 {
     const size_t r = plan->radius, units = clv_paco_units(plan), last = first + count;
     clv_paco_chunk c = { .centre0 = plan->margin + first, .centre_rows = count };
-    c.first = first ? c.centre0 : 0; /* the edges go with the first and the last row of patches */
+    /* the map's edges belong to the first and the last row of patches */
+    c.first = first ? c.centre0 : 0;
     c.rows = (last == units ? plan->in.height : plan->margin + last) - c.first;
     c.band0 = CLV_MIN(c.first, c.centre0 - r);
     c.band_rows = CLV_MAX(c.first + c.rows, c.centre0 + count + r) - c.band0;
@@ -41,7 +42,7 @@ size_t clv_paco_units(const clv_paco_plan *plan)
     return plan->in.height - 2 * plan->margin;
 }
 
-/* Arrays of a chunk in bytes; the widest form, so that the estimate holds for every family. */
+/* Sizes of a chunk's arrays in bytes, for the widest form, so that the estimate holds for every family. */
 typedef struct sizes {
     size_t data, lags, weights, hits, sums, scratch;
 } sizes;
@@ -97,7 +98,7 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* Distances in elements inside D and V, which depend on the family's pitch. */
+/* Uploads the tables. Offsets are in elements inside D and V and depend on the family's pitch. */
 static clv_status upload_tables(clv_worker *worker, const clv_paco_plan *plan,
                                 const clv_paco_family *f)
 {
@@ -164,7 +165,8 @@ typedef struct pass {
 static clv_buffer *constant(const pass *p, unsigned key)
 {
     clv_buffer *buffer = NULL;
-    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
+    /* the buffer exists since setup */
+    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer);
     return buffer;
 }
 
@@ -405,7 +407,7 @@ static bool fits(const clv_paco_family *f)
     return f->teams && f->project_patches && f->max_turns == UINT64_MAX;
 }
 
-/* A variant on the first rows of the problem itself: real data, real sizes. */
+/* Runs a variant on the first rows of the problem itself: real data, real sizes. */
 static clv_status try_variant(clv_slot *slot, void *user)
 {
     const clv_paco_plan *plan = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a PACO run knows before its chunks, and the final step after them. */
+/* Everything that a PACO run computes before its chunks. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
@@ -36,7 +36,7 @@ static clv_status check_input(const clv_paco_input *in, unsigned radius)
     if (in->width > 32768 || in->height > 32768)
         return clv_fail(CLV_E_SHAPE, "paco: frames of %zux%zu; at most 32768 pixels a side",
                         in->width, in->height);
-    /* kernels count with 32-bit distances inside a chunk */
+    /* the kernels use 32-bit offsets inside a chunk */
     if ((in->width + 128) > (size_t)INT32_MAX / 16 / in->frames)
         return clv_fail(CLV_E_SHAPE, "paco: %zu frames of width %zu are too many", in->frames,
                         in->width);
@@ -93,7 +93,7 @@ static void make_disc(clv_paco_plan *plan)
             if (dy * dy + dx * dx <= r * r) plan->offset[plan->pixels++] = (clv_offset){ dy, dx };
 }
 
-/* Distances between any two pixels of the disc, each once, and which pair has which. */
+/* Lists the distances between any two pixels of the disc, each once, and records which pair has which distance. */
 static clv_status make_lags(clv_paco_plan *plan)
 {
     enum { SIDE = 4 * CLV_PACO_MAX_RADIUS + 1 };
@@ -150,15 +150,16 @@ static clv_status make_rotations(clv_paco_plan *plan, bool reverse)
     return CLV_OK;
 }
 
-/* 2^-k with 2^k the median change of a pixel against frame 0: squares then stay inside float32's
- * range, whatever unit the cube has. A fixed pattern of pixels, so the same cube has one scale. */
+/* Chooses the scale 2^-k, with 2^k the median change of a pixel against frame 0. Squares then stay inside float32's
+ * range, whatever the unit of the cube. Samples a fixed pattern of pixels, so that the same cube always gets the same
+ * scale. */
 static void choose_scale(clv_paco_plan *plan)
 {
     enum { MOST = 65536, EXPONENTS = 256 };
     const clv_paco_input *in = &plan->in;
     const size_t total = (in->frames - 1) * in->height * in->width;
     size_t step = total / MOST | 1, count = 0, of_exponent[EXPONENTS] = { 0 };
-    if (step % in->width == 0) step += 2; /* not the same column again and again */
+    if (step % in->width == 0) step += 2; /* avoid sampling the same column again and again */
     for (size_t n = 0; n < total; n += step) {
         const size_t l = 1 + n / (in->height * in->width), p = n % (in->height * in->width);
         const float *pixel = in->cube + p / in->width * in->row_stride + p % in->width;
@@ -171,7 +172,8 @@ static void choose_scale(clv_paco_plan *plan)
     }
     plan->scale = 1;
     if (!count) return;
-    int biased = 0; /* of the median: value < 2^(biased - 126), which is all that matters of it */
+    /* exponent of the median: value < 2^(biased - 126), which is all that is needed of it */
+    int biased = 0;
     for (size_t below = of_exponent[0]; below <= count / 2; below += of_exponent[biased])
         ++biased;
     const int exponent = biased - 126;
@@ -258,7 +260,7 @@ clv_paco_place clv_paco_locate(const clv_paco_plan *plan, size_t frame, size_t y
     const int64_t row = (int64_t)y * r->c - (int64_t)x * r->s + r->row0;
     const int64_t col = (int64_t)x * r->c + (int64_t)y * r->s + r->col0;
     const int64_t low = 0xffffffff,
-                  zero = plan->half; /* `half` is where the centre of a pixel lies */
+                  zero = plan->half; /* `half` says where the centre of a pixel lies */
     return (clv_paco_place){ .row = row >> 32,
                              .col = col >> 32,
                              .fy = (double)((row & low) - zero) * 0x1p-32,

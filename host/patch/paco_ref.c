@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PACO in plain C and float64, patch by patch: what the kernels are held against, and the way out
- * where no device works. The PSF is shifted exactly, not through a basis. */
+/* PACO in plain C and float64, patch by patch: the reference for the kernels, and the fallback where no device works.
+ * It shifts the PSF exactly, not through a basis. */
 #include "host/patch/paco_family.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,7 @@ static void judge_pixels(const clv_paco_plan *plan, size_t row, uint8_t *state)
     }
 }
 
-/* Residuals of the patch at (row, col); false when a pixel of it cannot be used. */
+/* Extracts the residuals of the patch at (row, col); returns false if one of its pixels cannot be used. */
 static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, workspace *w)
 {
     const clv_paco_input *in = &plan->in;
@@ -50,13 +50,14 @@ static bool take_patch(const clv_paco_plan *plan, size_t row, size_t col, worksp
             w->residuals[l * plan->pixels + i] = d;
             squares += d * d;
         }
-        const double level = 1e-14 * fabs(mean) * plan->scale; /* rounding alone is no variance */
+        /* a spread of rounding errors alone counts as zero variance */
+        const double level = 1e-14 * fabs(mean) * plan->scale;
         if (!(squares > (double)in->frames * level * level) || !isfinite(squares)) return false;
     }
     return true;
 }
 
-/* C = (1 - rho) S + rho diag(S), then its factor. */
+/* Computes C = (1 - rho) S + rho diag(S), then its Cholesky factor. */
 static bool factor_covariance(const clv_paco_plan *plan, workspace *w)
 {
     const size_t p = plan->pixels, frames = plan->in.frames;
@@ -106,7 +107,8 @@ static void add_hit(const clv_paco_plan *plan, const target *t, size_t y, size_t
     ++t->found[at];
 }
 
-/* Every map position that the patch serves in frame l. With z = L^-1 d: a = |L^-1 h|^2, b = (L^-1 h).z */
+/* Adds to every map position to which the patch contributes in frame l. With z = L^-1 d: a = |L^-1 h|^2, b = (L^-1
+ * h).z */
 static void serve_frame(const clv_paco_plan *plan, const target *t, size_t l, size_t row,
                         size_t col, workspace *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The highest peak of an S/N map that is not known yet, each by the noise without itself. */
+/* Finds the highest peak of an S/N map that is not known yet, each calibrated with the noise outside itself. */
 #include "host/patch/peaks.h"
 #include "host/patch/calibrate.h"
 
@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Within one FWHM of what was found. */
+/* Is pixel p within one FWHM of a companion that was found? */
 static bool known(const clv_peaks *s, size_t p)
 {
     for (size_t k = 0; k < s->count; ++k)
@@ -20,7 +20,7 @@ static bool known(const clv_peaks *s, size_t p)
     return false;
 }
 
-/* Not lower than its eight neighbours. */
+/* Is pixel p at least as high as its eight neighbours? */
 static bool is_peak(const clv_peaks *s, size_t p)
 {
     const size_t width = s->width, height = s->height, x = p % width, y = p / width;
@@ -30,8 +30,8 @@ static bool is_peak(const clv_peaks *s, size_t p)
     return true;
 }
 
-/* What a peak may be worth at most when it is no part of the noise any more: it holds the share z^2 F / (2 pi r) of the
- * variance in its annulus, if it is as wide as the PSF. */
+/* Returns an upper limit of a peak's S/N after it is taken out of the noise: a peak as wide as the PSF holds the share
+ * z^2 F / (2 pi r) of the variance in its annulus. */
 static double at_most(const clv_peaks *s, size_t p)
 {
     const double z = s->calibrated[p],
@@ -65,12 +65,12 @@ clv_status clv_peaks_best(const clv_peaks *s, double threshold, size_t *best, do
     return status;
 }
 
-/* Neighbours of a smooth map are alike, but its peaks may lie anywhere: on average A 4 ln 2 / F^2 (2 pi)^-3/2 z
- * exp(-z^2 / 2) of them exceed z in an area A, where noise looks like the PSF with itself correlated (Adler 1981, the
- * geometry of random fields). */
+/* Returns the false-alarm probability from the geometry of random fields (Adler 1981). Neighbouring pixels of a smooth
+ * map are correlated, but its peaks may lie anywhere: in an area A, on average A 4 ln 2 / F^2 (2 pi)^-3/2 z
+ * exp(-z^2 / 2) of them exceed z. This assumes that the noise is correlated like the autocorrelation of the PSF. */
 double clv_false_alarm(double snr, double pixels, double fwhm)
 {
-    const double z = fmax(snr, 1); /* the formula is for high peaks */
+    const double z = fmax(snr, 1); /* the formula holds for high peaks */
     const double peaks =
         pixels / (fwhm * fwhm) * 4 * log(2) / pow(2 * PI, 1.5) * z * exp(-0.5 * z * z);
     return -expm1(-peaks);

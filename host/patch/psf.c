@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Width and scale of a PSF. */
+/* Measures the width and scale of a PSF. */
 #include "host/patch/paco_plan.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ enum { PARAMETERS = 5 }; /* height, row, column, sigma, background */
 
 static const double fwhm_per_sigma = 2.3548200450309493; /* 2 sqrt(2 ln 2) */
 
-/* Normal equations of the Gauss-Newton step at `p`; returns the sum of squared residuals. */
+/* Builds the normal equations of the Gauss-Newton step at `p`; returns the sum of squared residuals. */
 static double normal_equations(const float *psf, size_t size, const double *p, double *jtj,
                                double *jtr)
 {
@@ -39,7 +39,7 @@ static double normal_equations(const float *psf, size_t size, const double *p, d
     return chi2;
 }
 
-/* Height, row, column, sigma and background of the Gaussian that fits best. */
+/* Fits a Gaussian: height, row, column, sigma and background. */
 static clv_status fit_gaussian(const float *psf, size_t size, double *p)
 {
     if (size < 5)
@@ -103,11 +103,12 @@ clv_status clv_psf_recentre(float *psf, size_t size, double *dx, double *dy)
     if (!psf || !dx || !dy) return clv_fail(CLV_E_ARGUMENT, "psf: NULL");
     CLV_TRY(fit_gaussian(psf, size, p));
     *dx = p[2] - (double)(size / 2), *dy = p[1] - (double)(size / 2);
-    if (hypot(*dx, *dy) < 0.02) return CLV_OK; /* below the error of the fit */
+    if (hypot(*dx, *dy) < 0.02) return CLV_OK; /* below the fit's error */
     return clv_psf_move(psf, size, -*dy, -*dx);
 }
 
-/* Flux in a disc of diameter `fwhm` about the centre pixel; pixels on its edge count by area. */
+/* Returns the flux in a disc of diameter `fwhm` about the centre pixel; pixels on its edge count by their area
+ * inside. */
 static double aperture_flux(const float *psf, size_t size, double fwhm)
 {
     enum { FINE = 32 };

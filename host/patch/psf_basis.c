@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PSF between pixels: exact shifts, and a small basis for all of them. */
+/* The PSF at sub-pixel positions: exact shifts, and a small basis for all of them. */
 #include "host/patch/paco_plan.h"
 
 #include "base/alloc.h"
@@ -12,17 +12,17 @@
 #define PI 3.14159265358979323846
 
 enum {
-    NODES = 25, /* samples a direction for the fits: far more than terms */
+    NODES = 25, /* samples per direction for the fits: far more than terms */
     SAMPLES = NODES * NODES,
     REACH = CLV_PACO_MAX_PSF + 2 * CLV_PACO_MAX_RADIUS + 1,
     SPAN = 2 * CLV_PACO_MAX_RADIUS + 1,
 };
 
-/* The Fourier shift by s along one direction of n (even) points is out[i] = sum_j K(i - j) in[j]
- * with, for u = d - s,
+/* Writes the kernel K of the Fourier shift by s along one direction of n (even) points. The shift is out[i] = sum_j
+ * K(i - j) in[j] with, for u = d - s,
  *   Re K(d) = sin(pi u) / (n tan(pi u / n))       Im K(d) = (-1)^d sin(pi s) / n
- * the imaginary part coming from the Nyquist frequency alone. Of the 2-D product the real part is
- * kept: Re Ky Re Kx - Im Ky Im Kx. */
+ * The imaginary part comes from the Nyquist frequency alone. Of the 2-D product the real part is kept: Re Ky Re Kx - Im
+ * Ky Im Kx. */
 static void shift_kernel(int n, double s, int first, int count, double *re, double *im)
 {
     const double sine = sin(PI * s);
@@ -34,7 +34,7 @@ static void shift_kernel(int n, double s, int first, int count, double *re, doub
     }
 }
 
-/* Re K and Im K at all distances between a row of the PSF and one of the patch. */
+/* Re K and Im K at all distances between a row of the PSF and a row of the patch. */
 typedef struct patch_kernel {
     double re[REACH], im[REACH];
 } patch_kernel;
@@ -47,7 +47,7 @@ static void make_kernel(const clv_paco_plan *plan, double s, patch_kernel *k)
     shift_kernel(n, s, first, size + 2 * r, k->re, k->im);
 }
 
-/* Column x of the PSF, moved down, at the patch's rows: re and im [SPAN]. */
+/* Shifts column x of the PSF vertically and samples it at the patch's rows: re and im [SPAN]. */
 static void move_column(const clv_paco_plan *plan, const patch_kernel *ky, int x, double *re,
                         double *im)
 {
@@ -64,7 +64,7 @@ static void move_column(const clv_paco_plan *plan, const patch_kernel *ky, int x
     }
 }
 
-/* h += what this column has to do with the patch's pixels. */
+/* Adds to h what this column contributes to the patch's pixels. */
 static void add_column(const clv_paco_plan *plan, const patch_kernel *kx, int x, const double *re,
                        const double *im, double *h)
 {
@@ -94,8 +94,8 @@ void clv_psf_shifted(const clv_paco_plan *plan, double fy, double fx, double *h)
     }
 }
 
-/* out[k] = sum_j K(k + whole - j - s) in[j], `in` zero outside: a shift by s pixels, the whole part by copying.
- * `kernel` [2 size - 1] is Re K at the distances from 1 - size on. */
+/* Computes out[k] = sum_j K(k + whole - j - s) in[j] with `in` zero outside: a shift by s pixels, whose whole part is a
+ * copy. `kernel` [2 size - 1] is Re K at the distances from 1 - size on. */
 static void move_line(const double *in, size_t size, size_t step, int whole, const double *kernel,
                       double *out)
 {
@@ -141,10 +141,12 @@ clv_status clv_psf_move(float *psf, size_t size, double fy, double fx)
     return CLV_OK;
 }
 
-/* Monomials y^j x^k by total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds them. */
+/* Evaluates the monomials y^j x^k in order of total degree: 1, y, x, yy, yx, xx, ... as cl/patch/project.cl builds
+ * them. */
 static void monomials(double y, double x, size_t terms, double *phi)
 {
-    size_t next = 0, before = 0; /* the first of this degree, of the degree below */
+    /* index of the first monomial of this degree, and of the degree below */
+    size_t next = 0, before = 0;
     for (int degree = 0; next < terms; ++degree) {
         const size_t first = next;
         for (int k = 0; k <= degree && next < terms; ++k)
@@ -155,13 +157,13 @@ static void monomials(double y, double x, size_t terms, double *phi)
     }
 }
 
-/* Chebyshev nodes on [-0.5, 0.5]: errors stay even up to the ends. */
+/* Returns a Chebyshev node on [-0.5, 0.5]; these nodes keep the errors even up to the ends. */
 static double node(int i)
 {
     return -0.5 * cos(PI * (i + 0.5) / NODES);
 }
 
-/* The PSF at all nodes [NODES][NODES][pixels]; `columns` [2][psf_size][SPAN] serve all nodes of a row. */
+/* Samples the PSF at all nodes [NODES][NODES][pixels]; `columns` [2][psf_size][SPAN] serves all nodes of a row. */
 static void sample_shifts(const clv_paco_plan *plan, double *columns, double *samples)
 {
     const double to_centre = plan->half ? 0 : 0.5; /* truncation leaves remainders in [0, 1) */
@@ -183,7 +185,7 @@ static void sample_shifts(const clv_paco_plan *plan, double *columns, double *sa
     }
 }
 
-/* The strongest directions of the samples: eigenvectors of their Gram matrix. */
+/* Finds the strongest directions of the samples: eigenvectors of their Gram matrix. */
 static size_t strongest(const double *samples, size_t pixels, size_t most, double *gram,
                         double *values, double *vectors)
 {
@@ -196,14 +198,14 @@ static size_t strongest(const double *samples, size_t pixels, size_t most, doubl
         for (size_t j = 0; j < i; ++j)
             gram[j * pixels + i] = gram[i * pixels + j];
     clv_eigen_symmetric(gram, pixels, values, vectors);
-    size_t enough = 1; /* singular values are the roots */
+    size_t enough = 1; /* singular values are the square roots of `values` */
     while (enough < most && values[enough] > 1e-10 * values[0])
         ++enough;
     const size_t rounded = clv_round_up(enough, 5); /* kernels take five at a time */
     return rounded < most ? rounded : most;
 }
 
-/* Least-squares coefficients [terms][columns] of `targets` [SAMPLES][columns]. */
+/* Computes the least-squares coefficients [terms][columns] of `targets` [SAMPLES][columns]. */
 static bool fit(size_t terms, double *targets, size_t columns, double *work, double *out)
 {
     for (int s = 0; s < SAMPLES; ++s)
@@ -238,7 +240,7 @@ static void release(scratch *s)
     clv_free(s->targets), clv_free(s->coefficients), clv_free(s->work), clv_free(s->out);
 }
 
-/* A PSF that does not move is a basis of its own, with constants for polynomials. */
+/* Builds the basis of a PSF that does not move: the PSF itself, with constants for polynomials. */
 static clv_status fixed_basis(const clv_paco_plan *plan, clv_psf_basis *basis)
 {
     double h[CLV_PACO_MAX_PIXELS];
@@ -275,7 +277,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
         for (size_t k = 0; k < q; ++k)
             basis->B[i * q + k] = (float)s->vectors[k * pixels + i];
 
-    /* c_q(f): projections on the basis, as polynomials */
+    /* c_q(f): projections on the basis, fitted by polynomials */
     for (size_t n = 0; n < SAMPLES; ++n)
         for (size_t k = 0; k < q; ++k) {
             double sum = 0;
@@ -287,7 +289,7 @@ static clv_status moving_basis(const clv_paco_plan *plan, size_t most, scratch *
     for (size_t m = 0; m < basis->terms_b * q; ++m)
         basis->X[m] = (float)s->out[m];
 
-    /* products c_p c_q of those polynomials, as polynomials of a lower degree than theirs */
+    /* products c_p c_q of those polynomials, fitted by polynomials of a lower degree than theirs */
     for (size_t n = 0; n < SAMPLES; ++n) {
         double phi[CLV_PACO_TERMS_B], c[CLV_PACO_MAX_VECTORS], *target = s->targets + n * pairs;
         monomials(node((int)n / NODES), node((int)n % NODES), basis->terms_b, phi);

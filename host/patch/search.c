@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search: the best peak is measured and taken out of the data, until none is left above the threshold. */
+/* The search: measures the best peak and subtracts it from the data, until no peak above the threshold is left. */
 #include "host/patch/calibrate.h"
 #include "host/patch/measure.h"
 #include "host/patch/paco_plan.h"
@@ -16,14 +16,14 @@ enum { MOST_FOUND = 64 };
 
 typedef struct state {
     clv_context *context;
-    clv_paco_input in;  /* strides resolved; cube: what is left */
+    clv_paco_input in;  /* strides filled in; the cube is the data without the companions found */
     const float *whole; /* the caller's cube */
-    float *rest;        /* the same without what was found */
+    float *rest;        /* the same without the companions found */
     const clv_paco_options *options;
     double fwhm, cx, cy;
-    double *a, *b;        /* of what is left */
-    float *snr, *snr_now; /* raw and calibrated, of what is left */
-    double *places;       /* x, y of what was found */
+    double *a, *b;        /* maps of the remaining data */
+    float *snr, *snr_now; /* S/N of the remaining data, raw and calibrated */
+    double *places;       /* x, y of the companions found */
     clv_companion *found;
     size_t count;
     clv_report *report;
@@ -46,10 +46,10 @@ static clv_status map_of_rest(state *s)
                               s->places, s->count, s->snr_now);
 }
 
-/* Measures companion k in the cube without the others. `rest` lacks all afterwards. */
+/* Measures companion k in a cube that lacks the other companions. Afterwards `rest` lacks companion k as well. */
 static clv_status measure_one(state *s, size_t k)
 {
-    if (!s->rest) { /* a copy of the cube, only where something was found */
+    if (!s->rest) { /* copy the cube, only once something was found */
         s->rest = clv_alloc(s->in.frames * s->in.frame_stride, sizeof *s->rest);
         if (!s->rest)
             return clv_fail(CLV_E_MEMORY, "search: no memory for %zu frames", s->in.frames);
@@ -65,7 +65,7 @@ static clv_status measure_one(state *s, size_t k)
     }
     CLV_TRY(clv_measure(s->context, &s->in, s->options, s->fwhm, false, c, 1, s->report));
     if (!(c->flux > 0) || hypot(c->x - before.x, c->y - before.y) > 1.5 * s->fwhm) {
-        *c = before; /* no maximum nearby: the peak's own place, and what the flux is there */
+        *c = before; /* no maximum nearby: use the peak's own position and the flux there */
         CLV_TRY(clv_measure(s->context, &s->in, s->options, s->fwhm, true, c, 1, s->report));
     }
     s->places[2 * k] = c->x, s->places[2 * k + 1] = c->y;
@@ -104,7 +104,7 @@ static clv_status search(state *s, double threshold)
                               .false_alarm = clv_false_alarm(snr, (double)valid, s->fwhm) };
         CLV_TRY(measure_one(s, s->count));
         ++s->count;
-        /* a neighbour that was not known before may have spoilt the others */
+        /* a neighbour that was not known before may have biased the others */
         for (size_t k = 0; k < s->count; ++k) {
             const clv_companion *other = &s->found[k];
             if (k + 1 == s->count || hypot(other->x - c->x, other->y - c->y) < 6 * s->fwhm)
@@ -156,7 +156,7 @@ clv_status clv_paco_search(clv_context *context, const clv_paco_input *input,
     status = clv_paco_calibrate(s.snr, NULL, s.in.height, s.in.width, s.cx, s.cy, fwhm_px, NULL, 0,
                                 s.snr_now);
     if (!status) status = search(&s, threshold);
-    /* the map of the whole cube, by the noise of what is left */
+    /* the map of the whole cube, calibrated by the noise of the remaining data */
     if (!status)
         status = clv_paco_calibrate(raw, s.snr, s.in.height, s.in.width, s.cx, s.cy, fwhm_px,
                                     s.places, s.count, snr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the star is: the point about which the mean frame is symmetric. */
+/* Finds the star: the point about which the mean frame is symmetric. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -13,7 +13,7 @@ typedef struct image {
     size_t height, width;
 } image;
 
-/* Mean over the frames that have the pixel, with their weights; 0 where none has it. */
+/* Computes the weighted mean of each pixel over the frames that have it; 0 where none has it. */
 static clv_status mean_frame(const clv_paco_input *in, image *mean)
 {
     const size_t row = in->row_stride ? in->row_stride : in->width,
@@ -34,7 +34,7 @@ static clv_status mean_frame(const clv_paco_input *in, image *mean)
     return CLV_OK;
 }
 
-/* Cubic convolution (Keys 1981) at distance t from the pixel before. */
+/* Computes the weights of cubic convolution (Keys 1981) at distance t from the previous pixel. */
 static void cubic(double t, double *weight)
 {
     weight[0] = ((-0.5 * t + 1) * t - 0.5) * t;
@@ -57,8 +57,8 @@ static double value_at(const image *m, double y, double x)
     return sum;
 }
 
-/* sum w (I(c + d) - I(c - d))^2 over half a disc, divided by the variance of both halves: 0 for perfect
- * symmetry, about 1 for none. Weights 1 / (1 + |d|) favour the core over the halo, which moves with the wind. */
+/* Returns sum w (I(c + d) - I(c - d))^2 over half a disc, divided by the variance of both halves: 0 for perfect
+ * symmetry, about 1 for none. The weights 1 / (1 + |d|) favour the core over the halo, which moves with the wind. */
 static double asymmetry(const image *m, double cy, double cx, int radius, bool favour_core)
 {
     double difference = 0, sum = 0, squares = 0, weights = 0;
@@ -74,7 +74,7 @@ static double asymmetry(const image *m, double cy, double cx, int radius, bool f
     return variance > 0 ? difference / variance : 2;
 }
 
-/* The best point of a square grid about (cy, cx) that stays `margin` away from the edges. */
+/* Finds the best point of a square grid about (cy, cx) that stays `margin` away from the edges. */
 static double search(const image *m, double *cy, double *cx, double reach, double step, int radius,
                      bool favour_core)
 {
@@ -93,7 +93,7 @@ static double search(const image *m, double *cy, double *cx, double reach, doubl
 
 clv_status clv_paco_star(const clv_paco_input *given, double fwhm_px, clv_star *star)
 {
-    /* 0.02 to 0.04 for a real star behind a coronagraph, 0.08 to 0.25 where static speckles rule, 1 for noise */
+    /* 0.02 to 0.04 for a real star behind a coronagraph, 0.08 to 0.25 where static speckles dominate, 1 for noise */
     const double most = 0.06;
     clv_paco_input in;
     const clv_paco_input *const input = &in;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch of trials as a job: unit k is the k-th trial that stays inside the frame. */
+/* Runs a batch of trials as a job: unit k is the k-th trial that stays inside the frame. */
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
@@ -16,11 +16,11 @@
 enum { DATA, COEFFICIENTS, PLACES, ORIGINS, FLUX, INJECTED, TABLE };
 enum { SPOTS = 1, TEMPLATES, SCRATCH };
 
-/* How a device does it. */
+/* How a device runs the trials. */
 typedef struct form {
     bool in_groups;
     size_t lanes, row, group, entries, workers;
-    /* trials whose images are kept at once; on CPUs as many as their caches hold */
+    /* trials whose images are kept at once; on CPUs as many as fit the caches */
     size_t together;
 } form;
 
@@ -75,7 +75,8 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* Rows of the disc for CPUs: half width and number of the first pixel; offsets of its pixels for GPUs. */
+/* Uploads the rows of the disc for CPUs (half width and number of the first pixel), or the offsets of its pixels for
+ * GPUs. */
 static clv_status upload_table(clv_worker *worker, const clv_trials *b, bool in_groups)
 {
     int32_t table[2 * CLV_PACO_MAX_PIXELS];
@@ -109,7 +110,8 @@ static clv_status setup(clv_worker *worker, void *user)
 static clv_buffer *constant(const clv_slot *slot, unsigned key)
 {
     clv_buffer *buffer = NULL;
-    (void)clv_worker_buffer(clv_slot_worker(slot), key, 0, &buffer); /* made by setup */
+    /* the buffer exists since setup */
+    (void)clv_worker_buffer(clv_slot_worker(slot), key, 0, &buffer);
     return buffer;
 }
 
@@ -152,7 +154,7 @@ static clv_status enqueue_images(clv_slot *slot, const clv_trials *b, const form
     return clv_launch_enqueue(clv_slot_queue(slot), &launch, more, CLV_LEN(more), NULL);
 }
 
-/* The sums of every frame of every trial of the chunk. */
+/* Enqueues the sums of every frame of every trial of the chunk. */
 static clv_status enqueue_sums(clv_slot *slot, const clv_trials *b, const form *f,
                                clv_buffer *spots, clv_buffer *templates, clv_buffer *sums,
                                size_t first, size_t before, size_t count)
@@ -220,7 +222,8 @@ static clv_status enqueue(clv_slot *slot, size_t first, size_t count, void *user
     return CLV_OK;
 }
 
-/* One frame's sums, with the derivatives by the place in the map: x and y move the planet by (-s, c) and (c, s). */
+/* Adds one frame's sums. Converts the derivatives from the frame's axes to the map's: x and y move the planet by (-s,
+ * c) and (c, s). */
 static void add_frame(const float *v, const clv_rotation *turn, clv_trial *t)
 {
     const double c = (double)turn->c * 0x1p-32, s = (double)turn->s * 0x1p-32,
@@ -262,7 +265,7 @@ static clv_status commit(const clv_slot *slot, size_t first, size_t count, void 
 
 /* ---- before the job ---- */
 
-/* Polynomials in s, degree 0 to 6, of the Fourier shift's kernel at every distance. */
+/* Computes the Fourier shift's kernel at every distance as polynomials in s, degree 0 to 6. */
 static void kernel_polynomials(int n, int reach, double *out)
 {
     enum { NODES = 12, DEGREES = CLV_TRIAL_DEGREE + 1 };
@@ -279,7 +282,7 @@ static void kernel_polynomials(int n, int reach, double *out)
     }
 }
 
-/* spot(fy, fx) = sum_jk fy^j fx^k A_j psf A_k', by total degree. */
+/* Computes the coefficients of spot(fy, fx) = sum_jk fy^j fx^k A_j psf A_k', in order of total degree. */
 static clv_status make_coefficients(clv_trials *b)
 {
     enum { DEGREES = CLV_TRIAL_DEGREE + 1 };
@@ -325,7 +328,7 @@ static clv_trial_place place_of(const clv_rotation *turn, double row, double col
                               (float)(col - x), turn->weight, turn->gain };
 }
 
-/* Places of all trials in all frames; trials that leave the frame are left out. */
+/* Computes the positions of all trials in all frames. Trials that leave the frame are left out. */
 static clv_status make_places(clv_trials *b, size_t count)
 {
     const clv_paco_plan *plan = b->plan;

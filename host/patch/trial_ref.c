@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trials in plain C and float64: what the kernels are held against, and the way out where no device works. The
- * planets' images come from Fourier shifts, not from polynomials, derivatives from differences of them. */
+/* Trials in plain C and float64: the reference for the kernels, and the fallback where no device works. The planets'
+ * images come from Fourier shifts, not from polynomials, and the derivatives from their differences. */
 #include "host/patch/trial.h"
 
 #include "base/alloc.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 typedef struct workspace {
-    float *out;         /* [frames][size][size]: the planet that is taken out */
-    float *in;          /* the same of the one that is injected */
+    float *out;         /* [frames][size][size]: the planet that is subtracted */
+    float *in;          /* the same for the planet that is injected */
     float *image[3];    /* [size][size]: planet of a frame, and its derivatives */
     double *q, *matrix; /* [frames][pixels], [pixels][pixels] */
     double right[4][CLV_PACO_MAX_PIXELS];
@@ -33,7 +33,7 @@ static clv_status image_at(const clv_trials *b, double fy, double fx, float *ima
     return clv_psf_move(image, size, fy, fx);
 }
 
-/* (image at f + step - image at f - step) / (2 step) */
+/* Computes (image at f + step - image at f - step) / (2 step). */
 static clv_status derivative_at(const clv_trials *b, double fy, double fx, double step_y,
                                 double step_x, float *work, float *image)
 {
@@ -76,7 +76,7 @@ static void gather(const clv_trials *b, size_t k, size_t l, workspace *w)
     }
 }
 
-/* The sums of frame l, once its patch is gathered. */
+/* Computes the sums of frame l, once its patch is gathered. */
 static void one_frame(const clv_trials *b, workspace *w, float *sums)
 {
     const size_t p = b->plan->pixels, frames = b->plan->in.frames;

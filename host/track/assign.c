@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The assignment problem by shortest augmenting paths with potentials, one row after the other:
- * n^2 m steps.
+/* Solves the assignment problem by shortest augmenting paths with potentials, one row after the other, in n^2 m steps.
  *
- * Kuhn 1955, Munkres 1957; the form with potentials after Jonker and Volgenant 1987. */
+ * Kuhn 1955, Munkres 1957; the form with potentials follows Jonker and Volgenant 1987. */
 #include "host/track/assign.h"
 
 #include "base/error.h"
@@ -10,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { SMALL = 64 }; /* rows that are done before anybody looks at a clock */
+enum { SMALL = 64 }; /* problems up to this many rows do not report to the watch */
 
-/* Rows and columns count from 1; column 0 holds the row that is being placed. */
+/* Extends the shortest path until it reaches a free column. Rows and columns count from 1; column 0 holds the row that
+ * is being assigned. */
 static size_t reach_free_column(const double *cost, size_t m, size_t stride,
                                 const clv_assign_work *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits and merges: the best assignment between tracks that begin or end and those that go on. */
+/* Finds splits and merges: the best assignment between tracks that begin or end and tracks that go on. */
 #include <cleave/track.h>
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ typedef struct spot {
     int64_t frame, particle;
     double z, y, x;
     size_t index;
-    bool begins, ends; /* its track */
+    bool begins, ends; /* the spot is the first (the last) of its track */
 } spot;
 
 static int by_track(const void *left, const void *right)
@@ -39,7 +39,7 @@ static bool is_open(const spot *s, bool merges)
     return merges ? s->ends : s->begins;
 }
 
-/* The first of the spots, which are sorted by y, whose y is not smaller. */
+/* Returns the first of the spots, which are sorted by y, whose y is not smaller than the given one. */
 static size_t first_from(const spot *spots, size_t count, double y)
 {
     size_t low = 0, high = count;
@@ -53,7 +53,8 @@ static size_t first_from(const spot *spots, size_t count, double y)
     return low;
 }
 
-/* Tracks of `open` that begin (merges: end) there, and those of `whole`, a frame earlier (later), that go on. */
+/* Matches tracks in `open` that begin in a frame (merges: that end in it) with tracks in `whole` that go on, one frame
+ * earlier (later). */
 static clv_status find_between(clv_groups *g, const spot *open, size_t opens, const spot *whole,
                                size_t wholes, bool merges)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Diffusion coefficients by maximum likelihood. The displacements of a track have a covariance with three diagonals,
- * 2 D g_i + 2 s on the middle one and -s beside it; its factors are found from the first displacement to the last, so
- * that one evaluation costs a few operations for each displacement. */
+/* Estimates diffusion coefficients by maximum likelihood. The displacements of a track have a tridiagonal covariance: 2
+ * D g_i + 2 s on the diagonal and -s beside it. Its factors are computed from the first displacement to the last, so
+ * that one evaluation costs a few operations per displacement. */
 #include "base/error.h"
 #include "base/options.h"
 #include "host/track/tracks.h"
 
 #include <math.h>
 
-/* What one fit looks at: tracks [first, end), along some axes that share s. */
+/* The data of one fit: tracks [first, end), along some axes that share s. */
 typedef struct sample {
     const clv_tracks *t;
     size_t first, end;
-    int axis, axes; /* of places: from `axis` on, as many */
+    int axis, axes; /* uses `axes` coordinates of a position, from `axis` on */
     double displacements, tracks;
 } sample;
 
-/* Sum of log d and of e^2 / d over all displacements, d the pivots of the covariance and e what the displacements
- * before leave of each. */
+/* Sums of log d and of e^2 / d over all displacements, where d is the pivot of the covariance and e is what the
+ * previous displacements do not explain of this one. */
 typedef struct terms {
     double logs, squares;
 } terms;
@@ -25,7 +25,7 @@ typedef struct terms {
 static terms terms_of(const sample *f, double d, double s)
 {
     terms sum = { 0 };
-    double product = 1; /* of pivots: one logarithm for many */
+    double product = 1; /* product of pivots: takes one logarithm for many */
     for (size_t k = f->first; k < f->end; ++k) {
         const clv_track_spot *spot = &f->t->spots[f->t->ranges[k].first];
         double pivot = 0, left[2] = { 0 };
@@ -46,10 +46,10 @@ static terms terms_of(const sample *f, double d, double s)
     return sum;
 }
 
-/* What is made small. */
+/* The function to minimise. */
 typedef struct problem {
     const sample *f;
-    double known, exposure; /* variance of a position; NaN: not known */
+    double known, exposure; /* known: variance of a position; NaN: not known */
     double scale;           /* of D: half a squared displacement per frame */
 } problem;
 
@@ -58,7 +58,8 @@ static double effective(double variance, double d, double exposure)
     return variance - exposure * d / 3;
 }
 
-/* Not known: `at` is w from -1 to 1, D = c (1 - w) and s = c w; the best c follows. Known: the logarithm of D. */
+/* Returns -2 log(likelihood) up to a constant. Unknown variance: `at` is w from -1 to 1, with D = c (1 - w) and s = c
+ * w; the best c follows from w. Known variance: `at` is the logarithm of D / scale. */
 static double cost(const problem *p, double at)
 {
     const double n = p->f->axes * p->f->displacements;
@@ -73,7 +74,7 @@ static double cost(const problem *p, double at)
 
 enum { GRID = 16, REFINE = 40 };
 
-/* The least of a grid, then golden sections around it. */
+/* Returns the minimum: searches a grid, then refines by golden sections around its best point. */
 static double least(const problem *p, double from, double to)
 {
     static const double golden = 0.61803398874989484820;
@@ -92,10 +93,11 @@ static double least(const problem *p, double from, double to)
             a = x, x = y, fx = fy, y = a + golden * (b - a), fy = cost(p, y);
     }
     const double middle = fx <= fy ? x : y;
-    return fmin(fx, fy) <= best_cost ? middle : best; /* the ends of the range as they are */
+    return fmin(fx, fy) <= best_cost ? middle : best; /* keeps an end of the range exactly */
 }
 
-/* Fisher information of D and s. A track with gaps counts as one of their mean. */
+/* Computes errors from the Fisher information of D and s. A track with gaps counts as one whose gaps all have their
+ * mean length. */
 static double error_of(const sample *f, double d, double s, double exposure, bool known)
 {
     double dd = 0, ds = 0, ss = 0;
@@ -134,7 +136,7 @@ static void count_displacements(sample *f, double *squares)
                 *squares += (spot[i].place[a] - spot[i - 1].place[a]) *
                             (spot[i].place[a] - spot[i - 1].place[a]);
     }
-    *squares /= 2 * f->axes * frames; /* D, were there no errors of position */
+    *squares /= 2 * f->axes * frames; /* the estimate of D if positions had no errors */
 }
 
 static fit fit_axes(const sample *f, double squares, double known, double exposure)
@@ -186,7 +188,7 @@ clv_status clv_tracks_diffusion(const clv_tracks *tracks, int64_t index,
     CLV_TRY(clv_tracks_pick(tracks, "tracks_diffusion", index, &f.first, &f.end));
     double squares;
     count_displacements(&f, &squares);
-    /* What the drift takes away is a part of everything that the displacements show. */
+    /* Removing the drift also removes this share of the displacements' variance. */
     const double rest = 1 - o.drift_share;
     const double known =
         o.position_error_given ? o.position_error * o.position_error * rest : (double)NAN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion that all tracks have in common. */
+/* Estimates the motion that all tracks have in common. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/track/tracks.h"
@@ -10,7 +10,7 @@
 /* The mean displacement into a frame. */
 typedef struct step {
     double mean[3];
-    size_t count; /* of tracks */
+    size_t count; /* number of tracks */
 } step;
 
 static void add_steps(const clv_tracks *t, int64_t first, step *steps)
@@ -27,7 +27,8 @@ static void add_steps(const clv_tracks *t, int64_t first, step *steps)
     }
 }
 
-/* Averages over the last `smooth` frames that have a step, and sums. Returns the share that is lost. */
+/* Averages over the last `smooth` frames that have a step, and sums the averages to the drift. Returns the share of the
+ * displacements' variance that removing the drift takes away. */
 static double sum_up(step *steps, size_t frames, size_t smooth, double *drift)
 {
     double lost = 0, displacements = 0;
@@ -54,7 +55,8 @@ static double sum_up(step *steps, size_t frames, size_t smooth, double *drift)
         const double w = (double)there;
         for (int axis = 0; axis < 3; ++axis)
             drift[3 * f + (size_t)axis] += sum[axis] / w;
-        /* Of the variance of a displacement; an average over several frames also ties neighbours to each other. */
+        /* The share of the variance of a displacement; an average over several frames also correlates neighbouring
+         * steps. */
         lost += n * (2 / (w * n) - inverse / (w * w) + (smooth > 1 ? 2 / (w * w * n) : 0));
         displacements += n;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of links that share particles or spots, found by union and find, and an exact assignment in each. Groups that
- * are too large can be split by a shorter range, all of them together and step by step; trackpy's adaptive search does
- * it for each. */
+/* Finds groups of links that share particles or spots by union-find, and computes an exact assignment in each. Groups
+ * that are too large can be split by shortening the range, for all of them together and step by step; trackpy's
+ * adaptive search does this for each group on its own. */
 #include "host/track/group.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one group's assignment, some 40 s on a core: files made to do damage have more. */
+/* Most steps of one group's assignment, some 40 s on one core. Only input crafted to do damage needs more. */
 #define MOST_STEPS 2e10
 #define NOBODY UINT32_MAX
 
@@ -46,8 +46,8 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The edges of the list that begins at `e`, by heads upwards, by spots upwards for each: in the list they
- * are by spots already. `end` [heads] are zeros, before and after. */
+/* Sorts the edges of the list that begins at `e` by head and then by spot, ascending; the list itself is already in the
+ * order of spots. `end` [heads] must be zero, and is zero again afterwards. */
 static size_t sort_edges(const clv_groups *g, const uint32_t *next, uint32_t e, uint32_t *heads,
                          uint32_t *end, clv_edge *sorted)
 {
@@ -85,9 +85,9 @@ static bool work_for(clv_groups *g, size_t n, size_t m)
     return ok;
 }
 
-/* One group: particles and spots are numbered within it by `place`. Rows are spots; columns are particles, and one
- * way out for each spot, which costs range^2. Particles that are left over cost nothing: they are as many as spots that
- * are, but for a constant. */
+/* Assigns one group; `place` numbers particles and spots within it. Rows are spots. Columns are the particles, plus one
+ * column for each spot that leaves it unassigned at the cost range^2. Particles left over cost nothing: up to a
+ * constant, their number equals that of the spots left over. */
 static clv_status solve(clv_groups *g, double range, size_t particles, const clv_edge *edges,
                         size_t count, const uint32_t *heads, size_t n, const uint32_t *spots,
                         size_t m)
@@ -115,7 +115,7 @@ static clv_status solve(clv_groups *g, double range, size_t particles, const clv
     return CLV_OK;
 }
 
-/* A group that is too large leaves its shorter links, in their order, for the next round. */
+/* Keeps the shorter links of a group that is too large, in their order, for the next round. */
 static clv_status put_off(clv_groups *g, double range, const uint32_t *next, uint32_t first,
                           size_t n, uint8_t *again)
 {
@@ -132,8 +132,8 @@ static clv_status put_off(clv_groups *g, double range, const uint32_t *next, uin
     return CLV_OK;
 }
 
-/* Assigns the groups of the edges at one range; those that are too large leave *count edges. The members of a group are
- * gathered from lists that are threaded through all edges. */
+/* Assigns the groups of the edges at one range. Groups that are too large leave their shorter edges, g->count of them.
+ * The members of a group are gathered from linked lists that run through all edges. */
 static clv_status solve_at(clv_groups *g, double range, size_t particles, size_t spots)
 {
     const size_t members = particles + spots, edges = g->count;
@@ -163,7 +163,7 @@ static clv_status solve_at(clv_groups *g, double range, size_t particles, size_t
     for (size_t r = 0; r < members; ++r) {
         if (first[r] == NOBODY) continue;
         const clv_edge *one = &g->edges[first[r]];
-        if (next[first[r]] == NOBODY) { /* most are */
+        if (next[first[r]] == NOBODY) { /* the usual case: a group of one edge */
             g->taken[one->to] = one->from;
             continue;
         }

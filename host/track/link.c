@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linking frame by frame: candidates by cells, then the best assignment. */
+/* Links spots frame by frame: finds candidates with a grid of cells, then the best assignment. */
 #include <cleave/track.h>
 
 #include "base/alloc.h"
@@ -12,28 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A particle that may go on. */
+/* A particle that may continue. */
 typedef struct head {
-    double z, y, x;  /* where it is looked for */
+    double z, y, x;  /* where it is expected */
     double place[3]; /* where it was seen: z, y, x */
     int64_t frame;   /* last seen */
     int64_t track;
-    size_t sample; /* its velocity in the flow; SIZE_MAX: none */
+    size_t sample; /* index of its velocity in the flow; SIZE_MAX: none */
 } head;
 
 typedef struct linker {
     const clv_point *points;
     const clv_link_options *options;
     clv_watch watch;
-    size_t done;    /* spots of the frames before */
-    size_t *order;  /* of the points: frame, z, y, x */
-    int64_t *track; /* by order */
+    size_t done;    /* spots of earlier frames */
+    size_t *order;  /* indices of the points sorted by frame, z, y, x */
+    int64_t *track; /* in the order of `order` */
     int64_t tracks;
     head *heads;
     size_t head_count, head_room;
     clv_flow flow;
     int64_t seen; /* the last frame with spots */
-    /* cells over the heads of a frame */
+    /* grid of cells over the heads of a frame */
     uint32_t *cell_head, *cell_next;
     size_t cell_room, next_room;
     double y0, x0;
@@ -57,7 +57,7 @@ static int by_key(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* 0 where links are flat. */
+/* Returns the z of a point; 0 in two dimensions. */
 static double z_of(const linker *l, size_t index)
 {
     return l->options->z ? l->options->z[index] : 0;
@@ -89,7 +89,7 @@ static clv_status sort_points(linker *l, size_t count)
 #define NOBODY UINT32_MAX
 enum { MOST_CELLS = 1 << 20 };
 
-/* Squares and their sums stay numbers. */
+/* Within these bounds squares and their sums neither underflow nor overflow. */
 static const double least = 1e-150, most = 1e150;
 
 static size_t cell_along(double at, double from, double side, size_t count)
@@ -98,7 +98,7 @@ static size_t cell_along(double at, double from, double side, size_t count)
     return cell < 0 ? 0 : cell >= (double)count ? count - 1 : (size_t)cell;
 }
 
-/* Cells of at least the search range over the heads. */
+/* Sorts the heads into cells whose sides are at least the search range. */
 static clv_status fill_cells(linker *l, double *side)
 {
     double y1 = -INFINITY, x1 = -INFINITY;
@@ -153,21 +153,21 @@ static clv_status find_edges(linker *l, size_t first, size_t count)
     return CLV_OK;
 }
 
-/* Looks for every head where it is expected. */
+/* Moves every head to its predicted position. */
 static void predict(linker *l, int64_t frame)
 {
     for (size_t i = 0; i < l->head_count; ++i) {
         head *h = &l->heads[i];
         double later[3];
         clv_flow_predict(&l->flow, h->place, h->sample, (double)frame - (double)h->frame, later);
-        /* What has left all bounds is found nowhere, as is right. */
+        /* A head predicted far outside all bounds matches no spot, as it should. */
         h->z = fmin(fmax(later[0], -most), most);
         h->y = fmin(fmax(later[1], -most), most);
         h->x = fmin(fmax(later[2], -most), most);
     }
 }
 
-/* A head goes to the spot that it was given. */
+/* Moves a head to the spot that it was assigned. */
 static clv_status move_head(linker *l, head *h, const clv_point *p, double z, int64_t frame)
 {
     const double to[3] = { z, p->y, p->x };
@@ -187,7 +187,7 @@ static clv_status move_head(linker *l, head *h, const clv_point *p, double z, in
 static clv_status link_frame(linker *l, size_t first, size_t count, int64_t frame)
 {
     size_t alive = 0;
-    for (size_t i = 0; i < l->head_count; ++i) /* unseen for too long: gone */
+    for (size_t i = 0; i < l->head_count; ++i) /* drop heads that were not seen for too long */
         if ((uint64_t)frame - (uint64_t)l->heads[i].frame - 1 <= l->options->memory)
             l->heads[alive++] = l->heads[i];
     l->head_count = alive;
@@ -197,7 +197,7 @@ static clv_status link_frame(linker *l, size_t first, size_t count, int64_t fram
     CLV_TRY(clv_groups_solve(&l->groups, l->head_count, count));
     if (!clv_reserve(&l->heads, &l->head_room, l->head_count + count, sizeof *l->heads))
         return no_memory();
-    if (first) clv_flow_begin(&l->flow); /* what is guessed stays for the second frame */
+    if (first) clv_flow_begin(&l->flow); /* the guessed flow also serves the second frame */
     for (size_t i = 0; i < l->head_count; ++i)
         l->heads[i].sample = SIZE_MAX;
     for (size_t s = 0; s < count; ++s) {
@@ -223,7 +223,7 @@ static clv_status number(const linker *l, size_t count, int64_t *particle, size_
     }
     for (size_t i = 0; i < count; ++i)
         ++length[l->track[i]];
-    int64_t next = 0; /* tracks are numbered by first frame, z, y, x already */
+    int64_t next = 0; /* tracks already are in the order of first frame, z, y, x */
     for (size_t t = 0; t < n; ++t)
         name[t] = length[t] >= shortest ? next++ : -1;
     for (size_t i = 0; i < count; ++i)
@@ -290,7 +290,7 @@ static clv_status check_prediction(const clv_link_options *o)
     return CLV_OK;
 }
 
-/* trackpy's step and largest group, where none are given. */
+/* Uses trackpy's step and largest group where the caller gives none. */
 static clv_adaptive adaptive_of(const clv_link_options *o)
 {
     return (clv_adaptive){ .stop = o->adaptive_stop,

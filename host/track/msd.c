@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mean squared displacements of one track and of all. */
+/* Computes mean squared displacements of one track and of all tracks. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "host/track/tracks.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How many independent squared displacements at `lag` tell as much as all overlapping ones of a path of `spots`
- * positions: Qian et al. 1991, equation B4. */
+/* Returns how many independent squared displacements at `lag` carry as much information as all overlapping ones of a
+ * path of `spots` positions: Qian et al. 1991, equation B4. */
 static double independent(double spots, double lag)
 {
     const double pairs = spots - lag;
@@ -41,7 +41,7 @@ static void one_lag(const clv_track_spot *s, size_t count, int64_t lag, clv_msd 
     m->msd = m->square[0] + m->square[1] + m->square[2];
 }
 
-/* All lags of a track. Where gaps leave a lag without pairs, its weight goes to the others, as in trackpy. */
+/* Computes all lags of a track. Where gaps leave a lag without pairs, the other lags get its weight, as in trackpy. */
 static void one_track(const clv_tracks *t, size_t index, size_t lags, clv_msd *msd)
 {
     const clv_track_spot *s = &t->spots[t->ranges[index].first];
@@ -69,8 +69,8 @@ static void one_track(const clv_tracks *t, size_t index, size_t lags, clv_msd *m
     }
 }
 
-/* Sums of w, w m, w^2, w^2 m, w^2 m^2 over the tracks: what the scatter needs. `m` counts from the first one, whose
- * digits would otherwise cancel. */
+/* Sums of w, w m, w^2, w^2 m, w^2 m^2 over the tracks, from which the scatter follows. `m` is relative to the first
+ * track's value, to avoid cancellation. */
 typedef struct moments {
     double w, wm, w2, w2m, w2m2, from;
 } moments;
@@ -87,7 +87,7 @@ static void add(clv_msd *all, moments *sum, const clv_msd *m)
         all->mean[axis] += w * m->mean[axis], all->square[axis] += w * m->square[axis];
 }
 
-enum { SCATTER_FROM = 10 }; /* tracks whose scatter tells the error */
+enum { SCATTER_FROM = 10 }; /* number of tracks from which on their scatter gives the error */
 
 static void finish(clv_msd *all, const moments *sum, double axes)
 {

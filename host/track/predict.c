@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions from the velocities of the last two frames: of the nearest particle, the mean of all, or of
+/* Predicts from the velocities of the last two frames: that of the nearest particle, the mean of all, or the mean of
  * those at one distance from the wall of a channel. */
 #include "host/track/predict.h"
 
@@ -29,7 +29,7 @@ clv_status clv_flow_add(clv_flow *flow, const double from[3], const double to[3]
     return CLV_OK;
 }
 
-/* The first of the nearest. */
+/* Returns the nearest sample; of equal ones the first. */
 static const clv_flow_sample *nearest(const clv_flow *flow, const double place[3])
 {
     const clv_flow_sample *best = NULL;
@@ -54,8 +54,8 @@ static int by_across(const void *left, const void *right)
     return (a->across > b->across) - (a->across < b->across);
 }
 
-/* A bin for each sample, at its own distance, or at the middle of the bin that it falls into; then one for all of a
- * distance. */
+/* Creates a bin for each sample, at the sample's own distance or at the middle of the bin into which it falls, then
+ * merges the bins at equal distance. */
 static clv_status fill_bins(clv_flow *flow, bool own_distance, size_t least)
 {
     const size_t axis = along(flow), across = 3 - axis;
@@ -81,7 +81,7 @@ static clv_status fill_bins(clv_flow *flow, bool own_distance, size_t least)
 
 clv_status clv_flow_end(clv_flow *flow)
 {
-    enum { USUAL = 20 }; /* trackpy's */
+    enum { USUAL = 20 }; /* trackpy's default */
     if (flow->options->predict != CLV_PREDICT_CHANNEL) return CLV_OK;
     return fill_bins(flow, false,
                      flow->options->channel_least ? flow->options->channel_least : USUAL);
@@ -100,7 +100,7 @@ clv_status clv_flow_guess(clv_flow *flow)
     return flow->options->predict == CLV_PREDICT_CHANNEL ? fill_bins(flow, true, 1) : CLV_OK;
 }
 
-/* Of the bin that is nearest. */
+/* Returns the velocity of the nearest bin. */
 static double velocity_across(const clv_flow *flow, double at)
 {
     size_t low = 0, high = flow->bin_count; /* the first bin that is not before `at` */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of tracks: sorted, checked, filtered. */
+/* Sorts, checks and filters tables of tracks. */
 #include "host/track/tracks.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,8 @@ static int by_track(const void *left, const void *right)
     return (a->spot.frame > b->spot.frame) - (a->spot.frame < b->spot.frame);
 }
 
-/* Squares and their sums stay numbers; differences of frames stay within their type. */
+/* Within these bounds squares and their sums neither underflow nor overflow, and differences of frames fit their
+ * type. */
 static const double most_place = 1e150;
 static const int64_t most_frame = INT64_C(1) << 61;
 
