@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of cl/blob/cosine.cl: responses of large sigmas by cosine transforms, for cores. */
+/* Launches cl/blob/cosine.cl: responses of large sigmas by cosine transforms, for CPU cores. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -9,13 +9,13 @@
 enum {
     BLOCK = CLV_BLOB_WAVE_BLOCK,
     ITEMS_A_CORE = 4,
-    BLOCKS_AN_ITEM = 2,         /* at least, where frames are small */
-    MOST_STEP_FLOATS = 4 << 20, /* of responses that are half way back */
+    BLOCKS_AN_ITEM = 2,         /* at least, if frames are small */
+    MOST_STEP_FLOATS = 4 << 20, /* most floats of responses halfway through the inverse transform */
     MOST_GROUP_FLOATS = 16 << 20,
     LOOK_ROWS = 32,
 };
 
-/* Where the parts of the scratch memory begin; see cosine.cl. */
+/* Offsets of the parts of the scratch memory; see cosine.cl. */
 typedef struct parts {
     size_t plane; /* padded */
     size_t spectrum, halfway, responses, floats;
@@ -27,7 +27,7 @@ static parts parts_of(const clv_blob_plan *plan, const clv_blob_family *f, size_
     const clv_blob_waves *w = &plan->waves;
     const size_t ny = w->along[0].padded, nx = w->along[1].padded;
     parts p = { .plane = ny * nx, .line = CLV_MAX(nx, ny) };
-    p.spectrum = 2 * p.line * BLOCK * f->tiles; /* behind the work-items' own */
+    p.spectrum = 2 * p.line * BLOCK * f->tiles; /* after the work-items' own lines */
     p.halfway = p.spectrum + frames * p.plane;
     p.responses = p.halfway + frames * f->level_group * p.plane;
     p.floats = p.responses + frames * plan->scales * plan->shape.height * plan->shape.width;
@@ -101,7 +101,7 @@ static clv_status there(const clv_blob_pass *p, const parts *at, size_t first, s
     return launch(p, "clv_blob_sums_of_rows", p->f->tiles, 0, rows, CLV_LEN(rows));
 }
 
-/* The scales [from, from + scales) of the group. */
+/* Transforms the scales [from, from + scales) of the group back. */
 static clv_status back(const clv_blob_pass *p, const parts *at, size_t from, size_t scales,
                        size_t first, size_t frames)
 {

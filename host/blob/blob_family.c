@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel forms: rows of explicit vectors for CPUs, tiles or a work-item a pixel for GPUs. */
+/* Kernel forms: rows of explicit vectors for CPUs, tiles or one work-item per pixel for GPUs. */
 #include "host/blob/blob_family.h"
 
 #include "base/alloc.h"
@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum {
-    WIDEST = 640,     /* columns of a tile: rings of a usual ladder stay in the second cache */
-    LOWEST_BAND = 48, /* rows; less is mostly overlap */
-    ITEMS_A_CORE = 6, /* of a launch: a core that is slow for a while costs little */
-    BANDS_A_CORE = 2, /* where there are few frames: their overlap is work too */
+    WIDEST = 640,     /* columns of a tile: ring buffers of a usual ladder stay in the L2 cache */
+    LOWEST_BAND = 48, /* rows; in a lower band most of the work is overlap */
+    ITEMS_A_CORE = 6, /* per launch: a core that is slow for a while costs little */
+    BANDS_A_CORE = 2, /* if there are few frames, since overlap costs time, too */
     MOST_CORES = 256,
-    MOST_GROUP = 5, /* levels of a horizontal pass: their sums stay in registers */
+    MOST_GROUP = 5, /* levels per horizontal pass: their sums stay in registers */
     MOST_PLANE_FLOATS = 16 << 20,
 };
 
@@ -49,7 +49,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
     f.bands = (bands_wanted + frames * f.tiles - 1) / (frames * f.tiles);
     f.bands = CLV_MAX(CLV_MIN(f.bands, height / LOWEST_BAND), (size_t)1);
     f.band = (height + f.bands - 1) / f.bands;
-    if (max_turns != UINT64_MAX) { /* loop turns of a row, roughly from above */
+    if (max_turns != UINT64_MAX) { /* loop iterations of a row, estimated from above */
         uint64_t row = f.tile / lanes * plan->levels * 4 + 3 * f.tile / lanes + 4 * f.pad;
         for (size_t l = 0; l < plan->levels; ++l)
             row += 2 * (f.tile / lanes / 2 + 2) * plan->radius[l];
@@ -63,7 +63,7 @@ clv_blob_family clv_blob_rows_family(const clv_blob_plan *plan, size_t lanes, si
     return f;
 }
 
-/* A work-item a pixel: planes of a few frames at a time. */
+/* Returns the geometry of one work-item per pixel, with planes of a few frames at a time. */
 clv_blob_family clv_blob_items_family(const clv_blob_plan *plan, size_t local, size_t frames)
 {
     const size_t plane = plan->shape.height * plan->shape.width;
@@ -97,7 +97,7 @@ const char *const *clv_blob_variants(const clv_device *device)
     }
 }
 
-/* A tile that does not fit the local memory leaves the work-items. */
+/* Returns whether a tile fits the local memory; if not, the items form is used instead. */
 static bool tile_fits(const clv_blob_plan *plan, const clv_probe_device *facts)
 {
     return clv_blob_tile_floats(plan) * sizeof(float) <= facts->local_bytes;

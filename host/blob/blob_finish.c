@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a frame's maxima to its spots: judged, pruned, refined, measured, in order. */
+/* Turns a frame's maxima into spots: judges, prunes, refines, measures and sorts them. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -55,7 +55,7 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
     if (finisher->skew.variance > 0 && !plan->options.keep_overlapping)
         CLV_TRY(clv_blob_split(plan, frame, finisher, &peaks, count));
     CLV_TRY(clv_blob_prune(plan, finisher, peaks, count));
-    /* the fit wants two more copies */
+    /* the fit needs two more copies */
     if (!clv_reserve(&finisher->spots, &finisher->room, 3 * *count, sizeof *finisher->spots))
         return clv_fail(CLV_E_MEMORY, "blobs: no memory for %zu spots", *count);
     clv_blob_found *spots = finisher->spots;

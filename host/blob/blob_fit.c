@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Gaussian integrated over the pixels, fitted to a spot: Levenberg-Marquardt, first with equal
- * weights, then with the variance that the first fit's residuals show. Where spots stand close, the
- * pixels that are nearer to another one are left out at first, and then all are fitted again with
- * their neighbours taken away. */
+/* Fits a Gaussian integrated over the pixels to a spot by Levenberg-Marquardt, first with equal weights, then with the
+ * variance that the first fit's residuals show. Where spots are close, the first sweep leaves out the pixels that are
+ * nearer to another spot; a second sweep fits all of them again after subtracting their neighbours. */
 #include "host/blob/blob_job.h"
 
 #include "base/alloc.h"
@@ -24,7 +23,7 @@ static double sign_of(const clv_blob_plan *plan)
     return plan->options.invert ? -1 : 1;
 }
 
-/* Spots are by y: the range of those whose y is within `reach`. */
+/* Finds the range of spots whose y is within `reach`. The spots are sorted by y. */
 static void near_in_y(const clv_blob_found *spots, size_t count, size_t own, double reach,
                       size_t *first, size_t *last)
 {
@@ -57,7 +56,7 @@ static void take(const clv_blob_plan *plan, size_t frame, const clv_spot *spot, 
         }
 }
 
-/* Leaves out what is nearer to `other` than to `spot`. */
+/* Excludes pixels that are nearer to `other` than to `spot`. */
 static void leave_to(window *w, const clv_spot *spot, const clv_spot *other)
 {
     for (size_t y = 0; y < w->rows; ++y)
@@ -69,7 +68,7 @@ static void leave_to(window *w, const clv_spot *spot, const clv_spot *other)
         }
 }
 
-/* Light in a pixel's extent along one axis, and its derivatives by place and width. */
+/* Integrates the light over each pixel along one axis, with its derivatives by position and width. */
 static void along(double from, size_t count, double centre, double width, double *e, double *by_c,
                   double *by_w)
 {
@@ -94,7 +93,7 @@ static void make_shape(const window *w, const double p[UNKNOWNS], shape *s)
     along((double)w->x0, w->columns, p[X], p[WIDTH], s->ex, s->ex_c, s->ex_w);
 }
 
-/* Takes the light of `other` away. */
+/* Subtracts the light of `other`. */
 static void take_away(window *w, const clv_spot *other)
 {
     shape s;
@@ -106,7 +105,7 @@ static void take_away(window *w, const clv_spot *other)
             w->pixel[y * w->columns + x] -= p[LIGHT] * s.ey[y] * s.ex[x];
 }
 
-/* Weighted sum of squares; with `normal` also J'WJ and J'Wr. */
+/* Returns the weighted sum of squares; with `normal` also computes J'WJ and J'Wr. */
 static double judge(const window *w, const double p[UNKNOWNS], double *normal, double *right)
 {
     shape s;
@@ -175,7 +174,7 @@ static void add_to(line_sums *s, double weight, double light, double variance)
     s->v += weight * variance, s->mv += weight * light * variance;
 }
 
-/* Its coefficients; false where light makes no variance. */
+/* Computes the coefficients of the line; returns false where the variance does not grow with the light. */
 static bool line_of(const line_sums *s, double *a, double *b)
 {
     const double det = s->n * s->mm - s->m * s->m;
@@ -188,8 +187,8 @@ static bool line_of(const line_sums *s, double *a, double *b)
     return true;
 }
 
-/* Variance of a pixel = a + b * light in it, as the residuals have it. Where light makes none the
- * weights stay equal. */
+/* Sets the weights to the inverse of the variance a + b * light of each pixel, with a and b from the residuals. Where
+ * the variance does not grow with the light, the weights stay equal. */
 static void weigh(window *w, const double p[UNKNOWNS])
 {
     shape s;
@@ -210,7 +209,7 @@ static void weigh(window *w, const double p[UNKNOWNS])
         }
 }
 
-/* The inverse of J'WJ. */
+/* Computes the inverse of J'WJ. */
 static bool invert(const window *w, const double p[UNKNOWNS], double inverse[UNKNOWNS][UNKNOWNS])
 {
     double normal[UNKNOWNS * UNKNOWNS], scratch[UNKNOWNS * UNKNOWNS], right[UNKNOWNS];
@@ -223,7 +222,7 @@ static bool invert(const window *w, const double p[UNKNOWNS], double inverse[UNK
     return true;
 }
 
-/* Of the squared residual at pixel i, the part that the fit has taken away (its leverage). */
+/* Returns the fraction of the squared residual at pixel i that the fit has removed (its leverage). */
 static double taken_away(const window *w, const shape *s, const double p[UNKNOWNS], size_t i,
                          double inverse[UNKNOWNS][UNKNOWNS])
 {
@@ -239,8 +238,9 @@ static double taken_away(const window *w, const shape *s, const double p[UNKNOWN
     return fmin(w->weight[i] * sum, 0.9);
 }
 
-/* Standard deviations of the place. The few bright pixels decide it, and their residuals are made small by the fit: so
- * squares are divided by what is left of them, and the line of variances is found again, its points weighted. */
+/* Computes the standard deviations of the position. The few bright pixels decide it, and the fit makes their residuals
+ * small. So each squared residual is divided by the fraction that the fit left, and the line of variances is fitted
+ * again with weighted points. */
 static clv_spot_error errors_of(window *w, const double p[UNKNOWNS])
 {
     const clv_spot_error none = { NAN, NAN };
@@ -267,7 +267,7 @@ static clv_spot_error errors_of(window *w, const double p[UNKNOWNS])
     return (clv_spot_error){ (float)sqrt(inverse[Y][Y]), (float)sqrt(inverse[X][X]) };
 }
 
-/* Starts at `from`; the answer into *to. */
+/* Fits the window, starting at `from`, and stores the result in *found. Returns false if the fit fails. */
 static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *from,
                        clv_blob_found *found)
 {
@@ -287,8 +287,8 @@ static bool fit_window(const clv_blob_plan *plan, window *w, const clv_spot *fro
     return true;
 }
 
-/* One spot: `guess` are the spots as the quadratic has them, by y; `fitted`, unless NULL, as a
- * first sweep has. Whether another spot's light is in the window: *crowded. */
+/* Fits one spot. `guess` holds the spots from the quadratic, sorted by y; `fitted` holds those of a first sweep, or is
+ * NULL. *crowded tells whether another spot's light is in the window. */
 static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
                     const clv_blob_found *fitted, size_t count, size_t own, clv_blob_found *to,
                     bool *crowded)
@@ -310,7 +310,7 @@ static bool fit_one(const clv_blob_plan *plan, size_t frame, const clv_blob_foun
         else
             leave_to(&w, &guess[own].spot, &guess[i].spot);
     }
-    if (fitted && !*crowded) return false; /* the first sweep's answer stays */
+    if (fitted && !*crowded) return false; /* keep the first sweep's result */
     return fit_window(plan, &w, fitted ? &fitted[own].spot : &guess[own].spot, to);
 }
 

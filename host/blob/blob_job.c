@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of frames on a device: tables, launches, results. cl/blob/blob.clh tells how the arrays
- * lie. */
+/* Runs a chunk of frames on a device: tables, launches, results. cl/blob/blob.clh describes the layout of the
+ * arrays. */
 #include "host/blob/blob_family.h"
 
 #include "host/blob/blob_noise.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Memory of a chunk in flight beside its results. */
+/* Buffers of a chunk in flight in addition to its results. */
 enum { PIXELS = CLV_BLOB_RESULTS, PEDESTAL, MAP, SCRATCH };
 
 clv_cost clv_blob_cost(size_t first, size_t count, void *user)
@@ -65,7 +65,7 @@ static clv_status upload_constants(clv_worker *worker, const clv_blob_plan *plan
     return upload(worker, CLV_BLOB_FILTERS, w->filters, w->filter_floats * sizeof *w->filters);
 }
 
-/* Groups of frames one after the other, in the same scratch memory: it stays in the cache. */
+/* Launches groups of frames one after the other. They share scratch memory, which therefore stays in the cache. */
 static clv_status in_groups(const clv_blob_pass *p, size_t count,
                             clv_status (*launch)(const clv_blob_pass *, size_t, size_t))
 {
@@ -74,8 +74,8 @@ static clv_status in_groups(const clv_blob_pass *p, size_t count,
     return CLV_OK;
 }
 
-/* Frames that a chunk's buffers have room for: where frames are small the same for every chunk, so
- * that the pool has what a camera's next push asks for, however it is split. */
+/* Returns how many frames a chunk's buffers hold. If frames are small, the number is the same for every chunk, so that
+ * the pool can serve a camera's next push, however it is split. */
 static size_t room_of(const clv_blob_plan *plan, clv_device *device, size_t count)
 {
     enum { MOST_FRAMES = 32 };
@@ -88,7 +88,7 @@ static size_t room_of(const clv_blob_plan *plan, clv_device *device, size_t coun
     return CLV_MAX(CLV_MIN(fits, plan->shape.frames), count);
 }
 
-/* Buffers as large as any chunk of up to `room` frames wants them. */
+/* Allocates buffers for any chunk of up to `room` frames. */
 static clv_status make_room(clv_slot *slot, const clv_blob_plan *plan, size_t room)
 {
     const clv_worker *worker = clv_slot_worker(slot);
@@ -126,7 +126,7 @@ static clv_status make_buffers(clv_blob_pass *p, clv_slot *slot, size_t first, s
                           .extent = { count, s->height, s->width },
                           .stride = { s->frame_stride, s->row_stride, 1 } };
     const unsigned tables = plan->waves.used ? CLV_BLOB_TABLES : CLV_BLOB_WAVES_Y;
-    for (unsigned key = 0; key < tables; ++key) /* made by setup */
+    for (unsigned key = 0; key < tables; ++key) /* these exist since setup */
         CLV_TRY(clv_worker_buffer(clv_slot_worker(slot), key, 0, &p->table[key]));
     clv_device *device = clv_worker_device(clv_slot_worker(slot));
     CLV_TRY(make_room(slot, plan, room_of(plan, device, count)));
@@ -159,7 +159,7 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *us
     return in_groups(&p, count, f.form == CLV_BLOB_TILE ? clv_blob_look_tile : clv_blob_look_rows);
 }
 
-/* A form on the first frames of the push itself. */
+/* Runs a form on the first frames of the push itself. */
 static clv_status try_variant(clv_slot *slot, void *user)
 {
     const clv_blob_plan *plan = user;

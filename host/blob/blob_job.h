@@ -6,7 +6,7 @@
 #include "host/blob/blob_noise.h"
 #include "host/blob/blob_plan.h"
 
-/* Result memory of a chunk. */
+/* Result buffers of a chunk. */
 enum {
     CLV_BLOB_COUNTS, /* uint32 [frames][2]: maxima found, bits of the largest response */
     CLV_BLOB_PEAKS,  /* clv_blob_peak [frames][capacity] */
@@ -20,33 +20,33 @@ clv_status clv_blob_enqueue(clv_slot *slot, size_t first, size_t count, void *pl
 clv_status clv_blob_commit(const clv_slot *slot, size_t first, size_t count, void *plan);
 clv_status clv_blob_reference(clv_slot *slot, size_t first, size_t count, void *plan);
 
-/* Responses [scales][height][width] of one frame in float64; `frame` [height][width] is what is
- * filtered, `scratch` holds 4 planes. For the reference and for tests. */
+/* Computes the responses [scales][height][width] of one frame in float64. `frame` [height][width] holds the pixels to
+ * filter, `scratch` 4 planes. Used by the reference and by tests. */
 void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double pedestal,
                         double *scratch, double *responses);
 
 /* ---- blob_finish.c ---- */
 
-/* A spot, and what is known of it beside. */
+/* A spot, and what else is known about it. */
 typedef struct clv_blob_found {
     clv_spot spot;
     clv_spot_error error;
 } clv_blob_found;
 
-/* What one thread needs to finish frame after frame; grows with the most spots of a frame. */
+/* What one thread needs to finish one frame after the other. It grows with the largest number of spots in a frame. */
 typedef struct clv_blob_finisher {
     clv_blob_found *spots; /* of the last frame */
     size_t room;
-    double side; /* of the cells in which neighbours are looked for */
+    double side; /* side of the cells in which neighbours are searched */
     size_t rows, columns;
     int32_t *head; /* the last spot of each cell; -1: empty */
-    int32_t *next; /* of each spot: the one before it in its cell */
+    int32_t *next; /* for each spot the previous one in its cell */
     size_t next_room;
     uint8_t *mask; /* bright spots, for clv_blob_find_skew */
-    /* of the last frame */
+    /* results of the last frame */
     size_t dropped_bad, hot;
     clv_blob_skew skew;   /* variance 0: thresholds do not come from the noise */
-    clv_blob_peak *peaks; /* after spots that touch were told apart */
+    clv_blob_peak *peaks; /* the peaks after close pairs were split */
     size_t peaks_room;
 } clv_blob_finisher;
 
@@ -59,43 +59,45 @@ clv_status clv_blob_finish(const clv_blob_plan *plan, size_t frame, clv_blob_fin
 
 /* ---- blob_prune.c ---- */
 
-/* Drops peaks that overlap others: see there. Kept ones come first. */
+/* Drops peaks that overlap others, as blob_prune.c describes. The kept ones come first. */
 clv_status clv_blob_prune(const clv_blob_plan *plan, clv_blob_finisher *finisher,
                           clv_blob_peak *peaks, size_t *count);
 
 /* ---- blob_judge.c ---- */
 
-/* Peaks that are above the threshold, not beside bad pixels, not single hot pixels. Kept ones come
- * first. */
+/* Keeps peaks that are above the threshold, not next to bad pixels, and not single hot pixels. The kept ones come
+ * first; returns how many. */
 size_t clv_blob_judge(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                       clv_blob_peak *peaks, size_t count);
-/* Whether a pixel within `radius` of the peak is not finite. */
+/* Returns whether a pixel within `radius` of the peak is not finite. */
 bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                          double radius);
 
-/* How many times its threshold a response of scale k is, where the pixels have noise `pixel`. */
+/* Returns a response of scale k in units of its threshold, where the pixels have noise `pixel`. */
 double clv_blob_times_threshold(const clv_blob_plan *plan, size_t frame, size_t k, double response,
                                 double pixel, const clv_blob_skew *skew);
-/* To the maximum of scale k next to the peak, at most steps - 1 pixels off; its neighbourhood there. */
+/* Moves the peak to the maximum of scale k next to it, at most steps - 1 pixels away, and stores the responses around
+ * it. */
 void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps,
                     clv_blob_peak *peak);
 
 /* ---- blob_split.c ---- */
 
-/* Peaks that are two close spots become two: *peaks are the finisher's then. Thresholds come from the noise. */
+/* Splits peaks that are two close spots; *peaks then belongs to the finisher. Only for thresholds that come from the
+ * noise. */
 clv_status clv_blob_split(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *finisher,
                           clv_blob_peak **peaks, size_t *count);
 
 /* ---- blob_measure.c ---- */
 
-/* Sub-pixel place and sigma by quadratics through the responses. */
+/* Finds sub-pixel position and sigma by quadratics through the responses. */
 void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_spot *spot);
-/* Background, mass, S/N and flags. */
+/* Measures background, mass, S/N and flags. */
 void clv_blob_measure(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                       clv_spot *spot);
 /* ---- blob_fit.c ---- */
-/* Fits all spots of a frame, `guess` by y; those that fail are as guessed, and flagged. `first` is
- * scratch of the same length. */
+/* Fits all spots of a frame; `guess` is sorted by y. Spots whose fit fails keep the guess and get a flag. `first` is
+ * scratch memory of the same length. */
 void clv_blob_fit(const clv_blob_plan *plan, size_t frame, const clv_blob_found *guess,
                   clv_blob_found *first, clv_blob_found *spots, size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which maxima are spots: thresholds, borders, bad pixels, hot pixels. */
+/* Decides which maxima are spots: thresholds, borders, bad pixels, hot pixels. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double bright = 1.5; /* times the threshold: a spot, and no part of the noise's tail */
+/* times the threshold: certainly a spot, not the tail of the noise */
+static const double bright = 1.5;
 
-/* Part of the threshold that a response has at least where a larger scale's is above it. */
+/* Least response, in units of its threshold, of a peak for which a larger scale exceeds its own threshold. */
 static const double promising = 0.65;
-/* The same where the maximum of that scale may be a pixel off. */
+/* The same where the maximum of that scale may be a pixel away. */
 static const double close_by = 0.8;
 
-/* Whether a pixel within `radius` of (y, x) is not finite. */
+/* Returns whether a pixel within `radius` of (y, x) is not finite. */
 bool clv_blob_bad_within(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *peak,
                          double radius)
 {
@@ -40,7 +41,7 @@ static bool outside(const clv_blob_plan *plan, const clv_blob_peak *p)
            p->x + border >= plan->shape.width;
 }
 
-/* A pixel around the peak; the frame ends where it ends. */
+/* Reads a pixel near the peak; returns false outside the frame or if it is not finite. */
 static bool pixel_beside(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p,
                          int64_t dy, int64_t dx, double *value)
 {
@@ -51,9 +52,9 @@ static bool pixel_beside(const clv_blob_plan *plan, size_t frame, const clv_blob
     return isfinite(*value);
 }
 
-/* A single pixel that is brighter than optics allow: of a spot of the smallest sigma the four
- * neighbours have a known part of the middle's light; half of it is asked for, less one deviation of
- * their noise. `gain`: variance of the light over its mean. */
+/* Returns true for a single pixel that is brighter than optics allow. In a spot of the smallest sigma the four
+ * neighbours have a known fraction of the centre's light; a spot needs half of it, less one deviation of their noise.
+ * `gain`: variance of the light over its mean. */
 static bool is_hot(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double noise,
                    double gain)
 {
@@ -120,17 +121,18 @@ void clv_blob_climb(const clv_blob_plan *plan, size_t frame, size_t k, int steps
     }
 }
 
-/* Whether the next scale is less certain than the peak's own: never so for a spot, whose light it gathers. */
+/* Returns whether the next scale's S/N is lower than the peak's own. This never happens for a spot, whose light the
+ * next scale gathers. */
 static bool narrows(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *p, double pixel)
 {
     return !(p->above > 0) || (double)p->above / clv_blob_noise(plan, frame, p->k + 1, pixel) <
                                   (double)p->own / clv_blob_noise(plan, frame, p->k, pixel);
 }
 
-/* A spot's scale is that of its largest response, but larger scales have less noise: a faint spot is most
- * certain there, and its place is known best. So a peak counts when its response, or that of a larger
- * scale beside it, is above the threshold, unless that larger scale answers more strongly: then it is
- * another spot's. */
+/* Returns whether a larger scale confirms the peak, and moves it there. A spot's scale is that of its largest response,
+ * but larger scales have less noise: a faint spot has its highest S/N there, and its position is known best. So a peak
+ * counts if its response, or that of a larger scale at the same position, is above the threshold. If the larger scale's
+ * response is the larger one, however, it belongs to another spot. */
 static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                               double pixel, const clv_blob_skew *skew, double least)
 {
@@ -155,7 +157,8 @@ static bool larger_is_certain(const clv_blob_plan *plan, size_t frame, clv_blob_
     return true;
 }
 
-/* A spot by its own scale or by a larger one; *hot: it would be one, but is a single pixel. */
+/* Returns whether its own scale or a larger one confirms the peak as a spot. *hot: its own scale would, but it is a
+ * single hot pixel. */
 static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
                     const clv_blob_skew *skew, bool *hot)
 {
@@ -170,7 +173,7 @@ static bool is_spot(const clv_blob_plan *plan, size_t frame, clv_blob_peak *p,
     return false;
 }
 
-/* Those above the noise of their place; where counts are skewed, far enough above it. */
+/* Keeps peaks above the threshold for the local noise; where that noise is skewed, the threshold is higher. */
 static size_t above_noise(const clv_blob_plan *plan, size_t frame, clv_blob_finisher *f,
                           clv_blob_peak *peaks, size_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spot's place between the pixels, and its light. */
+/* Measures a spot's sub-pixel position and its light. */
 #include "host/blob/blob_job.h"
 
 #include "base/alloc.h"
@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_RING = 512 }; /* pixels of the background's ring that are looked at */
+enum { MOST_RING = 512 }; /* most pixels of the background's ring that are sampled */
 
-/* Offset of the parabola's top through three values; 0 where there is none within a pixel. */
+/* Returns the offset of the vertex of the parabola through three values; 0 where there is none within one pixel. */
 static double top_of(double before, double here, double after)
 {
     const double curve = before - 2 * here + after;
@@ -18,7 +18,7 @@ static double top_of(double before, double here, double after)
     return fabs(offset) <= 1 ? offset : 0;
 }
 
-/* Least-squares quadratic through the nine; on an edge only along it. */
+/* Finds the offset by a least-squares quadratic through the nine responses; at an edge only along it. */
 static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double *oy, double *ox)
 {
     const float *v = p->around;
@@ -37,7 +37,7 @@ static void place_quad(const clv_blob_plan *plan, const clv_blob_peak *p, double
     }
     const double cxy = ((double)v[8] - (double)v[6] - (double)v[2] + (double)v[0]) / 4;
     const double det = cxx * cyy - cxy * cxy;
-    if (!(det > 0) || !(cxx < 0)) return; /* no maximum */
+    if (!(det > 0) || !(cxx < 0)) return; /* not a maximum */
     const double y = -(cxx * by - cxy * bx) / det, x = -(cyy * bx - cxy * by) / det;
     if (fabs(y) <= 1 && fabs(x) <= 1) *oy = y, *ox = x;
 }
@@ -55,7 +55,7 @@ void clv_blob_refine(const clv_blob_plan *plan, const clv_blob_peak *peak, clv_s
     spot->sigma = (float)sigma;
 }
 
-/* The value of rank k, 0-based; changes the order. */
+/* Returns the value of 0-based rank k; reorders the values. */
 static double of_rank(float *v, size_t count, size_t k)
 {
     size_t low = 0, high = count - 1;

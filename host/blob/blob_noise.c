@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Noise for each scale and place. Differences of neighbouring pixels give a map of the pixels' noise, in cells,
- * which shows where there is more of it (shot noise under uneven light, a camera's halves); what the
- * responses of a scale scatter by in the whole frame, relative to that map, gives its level, also where the
- * noise of neighbours is correlated. */
+/* Estimates the noise for each scale and position. Differences of neighbouring pixels give a map of the pixels' noise
+ * in cells. It shows where the noise is higher (shot noise under uneven light, the halves of a camera). The scatter of
+ * a scale's responses over the whole frame, relative to that map, gives the level of the noise, also where the noise of
+ * neighbouring pixels is correlated. */
 #include "host/blob/blob_noise.h"
 
 #include "base/sort.h"
@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a cell that are looked at: so many differences in a frame at least, where it has them. */
+/* Rows sampled per cell: enough for at least DIFFERENCES differences in a frame, if it has as many. */
 enum { ROWS = 4, MOST_CELL = 32, DIFFERENCES = 16384 };
 
 static const double listed = CLV_BLOB_LISTED, rounding = CLV_BLOB_ROUNDING;
-/* Second differences of white noise have six times its variance; beyond three times their mean size
- * they are left out, which makes the mean of Gaussian noise 0.776 deviations. */
+/* Second differences of white noise have six times its variance. Those beyond clip times their mean size are left out,
+ * which makes the mean of Gaussian noise 0.776 deviations. */
 static const double deviation_of_mean = 1 / (0.776 * 2.449489742783178), clip = 3.2;
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
@@ -33,7 +33,7 @@ clv_blob_sums clv_blob_sums_of(const double *g, size_t g_radius, const double *q
     return s;
 }
 
-/* What independent pixels of deviation 1 do to the responses of scale k. */
+/* Computes what independent pixels of deviation 1 contribute to the responses of scale k. */
 static void norm_of(clv_blob_plan *plan, size_t k)
 {
     const double *first = plan->tap + 2 * plan->first_tap[k];
@@ -68,7 +68,7 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
         plan->factor[k] = plan->by_noise ? (float)(listed * sigmas * plan->norm[k]) : plan->floor;
     }
     if (!plan->by_noise) return;
-    /* all Laplacians of Gaussians have the same tail for a skewness: that of a scale of two pixels */
+    /* all Laplacians of Gaussians have the same tail at a given skewness: uses that of a scale of two pixels */
     enum { SCALE = 2, RADIUS = 8 };
     double tap[2 * (RADIUS + 1)];
     for (int j = 0; j <= RADIUS; ++j) {
@@ -80,13 +80,13 @@ void clv_blob_noise_plan(clv_blob_plan *plan)
 
 /* ---- before the responses: the map ------------------------------------------------------------------ */
 
-/* Second differences along x around the pixels [x, x + count) of row y; 0 for those at the ends. */
+/* Computes second differences along x around the pixels [x, x + count) of row y; 0 for pixels at the ends. */
 static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_t x, size_t count,
                         float *out)
 {
     const size_t row = frame * plan->shape.frame_stride + y * plan->shape.row_stride,
                  width = plan->shape.width, first = x ? x : 1;
-    const size_t last = CLV_MIN(x + count, width - 1); /* of those that have neighbours */
+    const size_t last = CLV_MIN(x + count, width - 1); /* last pixel that has both neighbours */
     memset(out, 0, count * sizeof *out);
     out += first - x;
     switch (plan->shape.type) {
@@ -116,7 +116,7 @@ static void differences(const clv_blob_plan *plan, size_t frame, size_t y, size_
     }
 }
 
-/* A cell's pixels [x, x + columns) in some rows. */
+/* The pixels [x, x + columns) of a cell in some of its rows. */
 typedef struct cell_rows {
     size_t x, columns, y, height, rows;
 } cell_rows;
@@ -137,7 +137,7 @@ static size_t row_of(const cell_rows *c, size_t i)
     return c->y + (2 * i + 1) * c->height / (2 * c->rows);
 }
 
-/* Mean size of the differences, outliers left out; how many there are. */
+/* Returns the mean size of the differences without outliers; *used: how many remain. */
 static double usual_size(float *size, size_t count, size_t *used)
 {
     double mean = 0;
@@ -203,7 +203,7 @@ void clv_blob_noise_map(clv_blob_plan *plan, size_t frame, float *work)
     memcpy(raw, map, plan->cells * sizeof *raw);
     const float usual = clv_nth_float(raw, plan->cells, plan->cells / 2);
     const bool whole = plan->shape.type != CLV_BLOB_F32;
-    /* 0: floats without noise. The smallest number that thresholds can be a multiple of */
+    /* the map would be 0 for floats without noise; this is the smallest number of which thresholds can be a multiple */
     const float least = whole ? (float)rounding : fmaxf(1e-6f * largest, 1e-30f);
     for (size_t i = 0; i < plan->cells; ++i)
         map[i] = fmaxf(map[i], fmaxf(usual / 16, least));
@@ -230,7 +230,8 @@ float clv_blob_spread(const uint32_t *bins)
     return (float)(1.4826 * (low + (high - low) * part));
 }
 
-/* Between the middles of two cells, and beyond the outermost ones straight on. */
+/* Finds the two cells between whose centres a position lies, for linear interpolation; beyond the outermost centres it
+ * extrapolates. */
 static void between(double at, unsigned shift, size_t cells, size_t *first, size_t *second,
                     double *part)
 {
@@ -299,7 +300,7 @@ clv_blob_skew clv_blob_find_skew(const clv_blob_plan *plan, size_t frame, const 
         }
     clv_blob_skew skew = { 0, 1 };
     if (!(squares > 0) || !(model > 0)) return skew;
-    /* less two deviations of what Gaussian noise gives by chance: skewness 9.5 / sqrt(count) */
+    /* subtracts two deviations of what Gaussian noise gives by chance: skewness 9.5 / sqrt(count) */
     const double pixel = sqrt(squares / 6 / count);
     const double third = -(double)plan->gain * cubes / squares - 2 * 9.5 / sqrt(count) * pixel;
     skew.third = fmax(third, 0), skew.variance = squares / 6 / model;
@@ -317,7 +318,7 @@ double clv_blob_threshold(const clv_blob_plan *plan, size_t frame, size_t k, dou
 double clv_blob_response_at(const clv_blob_plan *plan, size_t frame, size_t k, size_t y, size_t x)
 {
     const bool dog = plan->options.dog;
-    const size_t level = dog ? k + 1 : k; /* the larger one of the DoG */
+    const size_t level = dog ? k + 1 : k; /* the larger level of the DoG */
     const int64_t radius = plan->radius[level];
     const double *first = plan->tap + 2 * plan->first_tap[k],
                  *second = dog ? plan->tap + 2 * plan->first_tap[level] : first + 1;

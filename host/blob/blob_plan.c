@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options to ladder, taps and thresholds. */
+/* Turns options into ladder, taps and thresholds. */
 #include "host/blob/blob_plan.h"
 #include "host/blob/blob_noise.h"
 
@@ -220,14 +220,14 @@ clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_opt
     status = make_results(plan);
     if (!status && clv_blob_waves_pay(plan)) {
         status = clv_blob_waves_create(plan, &plan->waves);
-        /* where nothing is, sums of cosines leave rounding: no maxima there */
+        /* in empty regions, sums of cosines leave rounding errors: no maxima there */
         plan->relative = fmaxf(plan->relative, 1e-6f);
     }
     if (status) {
         clv_blob_plan_free(plan);
         return status;
     }
-    /* more maxima than one for 1024 pixels are an exception */
+    /* more than one maximum per 1024 pixels is the exception */
     plan->capacity = clv_round_up(plan->shape.height * plan->shape.width / 1024 + 1, 1024);
     *out = plan;
     return CLV_OK;

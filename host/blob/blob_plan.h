@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known before the first frame: ladder, taps, thresholds; and what one push carries. */
+/* What is known before the first frame (ladder, taps, thresholds), and the data of one push. */
 #ifndef CLEAVE_HOST_BLOB_BLOB_PLAN_H
 #define CLEAVE_HOST_BLOB_BLOB_PLAN_H
 
@@ -12,14 +12,14 @@
 
 enum {
     CLV_BLOB_MAX_LEVELS = CLV_BLOB_MAX_SCALES + 1,
-    /* room that is there from the start: spots of a frame, frames of a push */
+    /* room allocated from the start: spots per frame, frames per push */
     CLV_BLOB_USUAL_SPOTS = 256,
     CLV_BLOB_USUAL_FRAMES = 256,
 };
 
-/* A maximum as kernels and reference hand it over; cl/blob/blob.clh tells how it lies. */
+/* A maximum as the kernels and the reference store it; cl/blob/blob.clh describes the layout. */
 typedef struct clv_blob_peak {
-    uint32_t y, x, k, state; /* state: 0 from the kernels; the host's own */
+    uint32_t y, x, k, state; /* state: 0 from the kernels, then private to the host */
     float around[9];         /* responses of its scale, rows y-1 to y+1 */
     float below, above;      /* of the neighbouring scales; -inf where there is none */
     float own;               /* 0 from the kernels; around[4] at first: see blob_judge.c */
@@ -27,9 +27,9 @@ typedef struct clv_blob_peak {
 
 typedef struct clv_blob_plan {
     clv_blob_options options; /* defaults filled in */
-    clv_blob_frames shape;    /* strides resolved; `frames`: the most of one push */
+    clv_blob_frames shape;    /* strides filled in; `frames`: the most per push */
     size_t pixel_bytes;
-    double largest; /* of the pixel type; inf for floats */
+    double largest; /* largest value of the pixel type; inf for floats */
 
     size_t scales;                        /* responses */
     size_t levels;                        /* Gaussians: scales, or one more for the DoG */
@@ -37,45 +37,46 @@ typedef struct clv_blob_plan {
     uint32_t radius[CLV_BLOB_MAX_LEVELS]; /* of the taps */
     uint32_t first_tap[CLV_BLOB_MAX_LEVELS];
     size_t max_radius, taps;
-    double *tap;    /* [taps][2]: Gaussian, and -sigma^2 times its second derivative; halves */
+    double *tap;    /* [taps][2], halves: Gaussian, and -sigma^2 times its second derivative */
     float *tap_f32; /* the same */
     float leak[CLV_BLOB_MAX_LEVELS]; /* response to a constant 1 */
-    clv_blob_waves waves;            /* for large sigmas */
+    clv_blob_waves waves;            /* for cosine transforms at large sigmas */
 
-    float gain;          /* of the pixels: 1, or -1 for dark spots */
+    float gain;          /* factor of the pixels: 1, or -1 for dark spots */
     bool by_noise;       /* threshold_sigma */
     float floor;         /* responses at or below never count; 0 with by_noise */
-    float relative;      /* to the frame's largest; 0: not used */
-    size_t noise_step;   /* pixels between those that are looked at for the noise */
-    unsigned cell_shift; /* noise is estimated in cells of 2^shift pixels a side */
+    float relative;      /* threshold relative to the frame's largest; 0: not used */
+    size_t noise_step;   /* pixels between those sampled for the noise */
+    unsigned cell_shift; /* noise is estimated in cells of 2^shift pixels per side */
     size_t cells_down, cells_across, cells;
     float factor
         [CLV_BLOB_MAX_SCALES]; /* maxima are listed above factor * map: less than a spot needs */
     double norm
         [CLV_BLOB_MAX_SCALES]; /* deviation of the response to independent pixels of deviation 1 */
     double cubes[CLV_BLOB_MAX_SCALES]; /* sum of the third powers of its weights */
-    clv_blob_tail tail;                /* thresholds where counts are skewed */
-    clv_blob_sizes sizes;              /* widths of spots from responses of neighbouring scales */
+    clv_blob_tail tail;                /* thresholds where the pixels' noise is skewed */
+    clv_blob_sizes sizes;              /* spot widths from responses of neighbouring scales */
 
     /* ---- of one push ---- */
     const void *pixels;
     size_t frames;
-    size_t base;        /* the frame that unit 0 stands for */
-    size_t capacity;    /* peaks that a frame's list has room for */
-    float *pedestal;    /* [frames] what is taken off before filtering */
+    size_t base;        /* frame of the push that unit 0 refers to */
+    size_t capacity;    /* peaks that fit a frame's list */
+    float *pedestal;    /* [frames] subtracted before filtering */
     float *map;         /* [frames][cells] noise of the pixels; 1 without by_noise */
-    bool *noiseless;    /* [frames] floats without noise */
+    bool *noiseless;    /* [frames] frames of floats without noise */
     size_t *bad_pixels; /* [frames] */
     uint32_t *seed;     /* [frames][2] 0, and the bits of the largest response known so far */
     /* results */
-    clv_blob_peak **peaks; /* [frames], in any order; what a list had no room for is missing */
+    clv_blob_peak **peaks; /* [frames] unordered; peaks that did not fit a list are missing */
     size_t *room;          /* [frames] of `peaks` */
     uint32_t *found;       /* [frames] */
     float *max_response;   /* [frames] */
-    float *spread;         /* [frames][scales]: deviation of response / (factor * map); by_noise */
+    /* [frames][scales], with by_noise: deviation of response / (factor * map) */
+    float *spread;
 } clv_blob_plan;
 
-/* Checks everything, makes the tables. Free with clv_blob_plan_free. */
+/* Checks the input and makes the tables. Free the plan with clv_blob_plan_free. */
 clv_status clv_blob_plan_create(const clv_blob_frames *shape, const clv_blob_options *options,
                                 clv_blob_plan **plan);
 void clv_blob_plan_free(clv_blob_plan *plan); /* accepts NULL */
@@ -89,10 +90,10 @@ static inline size_t clv_blob_mirror(int64_t at, size_t size)
     return (size_t)(at < (int64_t)size ? at : period - 1 - at);
 }
 
-/* A pixel as a number, NaN and inf as they are. */
+/* Returns a pixel's value; NaN and inf stay as they are. */
 double clv_blob_pixel_at(const clv_blob_plan *plan, size_t frame, size_t y, size_t x);
 
-/* Median of a frame (of a sample, where it is large) and the count of its bad pixels. */
+/* Returns the median of a frame (of a sample if it is large) and the number of its bad pixels. */
 float clv_blob_median(const clv_blob_plan *plan, size_t frame, size_t *bad);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of maxima whose discs overlap one stays. */
+/* Keeps one of several maxima whose discs overlap. */
 #include "host/blob/blob_job.h"
 
 #include "base/alloc.h"
@@ -11,9 +11,9 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Larger sigma, larger response, smaller y, smaller x: who is visited first stays. A maximum that the device found and
- * the part of a peak that lies there may differ in the last digit of a neighbouring response, and the device's are in
- * any order. */
+/* Orders by larger sigma, larger response, smaller y, smaller x: the first one visited stays. A maximum from the device
+ * and a part of a split peak at the same place may differ in the last digit of a neighbouring response, and the
+ * device's maxima come in any order. */
 static int by_rank(const void *left, const void *right)
 {
     const clv_blob_peak *a = left, *b = right;
@@ -26,7 +26,7 @@ static int by_rank(const void *left, const void *right)
     return memcmp(a->around, b->around, sizeof a->around);
 }
 
-/* Larger response first, then as above. Responses are normalised: a spot's is largest at its own scale. */
+/* Orders by larger response first, then as by_rank. Responses are normalised: a spot's is largest at its own scale. */
 static int by_response(const void *left, const void *right)
 {
     const clv_blob_peak *a = left, *b = right;
@@ -34,7 +34,7 @@ static int by_response(const void *left, const void *right)
     return by_rank(left, right);
 }
 
-/* Shared area of two discs over the area of the smaller one. */
+/* Returns the shared area of two discs over the area of the smaller one. */
 static double overlap_of(double distance, double r1, double r2)
 {
     if (distance > r1 + r2) return 0;
@@ -48,7 +48,7 @@ static double overlap_of(double distance, double r1, double r2)
     return shared / (pi * smaller * smaller);
 }
 
-/* Only spots in the same cell and those around it are compared. */
+/* Returns whether peak i overlaps a kept one. It compares only spots in the same cell and in those around it. */
 static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
                           const clv_blob_peak *peaks, size_t i)
 {
@@ -66,7 +66,7 @@ static bool overlaps_kept(const clv_blob_plan *plan, const clv_blob_finisher *f,
     return false;
 }
 
-/* Keeps a peak unless it overlaps one that was kept before. `peaks` are sorted by rank. */
+/* Keeps each peak unless it overlaps one that was kept before. `peaks` are sorted by rank. */
 static clv_status keep_apart(const clv_blob_plan *plan, clv_blob_finisher *f, clv_blob_peak *peaks,
                              size_t *count)
 {
@@ -86,13 +86,14 @@ static clv_status keep_apart(const clv_blob_plan *plan, clv_blob_finisher *f, cl
     return CLV_OK;
 }
 
-/* Two close spots leave a third maximum between them at a larger scale, which can be the strongest. So a
- * peak yields to two or more of smaller scales within its disc that do not overlap each other. */
+/* Returns whether a peak belongs to several spots. Two close spots leave a third maximum between them at a larger
+ * scale, which can be the strongest. So a peak yields to two or more peaks of smaller scales within its disc that do
+ * not overlap each other. */
 static bool is_of_several(const clv_blob_plan *plan, const clv_blob_finisher *f,
                           const clv_blob_peak *peaks, size_t own)
 {
     enum { MOST = 8 };
-    static const double least = 0.5; /* of the response */
+    static const double least = 0.5; /* of the peak's response */
     const clv_blob_peak *p = &peaks[own], *parts[MOST];
     const size_t row = (size_t)(p->y / f->side), column = (size_t)(p->x / f->side);
     const double radius = sqrt(2) * plan->sigma[p->k];

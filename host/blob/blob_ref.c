@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses and their maxima in plain C and float64: what the kernels are held against, and the
- * way out where no device works. */
+/* Responses and their maxima in plain C and float64: the reference for the kernels, and the fallback where no device
+ * works. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* out[y,x] = sum_j tap[|j|][which] in[y,x+j], along x or y. */
+/* Computes out[y,x] = sum_j tap[|j|][which] in[y,x+j], along x or y. */
 static void convolve(const clv_blob_plan *plan, size_t level, int which, bool along_y,
                      const double *in, double *out)
 {
@@ -58,14 +58,14 @@ void clv_blob_responses(const clv_blob_plan *plan, const double *frame, double p
     }
 }
 
-/* What maxima of scale k have to be above at (y, x). */
+/* Returns what maxima of scale k must exceed at (y, x). */
 static double floor_at(const clv_blob_plan *plan, const float *map, size_t k, size_t y, size_t x)
 {
     const size_t cell = (y >> plan->cell_shift) * plan->cells_across + (x >> plan->cell_shift);
     return (double)(plan->factor[k] * map[cell]);
 }
 
-/* Sizes of the responses, over what they have to be above: 16 bins for every factor of 2. */
+/* Counts the responses' magnitudes relative to what maxima must exceed: 16 bins for every factor of 2. */
 static void count_sizes(const clv_blob_plan *plan, const float *map, size_t k,
                         const double *response, uint32_t *bins)
 {
@@ -80,7 +80,7 @@ static void count_sizes(const clv_blob_plan *plan, const float *map, size_t k,
         }
 }
 
-/* One frame's volume, and where its maxima go. */
+/* The responses of one frame, and the list of its maxima. */
 typedef struct volume {
     const clv_blob_plan *plan;
     const float *map;
@@ -98,7 +98,7 @@ static double at_place(const volume *v, int64_t k, int64_t y, int64_t x)
     return v->L[((size_t)k * s->height + (size_t)y) * s->width + (size_t)x];
 }
 
-/* Above all neighbours before it in (k, y, x), not below those after it. */
+/* Returns whether a value is above all neighbours before it in the order (k, y, x) and not below those after it. */
 static bool is_maximum(const volume *v, int64_t k, int64_t y, int64_t x)
 {
     const double value = at_place(v, k, y, x);

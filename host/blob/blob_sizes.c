@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Widths of spots. A parabola through three responses is off by up to 12 % on a ladder of half pixels, and
- * does not know what pixels and truncated kernels do to small spots. Therefore the ratio of two responses
- * is looked up in a table that was made with the same kernels. */
+/* Determines spot widths. A parabola through three responses is off by up to 12 % on a ladder in steps of half a pixel,
+ * and ignores what pixels and truncated kernels do to small spots. Therefore the ratio of two responses is looked up in
+ * a table that was made with the same kernels. */
 #include "host/blob/blob_plan.h"
 
 #include "base/alloc.h"
@@ -9,10 +9,10 @@
 
 #include <math.h>
 
-/* Spots lie up to half a pixel off the middle of a pixel; this is the root mean square. */
+/* Spots lie up to half a pixel away from the centre of a pixel; this is the root mean square. */
 static const double usual_offset = 0.2887;
 
-/* Sums of a level's two kernels over a spot's light along one axis. */
+/* Computes the sums of a level's two kernels over a spot's light along one axis. */
 static void along(const clv_blob_plan *plan, size_t level, double width, double *first,
                   double *second)
 {
@@ -37,7 +37,7 @@ static double response(const clv_blob_plan *plan, size_t scale, double width)
     return g * g - g2 * g2;
 }
 
-/* Scales that are compared for scale k. */
+/* Selects the two scales that are compared for scale k. */
 static void compared(const clv_blob_plan *plan, size_t k, size_t *low, size_t *high)
 {
     *low = k ? k - 1 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two close spots that have only one maximum in scale space, between them. */
+/* Splits two close spots that have only one maximum in scale space, between them. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -9,16 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 4, APART = 2 }; /* of a climb; pixels between two spots at least */
+enum { STEPS = 4, APART = 2 }; /* moves of a climb; least distance of two spots in pixels */
 
-static const double round_enough = 0.6; /* roundness of what is one spot without doubt */
-static const double alike = 0.4; /* part of the larger response that the smaller one is at least */
-/* Deviations of the dip between them. Round spots hardly ever come so far, so this only tells pairs from what is long:
- * 0.5 finds 0.67 of the pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the noise (2 finds 0.43), and
- * takes 0.05 of ellipses of sigmas 3 and 1.5 apart (2: 0.01). */
+static const double round_enough = 0.6; /* from this roundness on a peak is certainly one spot */
+static const double alike = 0.4;        /* least ratio of the smaller response to the larger one */
+/* Least dip between the two parts, in deviations. Round spots rarely show such a dip, so the value only separates pairs
+ * from elongated spots: 0.5 finds 0.67 of the pairs of sigma 1.5 that are 4 pixels apart with peaks of 8 times the
+ * noise (2 finds 0.43), and splits 0.05 of ellipses of sigmas 3 and 1.5 (2: 0.01). */
 static const double certain = 0.5;
 
-/* The weakest curvature over the strongest, 1 if round, and the direction of the weakest. */
+/* Returns the weakest curvature over the strongest (1 if round), and the direction of the weakest. */
 static double roundness(const float v[9], double *dy, double *dx)
 {
     double cyy = 0, cxx = 0;
@@ -33,7 +33,7 @@ static double roundness(const float v[9], double *dy, double *dx)
     return isfinite(strong) && strong < 0 ? (mean + root) / strong : 1;
 }
 
-/* The smallest response between two maxima. */
+/* Returns the smallest response between two maxima. */
 static double dip_between(const clv_blob_plan *plan, size_t frame, const clv_blob_peak *a,
                           const clv_blob_peak *b)
 {
@@ -49,7 +49,8 @@ static double dip_between(const clv_blob_plan *plan, size_t frame, const clv_blo
     return least;
 }
 
-/* The maximum of a scale that is reached from a place beside the peak; false: none that is near and certain. */
+/* Climbs to the maximum of scale k from a position beside the peak; returns false if none is near and above its
+ * threshold. */
 static bool find_part(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *skew,
                       const clv_blob_peak *p, size_t k, double y, double x, clv_blob_peak *part)
 {
@@ -62,13 +63,13 @@ static bool find_part(const clv_blob_plan *plan, size_t frame, const clv_blob_sk
     const double dy = (double)part->y - p->y, dx = (double)part->x - p->x;
     if (hypot(dy, dx) > sqrt(2) * plan->sigma[p->k] + 1) return false;
     for (int i = 0; i < 9; ++i)
-        if (part->around[i] > part->around[4]) return false; /* still on its way */
+        if (part->around[i] > part->around[4]) return false; /* not at a maximum yet */
     part->own = part->around[4];
     const double pixel = clv_blob_pixel_noise(plan, frame, part->y, part->x);
     return clv_blob_times_threshold(plan, frame, k, (double)part->own, pixel, skew) > 1;
 }
 
-/* Noise of the responses of scale k in the light of the peak. */
+/* Returns the noise of the responses of scale k, including the shot noise of the peak's light. */
 static double noise_in(const clv_blob_plan *plan, size_t frame, size_t k, const clv_blob_skew *skew,
                        const clv_blob_peak *p)
 {
@@ -80,7 +81,7 @@ static double noise_in(const clv_blob_plan *plan, size_t frame, size_t k, const 
            sqrt(1 + (dark > 0 && light > 0 ? skew->third * light / dark : 0));
 }
 
-/* Both parts of a peak that is longer than it is wide, at the scale that tells them apart most certainly. */
+/* Finds both parts of a peak that is longer than wide, at the scale with the most significant dip between them. */
 static bool split(const clv_blob_plan *plan, size_t frame, const clv_blob_skew *skew,
                   const clv_blob_peak *p, clv_blob_peak parts[2])
 {

@@ -7,8 +7,8 @@
 
 enum { CLV_BLOB_TAIL_STEPS = 25 };
 
-/* Deviations that a response is above as rarely as Gaussian noise is above `sigmas`, for skewness
- * 0, 1/8, 2/8, ... */
+/* Thresholds in deviations for skewness 0, 1/8, 2/8, ... A response exceeds them as rarely as Gaussian noise exceeds
+ * `sigmas`. */
 typedef struct clv_blob_tail {
     double at[CLV_BLOB_TAIL_STEPS];
 } clv_blob_tail;

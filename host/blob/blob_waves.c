@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When cosine transforms pay, and their tables. */
+/* Decides when cosine transforms pay, and makes their tables. */
 #include "host/blob/blob_waves.h"
 
 #include "base/alloc.h"
@@ -12,14 +12,15 @@ enum { BLOCK = CLV_BLOB_WAVE_BLOCK };
 
 static const double pi = 3.14159265358979323846;
 
-/* Nanoseconds of a pixel on two cores with vectors of 16: sums over taps cost so much a scale, and a
- * tap, the more the longer the rings of rows are (0.07 at a radius of 12, 0.27 at 200); transforms
- * a plane and its doublings, and the look at the responses. Only their ratios matter, and they are
- * fixed, so that a movie takes the same way on all cores. Measured at 512x512, 5 sigmas: to sigma
- * 10 2.8 ms by taps and 3.2 by transforms, to 50 36 and 4.6; at 2048x2048 to 20 111 and 52. */
+/* Cost model in nanoseconds per pixel, on two cores with vectors of 16. Sums over taps cost scale_ns per scale and
+ * tap_ns per tap, which grows with the length of the ring buffers (0.07 at a radius of 12, 0.27 at 200). Transforms
+ * cost plane_ns per plane and doubling_ns per doubling of its size, plus look_ns to examine the responses. Only the
+ * ratios matter. They are constants, so that a movie takes the same path on all CPUs. Measured at 512x512 with 5
+ * sigmas: up to sigma 10, 2.8 ms by taps and 3.2 ms by transforms; up to sigma 50, 36 ms and 4.6 ms. At 2048x2048 up to
+ * sigma 20: 111 ms and 52 ms. */
 static const double scale_ns = 0.25, tap_ns = 0.06, radius_ns = 0.001;
 static const double plane_ns = 1.0, doubling_ns = 0.04, look_ns = 1.7;
-static const double worth_it = 0.8; /* of the time: where it is close, taps keep the memory small */
+static const double worth_it = 0.8; /* of the time of taps: if it is close, taps need less memory */
 
 static const double most_bytes = 2147483648.0;
 
@@ -57,7 +58,7 @@ bool clv_blob_waves_pay(const clv_blob_plan *plan)
     return waves < worth_it * sums && 4 * (planes + 2) * padded < most_bytes;
 }
 
-/* The filter's answer to cos(pi k (i + 1/2) / n), [n][2] for the two kernels of a level. */
+/* Computes the filter's response to cos(pi k (i + 1/2) / n), [n][2] for the two kernels of a level. */
 static void answers(const clv_blob_plan *plan, size_t level, size_t n, const double *cosine,
                     double *out)
 {
@@ -72,8 +73,8 @@ static void answers(const clv_blob_plan *plan, size_t level, size_t n, const dou
     }
 }
 
-/* Along y then x: [2][n] or pairs, times `scale`. LoG: q_y g_x + g_y q_x. DoG: g_y g_x of a level
- * less that of the next. */
+/* Makes the filters along y then x: [2][n] or pairs, times `scale`. LoG: q_y g_x + g_y q_x. DoG: g_y g_x of a level
+ * minus that of the next. */
 static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
 {
     const size_t ny = w->along[0].length, nx = w->along[1].length, pitch = w->along[0].padded;
@@ -84,7 +85,7 @@ static clv_status make_filters(const clv_blob_plan *plan, clv_blob_waves *w)
     double *cosine = clv_alloc(2 * most, sizeof *cosine),
            *answer = clv_alloc(most, 4 * sizeof *answer);
     const bool ok = w->filters && cosine && answer;
-    /* both transforms of the way there are twice the sums; the way back does not divide */
+    /* both forward transforms give twice the sums; the inverse does not divide */
     const double norm = 0.25 / ((double)nx * (double)ny);
     for (int axis = 0; ok && axis < 2; ++axis) {
         const size_t n = w->along[axis].length;

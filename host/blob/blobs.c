@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_blobs and the stream: pushes become jobs, full lists are done again, spots wait in order. */
+/* clv_blobs and the stream: runs each push as a job, repeats frames whose list was full, and keeps spots in order until
+ * they are pulled. */
 #include "host/blob/blob_job.h"
 #include "host/blob/blob_noise.h"
 
@@ -13,15 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400, PIXELS_A_HELPER = 2 << 20 }; /* fewer: no thread */
+/* no more threads than one per that many */
+enum { MOST_HELPERS = 16, MAXIMA_A_HELPER = 400, PIXELS_A_HELPER = 2 << 20 };
 
-/* What one thread finishes: frames [first, last) of a push. */
+/* The share of one thread: frames [first, last) of a push. */
 typedef struct helper {
     clv_blob_plan *plan;
     size_t first, last;
     clv_blob_finisher finisher;
-    float *work;           /* for the map of a frame's noise */
-    clv_blob_found *spots; /* of all its frames */
+    float *work;           /* for the noise map of a frame */
+    clv_blob_found *spots; /* spots of all its frames */
     size_t count, room, dropped, hot, empty, bad;
     clv_error error;
 } helper;
@@ -31,9 +33,9 @@ struct clv_blob_stream {
     clv_blob_plan *plan;
     helper helpers[MOST_HELPERS];
     size_t helper_count;
-    clv_blob_found *spots; /* [taken, count) wait to be pulled */
+    clv_blob_found *spots; /* [taken, count) are waiting to be pulled */
     size_t taken, count, room;
-    size_t last; /* [last, taken) were pulled last */
+    size_t last; /* the last pull took [last, taken) */
     clv_blob_summary summary;
 };
 
@@ -59,7 +61,7 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Spots of the push behind those that wait; only after all is well does it show. */
+/* Appends the push's spots to those that wait. They become visible only after the whole push succeeded. */
 static clv_status append(clv_blob_stream *stream, size_t used)
 {
     size_t total = 0;
@@ -96,7 +98,7 @@ static void *prepare_frames(void *argument)
     return NULL;
 }
 
-/* Has `used` helpers share the frames of the push. */
+/* Shares the frames of the push among `used` helpers. */
 static void share_frames(clv_blob_stream *stream, size_t frames, size_t used, void *(*work)(void *))
 {
     clv_thread threads[MOST_HELPERS];
@@ -114,7 +116,7 @@ static void share_frames(clv_blob_stream *stream, size_t frames, size_t used, vo
         if (running[i]) pthread_join(threads[i], NULL);
 }
 
-/* Pedestals and maps of the noise; how many pixels are bad. */
+/* Computes pedestals and noise maps; returns the number of bad pixels. */
 static size_t prepare(clv_blob_stream *stream, size_t frames)
 {
     const size_t pixels = stream->plan->shape.height * stream->plan->shape.width;
@@ -169,8 +171,8 @@ static clv_status run_job(clv_blob_stream *stream, size_t units, clv_report *rep
     return clv_job_run(stream->context, &job, stream->plan, report);
 }
 
-/* Frames whose list was full: again, with room for all and the largest response known. The next push
- * is likely to hold as many. */
+/* Repeats the frames whose list was full, with room for all their maxima, and seeded with the largest response known.
+ * Keeps the larger lists, since the next push is likely to hold as many. */
 static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *report)
 {
     enum { MOST_KEPT = 16384 };
@@ -197,7 +199,7 @@ static clv_status run_again(clv_blob_stream *stream, size_t frames, clv_report *
     return CLV_OK;
 }
 
-/* For usual numbers of spots: a push takes more only when it finds more. */
+/* Allocates room for usual numbers of spots. A push allocates more only when it finds more. */
 static clv_status make_room(clv_blob_stream *stream)
 {
     const size_t frames = CLV_MIN(stream->plan->shape.frames, (size_t)CLV_BLOB_USUAL_FRAMES),
@@ -287,7 +289,7 @@ clv_status clv_blobs_warm(clv_blob_stream *stream, size_t count)
     clv_status status = CLV_OK;
     plan->options.progress = NULL;
     for (int round = 0; round < 2 && !status;
-         ++round) { /* what the first lays back, the second has */
+         ++round) { /* the second round reuses what the first one gave back */
         const size_t spots = stream->summary.spots;
         status = clv_blobs_push(stream, dark, count, NULL);
         stream->count -= stream->summary.spots - spots;
@@ -335,7 +337,7 @@ void clv_blobs_close(clv_blob_stream *stream)
     clv_free(stream);
 }
 
-/* One pass over all frames; *spots may be NULL. */
+/* Runs one pass over all frames; *spots may be NULL. */
 static clv_status whole(clv_context *context, const clv_blob_frames *frames, const void *pixels,
                         const clv_blob_options *options, clv_spot **spots, size_t *count,
                         clv_blob_summary *summary, clv_report *report)
@@ -372,7 +374,8 @@ clv_status clv_blobs(clv_context *context, const clv_blob_frames *frames, const 
     clv_blob_summary first;
     o.movie_scope = false;
     once = o;
-    once.threshold_rel = 1, once.threshold_rel_given = true; /* the largest is all we want */
+    /* only the largest response is needed */
+    once.threshold_rel = 1, once.threshold_rel_given = true;
     once.threshold_given = once.threshold_sigma_given = false;
     CLV_TRY(whole(context, &shape, pixels, &once, NULL, NULL, &first, report));
     const double part = o.threshold_rel_given ? o.threshold_rel : 0.2;

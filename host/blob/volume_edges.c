@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a kernel reaches beyond the volume, mirrored voxels count twice, and so does their noise. */
+/* Computes how noise grows at the edges: where a kernel extends beyond the volume, mirrored voxels count twice, and so
+ * does their noise. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
@@ -9,12 +10,13 @@
 
 enum { MOST = 2 * CLV_BLOB_MAX_RADIUS + 1 };
 
-/* Sums of products of two kernels along an axis, as they are folded at `at`. */
+/* Sums of products of two kernels along an axis, folded at position `at`. */
 typedef struct sums {
     double aa, ab, bb;
 } sums;
 
-/* Adds a kernel's values, every second number from `tap` on, to the voxels that they fall on: out[voxel - low]. */
+/* Adds a kernel's values to the voxels on which they fall, out[voxel - low]. The values are every second number from
+ * `tap` on. */
 static void fold(const double *tap, size_t radius, size_t at, size_t size, size_t low, double *out)
 {
     for (int64_t j = -(int64_t)radius; j <= (int64_t)radius; ++j)

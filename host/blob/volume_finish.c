@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a stack's maxima to its spots: judged, pruned, refined, measured, in order. */
+/* Turns a stack's maxima into spots: judges, prunes, refines, measures and sorts them. */
 #include "host/blob/blob_noise.h"
 #include "host/blob/volume_plan.h"
 
@@ -16,7 +16,7 @@ enum { MOST_THREADS = 16, SPOTS_A_THREAD = 32 };
 
 /* ---- thresholds ------------------------------------------------------------------------------------ */
 
-/* A scale's deviation where the voxels have noise `voxel`. */
+/* Returns a scale's deviation where the voxels have noise `voxel`. */
 static double noise_of(const clv_volume_plan *plan, size_t k, double voxel)
 {
     const double least =
@@ -24,7 +24,7 @@ static double noise_of(const clv_volume_plan *plan, size_t k, double voxel)
     return fmax(plan->spread[k] * (double)plan->factor[k] * voxel, least);
 }
 
-/* How many times its threshold a response of scale k at the peak is. */
+/* Returns a response of scale k at the peak, in units of its threshold. */
 static double times_threshold(const clv_volume_plan *plan, const clv_volume_peak *p, size_t k,
                               double response, double voxel, const clv_blob_skew *skew)
 {
@@ -41,7 +41,7 @@ static bool in_border(const clv_volume_plan *plan, const clv_volume_peak *p)
            p->y + border >= plan->height || p->x + border >= plan->width;
 }
 
-/* Whether a voxel within `sigmas` of the peak's scale is not finite. */
+/* Returns whether a voxel within `sigmas` times the peak's scale is not finite. */
 static bool bad_within(const clv_volume_plan *plan, const clv_volume_peak *p, double sigmas)
 {
     size_t low[CLV_AXES], high[CLV_AXES];
@@ -61,7 +61,7 @@ static bool bad_within(const clv_volume_plan *plan, const clv_volume_peak *p, do
     return false;
 }
 
-/* A voxel around the peak; the plane ends where it ends. */
+/* Reads a voxel near the peak in its plane; returns false outside the plane. */
 static bool beside(const clv_volume_plan *plan, const clv_volume_peak *p, int64_t dy, int64_t dx,
                    double *value)
 {
@@ -71,8 +71,8 @@ static bool beside(const clv_volume_plan *plan, const clv_volume_peak *p, int64_
     return isfinite(*value);
 }
 
-/* A pixel that is hot in its plane, as in frames: of a spot of the smallest sigma the four neighbours have a
- * known part of the middle's light; half of it is asked for, less one deviation of their noise. */
+/* Returns true for a pixel that is hot in its plane, as in frames. In a spot of the smallest sigma the four neighbours
+ * have a known fraction of the centre's light; a spot needs half of it, less one deviation of their noise. */
 static bool is_hot(const clv_volume_plan *plan, const clv_volume_peak *p, double noise, double gain)
 {
     enum { REACH = 3 };
@@ -100,7 +100,7 @@ static bool is_hot(const clv_volume_plan *plan, const clv_volume_peak *p, double
     return neighbours + sqrt(others + asked * asked * own) < asked * light;
 }
 
-/* The planes' skewness and variance, each found once; bright spots are left out of the first look. */
+/* The planes' skewness and variance, each computed once. The first estimate leaves out bright spots. */
 typedef struct skews {
     clv_blob_skew *of; /* [depth] */
     bool *known;
@@ -135,8 +135,8 @@ static const clv_blob_skew *skew_of(const clv_volume_plan *plan, skews *s,
     return &s->of[z];
 }
 
-/* Those above the noise of their place. A spot gathers more light in the next scale, whose noise is less: a
- * faint one counts when that scale is certain of it. */
+/* Keeps peaks above the threshold for the local noise. A spot gathers more light in the next scale, which has less
+ * noise, so a faint one counts if that scale is above its threshold. */
 static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peaks, size_t *count,
                               clv_volume_found *found)
 {
@@ -154,7 +154,7 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
         if (fmax(above, times_threshold(plan, p, p->k, (double)p->own, voxel, &none)) > 1)
             peaks[likely++] = *p;
     }
-    /* masks look at `likely` peaks: they stay in place here */
+    /* the masks need the `likely` peaks, so these stay in place */
     for (size_t i = 0; i < likely && ok; ++i) {
         clv_volume_peak *p = &peaks[i];
         const clv_blob_skew *skew = skew_of(plan, &s, peaks, likely, p->z);
@@ -176,7 +176,7 @@ static clv_status above_noise(const clv_volume_plan *plan, clv_volume_peak *peak
 
 static clv_status judge(clv_volume_plan *plan, clv_volume_found *found)
 {
-    /* of the largest response, where there is no noise at all */
+    /* of the largest response, used if there is no noise at all */
     static const float usual_part = 0.2f;
     const clv_blob_plan *flat = plan->flat;
     bool noiseless = flat->by_noise;
@@ -212,7 +212,7 @@ static int by_place(const clv_volume_peak *a, const clv_volume_peak *b)
     return (a->x > b->x) - (a->x < b->x);
 }
 
-/* Larger sigma, larger response, place: who is visited first stays. */
+/* Orders by larger sigma, larger response, then position: the first one visited stays. */
 static int by_rank(const void *left, const void *right)
 {
     const clv_volume_peak *a = left, *b = right;
@@ -227,7 +227,7 @@ static int by_response(const void *left, const void *right)
     return a->own != b->own ? (a->own > b->own ? -1 : 1) : by_rank(left, right);
 }
 
-/* Shared volume of two balls over that of the smaller one. */
+/* Returns the shared volume of two balls over that of the smaller one. */
 static double overlap_of(double d, double r1, double r2)
 {
     if (d >= r1 + r2) return 0;
@@ -238,7 +238,7 @@ static double overlap_of(double d, double r1, double r2)
     return shared / (4.0 / 3 * smaller * smaller * smaller);
 }
 
-/* Cells at least as wide as the farthest that two balls can touch. */
+/* Cells that are at least as wide as the largest distance at which two balls touch. */
 typedef struct cells {
     double side[CLV_AXES];
     size_t count[CLV_AXES];
@@ -294,7 +294,7 @@ static clv_status prune(clv_volume_plan *plan)
 {
     clv_volume_peak *peaks = plan->peaks;
     cells c = { .head = NULL };
-    /* not clv_sort, which takes small items only */
+    /* not clv_sort, which takes only small items */
     if (plan->count)
         qsort(peaks, plan->count, sizeof *peaks, plan->flat->by_noise ? by_response : by_rank);
     if (plan->flat->options.keep_overlapping || !plan->count) return CLV_OK;
@@ -318,7 +318,7 @@ static clv_status prune(clv_volume_plan *plan)
 
 /* ---- spots ----------------------------------------------------------------------------------------- */
 
-/* What one thread does to the spots [first, last). */
+/* One thread's share: the spots [first, last). */
 typedef struct share {
     const clv_volume_plan *plan;
     const clv_volume_spot *guess, *before;
@@ -373,7 +373,7 @@ static int by_spot(const void *left, const void *right)
     return (a->sigma > b->sigma) - (a->sigma < b->sigma);
 }
 
-/* Twice: the second sweep takes away the light that the first has found beside each spot. */
+/* Fits all spots twice: the second sweep subtracts the light of neighbours as the first has fitted it. */
 static clv_status fit(const clv_volume_plan *plan, size_t threads, clv_volume_spot *spots,
                       size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Gaussian integrated over the voxels, fitted to a spot of a volume: Levenberg-Marquardt, first with equal
- * weights, then with the variance that the first fit's residuals show; as blob_fit.c does in frames. Voxels that
- * are nearer to another spot are left out at first; in a second sweep the others' light is taken away. */
+/* Fits a Gaussian integrated over the voxels to a spot of a volume, as blob_fit.c does in frames: Levenberg-Marquardt,
+ * first with equal weights, then with the variance that the first fit's residuals show. The first sweep leaves out
+ * voxels that are nearer to another spot; a second sweep subtracts the light of the others. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
@@ -11,13 +11,13 @@
 #include <string.h>
 
 enum { REACH = 24, SIDE = 2 * REACH + 1, ROUNDS = 30 };
-/* WIDTH: along x; along y in the voxels' ratio. */
+/* WIDTH: along x; the width along y follows from the voxels' ratio. */
 enum { Z, Y, X, LIGHT, GROUND, WIDTH, DEPTH, UNKNOWNS };
 
 typedef struct window {
     size_t from[CLV_AXES], extent[CLV_AXES], count;
     double voxel[SIDE * SIDE * SIDE];
-    double weight[SIDE * SIDE * SIDE]; /* 0: not finite, or not ours */
+    double weight[SIDE * SIDE * SIDE]; /* 0: not finite, or nearer to another spot */
 } window;
 
 static double reach_of(const clv_volume_plan *plan, const clv_volume_spot *s, int axis)
@@ -51,7 +51,7 @@ static void take(const clv_volume_plan *plan, const clv_volume_spot *s, window *
             }
 }
 
-/* Leaves out what is nearer to `other` than to `spot`, in units of x. */
+/* Excludes voxels that are nearer to `other` than to `spot`, in units of x. */
 static void leave_to(const clv_volume_plan *plan, window *w, const clv_volume_spot *spot,
                      const clv_volume_spot *other)
 {
@@ -71,7 +71,7 @@ static void leave_to(const clv_volume_plan *plan, window *w, const clv_volume_sp
             }
 }
 
-/* Light in a voxel's extent along one axis, and its derivatives by place and width. */
+/* The light integrated over each voxel along one axis, with its derivatives by position and width. */
 typedef struct profile {
     double e[SIDE], by_c[SIDE], by_w[SIDE];
 } profile;
@@ -105,7 +105,7 @@ static void start_from(const clv_volume_plan *plan, const clv_volume_spot *s, do
     p[WIDTH] = (double)s->sigma, p[DEPTH] = (double)s->sigma_z;
 }
 
-/* Takes the light of `other` away. */
+/* Subtracts the light of `other`. */
 static void take_away(const clv_volume_plan *plan, window *w, const clv_volume_spot *other)
 {
     profile s[CLV_AXES];
@@ -119,7 +119,7 @@ static void take_away(const clv_volume_plan *plan, window *w, const clv_volume_s
                 w->voxel[i] -= p[LIGHT] * s[CLV_Z].e[z] * s[CLV_Y].e[y] * s[CLV_X].e[x];
 }
 
-/* Weighted sum of squares; with `normal` also J'WJ (lower half) and J'Wr. */
+/* Returns the weighted sum of squares; with `normal` also computes J'WJ (lower half) and J'Wr. */
 static double judge(const clv_volume_plan *plan, const window *w, const double p[UNKNOWNS],
                     double *normal, double *right)
 {
@@ -197,8 +197,8 @@ static bool descend(const clv_volume_plan *plan, const window *w, double p[UNKNO
     return false;
 }
 
-/* Variance of a voxel = a + b * light in it, as the residuals have it; weights are its inverse. False where
- * there is nothing to go by. */
+/* Sets the weights to the inverse of the variance a + b * light of each voxel, with a and b from the residuals. Returns
+ * false where the residuals do not determine them. */
 static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWNS])
 {
     profile s[CLV_AXES];
@@ -227,7 +227,7 @@ static bool weigh(const clv_volume_plan *plan, window *w, const double p[UNKNOWN
     return true;
 }
 
-/* Standard deviations of the place: of the inverse of J'WJ, whose weights are inverse variances. */
+/* Computes the standard deviations of the position from the inverse of J'WJ, whose weights are inverse variances. */
 static void find_errors(const clv_volume_plan *plan, const window *w, const double p[UNKNOWNS],
                         clv_volume_spot *to)
 {
@@ -262,7 +262,7 @@ static bool fit_window(const clv_volume_plan *plan, window *w, const clv_volume_
     return true;
 }
 
-/* Spots are by z: the range of those that may reach into `own`'s window. */
+/* Finds the range of spots that may extend into `own`'s window. The spots are sorted by z. */
 static void near_in_z(const clv_volume_spot *spots, size_t count, size_t own, double reach,
                       size_t *first, size_t *last)
 {
@@ -273,7 +273,7 @@ static void near_in_z(const clv_volume_spot *spots, size_t count, size_t own, do
         ++*last;
 }
 
-/* Spots beside `own`: what they do to its window. Whether there are any. */
+/* Removes the effect of spots beside `own` from its window. Returns whether there are any. */
 static bool clear_window(const clv_volume_plan *plan, window *w, const clv_volume_spot *guess,
                          const clv_volume_spot *before, size_t count, size_t own)
 {
@@ -308,7 +308,7 @@ void clv_volume_fit(const clv_volume_plan *plan, const clv_volume_spot *guess,
         }
         take(plan, &guess[i], w);
         const bool crowded = clear_window(plan, w, guess, before, count, i);
-        if (before && !crowded) continue; /* the first sweep's answer stays */
+        if (before && !crowded) continue; /* keep the first sweep's result */
         clv_volume_spot fitted = guess[i];
         if (fit_window(plan, w, before ? &before[i] : &guess[i], &fitted))
             spots[i] = fitted;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spot's place between the voxels, its width, and its light. */
+/* Measures a spot's sub-voxel position, its width, and its light. */
 #include "host/blob/volume_plan.h"
 
 #include "base/alloc.h"
@@ -7,9 +7,10 @@
 
 #include <math.h>
 
-enum { MOST_SHELL = 4096 }; /* voxels of the background's shell that are looked at */
+enum { MOST_SHELL = 4096 }; /* most voxels of the background's shell that are sampled */
 
-/* Least-squares quadratic through the 27. An axis at whose end the peak is stays as it is. */
+/* Finds the offset by a least-squares quadratic through the 27 responses. Along an axis at whose end the peak lies, the
+ * offset stays 0. */
 static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double offset[CLV_AXES])
 {
     const size_t at[CLV_AXES] = { p->z, p->y, p->x },
@@ -34,7 +35,7 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
                 curve[a][b] += v * d[a] * d[b];
         }
     }
-    /* how many of the values share a plane, a line of each */
+    /* how many of the values share a plane; likewise a line of each plane */
     double planes = 1;
     for (int a = 0; a < CLV_AXES; ++a)
         planes *= loose[a] ? 3 : 1;
@@ -50,7 +51,7 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
     for (int a = 0; a < CLV_AXES; ++a)
         for (int b = 0; b < a; ++b)
             curve[b][a] = curve[a][b] = loose[a] && loose[b] ? curve[a][b] : 0;
-    /* curve * offset = -slope by Cramer's rule; negative definite for a maximum */
+    /* curve * offset = -slope by Cramer's rule; negative definite at a maximum */
     const double(*c)[CLV_AXES] = (const double(*)[CLV_AXES])curve;
     const double minor = c[0][0] * c[1][1] - c[0][1] * c[1][0];
     const double cofactor[CLV_AXES][CLV_AXES] = {
@@ -74,8 +75,9 @@ static void place(const clv_volume_plan *plan, const clv_volume_peak *p, double 
         offset[a] = step[a];
 }
 
-/* A Gaussian spot of width w answers at scale s with A 3 s^2 w^3 / (w^2 + s^2)^(5/2): the ratio of two
- * scales' responses tells w. `low` and `high` are those beside the largest, or it and one beside it. */
+/* Returns the spot's width. A Gaussian spot of width w has at scale s the response A 3 s^2 w^3 / (w^2 + s^2)^(5/2), so
+ * the ratio of two scales' responses gives w. `low` and `high` are the scales beside the largest, or the largest and
+ * one beside it. */
 static double width_of(const clv_volume_plan *plan, const clv_volume_peak *p)
 {
     const bool below = p->k > 0 && p->below > 0, above = p->k + 1 < plan->scales && p->above > 0;
@@ -135,7 +137,8 @@ void clv_volume_measure(const clv_volume_plan *plan, const clv_volume_peak *p,
         const double radius = sqrt(2) * sigma * plan->ratio[a];
         leaves = leaves || centre[a] < radius || centre[a] + radius > (double)size[a] - 1;
     }
-    const size_t every = (size_t)(volume / MOST_SHELL) + 1; /* of the shell, so that it has room */
+    /* step between sampled voxels of the shell, so that they fit */
+    const size_t every = (size_t)(volume / MOST_SHELL) + 1;
     sums s = { .seen = 0 };
     size_t kept = 0;
     for (size_t z = low[CLV_Z]; z <= high[CLV_Z]; ++z)

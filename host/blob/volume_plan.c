@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options to ladders and taps along three axes, thresholds, slabs. */
+/* Turns options into ladders and taps along three axes, thresholds, and slabs. */
 #include "host/blob/volume_plan.h"
 #include "host/blob/blob_noise.h"
 
@@ -13,8 +13,8 @@
 _Static_assert(sizeof(clv_volume_peak) == CLV_VOLUME_PEAK_WORDS * sizeof(uint32_t),
                "a maximum as kernels write it");
 
-enum { SAMPLES = 65536 }; /* voxels whose responses are looked at for the noise */
-static const size_t most_scratch = 512u << 20; /* bytes of a slab */
+enum { SAMPLES = 65536 }; /* most voxels whose responses are sampled for the noise */
+static const size_t most_scratch = 512u << 20; /* bytes per slab */
 
 static clv_status check_stacks(clv_volume_stacks *s)
 {
@@ -71,7 +71,7 @@ static clv_status place_taps(clv_volume_plan *plan)
     return CLV_OK;
 }
 
-/* Weights of the second derivatives: sigma^2 of the axis, or as scikit-image the mean sigma's. */
+/* Returns the weight of the second derivatives: sigma^2 of the axis, or as in scikit-image that of the mean sigma. */
 static double weight_of(const clv_volume_plan *plan, size_t level, int axis)
 {
     const clv_volume_taps *t = plan->along[level];
@@ -113,7 +113,7 @@ static clv_status make_taps(clv_volume_plan *plan)
     return CLV_OK;
 }
 
-/* What independent voxels of deviation 1 do to the responses of scale k. */
+/* Computes what independent voxels of deviation 1 contribute to the responses of scale k. */
 static void norm_of(clv_volume_plan *plan, size_t k)
 {
     clv_blob_sums s[CLV_AXES];
@@ -146,8 +146,7 @@ static void norm_of(clv_volume_plan *plan, size_t k)
 static void make_slabs(clv_volume_plan *plan, size_t wanted)
 {
     plan->pitch = clv_round_up(plan->width, 32);
-    if (plan->pitch % 256 == 0)
-        plan->pitch += 32; /* rows do not all fall on the same lines of a cache */
+    if (plan->pitch % 256 == 0) plan->pitch += 32; /* keeps rows off the same sets of cache lines */
     const size_t plane = plan->height * plan->pitch * sizeof(float);
     const size_t halo = 2 * plan->reach[CLV_Z] + 2, inputs = plan->flat->options.dog ? 1 : 2,
                  all = inputs + CLV_VOLUME_KEPT + 1;
@@ -159,7 +158,7 @@ static void make_slabs(clv_volume_plan *plan, size_t wanted)
     plan->slabs = (plan->depth + most - 1) / most;
     plan->slab = (plan->depth + plan->slabs - 1) / plan->slabs;
     plan->slabs = (plan->depth + plan->slab - 1) / plan->slab;
-    /* more maxima than one for 512 voxels are an exception: noise alone has one for some 2500 */
+    /* more than one maximum per 512 voxels is the exception: noise alone has one per some 2500 */
     plan->capacity = clv_round_up(plan->slab * plan->height * plan->width / 512 + 1, 1024);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses of a stack and their maxima in plain C and float64: what the kernels are held against, and the
- * way out where no device works. */
+/* Responses of a stack and their maxima in plain C and float64: the reference for the kernels, and the fallback where
+ * no device works. */
 #include "host/blob/volume_plan.h"
 
 #include "host/blob/blob_noise.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A box of numbers [extent z, y, x], dense. */
+/* A dense box of numbers [extent z, y, x]. */
 typedef struct box {
     size_t extent[CLV_AXES];
 } box;
@@ -24,7 +24,8 @@ static size_t step_of(const box *b, int axis)
     return step;
 }
 
-/* out += or = the sum along an axis: taps[|j|] in[at + j], mirrored. `which`: 0 Gaussian, 1 curvature. */
+/* Sets out (add: adds to it) to the sum of taps[|j|] in[at + j] along an axis, mirrored. `which`: 0 Gaussian, 1
+ * curvature. */
 static void convolve(const clv_volume_plan *plan, const box *b, size_t level, int axis, int which,
                      bool add, const double *in, double *out)
 {
@@ -43,7 +44,7 @@ static void convolve(const clv_volume_plan *plan, const box *b, size_t level, in
     }
 }
 
-/* Responses of one level, or for the DoG its Gaussian, into `out`; `a`, `b` are scratch. */
+/* Computes the responses of one level, or for the DoG its Gaussian, into `out`; `a` and `b` are scratch. */
 static void respond(const clv_volume_plan *plan, const box *s, size_t l, const double *voxels,
                     double *a, double *b, double *out)
 {
@@ -84,7 +85,7 @@ clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses)
                 out[i] += (double)plan->leak[l] * pedestal * gain;
             continue;
         }
-        /* the Gaussian of this level goes to `b` by way of `out`, whose scale is not needed yet */
+        /* DoG: the response is the previous level's Gaussian minus this level's */
         double *next = clv_alloc(all, sizeof *next);
         if (!next) {
             clv_free(memory);
@@ -100,7 +101,7 @@ clv_status clv_volume_responses(const clv_volume_plan *plan, double *responses)
     return CLV_OK;
 }
 
-/* Maxima go here. */
+/* The list of maxima. */
 typedef struct list {
     const clv_volume_plan *plan;
     const double *L; /* [scales][depth][height][width] */
@@ -118,7 +119,7 @@ static double at_place(const list *v, int64_t k, int64_t z, int64_t y, int64_t x
         ->L[(((size_t)k * p->depth + (size_t)z) * p->height + (size_t)y) * p->width + (size_t)x];
 }
 
-/* Above all neighbours before it in (k, z, y, x), not below those after it. */
+/* Lists a voxel if it is above all neighbours before it in the order (k, z, y, x) and not below those after it. */
 static void consider(const list *v, int64_t k, int64_t z, int64_t y, int64_t x)
 {
     const double value = at_place(v, k, z, y, x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_volumes: one job a stack, whose slabs are shared among the devices; then spots. */
+/* clv_volumes: runs one job per stack, whose slabs the devices share, and then finds the spots. */
 #include "host/blob/blob_noise.h"
 #include "host/blob/volume_plan.h"
 
@@ -15,7 +15,7 @@
 
 enum { MOST_THREADS = 16, SLABS_A_DEVICE = 4, PIXELS_A_THREAD = 1 << 20 };
 
-/* Planes [first, last) that one thread prepares: medians, bad pixels, maps of the noise. */
+/* The planes [first, last) that one thread prepares: medians, bad pixels, noise maps. */
 typedef struct share {
     clv_volume_plan *plan;
     size_t first, last;
@@ -33,7 +33,7 @@ static void *prepare_planes(void *argument)
     return NULL;
 }
 
-/* Each cell's noise with half of that of the planes beside it: fewer pixels are asked in each. */
+/* Smooths each cell's noise along z with weights 1/4, 1/2, 1/4, so that fewer pixels have to be sampled per plane. */
 static void smooth_map(const clv_volume_plan *plan, float *line)
 {
     clv_blob_plan *flat = plan->flat;
@@ -49,7 +49,7 @@ static void smooth_map(const clv_volume_plan *plan, float *line)
     }
 }
 
-/* The stack's pedestal, and its map of noise. */
+/* Computes the stack's pedestal and its noise map. */
 static clv_status prepare(clv_volume_plan *plan, size_t threads, size_t *bad)
 {
     clv_blob_plan *flat = plan->flat;
@@ -115,7 +115,7 @@ static clv_status run_job(clv_context *context, clv_volume_plan *plan, clv_repor
     return clv_job_run(context, &job, plan, report);
 }
 
-/* A list that was full: all again, with room for as many. */
+/* Runs the job. If a list was full, repeats everything with room for as many maxima. */
 static clv_status detect(clv_context *context, clv_volume_plan *plan, clv_report *report,
                          size_t *reruns)
 {
