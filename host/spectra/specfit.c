@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clv_specfit: plan, job, and what a fit's end amounts to: errors, warnings. */
+/* clv_specfit: plan, job, and the final results of a fit: errors, warnings. */
 #include "host/spectra/spectra_pass.h"
 #include "host/spectra/spectra_reject.h"
 
@@ -20,7 +20,7 @@ static double at(const float *normal, size_t a, size_t b)
     return (double)(a >= b ? normal[a * (a + 1) / 2 + b] : normal[b * (b + 1) / 2 + a]);
 }
 
-/* Inverse of the block of the unknowns which[0..n), scaled to a unit diagonal before. */
+/* Inverts the block of the unknowns which[0..n), after scaling it to a unit diagonal. */
 static bool invert(const float *normal, const size_t *which, size_t n, double *out)
 {
     double l[N][N], x[N];
@@ -52,7 +52,7 @@ static bool invert(const float *normal, const size_t *which, size_t n, double *o
     return true;
 }
 
-/* What is fixed has no error, and the others' are those without it. */
+/* Computes the errors. Fixed unknowns have none, and are left out of the errors of the others. */
 static void set_errors(const float *normal, unsigned fixed, clv_specfit_result *r)
 {
     double all[N * N], four[16], whole_of[N][N] = { { 0 } };
@@ -110,7 +110,7 @@ static void set_warnings(const clv_spectra_plan *plan, unsigned fixed, clv_specf
     if (r->vsini > 100) r->warnings |= CLV_SPECFIT_FAST_ROTATION;
 }
 
-/* Nothing was fitted: every number that a fit would give is NaN. */
+/* Marks a star as not fitted: every number that a fit would give becomes NaN. */
 static void set_unfitted(clv_specfit_result *r)
 {
     r->velocity = r->vsini = r->teff = r->logg = r->feh = r->alpha = NAN;
@@ -136,7 +136,7 @@ static clv_status keep_models(const clv_spectra_plan *plan, const clv_star_facts
     return CLV_OK;
 }
 
-/* What was minimised, without what a grid of templates adds outside of it. */
+/* Returns the minimised value, without the penalty for points outside a grid of templates. */
 static double height_of(const float *s)
 {
     return (double)s[CLV_S_VALUE] + (double)s[CLV_S_LOST] + (double)s[CLV_S_PRIOR_VALUE];
@@ -190,7 +190,7 @@ static clv_status finish_star(const clv_spectra_plan *plan, const clv_star_facts
     return models ? keep_models(plan, facts, models + which * plan->sizes.all_pixels, r) : CLV_OK;
 }
 
-/* Value along velocity of stars [first, first + count). */
+/* Stores the values along velocity of stars [first, first + count). */
 static clv_status keep_scans(const clv_spectra_plan *plan, const clv_slot *slot, size_t first,
                              size_t count)
 {
@@ -237,11 +237,11 @@ clv_status clv_spectra_commit(const clv_slot *slot, size_t first, size_t count, 
     return CLV_OK;
 }
 
-/* What is to be done with the stars: a fit, values at points, or values along velocity. */
+/* What to do with the stars: a fit, values at points, or values along velocity. */
 typedef struct order {
     const char *name;
     const double *points;
-    size_t count; /* results a star */
+    size_t count; /* results per star */
     double scan_from, scan_step;
     size_t scan_count;
     double *scan_values;
@@ -263,7 +263,8 @@ static clv_status run_plan(clv_context *context, clv_spectra_plan *plan, const o
     return clv_job_run(context, &job, plan, report);
 }
 
-/* Stars that are fitted again are a part of a run whose progress has already been told. */
+/* Progress of stars that are fitted again: the run has already reported all of them as done, so the total is reported
+ * again. */
 typedef struct retold {
     const clv_specfit_options *options;
     size_t total;
@@ -276,8 +277,8 @@ static int tell_again(const char *job, size_t done, size_t total, void *user)
     return r->options->progress(job, r->total, r->total, r->options->progress_user);
 }
 
-/* The spectra of the stars number[0..count) with masks of their own, in which outliers are added to what
- * the caller left out: `own` gets the memory of these. */
+/* Copies the spectra of the stars number[0..count). Where `masks` has outliers, the copy gets a new mask with these and
+ * the caller's; `own` holds the memory of the new masks. */
 static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number, size_t count,
                               const clv_star_masks *masks, clv_spectrum *items, clv_star_masks *own)
 {
@@ -297,8 +298,7 @@ static clv_status mask_listed(const clv_spectra_plan *all, const size_t *number,
     return CLV_OK;
 }
 
-/* Fits the stars number[0..count) again, without what `masks` leaves out; the results replace those of
- * before. */
+/* Fits the stars number[0..count) again, without the pixels in `masks`, and replaces their earlier results. */
 static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all,
                              const size_t *number, size_t count, const clv_star_masks *masks,
                              clv_report *report)
@@ -339,7 +339,7 @@ static clv_status fit_listed(clv_context *context, const clv_spectra_plan *all,
     return status;
 }
 
-/* Keeps those of number[0..*count) that have outliers; they are in `masks` then. */
+/* Keeps in number[0..*count) the stars whose outliers have changed, and stores the outliers in `masks`. */
 static clv_status find_outliers(const clv_spectra_plan *plan, size_t *number, size_t *count,
                                 clv_star_masks *masks)
 {
@@ -362,7 +362,7 @@ static clv_status find_outliers(const clv_spectra_plan *plan, size_t *number, si
     return status;
 }
 
-/* Leaves outliers out and fits their stars again, until there are no more. */
+/* Leaves out outliers and fits their stars again, until there are no more, at most CLV_REJECT_ROUNDS times. */
 static clv_status fit_without_outliers(clv_context *context, const clv_spectra_plan *plan,
                                        clv_report *report)
 {

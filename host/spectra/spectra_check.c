@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of what a fit is given: library, stars, options, priors. */
+/* Checks the input of a fit: library, stars, options, priors. */
 #include "host/spectra/spectra_tables.h"
 
 #include "base/alloc.h"

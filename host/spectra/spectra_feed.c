@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stars prepared on the host's cores, ahead of the devices that will ask for them: continuum, masks
- * and start arrays take a millisecond or two a star, more than a card needs for the whole fit. */
+/* Prepares stars on the host's cores, ahead of the devices that will ask for them. Continuum, masks and start arrays
+ * take a millisecond or two per star, longer than a card needs for the whole fit. */
 #include "host/spectra/spectra_feed.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 enum { MOST_THREADS = 64, MOST_RANGES = 2 * CLV_MAX_WORKERS, AHEAD_BYTES = 128 << 20 };
 enum { NOT_BEGUN, BUSY, READY };
 
-/* What somebody waits for. */
+/* The stars for which a caller is waiting. */
 typedef struct range {
     size_t next, end; /* empty: next == end */
 } range;
@@ -19,11 +19,11 @@ struct clv_star_feed {
     clv_mutex lock;
     clv_cond changed;
     unsigned char *state; /* [stars] */
-    clv_star_pack **pack; /* [stars] of those that are READY */
+    clv_star_pack **pack; /* [stars] packs of the stars that are READY */
     clv_star_pack *spare; /* free packs */
     range wanted[MOST_RANGES];
-    size_t ahead_next, ahead_end; /* stars that nobody has asked for yet */
-    size_t made, most;            /* packs there are, and so many that helpers stop */
+    size_t ahead_next, ahead_end; /* stars that nobody has requested yet */
+    size_t made, most;            /* packs that exist; limit at which the helpers stop */
     size_t threads, started;
     clv_thread thread[MOST_THREADS];
     bool over;
@@ -36,7 +36,7 @@ static void free_pack(clv_star_pack *pack)
     clv_free(pack);
 }
 
-/* With the lock; NULL without memory. */
+/* Takes or creates a pack; the caller holds the lock. Returns NULL if there is no memory. */
 static clv_star_pack *new_pack(clv_star_feed *feed)
 {
     const clv_spectra_plan *plan = feed->plan;
@@ -65,7 +65,7 @@ static void swap(float **a, float **b)
     *a = *b, *b = kept;
 }
 
-/* Prepares a star that is NOT_BEGUN; with the lock, which it lets go meanwhile. */
+/* Prepares a star that is NOT_BEGUN. The caller holds the lock, which is released during the work. */
 static clv_status prepare(clv_star_feed *feed, size_t star, clv_star_data *scratch)
 {
     clv_star_pack *pack = new_pack(feed);
@@ -86,11 +86,11 @@ static clv_status prepare(clv_star_feed *feed, size_t star, clv_star_data *scrat
     return status;
 }
 
-/* The next star to begin; those that somebody waits for come first. */
+/* Chooses the next star to prepare; those for which a caller waits come first. */
 static bool choose(clv_star_feed *feed, size_t *star)
 {
     if (!feed->spare && feed->made >= feed->most)
-        return false; /* who waits has room, and goes on */
+        return false; /* a waiting caller may still create packs, and goes on */
     for (size_t i = 0; i < MOST_RANGES; ++i)
         for (range *r = &feed->wanted[i]; r->next < r->end;) {
             *star = r->next++;
@@ -108,13 +108,14 @@ static void *help(void *argument)
     clv_star_feed *feed = argument;
     clv_star_data scratch;
     size_t star;
-    if (clv_star_data_create(feed->plan, &scratch)) return NULL; /* who waits does it himself */
+    /* a waiting caller prepares the star itself */
+    if (clv_star_data_create(feed->plan, &scratch)) return NULL;
     pthread_mutex_lock(&feed->lock);
     while (!feed->over) {
         if (!choose(feed, &star))
             pthread_cond_wait(&feed->changed, &feed->lock);
         else
-            (void)prepare(feed, star, &scratch); /* who wants it will meet the error again */
+            (void)prepare(feed, star, &scratch); /* a caller that wants it will get the error */
     }
     pthread_mutex_unlock(&feed->lock);
     clv_star_data_clear(&scratch);
@@ -167,13 +168,13 @@ void clv_star_feed_free(clv_star_feed *feed)
     clv_free(feed->state), clv_free(feed->pack), clv_free(feed);
 }
 
-/* With the lock. */
+/* Starts the helper threads; the caller holds the lock. */
 static void start_threads(clv_star_feed *feed)
 {
     while (feed->started + 1 < feed->threads &&
            clv_thread_start(&feed->thread[feed->started], "cleave-stars", help, feed))
         ++feed->started;
-    feed->threads = feed->started + 1; /* what did not start now never will */
+    feed->threads = feed->started + 1; /* does not try again to start the others */
 }
 
 static clv_status take(clv_star_feed *feed, size_t star, clv_star_data *scratch,
@@ -186,11 +187,11 @@ static clv_status take(clv_star_feed *feed, size_t star, clv_star_data *scratch,
             CLV_TRY(prepare(feed, star, scratch));
     }
     *pack = feed->pack[star];
-    feed->pack[star] = NULL, feed->state[star] = NOT_BEGUN; /* for who does the star again */
+    feed->pack[star] = NULL, feed->state[star] = NOT_BEGUN; /* for another run over the star */
     return CLV_OK;
 }
 
-/* An empty range of those wanted; NULL: so many ask that helpers need not know of one more. */
+/* Returns an empty range in `wanted`; NULL if there are so many callers that the helpers need not know of one more. */
 static range *free_range(clv_star_feed *feed)
 {
     for (size_t i = 0; i < MOST_RANGES; ++i)

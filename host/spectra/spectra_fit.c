@@ -12,7 +12,7 @@
 
 /* ---- resolution ---------------------------------------------------------------------------- */
 
-/* The sampled Gaussian's matrix, factored in place with row exchanges. */
+/* Factors the matrix of the sampled Gaussian in place, with row exchanges. */
 static bool factor(double *g, size_t *swap, size_t n)
 {
     for (size_t c = 0; c < n; ++c) {
@@ -156,7 +156,7 @@ static double turn(const double *o, const double *a, const double *b)
     return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
 }
 
-/* Monotone chain; `hull` gets the corners counterclockwise. */
+/* Finds the convex hull by the monotone chain; `hull` gets the corners counterclockwise. */
 static size_t corners_of(double (*points)[2], size_t count, double (*hull)[2])
 {
     qsort(points, count, sizeof *points, by_x_then_y);

@@ -49,7 +49,7 @@ static size_t node_of(const clv_spectra_arm *a, const size_t at[AXES])
     return ((at[0] * a->nodes[1] + at[1]) * a->nodes[2] + at[2]) * a->nodes[3] + at[3];
 }
 
-/* The row of the node nearest to q. */
+/* Finds the row of the node nearest to q; returns its distance. */
 static double nearest(const clv_spectra_arm *a, const double q[AXES], size_t *row)
 {
     double best = INFINITY, length[AXES];
@@ -72,7 +72,7 @@ static double nearest(const clv_spectra_arm *a, const double q[AXES], size_t *ro
     return sqrt(best);
 }
 
-/* The cell of q, the faces included; false outside. */
+/* Finds the cell that contains q, including its faces; returns false outside the grid. */
 static bool find_cell(const clv_spectra_arm *a, const double q[AXES], size_t cell[AXES])
 {
     for (int k = 0; k < AXES; ++k) {
@@ -141,7 +141,7 @@ double clv_grid_outside(const clv_spectra_arm *a, const double parameters[4])
     return clv_grid_corners(a, q, q, rows, weights);
 }
 
-/* Whether the cell that holds q has all of its corners. */
+/* Returns whether the cell that contains q has all of its corners. */
 static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
 {
     size_t at[AXES];
@@ -154,7 +154,7 @@ static bool is_whole(const clv_spectra_arm *a, const double q[AXES])
     return true;
 }
 
-/* Whether every grid of the library has a whole cell there. */
+/* Returns whether every grid of the library has a whole cell at q. */
 static bool all_whole(const clv_spectra_library *library, const double q[AXES])
 {
     for (size_t i = 0; i < library->arm_count; ++i)
@@ -162,7 +162,7 @@ static bool all_whole(const clv_spectra_library *library, const double q[AXES])
     return true;
 }
 
-/* The nearest point to q, in steps of the grid, that lies `part` of a step or more inside of a whole cell. */
+/* Finds the point nearest to q, in steps of the grid, that lies at least `part` of a step inside a whole cell. */
 static bool nearest_whole(const clv_spectra_library *library, const clv_spectra_arm *a, double part,
                           const double q[AXES], double moved[AXES])
 {
@@ -201,7 +201,7 @@ bool clv_grid_start(const clv_spectra_library *library, size_t start, double par
             double q[AXES], moved[AXES];
             size_t at[AXES];
             inputs_of(given, q);
-            if (!own && side >> 3) continue; /* that alpha is not this function's */
+            if (!own && side >> 3) continue; /* fits choose this alpha themselves */
             if (!own) q[3] = fmin(fmax(CLV_GRID_START_ALPHA, lowest), highest);
             if (!find_cell(a, q, at)) continue;
             for (int k = 0; k < AXES; ++k) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chunk of stars on a device: what it costs, constants, preparation, rounds, results. */
+/* Runs a chunk of stars on a device: cost estimate, constants, preparation, rounds, results. */
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_pass.h"
 
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Memory of a chunk in flight beside its results. */
+/* Buffers of a chunk in flight in addition to its results. */
 enum {
     DATA = CLV_SPECTRA_RESULTS,
     RESOLUTION,
@@ -37,9 +37,9 @@ enum {
     ALONG
 };
 
-enum { FIRST_LOOK = 7 }; /* round after which the list of items is looked at */
+enum { FIRST_LOOK = 7 }; /* first round after which the host reads the list of items */
 
-/* Bytes a star needs on a device, by what they are for. */
+/* Bytes that a star needs on a device, by purpose. */
 typedef struct sizes {
     size_t data, resolution, hidden, template_, taps, pixels, partial, totals, solved, start,
         start_few, start_chi, curve, values, scratch, scratch_solution;
@@ -69,8 +69,8 @@ static sizes sizes_of(const clv_spectra_plan *p)
     };
 }
 
-/* Stars that a chunk's memory is made for: chunks of all sizes come, and memory that is given back is
- * kept for the next of its size. */
+/* Returns for how many stars a chunk's buffers are made. Chunks of all sizes come, and freed buffers are kept for the
+ * next request of the same size, so sizes are rounded up. */
 static size_t room_for(size_t stars)
 {
     size_t room = 1;
@@ -126,7 +126,7 @@ static clv_status upload(clv_worker *worker, unsigned key, const void *data, siz
     return clv_write(clv_worker_queue(worker), buffer, 0, data, bytes);
 }
 
-/* The spectra of all grids, from where the library has them; zeros behind the last. */
+/* Uploads the spectra of all grids directly from the library, followed by zeros. */
 static clv_status upload_grids(clv_worker *worker, const clv_spectra_plan *p)
 {
     static const float zeros[16];
@@ -177,17 +177,17 @@ clv_status clv_spectra_setup(clv_worker *worker, void *user)
     return upload(worker, CLV_PASS_BOX, p->box.numbers, sizeof p->box.numbers);
 }
 
-/* Stars on their way: a few are written at once, as a transfer has its own cost. */
+/* Stars in transit. A few are written at once, since every transfer has a fixed cost. */
 typedef struct bringer {
     const clv_pass *pass;
     sizes bytes;
-    size_t first, held; /* first of the plan's; stars in the arrays */
+    size_t first, held; /* first star in the plan; stars held in the arrays */
     float *pairs, *ccf, *resolution, *usable;
 } bringer;
 
 enum { TOGETHER = 16 };
 
-/* Those up to star `end` of the chunk. */
+/* Writes the stars that are held, up to star `end` of the chunk. */
 static clv_status hand_over(bringer *b, size_t end)
 {
     const clv_pass *p = b->pass;
@@ -231,8 +231,8 @@ static clv_status feed_of(clv_spectra_plan *plan, clv_star_feed **feed)
     return status;
 }
 
-/* Brings the prepared stars; while a card works on them, the host prepares as many again. A CPU
- * has no cores to spare for that. */
+/* Brings the prepared stars to the device. While a card works on them, the host prepares as many more. With a CPU
+ * device there are no spare cores for that. */
 static clv_status bring_stars(const clv_pass *p, size_t first)
 {
     clv_star_feed *feed;
@@ -264,7 +264,7 @@ static clv_status bring_priors(const clv_pass *p, size_t first)
     return status;
 }
 
-/* States that stand at the points to be judged, in place of a fit. */
+/* Writes states at the points to evaluate, in place of a fit. */
 static clv_status give_points(const clv_pass *p, size_t first)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -348,7 +348,7 @@ static clv_status make_buffers(clv_pass *p)
                            p->items * plan->sizes.all_pixels * sizeof(float), &p->models);
 }
 
-/* What there is at the points, or at the end of a fit. */
+/* Evaluates the given points, or the end points of a fit. */
 static clv_status look(const clv_pass *p)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -367,7 +367,7 @@ static clv_status fit(const clv_pass *p)
         CLV_TRY(clv_pass_templates(p, false));
         CLV_TRY(clv_pass_judge(p, false));
         if (round < FIRST_LOOK || round % 2) continue;
-        int32_t working; /* most stars need few rounds: the rest of them would do nothing */
+        int32_t working; /* most stars need few rounds; the remaining ones would do nothing */
         CLV_TRY(clv_pass_list(p, false));
         CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &working, sizeof working));
         if (!working) break;
@@ -375,7 +375,7 @@ static clv_status fit(const clv_pass *p)
     return CLV_OK;
 }
 
-/* The stages that are to be timed, again and again. */
+/* Repeats the stages that are timed. */
 static clv_status repeat(clv_pass *p)
 {
     const unsigned stages = p->stages = p->plan->wish.stages;

@@ -5,17 +5,17 @@
 
 #include "host/spectra/spectra_plan.h"
 
-/* Results of a chunk. */
+/* Result buffers of a chunk. */
 enum {
     CLV_SPECTRA_STATES, /* [stars,starts,CLV_SPECTRA_STATE] f32 */
     CLV_SPECTRA_FOUND,  /* [stars,2] f32: velocity and template of the start */
     CLV_SPECTRA_MODELS, /* [stars,starts,all_pixels] f32, with options.models */
-    CLV_SPECTRA_SCANS, /* [stars,starts,2,velocities] f32: value along velocity, and what it lost */
+    CLV_SPECTRA_SCANS,  /* [stars,starts,2,velocities] f32: value along velocity, rounding */
     CLV_SPECTRA_WATCHED,
     CLV_SPECTRA_RESULTS
 };
 
-/* What a job over `units` stars does on a device; whose results they are says the caller. */
+/* Returns a job over `units` stars, without the caller's commit function and reference. */
 clv_job clv_spectra_job(const char *name, size_t units);
 
 clv_cost clv_spectra_cost(size_t first, size_t count, void *plan);

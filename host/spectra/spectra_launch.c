@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How kernels are launched on a chunk of stars: the form for a device, arguments, work-groups. */
+/* Launches kernels on a chunk of stars: the form for a device, arguments, work-groups. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/cpu.h"
@@ -10,7 +10,7 @@
 clv_pass_form clv_pass_form_of(const clv_device *device)
 {
     const clv_probe_device *facts = clv_device_facts(device);
-    /* compensated float32 costs about 5 operations for one */
+    /* compensated float32 costs about 5 operations per operation */
     const bool doubles = facts->fp64 && !facts->flags.slow_fp64;
     switch (facts->device_class) {
     case CLV_CLASS_CPU:
@@ -27,7 +27,7 @@ clv_pass_form clv_pass_form_of(const clv_device *device)
 clv_arg clv_pass_constant(const clv_pass *p, unsigned key)
 {
     clv_buffer *buffer = NULL;
-    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* made by setup */
+    (void)clv_worker_buffer(clv_slot_worker(p->slot), key, 0, &buffer); /* exists since setup */
     return clv_arg_buffer(buffer);
 }
 

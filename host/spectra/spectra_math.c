@@ -47,7 +47,7 @@ size_t clv_rotation_reach(double radius)
     return radius < 1e-9 ? 0 : (size_t)ceil(radius + 1);
 }
 
-/* Integrals of K and of x K up to x, K the kernel on [-1, 1]. */
+/* Computes the integrals of K and of x K up to x, where K is the kernel on [-1, 1]. */
 static void primitives(double x, double *zeroth, double *first)
 {
     const double norm = pi * (1 - darkening / 3);

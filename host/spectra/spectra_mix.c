@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A few start templates that all others are mixtures of, as neighbours in a library differ little: the device
- * correlates these with a star, and mixes what it finds. */
+/* Expresses all start templates as mixtures of a few, since neighbours in a library differ little. The device
+ * correlates these few with a star and mixes the results. */
 #include "host/spectra/spectra_tables.h"
 
 #include "base/alloc.h"
@@ -10,15 +10,16 @@
 #include <string.h>
 
 enum {
-    WORTH = 128,   /* with fewer templates each is correlated by itself */
+    WORTH = 128,   /* with fewer templates each is correlated on its own */
     BUCKETS = 512, /* points of a sketch */
-    PARTIAL = 16   /* sums of a product, for vectors */
+    PARTIAL = 16   /* partial sums of a product, for vectorisation */
 };
-/* Root of the mean square over a template's points, of the template and of the square of its difference from 1. */
+/* Largest root mean square error over a template's points, of the template and of the square of its difference from
+ * 1. */
 static const double tolerance = 5e-4, square_tolerance = 1e-4;
 
-/* Templates less 1 (or the squares of that), of fewer points: sums of random points with random signs, which keep
- * lengths and angles. */
+/* Reduces the templates minus 1 (or the squares of that) to fewer points: sums of random points with random signs,
+ * which approximately preserve lengths and angles. */
 static void sketch(const clv_spectra_plan *plan, size_t spectrum, bool squares, float *out)
 {
     const clv_spectra_grid *g = &plan->grid[spectrum];
@@ -48,8 +49,9 @@ static double product(const float *a, const float *b)
     return all;
 }
 
-/* Gram and Schmidt, the row that is least explained first. Fills chosen and along [count][most]: what each row has of
- * each direction. Returns how many it takes, 0: more than `most`. */
+/* Selects rows by the Gram-Schmidt process: always takes next the row that the ones before explain least. Fills
+ * `chosen`, and `along` [count][most] with the component of each row in each direction. Returns how many rows it takes;
+ * 0 if these would be more than `most`. */
 static size_t choose(float *rows, size_t count, size_t most, double limit, int32_t *chosen,
                      double *along)
 {
@@ -78,7 +80,8 @@ static size_t choose(float *rows, size_t count, size_t most, double limit, int32
     return 0;
 }
 
-/* Shares of the chosen rows in each row: along = shares . along of the chosen, which is triangular. */
+/* Computes the share of the chosen rows in each row by solving along = shares . along of the chosen ones, which is
+ * triangular. */
 static void share_out(const double *along, size_t count, size_t most, const int32_t *chosen,
                       size_t rank, double factor, float *shares, size_t pitch)
 {

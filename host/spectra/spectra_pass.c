@@ -10,7 +10,7 @@ static clv_arg u32(size_t value)
     return clv_arg_u32((uint32_t)value);
 }
 
-/* The few templates of a spectrum's arm, then all as mixtures of them. */
+/* Correlates the few templates of a spectrum's arm, then mixes the results to those of all templates. */
 static clv_status correlate_few(const clv_pass *p, size_t spectrum, size_t together)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -50,7 +50,7 @@ static clv_status correlate_few(const clv_pass *p, size_t spectrum, size_t toget
                            (templates + mixed - 1) / mixed, p->stars, false, mix, CLV_LEN(mix));
 }
 
-/* Every template of a spectrum's arm. */
+/* Correlates every template of a spectrum's arm. */
 static clv_status correlate_all(const clv_pass *p, size_t spectrum, size_t together)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -78,7 +78,7 @@ clv_status clv_pass_find_starts(const clv_pass *p)
     const clv_spectra_plan *plan = p->plan;
     const clv_specfit_options *o = &plan->options;
     const size_t spectra = plan->stars.spectra, templates = plan->library->ccf_count;
-    const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* as registers allow */
+    const size_t together = p->f.lanes > 1 ? (size_t)p->f.lanes / 4 : 1; /* limited by registers */
     for (size_t i = 0; i < spectra; ++i) {
         if (!plan->grid[i].wavelength) continue;
         CLV_TRY(plan->tables.arm[i].rows ? correlate_few(p, i, together)
@@ -118,7 +118,7 @@ static clv_status network(const clv_pass *p, size_t spectrum, size_t pitch)
     const clv_spectra_plan *plan = p->plan;
     const clv_spectra_arm *arm = &plan->library->arms[plan->grid[spectrum].arm];
     const clv_spectra_weights *w = &plan->tables.arm[spectrum];
-    /* of a work-item: two vectors of outputs, or an output of two items */
+    /* per work-item: two vectors of outputs, or one output of two items */
     const size_t lanes = (size_t)p->f.lanes, items = lanes > 1 ? 1 : 2,
                  outputs = lanes > 1 ? 2 * lanes : 1;
     for (size_t l = 0; l < arm->layers; ++l) {
@@ -147,7 +147,7 @@ static size_t pitch_of(const clv_spectra_plan *plan)
     return clv_round_up(plan->sizes.longest_template, 16) + 16;
 }
 
-/* From a point's parameters to the network's inputs, or to the corners of a regular grid. */
+/* Converts a point's parameters to the network's inputs, or to the corners of a regular grid. */
 static clv_status place_points(const clv_pass *p, size_t lead)
 {
     enum { OF_BOTH = 6 };
@@ -172,7 +172,7 @@ static clv_status place_points(const clv_pass *p, size_t lead)
                            args, OF_BOTH);
 }
 
-/* Templates of a regular grid. */
+/* Interpolates the templates of a regular grid. */
 static clv_status blend(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -192,7 +192,7 @@ static clv_status blend(const clv_pass *p, size_t lead)
     return CLV_PASS_LAUNCH(p, grid, "clv_spectra_blend", p->items, vectors, 1, true, args);
 }
 
-/* The templates of the arm that spectrum `lead` belongs to. */
+/* Makes the templates of the arm to which spectrum `lead` belongs. */
 static clv_status make_templates(const clv_pass *p, size_t lead)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -255,7 +255,7 @@ static clv_status sample(const clv_pass *p, size_t spectrum)
     return CLV_PASS_LAUNCH(p, fit, "clv_spectra_resolve", runs, p->items, 1, false, resolve);
 }
 
-/* Arm by arm: the templates of one are in memory at a time, and made once for all its spectra. */
+/* Works arm by arm: only one arm's templates are in memory at a time, and they are made once for all its spectra. */
 clv_status clv_pass_templates(const clv_pass *p, bool keep)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -287,7 +287,7 @@ static clv_status add_up(const clv_pass *p, size_t columns)
                            plan->stars.spectra, false, args);
 }
 
-/* A kernel of segments: SPAN of them per work-item, or a group for each. */
+/* Launches a kernel over segments: SPAN segments per work-item, or a work-group for each. */
 static clv_status over_segments(const clv_pass *p, const char *kernel, const char *in_groups,
                                 const clv_arg *args, size_t count)
 {
@@ -300,7 +300,7 @@ static clv_status over_segments(const clv_pass *p, const char *kernel, const cha
                            1, false, args, count);
 }
 
-/* From pixels to the next point: normal equations, their surroundings, the step. */
+/* Computes from the pixels the normal equations, then the residual with its slopes, and the next point. */
 clv_status clv_pass_judge(const clv_pass *p, bool last)
 {
     const clv_spectra_plan *plan = p->plan;

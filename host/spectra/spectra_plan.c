@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a fit: its grids, its box, and the memory of its tables. */
+/* Makes the plan of a fit: its grids, its box, and the memory of its tables. */
 #include "host/spectra/spectra_feed.h"
 #include "host/spectra/spectra_tables.h"
 
@@ -59,7 +59,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
             plan->sizes.widest = CLV_MAX(plan->sizes.widest, arm->width[l]);
         if (clv_is_grid(arm)) plan->sizes.widest = CLV_MAX(plan->sizes.widest, (size_t)2 * LANES);
         const double lag = expm1((arm->ccf_log1 - arm->ccf_log0) / (double)arm->ccf_points) * 3e5;
-        g->ccf_fold = 1; /* a start needs no finer grid than lines are wide */
+        g->ccf_fold = 1; /* the start needs no grid finer than the width of lines */
         while (arm->ccf_points % (2 * g->ccf_fold) == 0 &&
                arm->ccf_points / (2 * g->ccf_fold) >= LEAST_START_POINTS &&
                lag * 2 * (double)g->ccf_fold <= WIDEST_LAG_KMS)
@@ -80,7 +80,7 @@ static clv_status find_grids(clv_spectra_plan *plan)
     return CLV_OK;
 }
 
-/* [columns / (terms + 1)][all_pixels][terms + 1] */
+/* Returns the element of the table [columns / (terms + 1)][all_pixels][terms + 1]. */
 static float *product_at(clv_spectra_plan *plan, size_t pixel, size_t column)
 {
     const size_t part = plan->options.terms + 1u;
@@ -102,7 +102,7 @@ static clv_status make_grid(clv_spectra_plan *plan, clv_spectra_grid *g)
     for (size_t k = 0; k < g->pixels; ++k) {
         double *b = g->basis + k * terms, narrow[CLV_SPECTRA_MAX_TERMS];
         clv_spectra_basis(2 * (g->wavelength[k] - l0) / (l1 - l0) - 1, terms, b);
-        /* the tails of the Gaussians: nothing to float32, but slow, as subnormal numbers are */
+        /* the tails of the Gaussians are negligible in float32, but slow as subnormal numbers */
         for (unsigned j = 0; j < terms; ++j)
             narrow[j] = fabs(b[j]) < 1e-15 ? 0 : b[j];
         for (unsigned j = 0, e = 0; j < terms; ++j) {
@@ -135,7 +135,7 @@ size_t clv_scan_columns(unsigned terms)
     return ((products + part - 1) / part + 1) * part;
 }
 
-/* The box around the library's training points, and the steps of the differences and the optimiser. */
+/* Computes the box around the library's training points, and the steps of the differences and of the optimiser. */
 static void make_box(clv_spectra_plan *plan)
 {
     static const double step[6] = { 0.3, 0.3, 4, 0.01, 0.01, 0.01 };

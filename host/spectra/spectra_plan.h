@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a fit knows before its first star: grids, weights and basis as the kernels want them; and
- * what is prepared of each star. */
+/* What a fit knows before its first star (grids, weights and basis as the kernels need them), and what is prepared of
+ * each star. */
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_PLAN_H
 
@@ -17,17 +17,17 @@ enum {
     CLV_SPECTRA_SCAN = 64, /* velocities around the best one: 6.4 errors on either side */
 };
 
-/* Stages that a job repeats to be timed. */
+/* Stages that a job can repeat for timing. */
 enum {
     CLV_SPECTRA_STAGE_NETWORK = 1,
     CLV_SPECTRA_STAGE_SPLINE = 2, /* rotation, spline, its value at the pixels, resolution */
     CLV_SPECTRA_STAGE_JUDGE = 4,
-    CLV_SPECTRA_STAGE_SHIFT = 8, /* of a scan */
+    CLV_SPECTRA_STAGE_SHIFT = 8, /* in a scan */
     CLV_SPECTRA_STAGE_VALUES = 16,
     CLV_SPECTRA_STAGE_START = 32
 };
 
-/* What a job brings back for tests, as the last arm left it. */
+/* Intermediate results that a job returns for tests, as the last arm left them. */
 typedef enum clv_spectra_watch {
     CLV_WATCH_NOTHING,
     CLV_WATCH_TEMPLATES, /* [stars,starts,pitch,8] */
@@ -37,98 +37,99 @@ typedef enum clv_spectra_watch {
     CLV_WATCH_START_CHI
 } clv_spectra_watch;
 
-/* Continuum of the start values: a quadratic spline of few nodes; each pixel sees 3 of them. */
+/* Continuum of the start values: a quadratic spline of few nodes, three of which determine each pixel. */
 typedef struct clv_continuum {
     size_t nodes;
-    uint16_t *first; /* [pixels] the first of the three */
+    uint16_t *first; /* [pixels] index of the first of the three */
     double *weight;  /* [pixels,3] */
-    double *edge;    /* [nodes + 1] Angstrom: bins of the first guess */
+    double *edge;    /* [nodes + 1] Angstrom: edges of the bins of the first guess */
 } clv_continuum;
 
-/* A place among a star's spectra, and the wavelengths that all stars have there. */
+/* One of a star's spectra, and the wavelengths that all stars share in it. */
 typedef struct clv_spectra_grid {
-    size_t arm, pixels, first, padded; /* first of the star's pixels; padded to whole segments */
-    const double *wavelength;          /* NULL: no star has a spectrum here */
-    double dln;                        /* of the arm's template */
-    double *basis;                     /* [pixels,terms] */
-    double log_scale; /* the arm's templates are divided by exp(this), a power of two */
+    /* first: index in the star's pixels; padded to whole segments */
+    size_t arm, pixels, first, padded;
+    const double *wavelength; /* NULL: no star has this spectrum */
+    double dln;               /* step in ln wavelength of the arm's template */
+    double *basis;            /* [pixels,terms] */
+    double log_scale;         /* the arm's templates are divided by exp(this), a power of two */
     clv_continuum continuum;
     size_t *ccf_left;  /* [ccf_points] pixel to the left; SIZE_MAX: outside */
     float *ccf_right;  /* [ccf_points] weight of the pixel to the right */
-    size_t ccf_fold;   /* points of the start templates that are taken as one */
-    size_t ccf_points; /* after that */
+    size_t ccf_fold;   /* points of the start templates that are merged into one */
+    size_t ccf_points; /* number of points after merging */
     size_t ccf_reach;  /* lags on either side */
-    double ccf_step;   /* km/s a lag */
-    size_t curve;      /* first of the points that are kept of the arm's template */
+    double ccf_step;   /* km/s per lag */
+    size_t curve;      /* offset of the arm's template in the kept points */
 } clv_spectra_grid;
 
 typedef struct clv_spectra_weights {
     size_t weight[CLV_SPECTRA_MAX_LAYERS], bias[CLV_SPECTRA_MAX_LAYERS],
         pitch[CLV_SPECTRA_MAX_LAYERS];
-    size_t scale; /* mean and 1 / std; of a grid: its table */
-    size_t grid;  /* into the spectra of all grids */
-    size_t ccf;   /* into the start templates */
+    size_t scale; /* offset of mean and 1 / std; for a grid: of its table */
+    size_t grid;  /* offset into the spectra of all grids */
+    size_t ccf;   /* offset into the start templates */
     size_t ccf_pitch;
-    size_t few, share; /* into few and shares */
+    size_t few, share; /* offsets into few and shares */
     size_t crosses,
         rows; /* of few: those for products with q, and all; rows 0: every template is correlated */
 } clv_spectra_weights;
 
-/* The unknowns of a fit: where they may lie, and how far they go at once. */
+/* The unknowns of a fit: their bounds, the steps of the differences, and the longest moves. */
 typedef struct clv_spectra_box {
     double low[6], high[6], step[6], longest[6];
     float numbers
         [25]; /* the same for the kernels, and the price of a distance from the nearest node */
 } clv_spectra_box;
 
-/* How long things are: of a star's arrays, of an arm, of the start. */
+/* Sizes: of a star's arrays, of an arm, of the start. */
 typedef struct clv_spectra_sizes {
-    size_t all_pixels, diagonals; /* padded pixels of a star; diagonals 0: no resolution */
-    size_t all_points;            /* of the templates that are kept */
+    size_t all_pixels, diagonals; /* all_pixels: padded, of a star; diagonals 0: no resolution */
+    size_t all_points;            /* points of the templates that a scan keeps */
     size_t longest_template, longest_spectrum;
-    size_t widest;             /* hidden layer */
-    size_t velocities;         /* of the start */
+    size_t widest;             /* width of the widest hidden layer */
+    size_t velocities;         /* number of velocities that the start tries */
     size_t ccf_room, ccf_lags; /* points and lags of the largest arm */
-    size_t few;                /* most rows of an arm */
+    size_t few;                /* most rows in `few` of an arm */
 } clv_spectra_sizes;
 
-/* Constants of the devices: uploaded once by each worker. */
+/* Constants of the devices; each worker uploads them once. */
 typedef struct clv_spectra_tables {
     float *weights;
     size_t weight_count;
-    size_t grid_count; /* numbers of all grids; they stay where they are */
+    size_t grid_count; /* size of all grids' spectra; these stay in the library */
     clv_spectra_weights arm[CLV_SPECTRA_MAX_SPECTRA]; /* by grid */
     float *basis;                                     /* [all_pixels,16] */
-    int32_t *whole; /* [all_pixels] template pixel of a pixel, and the part */
+    int32_t *whole; /* [all_pixels] template pixel of a pixel; `part`: the fraction */
     float *part;
     float *ccf;
     size_t ccf_count;
     float *ccf_points; /* [templates,4] */
-    int32_t *few;      /* templates of the mixtures; NULL: there are none */
+    int32_t *few;      /* templates of the mixtures; NULL: no mixtures are used */
     float *shares;     /* [templates,rows] of each arm */
     size_t few_count, share_count;
     int32_t *ranges; /* ranges [spectra,2], reach [spectra], owner [segments] */
     float *ccf_step; /* [spectra] */
-    float *products; /* of the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
+    float *products; /* for the scan: P_i P_j, then P_j; blocks of terms + 1 columns */
 } clv_spectra_tables;
 
-/* What one run is asked for beside the fit. */
+/* What one run computes in addition to the fit or in place of it. */
 typedef struct clv_spectra_wish {
-    const double *points; /* [stars,starts,6] to be judged as they are; NULL: fit */
-    bool scans;           /* along velocity, at the end */
-    size_t scan_count;    /* a grid of its own, and where the values go; 0: around the best */
+    const double *points; /* [stars,starts,6] points to evaluate as they are; NULL: fit */
+    bool scans;           /* scan along velocity at the end */
+    size_t scan_count;    /* size of the scan's own grid; 0: scans around the best velocity */
     float scan_from, scan_step;
     double *scan_values; /* [stars,scan_count] */
-    size_t threads;      /* of the host that prepare stars; 0: the devices' own */
+    size_t threads;      /* host threads that prepare stars; 0: the devices' own */
     unsigned stages;     /* for bench and tests only */
     size_t repeats;
     clv_spectra_watch watch;
 } clv_spectra_wish;
 
-/* What comes about while a job runs. */
+/* State that arises while a job runs. */
 typedef struct clv_spectra_run {
     clv_mutex lock;
-    struct clv_star_feed *feed;   /* L; made when it is first needed */
+    struct clv_star_feed *feed;   /* L; created when first needed */
     struct clv_star_facts *facts; /* [stars] L */
     clv_specfit_result *results;
 } clv_spectra_run;
@@ -139,35 +140,36 @@ typedef struct clv_spectra_plan {
     const clv_spectra_library *library; /* that one */
     clv_spectra_stars stars;
     clv_specfit_options options; /* defaults filled in */
-    /* known before the first star */
+    /* computed before the first star */
     clv_spectra_grid grid[CLV_SPECTRA_MAX_SPECTRA];
     clv_spectra_sizes sizes;
     clv_spectra_box box;
     clv_spectra_tables tables;
-    /* of one job */
+    /* for one job */
     clv_spectra_wish wish;
     clv_spectra_run run;
 } clv_spectra_plan;
 
-/* What is known of a star before the fit. */
+/* What is known about a star before the fit. */
 typedef struct clv_star_facts {
-    double log_sigmas; /* 2 sum ln s over the fitted pixels, less what scaling does to log det M */
-    double scale[CLV_SPECTRA_MAX_SPECTRA]; /* flux and sigma are in units of it: a power of two */
+    /* 2 sum ln s over the fitted pixels, corrected for the scaling's effect on log det M */
+    double log_sigmas;
+    double scale[CLV_SPECTRA_MAX_SPECTRA]; /* power of two, the unit of flux and sigma */
     double chisq_continuum[CLV_SPECTRA_MAX_SPECTRA], signal_to_noise[CLV_SPECTRA_MAX_SPECTRA];
     size_t good[CLV_SPECTRA_MAX_SPECTRA]; /* unmasked pixels */
     bool present[CLV_SPECTRA_MAX_SPECTRA];
-    bool usable; /* some pixel to fit */
+    bool usable; /* at least one pixel can be fitted */
     bool resolution_bad;
 } clv_star_facts;
 
-/* A star as fitted; arrays over the padded pixels of all its spectra. */
+/* A star as it is fitted; arrays over the padded pixels of all its spectra. */
 typedef struct clv_star_data {
     clv_star_facts facts;
     double *flux, *sigma; /* 0 and 1 where there is no pixel */
     unsigned char *bad;
     float *pairs;         /* (1/s, d/s), 1/s < 0: masked */
-    float *resolution;    /* [all_pixels,diagonals]; NULL without */
-    double *resolution64; /* [pixels,diagonals] of one spectrum at a time: scratch */
+    float *resolution;    /* [all_pixels,diagonals]; NULL if not used */
+    double *resolution64; /* scratch: [pixels,diagonals] of one spectrum at a time */
     float *ccf;           /* [spectra,2,ccf_room] */
     double *scratch;      /* [4 * all_pixels] */
 } clv_star_data;
@@ -176,35 +178,36 @@ clv_status clv_spectra_plan_create(const clv_spectra_library *library,
                                    const clv_spectra_stars *stars,
                                    const clv_specfit_options *options, clv_spectra_plan **plan);
 void clv_spectra_plan_free(clv_spectra_plan *plan); /* accepts NULL */
-/* The first spectrum on the same arm of the library; SIZE_MAX: no star has this spectrum. */
+/* Returns the first spectrum on the same arm of the library; SIZE_MAX if no star has this spectrum. */
 size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum);
 
 clv_status clv_star_data_create(const clv_spectra_plan *plan, clv_star_data *data);
 void clv_star_data_clear(clv_star_data *data);
-/* Masks, errors, interpolation, start arrays of a star. */
+/* Prepares a star: masks, errors, interpolation, start arrays. */
 clv_status clv_star_prepare(const clv_spectra_plan *plan, size_t star, clv_star_data *data);
 
-/* As kernels have a star's priors: centres, weights, bits of what is fixed. */
+/* Writes a star's priors as the kernels read them: centres, weights, bits of the fixed unknowns. */
 void clv_star_prior_numbers(const clv_spectra_plan *plan, size_t star,
                             float out[CLV_SPECTRA_PRIOR]);
 
-/* Flux, sigma and mask of one spectrum as fitted; false: the spectrum is to be left out. */
+/* Prepares flux, sigma and mask of one spectrum for the fit. Returns false if the spectrum must be left out. */
 bool clv_spectrum_prepare(const clv_spectrum *in, const clv_specfit_options *options, bool edges,
                           double *flux, double *sigma, unsigned char *bad, double *scratch);
 
-/* Of the table of products: blocks of terms + 1. */
+/* Returns the number of columns in the table of products: blocks of terms + 1. */
 size_t clv_scan_columns(unsigned terms);
 
-/* ---- spectra_start.c: what the cross-correlation sees ---- */
+/* ---- spectra_start.c: the input of the cross-correlation ---- */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
                                 clv_continuum *continuum);
 void clv_continuum_clear(clv_continuum *continuum);
-/* The robust continuum of flux [pixels] with the median `level`, into `out` [pixels]; `scratch` [pixels]. */
+/* Fits the robust continuum of flux [pixels] with the median `level`, and writes it to `out` [pixels]; `scratch`
+ * [pixels]. */
 void clv_continuum_fit(const clv_continuum *continuum, const double *wavelength, size_t pixels,
                        const double *flux, const double *sigma, double level, double *scratch,
                        double *out);
-/* Divided by the continuum and added to the arm's grid: q = spectrum * ivar and ivar. `plain`, unless
- * NULL, gets the spectrum. */
+/* Divides a spectrum by its continuum and adds it to the arm's grid: q = spectrum * ivar, and ivar. `plain` gets the
+ * spectrum, unless it is NULL. */
 void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const double *flux,
                       const double *sigma, const unsigned char *bad, double *scratch, float *q,
                       float *ivar, double *plain);

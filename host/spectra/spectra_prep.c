@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A star before the fit: bad pixels, errors, resolution, the continuum alone. */
+/* Prepares a star before the fit: bad pixels, errors, resolution, the fit of the continuum alone. */
 #include "host/spectra/spectra_plan.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double big_error = 1000, least_error = 0.3; /* of the medians of flux and error */
+/* limits in units of the medians of flux and error */
+static const double big_error = 1000, least_error = 0.3;
 
 static double median_where(const clv_spectrum *in, int rule, double *scratch)
 {
@@ -22,7 +23,7 @@ static double median_where(const clv_spectrum *in, int rule, double *scratch)
     return clv_median(scratch, n);
 }
 
-/* Linear over the pixel's number between good neighbours, constant at the ends. */
+/* Interpolates linearly in pixel number between good neighbours; constant at the ends. */
 static void interpolate(double *flux, const unsigned char *gap, size_t n)
 {
     for (size_t k = 0; k < n; ++k) {
@@ -133,8 +134,8 @@ static void continuum_alone(const clv_spectra_plan *plan, size_t i, clv_star_dat
     d->facts.chisq_continuum[i] = chi;
 }
 
-/* Divides flux and errors by a power of two near the median error, so that float32 can hold their
- * squares and the sums of them in any unit; the bits of a fit do not change by that. */
+/* Divides flux and errors by a power of two near the median error, so that float32 can hold their squares and the sums
+ * of these in any unit. The scaling does not change the bits of a fit. Returns the power of two. */
 static double rescale(double *flux, double *sigma, const unsigned char *bad, size_t n,
                       double *scratch)
 {
@@ -171,11 +172,11 @@ static clv_status prepare_spectrum(const clv_spectra_plan *plan, size_t i, const
         float *pair = d->pairs + 2 * (g->first + k);
         pair[0] = (float)(bad[k] ? -inverse : inverse);
         pair[1] = (float)(flux[k] * inverse);
-        product *= sigma[k]; /* a logarithm for a few: errors near 1 cannot leave the range */
+        product *= sigma[k]; /* one logarithm per 4 errors: their product stays in range */
         if (k % 4 == 3 || k + 1 == g->pixels) sum += log(product), product = 1;
         if (!bad[k]) d->scratch[good++] = flux[k] * inverse;
     }
-    /* M = S S' has the squares of 1 / s and of the templates: log det M is put right here, too */
+    /* M = S S' contains the squares of 1 / s and of the templates: this also corrects log det M for the scaling */
     d->facts.log_sigmas += 2 * (sum + (double)g->pixels * log(unit)) +
                            2 * (double)plan->options.terms * (g->log_scale - log(unit));
     d->facts.good[i] = good;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same fit in plain C and float64: start, projected residual, Levenberg and Marquardt. */
+/* The same fit in plain C and float64: start, projected residual, Levenberg-Marquardt. */
 #include "host/spectra/spectra_ref.h"
 
 #include "host/spectra/spectra_pass.h"
@@ -14,7 +14,7 @@ enum { N = CLV_SPECTRA_UNKNOWNS, TERMS = CLV_SPECTRA_MAX_TERMS };
 
 static const double least_damping = 1e-6;
 
-/* (H + damping diag H) step = slope over the unknowns that are not held. */
+/* Solves (H + damping diag H) step = slope over the unknowns that are not held. */
 static bool damped_step(double h[N][N], const double *slope, double damping, int held, double *step)
 {
     double l[N][N];
@@ -44,13 +44,13 @@ static bool damped_step(double h[N][N], const double *slope, double damping, int
     return true;
 }
 
-/* A step that was tried, and how the slope changed along it. */
+/* The last step that was tried, and how the slope changed along it. */
 typedef struct secant {
-    double step[N], change[N]; /* change: slope before less slope behind; 0: no step yet */
+    double step[N], change[N]; /* change: slope before minus slope after; 0: no step yet */
 } secant;
 
-/* Gauss and Newton leave out the curvature of the model, which is large at low S/N: the last step shows
- * it along one direction. An update of Broyden, Fletcher, Goldfarb and Shanno, damped as Powell's. */
+/* Corrects the Hessian. Gauss-Newton omits the curvature of the model, which is large at low S/N; the last step reveals
+ * it along one direction. Applies a BFGS update with Powell's damping. */
 static void bend(double h[N][N], const secant *last)
 {
     double hs[N], shs = 0, ys = 0, y[N];
@@ -60,7 +60,7 @@ static void bend(double h[N][N], const secant *last)
             hs[a] += (a >= b ? h[a][b] : h[b][a]) * last->step[b];
         shs += hs[a] * last->step[a], ys += last->change[a] * last->step[a];
     }
-    if (!(shs > 1e-4)) return; /* too short to see more than rounding */
+    if (!(shs > 1e-4)) return; /* a shorter step shows only rounding errors */
     const double keep = ys >= 0.2 * shs ? 1 : 0.8 * shs / (shs - ys);
     ys = 0;
     for (int a = 0; a < N; ++a) {
@@ -72,8 +72,8 @@ static void bend(double h[N][N], const secant *last)
             h[a][b] += y[a] * y[b] / ys - hs[a] * hs[b] / shs;
 }
 
-/* The next point from `x`; false when a step of Gauss and Newton promises nothing any more. *promise is
- * what the damped step is to take from L2, *gain what a whole one would, halved. */
+/* Computes the next point from `x`; returns false when a Gauss-Newton step no longer promises a gain. *promise is the
+ * expected decrease of L2 by the damped step, *gain half the expected decrease by a whole step. */
 static bool next_point(const clv_spectra_plan *plan, const clv_ref_judged *best, const double x[N],
                        const secant *last, int fixed, double *damping, double next[N],
                        double *promise, double *gain)
@@ -156,7 +156,7 @@ static int descend(const clv_spectra_plan *plan, const clv_star_data *d,
     return rounds;
 }
 
-/* Lowest chi2 of the start templates on the grid of velocities. */
+/* Finds the lowest chi2 of the start templates on the grid of velocities. */
 static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, double *chi,
                        double *velocity, size_t *model)
 {
@@ -198,7 +198,7 @@ static void find_start(const clv_spectra_plan *plan, const clv_star_data *d, dou
     }
 }
 
-/* chi2 + log det M on `count` velocities, all else as in x. */
+/* Computes chi2 + log det M at `count` velocities, with everything else as in x. */
 static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         clv_ref_work *w, double from, double step, size_t count, double *values)
 {
@@ -218,7 +218,7 @@ static void scan_values(const clv_spectra_plan *plan, const clv_star_data *d, co
     }
 }
 
-/* Moments on as many grids as it needs; as cl/spectra/scan.clh has it. */
+/* Computes the moments on as many grids as it takes, like cl/spectra/scan.clh. */
 static void scan_around(const clv_spectra_plan *plan, const clv_star_data *d, const double x[N],
                         double curvature, clv_ref_work *w, float *s)
 {
@@ -272,7 +272,7 @@ static void write_state(const clv_ref_judged *j, const double x[N], int status, 
         s[CLV_S_CHI_OF + i] = (float)j->chi[i];
 }
 
-/* The star's best start, looked at along velocity. */
+/* Scans along velocity around the star's best start. */
 static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_ref_work *w,
                       float *states)
 {
@@ -290,7 +290,7 @@ static void scan_best(const clv_spectra_plan *plan, const clv_star_data *d, clv_
     scan_around(plan, d, x, (double)best[CLV_S_NORMAL], w, best);
 }
 
-/* The values that were asked for, as the kernels leave them: rounded, and what that lost. */
+/* Computes the requested values in the kernels' format: rounded to float32, and the rounding error. */
 static clv_status scan_given(const clv_spectra_plan *plan, size_t star, const clv_star_data *d,
                              clv_ref_work *w, float *out)
 {

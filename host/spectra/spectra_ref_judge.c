@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a point of a fit amounts to, in plain C and float64: templates at the pixels, the projected
- * residual and its slopes. */
+/* Evaluates a point of a fit in plain C and float64: templates at the pixels, the projected residual and its slopes. */
 #include "host/spectra/spectra_ref.h"
 
 #include "host/spectra/spectra_pass.h"
@@ -19,7 +18,7 @@ void clv_ref_work_clear(clv_ref_work *w)
     clv_free(w->bend), clv_free(w->sweep), clv_free(w->blurred), clv_free(w->rows);
     for (int i = 0; i < CLV_REF_LANES; ++i)
         clv_free(w->lane[i]);
-    *w = (clv_ref_work){ 0 }; /* may be called again */
+    *w = (clv_ref_work){ 0 }; /* so that it may be called again */
 }
 
 clv_status clv_ref_work_create(const clv_spectra_plan *plan, clv_ref_work *w)
@@ -72,7 +71,7 @@ void clv_ref_lane(const clv_spectra_plan *plan, size_t i, const double home[N], 
                              g->pixels, w->blurred, out);
 }
 
-/* Cholesky of the lower triangle, a tiny pivot kept positive; true: there was one. */
+/* Factors the lower triangle by Cholesky; replaces tiny pivots by positive ones. Returns true if there were any. */
 static bool factor(double m[TERMS][TERMS], unsigned n, double *log_det)
 {
     bool bad = false;
@@ -102,7 +101,7 @@ static void forward(double m[TERMS][TERMS], unsigned n, double *x)
     }
 }
 
-/* Adds a spectrum to what the point amounts to; `model`, unless NULL, gets the best fit. */
+/* Adds a spectrum to the evaluation of the point; `model` gets the best fit, unless it is NULL. */
 static void judge_spectrum(const clv_spectra_plan *plan, size_t i, const clv_star_data *d,
                            const double step[N], clv_ref_work *w, clv_ref_judged *now, float *model)
 {

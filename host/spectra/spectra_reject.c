@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outliers of a fitted star. Most stars have none, and one look at every pixel shows that. */
+/* Finds the outliers of a fitted star. Most stars have none, and one pass over the pixels shows that. */
 #include "host/spectra/spectra_reject.h"
 
 #include "base/alloc.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 static const double to_sigma =
-    1.4826; /* the median of |x| of a Gaussian, as its standard deviation */
+    1.4826; /* from the median of |x| to a Gaussian's standard deviation */
 
-/* An outlier bends the first fit, so that good pixels beside it seem far off as well: a round leaves out
- * only those that are at least this share of the furthest one away, and takes back what is good after all. */
+/* An outlier distorts the first fit, so that good pixels near it deviate as well. So each round rejects only pixels
+ * whose deviation is at least this share of the largest one, and readmits pixels that turn out to be good. */
 static const double share_of_furthest = 0.1;
 
-/* Whether some pixel is so far from the model, or left out already, that a closer look is due. */
+/* Returns whether a closer look is needed: some pixel is far from the model, or pixels are already left out. */
 static bool is_suspect(const clv_spectrum *s, const int32_t *mask, const float *model, double limit)
 {
     for (size_t k = 0; k < s->pixels && !mask; ++k) {
@@ -25,7 +25,7 @@ static bool is_suspect(const clv_spectrum *s, const int32_t *mask, const float *
     return mask != NULL;
 }
 
-/* Standard deviation of the residuals around pixel `at`, by their median. */
+/* Returns the standard deviation of the residuals around pixel `at`, from their median. */
 static double local_scatter(const double *residual, const unsigned char *bad, size_t pixels,
                             size_t at, double *scratch)
 {
@@ -37,8 +37,8 @@ static double local_scatter(const double *residual, const unsigned char *bad, si
     return n ? to_sigma * clv_median(scratch, n) : 0;
 }
 
-/* Marks in `found` the pixels that are to be left out from now on; returns their number. `bad` has those
- * that the caller left out, `mask` (may be NULL) those that were left out so far. */
+/* Marks in `found` the pixels to leave out from now on, and returns their number. `bad` holds those that the caller
+ * left out, `mask` (may be NULL) those left out so far. */
 static size_t mark(const double *residual, const unsigned char *bad, const int32_t *mask, size_t n,
                    double limit, double *found, double *scratch)
 {
@@ -67,7 +67,7 @@ static clv_status reject_in(const clv_spectrum *s, size_t i, const clv_specfit_o
     if (!clv_spectrum_prepare(s, options, edges, residual, sigma, bad, work)) return CLV_OK;
     for (size_t k = 0; k < n; ++k)
         residual[k] = (residual[k] - (double)fit->model[i][k]) / sigma[k];
-    double *found = sigma; /* the errors are not needed any more */
+    double *found = sigma; /* the errors are no longer needed */
     const size_t count = mark(residual, bad, masks->of[i], n, limit, found, work);
     if (count > most || (!count && !masks->of[i])) return CLV_OK;
     if (!masks->of[i]) {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pixels that no template explains, such as cosmic rays, hot columns and badly subtracted sky lines:
- * they are left out, and the star is fitted again. */
+/* Rejects pixels that no template explains, such as cosmic rays, hot columns and badly subtracted sky lines: they are
+ * left out, and the star is fitted again. */
 #ifndef CLEAVE_HOST_SPECTRA_SPECTRA_REJECT_H
 #define CLEAVE_HOST_SPECTRA_SPECTRA_REJECT_H
 
 #include "host/spectra/spectra_plan.h"
 
 enum {
-    CLV_REJECT_ROUNDS = 3, /* fits of a star after its first */
-    CLV_REJECT_SHARE = 25, /* at most one of so many pixels: more are no outliers, the fit is bad */
-    CLV_REJECT_WINDOW = 64, /* pixels on either side that show the local scatter */
+    CLV_REJECT_ROUNDS = 3, /* most fits of a star after its first */
+    /* rejects at most one in this many pixels: if there are more, the fit is bad */
+    CLV_REJECT_SHARE = 25,
+    CLV_REJECT_WINDOW = 64, /* pixels on either side from which the local scatter follows */
 };
 
-/* What is left out of one star: [spectra] masks with 1 for outliers, NULL where there were none. */
+/* The pixels left out of one star: [spectra] masks with 1 for outliers, NULL where there were none. */
 typedef struct clv_star_masks {
     int32_t *of[CLV_SPECTRA_MAX_SPECTRA];
 } clv_star_masks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launches of a velocity scan: one template of an item at many velocities. */
+/* The launches of a velocity scan: evaluates one template of each item at many velocities. */
 #include "host/spectra/spectra_pass.h"
 
 #include "base/error.h"
@@ -57,7 +57,7 @@ clv_status clv_pass_keep_curve(const clv_pass *p, size_t lead)
                            p->items, 1, false, args);
 }
 
-/* t of a spectrum for the items from `base` on. */
+/* Shifts the templates of a spectrum to all velocities, for a batch of items from `base` on. */
 static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_t base)
 {
     const clv_spectra_plan *plan = p->plan;
@@ -98,7 +98,7 @@ static clv_status shift(const clv_pass *p, const scan *s, size_t spectrum, size_
     return CLV_PASS_LAUNCH(p, velocity, "clv_spectra_blur", vectors, runs, s->batch, false, blur);
 }
 
-/* Adds what a spectrum says of the items from `base` on to the values. */
+/* Adds the contribution of a spectrum to the values of a batch of items from `base` on. */
 static clv_status judge(const clv_pass *p, const scan *s, size_t spectrum, size_t base,
                         clv_buffer *t)
 {
@@ -180,7 +180,7 @@ clv_status clv_pass_scan(const clv_pass *p)
         if (turn) CLV_TRY(clv_read(clv_slot_queue(p->slot), p->list, 0, &items, sizeof items));
         if (!items) break;
         CLV_TRY(one_turn(p, &s, (size_t)items));
-        if (plan->wish.scan_count) break; /* the values are what was asked for */
+        if (plan->wish.scan_count) break; /* the caller only wants the values */
         const clv_arg moments[] = {
             clv_arg_buffer(p->state),           clv_arg_buffer(p->list),
             clv_pass_constant(p, CLV_PASS_BOX), clv_arg_buffer(p->values),

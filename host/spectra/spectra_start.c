@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the start's cross-correlation sees of a spectrum: divided by a robust continuum, on the grid
- * of the start templates. */
+/* Makes the input of the start's cross-correlation: the spectrum divided by a robust continuum, on the grid of the
+ * start templates. */
 #include "host/spectra/spectra_plan.h"
 
 #include "base/alloc.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum { MAX_NODES = 256, MAX_ROUNDS = 40, FILTER = 11 };
-static const double ccf_light = 3e5; /* km/s, as the start templates were made */
+static const double ccf_light = 3e5; /* km/s, the value with which the start templates were made */
 
-/* Quadratic B-splines whose knots lie between the nodes, as an interpolating spline has them. */
+/* Creates quadratic B-splines whose knots lie between the nodes, as those of an interpolating spline do. */
 clv_status clv_continuum_create(const double *wavelength, size_t pixels, double spline_kms,
                                 clv_continuum *c)
 {
@@ -67,12 +67,12 @@ static double model_at(const clv_continuum *c, size_t k, const double *p)
     return exp(v < -100 ? -100 : v > 100 ? 100 : v);
 }
 
-/* The normal equations at some nodes: the upper band, and the right side. */
+/* The normal equations: the upper band per node, and the right-hand side. */
 typedef struct normal {
     double band[MAX_NODES][3], right[MAX_NODES];
 } normal;
 
-/* Sum of soft-L1 losses, and their normal equations. */
+/* Returns the sum of soft-L1 losses; *n gets their normal equations. */
 static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
                       const double *sigma, const double *p, normal *n)
 {
@@ -95,7 +95,7 @@ static double loss_of(const clv_continuum *c, size_t pixels, const double *flux,
     return loss;
 }
 
-/* Banded L D L' solve of (A + damping diag A) x = right, in place. */
+/* Solves (A + damping diag A) x = right in place by a banded L D L' factorisation. */
 static bool solve_band(double (*band)[3], double *x, size_t n, double damping)
 {
     for (size_t i = 0; i < n; ++i) {
@@ -118,7 +118,7 @@ static bool solve_band(double (*band)[3], double *x, size_t n, double damping)
     return true;
 }
 
-/* `level`: the flux's median. */
+/* Fits the continuum; `level` is the median of the flux. */
 static void fit_continuum(const clv_continuum *c, const double *wavelength, size_t pixels,
                           const double *flux, const double *sigma, double level, double *scratch,
                           double *p)
@@ -182,8 +182,8 @@ static double window_median(const double *flux, size_t k, size_t n)
     return v[FILTER / 2];
 }
 
-/* Marks pixels around which the median flux is not above 0: where more than half of the window is
- * positive, nothing needs sorting. */
+/* Marks pixels around which the median flux is not above 0. Instead of sorting, it counts: the median is above 0 where
+ * more than half of the window is. */
 static void mark_sunk(const double *flux, size_t n, unsigned char *sunk)
 {
     int above = 0;
@@ -219,7 +219,8 @@ void clv_start_arrays(const clv_spectra_plan *plan, size_t spectrum, const doubl
         error[k] = off ? 1e9 * middle : sigma[k];
         filled[k] = flux[k];
         if (off) continue;
-        for (size_t i = good ? last + 1 : 0; i < k; ++i) { /* linear across what is masked */
+        /* interpolates linearly across masked pixels */
+        for (size_t i = good ? last + 1 : 0; i < k; ++i) {
             const double x =
                 (g->wavelength[i] - g->wavelength[last]) / (g->wavelength[k] - g->wavelength[last]);
             filled[i] = good ? flux[last] + (flux[k] - flux[last]) * x : flux[k];

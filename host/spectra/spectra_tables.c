@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of the devices: weights of the networks, start templates, segments; and the scale of templates. */
+/* Makes the constants of the devices: weights of the networks, start templates, segments; and the scale of
+ * templates. */
 #include "host/spectra/spectra_tables.h"
 
 #include "base/alloc.h"
@@ -20,7 +21,7 @@ size_t clv_spectra_lead(const clv_spectra_plan *plan, size_t spectrum)
     return i;
 }
 
-/* A typical template of an arm: the network's in the middle of its training points, or a node's. */
+/* Computes a typical template of an arm: the network's at the centre of its training points, or that of a node. */
 static void typical_template(const clv_spectra_arm *arm, double *work, double *out)
 {
     if (!clv_is_grid(arm)) {
@@ -34,7 +35,7 @@ static void typical_template(const clv_spectra_arm *arm, double *work, double *o
         out[n] = exp(fmin(fmax((double)row[n], -300), 300));
 }
 
-/* Templates far from 1 (PHOENIX has 1e+14) are divided by a power of two, so that float32 can hold
+/* Chooses the scales. Templates far from 1 (PHOENIX has 1e+14) are divided by a power of two, so that float32 can hold
  * the sums of their squares. Others stay as they are. */
 clv_status clv_plan_find_scales(clv_spectra_plan *plan)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates from high-resolution spectra: the weights on the host, the sums on the devices, then logarithms. */
+/* Makes templates from high-resolution spectra: the weights on the host, the sums on the devices, then the
+ * logarithms. */
 #include "host/spectra/spectra_math.h"
 #include "host/spectra/spectra_plan.h"
 
@@ -15,9 +16,9 @@
 #include <string.h>
 
 enum {
-    LANES = 16, /* spectra of a block, as in cl/spectra/smooth.cl */
+    LANES = 16, /* spectra per block, as in cl/spectra/smooth.cl */
     GROUP = 64,
-    LEAST_POINTS = 64, /* of a template */
+    LEAST_POINTS = 64, /* in a template */
     MOST_POINTS = 1 << 20,
     MOST_PIECES = 4096,
     MOST_CONTINUUM = 20 /* points of the start templates' continuum */
@@ -29,10 +30,10 @@ static const double sigmas_in_fwhm = 2.3548200450309493, reach_sigmas = 5, ccf_l
 struct clv_template_maker {
     clv_template_grid grid;
     double *wavelength; /* [grid.points] */
-    size_t points;      /* of the source */
-    size_t base, used;  /* those of them that matter */
+    size_t points;      /* points of the source */
+    size_t base, used;  /* the range of source points that is used */
     int32_t *from;      /* [grid.points] first neighbour, counted from base */
-    int32_t *start;     /* [grid.points + 1] where a point's weights begin */
+    int32_t *start;     /* [grid.points + 1] offset of a point's weights */
     float *weight;
     size_t capacity; /* of weight */
     bool keep_slope;
@@ -41,8 +42,8 @@ struct clv_template_maker {
 
 /* ---- weights ----------------------------------------------------------------------------------- */
 
-/* Adds the integrals of the interval x1 to x2, clipped to low to high, to the weights of its two ends. Three points of
- * Gauss in pieces of half a sigma: relative error below 1e-7. */
+/* Adds the integrals over the interval x1 to x2, clipped to low to high, to the weights of its two ends. Uses 3-point
+ * Gauss quadrature in pieces of half a sigma, with a relative error below 1e-7. */
 static void add_interval(double x1, double x2, double low, double high, double l1, double l2,
                          double sigma, double *left, double *right)
 {
@@ -63,7 +64,7 @@ static void add_interval(double x1, double x2, double low, double high, double l
         }
 }
 
-/* Index of the last point at or below x; 0 when there is none. */
+/* Returns the index of the last point at or below x; 0 if there is none. */
 static size_t point_below(const double *wave, size_t count, double x)
 {
     size_t low = 0, high = count;
@@ -82,7 +83,7 @@ static double sigma_at(const clv_template_arm *arm, double wavelength)
     return arm->sigma > 0 ? arm->sigma : wavelength / arm->resolving_power / sigmas_in_fwhm;
 }
 
-/* The interval that point n stands for. */
+/* Computes the interval that point n represents. */
 static void edges_of(const double *lam, size_t count, size_t n, double *l1, double *l2)
 {
     const double left = n ? lam[n] - lam[n - 1] : lam[1] - lam[0];
@@ -110,7 +111,7 @@ static clv_status add_point(clv_template_maker *m, const clv_template_source *s,
                      &w[i + 1 - first]);
     for (size_t i = 0; i < count; ++i)
         sum += w[i];
-    /* photons: times the source's wavelength, by the template's */
+    /* photon counts: multiplies by the source's wavelength, divides by the template's */
     for (size_t i = 0; i < count; ++i)
         m->weight[at + i] = (float)(w[i] / sum * wave[first + i] / m->wavelength[n]);
     m->from[n] = (int32_t)first;
@@ -272,7 +273,8 @@ static clv_status smooth_plain(void *const *args, size_t first, size_t count, vo
     return CLV_OK;
 }
 
-/* The used part of `count` spectra as blocks [used][LANES], each divided by its median; lanes without one are 0. */
+/* Packs the used part of `count` spectra into blocks [used][LANES], each spectrum divided by its median. Unused lanes
+ * are 0. */
 static clv_status pack(const clv_template_maker *m, const float *flux, size_t count, float *blocks)
 {
     double *room = clv_alloc(m->used, sizeof *room);
@@ -301,7 +303,8 @@ static clv_status pack(const clv_template_maker *m, const float *flux, size_t co
     return status;
 }
 
-/* Divides by the median, and by a line in ln flux through the medians of the halves. */
+/* Takes the logarithm after dividing by the median, and by a line in ln flux through the medians of the two halves
+ * (unless the slope is kept). */
 static clv_status take_logarithm(const clv_template_maker *m, size_t spectrum, const float *block,
                                  double *room, float *out)
 {
