@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts in: the lines of a file or stream, a chunk at a time, in bounded memory. */
+/* Reads texts: the lines of a file or stream, a chunk at a time, in bounded memory. */
 #define _GNU_SOURCE
 #include "host/io/lines.h"
 #include "host/io/records.h"
@@ -44,7 +44,7 @@ void clv_lines_close(clv_lines *l)
     *l = (clv_lines){ .descriptor = -1 };
 }
 
-/* Waits until there is something to read, or an end of waiting. */
+/* Waits until there is something to read, or until the wait is cancelled. */
 static clv_status await(const clv_lines *l)
 {
     struct pollfd input = { .fd = l->descriptor, .events = POLLIN };
@@ -53,7 +53,7 @@ static clv_status await(const clv_lines *l)
     return CLV_OK;
 }
 
-/* Reads on until the buffer holds `wanted` bytes, or the input ends. */
+/* Reads until the buffer holds `wanted` bytes, or the input ends. */
 static clv_status fill(clv_lines *l, size_t wanted)
 {
     while (!l->ended && l->used - l->start < wanted) {
@@ -75,7 +75,7 @@ static clv_status fill(clv_lines *l, size_t wanted)
     return CLV_OK;
 }
 
-/* The wanted field of a line. */
+/* Finds the wanted field of a line. */
 static bool pick(size_t column, const char **text, size_t *length)
 {
     for (size_t i = 1; i < column; ++i) {
@@ -105,7 +105,7 @@ static void name_record(const clv_lines *l, char what[320])
              (unsigned long long)(l->first + l->count + l->blank));
 }
 
-/* Appends the text of a record to `decoded`, behind the prefix. */
+/* Appends the text of a record to `decoded`, after the prefix. */
 static clv_status decode(clv_lines *l, const char *text, size_t length)
 {
     char what[320];
@@ -142,7 +142,7 @@ static clv_status add(clv_lines *l, const char *text, size_t length)
     return CLV_OK;
 }
 
-/* The end of the record at `text`, NULL when it is not among the bytes. */
+/* Returns the end of the record at `text`; NULL if the bytes do not contain it. */
 static const char *end_of(const clv_lines *l, const char *text, size_t length, bool *quoted)
 {
     *quoted = false;
@@ -150,7 +150,7 @@ static const char *end_of(const clv_lines *l, const char *text, size_t length, b
     return length ? memchr(text, l->end, length) : NULL;
 }
 
-/* Reads until a whole record lies in the buffer, or what is left of the input. */
+/* Reads until the buffer holds a whole record, or the rest of the input. */
 static clv_status whole_record(clv_lines *l, size_t wanted)
 {
     for (;;) {
@@ -166,7 +166,7 @@ static clv_status whole_record(clv_lines *l, size_t wanted)
     }
 }
 
-/* The next record, as it lies there; *text is NULL at the end of what is in the buffer. */
+/* Finds the next record in the buffer; *text is NULL if the buffer has no more. */
 static clv_status next_record(clv_lines *l, const char **text, size_t *length)
 {
     const size_t there = l->used - l->start;
@@ -240,11 +240,11 @@ clv_status clv_lines_next(clv_lines *l, size_t most_lines, size_t most_bytes)
             taken += length + 1;
         } else if (l->count || l->ended) {
             break;
-        } else { /* all that was there is blank */
+        } else { /* only blank lines were left */
             CLV_TRY(whole_record(l, CLV_MAX(most_bytes, (size_t)1)));
         }
     }
-    if (l->decoded.length) { /* now it moves no more */
+    if (l->decoded.length) { /* the buffer no longer moves */
         const char *at = l->decoded.data;
         for (size_t i = 0; i < l->count; at += l->lengths[i++])
             l->texts[i] = at;

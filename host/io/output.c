@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes out, bit by bit: a file that is complete or absent, standard output, or a device. */
+/* Writes bytes piece by piece: to a file that ends up complete or absent, to standard output, or to a device. */
 #define _GNU_SOURCE
 #include "host/io/output.h"
 
@@ -22,7 +22,7 @@ static clv_status io_error(const clv_output *o, const char *doing)
     return clv_fail(CLV_E_IO, "%s: cannot %s: %s", o->path, doing, strerror(errno));
 }
 
-/* What the bytes end in, where that is no regular file. */
+/* Opens the final destination of the bytes if it is not a regular file. */
 static FILE *open_stream(const char *path)
 {
     const int descriptor = clv_file_descriptor(path);
@@ -82,7 +82,7 @@ clv_status clv_output_patch(clv_output *o, const void *data, size_t length)
     return fflush(o->file) || fseeko(o->file, 0, SEEK_END) ? io_error(o, "write") : CLV_OK;
 }
 
-/* From the anonymous file to where it was meant for. */
+/* Copies the anonymous file to its destination. */
 static clv_status pour(clv_output *o)
 {
     char *buffer = clv_alloc(BUFFER, 1);

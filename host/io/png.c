@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG by libpng: written by its simplified interface, read by the other one, which leaves numbers as they are. */
+/* PNG by libpng: writes with its simplified interface, and reads with the full one, which leaves numbers unchanged. */
 #include "host/io/png.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ clv_status clv_png_write_rgb(const char *path, const uint8_t *rgb, size_t width,
                       .width = (png_uint_32)width,
                       .height = (png_uint_32)height,
                       .format = PNG_FORMAT_RGB };
-    /* libpng states the most that its output can take; pages that stay unused cost nothing. */
+    /* libpng states an upper bound of its output; pages that stay unused cost nothing. */
     png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(png);
     void *memory = clv_alloc(bytes, 1);
     if (!memory) return clv_fail(CLV_E_MEMORY, "%s: no memory for the PNG file", path);
@@ -51,7 +51,7 @@ typedef struct reading {
     png_infop info;
     png_bytep *row;
     char error[100];
-    clv_status status; /* of a failure that is not libpng's */
+    clv_status status; /* a failure that is not libpng's */
     jmp_buf back;
 } reading;
 
@@ -111,7 +111,7 @@ static clv_status take_pixels(reading *r)
     return CLV_OK;
 }
 
-/* Returns from anywhere in libpng; what was made is in *r. */
+/* Reads the picture. libpng jumps back here after an error; *r holds what must be freed. */
 static clv_status read_picture(reading *r)
 {
     if (setjmp(r->back)) {

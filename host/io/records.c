@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One record of a table (RFC 4180, with commas or tabs) or of JSON lines: where it ends, what its fields say. */
+/* Parses one record of a table (RFC 4180, with commas or tabs) or of JSON lines: finds its end and its fields. */
 #include "host/io/records.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A field's name, when none was given: the first of these that is there. */
+/* The names to look for if none was given, in order of preference. */
 static const char *const usual[] = { "text",    "sentence", "content", "document",
                                      "passage", "query",    "title" };
 
@@ -19,7 +19,7 @@ enum { SHOWN = 300, MOST_FIELDS = 4096 };
 
 const char *clv_record_end(char between, const char *text, size_t length, bool *quoted)
 {
-    bool begins = true; /* a field does; quotes elsewhere are ordinary characters */
+    bool begins = true; /* at the beginning of a field; elsewhere quotes are ordinary characters */
     *quoted = false;
     for (size_t i = 0; i < length; ++i) {
         const char c = text[i];
@@ -36,7 +36,7 @@ const char *clv_record_end(char between, const char *text, size_t length, bool *
     return NULL;
 }
 
-/* Reads one field from *at on and leaves *at behind its separator. False: it was the last one. */
+/* Reads one field from *at on and sets *at after its separator. Returns false if it was the last one. */
 static bool next_field(char between, const char *text, size_t length, size_t *at, clv_text *out)
 {
     size_t i = *at;
@@ -89,7 +89,7 @@ bool clv_record_blank(const char *text, size_t length)
 
 /* ---- which field ------------------------------------------------------------------------------- */
 
-/* Names that a record has, in its order. */
+/* The names that a record has, in its order. */
 typedef struct names {
     char **items;
     size_t count, room;

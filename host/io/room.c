@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a file may take when it is unpacked. */
+/* Limits the memory that a file may take when it is unpacked. */
 #include "host/io/room.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a file may take when it is unpacked: a small file can claim, or really hold, far more bytes than
- * it has. */
+/* Limits the memory that a file may take when it is unpacked: a small file can claim, or really hold, far more bytes
+ * than its own size. */
 #ifndef CLEAVE_HOST_IO_ROOM_H
 #define CLEAVE_HOST_IO_ROOM_H
 
@@ -8,12 +8,12 @@
 
 #include <stdint.h>
 
-/* Bytes; 0 brings the default back, which is half of the memory that is free (and of an address-space limit). The
- * command sets what --mem-limit says. Threads: set it before files are read. */
+/* Sets the limit in bytes; 0 restores the default, which is half of the free memory (and of an address-space limit).
+ * The command passes --mem-limit. Set it before any thread reads files. */
 void clv_io_set_room(uint64_t bytes);
 uint64_t clv_io_room(void);
 
-/* CLV_E_MEMORY, with the limit and what to do, unless `bytes` fit; `what` is "unpacked" and the like. */
+/* Returns CLV_OK if `bytes` fit, else CLV_E_MEMORY with the limit and what to do. `what` is "unpacked" or the like. */
 clv_status clv_io_need(const char *path, const char *what, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in: a regular file read exactly. */
+/* Reads bytes from a regular file, exactly as many as requested. */
 #define _GNU_SOURCE
 #include "host/io/stream.h"
 
@@ -26,7 +26,7 @@ static clv_status io_error(const char *doing, const char *path)
 clv_status clv_input_open(clv_input *input, const char *path)
 {
     *input = (clv_input){ .path = path, .descriptor = -1 };
-    /* Without O_NONBLOCK a pipe that nobody writes to would stop us here. */
+    /* Without O_NONBLOCK a pipe without a writer would block here. */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return io_error("open", path);
 

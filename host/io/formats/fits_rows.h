@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A FITS file of images whose rows come in any order: larger than memory, complete or absent. */
+/* Writes a FITS file of images whose rows come in any order. It may be larger than memory, and ends up complete or
+ * absent. */
 #ifndef CLEAVE_HOST_IO_FORMATS_FITS_ROWS_H
 #define CLEAVE_HOST_IO_FORMATS_FITS_ROWS_H
 
@@ -24,16 +25,16 @@ typedef struct clv_fits_rows {
     size_t start[CLV_FITS_MOST_IMAGES], row_length[CLV_FITS_MOST_IMAGES]; /* bytes; numbers */
 } clv_fits_rows;
 
-/* `head` holds a primary HDU and tables, whole; the images follow it, zero until written. CLV_E_IO,
- * CLV_E_MEMORY. */
+/* Begins a file. `head` holds a primary HDU and tables, complete; the images follow it, zero until they are written.
+ * Returns CLV_OK, CLV_E_IO or CLV_E_MEMORY. */
 clv_status clv_fits_rows_begin(const char *path, clv_fits_table *head, const clv_fits_image *images,
                                size_t count, clv_fits_rows *rows);
-/* One row of an image: floats, doubles or int32 as BITPIX has it. */
+/* Writes one row of an image: floats, doubles or int32, according to BITPIX. */
 clv_status clv_fits_rows_put(clv_fits_rows *rows, size_t image, size_t row, const void *numbers);
-/* HDUs behind the images; `tail` holds whole ones. */
+/* Appends HDUs after the images; `tail` must hold complete ones. */
 clv_status clv_fits_rows_append(clv_fits_rows *rows, clv_fits_table *tail);
-/* The file takes its name. After a failure nothing is left. */
+/* Gives the file its name. After a failure nothing is left. */
 clv_status clv_fits_rows_end(clv_fits_rows *rows, const char *path);
-void clv_fits_rows_abandon(clv_fits_rows *rows); /* accepts one that has ended */
+void clv_fits_rows_abandon(clv_fits_rows *rows); /* accepts a file that has ended */
 
 #endif

@@ -1,63 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A movie in a file, read frame by frame: NPY, TIFF, PNG or OME-Zarr, known by content, or raw pixels. */
+/* Reads a movie from a file, frame by frame: NPY, TIFF, PNG or OME-Zarr, recognised by content, or raw pixels. */
 #ifndef CLEAVE_HOST_IO_FORMATS_MOVIE_H
 #define CLEAVE_HOST_IO_FORMATS_MOVIE_H
 
 #include "host/io/array.h"
 
-/* Narrow numbers that no array holds: int8 becomes int16, float16 becomes float32. */
+/* Narrow numbers for which clv_type has no type: int8 becomes int16, float16 becomes float32. */
 typedef enum clv_narrow { CLV_NARROW_NOT, CLV_NARROW_INT8, CLV_NARROW_HALF } clv_narrow;
 
-/* What a file without a header holds. */
+/* The contents of a file without a header. */
 typedef struct clv_raw_layout {
     bool given, big_endian;
-    size_t frames, height, width; /* frames 0: as many as there are */
+    size_t frames, height, width; /* frames 0: as many as the file holds */
     clv_type type;
-    uint64_t offset;   /* of the first frame, bytes */
-    clv_narrow narrow; /* type is what it becomes */
+    uint64_t offset;   /* of the first frame, in bytes */
+    clv_narrow narrow; /* `type` is the type after conversion */
 } clv_raw_layout;
 
-/* "T,H,W,TYPE[,OFFSET]", TYPE i8 u8 u16 i16 u32 f16 f32 f64 or NumPy's names, > in front: big-endian. */
+/* Parses "T,H,W,TYPE[,OFFSET]". TYPE is i8 u8 u16 i16 u32 f16 f32 f64 or NumPy's names; a > in front means
+ * big-endian. */
 bool clv_raw_parse(const char *text, clv_raw_layout *layout);
 
-/* What the planes of a file are. */
+/* How to interpret the planes of a file. */
 typedef enum clv_movie_axes {
-    CLV_MOVIE_AS_TOLD, /* stacks where the file says so beyond doubt, else frames in time */
+    CLV_MOVIE_AS_TOLD, /* stacks if the file clearly says so, else frames in time */
     CLV_MOVIE_TYX,     /* frames in time */
     CLV_MOVIE_ZYX,     /* one stack of planes in depth */
-    CLV_MOVIE_TZYX,    /* stacks in time; the file has to tell how many planes each has */
+    CLV_MOVIE_TZYX,    /* stacks in time; the file must tell how many planes each has */
 } clv_movie_axes;
 
 /* Zero-initialise for the defaults. */
 typedef struct clv_movie_options {
     bool channel_given, z_given;
     size_t channel, z; /* 0-based */
-    bool partial;      /* what can be read of a damaged file */
+    bool partial;      /* reads what can be read of a damaged file */
     clv_raw_layout raw;
-    bool stacks; /* the caller takes stacks of planes, too */
+    bool stacks; /* the caller accepts stacks of planes, too */
     clv_movie_axes axes;
 } clv_movie_options;
 
 typedef struct clv_movie_facts {
-    clv_type type; /* CLV_U8, CLV_U16, CLV_I16 or CLV_F32: of the frames that are handed out */
+    clv_type type; /* type of the frames returned: CLV_U8, CLV_U16, CLV_I16 or CLV_F32 */
     size_t frames, height, width;
     char format[16];   /* "NPY", "TIFF", "ImageJ TIFF", "OME-Zarr", "PNG", "raw", "folder" ... */
     char stored[16];   /* type in the file: "uint16" */
     char notices[400]; /* lines for the user, each ends with LF */
-    double pixel_size, interval;        /* 0: not told */
-    char pixel_unit[16], time_unit[16]; /* "" : not told */
-    size_t depth; /* planes of a stack; frames are planes, stack by stack. 1: frames in time */
-    double plane_spacing, row_spacing; /* in pixel_unit; 0: not told, rows: as pixel_size */
+    double pixel_size, interval;        /* 0: unknown */
+    char pixel_unit[16], time_unit[16]; /* "": unknown */
+    size_t depth; /* planes per stack; frames are planes, stack by stack. 1: frames in time */
+    double plane_spacing, row_spacing; /* in pixel_unit; 0: unknown, rows: as pixel_size */
 } clv_movie_facts;
 
 typedef struct clv_movie clv_movie;
 
-/* CLV_E_IO; CLV_E_FORMAT (damaged, unless partial: the last readable frame is named; colour or
- * several channels or planes without a choice; a type that is no pixel); CLV_E_SHAPE; CLV_E_MEMORY.
- * Integers and floats of other sizes become float32, which a notice says. */
+/* Opens a movie. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (damaged, unless `partial`: the message names the last readable
+ * frame; colour or several channels or planes without a choice; a type that cannot be a pixel); CLV_E_SHAPE;
+ * CLV_E_MEMORY. Integers and floats of other sizes become float32, and a notice says so. */
 clv_status clv_movie_open(const char *path, const clv_movie_options *options, clv_movie **movie);
 const clv_movie_facts *clv_movie_look(const clv_movie *movie);
-/* Frames [first, first + count), dense. One thread at a time. */
+/* Reads frames [first, first + count), densely packed. Only one thread at a time may call it. */
 clv_status clv_movie_read(clv_movie *movie, size_t first, size_t count, void *pixels);
 void clv_movie_close(clv_movie *movie); /* accepts NULL */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the formats of movies share: the open movie, its notices, its pixel types. */
+/* What the movie formats share: the open movie, its notices, its pixel types. */
 #ifndef CLEAVE_HOST_IO_FORMATS_MOVIE_PARTS_H
 #define CLEAVE_HOST_IO_FORMATS_MOVIE_PARTS_H
 
@@ -16,22 +16,22 @@ struct clv_movie {
 
 void clv_movie_notice(clv_movie *movie, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Of a number as it is in the file: bytes, name. */
+/* Size in bytes, and name, of a number as it is stored in the file. */
 size_t clv_movie_stored_size(clv_type stored, clv_narrow narrow);
 const char *clv_movie_stored_name(clv_type stored, clv_narrow narrow);
-/* The type that frames of this stored type are handed out in. */
+/* Returns the type in which frames of this stored type are returned. */
 clv_type clv_movie_type(clv_type stored);
-/* `count` numbers as they are in the file to clv_movie_type(stored). */
+/* Converts `count` numbers from the file to clv_movie_type(stored). */
 void clv_movie_convert(clv_type stored, clv_narrow narrow, const void *in, size_t count, void *out);
-/* CLV_E_FORMAT with the format's name and the way out, where the first bytes of a file are those of one that is
- * known but not read; else CLV_OK. */
+/* Returns CLV_E_FORMAT, with the format's name and a workaround, if a file begins like a known format that is not read;
+ * else CLV_OK. */
 clv_status clv_movie_foreign(const char *path, const unsigned char *start, size_t length);
-/* Of a file that has neither channels nor planes in depth: refuses to choose any but number 0. */
+/* For a file that has neither channels nor planes in depth: refuses any choice but number 0. */
 clv_status clv_movie_only_one(const char *path, const clv_movie_options *options);
-/* The message for a file whose frames end early. */
+/* Returns the error for a file whose frames end early. */
 clv_status clv_movie_short(const char *path, const char *what, size_t whole_frames);
 
-/* How the files of a folder are opened and closed: clv_movie_open and clv_movie_close. */
+/* How to open and close the files of a folder: clv_movie_open and clv_movie_close. */
 typedef struct clv_movie_opener {
     clv_status (*open)(const char *path, const clv_movie_options *options, clv_movie **movie);
     void (*close)(clv_movie *movie);

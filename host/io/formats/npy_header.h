@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the header of an .npy file says. Private to npy.c, movie_npy.c and their tests. */
+/* The header of an .npy file. Private to npy.c, movie_npy.c and their tests. */
 #ifndef CLEAVE_HOST_IO_FORMATS_NPY_HEADER_H
 #define CLEAVE_HOST_IO_FORMATS_NPY_HEADER_H
 
@@ -14,8 +14,8 @@ enum { CLV_NPY_NATIVE = '>', CLV_NPY_FOREIGN = '<' };
 
 typedef struct clv_npy_dtype {
     const char *code; /* without the byte order: "f4" */
-    size_t size;      /* of an element in the file */
-    clv_type type;    /* of an element in memory */
+    size_t size;      /* size of an element in the file */
+    clv_type type;    /* type of an element in memory */
     enum { CLV_NPY_AS_IT_IS, CLV_NPY_FROM_INT8, CLV_NPY_FROM_HALF } widen;
 } clv_npy_dtype;
 
@@ -25,17 +25,17 @@ typedef struct clv_npy_header {
     size_t rank, shape[CLV_MAX_RANK];
 } clv_npy_header;
 
-/* `text` is the Python dict literal that follows the length field; `path` is for messages. */
+/* Parses `text`, the Python dict literal that follows the length field; `path` is for messages. */
 clv_status clv_npy_header_parse(const char *path, const char *text, size_t length,
                                 clv_npy_header *header);
 
 /* Reads magic, version and header; leaves `input` at the first byte of data. */
 clv_status clv_npy_header_read(clv_input *input, clv_npy_header *header);
 
-/* Turns elements of 2, 4 or 8 bytes around. */
+/* Reverses the bytes of elements of 2, 4 or 8 bytes. */
 void clv_npy_swap(void *data, size_t bytes, size_t size);
 
-/* The code of a type, for a writer. */
+/* Returns the code of a type, for a writer. */
 const char *clv_npy_code(clv_type type);
 
 #endif

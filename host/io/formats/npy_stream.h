@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A matrix as an .npy file, row by row: the number of rows is written at the end. */
+/* Writes a matrix as an .npy file, row by row. The number of rows is written at the end. */
 #ifndef CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 #define CLEAVE_HOST_IO_FORMATS_NPY_STREAM_H
 
@@ -13,10 +13,11 @@ typedef struct clv_npy_stream {
     uint64_t rows;
 } clv_npy_stream;
 
-/* Zero-initialise first. float32 [rows, width]; `path` as in clv_output_open. CLV_E_IO, CLV_E_MEMORY. */
+/* Opens a file for float32 [rows, width]; `path` as in clv_output_open. Zero-initialise the stream first. Returns
+ * CLV_OK, CLV_E_IO or CLV_E_MEMORY. */
 clv_status clv_npy_stream_open(clv_npy_stream *stream, const char *path, size_t width);
 clv_status clv_npy_stream_add(clv_npy_stream *stream, const float *values, size_t rows);
-/* Complete, or nothing; zeroes *stream. */
+/* Completes the file, or leaves nothing after a failure; zeroes *stream. */
 clv_status clv_npy_stream_finish(clv_npy_stream *stream);
 void clv_npy_stream_abandon(clv_npy_stream *stream);
 

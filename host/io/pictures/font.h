@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letters of 5 x 7 dots. */
+/* A font of 5 x 7 dots. */
 #ifndef CLEAVE_HOST_IO_PICTURES_FONT_H
 #define CLEAVE_HOST_IO_PICTURES_FONT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map of numbers as a picture: robust stretch, colours, colour bar, marked places. */
+/* Draws a map of numbers as a picture: robust stretch, colours, colour bar, marked positions. */
 #ifndef CLEAVE_HOST_IO_PICTURES_MAP_H
 #define CLEAVE_HOST_IO_PICTURES_MAP_H
 
@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-/* A circled place. */
+/* A circled position. */
 typedef struct clv_map_mark {
     double x, y;       /* column and row in the map, (0, 0) is the centre of its first pixel */
-    double radius;     /* in pixels of the map; shown at least large enough to be seen */
+    double radius;     /* in pixels of the map; drawn at least large enough to be visible */
     const char *label; /* beside the circle; may be NULL */
 } clv_map_mark;
 
@@ -18,23 +18,24 @@ typedef struct clv_map_mark {
 typedef struct clv_map_style {
     const char *title, *unit; /* above the map and above the colour bar; may be NULL */
     double low, high;         /* ends of the colour bar; both 0: percentiles 0.5 and 99.9 */
-    bool up_to_peak;          /* the largest value in place of percentile 99.9 */
-    bool first_row_below;     /* as astronomers show images */
+    bool up_to_peak;          /* the largest value instead of percentile 99.9 */
+    bool first_row_below;     /* the first row is at the bottom, as astronomers show images */
     const clv_map_mark *marks;
     size_t mark_count;
-    bool star; /* a cross with an open middle at (star_x, star_y), as coordinates of a mark */
+    /* draws a cross with an open centre at (star_x, star_y), in the coordinates of a mark */
+    bool star;
     double star_x, star_y;
     double ruler; /* length of a bar in the lower left corner, in pixels of the map; 0: none */
     const char *ruler_label; /* above it; may be NULL */
 } clv_map_style;
 
-/* Draws `values` [height, width] f32, C order; each pixel becomes a square of whole pixels, so that
- * the longer side has at least 600. NaN is grey; infinities are the ends of the colour bar.
- * CLV_E_MEMORY; CLV_E_ARGUMENT (a side of 0 or more than 30000). Free with clv_image_clear. */
+/* Draws `values` [height, width] f32, C order. Each pixel becomes a square of whole pixels, so that the longer side has
+ * at least 600. NaN is grey; infinities are drawn as the ends of the colour bar. Returns CLV_OK, CLV_E_MEMORY or
+ * CLV_E_ARGUMENT (a side of 0 or more than 30000). Free the image with clv_image_clear. */
 clv_status clv_map_draw(const float *values, size_t height, size_t width,
                         const clv_map_style *style, clv_image *image);
 
-/* The colour of a number from 0 to 1 (viridis); what is outside is moved in, NaN is grey. */
+/* Returns the colour of a number from 0 to 1 (viridis); other numbers are clamped, NaN is grey. */
 clv_colour clv_map_colour(double value);
 
 #endif

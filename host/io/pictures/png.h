@@ -5,9 +5,9 @@
 
 #include "host/io/pictures/image.h"
 
-/* 8-bit sRGB; the same picture gives the same bytes (no time, no text chunks). Complete or absent;
- * "-" is standard output, see clv_parts_write. CLV_E_IO; CLV_E_MEMORY; CLV_E_FORMAT (a build
- * without PNG, a side of 0 or more than 10^6). */
+/* Writes 8-bit sRGB; the same picture gives the same bytes (no time, no text chunks). The file is complete or absent;
+ * "-" is standard output, see clv_parts_write. Returns CLV_OK; CLV_E_IO; CLV_E_MEMORY; CLV_E_FORMAT (a build without
+ * PNG, a side of 0 or more than 10^6). */
 clv_status clv_png_write(const char *path, const clv_image *image);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables with one header line: comma-separated values (RFC 4180), or tabs between them, or JSON. */
+/* Tables with one header line: comma-separated values (RFC 4180), tab-separated values, or JSON. */
 #ifndef CLEAVE_HOST_IO_TABLES_CSV_H
 #define CLEAVE_HOST_IO_TABLES_CSV_H
 
@@ -13,15 +13,15 @@
 
 typedef enum clv_csv_kind {
     CLV_CSV_COMMAS,
-    CLV_CSV_TABS, /* in place of commas */
-    CLV_CSV_JSON, /* an array with one object for each row; what is not finite is null */
+    CLV_CSV_TABS, /* instead of commas */
+    CLV_CSV_JSON, /* an array with one object per row; values that are not finite become null */
 } clv_csv_kind;
 
-/* Zero-initialise. Memory that ran out is reported by clv_csv_write. */
+/* Zero-initialise. If memory ran out, clv_csv_write reports it. */
 typedef struct clv_csv {
     clv_text text;
-    size_t columns, cells; /* `cells` of the row that is being made */
-    size_t rows;           /* that ended */
+    size_t columns, cells; /* `cells` of the row in progress */
+    size_t rows;           /* finished rows */
     clv_csv_kind kind;
     const char *const *names; /* borrowed until the end (JSON) */
 } clv_csv;
@@ -30,36 +30,37 @@ void clv_csv_begin(clv_csv *csv, const char *const *names, size_t columns);
 void clv_csv_float(clv_csv *csv, float value);   /* shortest text that reads back the same */
 void clv_csv_number(clv_csv *csv, double value); /* %.9g; nan, inf, -inf */
 void clv_csv_int(clv_csv *csv, int64_t value);
-void clv_csv_string(clv_csv *csv, const char *value); /* quoted where it has to be */
+void clv_csv_string(clv_csv *csv, const char *value); /* quoted if necessary */
 void clv_csv_begin_as(clv_csv *csv, clv_csv_kind kind, const char *const *names, size_t columns);
 void clv_csv_missing(clv_csv *csv);                 /* an empty cell; null */
-void clv_csv_raw(clv_csv *csv, const char *number); /* text of a number, as it is */
+void clv_csv_raw(clv_csv *csv, const char *number); /* appends the text of a number unchanged */
 void clv_csv_end_row(clv_csv *csv);
 void clv_csv_end(clv_csv *csv); /* after the last row: JSON's closing bracket, else nothing */
 
-/* Lines end with LF. Complete or absent; "-" is standard output, see clv_parts_write. CLV_E_IO,
- * CLV_E_MEMORY. */
+/* Writes the table; lines end with LF. The file is complete or absent; "-" is standard output, see clv_parts_write.
+ * Returns CLV_OK, CLV_E_IO or CLV_E_MEMORY. */
 clv_status clv_csv_write(const clv_csv *csv, const char *path);
 void clv_csv_clear(clv_csv *csv);
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-/* The file's text and where its rows begin: about the file's size of memory. */
+/* The file's text and the offsets of its rows; takes about the file's size in memory. */
 typedef struct clv_csv_table clv_csv_table;
 
-/* Reads the whole file (at most 1 GiB, 4096 columns) and checks that every row has as many fields
- * as the header. Quoted fields, CRLF, a byte-order mark and empty lines are accepted. CLV_E_IO;
- * CLV_E_FORMAT names the line; CLV_E_MEMORY. Free with clv_csv_free. */
+/* Reads the whole file (at most 1 GiB, 4096 columns) and checks that every row has as many fields as the header.
+ * Accepts quoted fields, CRLF, a byte-order mark and empty lines. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT, whose message
+ * names the line; CLV_E_MEMORY. Free the table with clv_csv_free. */
 clv_status clv_csv_read(const char *path, clv_csv_table **table);
 void clv_csv_free(clv_csv_table *table); /* accepts NULL */
 
 size_t clv_csv_rows(const clv_csv_table *table);
 size_t clv_csv_columns(const clv_csv_table *table);
 const char *clv_csv_name(const clv_csv_table *table, size_t column);
-/* The column of that name. CLV_E_FORMAT: not there (the message lists what is), or there twice. */
+/* Finds the column of that name. Returns CLV_E_FORMAT if it does not exist (the message lists the columns) or exists
+ * twice. */
 clv_status clv_csv_find(const clv_csv_table *table, const char *name, size_t *column);
-/* One number for each row. CLV_E_FORMAT names line, column and text of a field that is empty or
- * not a finite number. */
+/* Reads one number from each row. Returns CLV_E_FORMAT, whose message names line, column and text, for a field that is
+ * empty or not a finite number. */
 clv_status clv_csv_doubles(const clv_csv_table *table, size_t column, double *values);
 /* One field of a row. */
 typedef struct clv_csv_cell {
@@ -68,32 +69,34 @@ typedef struct clv_csv_cell {
     bool quoted, last; /* last of its row */
 } clv_csv_cell;
 
-/* All fields of a row: `cells` has clv_csv_columns of them, which point into the table. */
+/* Finds all fields of a row: `cells` has clv_csv_columns elements, which point into the table. */
 void clv_csv_cells(const clv_csv_table *table, size_t row, clv_csv_cell *cells);
-void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out); /* appends it, quotes undone */
+/* appends it, with its quotes undone */
+void clv_csv_cell_text(const clv_csv_cell *cell, clv_text *out);
 bool clv_csv_cell_double(const clv_csv_table *table, const clv_csv_cell *cell, double *value);
 
-/* A table from text that was read; `text` (clv_alloc, with a NUL behind it) is taken over, also after a failure.
- * `between` stands between the fields. Statuses as clv_csv_read. */
+/* Makes a table from text. It takes over `text` (clv_alloc, with a NUL after it), also after a failure. `between` is
+ * the separator of the fields. Returns the statuses of clv_csv_read. */
 clv_status clv_csv_take(const char *path, char *text, size_t length, char between,
                         clv_csv_table **table);
 
-/* Whether numbers have decimal commas: only if the table's numbers with one comma tell so (some have another count of
- * digits than three behind it, none a point). Where they leave it open, clv_csv_doubles says why it fails. */
+/* Decides whether numbers have decimal commas. They do only if the table's numbers with one comma show it: some have
+ * other than three digits after it, and none has a point. If they leave it open, clv_csv_doubles says why it fails. */
 void clv_csv_find_decimal(clv_csv_table *table);
 void clv_csv_set_decimal(clv_csv_table *table, char decimal); /* '.' or ',' */
 char clv_csv_decimal(const clv_csv_table *table);
 
-/* NumPy's codes of the columns ("u4", "f4", "S"), where the table came from NumPy; else "". `codes` is taken over. */
+/* Sets NumPy's codes of the columns ("u4", "f4", "S") if the table came from NumPy; else they are "". `codes` is taken
+ * over. */
 void clv_csv_set_codes(clv_csv_table *table, char (*codes)[3]);
 const char *clv_csv_code(const clv_csv_table *table, size_t column);
 
-void clv_csv_drop_rows(clv_csv_table *table, size_t count); /* of the first rows */
+void clv_csv_drop_rows(clv_csv_table *table, size_t count); /* drops the first rows */
 
-/* A row's field without quotes and blanks behind it, cut to `capacity` - 1 bytes. */
+/* Copies a row's field without quotes and trailing blanks, cut to `capacity` - 1 bytes. */
 void clv_csv_field(const clv_csv_table *table, size_t row, size_t column, char *out,
                    size_t capacity);
-/* A row's text as in the file, without its line end, to be copied into another table. */
+/* Returns a row's text as in the file, without its line end, to be copied into another table. */
 const char *clv_csv_row(const clv_csv_table *table, size_t row, size_t *length);
 const char *clv_csv_header(const clv_csv_table *table, size_t *length);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectra of stars from DESI's coadds, spectra files and frames. */
+/* Reads spectra of stars from DESI's coadds, spectra files and frames. */
 #ifndef CLEAVE_HOST_IO_TABLES_DESI_H
 #define CLEAVE_HOST_IO_TABLES_DESI_H
 
@@ -7,13 +7,13 @@
 
 enum { CLV_DESI_ARMS = 3, CLV_DESI_CATALOGUE = 16, CLV_DESI_OBJECT = 40 };
 
-/* What a row of the file is. */
+/* The description of one row of the file. */
 typedef struct clv_desi_row {
-    int64_t target, reference, brick, expid; /* -1: not told */
+    int64_t target, reference, brick, expid; /* -1: unknown */
     int32_t fiber, status;
-    double ra, dec, snr[CLV_DESI_ARMS]; /* NaN: not told */
+    double ra, dec, snr[CLV_DESI_ARMS]; /* NaN: unknown */
     char catalogue[CLV_DESI_CATALOGUE];
-    char object[CLV_DESI_OBJECT]; /* "": not told; DESI's files have none, nor a plate and a day */
+    char object[CLV_DESI_OBJECT]; /* "": unknown; DESI's files have no object, plate or day */
     int64_t plate, mjd;
     bool is_star; /* not SKY or BAD, and its fibre was usable */
 } clv_desi_row;
@@ -39,12 +39,12 @@ typedef struct clv_desi_block {
 
 extern const char clv_desi_arm_letters[CLV_DESI_ARMS + 1]; /* "BRZ" */
 
-/* Reads the tables and the wavelengths. CLV_E_IO; CLV_E_FORMAT (no FITS, no arm, no FIBERMAP, rows
+/* Reads the tables and the wavelengths. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (not FITS, no arm, no FIBERMAP, rows
  * that do not match); CLV_E_MEMORY. */
 clv_status clv_desi_open(const char *path, clv_desi *desi);
 void clv_desi_clear(clv_desi *desi);
 
-/* Statuses as above; the block is zero after a failure. */
+/* Reads a block of rows. Returns the statuses above; the block is zero after a failure. */
 clv_status clv_desi_read(const clv_desi *desi, size_t first, size_t count, bool resolution,
                          clv_desi_block *block);
 void clv_desi_block_clear(clv_desi_block *block);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One spectrum of one star, from a file of any usual kind: text, FITS tables, FITS images. */
+/* Reads one spectrum of one star from a file of any usual kind: text, FITS tables, FITS images. */
 #ifndef CLEAVE_HOST_IO_TABLES_SPECTRUM_H
 #define CLEAVE_HOST_IO_TABLES_SPECTRUM_H
 
@@ -17,26 +17,27 @@ typedef enum clv_medium { CLV_MEDIUM_UNTOLD, CLV_MEDIUM_VACUUM, CLV_MEDIUM_AIR }
 typedef struct clv_one_spectrum {
     const char *kind;          /* "SDSS table", "text", ...; static */
     size_t pixels;             /* at least 16 */
-    double *wavelength, *flux; /* Angstrom, rising; flux per Angstrom, in any unit */
+    double *wavelength, *flux; /* Angstrom, ascending; flux per Angstrom, in any unit */
     double *error;             /* of flux; 0: the pixel is bad */
-    double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: not told */
-    bool estimated;  /* the errors come from the scatter, as the file has none */
-    bool guessed_um; /* the wavelengths were taken for micrometres, as none is above 100 */
-    size_t unplaced; /* pixels without a wavelength (NaN, 0, negative), which are left out */
+    double *lsf;     /* standard deviation of the line-spread function in pixels; NULL: unknown */
+    bool estimated;  /* errors were estimated from the scatter; the file has none */
+    bool guessed_um; /* wavelengths were taken for micrometres: none is above 100 */
+    size_t unplaced; /* pixels left out for lack of a wavelength (NaN, 0, negative) */
     clv_medium medium;
-    double barycentric; /* km/s to be added to velocities, from the header; NaN: not told */
-    double ra, dec;     /* degrees; NaN: not told */
-    int64_t target, plate, mjd, fiber; /* -1: not told */
-    char object[40];                   /* "": not told */
+    double barycentric; /* km/s to be added to velocities, from the header; NaN: unknown */
+    double ra, dec;     /* degrees; NaN: unknown */
+    int64_t target, plate, mjd, fiber; /* -1: unknown */
+    char object[40];                   /* "": unknown */
 } clv_one_spectrum;
 
-/* FITS by its first bytes, else text of two to four columns. CLV_E_IO; CLV_E_FORMAT (no spectrum in it: the message
- * says what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. Zero after a failure. */
+/* Reads FITS, recognised by its first bytes, or text of two to four columns. Returns CLV_OK; CLV_E_IO; CLV_E_FORMAT (no
+ * spectrum, and the message says what was looked for; wavelengths that neither rise nor fall); CLV_E_MEMORY. `out` is
+ * zero after a failure. */
 clv_status clv_one_spectrum_read(const char *path, clv_one_spectrum *out);
 void clv_one_spectrum_clear(clv_one_spectrum *spectrum);
 
-/* Vacuum wavelength of a wavelength in air, both in Angstrom; below 2000 the same. Formula: Morton (2000), the
- * one of the IAU; to 1e-9 of the wavelength its inverse. */
+/* Converts a wavelength in air to vacuum, both in Angstrom; below 2000 they are the same. Inverts the formula of Morton
+ * (2000), the IAU's, to 1e-9 of the wavelength. */
 double clv_vacuum_of_air(double air);
 
 /* ---- spectrum_parts.c: what the readers share ---- */
@@ -53,30 +54,30 @@ typedef enum clv_spectrum_role {
     CLV_ROLES
 } clv_spectrum_role;
 
-/* What a column or image of that name holds. */
+/* Returns what a column or image of that name holds. */
 clv_spectrum_role clv_spectrum_role_of(const char *name);
-/* Angstrom in a unit of length; 0: not a unit that is known. */
+/* Returns the number of Angstrom in a unit of length; 0 for an unknown unit. */
 double clv_angstrom_in(const char *unit);
-/* Bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
+/* Returns the bits that make a pixel bad in a mask of that name: those of SDSS, JWST's DO_NOT_USE, else all. */
 int64_t clv_spectrum_mask_bits(const char *name);
-/* Columns of one length to a spectrum: wavelength and flux are there, others may be NULL. */
+/* Columns of the same length that form a spectrum: wavelength and flux are required, others may be NULL. */
 typedef struct clv_spectrum_columns {
     size_t count;
     const double *value[CLV_ROLES];
-    double angstrom;  /* in the unit of wavelengths; 0: not told */
+    double angstrom;  /* in the unit of wavelengths; 0: unknown */
     bool per_hertz;   /* flux is per Hz */
     int64_t bad_bits; /* of the mask */
     bool marks_good;  /* the mask is 0 where a pixel is bad */
 } clv_spectrum_columns;
 clv_status clv_spectrum_assemble(const char *path, const clv_spectrum_columns *columns,
                                  clv_one_spectrum *out);
-/* Puts `part` before or behind `out` where their wavelengths do not overlap; else nothing happens. */
+/* Joins `part` to the beginning or end of `out` if their wavelengths do not overlap; else does nothing. */
 clv_status clv_spectrum_append(const char *path, const clv_one_spectrum *part,
                                clv_one_spectrum *out);
-/* Whether a unit of flux is per Hz. */
+/* Returns whether a unit of flux is per Hz. */
 bool clv_is_per_hertz(const char *unit);
 
-/* ---- the kinds; *found is false where the file is not of that kind ---- */
+/* ---- the kinds; *found is false if the file is not of that kind ---- */
 clv_status clv_spectrum_read_text(const char *path, clv_one_spectrum *out);
 clv_status clv_spectrum_read_table(const char *path, const clv_fits_hdus *hdus,
                                    clv_one_spectrum *out, bool *found);
